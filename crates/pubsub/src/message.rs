@@ -6,12 +6,14 @@
 //!   what protocol and subscription decide | the body: the same for everyone
 //! ```
 //!
-//! The body of a long message is shared by everyone's output until it is sent.
+//! The body of a long message is shared by everyone's output until it is sent. If it tells of what
+//! has happened to a key, no key is evicted for it as long as anyone has it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use base::uncounted::Uncounted;
+use resp::out::Told;
 use resp::{Out, Reply};
 
 /// The name of a channel, or a pattern, as all who keep it share it.
@@ -56,7 +58,7 @@ pub struct Matches {
 }
 
 /// A message on its way to the subscribers of one thread.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Published {
     /// Any but [`Kind::Pattern`].
     pub(crate) kind: Kind,
@@ -64,17 +66,15 @@ pub struct Published {
     pub(crate) hash: u64,
     /// When it was published, among the changes of the channels of its bucket.
     pub(crate) moment: u64,
-    body: Arc<Vec<u8>>,
+    body: Arc<Told>,
     /// Where the channel's name lies in the body.
     channel: Range<usize>,
     /// None: no pattern matches.
     pub(crate) matches: Option<Arc<Matches>>,
     /// To how many subscriptions it goes on the thread that it is sent to.
     receivers: u32,
-    /// The same on all threads.
-    receivers_in_all: u32,
-    /// What it takes of memory until it is delivered, if it tells of what has happened to a key:
-    /// no key is evicted for that. Otherwise 0.
+    /// What it takes of memory beside its body until it is delivered, if it tells of what has
+    /// happened to a key: no key is evicted for that. Otherwise 0.
     uncounted: Uncounted,
 }
 
@@ -88,39 +88,11 @@ const PENDING_BYTES: usize = 16;
 impl Published {
     pub(crate) fn new(
         (kind, hash, moment): (Kind, u64, u64),
-        (body, channel): (Arc<Vec<u8>>, Range<usize>),
+        (body, channel): (Arc<Told>, Range<usize>),
         matches: Option<Arc<Matches>>,
-        receivers_in_all: usize,
     ) -> Self {
-        let receivers_in_all = u32::try_from(receivers_in_all).unwrap_or(u32::MAX);
-        Self {
-            kind,
-            hash,
-            moment,
-            body,
-            channel,
-            matches,
-            receivers: 0,
-            receivers_in_all,
-            uncounted: Uncounted::default(),
-        }
-    }
-
-    /// The same, as what tells of something that has happened to a key.
-    #[must_use]
-    pub fn into_event(self) -> Self {
-        let bytes = self.share_bytes() + PENDING_BYTES;
-        Self { uncounted: Uncounted::new(EVENT_BYTES + bytes * self.receivers as usize), ..self }
-    }
-
-    /// Whether it tells of what has happened to a key.
-    pub(crate) fn is_event(&self) -> bool {
-        self.uncounted.bytes() != 0
-    }
-
-    /// What each subscription that receives it, on whatever thread, has of the memory of its body.
-    pub(crate) fn share_bytes(&self) -> usize {
-        self.body.capacity() / self.receivers_in_all.max(1) as usize
+        let uncounted = Uncounted::default();
+        Self { kind, hash, moment, body, channel, matches, receivers: 0, uncounted }
     }
 
     /// Whether it shows a request to clients that MONITOR.
@@ -139,13 +111,23 @@ impl Published {
     }
 
     /// What every receiver gets of it.
-    pub(crate) fn body(&self) -> &Arc<Vec<u8>> {
+    pub(crate) fn body(&self) -> &Arc<Told> {
         &self.body
     }
 
     /// The same for a thread with so many subscriptions that receive it.
     pub(crate) fn to(&self, receivers: usize) -> Self {
-        Self { receivers: u32::try_from(receivers).unwrap_or(u32::MAX), ..self.clone() }
+        let bytes = EVENT_BYTES + PENDING_BYTES * receivers;
+        Self {
+            kind: self.kind,
+            hash: self.hash,
+            moment: self.moment,
+            body: Arc::clone(&self.body),
+            channel: self.channel.clone(),
+            matches: self.matches.clone(),
+            receivers: u32::try_from(receivers).unwrap_or(u32::MAX),
+            uncounted: Uncounted::new(if self.body.is_of_keys() { bytes } else { 0 }),
+        }
     }
 
     /// Drops the body: nobody waits for it.
@@ -164,8 +146,12 @@ impl Published {
     }
 }
 
-/// The body of a message, and where the channel's name lies in it.
-pub(crate) fn encode(channel: &[u8], payload: &[u8]) -> (Arc<Vec<u8>>, Range<usize>) {
+/// The body of a message, which may tell of what has happened to a key, and where the channel's
+/// name lies in it.
+pub(crate) fn encode(
+    (channel, payload): (&[u8], &[u8]),
+    is_event: bool,
+) -> (Arc<Told>, Range<usize>) {
     let mut out = Out::default();
     // Two lengths with what surrounds them take no more.
     out.bytes.reserve_exact(channel.len() + payload.len() + 32);
@@ -173,17 +159,16 @@ pub(crate) fn encode(channel: &[u8], payload: &[u8]) -> (Arc<Vec<u8>>, Range<usi
     reply.bulk(channel);
     let end = reply.mark().bytes - b"\r\n".len();
     reply.bulk(payload);
-    (Arc::new(out.bytes), end - channel.len()..end)
+    let body = if is_event { Told::of_keys(out.bytes) } else { Told::new(out.bytes) };
+    (Arc::new(body), end - channel.len()..end)
 }
 
 /// Writes a message as a client receives it that is subscribed to the channel, or to `pattern`.
-/// `share_bytes` is what it has of the body's memory if it is an event, which counts against no
-/// limit.
 pub(crate) fn write(
-    body: &Arc<Vec<u8>>,
+    body: &Arc<Told>,
     kind: Kind,
     pattern: Option<&Name>,
-    (out, resp3, share_bytes): (&mut Out, bool, Option<usize>),
+    (out, resp3): (&mut Out, bool),
 ) {
     let before = out.bytes.len();
     let mut reply = Reply::new(out, resp3);
@@ -197,9 +182,9 @@ pub(crate) fn write(
     }
     match body.len() {
         0..=COPIED_BYTES_MAX => reply.raw(body),
-        _ => out.push_telling(Arc::clone(body), share_bytes.unwrap_or(0)),
+        _ => out.push_told(Arc::clone(body)),
     }
-    if share_bytes.is_some() {
+    if body.is_of_keys() {
         out.note_telling(out.bytes.len() - before);
     }
 }

@@ -13,12 +13,12 @@
 //! Locks are leaves: nothing is waited for while one is held. Where nobody is subscribed,
 //! publishing costs a load. Long messages are encoded before anything is locked.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use base::hash::KeyHasher;
 use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
+use resp::out::Told;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
 use crate::message::{COPIED_BYTES_MAX, Kind, Matches, Name, Published, encode};
@@ -246,17 +246,37 @@ impl Registry {
         (channel, payload): (&[u8], &[u8]),
         send: &mut dyn FnMut(usize, Published),
     ) -> usize {
+        self.publish_any((kind, false), (channel, payload), send)
+    }
+
+    /// The same of what tells of something that has happened to a key.
+    #[inline]
+    pub fn publish_event(
+        &self,
+        (channel, payload): (&[u8], &[u8]),
+        send: &mut dyn FnMut(usize, Published),
+    ) -> usize {
+        self.publish_any((Kind::Channel, true), (channel, payload), send)
+    }
+
+    #[inline]
+    fn publish_any(
+        &self,
+        (kind, is_event): (Kind, bool),
+        (channel, payload): (&[u8], &[u8]),
+        send: &mut dyn FnMut(usize, Published),
+    ) -> usize {
         let is_matched = kind != Kind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0;
         if !is_matched && self.of(kind).count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
-        self.publish_to_some(kind, is_matched, (channel, payload), send)
+        self.publish_to_some((kind, is_event), is_matched, (channel, payload), send)
     }
 
     #[inline(never)]
     fn publish_to_some(
         &self,
-        kind: Kind,
+        (kind, is_event): (Kind, bool),
         is_matched: bool,
         (channel, payload): (&[u8], &[u8]),
         send: &mut dyn FnMut(usize, Published),
@@ -267,7 +287,7 @@ impl Registry {
             if !self.has_receivers(kind, is_matched, (channel, hash)) {
                 return 0;
             }
-            encoded = Some(encode(channel, payload));
+            encoded = Some(encode((channel, payload), is_event));
         }
         let bucket = self.of(kind).bucket(hash).lock();
         let found = bucket.find(hash, channel);
@@ -283,14 +303,13 @@ impl Registry {
         if receivers == 0 {
             return 0;
         }
-        let body: (Arc<Vec<u8>>, Range<usize>) =
-            encoded.unwrap_or_else(|| encode(channel, payload));
+        let body = encoded.unwrap_or_else(|| encode((channel, payload), is_event));
         let matches = patterns.as_ref().filter(|_| !of_patterns.is_empty()).map(|patterns| {
             let names =
                 of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
             Arc::new(Matches { moment: patterns.moment, patterns: names })
         });
-        let message = Published::new((kind, hash, bucket.moment), body, matches, receivers);
+        let message = Published::new((kind, hash, bucket.moment), body, matches);
         if of_patterns.is_empty() {
             let threads = found.into_iter().flat_map(|found| found.threads.iter());
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
@@ -321,7 +340,7 @@ impl Registry {
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
         let moment = (Kind::Requests, hash, bucket.moment);
-        let message = Published::new(moment, (Arc::new(line), 0..0), None, found.threads.clients());
+        let message = Published::new(moment, (Arc::new(Told::new(line)), 0..0), None);
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use base::uncounted::Uncounted;
 use hashbrown::HashTable;
 use resp::Out;
+use resp::out::Told;
 
 use crate::message::{DELIVERY_BYTES, Kind, Name, Published, write};
 
@@ -69,9 +70,9 @@ struct Item {
 struct Kept {
     kind: Kind,
     pattern: Option<Name>,
-    body: Arc<Vec<u8>>,
-    /// What it takes of memory, if it is an event. Otherwise 0.
-    uncounted: Uncounted,
+    body: Arc<Told>,
+    /// What it takes of memory beside its body, if it is an event. Otherwise 0.
+    _uncounted: Uncounted,
 }
 
 #[derive(Debug)]
@@ -320,9 +321,8 @@ impl Subscribers {
     pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
         let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
-            for Kept { kind, pattern, body, uncounted } in std::mem::take(&mut client.kept) {
-                let share = uncounted.bytes().checked_sub(KEPT_BYTES);
-                write(&body, kind, pattern.as_ref(), (out, resp3, share));
+            for Kept { kind, pattern, body, .. } in std::mem::take(&mut client.kept) {
+                write(&body, kind, pattern.as_ref(), (out, resp3));
             }
         }
         client.waiting_bytes = 0;
@@ -330,8 +330,7 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            let share = message.is_event().then(|| message.share_bytes());
-            write(message.body(), message.kind, pattern, (out, resp3, share));
+            write(message.body(), message.kind, pattern, (out, resp3));
         }
         client.pending.shrink_to(PENDING_KEPT);
         if client.subscriptions == 0 {
@@ -348,9 +347,8 @@ impl Subscribers {
                 continue;
             };
             let (kind, body) = (message.kind, Arc::clone(message.body()));
-            let bytes = if message.is_event() { message.share_bytes() + KEPT_BYTES } else { 0 };
-            let uncounted = Uncounted::new(bytes);
-            client.kept.push(Kept { kind, pattern: pattern.cloned(), body, uncounted });
+            let _uncounted = Uncounted::new(if body.is_of_keys() { KEPT_BYTES } else { 0 });
+            client.kept.push(Kept { kind, pattern: pattern.cloned(), body, _uncounted });
         }
         if !client.is_ready {
             client.is_ready = true;

@@ -1,6 +1,7 @@
-//! The output of a client: one buffer, and between its bytes large values that are shared with the
-//! keyspace instead of copied.
+//! The output of a client: one buffer, and between its bytes large values that are shared instead
+//! of copied, with the keyspace or with the outputs of other clients.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use base::uncounted::{Uncounted, block_bytes};
@@ -29,21 +30,81 @@ pub struct Out {
 struct SharedValue {
     /// The offset in `bytes` before which it belongs.
     at: usize,
-    value: Arc<Vec<u8>>,
-    /// Bytes of its memory that tell this client of keys.
-    telling: usize,
+    value: Shared,
+}
+
+/// Bytes that are kept once for all who have them.
+#[derive(Clone, Debug)]
+pub enum Shared {
+    /// A value of the keyspace.
+    Value(Arc<Vec<u8>>),
+    /// What several clients are told.
+    Told(Arc<Told>),
+}
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Value(value) => value,
+            Self::Told(told) => told,
+        }
+    }
+}
+
+/// What several clients are told. If that is of keys, no key is evicted for its memory until the
+/// last of them has dropped it, however long the others have been done.
+#[derive(Debug, Default)]
+pub struct Told {
+    bytes: Vec<u8>,
+    uncounted: Uncounted,
+}
+
+impl Told {
+    /// Bytes that say nothing of keys.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, uncounted: Uncounted::default() }
+    }
+
+    /// Bytes that tell of keys.
+    pub fn of_keys(bytes: Vec<u8>) -> Self {
+        let uncounted = Uncounted::new(block_bytes(bytes.capacity()));
+        Self { bytes, uncounted }
+    }
+
+    /// Whether they tell of keys.
+    pub fn is_of_keys(&self) -> bool {
+        self.uncounted.bytes() != 0
+    }
+
+    /// What they take of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+impl Deref for Told {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Out {
     /// Appends a value without copying it.
     pub fn push_shared(&mut self, value: Arc<Vec<u8>>) {
-        self.push_telling(value, 0);
+        self.push(Shared::Value(value));
     }
 
-    /// Appends what tells a client of keys, without copying it. `telling` is the client's share of
-    /// its memory.
-    pub fn push_telling(&mut self, value: Arc<Vec<u8>>, telling: usize) {
-        self.shared.push(SharedValue { at: self.bytes.len(), value, telling });
+    /// Appends what other clients are told as well, without copying it.
+    pub fn push_told(&mut self, told: Arc<Told>) {
+        self.push(Shared::Told(told));
+    }
+
+    fn push(&mut self, value: Shared) {
+        self.shared.push(SharedValue { at: self.bytes.len(), value });
     }
 
     /// So many of the bytes that were written last tell the client of keys.
@@ -141,7 +202,7 @@ impl Out {
             .flat_map(move |shared| {
                 let before = Piece::Bytes(&self.bytes[at..shared.at]);
                 at = shared.at;
-                [before, Piece::Shared(&shared.value, shared.telling)]
+                [before, Piece::Shared(&shared.value)]
             })
             .chain(std::iter::once(Piece::Bytes(&self.bytes[tail_at..to.bytes])))
             .filter(|piece| !piece.as_slice().is_empty())
@@ -169,8 +230,8 @@ impl Mark {
 pub enum Piece<'a> {
     /// Bytes of the buffer.
     Bytes(&'a [u8]),
-    /// A value shared with others, and how many bytes of its memory tell this client of keys.
-    Shared(&'a Arc<Vec<u8>>, usize),
+    /// A value shared with others.
+    Shared(&'a Shared),
 }
 
 impl<'a> Piece<'a> {
@@ -178,13 +239,16 @@ impl<'a> Piece<'a> {
     pub fn as_slice(&self) -> &'a [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Shared(value, _) => value,
+            Self::Shared(value) => value,
         }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use base::uncounted::thread_bytes;
+
     use super::*;
 
     #[test]
@@ -207,6 +271,31 @@ mod tests {
         out.truncate(mark);
         assert_eq!(out.bytes, b"kept");
         assert!(out.bytes.capacity() <= 4 + REMOVED_KEPT_BYTES_MAX);
+    }
+
+    /// What several are told is left out once, until the last of them has sent it, on whatever
+    /// thread that is, and not what is no news of keys.
+    #[test]
+    fn what_several_are_told_is_left_out_until_the_last_has_dropped_it() {
+        let told = Arc::new(Told::of_keys(Vec::with_capacity(1 << 20)));
+        let other = Arc::new(Told::new(Vec::with_capacity(1 << 20)));
+        assert_eq!((told.is_of_keys(), other.is_of_keys(), thread_bytes()), (true, false, 1 << 20));
+        let mut outs: Vec<Out> = (0..3).map(|_| Out::default()).collect();
+        for out in &mut outs {
+            out.push_told(Arc::clone(&told));
+            out.push_told(Arc::clone(&other));
+            out.push_shared(Arc::new(vec![0; 1 << 20]));
+        }
+        drop((told, other));
+        let mut last = outs.pop().unwrap();
+        outs.iter_mut().for_each(|out| out.truncate(Mark::default()));
+        assert_eq!(thread_bytes(), 1 << 20);
+        last.append(outs.remove(0));
+        let here = std::thread::spawn(move || {
+            drop(last);
+            thread_bytes()
+        });
+        assert_eq!((here.join().unwrap(), thread_bytes()), (-(1 << 20), 1 << 20));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base::uncounted::Uncounted;
 use parking_lot::Mutex;
 use pubsub::message::COPIED_BYTES_MAX;
+use resp::out::Told;
 use resp::{Out, Reply};
 use tracking::State;
 use tracking::audience::ChangedKeys;
@@ -49,42 +50,24 @@ impl Mode {
 pub(crate) enum News {
     /// A key has changed.
     Key(Box<[u8]>),
-    /// Keys have changed.
-    Keys(Arc<Names>),
+    /// Keys have changed: the array of their names in the protocol, as all read it who are told.
+    Keys(Arc<Told>),
     /// Any key may have changed.
     All,
     /// The client with this number, which was to be told instead, is gone.
     Broken(u64),
 }
 
-/// Names of keys that have changed, as all read them who are told of them.
-#[derive(Debug)]
-pub(crate) struct Names {
-    /// Their array in the protocol.
-    array: Arc<Vec<u8>>,
-    /// How many clients are told.
-    readers: usize,
-}
-
-impl Names {
-    fn new(array: Vec<u8>, readers: usize) -> Arc<Self> {
-        Arc::new(Self { array: Arc::new(array), readers: readers.max(1) })
-    }
-
-    /// What each of the clients has of the memory.
-    fn share_bytes(&self) -> usize {
-        self.array.capacity() / self.readers
-    }
-}
-
 impl News {
+    /// Bytes of memory that it keeps, about.
     fn bytes(&self) -> usize {
-        let keys = match self {
-            Self::Key(name) => name.len(),
-            Self::Keys(names) => names.share_bytes(),
-            Self::All | Self::Broken(_) => 0,
-        };
-        keys + MESSAGE_BYTES
+        let shared = if let Self::Keys(names) = self { names.memory_bytes() } else { 0 };
+        self.own_bytes() + shared
+    }
+
+    /// The same but for what several clients are told, which is kept once.
+    fn own_bytes(&self) -> usize {
+        MESSAGE_BYTES + if let Self::Key(name) = self { name.len() } else { 0 }
     }
 }
 
@@ -100,8 +83,17 @@ struct Shared {
     /// None: it does not track, and others have it told.
     mode: Option<Mode>,
     messages: Vec<Message>,
-    /// What they take, about. No key is evicted for it.
-    bytes: Uncounted,
+    /// What they take, about.
+    bytes: usize,
+    /// The same but for what several clients are told. No key is evicted for either.
+    uncounted: Uncounted,
+}
+
+impl Shared {
+    fn count(&mut self) {
+        self.bytes = self.messages.iter().map(|message| message.news.bytes()).sum();
+        self.uncounted.set(self.messages.iter().map(|message| message.news.own_bytes()).sum());
+    }
 }
 
 /// The part of a client's record that concerns tracking.
@@ -134,7 +126,7 @@ impl ClientTracking {
                 self.has_messages.store(false, Ordering::Relaxed);
                 return;
             }
-            known.bytes.set(known.messages.iter().map(|message| message.news.bytes()).sum());
+            known.count();
         }
         shared.get_or_insert_default().mode = mode;
     }
@@ -161,14 +153,15 @@ impl ClientTracking {
             return false;
         }
         let shared = shared.get_or_insert_default();
-        let bytes = shared.bytes.bytes() + news.bytes();
+        let bytes = shared.bytes + news.bytes();
         if bytes <= MESSAGES_BYTES_MAX {
-            shared.bytes.set(bytes);
+            shared.bytes = bytes;
+            shared.uncounted.set(shared.uncounted.bytes() + news.own_bytes());
             shared.messages.push(Message { news, redirected });
         } else {
             let redirected = redirected || shared.messages.iter().any(|message| message.redirected);
             shared.messages = vec![Message { news: News::All, redirected }];
-            shared.bytes.set(MESSAGE_BYTES);
+            shared.count();
         }
         !self.has_messages.swap(true, Ordering::Relaxed)
     }
@@ -182,8 +175,7 @@ impl ClientTracking {
     /// Bytes of memory that its prefixes and what waits for it take, about.
     pub fn memory_bytes(&self) -> usize {
         let shared = self.shared.lock();
-        let waiting =
-            shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes.bytes());
+        let waiting = shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes);
         self.prefix_bytes.load(Ordering::Relaxed) + waiting
     }
 
@@ -191,8 +183,8 @@ impl ClientTracking {
         let mut shared = self.shared.lock();
         self.has_messages.store(false, Ordering::Relaxed);
         let Some(known) = shared.as_mut() else { return Vec::new() };
-        known.bytes.set(0);
         let messages = std::mem::take(&mut known.messages);
+        known.count();
         if known.mode.is_none() {
             *shared = None;
         }
@@ -247,30 +239,28 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
             reply.bulk(name);
         }
         // As long messages are: what waits for many clients is kept once.
-        News::Keys(names) if names.array.len() > COPIED_BYTES_MAX => {
-            out.push_telling(Arc::clone(&names.array), names.share_bytes());
-        }
-        News::Keys(names) => reply.raw(&names.array),
+        News::Keys(names) if names.len() > COPIED_BYTES_MAX => out.push_told(Arc::clone(names)),
+        News::Keys(names) => reply.raw(names),
         News::All | News::Broken(_) => reply.null(),
     }
     out.note_telling(out.bytes.len() - before);
 }
 
 /// What a client is told of keys that have changed, and that it may have changed itself; none:
-/// nothing. `encoded` keeps what others are told, who are so many with this one.
+/// nothing. `encoded` keeps what others are told.
 pub(crate) fn news_of(
     changed: &ChangedKeys,
     but: Option<u64>,
-    (encoded, readers): (&mut Option<Arc<Names>>, usize),
+    encoded: &mut Option<Arc<Told>>,
 ) -> Option<News> {
     if changed.are_all() {
         return Some(News::All);
     }
     if but.is_some_and(|client| changed.has_source(client)) {
-        return changed.encode(but).map(|array| News::Keys(Names::new(array, 1)));
+        return changed.encode(but).map(|array| News::Keys(Arc::new(Told::of_keys(array))));
     }
     if encoded.is_none() {
-        *encoded = changed.encode(None).map(|array| Names::new(array, readers));
+        *encoded = changed.encode(None).map(|array| Arc::new(Told::of_keys(array)));
     }
     encoded.clone().map(News::Keys)
 }
@@ -288,17 +278,37 @@ mod tests {
         let key = || News::Key(vec![b'x'; 1000].into());
         assert!(!tracking.push(key(), false), "it does not track");
         tracking.set_mode(Some(Mode::default()));
-        let names = Names::new(vec![0; 9000], 3);
-        assert!(tracking.push(key(), false) && !tracking.push(News::Keys(names), true));
-        assert_eq!(thread_bytes(), 1000 + 3000 + 2 * MESSAGE_BYTES as i64);
+        let names = Arc::new(Told::of_keys(vec![0; 20_480]));
+        let news = || News::Keys(Arc::clone(&names));
+        assert!(tracking.push(key(), false) && !tracking.push(news(), true));
+        // What several are told is kept once, and left out once.
+        let others = [1, 2].map(|_| ClientTracking::default());
+        others.iter().for_each(|other| assert!(other.push(news(), true)));
+        drop(names);
+        assert_eq!(thread_bytes(), 1000 + 20_480 + 4 * MESSAGE_BYTES as i64);
+        assert!(others[0].memory_bytes() > 20_480);
+        drop(others);
         tracking.set_mode(None);
-        assert_eq!(thread_bytes(), 3000 + MESSAGE_BYTES as i64, "others have it told");
+        assert_eq!(thread_bytes(), 20_480 + MESSAGE_BYTES as i64, "others have it told");
         let messages = tracking.take();
-        assert_eq!((messages.len(), thread_bytes()), (1, 0));
+        assert_eq!((messages.len(), thread_bytes()), (1, 20_480));
+        drop(messages);
+        assert_eq!(thread_bytes(), 0);
         assert!(tracking.push(key(), true));
         tracking.forget();
         assert!(!tracking.push(key(), true) && !tracking.has_messages());
         assert_eq!(thread_bytes(), 0);
+    }
+
+    /// A client keeps no more than it may, whoever else is told the same.
+    #[test]
+    fn what_others_are_told_too_counts_in_full() {
+        let tracking = ClientTracking::default();
+        for _ in 0..20 {
+            tracking.push(News::Keys(Arc::new(Told::of_keys(vec![0; 1 << 20]))), true);
+            assert!(thread_bytes() <= MESSAGES_BYTES_MAX as i64);
+        }
+        assert!((3 << 20..5 << 20).contains(&tracking.memory_bytes()));
     }
 
     #[test]

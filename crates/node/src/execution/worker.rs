@@ -6,7 +6,7 @@ use base::random::Random;
 use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
-use pubsub::{Kind, Published};
+use pubsub::{Kind, Published, Registry};
 use store::{Log, Time, Turn};
 
 use crate::blocking::WakeEvent;
@@ -464,24 +464,22 @@ impl Worker {
     #[inline]
     pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
-        self.send_message(kind, (channel, payload), |message| message)
+        self.send_message(|pubsub, send| pubsub.publish(kind, (channel, payload), send))
     }
 
     /// Publishes what tells of a key on a channel.
     pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
-        self.send_message(Kind::Channel, (channel, payload), Published::into_event);
+        self.send_message(|pubsub, send| pubsub.publish_event((channel, payload), send));
     }
 
     #[inline]
     fn send_message(
         &mut self,
-        kind: Kind,
-        (channel, payload): (&[u8], &[u8]),
-        sent: fn(Published) -> Published,
+        publish: impl FnOnce(&Registry, &mut dyn FnMut(usize, Published)) -> usize,
     ) -> usize {
         let Self { node, receivers, .. } = self;
-        let count = node.pubsub.publish(kind, (channel, payload), &mut |thread, message| {
-            node.inboxes.push(thread, Delivery::Published(sent(message)));
+        let count = publish(&node.pubsub, &mut |thread, message| {
+            node.inboxes.push(thread, Delivery::Published(message));
             *receivers |= 1 << thread;
         });
         if count > 0 && node.inboxes.is_full(self.index) {

@@ -264,7 +264,7 @@ impl Drop for State {
 mod tests {
     use base::hash::KeyHasher;
     use base::uncounted::thread_bytes;
-    use pubsub::{Kind, Published, Registry};
+    use pubsub::{Kind, Registry};
     use resp::Out;
 
     use super::*;
@@ -281,9 +281,10 @@ mod tests {
             let begun = registry.subscribe(name, 1, |_| {});
             deliveries.subscribers().add((client, None), (name.0, begun.name, name.2), begun.since);
         };
-        let publish = |sent: fn(Published) -> Published| {
-            registry.publish(Kind::Channel, (b"c", &[b'x'; 1000]), &mut |thread, message| {
-                inboxes.push(thread, Delivery::Published(sent(message)));
+        let payload = (&b"c"[..], &[b'x'; 1000][..]);
+        let publish_event = || {
+            registry.publish_event(payload, &mut |thread, message| {
+                inboxes.push(thread, Delivery::Published(message));
             });
         };
         let write = || {
@@ -296,13 +297,15 @@ mod tests {
             out.telling() == out.bytes.len()
         };
         follow(7);
-        publish(|message| message);
+        registry.publish(Kind::Channel, payload, &mut |thread, message| {
+            inboxes.push(thread, Delivery::Published(message));
+        });
         assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
-        publish(Published::into_event);
+        publish_event();
         assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
         assert_eq!((write(), thread_bytes()), (true, 0));
         // One is away, and is written to when it is back.
-        publish(Published::into_event);
+        publish_event();
         let mut ready = Vec::new();
         deliveries.receive(&mut ready);
         assert!(ready.iter().all(|pending| deliveries.subscribers().keep(*pending) > 1000));
@@ -310,7 +313,7 @@ mod tests {
         assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
         assert_eq!((write(), thread_bytes()), (true, 0));
         // One goes to another thread with what was taken in for it.
-        publish(Published::into_event);
+        publish_event();
         deliveries.receive_all();
         let mut out = Out::default();
         deliveries.subscribers().write_of(7, &mut out, false);
@@ -320,10 +323,49 @@ mod tests {
         assert_eq!(thread_bytes(), 0);
         // A thread ends.
         follow(8);
-        (0..3).for_each(|_| publish(Published::into_event));
+        (0..3).for_each(|_| publish_event());
         deliveries.receive(&mut ready);
-        publish(Published::into_event);
+        publish_event();
         drop(deliveries);
+        assert_eq!(thread_bytes(), 0);
+    }
+
+    /// A long event is shared by all who receive it, and left out as long as one of them has it.
+    #[test]
+    fn what_the_last_receiver_has_is_left_out_in_full() {
+        const LONG: i64 = 128 << 10;
+        let inboxes = Arc::new(Inboxes::new());
+        let registry = Registry::new(KeyHasher::new(1));
+        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        let threads = [1, 2].map(|thread| {
+            let deliveries = Deliveries::new(thread, Arc::clone(&inboxes));
+            deliveries.open(Arc::new(|| {}));
+            for client in 0..3 {
+                let begun = registry.subscribe(name, thread, |_| {});
+                let client = (thread as u64 * 10 + client, None);
+                deliveries.subscribers().add(client, (name.0, begun.name, name.2), begun.since);
+            }
+            deliveries
+        });
+        registry.publish_event((b"c", &[b'x'; LONG as usize - 100]), &mut |thread, message| {
+            inboxes.push(thread, Delivery::Published(message));
+        });
+        let (mut ready, mut outs) = (Vec::new(), Vec::new());
+        for deliveries in threads {
+            deliveries.receive(&mut ready);
+            // One of them is away, and goes to another thread with what was taken in for it.
+            assert!(deliveries.subscribers().keep(ready[0]) as i64 > LONG - 100);
+            for pending in &ready {
+                let mut out = Out::default();
+                deliveries.subscribers().write(*pending, &mut out, true);
+                outs.push(out);
+            }
+            deliveries.subscribers().end_round();
+        }
+        while !outs.is_empty() {
+            assert!((LONG..LONG + 1000).contains(&thread_bytes()), "{}", thread_bytes());
+            outs.pop();
+        }
         assert_eq!(thread_bytes(), 0);
     }
 

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::Error;
 use parking_lot::{Mutex, RwLock};
+use resp::out::Told;
 use resp::{Args, Out};
 use store::ShardSets;
 use tracking::audience::{ChangedKeys, NOBODY};
@@ -29,7 +30,7 @@ use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, State};
 use super::Delivery;
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
-use crate::clients::tracking::{Mode, Names, News, news_of, write, write_messages};
+use crate::clients::tracking::{Mode, News, news_of, write, write_messages};
 use crate::config::IO_THREADS_MAX;
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
@@ -208,7 +209,7 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
     let record = Arc::clone(&session.record);
     for audience in worker.node.trackers.audiences(state) {
         if let Some(changed) = audience.relocate(record.id, worker.index) {
-            worker.tell_changed(&record, &changed, (&mut None, 1));
+            worker.tell_changed(&record, &changed, &mut None);
         }
     }
 }
@@ -230,7 +231,7 @@ impl Worker {
             let home = record.location.place().0 as usize;
             for audience in self.node.trackers.changed(state, home) {
                 if let Some(changed) = audience.catch_up(record.id, home) {
-                    self.tell_changed(record, &changed, (&mut None, 1));
+                    self.tell_changed(record, &changed, &mut None);
                 }
             }
         }
@@ -372,8 +373,7 @@ impl Worker {
             let Some(round) = audience.take(thread) else { continue };
             let mut encoded = None;
             for member in &round.members {
-                let told = (&mut encoded, round.members.len());
-                self.tell_changed(member, &round.changed, told);
+                self.tell_changed(member, &round.changed, &mut encoded);
             }
         }
         // Only now: the main thread may look for a client that is lent to it.
@@ -389,10 +389,10 @@ impl Worker {
         &mut self,
         record: &Arc<ClientRecord>,
         changed: &ChangedKeys,
-        told: (&mut Option<Arc<Names>>, usize),
+        encoded: &mut Option<Arc<Told>>,
     ) {
         let Some(mode) = record.tracking.mode().filter(|mode| mode.broadcasts) else { return };
-        if let Some(news) = news_of(changed, mode.no_loop.then_some(record.id), told) {
+        if let Some(news) = news_of(changed, mode.no_loop.then_some(record.id), encoded) {
             self.tell_now(record, news);
         }
     }

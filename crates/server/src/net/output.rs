@@ -5,15 +5,15 @@
 //!                   |sent|                              ^ grows
 //! ```
 //!
-//! Each chunk knows how many of its bytes tell the client of keys: what these take of memory does
-//! not count against `maxmemory` until the chunk is sent and freed, or the client is closed.
+//! Each chunk knows how many of its own bytes tell the client of keys: what these take of memory
+//! does not count against `maxmemory` until the chunk is sent and freed, or the client is closed.
+//! What a chunk shares with other clients knows it by itself, for all of them.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
-use std::sync::Arc;
 
 use base::uncounted::{Uncounted, block_bytes};
-use resp::out::Piece;
+use resp::out::{Piece, Shared};
 
 /// Pieces of one vectored write.
 const PIECES_MAX: usize = 64;
@@ -29,21 +29,21 @@ pub struct Pending {
     sent: usize,
     /// Bytes in all chunks that are not.
     bytes: usize,
-    /// The memory of what tells of keys in all chunks.
+    /// The memory of what tells of keys in all chunks, shared values aside.
     uncounted: Uncounted,
 }
 
 #[derive(Debug)]
 struct Chunk {
     data: Data,
-    /// Bytes that tell of keys, or the client's share of them.
+    /// Bytes that tell of keys; 0 for a shared value.
     telling: usize,
 }
 
 #[derive(Debug)]
 enum Data {
     Bytes(Vec<u8>),
-    Shared(Arc<Vec<u8>>),
+    Shared(Shared),
 }
 
 impl Chunk {
@@ -54,14 +54,14 @@ impl Chunk {
         }
     }
 
-    /// What those take of its memory that tell of keys.
+    /// What those take of its own memory that tell of keys.
     fn uncounted(&self) -> usize {
         match &self.data {
             Data::Bytes(bytes) if self.telling != 0 => {
                 let memory = self.telling as u128 * block_bytes(bytes.capacity()) as u128;
                 (memory / bytes.len().max(1) as u128) as usize
             }
-            _ => self.telling,
+            _ => 0,
         }
     }
 }
@@ -87,8 +87,8 @@ impl Pending {
         let slice = piece.as_slice();
         self.bytes += slice.len();
         match piece {
-            Piece::Shared(value, telling) => {
-                self.add(Chunk { data: Data::Shared(Arc::clone(value)), telling });
+            Piece::Shared(value) => {
+                self.add(Chunk { data: Data::Shared(value.clone()), telling: 0 });
             }
             Piece::Bytes(bytes) => {
                 let told = bytes.len().min(*telling);
@@ -189,7 +189,10 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use base::uncounted::thread_bytes;
+    use resp::out::Told;
 
     use super::*;
 
@@ -202,22 +205,32 @@ mod tests {
 
     #[test]
     fn what_tells_of_keys_is_left_out_until_it_is_sent() {
-        let (long, value) = (vec![0; 60_000], Arc::new(vec![0; 100_000]));
+        let long = vec![0; 60_000];
+        let value = Shared::Value(Arc::new(vec![0; 100_000]));
+        let told = Shared::Told(Arc::new(Told::of_keys(vec![0; 98_304])));
         let mut pending = pending(&[
             (Piece::Bytes(b"reply"), 0),
             (Piece::Bytes(&long), 60_000),
-            (Piece::Shared(&value, 0), 9),
-            (Piece::Shared(&value, 700), 0),
+            (Piece::Shared(&value), 9),
+            (Piece::Shared(&told), 0),
             (Piece::Bytes(&long), 0),
             (Piece::Bytes(b"told"), 4),
         ]);
+        // Another client has it, too, and is done.
+        drop(told);
         let sum = |pending: &Pending| pending.chunks.iter().map(Chunk::uncounted).sum::<usize>();
-        let mut last = pending.uncounted.bytes();
-        assert!((60_704..150_000).contains(&last), "{last}");
+        let has_told = |pending: &Pending| {
+            let is_told = |chunk: &Chunk| matches!(chunk.data, Data::Shared(Shared::Told(_)));
+            pending.chunks.iter().any(is_told)
+        };
+        let mut last = thread_bytes();
+        assert!((60_004 + 98_304..150_000 + 98_304).contains(&last), "{last}");
         while !pending.is_empty() {
             pending.consume(pending.len().min(9999));
-            let now = pending.uncounted.bytes();
-            assert!(now == sum(&pending) && now == thread_bytes() as usize && now <= last);
+            let now = thread_bytes();
+            let told = if has_told(&pending) { 98_304 } else { 0 };
+            assert_eq!(pending.uncounted.bytes(), sum(&pending));
+            assert!(now == told + sum(&pending) as i64 && now <= last);
             last = now;
         }
         assert_eq!(thread_bytes(), 0);
@@ -225,11 +238,11 @@ mod tests {
 
     #[test]
     fn no_more_is_left_out_than_waits() {
-        let value = Arc::new(vec![0; 100]);
+        let value = Shared::Value(Arc::new(vec![0; 100]));
         let bytes = |pieces: &[(Piece<'_>, usize)]| pending(pieces).uncounted.bytes();
         assert_eq!(bytes(&[]), 0);
-        assert_eq!(bytes(&[(Piece::Shared(&value, 0), 1000), (Piece::Bytes(&[0; 50]), 0)]), 0);
-        assert_eq!(bytes(&[(Piece::Shared(&value, 7), 0), (Piece::Bytes(&[0; 8]), 1000)]), 7 + 8);
+        assert_eq!(bytes(&[(Piece::Shared(&value), 1000), (Piece::Bytes(&[0; 50]), 0)]), 0);
+        assert_eq!(bytes(&[(Piece::Shared(&value), 0), (Piece::Bytes(&[0; 8]), 1000)]), 8);
         let mut taken = Pending::default();
         taken.take_over(vec![0; 128], 118, 1000);
         assert_eq!(taken.uncounted.bytes(), 10);

@@ -82,6 +82,52 @@ fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
     }
 }
 
+/// What is too long to be copied is shared by the outputs of all who are told. One that does not
+/// read keeps it alone when the others have read it, and costs no keys either.
+#[test]
+fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
+    let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "KEA"];
+    let one_thread = &["--io-threads", "1"][..];
+    for (threads, listens) in [
+        (one_thread, "CLIENT TRACKING ON BCAST"),
+        (one_thread, "PSUBSCRIBE __key*__:*"),
+        (FOUR_THREADS, "PSUBSCRIBE __key*__:*"),
+    ] {
+        let server = Server::start(&[threads, &limited, &["--unixsocket", "weft.sock"]].concat());
+        let mut admin = server.client();
+        let write = || {
+            let mut client = server.client();
+            let names = (0..100).map(|key| format!("{key}:{}", "x".repeat(20_000)));
+            let set = |name: String| client.ask_args(&[b"SET", name.as_bytes(), b""]).text();
+            names.map(set).filter(|reply| reply == "OK").count()
+        };
+        assert_eq!(write(), 100);
+        let slow = listener(&server, listens);
+        let readers: Vec<Client> = (0..7).map(|_| listener(&server, listens)).collect();
+        let limit = memory(&server, "used_memory") + MB;
+        admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+        let written = thread::scope(|scope| {
+            for mut reader in readers {
+                scope.spawn(move || while !format!("{:?}", reader.read()).contains("last") {});
+            }
+            let written = [(); 4].map(|()| write());
+            // They are told in any case that it is the end.
+            admin.ok("CONFIG SET maxmemory 0");
+            admin.ok("SET last x");
+            written
+        });
+        let waits = waiting(&server);
+        admin.ok(&format!("CONFIG SET maxmemory {limit}"));
+        admin.ask("SET last x");
+        assert_eq!(written, [100; 4], "{listens}: writes are refused");
+        assert_eq!(admin.ask("DBSIZE").int(), 101, "{listens}");
+        assert!(waits > 6 * MB, "{listens}: only {waits} bytes wait");
+        drop(slow);
+        eventually("nothing waits", || waiting(&server) == 0);
+        assert!(memory(&server, "used_memory") < limit, "{listens}");
+    }
+}
+
 /// Memory has a bound whatever may wait for those who do not read.
 #[test]
 fn what_is_beyond_a_bound_counts() {
