@@ -59,9 +59,14 @@ pub(crate) enum News {
 }
 
 impl News {
-    /// Bytes of memory that it keeps, about.
-    fn bytes(&self) -> usize {
-        let shared = if let Self::Keys(names) = self { names.memory_bytes() } else { 0 };
+    /// Bytes of memory that it keeps, about, behind another one for the same client. One that many
+    /// others have told something hears it from each.
+    fn bytes_behind(&self, last: Option<&Self>) -> usize {
+        let shared = match (self, last) {
+            (Self::Keys(names), Some(Self::Keys(last))) if Arc::ptr_eq(names, last) => 0,
+            (Self::Keys(names), _) => names.memory_bytes(),
+            _ => 0,
+        };
         self.own_bytes() + shared
     }
 
@@ -91,7 +96,9 @@ struct Shared {
 
 impl Shared {
     fn count(&mut self) {
-        self.bytes = self.messages.iter().map(|message| message.news.bytes()).sum();
+        let news = || self.messages.iter().map(|message| &message.news);
+        let lasts = std::iter::once(None).chain(news().map(Some));
+        self.bytes = news().zip(lasts).map(|(news, last)| news.bytes_behind(last)).sum();
         self.uncounted.set(self.messages.iter().map(|message| message.news.own_bytes()).sum());
     }
 }
@@ -153,7 +160,8 @@ impl ClientTracking {
             return false;
         }
         let shared = shared.get_or_insert_default();
-        let bytes = shared.bytes + news.bytes();
+        let last = shared.messages.last().map(|message| &message.news);
+        let bytes = shared.bytes + news.bytes_behind(last);
         if bytes <= MESSAGES_BYTES_MAX {
             shared.bytes = bytes;
             shared.uncounted.set(shared.uncounted.bytes() + news.own_bytes());
@@ -298,6 +306,21 @@ mod tests {
         tracking.forget();
         assert!(!tracking.push(key(), true) && !tracking.has_messages());
         assert_eq!(thread_bytes(), 0);
+    }
+
+    /// One that many others have told the same is told all of that: it keeps it once.
+    #[test]
+    fn what_comes_again_counts_once() {
+        let tracking = ClientTracking::default();
+        let names = Arc::new(Told::of_keys(vec![0; 1 << 20]));
+        for _ in 0..60 {
+            tracking.push(News::Keys(Arc::clone(&names)), true);
+        }
+        let bytes = tracking.memory_bytes();
+        assert!((1 << 20..2 << 20).contains(&bytes), "{bytes}");
+        tracking.set_mode(Some(Mode::default()));
+        tracking.set_mode(None);
+        assert_eq!((tracking.memory_bytes(), tracking.take().len()), (bytes, 60));
     }
 
     /// A client keeps no more than it may, whoever else is told the same.
