@@ -153,15 +153,15 @@ impl Control {
         let now_tsc = sys::clock::tsc();
         // Not the time of day, which can be set back.
         let now_ms = (now_tsc as f64 / sys::clock::tsc_per_micro() / 1000.0) as i64;
+        if now_ms >= self.look_at_processors_ms {
+            self.look_at_processors_ms = now_ms + PROCESSORS_LOOK_MS;
+            self.usable = threads_usable(&shared.node.config());
+        }
         let busy = self.busy_samples.shares(now_tsc, &shared.busy_tsc(now_tsc));
         if busy.is_empty() {
             return;
         }
         let total: f64 = busy.iter().sum();
-        if now_ms >= self.look_at_processors_ms {
-            self.look_at_processors_ms = now_ms + PROCESSORS_LOOK_MS;
-            self.usable = threads_usable(&shared.node.config());
-        }
         let most = self.carriers_max();
         let carriers = match shared.node.config().io_threads_always_active {
             true => most,
@@ -177,8 +177,12 @@ impl Control {
     /// Whether a carrier has run a slow command. `load` is that of all carriers, in processors: one
     /// that runs a slow command is busy.
     fn is_slow(&mut self, shared: &Shared, load: f64, tsc: u64, now_ms: i64) -> bool {
-        let looks = load >= SLOW_LOAD_MIN || self.slow_turns.has_seen_one();
-        looks && self.slow_turns.look(&shared.turns(tsc), now_ms)
+        let seen = self.slow_turns.not_judged();
+        if load < SLOW_LOAD_MIN && seen == 0 {
+            self.slow_turns = SlowTurns::default();
+            return false;
+        }
+        self.slow_turns.look(&shared.turns(tsc, seen), now_ms)
     }
 
     /// Has other threads carry clients, too, when all that do are stuck in slow commands.

@@ -21,7 +21,7 @@ use crate::process::signals::Signalled;
 use crate::threads::carrier_trials::Work;
 use crate::threads::control::Control;
 use crate::threads::message::Message;
-use crate::threads::slow_turns::Turn;
+use crate::threads::slow_turns::{Schedule, Turn};
 
 /// How to reach a thread.
 #[derive(Clone, Debug)]
@@ -167,27 +167,26 @@ impl Shared {
         }
     }
 
-    /// For how long each of the threads that carry clients beside the main thread has been in its
-    /// turn at this TSC.
-    pub fn turns(&self, tsc: u64) -> Vec<Turn> {
-        self.of_carriers(|handle| {
+    /// The turns at this TSC of the threads that carry clients beside the main thread, and of as
+    /// many as `least` whether they do or not.
+    pub fn turns(&self, tsc: u64, least: usize) -> Vec<Turn> {
+        let carrying = self.threads_carrying.load(Ordering::Relaxed).max(least + 1);
+        let handles = self.handles.read();
+        let turns = handles.iter().take(carrying).skip(1).map(|handle| {
             let schedule = sys::process::thread_schedule(handle.system_id.load(Ordering::Relaxed));
-            let waited_ms = schedule.map_or(0.0, |(_, waited_ns)| waited_ns as f64 / 1e6);
-            Turn { turn_ms: handle.turn_ms(tsc), waited_ms }
-        })
+            let schedule = schedule.map(|(cpu_ns, waited_ns)| Schedule { cpu_ns, waited_ns });
+            Turn { turn_ms: handle.turn_ms(tsc), schedule }
+        });
+        turns.collect()
     }
 
     /// Whether all threads that carry clients are stuck in slow commands, and not the main thread.
     pub fn is_stuck(&self) -> bool {
         let tsc = sys::clock::tsc();
-        let are_stuck = self.of_carriers(|handle| handle.turn_ms(tsc) >= STUCK_MS);
-        !are_stuck.is_empty() && are_stuck.iter().all(|is_stuck| *is_stuck)
-    }
-
-    /// Something of each of the threads that carry clients beside the main thread.
-    fn of_carriers<T>(&self, each: impl Fn(&ThreadHandle) -> T) -> Vec<T> {
         let carrying = self.threads_carrying.load(Ordering::Relaxed);
-        self.handles.read().iter().take(carrying).skip(1).map(each).collect()
+        let handles = self.handles.read();
+        let mut carriers = handles.iter().take(carrying).skip(1).peekable();
+        carriers.peek().is_some() && carriers.all(|handle| handle.turn_ms(tsc) >= STUCK_MS)
     }
 
     /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.

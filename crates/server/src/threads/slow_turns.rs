@@ -1,30 +1,47 @@
 //! Whether carriers run slow commands.
 //!
 //! How long a turn has lasted does not tell it alone: a thread that waits for a processor stays in
-//! its turn. So what it has waited for one is taken off. The system counts a wait when it is over,
-//! so a long turn is judged at the look after the one that has seen it.
+//! its turn. So there are two ways to tell:
+//!
+//! ```text
+//!     two looks see the same turn     it was on a processor for long between them
+//!     one look sees a long turn       what its thread has waited for a processor is taken off;
+//!                                     the system counts a wait when it is over, so the next look
+//!                                     tells
+//! ```
 
 /// A turn that lasts so long on a processor is due to a slow command: without one they end within
 /// a few milliseconds.
-pub const SLOW_MS: f64 = 20.0;
+const SLOW_MS: f64 = 20.0;
+/// A look that is so late tells nothing of turns: the process may have been stopped.
+const LATE_MS: i64 = 300;
 
-/// What is seen of a carrier, in milliseconds.
+/// What is seen of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn {
-    /// For how long it has been in its turn, 0 outside one.
+    /// For how long it has been in its turn, 0 outside one, in milliseconds.
     pub turn_ms: f64,
-    /// What it has waited for processors since it was started; 0 where the system does not tell.
-    pub waited_ms: f64,
+    /// None where the system does not tell.
+    pub schedule: Option<Schedule>,
 }
 
-/// A long turn that was seen, and what its thread had waited when it was last seen before.
+/// What the system tells of a thread since it was started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schedule {
+    /// Nanoseconds on a processor.
+    pub cpu_ns: u64,
+    /// Nanoseconds in which it waited for one.
+    pub waited_ns: u64,
+}
+
+/// A long turn that was seen, and what was known of its thread before.
 #[derive(Clone, Copy, Debug)]
 struct LongTurn {
     turn_ms: f64,
-    waited_ms: f64,
+    before: Option<Schedule>,
 }
 
-/// What the last look has seen of each carrier.
+/// What the last look has seen of each thread beside the main thread.
 #[derive(Debug, Default)]
 pub struct SlowTurns {
     last_ms: i64,
@@ -32,47 +49,75 @@ pub struct SlowTurns {
 }
 
 impl SlowTurns {
-    /// Whether the last look has seen a turn that is not judged yet.
-    pub fn has_seen_one(&self) -> bool {
-        self.last.iter().any(|(_, long)| long.is_some())
+    /// How many threads, from the first, the next look has to see, so that each long turn is
+    /// judged that was seen; 0: there is none.
+    pub fn not_judged(&self) -> usize {
+        self.last.iter().rposition(|(_, long)| long.is_some()).map_or(0, |last| last + 1)
     }
 
-    /// Looks at all carriers. Returns whether the last look has seen a slow command.
+    /// Looks at all carriers. Returns whether a slow command has been seen.
     pub fn look(&mut self, turns: &[Turn], now_ms: i64) -> bool {
-        let since_ms = (now_ms - self.last_ms) as f64;
-        let was_slow = self.last.iter().zip(turns).any(|((_, long), now)| {
-            long.is_some_and(|long| {
-                long.turn_ms - (now.waited_ms - long.waited_ms).max(0.0) >= SLOW_MS
-            })
-        });
+        let since_ms = now_ms - self.last_ms;
+        let is_late = !self.last.is_empty() && since_ms > LATE_MS;
+        let since_ms = since_ms as f64;
+        let is_slow = !is_late
+            && self.last.iter().zip(turns).any(|((last, long), now)| {
+                let was_slow = long.is_some_and(|long| long.is_slow(now.schedule));
+                was_slow || now.turn_ms >= since_ms && ran_for_long(last.schedule, now.schedule)
+            });
         let before = self.last.iter().map(|(turn, _)| Some(*turn)).chain(std::iter::repeat(None));
         let seen = turns.iter().zip(before).map(|(now, before)| {
-            let long = (now.turn_ms >= SLOW_MS).then(|| match before {
+            let long = (!is_late && now.turn_ms >= SLOW_MS).then(|| match before {
                 // What it waited before the last look is not known to be of this turn.
                 Some(before) => {
-                    let turn_ms = now.turn_ms.min(since_ms);
-                    LongTurn { turn_ms, waited_ms: before.waited_ms }
+                    LongTurn { turn_ms: now.turn_ms.min(since_ms), before: before.schedule }
                 }
-                None => LongTurn { turn_ms: now.turn_ms, waited_ms: now.waited_ms },
+                None => LongTurn { turn_ms: now.turn_ms, before: now.schedule },
             });
             (*now, long)
         });
         self.last = seen.collect();
         self.last_ms = now_ms;
-        was_slow
+        is_slow
     }
+}
+
+impl LongTurn {
+    /// By what the system tells at the next look.
+    fn is_slow(self, now: Option<Schedule>) -> bool {
+        let waited_ns = match (self.before, now) {
+            (Some(before), Some(now)) => now.waited_ns.saturating_sub(before.waited_ns),
+            (None, None) => 0,
+            // It has told once, so it may have run out of descriptors.
+            _ => return false,
+        };
+        self.turn_ms - waited_ns as f64 / 1e6 >= SLOW_MS
+    }
+}
+
+fn ran_for_long(before: Option<Schedule>, now: Option<Schedule>) -> bool {
+    let both = before.zip(now);
+    both.is_some_and(|(before, now)| {
+        now.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e6 >= SLOW_MS
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Whether one of these looks, 100 ms apart, tells of a slow command: turns and waits.
-    fn is_slow(looks: &[(f64, f64)]) -> bool {
+    fn turn(turn_ms: f64, cpu_ms: u64, waited_ms: u64) -> Turn {
+        let schedule = Schedule { cpu_ns: cpu_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
+        Turn { turn_ms, schedule: Some(schedule) }
+    }
+
+    /// Whether one of these looks, 100 ms apart, tells of a slow command: turns and waits of a
+    /// thread that does nothing on a processor.
+    fn is_slow(looks: &[(f64, u64)]) -> bool {
         let mut slow_turns = SlowTurns::default();
         let looks = looks.iter().zip((1000..).step_by(100));
         let told = looks.map(|((turn_ms, waited_ms), now_ms)| {
-            slow_turns.look(&[Turn { turn_ms: *turn_ms, waited_ms: *waited_ms }], now_ms)
+            slow_turns.look(&[turn(*turn_ms, 0, *waited_ms)], now_ms)
         });
         told.fold(false, |any, told| any | told)
     }
@@ -80,36 +125,78 @@ mod tests {
     #[test]
     fn a_slow_command_is_told_at_the_next_look() {
         let mut slow_turns = SlowTurns::default();
-        let turns = |turn_ms| [Turn::default(), Turn { turn_ms, waited_ms: 7.0 }];
-        assert!(!slow_turns.look(&turns(0.0), 1000) && !slow_turns.has_seen_one());
-        assert!(!slow_turns.look(&turns(SLOW_MS), 1100) && slow_turns.has_seen_one());
-        assert!(slow_turns.look(&turns(0.0), 1200) && !slow_turns.has_seen_one());
+        let turns = |turn_ms| [turn(0.0, 0, 0), turn(turn_ms, 3, 7)];
+        assert!(!slow_turns.look(&turns(0.0), 1000) && slow_turns.not_judged() == 0);
+        assert!(!slow_turns.look(&turns(SLOW_MS), 1100) && slow_turns.not_judged() == 2);
+        assert!(slow_turns.look(&turns(0.0), 1200) && slow_turns.not_judged() == 0);
         assert!(!slow_turns.look(&turns(0.0), 1300));
     }
 
     #[test]
     fn a_thread_that_waits_for_a_processor_is_not_slow() {
         // Before the look, across it, and both.
-        assert!(!is_slow(&[(0.1, 5.0), (25.0, 27.0), (0.1, 27.0)]));
-        assert!(!is_slow(&[(0.1, 5.0), (25.0, 5.0), (0.1, 35.0)]));
-        assert!(!is_slow(&[(0.1, 5.0), (60.0, 30.0), (0.1, 50.0)]));
-        assert!(!is_slow(&[(25.0, 5.0), (0.1, 15.0)]));
+        assert!(!is_slow(&[(0.1, 5), (25.0, 27), (0.1, 27)]));
+        assert!(!is_slow(&[(0.1, 5), (25.0, 5), (0.1, 35)]));
+        assert!(!is_slow(&[(0.1, 5), (60.0, 30), (0.1, 50)]));
+        assert!(!is_slow(&[(25.0, 5), (0.1, 15)]));
+        assert!(!is_slow(&[(1000.0, 5), (1100.0, 995), (0.1, 1090)]));
         // As long as it has waited for a part of that only.
-        assert!(is_slow(&[(0.1, 5.0), (60.0, 30.0), (0.1, 40.0)]));
-        assert!(is_slow(&[(25.0, 5.0), (0.1, 9.0)]));
+        assert!(is_slow(&[(0.1, 5), (60.0, 30), (0.1, 40)]));
+        assert!(is_slow(&[(25.0, 5), (0.1, 9)]));
+    }
+
+    /// Whatever part of the time it has a processor.
+    #[test]
+    fn a_command_of_seconds_is_slow() {
+        for cpu_ms in [20, 25, 50, 60, 80, 100] {
+            let mut slow_turns = SlowTurns::default();
+            let told = (0..30).filter(|look| {
+                let turn = turn(*look as f64 * 100.0 + 10.0, look * cpu_ms, look * (100 - cpu_ms));
+                slow_turns.look(&[turn], 1000 + *look as i64 * 100)
+            });
+            assert!(told.count() >= 28, "{cpu_ms}");
+        }
+    }
+
+    /// A thread that runs quick commands without a pause has as much of the processor.
+    #[test]
+    fn many_turns_are_not_one() {
+        let mut slow_turns = SlowTurns::default();
+        let is_slow = (0..30).any(|look| {
+            slow_turns.look(&[turn(1.5, look * 95, look * 5)], 1000 + look as i64 * 100)
+        });
+        assert!(!is_slow);
     }
 
     #[test]
-    fn a_command_of_seconds_is_slow_whatever_it_waited_before() {
-        assert!(is_slow(&[(0.1, 5.0), (90.0, 60.0), (190.0, 70.0), (290.0, 80.0)]));
-        assert!(!is_slow(&[(1000.0, 5.0), (1100.0, 995.0), (0.1, 1090.0)]));
+    fn a_thread_without_clients_is_looked_at_until_its_turn_is_judged() {
+        let mut slow_turns = SlowTurns::default();
+        slow_turns.look(&[turn(0.1, 0, 0), turn(60.0, 0, 0)], 1000);
+        assert_eq!(slow_turns.not_judged(), 2);
+        assert!(slow_turns.look(&[turn(0.1, 0, 0), turn(0.0, 90, 0)], 1100));
     }
 
     #[test]
     fn another_thread_in_its_place_has_waited_less() {
-        assert!(is_slow(&[(0.1, 500.0), (30.0, 500.0), (0.1, 1.0)]));
+        assert!(is_slow(&[(0.1, 500), (30.0, 500), (0.1, 1)]));
         let mut slow_turns = SlowTurns::default();
-        slow_turns.look(&[Turn { turn_ms: 30.0, waited_ms: 0.0 }], 1000);
+        slow_turns.look(&[turn(30.0, 0, 0)], 1000);
         assert!(!slow_turns.look(&[], 1100), "it has ended");
+    }
+
+    #[test]
+    fn nothing_is_told_where_the_system_or_the_process_stops_telling() {
+        let silent = |turn_ms| Turn { turn_ms, schedule: None };
+        let looks = |second: Turn, third: Turn, third_ms| {
+            let mut slow_turns = SlowTurns::default();
+            slow_turns.look(&[turn(0.1, 0, 0)], 1000);
+            slow_turns.look(&[second], 1100) || slow_turns.look(&[third], third_ms)
+        };
+        assert!(!looks(turn(50.0, 0, 0), silent(0.1), 1200));
+        assert!(!looks(turn(50.0, 0, 0), turn(5000.0, 90, 0), 6000));
+        assert!(looks(turn(50.0, 0, 0), turn(0.1, 0, 0), 1200));
+        // Where it never tells, turns alone do.
+        let mut slow_turns = SlowTurns::default();
+        assert!(!slow_turns.look(&[silent(50.0)], 1000) && slow_turns.look(&[silent(0.1)], 1100));
     }
 }
