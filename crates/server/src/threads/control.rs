@@ -23,7 +23,7 @@ use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 use crate::threads::slow_turns::SlowTurns;
 use crate::threads::thread_count::{Step, ThreadCount};
-use crate::warning;
+use crate::{notice, warning};
 
 /// The most threads that there can be, the main thread included.
 pub const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
@@ -74,6 +74,8 @@ pub struct Control {
     carriers: Carriers,
     busy_samples: BusySamples,
     slow_turns: SlowTurns,
+    /// The system has refused threads of a change that was answered before others had left.
+    is_refused_threads: bool,
     /// What [`threads_usable`] was when the process's processors were last looked at.
     usable: usize,
     look_at_processors_ms: i64,
@@ -144,7 +146,9 @@ impl Control {
     pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
         // All that have a processor take clients, until it is seen how busy they are.
         let steps = self.thread_count.set(wanted, threads_usable(&shared.node.config()));
-        self.take_steps(shared, steps).map_err(|error| error.to_string())
+        let taken = self.take_steps(shared, steps).map_err(|error| error.to_string());
+        self.is_refused_threads &= taken.is_err();
+        taken
     }
 
     /// Has as many threads carry clients as their load and the processors call for. Call it at
@@ -156,6 +160,7 @@ impl Control {
         if now_ms >= self.look_at_processors_ms {
             self.look_at_processors_ms = now_ms + PROCESSORS_LOOK_MS;
             self.usable = threads_usable(&shared.node.config());
+            self.start_refused(shared);
         }
         let busy = self.busy_samples.shares(now_tsc, &shared.busy_tsc(now_tsc));
         if busy.is_empty() {
@@ -172,6 +177,16 @@ impl Control {
         };
         self.carry(shared, carriers);
         self.share_cron(shared, total);
+    }
+
+    /// Tries again to start threads that the system has refused after others had left. That was
+    /// said then.
+    fn start_refused(&mut self, shared: &Shared) {
+        let wanted = threads_wanted(&shared.node.config());
+        let lacks = self.is_refused_threads && self.thread_count.lacks(wanted);
+        if lacks && self.set_threads(shared, wanted).is_ok() {
+            notice!("All of {wanted} threads run now");
+        }
     }
 
     /// Whether a carrier has run a slow command. `load` is that of all carriers, in processors: one
@@ -235,13 +250,16 @@ impl Control {
                 Step::Resume(thread) => shared.send(thread, Message::Resume),
                 Step::Leave(thread) => shared.send(thread, Message::Leave),
                 Step::Start(thread) => {
-                    let started = start_thread(shared, thread);
-                    let handle = started.inspect_err(|_| {
-                        self.thread_count.start_failed(thread);
-                        shared.handles.write().truncate(thread);
-                        // It may have attached, and a rewrite waits for all that have.
-                        shared.log.ended(thread);
-                    })?;
+                    let handle = match start_thread(shared, thread) {
+                        Ok(handle) => handle,
+                        Err(error) => {
+                            shared.handles.write().truncate(thread);
+                            // It may have attached, and a rewrite waits for all that have.
+                            shared.log.ended(thread);
+                            let rest = self.thread_count.start_failed(thread);
+                            return self.take_each(shared, rest).and(Err(error));
+                        }
+                    };
                     self.threads.truncate(thread - 1);
                     self.threads.push(Some(handle));
                 }
@@ -265,7 +283,8 @@ impl Control {
         shared.log.ended(index);
         let steps = self.thread_count.ended();
         if let Err(error) = self.take_steps(shared, steps) {
-            warning!("Can't change the number of threads: {error}");
+            warning!("Can't change the number of threads: {error}. It is tried again.");
+            self.is_refused_threads = true;
         }
     }
 }

@@ -26,7 +26,8 @@ pub enum Step {
     Resume(usize),
     /// Tell this thread to move its clients to others and end.
     Leave(usize),
-    /// Start this thread. If that fails, call [`ThreadCount::start_failed`] and drop the rest.
+    /// Start this thread. If that fails, take the steps of [`ThreadCount::start_failed`] instead of
+    /// the rest.
     Start(usize),
     /// Nobody sends to threads from this number on any more.
     Unlink(usize),
@@ -130,10 +131,18 @@ impl ThreadCount {
         self.wanted = None;
     }
 
-    /// A thread could not be started: it and those behind it do not exist.
-    pub fn start_failed(&mut self, thread: usize) {
+    /// A thread could not be started: it and those behind it do not exist. Those before it may
+    /// have been started just now.
+    pub fn start_failed(&mut self, thread: usize) -> Vec<Step> {
         (self.active, self.running) = (thread, thread);
         self.carrying = self.carrying.min(thread);
+        if self.carrying > 1 { vec![Step::Rebalance] } else { Vec::new() }
+    }
+
+    /// Whether fewer threads run than `wanted` and no change is on its way: the system has refused
+    /// some.
+    pub fn lacks(&self, wanted: usize) -> bool {
+        self.active < wanted && self.running == self.active && !self.ending
     }
 
     /// A thread has ended.
@@ -166,9 +175,32 @@ mod tests {
         assert_eq!(count.ended(), [Unlink(1), Start(1), Publish(2), Rebalance]);
         assert_eq!(count.set(2, 2), []);
         assert_eq!(count.set(5, 5).len(), 7);
-        count.start_failed(3);
-        assert_eq!(count.others_running(), 2);
+        assert_eq!(count.start_failed(3), [Rebalance]);
+        assert_eq!((count.others_running(), count.carrying()), (2, 3));
         assert_eq!(count.set(2, 2), [Publish(2), Leave(2)]);
+    }
+
+    /// Clients of the main thread go to those that were started, and the others are tried again.
+    #[test]
+    fn threads_that_are_refused_when_others_have_left_are_lacking() {
+        let mut count = ThreadCount::default();
+        assert!(count.lacks(4) && !count.lacks(1));
+        count.set(3, 3);
+        count.set(1, 1);
+        assert_eq!(count.set(4, 4), []);
+        assert!(!count.lacks(4), "threads leave");
+        count.ended();
+        assert_eq!(count.ended().len(), 1 + 6 + 1);
+        assert_eq!(count.start_failed(3), [Rebalance]);
+        assert!(count.lacks(4));
+        assert_eq!(count.set(4, 4), [Start(3), Publish(4), Rebalance]);
+        assert!(!count.lacks(4));
+        count.set(1, 1);
+        (0..3).for_each(|_| drop(count.ended()));
+        count.set(4, 4);
+        assert_eq!((count.start_failed(1), count.lacks(4)), (vec![], true), "none was started");
+        count.end();
+        assert!(!count.lacks(4));
     }
 
     #[test]
