@@ -372,6 +372,9 @@ pub trait Host: ClientWaker {
     /// What the process tells about itself.
     fn process_info(&self) -> ProcessInfo;
 
+    /// The path of the working directory by the name that it has now, if it has one.
+    fn working_directory(&self) -> Option<String>;
+
     /// The configuration file's text.
     ///
     /// # Errors

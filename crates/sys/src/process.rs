@@ -1,7 +1,10 @@
 //! The process and its threads: processor affinity, descriptor limit, daemon, resource use.
 
 use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use crate::check;
 
@@ -45,6 +48,15 @@ pub fn disable_huge_pages() -> io::Result<()> {
 pub fn huge_pages_are_disabled() -> bool {
     // SAFETY: no pointers are involved.
     unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 }
+}
+
+/// A directory, to reach files by its descriptor, wherever it is moved. It needs no right to list
+/// what is in it.
+///
+/// # Errors
+/// When there is no directory of this path.
+pub fn open_directory(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
 }
 
 /// The user whose rights this process has.

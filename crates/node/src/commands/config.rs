@@ -15,6 +15,8 @@ const ADMIN: Flags = Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).wit
 /// These run on the main thread, which applies changes to the process.
 const CHANGE: Flags = ADMIN.with(Flags::MAIN);
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
+/// The parameter of the working directory.
+const DIR: &[u8] = b"dir";
 const PAIR: &[Argument] =
     &[Argument::new("parameter", Shape::String), Argument::new("value", Shape::String)];
 
@@ -72,7 +74,12 @@ fn matching(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     if !cx.is_nested {
         cx.worker.take_over_config();
     }
-    let found = cx.worker.config.matching(&patterns);
+    let mut found = cx.worker.config.matching(&patterns);
+    if let Some((_, dir)) = found.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(DIR)) {
+        // Somebody may have given it another name.
+        let path = cx.outside(|host| host.working_directory());
+        *dir = path.map_or_else(|| std::mem::take(dir), String::into_bytes);
+    }
     reply.map(found.len());
     for (name, value) in found {
         reply.bulk(&name);
@@ -150,7 +157,9 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
             return Err(ServerError::NoConfigFile);
         }
         let _one_at_a_time = node.config_change.lock();
-        let (old, config) = (host.read_config_file().map_err(unwritable)?, node.config());
+        let old = host.read_config_file().map_err(unwritable)?;
+        let mut config = Config::clone(&node.config());
+        config.dir = host.working_directory().unwrap_or(config.dir);
         // With a file of their own, no user is in this one.
         let users = match config.acl.file.is_empty() {
             true => node.users.read().iter().map(|user| user.config_line()).collect(),

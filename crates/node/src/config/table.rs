@@ -487,8 +487,8 @@ pub static PARAMETERS: &[Parameter] = &[
 
     // Process.
     text!("dir", dir,
-        "Working directory: where relative paths start.").protected().applies(Apply::Directory)
-        .read_in(APPLY),
+        "Working directory: where relative paths start.").protected().volatile()
+        .applies(Apply::Directory).read_in(APPLY),
     flag!("daemonize", daemonize,
         "Leave the terminal and run in the background.").immutable().read_in(START),
     choice!("supervised", supervised, Supervised,

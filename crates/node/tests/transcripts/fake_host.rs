@@ -159,6 +159,11 @@ impl Host for FakeHost {
         }
     }
 
+    fn working_directory(&self) -> Option<String> {
+        self.is_used();
+        None
+    }
+
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
         self.is_used();
         Ok(self.config_file.borrow().clone())

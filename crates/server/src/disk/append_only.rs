@@ -10,6 +10,7 @@ use node::host::RewriteBegin;
 use parking_lot::Mutex;
 use persist::aof::{Aof, Names, TriedSync, WholeBase};
 
+use super::directory::Directory;
 use super::log_lock::LogLock;
 use super::log_memory::{self, Places};
 use super::log_ring::LogRing;
@@ -95,8 +96,8 @@ impl AppendOnly {
     ///
     /// # Errors
     /// When one does.
-    pub fn lock(&self, config: &Config) -> Result<(), String> {
-        *self.lock.lock() = Some(LogLock::wait(config)?);
+    pub fn lock(&self, disk: &RealDisk, config: &Config) -> Result<(), String> {
+        *self.lock.lock() = Some(LogLock::wait(disk, config)?);
         Ok(())
     }
 
@@ -121,17 +122,18 @@ impl AppendOnly {
         let Some(caller) = self.caller() else { return Ok(()) };
         let mut lock = self.lock.lock();
         let taken = caller.call_and_wait(Request::Prepare).ok_or("the server ends")??;
-        let places = Places::of(&config);
+        let disk = disk();
+        let places = Places::of(&disk, &config);
         // Until the first base is whole, the files and what a killed process has left beyond them
         // are all that a start finds.
-        let aof = Aof::open(disk(), names(&config)).map_err(|error| error.to_string())?;
+        let aof = Aof::open(disk, names(&config)).map_err(|error| error.to_string())?;
         places.keep_left(aof.manifest().log)?;
         let (id, begin) = (log_memory::new_id(), random_position());
         let ring = log_memory::create_ring(places, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
         let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         if let Some(Err(reason)) = started {
-            ring.places().remove();
+            ring.places().remove_own();
             return Err(reason);
         }
         shared.set_log(Some(ring));
@@ -227,6 +229,5 @@ pub fn names(config: &Config) -> Names {
 
 /// The disk as seen from the working directory of this moment, also when that changes.
 pub fn disk() -> RealDisk {
-    // Without it, paths are relative to whatever it is when they are used.
-    RealDisk::new(std::env::current_dir().unwrap_or_default())
+    RealDisk::of(Directory::current())
 }

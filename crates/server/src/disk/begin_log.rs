@@ -38,8 +38,8 @@ pub fn load(
     memory: &CountedThread<'_>,
 ) -> Result<LogWriter<RealDisk>, String> {
     let config = shared.node.config();
-    shared.append_only.lock(&config)?;
     let disk = disk();
+    shared.append_only.lock(&disk, &config)?;
     let fatal = |error: &dyn std::fmt::Display| format!("Can't open the append-only file: {error}");
     let mut aof = Aof::open(disk.clone(), names(&config)).map_err(|error| fatal(&error))?;
     if aof.upgrade_single_file().map_err(|error| fatal(&error))? {
@@ -50,7 +50,7 @@ pub fn load(
     let mut loader = AofLoader::new(shared, (memory, &shared.node.snapshots.loading))?;
     if aof.manifest().has_no_data() {
         // It is of files that are gone: that is said.
-        left(&config, None, &LoadedAof::default())?;
+        left((&disk, &config), None, &LoadedAof::default())?;
         if let Some(loaded) = load_rdb_if_any(shared, memory)? {
             loader.take_over(&loaded)?;
             notice!("The append-only file begins with the data of the RDB file");
@@ -59,13 +59,13 @@ pub fn load(
         return begin(shared, aof, &config);
     }
     let loaded = loader.load(&aof, &disk)?;
-    let left = left(&config, aof.manifest().log, &loaded)?;
+    let left = left((&disk, &config), aof.manifest().log, &loaded)?;
     let end = left.as_ref().and_then(LeftCommands::end).or(loaded.position);
     let end = end.unwrap_or_else(random_position);
     let resumed = go_on(aof, &loaded, left.as_ref());
     if let Some(left) = &left {
         loader.load_left(left)?;
-        tell_left(left, resumed.is_ok().then(|| Places::of(&config)));
+        tell_left(left, resumed.is_ok().then(|| Places::of(&disk, &config)));
     }
     loader.end();
     let mut writer = match resumed {
@@ -135,11 +135,11 @@ fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<LogWriter<RealDisk>,
 /// # Errors
 /// When it cannot be looked at.
 fn left(
-    config: &Config,
+    (disk, config): (&RealDisk, &Config),
     named: Option<LogId>,
     loaded: &LoadedAof,
 ) -> Result<Option<LeftCommands>, String> {
-    let logs = Places::of(config).left()?;
+    let logs = Places::of(disk, config).left()?;
     if logs.is_empty() {
         return Ok(None);
     }

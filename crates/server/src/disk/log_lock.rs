@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use node::config::Config;
 use persist::disk::Disk;
 
-use super::append_only::{disk, names};
+use super::append_only::names;
+use super::real_disk::RealDisk;
 use crate::{notice, warning};
 
 /// How long a process that was killed may take to end.
@@ -26,20 +27,20 @@ impl LogLock {
     ///
     /// # Errors
     /// When another process has it.
-    pub fn take(config: &Config) -> Result<Self, String> {
+    pub fn take(disk: &RealDisk, config: &Config) -> Result<Self, String> {
         let path = path(config);
-        Self::of(&path)?.ok_or_else(|| in_use(&path))
+        Self::of(disk, &path)?.ok_or_else(|| in_use(&path))
     }
 
     /// The same at start, when the process before may not have ended yet.
     ///
     /// # Errors
     /// When another process has it.
-    pub fn wait(config: &Config) -> Result<Self, String> {
+    pub fn wait(disk: &RealDisk, config: &Config) -> Result<Self, String> {
         let (path, began) = (path(config), Instant::now());
         let mut is_said = false;
         loop {
-            match Self::of(&path)? {
+            match Self::of(disk, &path)? {
                 Some(lock) => return Ok(lock),
                 None if began.elapsed() >= END_MAX => return Err(in_use(&path)),
                 None => {}
@@ -52,13 +53,13 @@ impl LogLock {
     }
 
     /// None: another process has it.
-    fn of(path: &Path) -> Result<Option<Self>, String> {
+    fn of(disk: &RealDisk, path: &Path) -> Result<Option<Self>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         if let Some(directory) = path.parent() {
-            disk().create_directory(directory).map_err(|error| error.to_string())?;
+            disk.create_directory(directory).map_err(|error| error.to_string())?;
         }
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600).open(path);
+        let file = options.create(true).append(true).mode(0o600).open(disk.place(path));
         let file = file.map_err(|error| failed(&error))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(Some(file)))),

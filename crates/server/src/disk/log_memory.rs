@@ -25,6 +25,7 @@ use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
 use super::log_ring::{LogRing, MemoryPlace, memory_bytes};
+use super::real_disk::RealDisk;
 use crate::warning;
 
 /// Files in memory, whichever process made them.
@@ -35,31 +36,48 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// How the second name ends.
 const PREVIOUS: &str = ".previous";
 
-/// The places where the ring of an append-only file may lie, the best one first: by absolute paths,
-/// because `dir` may change while one lies there.
+/// The places where the ring of an append-only file may lie, the best one first.
 #[derive(Clone, Debug, Default)]
-pub struct Places(Vec<PathBuf>);
+pub struct Places {
+    paths: Vec<PathBuf>,
+    /// Whose files they are, if there are any. The paths are valid while it is known.
+    disk: Option<RealDisk>,
+    /// The file of the ring that lies there, once it does.
+    own: Option<FileNumber>,
+}
+
+/// The device and the number there: what tells a file from all others while it is open.
+type FileNumber = (u64, u64);
 
 impl Places {
-    /// Those of a configuration, as seen from the working directory of this moment.
-    pub fn of(config: &Config) -> Self {
+    /// Those of a configuration on a disk.
+    pub fn of(disk: &RealDisk, config: &Config) -> Self {
         let append_only = &config.append_only;
-        let directory = std::env::current_dir().unwrap_or_default();
-        let directory = directory.join(&append_only.appenddirname);
+        let directory = disk.place(Path::new(&append_only.appenddirname));
         let name = format!("{}.log", append_only.appendfilename);
-        let mut places = vec![directory.join(&name)];
+        let mut paths = vec![directory.join(&name)];
         // Another directory of the same name is another one.
         if let Ok(directory) = fs::metadata(directory) {
-            let (device, number) = (directory.dev(), directory.ino());
+            let (device, number) = number_of(&directory);
             let name = format!("weft-{device:x}-{number:x}-{name}");
-            places.push(Path::new(MEMORY_FILES).join(name));
+            paths.push(Path::new(MEMORY_FILES).join(name));
         }
-        Self(places)
+        Self { paths, disk: Some(disk.clone()), own: None }
+    }
+
+    /// A path in the words of the operator.
+    fn shown(&self, path: &Path) -> PathBuf {
+        self.disk.as_ref().map_or_else(|| path.to_owned(), |disk| disk.shown(path))
+    }
+
+    fn cannot(&self, path: &Path, error: &io::Error) -> String {
+        let path = self.shown(path);
+        format!("Can't open the log that a process has left, {}: {error}", path.display())
     }
 
     /// With the second names.
     fn all(&self) -> impl Iterator<Item = PathBuf> {
-        self.0.iter().cloned().chain(self.0.iter().map(|path| previous(path)))
+        self.paths.iter().cloned().chain(self.paths.iter().map(|path| previous(path)))
     }
 
     /// The logs that processes have left, mostly none or one. None for one that is not where it
@@ -68,7 +86,8 @@ impl Places {
     /// # Errors
     /// When one cannot be looked at: what is in it would be lost.
     pub fn left(&self) -> Result<Vec<Option<LeftLog>>, String> {
-        let logs = self.all().map(|path| open_left(&path).map_err(|error| cannot(&path, &error)));
+        let logs =
+            self.all().map(|path| open_left(&path).map_err(|error| self.cannot(&path, &error)));
         logs.filter_map(Result::transpose).collect()
     }
 
@@ -77,10 +96,10 @@ impl Places {
     /// # Errors
     /// When that is not possible: a new ring would take its place.
     pub fn keep_left(&self, named: Option<LogId>) -> Result<(), String> {
-        for path in &self.0 {
-            let left = open_left(path).map_err(|error| cannot(path, &error))?.flatten();
+        for path in &self.paths {
+            let left = open_left(path).map_err(|error| self.cannot(path, &error))?.flatten();
             if left.is_some_and(|log| Some(log.id()) == named) {
-                fs::rename(path, previous(path)).map_err(|error| cannot(path, &error))?;
+                fs::rename(path, previous(path)).map_err(|error| self.cannot(path, &error))?;
             }
         }
         Ok(())
@@ -88,15 +107,27 @@ impl Places {
 
     /// Nobody needs what has the second name any more.
     pub fn remove_previous(&self) {
-        for path in &self.0 {
+        for path in &self.paths {
             // Mostly there is none.
             let _ = fs::remove_file(previous(path));
         }
     }
 
-    /// Removes the files of a log that nobody needs any more.
+    /// Removes the file of the ring that lies here, which nobody needs any more. What another
+    /// process has put in its place stays.
+    pub fn remove_own(&self) {
+        for path in &self.paths {
+            let found = fs::symlink_metadata(path).ok().map(|found| number_of(&found));
+            if found.is_some() && found == self.own {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Removes the files of logs that nobody needs any more. Whoever has the lock of the
+    /// append-only file may, and has no ring here.
     pub fn remove(&self) {
-        for path in &self.0 {
+        for path in &self.paths {
             // Mostly there is one of them at most.
             let _ = fs::remove_file(path);
         }
@@ -108,7 +139,7 @@ impl Places {
         for path in self.all().filter(|path| path.exists()) {
             let name = with(&path, ".damaged");
             if fs::rename(&path, &name).is_ok() {
-                kept = format!(", but kept as {}", name.display());
+                kept = format!(", but kept as {}", self.shown(&name).display());
             }
         }
         kept
@@ -125,8 +156,8 @@ fn previous(path: &Path) -> PathBuf {
     with(path, PREVIOUS)
 }
 
-fn cannot(path: &Path, error: &io::Error) -> String {
-    format!("Can't open the log that a process has left, {}: {error}", path.display())
+fn number_of(file: &Metadata) -> FileNumber {
+    (file.dev(), file.ino())
 }
 
 /// The log in a file, if there is one.
@@ -164,22 +195,25 @@ fn is_own(link: &Metadata, file: &Metadata) -> bool {
         && file.uid() == sys::process::effective_user()
 }
 
-/// Memory for a new log. What has the first name is gone.
+/// Memory for a new log, which is noted in the places. What has the first name is gone.
 ///
 /// # Errors
 /// When there is no memory.
-fn create(places: &Places) -> io::Result<(SharedMemory, MemoryPlace)> {
+fn create(places: &mut Places) -> io::Result<(SharedMemory, MemoryPlace)> {
     places.remove();
-    for path in &places.0 {
+    for path in &places.paths {
         let map = |file: File| {
             let memory = SharedMemory::of_file(&file, memory_bytes())?;
-            Ok((memory, place(Some(&file))?))
+            Ok(((memory, place(Some(&file))?), number_of(&file.metadata()?)))
         };
         match new_file(path).and_then(map) {
-            Ok(created) => return Ok(created),
+            Ok((created, number)) => {
+                places.own = Some(number);
+                return Ok(created);
+            }
             Err(error) => {
                 let _ = fs::remove_file(path);
-                warning!("The log can't lie in {}: {error}", path.display());
+                warning!("The log can't lie in {}: {error}", places.shown(path).display());
             }
         }
     }
@@ -200,8 +234,8 @@ pub fn new_id() -> LogId {
 ///
 /// # Errors
 /// When there is no memory.
-pub fn create_ring(places: Places, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
-    let (memory, place) = create(&places)?;
+pub fn create_ring(mut places: Places, id: LogId, begin: u64) -> io::Result<Arc<LogRing>> {
+    let (memory, place) = create(&mut places)?;
     Ok(Arc::new(LogRing::new(memory, id, place, begin)?.in_places(places)))
 }
 

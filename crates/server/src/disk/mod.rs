@@ -4,6 +4,7 @@ pub(crate) mod append_only;
 pub(crate) mod background;
 pub(crate) mod begin_log;
 mod complaint;
+mod directory;
 mod fsync_thread;
 pub(crate) mod left_log;
 pub(crate) mod load_aof;

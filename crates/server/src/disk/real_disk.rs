@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use persist::disk::{Disk, DiskError, DiskFile, Operation};
 
+use super::directory::Directory;
+
 /// Parts that one call of the system takes.
 const PARTS_MAX: usize = 16;
 
-/// Files whose paths are relative to a directory, which stays the same when `dir` changes.
+/// Files whose paths are relative to a directory.
 #[derive(Clone, Debug)]
 pub struct RealDisk {
-    root: PathBuf,
+    directory: Directory,
 }
 
 /// An open file. Clones are the same.
@@ -31,13 +33,23 @@ fn said<R>(operation: Operation, path: &Path, result: io::Result<R>) -> Result<R
 
 impl RealDisk {
     /// The files of a directory, by an absolute path.
-    pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::of(Directory::named(path.into()))
     }
 
-    /// Where a file is.
-    pub fn place(&self, path: &Path) -> PathBuf {
-        self.root.join(path)
+    /// The files of a directory.
+    pub(crate) fn of(directory: Directory) -> Self {
+        Self { directory }
+    }
+
+    /// Where a file is. Valid while this disk is known.
+    pub(crate) fn place(&self, path: &Path) -> PathBuf {
+        self.directory.place(path)
+    }
+
+    /// A place in the words of the operator.
+    pub(crate) fn shown(&self, place: &Path) -> PathBuf {
+        self.directory.shown(place)
     }
 
     fn open_with(
@@ -46,7 +58,7 @@ impl RealDisk {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<RealFile, DiskError> {
-        let file = said(operation, path, options.open(self.root.join(path)))?;
+        let file = said(operation, path, options.open(self.place(path)))?;
         Ok(RealFile { file: Arc::new(file), path: path.to_owned() })
     }
 }
@@ -71,21 +83,21 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        said(Operation::Rename, from, fs::rename(self.root.join(from), self.root.join(to)))
+        said(Operation::Rename, from, fs::rename(self.place(from), self.place(to)))
     }
 
     fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        said(Operation::Remove, path, fs::remove_file(self.root.join(path)))
+        said(Operation::Remove, path, fs::remove_file(self.place(path)))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<OsString>, DiskError> {
-        let entries = fs::read_dir(self.root.join(directory));
+        let entries = fs::read_dir(self.place(directory));
         let names = entries.and_then(|all| all.map(|entry| Ok(entry?.file_name())).collect());
         said(Operation::List, directory, names)
     }
 
     fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
-        let made = match fs::create_dir(self.root.join(path)) {
+        let made = match fs::create_dir(self.place(path)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             made => made,
         };
@@ -93,7 +105,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
-        let synced = File::open(self.root.join(path)).and_then(|directory| directory.sync_all());
+        let synced = File::open(self.place(path)).and_then(|directory| directory.sync_all());
         said(Operation::SyncDirectory, path, synced)
     }
 }

@@ -16,6 +16,7 @@ use persist::Sink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
 use persist::rdb::writer::Options;
 
+use super::append_only;
 use super::background::CountedThread;
 use super::rdb_sink::{RdbOptions, Uses, write_empty};
 use super::real_disk::RealDisk;
@@ -70,7 +71,7 @@ pub enum NotBegun {
 /// A file to be written.
 struct Target {
     /// The working directory when it began, which CONFIG SET may change.
-    root: PathBuf,
+    disk: RealDisk,
     directory: PathBuf,
     temporary: PathBuf,
     path: PathBuf,
@@ -81,8 +82,12 @@ impl Target {
         let directory = path.parent().unwrap_or(Path::new("")).to_owned();
         let kind = if purpose == Purpose::Backup { "backup-" } else { "" };
         let name = format!("temp-{kind}{}.rdb", std::process::id());
-        let root = std::env::current_dir().unwrap_or_default();
-        Self { root, temporary: directory.join(name), directory, path: path.to_owned() }
+        Self {
+            disk: append_only::disk(),
+            temporary: directory.join(name),
+            directory,
+            path: path.to_owned(),
+        }
     }
 }
 
@@ -274,8 +279,7 @@ impl Saves {
         let libraries: Vec<_> = node.scripting.libraries.read().iter().cloned().collect();
         let failed = |error: DiskError| error.to_string();
         let target = Target::new(Purpose::Save, Path::new(&config.saving.dbfilename));
-        let Target { root, directory, temporary, path } = target;
-        let disk = RealDisk::new(root);
+        let Target { disk, directory, temporary, path } = target;
         let place = disk.place(&temporary);
         let begin = || Replacement::begin(&disk, &directory, temporary, path);
         let (_unfinished, file) = shared.unfinished.create(place, begin);
@@ -331,9 +335,8 @@ fn write(
     config: &Config,
 ) -> Result<(), Option<String>> {
     let failed = |error: DiskError| Some(error.to_string());
-    let Target { root, directory, temporary, path } = target;
-    let disk = RealDisk::new(root);
-    let begin = || Replacement::begin(&disk, directory, temporary.clone(), path.clone());
+    let Target { disk, directory, temporary, path } = target;
+    let begin = || Replacement::begin(disk, directory, temporary.clone(), path.clone());
     let (_unfinished, file) = shared.unfinished.create(disk.place(temporary), begin);
     let mut file = file.map_err(failed)?;
     let pacing = Pacing {
@@ -351,13 +354,13 @@ fn write(
         (!node.snapshots.cancel.load(Ordering::Relaxed)).then_some(naming)
     };
     match written {
-        Ok(()) => match file.commit_if(&disk, is_wanted) {
+        Ok(()) => match file.commit_if(disk, is_wanted) {
             Ok(true) => Ok(()),
             Ok(false) => Err(None),
             Err(error) => Err(failed(error.disk())),
         },
         Err(error) => {
-            file.abandon(&disk);
+            file.abandon(disk);
             Err(match error {
                 WalkError::Sink(error) => failed(error),
                 WalkError::Cancelled => None,

@@ -12,6 +12,7 @@ use node::config::Config;
 use parking_lot::Mutex;
 use persist::disk::{Disk, DiskFile, FileSource};
 
+use super::append_only;
 use super::background::CountedThread;
 use super::begin_log;
 use super::load_aof::AofLoader;
@@ -114,7 +115,7 @@ impl Startup {
             }
             Outcome::AppendOnly(writer) => {
                 let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
-                let places = Places::of(&node.config());
+                let places = Places::of(&append_only::disk(), &node.config());
                 match writer.needs_base() {
                     true => places.keep_left(writer.aof().manifest().log)?,
                     false => places.remove_previous(),
@@ -189,8 +190,7 @@ fn find(config: &Config) -> Result<Option<Origin>, String> {
 }
 
 fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
-    // The empty path is the working directory.
-    match RealDisk::new("").open(Path::new(&config.saving.dbfilename)) {
+    match append_only::disk().open(Path::new(&config.saving.dbfilename)) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.is_not_found() || config.saving.dbfilename.is_empty() => Ok(None),
         Err(error) => Err(format!("Fatal error loading the DB: {error}")),

@@ -191,6 +191,11 @@ impl Host for ProcessHost<'_> {
         }
     }
 
+    fn working_directory(&self) -> Option<String> {
+        let path = std::env::current_dir().ok()?;
+        Some(path.to_string_lossy().into_owned())
+    }
+
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
         let path = self.0.control.lock().config_file.clone();
         match std::fs::read(&path) {

@@ -214,6 +214,10 @@ impl Host for World {
         ProcessInfo::default()
     }
 
+    fn working_directory(&self) -> Option<String> {
+        None
+    }
+
     fn read_config_file(&self) -> Result<Vec<u8>, String> {
         Ok(Vec::new())
     }

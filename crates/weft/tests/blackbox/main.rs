@@ -41,6 +41,7 @@ mod pending;
 mod protocol;
 mod pubsub;
 mod put_aside;
+mod renamed;
 mod report;
 mod scripts;
 mod server;

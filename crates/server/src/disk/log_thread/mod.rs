@@ -188,7 +188,7 @@ impl LogThread {
                 }
                 // What begins writes a base as well.
                 self.is_due = false;
-                let _ = done.send(LogLock::take(&self.config));
+                let _ = done.send(LogLock::take(&disk(), &self.config));
             }
             Request::Start(ring, done) => {
                 let started = self.start(ring);
@@ -343,9 +343,10 @@ impl LogThread {
             Err(Refusal::BusyScript) => return Err(None),
         };
         if was_off {
-            let lock = LogLock::take(&self.config).map_err(Some)?;
-            self.rewrite_lock = Some((lock, Places::of(&self.config)));
-            let aof = Aof::open(disk(), names(&self.config));
+            let disk = disk();
+            let lock = LogLock::take(&disk, &self.config).map_err(Some)?;
+            self.rewrite_lock = Some((lock, Places::of(&disk, &self.config)));
+            let aof = Aof::open(disk, names(&self.config));
             let aof = aof.map_err(|error| Some(error.to_string()))?;
             self.writer = Some(LogWriter::without_base(aof, cut.position));
         }
@@ -509,7 +510,7 @@ impl LogThread {
     /// The files have all that is in the ring, or nobody needs it.
     fn remove_ring(&self) {
         if let Some(places) = self.source.places() {
-            places.remove();
+            places.remove_own();
         }
     }
 

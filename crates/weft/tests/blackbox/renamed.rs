@@ -1,0 +1,185 @@
+//! A server whose working directory is given another name goes on to work in it, and leaves alone
+//! what another server does that begins under the name before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::Server;
+use crate::left_logs::{FILES, LOG, kill_after};
+use crate::server::eventually;
+
+/// What one of the servers has written, and must have after its end.
+const PARTS: [&str; 3] = ["before", "rewritten", "after"];
+
+/// A server in a directory, which keeps an append-only file or an RDB file only.
+fn start(directory: &Path, appends: bool) -> Server {
+    let directory = directory.display().to_string();
+    let appends = if appends { "yes" } else { "no" };
+    let options = ["--enable-debug-command", "yes", "--enable-protected-configs", "yes"];
+    Server::start(&[&options[..], &["--dir", &directory, "--appendonly", appends]].concat())
+}
+
+/// A directory that a server began in, by its new name, with that server; and an empty one that has
+/// the name before.
+fn renamed(appends: bool) -> (TempDir, Server, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder_path = folder.path().canonicalize().unwrap();
+    let (data, moved) = (folder_path.join("data"), folder_path.join("moved"));
+    fs::create_dir(&data).unwrap();
+    let server = start(&data, appends);
+    server.client().ok("SET first:before 1");
+    fs::rename(&data, &moved).unwrap();
+    fs::create_dir(&data).unwrap();
+    (folder, server, data, moved)
+}
+
+/// Writes all files anew, and keys around that.
+fn write(server: &Server, name: &str) {
+    let mut client = server.client();
+    client.ok(&format!("SET {name}:rewritten 1"));
+    client.ask("BGREWRITEAOF");
+    eventually("it is rewritten", || server.info("aof_rewrites") == "1");
+    eventually("it is over", || server.info("aof_rewrite_in_progress") == "0");
+    client.ok("SAVE");
+    client.ask("BGSAVE");
+    eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
+    client.ok(&format!("SET {name}:after 1"));
+}
+
+/// Looks which of a server's keys there are.
+#[track_caller]
+fn check(server: &Server, name: &str, parts: &[&str]) {
+    let mut client = server.client();
+    for part in parts {
+        assert_eq!(client.ask(&format!("EXISTS {name}:{part}")).int(), 1, "{name}:{part}");
+    }
+    assert_eq!(client.ask("DBSIZE").int(), parts.len() as i64, "{}", client.ask("KEYS *").text());
+}
+
+fn kill(mut server: Server) {
+    server.signal("KILL");
+    server.wait();
+}
+
+#[test]
+fn two_servers_in_directories_of_one_name_have_their_own_data() {
+    let (_folder, first, data, moved) = renamed(true);
+    let second = start(&data, true);
+    second.client().ok("SET second:before 1");
+    let both = [(first, "first", &moved), (second, "second", &data)];
+    both.iter().for_each(|(server, name, _)| write(server, name));
+    for (server, name, directory) in both {
+        kill(server);
+        let server = start(directory, true);
+        check(&server, name, &PARTS);
+        kill(server);
+        // The RDB file is from before the last key.
+        check(&start(directory, false), name, &PARTS[..2]);
+    }
+}
+
+#[test]
+fn the_end_of_a_server_leaves_the_log_of_another_one() {
+    let (_folder, mut first, data, moved) = renamed(true);
+    let second = start(&data, true);
+    first.signal("TERM");
+    assert!(first.wait().success());
+    assert!(!moved.join(LOG).exists());
+    check(&start(&moved, true), "first", &PARTS[..1]);
+    // What it acknowledges is in its log only when it is killed.
+    kill_after(second, &["SET second:before 1"]);
+    check(&start(&data, true), "second", &PARTS[..1]);
+}
+
+#[test]
+fn an_append_only_file_begins_in_the_directory_of_the_server() {
+    let (_folder, first, data, moved) = renamed(false);
+    let second = start(&data, true);
+    second.client().ok("SET second:before 1");
+    first.client().ok("CONFIG SET appendonly yes");
+    write(&first, "first");
+    kill(first);
+    kill(second);
+    check(&start(&moved, true), "first", &PARTS);
+    check(&start(&data, true), "second", &PARTS[..1]);
+}
+
+#[test]
+fn a_save_ends_in_the_directory_that_it_began_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, moved) = (folder.path().join("data"), folder.path().join("moved"));
+    fs::create_dir(&data).unwrap();
+    let server = start(&data, false);
+    let mut client = server.client();
+    (0..20).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ok("CONFIG SET rdb-key-save-delay 10000000");
+    client.ask("BGSAVE");
+    let is_saving = |directory: &Path| {
+        let mut files = fs::read_dir(directory).unwrap();
+        files.any(|file| file.unwrap().file_name().to_string_lossy().starts_with("temp-"))
+    };
+    eventually("it saves", || is_saving(&data));
+    fs::rename(&data, &moved).unwrap();
+    fs::create_dir(&data).unwrap();
+    client.ok(&format!("CONFIG SET dir {}", data.display()));
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
+    assert!(moved.join("dump.rdb").is_file() && !is_saving(&moved));
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+    // The directory that now has the name is another one, and the server is in it.
+    client.ok("SAVE");
+    assert!(data.join("dump.rdb").is_file());
+    // The next save is given up, and its file removed, wherever it is by then.
+    client.ok("CONFIG SET rdb-key-save-delay 10000000");
+    client.ask("BGSAVE");
+    eventually("it saves", || is_saving(&data));
+    let again = folder.path().join("again");
+    fs::rename(&data, &again).unwrap();
+    let mut server = server;
+    ["INT", "INT"].iter().for_each(|signal| {
+        server.signal(signal);
+        server.wait_for_log("Received SIGINT scheduling shutdown");
+    });
+    server.wait();
+    assert!(!is_saving(&again));
+}
+
+#[test]
+fn the_directory_is_told_by_the_name_that_it_has() {
+    let (folder, first, data, moved) = renamed(true);
+    let mut client = first.client();
+    let shown = |client: &mut crate::Client| client.ask("CONFIG GET dir").items()[1].text();
+    assert_eq!(shown(&mut client), moved.display().to_string());
+    fs::create_dir(moved.join("sub")).unwrap();
+    client.ok("CONFIG SET dir sub");
+    assert_eq!(shown(&mut client), moved.join("sub").display().to_string());
+    client.ok(&format!("CONFIG SET dir {}", data.display()));
+    assert_eq!(shown(&mut client), data.display().to_string());
+    // The append-only file stays where it began.
+    write(&first, "first");
+    assert!(!data.join(FILES).exists() && data.join("dump.rdb").is_file());
+    kill(first);
+    check(&start(&moved, true), "first", &PARTS);
+    drop(folder);
+}
+
+#[test]
+fn a_rewritten_configuration_has_the_directory_of_that_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let (data, moved, file) = (path.join("data"), path.join("moved"), path.join("weft.conf"));
+    fs::create_dir(&data).unwrap();
+    fs::write(&file, format!("dir {}\n", data.display())).unwrap();
+    let server = Server::start_by(&[], |command| {
+        let args: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
+        let directory = command.get_current_dir().unwrap().to_owned();
+        *command = crate::server::weft();
+        command.arg("server").arg(&file).args(args).current_dir(directory)
+    });
+    fs::rename(&data, &moved).unwrap();
+    server.client().ok("CONFIG REWRITE");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&format!("dir \"{}\"", moved.display())), "{text}");
+}
