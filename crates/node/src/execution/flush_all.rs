@@ -57,6 +57,11 @@ impl<L: ShardLocks> Executor<'_, L> {
             if is_to_save {
                 host.save_emptied(changes);
             }
+            node.snapshots.end_emptied();
+            if node.goes_down() {
+                // The end waits for this.
+                host.pause_changed();
+            }
         });
     }
 }
@@ -69,6 +74,8 @@ impl Worker {
         }
         self.node.snapshots.give_up_background();
         self.publish_counters();
-        self.emptied_at = Some(self.node.changes());
+        if self.emptied_at.replace(self.node.changes()).is_none() {
+            self.node.snapshots.begin_emptied();
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! saved or loaded, and when the next save is due. Whoever writes and reads the files keeps this up
 //! to date.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -65,6 +65,8 @@ pub struct SnapshotFigures {
     pub last_save_unix: i64,
     /// The changes of the keyspace that were saved then.
     pub saved_changes: u64,
+    /// Saves that succeeded.
+    pub saved: u64,
     /// The last save in the background.
     pub last_background: Option<Ended>,
     /// The last backup.
@@ -154,6 +156,21 @@ impl Snapshots {
         }
     }
 
+    /// FLUSHALL has run, and its shards are held still.
+    pub(crate) fn begin_emptied(&self) {
+        self.emptied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What it has to save is saved.
+    pub(crate) fn end_emptied(&self) {
+        self.emptied.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether a file is to be saved before FLUSHALL is answered, or what has called it.
+    pub fn is_emptied(&self) -> bool {
+        self.emptied.load(Ordering::Acquire) != 0
+    }
+
     /// When this returns, a file that was given up has its name already, or never gets it.
     pub fn wait_for_name(&self) {
         drop(self.naming.lock());
@@ -171,6 +188,9 @@ pub struct Snapshots {
     pub cancel: AtomicBool,
     /// Held while a file gets its name, which may take long; whether it is to is asked meanwhile.
     pub naming: Mutex<()>,
+    /// Calls of FLUSHALL, in scripts too, that have removed keys and may not be answered yet: what
+    /// they save is not given up.
+    emptied: AtomicUsize,
     /// What is being loaded, or was last.
     pub loading: LoadProgress,
     /// Nothing may be executed that reads or changes keys: they are being loaded.

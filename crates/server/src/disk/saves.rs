@@ -62,8 +62,6 @@ impl Saving {
 pub enum NotBegun {
     /// Another snapshot is being taken; whether it is saved to the RDB file.
     Running(bool),
-    /// It is not wanted any more.
-    GivenUp,
     /// For this reason.
     Failed(String),
 }
@@ -150,21 +148,7 @@ impl Saves {
         purpose: Purpose,
         path: &Path,
     ) -> Result<Arc<Saving>, NotBegun> {
-        self.begin_unless(shared, purpose, path, || false)
-    }
-
-    /// The same, unless it is not wanted any more when no other one begins.
-    fn begin_unless(
-        &self,
-        shared: &Arc<Shared>,
-        purpose: Purpose,
-        path: &Path,
-        is_given_up: impl FnOnce() -> bool,
-    ) -> Result<Arc<Saving>, NotBegun> {
         let mut last = self.last.lock();
-        if is_given_up() {
-            return Err(NotBegun::GivenUp);
-        }
         let (node, config) = (&shared.node, shared.node.config());
         // One that has taken all keys may not have its name yet.
         if let Some(running) = node.snapshots.figures.lock().running {
@@ -228,32 +212,38 @@ impl Saves {
     }
 
     /// Saves to the RDB file after FLUSHALL, and waits until that is over. `changes` are those of
-    /// the keyspace when it had no keys.
+    /// the keyspace when it had no keys. Nobody gives this up but the end of the process.
     pub fn save_emptied(&self, shared: &Arc<Shared>, changes: u64) {
         let filename = shared.node.config().saving.dbfilename.clone();
+        let mut saved_before = None;
         loop {
-            let running = shared.node.snapshots.figures.lock().running;
-            if running.is_some_and(|running| running.purpose != Purpose::Backup) {
-                // One in the background was given up, and others end soon.
-                self.wait();
-            }
-            // The end of the server has its own save, or none. If it does not come to that, this
-            // one is due.
-            let given_up = || {
-                let goes_down = shared.node.goes_down();
-                shared.node.snapshots.figures.lock().is_scheduled |= goes_down;
-                goes_down
+            let saved = match saved_beside_none(shared) {
+                Ok(saved) => saved,
+                Err(Running { .. }) => {
+                    // One in the background was given up, and others end soon.
+                    self.wait();
+                    continue;
+                }
             };
-            match self.begin_unless(shared, Purpose::Save, Path::new(&filename), given_up) {
+            if *saved_before.get_or_insert(saved) != saved {
+                // One that has begun since is the file.
+                return;
+            }
+            let begun = match shared.node.scripting.must_end() {
+                // Memory has a part of what a script has done that was ended.
+                true => Err(NotBegun::Running(false)),
+                false => self.begin(shared, Purpose::Save, Path::new(&filename)),
+            };
+            match begun {
                 Ok(saving) => {
                     saving.wait();
                     return;
                 }
-                Err(NotBegun::GivenUp) => return,
                 Err(NotBegun::Running(true)) => {}
                 Err(NotBegun::Running(false) | NotBegun::Failed(_)) => {
-                    match self.save_empty(shared, changes) {
-                        Ok(()) => notice!("DB saved on disk"),
+                    match self.save_empty(shared, changes, saved) {
+                        Ok(true) => notice!("DB saved on disk"),
+                        Ok(false) => continue,
                         Err(why) => warning!("Saving to {filename} failed: {why}"),
                     }
                     return;
@@ -264,17 +254,15 @@ impl Saves {
 
     /// Writes the RDB file without keys, while another snapshot is taken that goes elsewhere, or
     /// none can be. What has come since the keyspace was empty counts as changes that no file has.
-    fn save_empty(&self, shared: &Shared, changes: u64) -> Result<(), String> {
+    /// `saved` is how many saves had succeeded when none was running that has older keys. Returns
+    /// false if one has begun since.
+    fn save_empty(&self, shared: &Shared, changes: u64, saved: u64) -> Result<bool, String> {
         // No save begins meanwhile.
         let _last = self.last.lock();
         let (node, config) = (&shared.node, shared.node.config());
-        {
-            let figures = node.snapshots.figures.lock();
-            let is_begun = figures.running.is_some_and(|it| it.purpose != Purpose::Backup);
-            if is_begun || figures.saved_changes >= changes {
-                // One that has begun since is the file, or will be.
-                return Ok(());
-            }
+        match saved_beside_none(shared) {
+            Ok(now) if now == saved => {}
+            _ => return Ok(false),
         }
         let libraries: Vec<_> = node.scripting.libraries.read().iter().cloned().collect();
         let failed = |error: DiskError| error.to_string();
@@ -292,7 +280,7 @@ impl Saves {
         file.commit(&disk).map_err(|error| failed(error.disk()))?;
         note_saved(&mut node.snapshots.figures.lock(), changes);
         node.follow_saves(&config);
-        Ok(())
+        Ok(true)
     }
 
     /// Waits until the file is there that is being written. Returns false if it is not.
@@ -418,10 +406,18 @@ fn finish(
     is_ok
 }
 
+/// How many saves have succeeded, if none is running now, which else is returned.
+fn saved_beside_none(shared: &Shared) -> Result<u64, Running> {
+    let figures = shared.node.snapshots.figures.lock();
+    let running = figures.running.filter(|running| running.purpose != Purpose::Backup);
+    running.map_or(Ok(figures.saved), Err)
+}
+
 /// There is a file with so many changes of the keyspace.
 fn note_saved(figures: &mut SnapshotFigures, changes: u64) {
     figures.last_save_unix = sys::clock::unix_micros().div_euclid(1_000_000);
     figures.saved_changes = changes;
+    figures.saved += 1;
     if let Some(last) = &mut figures.last_background {
         last.is_ok = true;
     }

@@ -31,7 +31,7 @@ impl ProcessHost<'_> {
         self.0.saves.begin_save(&shared, purpose).map_err(|error| match error {
             NotBegun::Running(true) => SaveError::Saving,
             NotBegun::Running(false) => SaveError::SnapshotTaken,
-            NotBegun::GivenUp | NotBegun::Failed(_) => SaveError::Failed,
+            NotBegun::Failed(_) => SaveError::Failed,
         })
     }
 
@@ -118,7 +118,7 @@ impl Host for ProcessHost<'_> {
         }
         let begun = self.0.saves.begin(&shared, Purpose::Backup, path);
         begun.map(drop).map_err(|error| match error {
-            NotBegun::Running(_) | NotBegun::GivenUp => None,
+            NotBegun::Running(_) => None,
             NotBegun::Failed(why) => Some(why),
         })
     }

@@ -343,7 +343,7 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
     let mut ending = false;
     let mut sample_at_ms = 0;
     // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
-    while !(ending && main.has_come_to_end() && !awaits_base(shared) && has_saved(shared)) {
+    while !(ending && main.has_come_to_end() && !awaits_files(shared) && has_saved(shared)) {
         if let Some(own) = &mut start
             && own.look(main).inspect_err(|why| warning!("{why}"))?
         {
@@ -384,6 +384,11 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Whether a file is awaited that the end would give up. What FLUSHALL saves is before all others.
+fn awaits_files(shared: &Shared) -> bool {
+    shared.node.snapshots.is_emptied() || awaits_base(shared)
 }
 
 /// Whether the append-only file gets its first base, without which it has nothing. Who does not

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::client::{encode, request};
-use crate::server::eventually;
+use crate::server::{READY, eventually};
 use crate::{Client, Server, Value};
 
 /// Runs for about 50 ms, so that hardly ever none of four threads runs it.
@@ -274,4 +274,55 @@ fn a_signal_can_be_called_off_while_background_work_is_paused() {
     client.ok("SET k v");
     client.ok("DEBUG PAUSE-CRON 0");
     assert!(server.wait().success());
+}
+
+/// Removes all keys, and goes on with others, whose save takes a second.
+const EMPTIES: &str = "local done = redis.call('FLUSHALL')
+    for at = 1, 5 do redis.call('SET', 'new:' .. at, '1') end return done";
+
+#[test]
+fn what_flushall_of_a_script_leaves_is_saved_before_an_end_without_a_save() {
+    let library = format!("#!lua name=lib\nredis.register_function('f', function() {EMPTIES} end)");
+    let run: [&[&[u8]]; 2] = [&[b"EVAL", EMPTIES.as_bytes(), b"0"], &[b"FCALL", b"f", b"0"]];
+    for (words, how) in run.into_iter().zip(["SHUTDOWN NOSAVE", "SHUTDOWN NOSAVE NOW FORCE"]) {
+        let mut server = start(&["--save", "3600 1000000", "--rdb-key-save-delay", "200000"]);
+        let mut others = std::iter::repeat_with(|| server.client());
+        // The main thread would not read what ends it.
+        let mut runner = others.find_map(|mut it| (thread_of(&mut it) != "0").then_some(it));
+        let (mut runner, mut other) = (runner.take().unwrap(), server.client());
+        assert_eq!(other.ask_args(&[b"FUNCTION", b"LOAD", library.as_bytes()]).text(), "lib");
+        other.ok("SET old 1");
+        other.ok("SAVE");
+        runner.send_raw(&encode(words));
+        let is_temporary = |name: &str| name.starts_with("temp-");
+        eventually("it saves", || {
+            let mut files = std::fs::read_dir(server.folder().path()).unwrap();
+            files.any(|file| is_temporary(&file.unwrap().file_name().to_string_lossy()))
+        });
+        other.send(how);
+        assert_eq!(runner.read().text(), "OK", "{}", server.log());
+        assert!(server.wait().success());
+        let options = ["--save", "3600 1000000"];
+        let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
+        assert_eq!(server.client().ask("EXISTS old").int(), 0, "{how}");
+        assert_eq!(server.client().ask("DBSIZE").int(), 5, "{how}");
+    }
+}
+
+#[test]
+fn a_script_that_is_ended_behind_its_flushall_leaves_no_keys_in_the_file() {
+    let script = b"redis.call('flushall') redis.call('set', 'half', '1') while true do end";
+    let options = ["--save", "3600 1000000", "--busy-reply-threshold", "1"];
+    let mut server = start(&options);
+    let mut other = server.client();
+    other.ok("SET old 1");
+    other.ok("SAVE");
+    let mut runner = server.client();
+    runner.send_raw(&encode(&[b"EVAL", script, b"0"]));
+    eventually("it is busy", || other.ask("GET old").text() == BUSY);
+    other.send("SHUTDOWN NOSAVE");
+    assert!(server.wait().success());
+    assert!(runner.try_read().is_err(), "it is not answered");
+    let server = Server::start_in(server.into_folder(), &options[..2], READY, |command| command);
+    assert_eq!(server.client().ask("DBSIZE").int(), 0);
 }

@@ -388,6 +388,23 @@ fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
 }
 
 #[test]
+fn flushall_of_no_keys_beside_a_backup_leaves_none_in_the_file() {
+    let server = Server::start(&["--save", "3600 1", "--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    client.ok("SET key:1 value");
+    client.ok("FLUSHDB");
+    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value PX 300")));
+    client.ok("SAVE");
+    let size = fs::metadata(server.path("dump.rdb")).unwrap().len();
+    client.ok("CONFIG SET rdb-key-save-delay 100000000");
+    assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
+    eventually("they expire", || client.ask("DBSIZE").int() == 0);
+    client.ok("FLUSHALL");
+    assert_eq!(server.info("weft_backup_in_progress"), "1");
+    assert!(fs::metadata(server.path("dump.rdb")).unwrap().len() < size);
+}
+
+#[test]
 fn flushall_in_a_script_saves_before_it_is_answered() {
     let server = Server::start(&["--save", "3600 1", "--io-threads", "4"]);
     let library = b"#!lua name=lib\nredis.register_function('f', function() \
