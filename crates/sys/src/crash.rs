@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt::{self, Write};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -76,7 +76,8 @@ struct Prepared {
 
 /// Prepares reports: they go to the end of a file, or to standard output when its path is empty,
 /// and begin and end with some lines. SIGALRM makes one from now on, and the process goes on.
-/// Crashes follow with [`enable`]. Does nothing when called again.
+/// Crashes follow with [`enable`]; names of functions are those of the thread that calls
+/// [`name_frames`]. Does nothing when called again.
 ///
 /// # Errors
 /// When the process is out of descriptors, or the path has a zero byte.
@@ -92,11 +93,9 @@ pub fn prepare(log: &str, head: String, tail: String) -> io::Result<()> {
 
 /// Whether crashes are reported, when that is prepared.
 pub fn enable(is_on: bool) {
-    if PREPARED.get().is_none() {
-        return;
-    }
+    let is_reported = is_on && PREPARED.get().is_some();
     for (signal, _) in CRASHES {
-        if is_on {
+        if is_reported {
             set_handler(signal, libc::SA_ONSTACK);
         } else {
             // Not that of the standard library, which trusts that a fault comes again: a signal
@@ -118,17 +117,43 @@ fn set_handler(signal: c_int, flags: c_int) {
     }
 }
 
-/// Becomes readable when [`name_frames`] is to be called. The calling thread is the one that does
-/// it.
-pub fn namer() -> Option<BorrowedFd<'static>> {
-    NAMER.store(thread_id(), Ordering::Relaxed);
-    PREPARED.get().map(|prepared| prepared.asked.as_fd())
-}
-
-/// Writes the names of the frames of a crash into its report.
+/// Writes the names of frames into reports, whenever one asks for it. The calling thread does
+/// nothing else: it waits for locks, and for who reads the log. Returns if nothing is prepared.
 pub fn name_frames() {
     let Some(prepared) = PREPARED.get() else { return };
-    prepared.asked.clear();
+    NAMER.store(thread_id(), Ordering::Relaxed);
+    loop {
+        if wait_for(&prepared.asked, -1) {
+            prepared.asked.clear();
+            write_names(prepared);
+            prepared.named.signal();
+        }
+    }
+}
+
+/// Waits for so long at most until something is signalled; without an end if that is negative.
+/// May be called in a handler.
+fn wait_for(event: &EventFd, milliseconds: c_int) -> bool {
+    let fd = event.as_fd().as_raw_fd();
+    let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: it is one structure.
+    unsafe { libc::poll(&mut wait, 1, milliseconds) > 0 }
+}
+
+/// SIGALRM and SIGABRT, by which someone asks what the process is doing, look at other threads than
+/// the calling one and those that it starts. abort(3) is heard in these as well.
+pub fn leave_alone() {
+    // SAFETY: the set is initialised before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGALRM);
+        libc::sigaddset(&mut set, libc::SIGABRT);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
+fn write_names(prepared: &Prepared) {
     let mut out = Out::open(&prepared.log);
     for frame in &FRAMES[..FRAMES_LEN.load(Ordering::Acquire)] {
         let address = frame.load(Ordering::Relaxed);
@@ -149,8 +174,6 @@ pub fn name_frames() {
         }
         out.flush();
     }
-    drop(out);
-    prepared.named.signal();
 }
 
 /// Writes to an address that nobody has.
@@ -351,13 +374,7 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
     if namer != 0 && namer != thread_id() {
         prepared.named.clear();
         prepared.asked.signal();
-        let mut named = libc::pollfd {
-            fd: prepared.named.as_fd().as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: it is one structure.
-        unsafe { libc::poll(&mut named, 1, NAMES_MS) };
+        wait_for(&prepared.named, NAMES_MS);
     }
     let _ = out.write_str(if is_crash { &prepared.tail } else { LOOK_TAIL });
 }

@@ -1,7 +1,7 @@
 //! Signals as a descriptor to be read (signalfd(2)), so that nothing runs in a handler.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
@@ -49,21 +49,9 @@ impl Signals {
         }
     }
 
-    /// Waits for the next signal. None: the other descriptor is readable.
-    pub fn wait_beside(&self, other: Option<BorrowedFd<'_>>) -> Option<Signal> {
+    /// Waits for the next signal.
+    pub fn wait(&self) -> Signal {
         loop {
-            // One that is negative is left out.
-            let other = other.map_or(-1, |other| other.as_raw_fd());
-            let wait = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut waits = [wait(other), wait(self.0.as_raw_fd())];
-            // SAFETY: there are so many structures.
-            let ready = unsafe { libc::poll(waits.as_mut_ptr(), 2, -1) };
-            if ready <= 0 {
-                continue;
-            }
-            if waits[0].revents != 0 {
-                return None;
-            }
             // SAFETY: the structure is plain numbers, and the kernel writes at most its size.
             let (count, info) = unsafe {
                 let mut info: libc::signalfd_siginfo = std::mem::zeroed();
@@ -73,8 +61,8 @@ impl Signals {
             match info.ssi_signo as libc::c_int {
                 // Another signal has interrupted it.
                 _ if count <= 0 => {}
-                libc::SIGINT => return Some(Signal::Interrupt),
-                _ => return Some(Signal::Terminate),
+                libc::SIGINT => return Signal::Interrupt,
+                _ => return Signal::Terminate,
             }
         }
     }

@@ -30,6 +30,19 @@ pub fn begin(config: &Config) {
     follow(config);
 }
 
+/// Starts the thread that finds the names of functions for reports. Without it they have addresses.
+pub fn start_names() {
+    let thread = std::thread::Builder::new().name("weft-frames".to_owned());
+    let started = thread.spawn(|| {
+        sys::crash::protect_thread();
+        sys::crash::leave_alone();
+        sys::crash::name_frames();
+    });
+    if let Err(error) = started {
+        warning!("Reports of crashes will have no names of functions: {error}");
+    }
+}
+
 /// Follows `crash-log-enabled`.
 pub fn follow(config: &Config) {
     IS_ENABLED.store(config.crash_log.enabled, Ordering::Relaxed);

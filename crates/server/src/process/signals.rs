@@ -5,9 +5,6 @@
 //! process at once, as in Redis: someone sits at a terminal and waits. The data are then as after
 //! kill -9, and the file that a save has begun is removed.
 //!
-//! It also finds the names of functions for the report of a [crash](crate::process::crash), because
-//! it has nothing else to do and holds nothing.
-//!
 //! Invariant: this thread waits for nobody, neither for a lock nor for a log that nobody reads.
 //! What may have to wait is done by a thread that ends soon, and is given up when it does not.
 
@@ -90,11 +87,9 @@ struct SignalThread {
 impl SignalThread {
     fn run(mut self, signals: &Signals) {
         sys::crash::protect_thread();
+        sys::crash::leave_alone();
         loop {
-            let Some(signal) = signals.wait_beside(sys::crash::namer()) else {
-                sys::crash::name_frames();
-                continue;
-            };
+            let signal = signals.wait();
             if self.shared.signalled.note(signal) && signal == Signal::Interrupt {
                 self.end_process();
             }

@@ -121,6 +121,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let shared = share(&config, config_file)?;
     sys::process::name_thread(c"weft-main");
     let mut main = main_thread(&shared)?;
+    crash::start_names();
     signals::start(signals, &shared).map_err(|error| format!("Can't receive signals: {error}"))?;
     let startup = Startup::begin(&shared)?;
     {

@@ -1,6 +1,7 @@
 //! What a server leaves in its log that ends by a mistake or by a signal of the kernel.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 use crate::Server;
 use crate::client::{encode, request};
@@ -131,4 +132,24 @@ fn a_look_at_what_a_server_does_leaves_it_alone() {
     assert!(!log.contains(START), "{log}");
     server.signal("TERM");
     assert!(server.wait().success());
+}
+
+#[test]
+fn a_fault_that_a_signal_reports_ends_the_server_at_once() {
+    let mut server = start(&["--crash-log-enabled", "no"]);
+    server.signal("SEGV");
+    assert_eq!(server.wait().signal(), Some(SEGMENTATION_FAULT));
+    assert!(!server.log().contains(START), "{}", server.log());
+    // Where reports cannot be prepared there is no handler either. The limit is raised later.
+    let mut server = Server::start_by(&[], |command| {
+        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let folder = command.get_current_dir().unwrap().to_owned();
+        let program = command.get_program().to_owned();
+        *command = Command::new("sh");
+        command.arg("-c").arg("ulimit -S -n 4; exec \"$0\" \"$@\"");
+        command.arg(program).args(args).current_dir(folder)
+    });
+    assert!(server.log().contains("'crash-log-enabled' has no effect"), "{}", server.log());
+    server.signal("SEGV");
+    assert_eq!(server.wait().signal(), Some(SEGMENTATION_FAULT));
 }

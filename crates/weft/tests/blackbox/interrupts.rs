@@ -1,7 +1,10 @@
 //! A second SIGINT ends the server at once, with status 1, whatever the main thread does.
 
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+
 use crate::client::{encode, request};
-use crate::server::eventually;
+use crate::server::{Process, READY, eventually, send_signal, weft};
 use crate::{Client, Server};
 
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
@@ -88,8 +91,7 @@ fn what_was_acknowledged_is_there_again() {
         client.send_raw(&requests.concat());
         server.wait_for_log("now");
         interrupt_twice(&mut server);
-        let ready = crate::server::READY;
-        let server = Server::start_in(server.into_folder(), &options, ready, |command| command);
+        let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
         let keys = server.client().ask("KEYS *");
         assert_eq!(keys.items().len(), 1, "{keys:?}");
     }
@@ -104,4 +106,59 @@ fn a_busy_script_that_has_written_ends() {
     let mut other = server.client();
     eventually("it runs for too long", || other.ask("PING").text().starts_with("BUSY"));
     interrupt_twice(&mut server);
+}
+
+/// Bytes of a pipe, as the system makes them.
+const PIPE_BYTES: usize = 1 << 16;
+/// Room for the beginning of a report of SIGALRM, and not for the names of functions in it.
+const ROOM_BYTES: usize = 1 << 10;
+/// The longest piece that a report is written in.
+const PIECE_BYTES: usize = 256;
+
+/// A process that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_report_that_nobody_reads_keeps_nothing_from_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = weft();
+    command.args(["server", "--port", "0", "--save", ""]).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(Stdio::null());
+    let mut child = Killed(command.spawn().unwrap());
+    drop(command);
+    let unread = || rustix::io::ioctl_fionread(&reader).unwrap() as usize;
+    let mut said = Vec::new();
+    eventually("it is ready, and the pipe is empty", || {
+        let mut room = vec![0; unread()];
+        (&reader).read_exact(&mut room).unwrap();
+        said.extend_from_slice(&room);
+        room.is_empty() && said.ends_with(b"Ctrl-C.\n\n")
+    });
+    writer.write_all(&[b'.'; PIPE_BYTES - ROOM_BYTES]).unwrap();
+    let id = child.0.id();
+    send_signal(id, "ALRM");
+    eventually("the next piece of it has no room", || unread() + PIECE_BYTES > PIPE_BYTES);
+    send_signal(id, "INT");
+    let status = |field: &str| {
+        let status = Process(id).file("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
+    };
+    // Two that wait are one. SIGINT is the second of the bits.
+    eventually("the first is heard", || status("ShdPnd:") & 2 == 0);
+    send_signal(id, "INT");
+    let mut ended = None;
+    eventually("it ends", || {
+        ended = child.0.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert_eq!(ended.unwrap().code(), Some(1));
 }
