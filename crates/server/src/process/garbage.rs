@@ -35,6 +35,7 @@ impl Garbage {
         let counts = Arc::clone(node);
         std::thread::Builder::new().name("weft-free".to_owned()).spawn(move || {
             sys::crash::protect_thread();
+            sys::crash::leave_alone();
             begin();
             free(&receiver, &counts);
         })?;
