@@ -118,10 +118,12 @@ fn set_handler(signal: c_int, flags: c_int) {
 }
 
 /// Writes the names of frames into reports, whenever one asks for it. The calling thread does
-/// nothing else: it waits for locks, and for who reads the log. Returns if nothing is prepared.
-pub fn name_frames() {
+/// nothing else: it waits for locks, and for who reads the log. `begun` is called when reports
+/// ask it. Returns if nothing is prepared.
+pub fn name_frames(begun: impl FnOnce()) {
     let Some(prepared) = PREPARED.get() else { return };
     NAMER.store(thread_id(), Ordering::Relaxed);
+    begun();
     loop {
         if wait_for(&prepared.asked, -1) {
             prepared.asked.clear();

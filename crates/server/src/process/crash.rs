@@ -32,14 +32,17 @@ pub fn begin(config: &Config) {
 
 /// Starts the thread that finds the names of functions for reports. Without it they have addresses.
 pub fn start_names() {
+    let (begun, has_begun) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::Builder::new().name("weft-frames".to_owned());
-    let started = thread.spawn(|| {
+    let started = thread.spawn(move || {
         sys::crash::protect_thread();
         sys::crash::leave_alone();
-        sys::crash::name_frames();
+        sys::crash::name_frames(|| drop(begun));
     });
-    if let Err(error) = started {
-        warning!("Reports of crashes will have no names of functions: {error}");
+    match started {
+        // A crash may come next.
+        Ok(_) => _ = has_begun.recv(),
+        Err(error) => warning!("Reports of crashes will have no names of functions: {error}"),
     }
 }
 
