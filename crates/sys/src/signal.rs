@@ -43,6 +43,8 @@ impl Signals {
             libc::sigaddset(&mut set, libc::SIGINT);
             // A server outlives the terminal it was started from.
             libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            // Tools send it to servers: in Redis it shows what threads do, and ends nothing.
+            libc::signal(libc::SIGUSR2, libc::SIG_IGN);
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))

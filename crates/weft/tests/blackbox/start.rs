@@ -331,8 +331,10 @@ fn a_daemon_has_its_files() {
     let dir = client.ask("CONFIG GET dir").items()[1].text();
     assert_eq!(Path::new(&dir), folder.path().canonicalize().unwrap());
     // A terminal that goes away does not matter, and a request to end does.
-    send_signal(pid, "HUP");
-    assert_eq!(client.ask("PING").text(), "PONG");
+    for ignored in ["HUP", "USR2"] {
+        send_signal(pid, ignored);
+        assert_eq!(client.ask("PING").text(), "PONG", "{ignored}");
+    }
     send_signal(pid, "TERM");
     client.is_closed();
     let log = wait_for_file(&folder.path().join("weft.log"), "bye bye");
