@@ -105,6 +105,8 @@ impl ChangedKeys {
         reply.array(count);
         let told = self.keys.iter().filter(|(_, change)| is_told(change));
         told.for_each(|(name, _)| reply.bulk(name));
+        // It may wait for long, and takes no more memory than it needs.
+        out.bytes.shrink_to_fit();
         Some(out.bytes)
     }
 }
