@@ -128,7 +128,7 @@ fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
     }
 }
 
-/// Memory has a bound whatever may wait for those who do not read.
+/// Those who do not read keep no more than the bound from counting.
 #[test]
 fn what_is_beyond_a_bound_counts() {
     let server = Server::start(&["--unixsocket", "weft.sock", "--notify-keyspace-events", "KA"]);
