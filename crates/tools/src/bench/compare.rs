@@ -16,6 +16,7 @@ use super::report::percentile_us;
 use super::session::Session;
 use super::significance::{Verdict, verdicts};
 use super::target::{Role, Server, Target};
+use super::unsupported::unknown;
 use super::workload::Row;
 use crate::{Error, Failure};
 
@@ -190,6 +191,17 @@ impl Rounds {
         }
     }
 
+    /// The same of a server that has shown figures in so many rounds before: it does know what it
+    /// refuses now.
+    fn after(self, rounds: usize) -> Rounds {
+        match self {
+            Rounds::Unknown(reason) | Rounds::Failed(reason) if rounds > 0 => {
+                Rounds::Failed(format!("{reason} (after {rounds} rounds without a failure)"))
+            }
+            other => other,
+        }
+    }
+
     fn sum_up(self) -> Shown {
         match self {
             Rounds::Of(outcomes) => Shown::Figures(medians(&outcomes)),
@@ -241,7 +253,7 @@ impl Running<'_> {
                     // What was interrupted is no round.
                     _ if self.is_stopped() => {}
                     Ok(outcome) => outcomes.push(outcome),
-                    Err(rest) => *shown = rest,
+                    Err(rest) => *shown = rest.after(outcomes.len()),
                 }
             }
         }
@@ -294,22 +306,6 @@ impl Running<'_> {
             made => made,
         }
     }
-}
-
-/// The reply by which a server does not know a command. A peer of a subject that answers with other
-/// errors does not know the option, which is no fault of the comparison. Any other failure is one.
-fn unknown<'a>(target: &Target, all: &[Target], error: &'a Error) -> Option<&'a str> {
-    let (Error::ErrorReplies { first: reply, .. } | Error::Refused { reply, .. }) = error else {
-        return None;
-    };
-    let has_subject = all.iter().any(|target| target.role == Role::Subject);
-    let is_excused = target.role == Role::Peer && has_subject || says_unknown(reply);
-    is_excused.then_some(reply)
-}
-
-/// Whether an error is that of a command or subcommand that the server does not have.
-fn says_unknown(reply: &str) -> bool {
-    reply.starts_with("ERR unknown command") || reply.starts_with("ERR unknown subcommand")
 }
 
 /// A measurement of error replies is none.
@@ -478,7 +474,6 @@ fn verdict_json(verdict: &Verdict) -> Value {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::pin::Cpus;
     use crate::bench::{names, workload};
 
     fn case(row: &str, pipeline: usize) -> Case {
@@ -543,25 +538,11 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_know_a_command_is_left_out() {
-        let target = |role| Target { role, ..Target::floor("weft", 1, Cpus::default()) };
-        let both = [target(Role::Subject), target(Role::Peer)];
-        let is_unknown = |role, all: &[Target], reply: &str| {
-            let reply = reply.to_owned();
-            let error = Error::Refused { step: String::new(), reply: reply.clone() };
-            let found = unknown(&target(role), all, &error).map(str::to_owned);
-            assert!(found.is_none() || found == Some(reply));
-            found.is_some()
-        };
-        for role in [Role::Subject, Role::Peer] {
-            let reply = "ERR unknown command 'EVAL', with args beginning with: 'x' ";
-            assert!(is_unknown(role, &both, reply));
-            assert!(is_unknown(role, &both, "ERR unknown subcommand 'X'. Try"));
-        }
-        assert!(is_unknown(Role::Peer, &both, "ERR syntax error"));
-        assert!(!is_unknown(Role::Subject, &both, "ERR syntax error"));
-        // Where nobody is the subject, everybody's errors are failures.
-        assert!(!is_unknown(Role::Peer, &both[1..], "ERR syntax error"));
+    fn what_fails_after_rounds_with_figures_is_a_failure() {
+        let unknown = || Rounds::Unknown("ERR syntax error".into());
+        assert_eq!(unknown().after(0).sum_up(), Shown::Unknown("ERR syntax error".into()));
+        let reason = "ERR syntax error (after 2 rounds without a failure)";
+        assert_eq!(unknown().after(2).sum_up(), Shown::Failed(reason.into()));
     }
 
     #[test]

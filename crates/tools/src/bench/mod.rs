@@ -53,6 +53,7 @@ pub mod subscribers;
 pub mod target;
 pub mod template;
 pub mod tls;
+mod unsupported;
 pub mod worker;
 pub mod workload;
 

@@ -104,21 +104,30 @@ fn a_comparison_goes_on_after_a_case_that_fails() {
     }
 }
 
+/// A comparison of two servers that run, with these words.
+fn comparison(a: &Server, b: &Server, words: &[&str]) -> (String, Option<i32>) {
+    let at =
+        [("a", a), ("b", b)].map(|(name, server)| format!("--at={name}=127.0.0.1:{}", server.port));
+    let mut command = weft();
+    command.args(["bench", "compare", "--no-floor", "--rounds", "1", "--duration", "0.05"]);
+    let output = output_of(command.args(&at).args(words));
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
 #[test]
-fn errors_of_servers_that_are_compared_are_failures_where_none_is_the_subject() {
-    let servers = [Server::start(&["--maxmemory", "1"]), Server::start(&[])];
-    let at = ["a", "b"].map(|name| {
-        let server = &servers[usize::from(name == "b")];
-        format!("--at={name}=127.0.0.1:{}", server.port)
-    });
-    for (more, code, word) in [(&[][..], 1, "FAILED"), (&["--subject", "b"], 0, "not supported")] {
-        let mut command = weft();
-        command.args(["bench", "compare", "--no-floor", "-t", "set", "--rounds", "1"]).args(&at);
-        let output = output_of(command.args(["--duration", "0.05"]).args(more));
-        let out = String::from_utf8_lossy(&output.stdout);
-        assert!(out.contains(&format!("set, pipeline 1 on a: {word}: ")), "{out}");
-        assert!(out.contains("OOM"), "{out}");
-        assert_eq!(output.status.code(), Some(code), "{out}");
+fn a_peer_that_lacks_an_option_is_no_failure_and_one_without_memory_is() {
+    let (full, other) = (Server::start(&["--maxmemory", "1"]), Server::start(&[]));
+    for more in [&[][..], &["--subject", "b"]] {
+        let words = [&["-t", "set"], more].concat();
+        let (out, code) = comparison(&full, &other, &words);
+        assert!(out.contains("set, pipeline 1 on a: FAILED: "), "{out}");
+        assert!(out.contains("OOM") && code == Some(1), "{out}");
+    }
+    let command = ["--command", "SET __key__ __data__ NOSUCH"];
+    for (more, code, word) in [(&[][..], 1, "FAILED"), (&["--subject", "b"], 1, "not supported")] {
+        let (out, found) = comparison(&other, &other, &[&command, more].concat());
+        assert!(out.contains(&format!(" on a: {word}: ")), "{out}");
+        assert!(out.contains("syntax error") && found == Some(code), "{out}");
     }
 }
 

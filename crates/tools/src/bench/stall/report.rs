@@ -13,6 +13,7 @@ use super::super::compare::median;
 use super::super::markdown::aligned;
 use super::super::report::grouped;
 use super::super::target::Role;
+use super::super::unsupported::says_unsupported;
 use super::{Cell, Line, StallTable};
 use crate::Error;
 use crate::page::{cell, markdown};
@@ -31,8 +32,8 @@ fn shown(ms: f64) -> String {
 }
 
 impl StallTable {
-    /// Measurements that failed, with their row, server and reason. A peer that refuses a command
-    /// does not know it, which is no failure.
+    /// Measurements that failed, with their row, server and reason. That a peer does not have
+    /// a command or an option is no failure.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, &str, &Error)> {
         self.errors().filter(|(.., failed, _)| *failed).map(|(row, name, _, why)| (row, name, why))
     }
@@ -131,7 +132,8 @@ fn server_json(name: &str, role: Role, cell: &Result<Cell, Error>) -> Value {
 }
 
 fn is_failure(role: Role, error: &Error) -> bool {
-    !(role == Role::Peer && matches!(error, Error::Refused { .. }))
+    let is_refused = matches!(error, Error::Refused { reply, .. } if says_unsupported(reply));
+    !(role == Role::Peer && is_refused)
 }
 
 /// Percentiles, nothing where there was no reply, and the longest of each repetition.
@@ -236,6 +238,7 @@ mod tests {
 
     fn table() -> StallTable {
         let refused = |reply: &str| Error::Refused { step: "KEYS *".into(), reply: reply.into() };
+        let oom = || Err(refused("OOM no memory"));
         let line = |name, cells| Line { row: find(name).unwrap(), cells };
         let roles = [("weft", Role::Subject), ("redis", Role::Peer)];
         StallTable {
@@ -243,10 +246,11 @@ mod tests {
             lines: vec![
                 line("none", vec![Ok(cell(3, &[1], &[])), Ok(cell(1, &[3], &[]))]),
                 line("keys", vec![Ok(cell(3, &[1, 4, 9], &[140])), Ok(cell(1, &[], &[120]))]),
-                line("del", vec![Err(refused("ERR subject")), Err(refused("ERR peer"))]),
+                line("del", vec![Err(refused("ERR subject")), Err(refused("ERR syntax error"))]),
+                line("unlink", vec![Ok(cell(3, &[1], &[])), oom()]),
             ],
             size: 1000,
-            planned: 3,
+            planned: 4,
         }
     }
 
@@ -296,7 +300,7 @@ mod tests {
         assert!((keys["other_threads"]["longest_ms"].as_f64().unwrap() - 9.0).abs() < 0.1);
         assert_eq!(keys["other_threads"]["longest_of_each_ms"], json!([1.0, 4.0, 9.0]));
         let del = &json[2]["servers"][1];
-        assert!(del["error"].as_str().unwrap().contains("ERR peer"));
+        assert!(del["error"].as_str().unwrap().contains("ERR syntax error"));
         assert_eq!(del["same_thread"], Value::Null);
     }
 
@@ -305,6 +309,6 @@ mod tests {
         let table = table();
         let failures: Vec<(&str, &str)> =
             table.failures().map(|(row, name, _)| (row, name)).collect();
-        assert_eq!(failures, [("del", "weft")]);
+        assert_eq!(failures, [("del", "weft"), ("unlink", "redis")]);
     }
 }
