@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
@@ -14,12 +15,14 @@ use tools::Error;
 use tools::bench::floor::{Floor, Stop};
 use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
 use tools::bench::names;
+use tools::bench::pin::Cpus;
 use tools::bench::requests::RequestCounter;
 use tools::bench::session::User;
 use tools::bench::session::{Endpoint, Resp, Session};
 use tools::bench::template::Shape;
 use tools::bench::tls::{Tls, TlsOptions};
 use tools::bench::workload::{self, Row};
+use tools::bench::{Case, Origin, Plan, Role, Target, compare};
 
 /// A floor server on its own thread, ended when dropped.
 struct Running {
@@ -70,6 +73,28 @@ fn every_workload_runs_against_the_floor() {
         assert_eq!((outcome.errors, outcome.nulls_per_reply), (0, 0.0), "{}", row.name);
         assert!(outcome.requests >= 300, "{}: {}", row.name, outcome.requests);
     }
+}
+
+#[test]
+fn an_interruption_ends_a_comparison_however_many_rounds_are_left() {
+    let floor = Running::start(64);
+    let endpoint = Box::new(Endpoint::local(floor.port));
+    let origin = Origin::Running(endpoint, None);
+    let cpus = Cpus::default();
+    let target = Target { name: "a".into(), role: Role::Peer, origin, cpus, tls: None };
+    let extent = Extent::Requests(10);
+    let load = Load { extent, warm_up: Duration::ZERO, ..load() };
+    let cases = vec![Case { row: names::find("get").unwrap(), load }];
+    let plan = Plan { cases, rounds: usize::MAX };
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let stop = AtomicBool::new(false);
+        let mut observe = |text: &str, _| stop.store(text == "get x3 3 a", Ordering::Relaxed);
+        let table = compare(&[target], &plan, &stop, &mut observe).unwrap();
+        let _ = ended.send(table);
+    });
+    let table = end.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(table.interrupted && table.lines[0].cells[0].figures().is_some());
 }
 
 #[test]

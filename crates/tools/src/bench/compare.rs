@@ -239,12 +239,12 @@ impl Running<'_> {
             };
             shown.push(made.map_or_else(|rest| rest, |()| Rounds::Of(Vec::new())));
         }
-        for round in 0..rounds {
+        'rounds: for round in 0..rounds {
             load.seed = load.seed.wrapping_add(load.threads as u64);
             for (index, shown) in shown.iter_mut().enumerate() {
                 let Rounds::Of(outcomes) = shown else { continue };
                 if self.is_stopped() {
-                    continue;
+                    break 'rounds;
                 }
                 let name = &self.targets[index].name;
                 let text = format!("{} x{} {} {name}", row.name, load.pipeline, round + 1);

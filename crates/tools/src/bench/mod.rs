@@ -119,7 +119,7 @@ fn floor(args: &FloorArgs) -> Result<(), Error> {
 fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     args.html.iter().try_for_each(|path| output::check(path))?;
     let targets = targets(&args.targets, &args.running, Some(args.load.sizes.data_size))?;
-    let plan = Plan { cases: args.cases()?, rounds: args.rounds };
+    let plan = Plan { cases: args.cases()?, rounds: args.rounds.into() };
     let (bar, stop) = (progress_bar(), interrupted_flag()?);
     let table = compare(&targets, &plan, &stop, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();

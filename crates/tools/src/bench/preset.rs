@@ -346,7 +346,7 @@ fn on_two_cores() -> impl Iterator<Item = String> {
     words(&["--pin-servers", "0", "--pin", "1"])
 }
 
-fn extent(args: &PresetArgs, rounds: u32, seconds: f64) -> impl Iterator<Item = String> {
+fn extent(args: &PresetArgs, rounds: u16, seconds: f64) -> impl Iterator<Item = String> {
     let rounds = args.rounds.unwrap_or(rounds).to_string();
     let seconds = args.duration.map_or(seconds, |time| time.as_secs_f64()).to_string();
     words(&["--rounds", &rounds, "--duration", &seconds]).collect::<Vec<_>>().into_iter()

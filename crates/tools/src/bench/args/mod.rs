@@ -29,6 +29,9 @@ pub use self::connection::{ConnectionArgs, TlsArgs};
 pub use self::load::{LoadArgs, PatternArgs, SizeArgs};
 pub use self::output::OutputArgs;
 
+/// The most rounds, of all of which latencies are kept.
+const ROUNDS_MAX: i64 = 1000;
+
 /// Load a Redis-compatible server and measure it.
 ///
 /// Shows throughput, latency percentiles, errors, and for a server on this machine its CPU time per
@@ -53,7 +56,7 @@ pub struct BenchArgs {
     /// How often each workload is measured; with more than one, means with their 95% intervals are
     /// shown
     #[arg(long, default_value_t = 1, value_name = "TIMES",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
     pub run_count: u32,
     /// Measure again and again, until a signal
     #[arg(short = 'l')]
@@ -107,8 +110,9 @@ pub struct PresetArgs {
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
     /// Rounds over all servers, of which the median is taken [default: 5, of all 1]
-    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub rounds: Option<u32>,
+    #[arg(long, value_name = "ROUNDS",
+          value_parser = clap::value_parser!(u16).range(1..=ROUNDS_MAX))]
+    pub rounds: Option<u16>,
     /// Seconds of each round [default: 5, of all 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
@@ -224,8 +228,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Rounds over all servers; medians are shown, and whether differences are significant
-    #[arg(long, default_value_t = 5, visible_alias = "run-count")]
-    pub rounds: usize,
+    #[arg(long, default_value_t = 5, visible_alias = "run-count",
+          value_parser = clap::value_parser!(u16).range(1..=ROUNDS_MAX))]
+    pub rounds: u16,
 }
 
 /// Options of `weft bench memory`.
@@ -362,6 +367,15 @@ mod tests {
         let rate = |rate: &str| whole(&format!("bench stall --rate {rate}"));
         assert!(rate("1").is_ok() && rate("10000").is_ok());
         assert!(rate("0").is_err() && rate("4294967295").is_err());
+    }
+
+    #[test]
+    fn rounds_have_a_limit() {
+        for line in ["bench compare --rounds", "bench preset --rounds", "bench --run-count"] {
+            let is_taken = |rounds: &str| whole(&format!("{line} {rounds}")).is_ok();
+            assert!(is_taken("1") && is_taken("1000"), "{line}");
+            assert!(!is_taken("0") && !is_taken("1001"), "{line}");
+        }
     }
 
     #[test]
