@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::NamedTempFile;
 
 use crate::Error;
@@ -33,6 +34,15 @@ pub fn print(text: &str) -> Result<(), Error> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::io("print")(error)),
         _ => Ok(()),
     }
+}
+
+/// Whether somebody may still read what is printed: the other end of a pipe is not closed.
+pub(crate) fn is_read() -> bool {
+    let out = io::stdout();
+    let mut fds = [PollFd::new(&out, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_known = poll(&mut fds, Some(&now)).is_ok();
+    !is_known || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Finds out whether [`write`] could do its work, and leaves everything as it is.

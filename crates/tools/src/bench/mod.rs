@@ -59,7 +59,7 @@ pub mod workload;
 
 pub(crate) mod report;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -123,14 +123,18 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     let (bar, stop) = (progress_bar(), interrupted_flag()?);
     let table = compare(&targets, &plan, &stop, &mut |text, share| show(&bar, text, share))?;
     bar.finish_and_clear();
+    // What has been measured is kept though it cannot be printed, and what was there is kept where
+    // nothing has been.
+    let written = match &args.html {
+        Some(path) if !table.lines.is_empty() => output::write(path, &html::comparison(&table)),
+        _ => Ok(()),
+    };
     print(&match &args.targets {
         TargetArgs { json: true, .. } => format!("{}\n", table.json()),
         TargetArgs { markdown: true, .. } => table.markdown(),
         _ => table.to_string(),
     })?;
-    if let Some(path) = &args.html {
-        output::write(path, &html::comparison(&table))?;
-    }
+    written?;
     ended(table.interrupted, table.failures().count())
 }
 
@@ -300,8 +304,7 @@ fn left(bar: &ProgressBar, share: f64) -> String {
 }
 
 /// Prints at once, so that a reader at the other end of a pipe sees the floor's port. Names of
-/// commands and words of servers are among it.
+/// commands and words of servers are among it. Who closes it wants no more.
 fn print(text: &str) -> Result<(), Error> {
-    let (mut out, text) = (std::io::stdout().lock(), printable(text));
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
+    output::print(&printable(text))
 }

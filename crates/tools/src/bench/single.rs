@@ -41,7 +41,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<(), Error> {
         print(csv::HEADING)?;
     }
     let mut result = bench.turn(&workloads);
-    while args.forever && result.is_ok() {
+    while args.forever && result.is_ok() && bench.is_wanted() {
+        bench.write_files()?;
         bench.all.clear();
         result = bench.turn(&workloads);
     }
@@ -102,7 +103,7 @@ impl Bench<'_> {
                 Err(_) => false,
             };
             failed = failed.and(result);
-            if !goes_on {
+            if !goes_on || !self.is_wanted() {
                 break;
             }
         }
@@ -143,7 +144,10 @@ impl Bench<'_> {
             let interrupted = outcome.interrupted;
             measured.outcomes.push(outcome);
             if let (Some(outcome), true) = (measured.outcomes.last(), count > 1) {
-                bar.suspend(|| self.show_run(&measured, outcome, run + 1))?;
+                result = bar.suspend(|| self.show_run(&measured, outcome, run + 1));
+            }
+            if result.is_err() {
+                break;
             }
             if interrupted {
                 result = Err(Error::Interrupted);
@@ -156,10 +160,10 @@ impl Bench<'_> {
         if measured.outcomes.is_empty() {
             return result;
         }
-        self.show(&measured)?;
+        let shown = self.show(&measured);
         let checked = measured.refuse_errors();
         self.all.push(measured);
-        checked.and(result)
+        shown.and(checked).and(result)
     }
 
     /// Whether SIGINT has ended the measurement.
@@ -200,8 +204,16 @@ impl Bench<'_> {
         }
     }
 
-    /// The files that were asked for.
+    /// Whether anybody gets to see more: who reads what is printed, or a file.
+    fn is_wanted(&self) -> bool {
+        output::is_read() || self.args.output.files().next().is_some()
+    }
+
+    /// The files that were asked for, which stay as they are where nothing has been measured.
     fn write_files(&self) -> Result<(), Error> {
+        if self.all.is_empty() {
+            return Ok(());
+        }
         if let Some(path) = &self.args.output.json_out_file {
             let objects: serde_json::Value = self.all.iter().map(report::json).collect();
             output::write(path, &format!("{objects:#}\n"))?;

@@ -76,6 +76,13 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
 
 /// Writes both files and says how it went.
 fn finish(files: &Files, findings: &Findings<'_>) -> Result<(), Error> {
+    // An earlier report is worth more than one of nothing.
+    if findings.is_empty() && findings.failed_count() == 0 {
+        return Err(match findings.is_interrupted {
+            true => Error::Interrupted,
+            false => Error::Usage("nothing was measured: no server takes part in that".into()),
+        });
+    }
     files.write(&findings.page())?;
     output::print(&format!("{} and {}\n", files.page.display(), files.markdown.display()))?;
     if findings.is_interrupted {
@@ -84,9 +91,6 @@ fn finish(files: &Files, findings: &Findings<'_>) -> Result<(), Error> {
     findings.failures().iter().for_each(|failure| say!("{failure}"));
     match findings.failed_count() {
         0 if findings.is_interrupted => Err(Error::Interrupted),
-        0 if findings.is_empty() => {
-            Err(Error::Usage("nothing was measured: no server takes part in that".into()))
-        }
         0 => Ok(()),
         count => Err(Error::NotMeasured { count }),
     }

@@ -149,6 +149,74 @@ fn what_cannot_be_written_is_found_out_before_the_measurement() {
     }
 }
 
+/// A bench whose output nobody reads, or which goes where it cannot be written.
+fn unheard(out: Stdio, words: &[&str]) -> (String, Option<i32>) {
+    let child = weft().args(words).stdout(out).stderr(Stdio::piped()).spawn().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (String::from_utf8(output.stderr).unwrap(), output.status.code())
+}
+
+#[test]
+fn what_is_measured_reaches_its_files_though_it_cannot_be_printed() {
+    let (server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
+    let (port, at) = (server.port.to_string(), format!("--at=weft=127.0.0.1:{}", server.port));
+    let file = folder.path().join("results");
+    let path = file.to_str().unwrap();
+    let one = ["bench", "-p", &port, "-n", "10", "-t", "ping,echo", "--json-out-file", path];
+    let several = [&one[..], &["--run-count", "2"]].concat();
+    let compared =
+        ["bench", "compare", "--no-floor", &at, "-n", "10", "-t", "ping", "--rounds", "1"];
+    let compared = [&compared[..], &["--html", path]].concat();
+    for (words, of_pipe, of_disk) in
+        [(&one[..], "echo", "ping"), (&several, "echo", "ping"), (&compared, "ping", "ping")]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        for (out, name, status) in
+            [(Stdio::from(writer), of_pipe, 0), (Stdio::from(full), of_disk, 1)]
+        {
+            fs::write(&file, "before").unwrap();
+            let (errors, code) = unheard(out, words);
+            assert_eq!(code, Some(status), "{words:?}: {errors}");
+            assert_eq!(errors.contains("No space left"), status == 1, "{words:?}: {errors}");
+            assert!(fs::read_to_string(&file).unwrap().contains(name), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_bench_without_end_ends_when_nobody_reads_it() {
+    let (server, (reader, writer)) = (Server::start(&[]), std::io::pipe().unwrap());
+    drop(reader);
+    let words = ["bench", "-l", "-n", "10", "-t", "ping", "-p", &server.port.to_string()];
+    assert_eq!(unheard(writer.into(), &words), (String::new(), Some(0)));
+}
+
+#[test]
+fn where_nothing_is_measured_files_stay_as_they_are() {
+    let (server, folder) = (Server::start(&["--maxmemory", "1"]), tempfile::tempdir().unwrap());
+    let (port, at) = (server.port.to_string(), format!("--at=weft=127.0.0.1:{}", server.port));
+    let file = folder.path().join("results");
+    let path = file.to_str().unwrap();
+    let words = ["-n", "10", "-t", "get", "--warm-up", "0"];
+    for command in [
+        &["bench", "-p", &port, "--prefill", "--json-out-file", path][..],
+        &["bench", "-p", &port, "--prefill", "--html", path],
+    ] {
+        fs::write(&file, "before").unwrap();
+        let output = output_of(weft().args(command).args(words));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("OOM") && output.status.code() == Some(1), "{errors}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before", "{command:?}");
+    }
+    // A row of failures is a result of a comparison.
+    let command = ["bench", "compare", "--no-floor", "--rounds", "1", &at, "--html", path];
+    let output = output_of(weft().args(command).args(words));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(fs::read_to_string(&file).unwrap().contains("OOM"));
+}
+
 #[test]
 fn a_preset_that_fails_does_not_keep_the_next_from_being_measured() {
     let folder = tempfile::tempdir().unwrap();
