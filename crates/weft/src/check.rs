@@ -13,8 +13,10 @@ use persist::check::{
     repair_rdb,
 };
 use persist::disk::{Disk, DiskFile, FileSink, FileSource};
-use server::RealDisk;
+use server::{RealDisk, RealFile};
 use tools::print;
+
+use crate::repaired::Repaired;
 
 /// How the name of a manifest ends.
 const MANIFEST: &str = ".manifest";
@@ -93,8 +95,12 @@ impl Check {
     }
 }
 
-/// The directory of a file, and the file's name.
+/// The directory of a file, and the file's name. What is no regular file, such as a device, may
+/// have no end, or nothing to say.
 fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
+    if std::fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return Err(format!("{} is no regular file", file.display()).into());
+    }
     let path = std::path::absolute(file)?;
     let (directory, name) = (path.parent(), path.file_name());
     let (Some(directory), Some(name)) = (directory, name) else { return Err("no file".into()) };
@@ -102,7 +108,9 @@ fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
 }
 
 fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
-    let (disk, name) = parts(file)?;
+    // A link stays one: the file that it names is looked through, and replaced.
+    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let (disk, name) = parts(&file)?;
     let opened = disk.open(&name)?;
     let report = check_rdb(FileSource::new(opened.clone(), 0)?)?;
     let finding = show_rdb(&name, &report)?;
@@ -117,25 +125,25 @@ fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     if !may_fix(fix, &name, report.valid_to, behind)? {
         return Ok(Finding::Damaged);
     }
-    let with = |suffix: &str| {
-        let mut name = name.clone().into_os_string();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let (temporary, kept) = (with(".fixed"), with(".damaged"));
-    let mut sink = FileSink::new(disk.create(&temporary)?);
-    repair_rdb(&opened, &report, &mut sink)?;
-    sink.file().sync()?;
-    disk.rename(&name, &kept)?;
-    disk.rename(&temporary, &name)?;
-    disk.sync_directory(Path::new(""))?;
+    let kept = replace(&disk.place(&name), &opened, &report)
+        .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
     tell!(
         "Fixed {} with {} keys; the damaged file is {}",
         name.display(),
         report.keys,
-        kept.display()
+        Path::new(kept.file_name().unwrap_or_default()).display()
     )?;
     Ok(Finding::Whole)
+}
+
+/// Writes what is whole of an RDB file and puts it in its place; gives where the damaged one is.
+fn replace(place: &Path, opened: &RealFile, report: &RdbReport) -> Result<PathBuf, Box<dyn Error>> {
+    let repaired = Repaired::beside(place)?;
+    let disk = RealDisk::new(place.parent().unwrap_or(Path::new("/")));
+    let mut sink = FileSink::new(disk.open_to_append(repaired.path())?);
+    repair_rdb(opened, report, &mut sink)?;
+    sink.file().sync()?;
+    Ok(repaired.take_place()?)
 }
 
 fn show_rdb(name: &Path, report: &RdbReport) -> Result<Finding, tools::Error> {
@@ -286,7 +294,8 @@ fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn E
 
 /// The log of a server's process beside its files, which has what these do not have yet.
 fn log_beside(file: &Path) -> Result<Option<String>, Box<dyn Error>> {
-    let path = std::path::absolute(file)?;
+    // The server knows the file by its own name, and not by that of a link.
+    let path = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file))?;
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     for entry in std::fs::read_dir(directory)? {
         let found = entry?.file_name();

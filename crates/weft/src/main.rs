@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod repaired;
 
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -42,6 +42,7 @@ mod protocol;
 mod pubsub;
 mod put_aside;
 mod renamed;
+mod repairs;
 mod report;
 mod scripts;
 mod server;
