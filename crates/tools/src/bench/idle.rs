@@ -4,18 +4,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::interrupt;
 use super::pin::allow_open_files;
-use super::session::{Endpoint, Session};
+use super::replies::{ReplyCounter, Tally};
+use super::session::{Endpoint, Session, read_last, refused};
 use super::stream::Stream;
 use crate::Error;
 
 /// Files beside the connections that the process has open.
 const SPARE_FILES: u64 = 64;
 
+/// Bytes that are read at once of what a server says before it closes one.
+const READ_BYTES: usize = 1024;
+
+/// What the server refuses, in messages.
+const CONNECTION: &str = "an idle connection";
+
 /// Between two looks whether it is over.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Opens so many connections, tells that, and holds them until `stop` is set.
+/// Opens so many connections, tells that, and holds them until `stop` is set. Each asks PING once:
+/// a server with too many connections takes one and closes it.
 ///
 /// # Errors
 /// When one cannot be opened, or the server closes one or says something.
@@ -26,18 +35,37 @@ pub fn hold(
     opened: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
     allow_open_files((clients as u64).saturating_add(SPARE_FILES))?;
-    let open = |_| Session::open(endpoint).map(Session::into_stream);
-    let streams = (0..clients).map(open).collect::<Result<Vec<Stream>, Error>>()?;
+    let open = |_| interrupt::check(stop).and_then(|()| open(endpoint));
+    let mut streams = (0..clients).map(open).collect::<Result<Vec<Stream>, Error>>()?;
     opened()?;
     let mut fds: Vec<_> = streams.iter().map(|s| PollFd::new(s, PollFlags::IN)).collect();
-    while !stop.load(Ordering::Relaxed) {
+    let mut spoke = None;
+    while spoke.is_none() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match poll(&mut fds, Some(&LOOK)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => {
-                return Err(Error::Protocol("it closed an idle connection, or spoke first".into()));
-            }
+            Ok(_) => spoke = fds.iter().position(|fd| !fd.revents().is_empty()),
             Err(errno) => return Err(Error::sys("wait")(errno)),
         }
     }
-    Ok(())
+    drop(fds);
+    let mut tally = Tally::default();
+    if let Some(stream) = spoke.and_then(|index| streams.get_mut(index)) {
+        stream.set_nonblocking(true).map_err(Error::io("stop waiting on a socket"))?;
+        read_last(stream, &mut ReplyCounter::default(), &mut [0; READ_BYTES], &mut tally);
+    }
+    let closed = || Error::Protocol("it closed an idle connection, or spoke first".into());
+    Err(refused(CONNECTION, &tally).unwrap_or_else(closed))
+}
+
+fn open(endpoint: &Endpoint) -> Result<Stream, Error> {
+    let mut session = Session::open(endpoint)?;
+    match session.ask(CONNECTION, &["PING"]) {
+        // It is open to those who have no password.
+        Err(Error::Refused { reply, .. }) if reply.starts_with("NOAUTH") => {}
+        other => drop(other?),
+    }
+    Ok(session.into_stream())
 }

@@ -26,6 +26,12 @@ const FILL_BATCH_BYTES_MAX: usize = 256 * 1024;
 /// The most bytes of the replies that are read together. A server may send an answer without end.
 const REPLIES_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
+/// Reads of what a server may have said before it closed a connection.
+const LAST_READS_MAX: usize = 16;
+
+/// What is wrong where replies do not fit the requests.
+pub(super) const SURPLUS: &str = "more replies came than requests were sent";
+
 /// Which version of the protocol the connections speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resp {
@@ -139,7 +145,7 @@ impl Session {
     /// # Errors
     /// An error reply is [`Error::Refused`] with `step`, which keeps passwords out of messages.
     pub fn ask(&mut self, step: &str, words: &[&str]) -> Result<&[u8], Error> {
-        self.send(command(words).as_bytes()).map_err(lost)?;
+        self.send(step, command(words).as_bytes())?;
         self.expect(step, 1)?;
         Ok(&self.raw)
     }
@@ -155,7 +161,7 @@ impl Session {
             let head = format!("*2\r\n${command_len}\r\n{command}\r\n");
             requests.push_str(&format!("{head}${len}\r\n{name}\r\n"));
         }
-        self.send(requests.as_bytes()).map_err(lost)?;
+        self.send(command, requests.as_bytes())?;
         self.expect(command, names.len() as u64)
     }
 
@@ -177,7 +183,7 @@ impl Session {
         let (mut request, mut rng) = (Vec::new(), Rng::with_seed(seed));
         template.draw_key(shape.first, &mut rng);
         template.append(&mut request, &mut rng);
-        self.send(&request).map_err(lost)?;
+        self.send("the preparation", &request)?;
         self.expect("the preparation", template.answer().replies)
     }
 
@@ -221,7 +227,7 @@ impl Session {
             if count < batch && key < shape.last() {
                 continue;
             }
-            self.send(&requests).map_err(lost)?;
+            self.send("the fill", &requests)?;
             match self.expect("the fill", count * template.answer().replies) {
                 // An earlier workload has made the same group of the stream.
                 Err(Error::Refused { reply, .. }) if reply.starts_with("BUSYGROUP ") => {}
@@ -242,12 +248,22 @@ impl Session {
     /// # Errors
     /// When the connection fails or a reply is an error, with `step` as in [`Session::ask`].
     pub fn exchange(&mut self, step: &str, requests: &[u8], replies: u64) -> Result<&[u8], Error> {
-        self.send(requests).map_err(lost)?;
+        self.send(step, requests)?;
         self.expect(step, replies)?;
         Ok(&self.raw)
     }
 
-    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Sends it all. A server that closes the connection meanwhile may have said why.
+    fn send(&mut self, step: &str, bytes: &[u8]) -> Result<(), Error> {
+        let Err(error) = self.write(bytes) else { return Ok(()) };
+        let mut tally = Tally::default();
+        if is_closed(error.kind()) {
+            read_last(&mut self.stream, &mut self.counter, &mut self.buffer, &mut tally);
+        }
+        Err(refused(step, &tally).unwrap_or_else(|| lost(error)))
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let count = uninterrupted(|| self.stream.push(bytes))?;
             bytes = &bytes[count..];
@@ -261,7 +277,7 @@ impl Session {
         self.raw.clear();
         while tally.replies < count {
             let Session { stream, counter, raw, raw_bytes_max, buffer } = self;
-            uninterrupted(|| {
+            let pulled = uninterrupted(|| {
                 stream.pull(buffer, |bytes| {
                     if bytes.len() > *raw_bytes_max - raw.len() {
                         let reason = "an answer has more than 1 GB";
@@ -270,17 +286,46 @@ impl Session {
                     raw.extend_from_slice(bytes);
                     counter.feed(bytes, &mut tally).map(drop).map_err(not_resp)
                 })
-            })
-            .map_err(lost)?;
+            });
+            match pulled {
+                Err(error) if is_closed(error.kind()) => {
+                    return Err(refused(step, &tally).unwrap_or_else(|| lost(error)));
+                }
+                other => other.map(drop).map_err(lost)?,
+            }
         }
-        if tally.replies > count {
-            return Err(Error::Protocol("more replies came than requests were sent".into()));
+        match refused(step, &tally) {
+            Some(error) => Err(error),
+            None if tally.replies > count => Err(Error::Protocol(SURPLUS.into())),
+            None => Ok(()),
         }
-        if tally.errors > 0 {
-            let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
-            return Err(Error::Refused { step: step.into(), reply });
+    }
+}
+
+/// The first of the error replies, if there are any.
+pub(super) fn refused(step: &str, tally: &Tally) -> Option<Error> {
+    let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
+    (tally.errors > 0).then(|| Error::Refused { step: step.into(), reply })
+}
+
+/// Whether a connection has failed because the other side closed it.
+pub(super) fn is_closed(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+/// Counts what a server has said before it closed the connection, or what is there of it.
+pub(super) fn read_last(
+    stream: &mut Stream,
+    counter: &mut ReplyCounter,
+    buffer: &mut [u8],
+    tally: &mut Tally,
+) {
+    for _ in 0..LAST_READS_MAX {
+        let take = |bytes: &[u8]| counter.feed(bytes, tally).map(drop).map_err(not_resp);
+        if stream.pull(buffer, take).is_err() {
+            return;
         }
-        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ use super::batch::Batches;
 use super::dial::Dialer;
 use super::replies::{ReplyCounter, Tally};
 use super::schedule::Schedule;
-use super::session::not_resp;
+use super::session::{SURPLUS, is_closed, not_resp, read_last, refused};
 use super::signals::{Phase, Signals};
 use super::stream::Stream;
 use crate::Error;
@@ -197,14 +197,21 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When a connection breaks or its bytes are not RESP.
     pub fn run(mut self, spent: impl FnOnce()) -> Result<Counts, Error> {
+        if let Err(error) = self.work(spent) {
+            return Err(self.explained(error));
+        }
+        let Worker { tally, latency, lateness, unsent, measured, .. } = self;
+        Ok(Counts { tally, latency, lateness, unsent, measured })
+    }
+
+    fn work(&mut self, spent: impl FnOnce()) -> Result<(), Error> {
         let mut spent = Some(spent);
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [none; EVENTS_MAX];
         loop {
             self.follow_phase()?;
             if self.phase == Phase::Stop {
-                let Worker { tally, latency, lateness, unsent, measured, .. } = self;
-                return Ok(Counts { tally, latency, lateness, unsent, measured });
+                return Ok(());
             }
             self.send_due()?;
             if self.outstanding == 0 && (self.phase >= Phase::Drain || self.left() == 0) {
@@ -227,6 +234,24 @@ impl<'a> Worker<'a> {
             }
             self.signals.publish(self.tally.requests, self.measured, &self.latency);
         }
+    }
+
+    /// A server that closes a connection may have said why: the failure with the text of an error
+    /// reply, if there is one.
+    fn explained(mut self, error: Error) -> Error {
+        let how = match &error {
+            Error::Io { source, .. } if is_closed(source.kind()) => source.to_string(),
+            Error::Protocol(reason) if reason == SURPLUS => reason.clone(),
+            _ => return error,
+        };
+        for Link { stream, counter, greeting, .. } in &mut self.links {
+            if self.tally.errors > 0 {
+                break;
+            }
+            let counter = greeting.as_mut().unwrap_or(counter);
+            read_last(stream, counter, &mut self.buffer, &mut self.tally);
+        }
+        refused(&format!("a connection under load ({how})"), &self.tally).unwrap_or(error)
     }
 
     /// Waits for events, and with a schedule no longer than until the next batch is due. While all
@@ -392,10 +417,8 @@ impl<'a> Worker<'a> {
     #[inline]
     fn answered(&mut self, index: usize, requests: u64) -> Result<(), Error> {
         let link = &mut self.links[index];
-        link.owed = link
-            .owed
-            .checked_sub(requests)
-            .ok_or_else(|| Error::Protocol("more replies came than requests were sent".into()))?;
+        link.owed =
+            link.owed.checked_sub(requests).ok_or_else(|| Error::Protocol(SURPLUS.into()))?;
         self.outstanding -= requests;
         if link.is_measured {
             self.measured += requests;

@@ -186,6 +186,29 @@ fn what_is_measured_reaches_its_files_though_it_cannot_be_printed() {
 }
 
 #[test]
+fn the_reason_why_a_server_closes_connections_is_told() {
+    let few = Server::start(&["--maxclients", "20"]);
+    let short = Server::start(&["--proto-max-bulk-len", "1mb"]);
+    let (few, short) = (few.port.to_string(), short.port.to_string());
+    let (full, long) = ("ERR max number of clients reached", "ERR Protocol error: invalid bulk");
+    let set = ["-p", &short, "-t", "set", "-d", "3000000", "-r", "3", "-n", "9"];
+    for (words, reason) in [
+        (&["-p", &few, "-t", "ping", "-c", "30", "-n", "1000000"][..], full),
+        (&["-p", &few, "-t", "ping", "-c", "30", "--rps", "1000", "--warm-up", "0"], full),
+        (&["-p", &few, "-I", "-c", "30"], full),
+        (&set, long),
+        (&[&set[..], &["--prefill"]].concat(), long),
+    ] {
+        let output = output_of(weft().arg("bench").args(words));
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains(reason), "{words:?}: {errors}");
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {errors}");
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(!out.contains("are open"), "{words:?}: {out}");
+    }
+}
+
+#[test]
 fn a_bench_without_end_ends_when_nobody_reads_it() {
     let (server, (reader, writer)) = (Server::start(&[]), std::io::pipe().unwrap());
     drop(reader);
