@@ -34,6 +34,12 @@ pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
+/// Whether such a signal has come.
+pub(super) fn is_interrupted() -> bool {
+    let place = FLAG.lock().unwrap_or_else(PoisonError::into_inner);
+    place.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+}
+
 /// Has a thread count the signals; the flag is set before that thread runs.
 fn receive_signals() -> io::Result<Arc<AtomicBool>> {
     let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));

@@ -11,7 +11,7 @@ use fastrand::Rng;
 
 use super::cluster::Slots;
 use super::replies::{ReplyCounter, Tally};
-use super::stream::{Address, Stream};
+use super::stream::{Address, Stream, patiently};
 use super::template::{Shape, Template};
 use super::tls::Tls;
 use crate::Error;
@@ -265,10 +265,10 @@ impl Session {
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let count = uninterrupted(|| self.stream.push(bytes))?;
+            let count = patiently(|| self.stream.push(bytes))?;
             bytes = &bytes[count..];
         }
-        uninterrupted(|| self.stream.flush())
+        patiently(|| self.stream.flush())
     }
 
     /// Reads exactly `count` replies into `raw`.
@@ -277,7 +277,7 @@ impl Session {
         self.raw.clear();
         while tally.replies < count {
             let Session { stream, counter, raw, raw_bytes_max, buffer } = self;
-            let pulled = uninterrupted(|| {
+            let pulled = patiently(|| {
                 stream.pull(buffer, |bytes| {
                     if bytes.len() > *raw_bytes_max - raw.len() {
                         let reason = "an answer has more than 1 GB";
@@ -329,16 +329,6 @@ pub(super) fn read_last(
     }
 }
 
-/// Repeats what a signal has interrupted: sockets with a time limit are not resumed by the system.
-fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
 /// A command in RESP.
 pub(super) fn command(words: &[impl AsRef<str>]) -> String {
     let mut request = format!("*{}\r\n", words.len());
@@ -356,11 +346,7 @@ pub(crate) fn not_resp(error: super::replies::NotResp) -> io::Error {
 fn lost(source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::InvalidData => Error::Protocol(source.to_string()),
-        // What a blocking socket says when its time limit has passed.
-        io::ErrorKind::WouldBlock => {
-            let source = io::Error::new(io::ErrorKind::TimedOut, "it does not answer");
-            Error::Io { what: "talk to the server".into(), source }
-        }
+        io::ErrorKind::Interrupted => Error::Interrupted,
         _ => Error::Io { what: "talk to the server".into(), source },
     }
 }

@@ -9,18 +9,25 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustls::ClientConnection;
 
+use super::interrupt;
 use super::tls::Tls;
 use crate::Error;
 
 /// How long a server may take to answer while a connection is being set up.
 const SETUP_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How long a blocking call waits before it is looked whether it still should.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// How long a server may take to answer after a signal has ended a measurement.
+const LAST_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +109,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Connects and, with TLS, completes the handshake. The stream is blocking, with a time limit.
+    /// Connects and, with TLS, completes the handshake. The stream is blocking, for a short time:
+    /// see `patiently`.
     ///
     /// # Errors
     /// When the server cannot be reached or the handshake fails.
@@ -116,12 +124,16 @@ impl Stream {
             }
             Address::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(failed)?),
         };
-        socket.set_timeouts(Some(SETUP_TIME_MAX)).map_err(failed)?;
+        socket.set_timeouts(Some(LOOK_PERIOD)).map_err(failed)?;
         let tls = tls.map(Tls::connection).transpose()?.map(Box::new);
         let mut stream = Stream { socket, tls };
         if let Some(tls) = &mut stream.tls {
             while tls.is_handshaking() {
-                tls.complete_io(&mut stream.socket).map_err(failed)?;
+                let done = patiently(|| tls.complete_io(&mut stream.socket));
+                done.map_err(|error| match error.kind() {
+                    ErrorKind::Interrupted => Error::Interrupted,
+                    _ => failed(error),
+                })?;
             }
         }
         Ok(stream)
@@ -231,6 +243,27 @@ impl AsFd for Stream {
         match &self.socket {
             Socket::Tcp(socket) => socket.as_fd(),
             Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Repeats a call of a blocking stream for as long as a server may take, also when a signal has
+/// interrupted it. Once a signal has ended the measurement it gives up soon, as `Interrupted`.
+pub(super) fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let start = Instant::now();
+    loop {
+        let error = match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => error,
+            // What a blocking socket says when its time limit has passed.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => error,
+            result => return result,
+        };
+        let waited = start.elapsed();
+        if waited >= LAST_TIME_MAX && interrupt::is_interrupted() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        if waited >= SETUP_TIME_MAX && error.kind() == ErrorKind::WouldBlock {
+            return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer"));
         }
     }
 }

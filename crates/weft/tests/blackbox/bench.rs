@@ -2,9 +2,12 @@
 //! comparison that fails or is interrupted.
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use tools::bench::workload::{Row, TABLE};
@@ -267,6 +270,19 @@ fn a_shown_preset_names_certificates_that_are_there() {
     let out = String::from_utf8(output_of(&mut command).stdout).unwrap();
     let (_, file) = out.split_once("--cacert ").unwrap();
     assert!(Path::new(file.split_whitespace().next().unwrap()).is_file(), "{out}");
+}
+
+#[test]
+fn an_interruption_is_heard_while_a_server_does_not_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let child = spawn(weft().args(["bench", "-t", "ping", "-p", &port]));
+    let (mut stream, _) = listener.accept().unwrap();
+    assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
+    let since = Instant::now();
+    assert_eq!(interrupted(child, "INT"), "");
+    // Less than it takes to give the server up.
+    assert!(since.elapsed() < Duration::from_secs(15));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::super::replies::{ReplyCounter, Tally};
 use super::super::session::{Endpoint, Session, not_resp};
-use super::super::stream::Stream;
+use super::super::stream::{Stream, patiently};
 use super::super::template::{Shape, Template};
 use super::table::{Crowd, Reading, Row, sized};
 use crate::Error;
@@ -163,15 +163,16 @@ fn wait(busy: &[Busy<'_>]) -> Result<(), Error> {
 /// Sends all of `bytes` on a blocking connection.
 fn send(stream: &mut Stream, mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
-        let count = stream.push(bytes).map_err(broken)?;
+        let count = patiently(|| stream.push(bytes)).map_err(broken)?;
         bytes = &bytes[count..];
     }
-    stream.flush().map_err(broken)
+    patiently(|| stream.flush()).map_err(broken)
 }
 
 fn broken(error: std::io::Error) -> Error {
     match error.kind() {
         ErrorKind::InvalidData => Error::Protocol(error.to_string()),
+        ErrorKind::Interrupted => Error::Interrupted,
         _ => Error::Io { what: "keep the connection of a slow command".into(), source: error },
     }
 }
