@@ -11,8 +11,15 @@ use std::path::PathBuf;
 const LINES_MAX: usize = 1000;
 
 /// Parameters whose values are secret, or tell whose they are.
-const SECRET_PARAMETERS: [&str; 5] =
-    ["masterauth", "masteruser", "requirepass", "tls-key-file-pass", "tls-client-key-file-pass"];
+const SECRET_PARAMETERS: [&str; 7] = [
+    "masterauth",
+    "masteruser",
+    "primaryauth",
+    "primaryuser",
+    "requirepass",
+    "tls-key-file-pass",
+    "tls-client-key-file-pass",
+];
 
 /// Where the history is kept, unless it is kept nowhere.
 #[derive(Debug)]
@@ -93,6 +100,8 @@ mod tests {
             ("acl setuser a on >p", true),
             ("acl list", false),
             ("config set maxmemory 1 requirepass x", true),
+            ("config set PrimaryAuth x", true),
+            ("config set save x primaryuser y", true),
             ("config set save requirepass", false),
             ("config get requirepass", false),
             ("hello 3 auth a b", true),

@@ -79,10 +79,8 @@ pub fn in_terminal(session: &mut Session) -> Result<(), End> {
         if line.trim().is_empty() {
             continue;
         }
-        let words = split_args(line.as_bytes()).unwrap_or_default();
-        let skipped = usize::from(repeat_of(&words).is_some());
         let _ = editor.add_history_entry(line.as_str());
-        if !is_secret(&words[skipped..]) {
+        if may_be_written(line.as_bytes()) {
             history.append(&line);
         }
         if run_line(session, Some(&docs), line.as_bytes(), &shows_hints)? == Next::Quit {
@@ -128,6 +126,15 @@ fn repeat_of(words: &[Vec<u8>]) -> Option<Result<i64, ()>> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok().filter(|count| *count > 0).ok_or(()))
+}
+
+/// Whether a line may go to the file of the history. What cannot be split into words may be a
+/// password whose quotes are wrong.
+fn may_be_written(line: &[u8]) -> bool {
+    split_args(line).is_some_and(|words| {
+        let skipped = usize::from(repeat_of(&words).is_some());
+        !is_secret(&words[skipped..])
+    })
 }
 
 fn run_line(
@@ -312,3 +319,22 @@ impl Highlighter for Typing {
 impl Validator for Typing {}
 
 impl Helper for Typing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_password_is_not_written() {
+        for (line, expected) in [
+            ("get k", true),
+            ("3 get \"k 1\"", true),
+            ("auth secret", false),
+            ("3 auth secret", false),
+            ("auth \"sec ret", false),
+            ("config set requirepass 'x", false),
+        ] {
+            assert_eq!(may_be_written(line.as_bytes()), expected, "{line}");
+        }
+    }
+}
