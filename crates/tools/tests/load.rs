@@ -244,6 +244,39 @@ fn error_replies_are_counted_and_refuse_a_fill() {
 }
 
 #[test]
+fn what_is_answered_before_it_is_sent_is_still_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut counter, mut buffer, mut count) = (RequestCounter::default(), [0; 4096], 0);
+        let mut begun = false;
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            let before = count;
+            counter.feed(&buffer[..bytes], |_| count += 1).unwrap();
+            // The first answer comes when little of its request has been read.
+            if !begun || count == 2 && before < 2 {
+                stream.write_all(b"+OK\r\n").unwrap();
+            }
+            begun = true;
+        }
+        count
+    });
+    let one = Load {
+        clients: 1,
+        threads: 1,
+        pipeline: 1,
+        shape: Shape { value_bytes: 20_000_000, ..load().shape },
+        warm_up: Duration::ZERO,
+        extent: Extent::Requests(2),
+        stall_time_max: Duration::from_secs(5),
+        ..load()
+    };
+    assert_eq!(run(&Endpoint::local(port), "set", &one).unwrap().requests, 2);
+    assert_eq!(server.join().unwrap(), 2);
+}
+
+#[test]
 fn a_request_of_several_commands_counts_once() {
     // The EXEC of every fourth transaction is refused.
     let (port, sent) = serve_one(None, |n| match (n % 3, n / 3 % 4) {

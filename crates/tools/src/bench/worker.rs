@@ -42,6 +42,9 @@ const EVENTS_MAX: usize = 256;
 /// Bytes read from a connection in one call.
 const READ_BYTES: usize = 64 * 1024;
 
+/// Batches of a connection that wait for its socket, if the server answers what it has not read.
+const UNSENT_BATCHES_MAX: usize = 2;
+
 /// The values in a histogram, for each thread, that stand for what was due and never sent.
 const UNSENT_POINTS: usize = 100_000;
 
@@ -472,6 +475,8 @@ impl<'a> Worker<'a> {
         let dialer = &self.dialers[link.node];
         link.stream = dialer.dial()?;
         link.counter = ReplyCounter::new(self.batches[link.node].answer());
+        link.unsent.clear();
+        link.unsent_at = 0;
         let data = EventData::new_u64(index as u64);
         epoll::add(&self.epoll, &link.stream, data, EventFlags::IN).map_err(watch_failed())?;
         match dialer.greeting() {
@@ -510,6 +515,17 @@ impl<'a> Worker<'a> {
 /// Sends what the socket takes; the rest goes when it takes more.
 #[inline]
 fn push(epoll: &OwnedFd, link: &mut Link, index: usize, bytes: &[u8]) -> Result<(), Error> {
+    if link.unsent_at < link.unsent.len() {
+        // Who answers before it has read everything gets the rest first, and goes on as long as it
+        // reads at all.
+        if link.unsent.len() - link.unsent_at > bytes.len().saturating_mul(UNSENT_BATCHES_MAX) {
+            return Err(Error::Protocol(SURPLUS.into()));
+        }
+        link.unsent.drain(..link.unsent_at);
+        link.unsent_at = 0;
+        link.unsent.extend_from_slice(bytes);
+        return Ok(());
+    }
     let sent = match link.stream.push(bytes) {
         Ok(count) => count,
         Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
