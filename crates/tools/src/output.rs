@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +15,9 @@ use crate::Error;
 
 /// Who may do what with a new file, less what the process's mask takes away.
 const NEW_FILE_MODE: u32 = 0o666;
+
+/// The most links that are followed one behind the other, as by the system.
+const LINKS_MAX: u32 = 40;
 
 /// Prints to standard error. What cannot be printed there cannot be told either.
 macro_rules! say {
@@ -56,6 +59,18 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     try_to_write(path).map_err(Error::io(format!("write {}", path.display())))
 }
 
+/// Refuses two files that would be one. What is no regular file, such as /dev/null, may be both.
+///
+/// # Errors
+/// When both paths lead to the same place.
+pub(crate) fn check_apart(one: &Path, other: &Path) -> Result<(), Error> {
+    let is_file = fs::metadata(one).map_or(true, |found| found.is_file());
+    if is_file && place(one).is_some_and(|first| place(other) == Some(first)) {
+        return Err(Error::Usage(format!("{} would be two files: name another", one.display())));
+    }
+    Ok(())
+}
+
 /// Puts the text where the path leads. What is no regular file, such as a device, is written to.
 ///
 /// # Errors
@@ -89,16 +104,29 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let place = place(path)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such folder"))?;
-    let mode = fs::metadata(&place).map_or(NEW_FILE_MODE, |found| found.permissions().mode());
+    let found = fs::metadata(&place).ok();
+    let mode = found.as_ref().map_or(NEW_FILE_MODE, |found| found.permissions().mode());
     let mut builder = tempfile::Builder::new();
     builder.permissions(fs::Permissions::from_mode(mode));
-    builder.tempfile_in(place.parent().unwrap_or(Path::new("/")))
+    let file = builder.tempfile_in(place.parent().unwrap_or(Path::new("/")))?;
+    if let Some(found) = found {
+        // Nobody but root may give it away; others have a file of their own then.
+        let _ = fchown(file.as_file(), Some(found.uid()), Some(found.gid()));
+        file.as_file().set_permissions(found.permissions())?;
+    }
+    Ok(file)
 }
 
-/// Where a path leads, whatever it is written like; nothing if its folder is missing.
+/// Where a path leads, whatever it is written like; nothing if its folder is missing. A link may
+/// lead to a file that is not there yet.
 pub(crate) fn place(path: &Path) -> Option<PathBuf> {
     if let Ok(place) = fs::canonicalize(path) {
         return Some(place);
+    }
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("/")).join(next);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
@@ -122,5 +150,29 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "after");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_not_there_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        check(&link).unwrap();
+        write(&link, "text").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("link", &file).unwrap();
+        assert_eq!(place(&link).map(|place| place.is_file()), Some(false));
+    }
+
+    #[test]
+    fn one_file_is_not_written_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        assert!(check_apart(&file, &link).is_err());
+        assert!(check_apart(&file, &folder.path().join("other")).is_ok());
+        assert!(check_apart(Path::new("/dev/null"), Path::new("/dev/null")).is_ok());
     }
 }

@@ -24,6 +24,9 @@ use crate::{Error, output};
 /// what was measured has been printed.
 pub(super) fn run(args: &BenchArgs) -> Result<(), Error> {
     args.output.files().try_for_each(|path| output::check(path))?;
+    if let (Some(json), Some(html)) = (&args.output.json_out_file, &args.output.html) {
+        output::check_apart(json, html)?;
+    }
     let endpoint = args.connection.endpoint()?;
     let stop = interrupted_flag()?;
     if args.idle {
