@@ -3,6 +3,8 @@
 //! A certificate authority or `insecure` must be named: the system's store is not consulted,
 //! because a measured server nearly always has a self-signed certificate.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +17,9 @@ use rustls::{
 };
 
 use crate::Error;
+
+/// The most bytes of a file with certificates or a key: those of all authorities have less.
+const PEM_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What the user says about TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,14 +87,26 @@ impl Tls {
 }
 
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
+    CertificateDer::pem_slice_iter(&pem(path)?)
+        .collect::<Result<_, _>>()
         .map_err(|error| Error::Tls(format!("{}: {error}", path.display())))
 }
 
 pub(crate) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    PrivateKeyDer::from_pem_file(path)
+    PrivateKeyDer::from_pem_slice(&pem(path)?)
         .map_err(|error| Error::Tls(format!("{}: {error}", path.display())))
+}
+
+/// The bytes of a file, which may be a pipe or a device without an end.
+fn pem(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(PEM_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| Error::Tls(format!("{}: {error}", path.display())))?;
+    match read as u64 > PEM_BYTES_MAX {
+        true => Err(Error::Tls(format!("{}: it has more than 16 MB", path.display()))),
+        false => Ok(bytes),
+    }
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, Error> {
@@ -139,5 +156,18 @@ impl ServerCertVerifier for AcceptAnything {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_no_certificate() {
+        let error = certificates(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("/dev/zero: it has more than 16 MB"), "{error}");
+        assert!(private_key(Path::new("/dev/zero")).is_err());
     }
 }

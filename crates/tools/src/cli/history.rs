@@ -2,13 +2,16 @@
 //!
 //! What holds a password is remembered until the client ends and never written.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Commands that a file keeps.
 const LINES_MAX: usize = 1000;
+
+/// The most bytes that are read of a file.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Parameters whose values are secret, or tell whose they are.
 const SECRET_PARAMETERS: [&str; 7] = [
@@ -36,7 +39,7 @@ impl History {
     /// The commands of the file, the oldest first. A file that has become long is shortened.
     pub fn load(&self) -> Vec<String> {
         let Some(path) = &self.path else { return Vec::new() };
-        let bytes = fs::read(path).unwrap_or_default();
+        let bytes = tail(path, BYTES_MAX).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         let kept = &lines[lines.len().saturating_sub(LINES_MAX)..];
@@ -54,16 +57,34 @@ impl History {
     }
 }
 
-/// The file that a variable names, none if that is /dev/null, or else one in the home folder.
+/// The file that a variable names, or else one in the home folder; none if that is /dev/null or
+/// otherwise no regular file, which may have no end.
 pub fn dotfile(variable: &str, name: &str) -> Option<PathBuf> {
-    match std::env::var_os(variable).filter(|path| !path.is_empty()) {
-        Some(path) if path == "/dev/null" => None,
-        Some(path) => Some(path.into()),
-        None => {
-            let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
-            Some(PathBuf::from(home).join(name))
-        }
+    let named = std::env::var_os(variable).filter(|path| !path.is_empty());
+    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty());
+    regular(match named {
+        Some(path) => path.into(),
+        None => PathBuf::from(home()?).join(name),
+    })
+}
+
+/// The path unless something else than a regular file is there.
+fn regular(path: PathBuf) -> Option<PathBuf> {
+    fs::metadata(&path).map_or(true, |found| found.is_file()).then_some(path)
+}
+
+/// The end of a file, so much at most, from the beginning of a line on.
+fn tail(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(bytes_max);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    if skipped > 0 {
+        let line = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..line);
     }
+    Ok(bytes)
 }
 
 /// Whether a command may hold a password or say whose it is.
@@ -90,8 +111,24 @@ pub fn is_secret(words: &[Vec<u8>]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_end_of_a_regular_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        assert_eq!(regular(file.clone()), Some(file.clone()));
+        fs::write(&file, "first\nsecond\nthird\n").unwrap();
+        assert_eq!(regular(file.clone()), Some(file.clone()));
+        assert_eq!(tail(&file, 100).unwrap(), b"first\nsecond\nthird\n");
+        assert_eq!(tail(&file, 9).unwrap(), b"third\n");
+        assert_eq!(tail(&file, 3).unwrap(), b"");
+        for other in ["/dev/null", "/dev/full", "/"] {
+            assert_eq!(regular(other.into()), None, "{other}");
+        }
+    }
 
     #[test]
     fn passwords_are_secret() {
