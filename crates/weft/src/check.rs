@@ -61,7 +61,8 @@ enum What {
         yes: bool,
         /// Cut off what was written later than this time, in seconds since 1970; the file tells
         /// times where aof-timestamp-enabled is on. There is no question.
-        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["fix", "yes"])]
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["fix", "yes"],
+              allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(0..))]
         truncate_to_timestamp: Option<i64>,
     },
 }

@@ -171,7 +171,10 @@ impl Keys {
                 let middle = shape.first as f64 + (shape.keys - 1) as f64 / 2.0;
                 let median = median.unwrap_or(middle);
                 let deviation = deviation.unwrap_or(shape.keys as f64 / 6.0);
-                if !(deviation > 0.0 && deviation.is_finite() && median.is_finite()) {
+                if !median.is_finite() {
+                    return usage("the median of keys is a number");
+                }
+                if !(deviation > 0.0 && deviation.is_finite()) {
                     return usage("a standard deviation of keys is greater than 0");
                 }
                 Source::Gaussian { median, deviation, spare: None }
@@ -396,6 +399,17 @@ mod tests {
             Law::Gaussian { median: None, deviation: Some(0.0) },
         ] {
             assert!(Keys::new(law, &shape(0, 7), (0, 1)).is_err(), "{law:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_median_is_told_from_a_wrong_deviation() {
+        for (median, deviation, word) in
+            [(Some(f64::NAN), None, "median"), (None, Some(f64::NAN), "deviation")]
+        {
+            let keys = Keys::new(Law::Gaussian { median, deviation }, &shape(0, 7), (0, 1));
+            let error = keys.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(word), "{error}");
         }
     }
 

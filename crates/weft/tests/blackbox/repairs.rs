@@ -111,4 +111,8 @@ fn what_is_no_regular_file_is_not_looked_through() {
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(errors.contains(&format!("{file} is no regular file")), "{errors}");
     }
+    let words = ["check", "aof", "--truncate-to-timestamp", "-5", "file"];
+    let output = weft().args(words).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("invalid value '-5'"), "{errors}");
 }

@@ -134,19 +134,25 @@ pub struct HitsArgs {
     #[arg(long, default_value = "allkeys-lru", value_name = "POLICY")]
     pub policy: String,
     /// Keys that may be read
-    #[arg(long, default_value_t = 1_000_000, value_name = "KEYS")]
+    #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_name = "KEYS")]
     pub keys: usize,
     /// Bytes of a value
-    #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
+    #[arg(short, long, default_value_t = 256, allow_negative_numbers = true, value_name = "BYTES")]
     pub data_size: usize,
     /// Reads, of which the first half is not counted
-    #[arg(short = 'n', long, default_value_t = 5_000_000, value_name = "READS")]
+    #[arg(
+        short = 'n',
+        long,
+        default_value_t = 5_000_000,
+        allow_negative_numbers = true,
+        value_name = "READS"
+    )]
     pub requests: u64,
     /// How unequal the keys are: the exponent of Zipf's law
-    #[arg(long, default_value_t = 0.99, value_name = "EXPONENT")]
+    #[arg(long, default_value_t = 0.99, allow_negative_numbers = true, value_name = "EXPONENT")]
     pub skew: f64,
     /// Seed of the random keys
-    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_name = "SEED")]
     pub seed: u64,
 }
 
@@ -169,10 +175,10 @@ impl HitsArgs {
 #[derive(Debug, Clone, Args)]
 pub struct FloorArgs {
     /// Port on the loopback address; 0 picks a free one
-    #[arg(short, long, default_value_t = 0)]
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true)]
     pub port: u16,
     /// Bytes of the value that answers GET
-    #[arg(short, long, default_value_t = 256, value_name = "BYTES")]
+    #[arg(short, long, default_value_t = 256, allow_negative_numbers = true, value_name = "BYTES")]
     pub data_size: usize,
     /// Cores to run on
     #[arg(long, value_name = "CPUS")]
@@ -228,7 +234,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Rounds over all servers; medians are shown, and whether differences are significant
-    #[arg(long, default_value_t = 5, visible_alias = "run-count",
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true, visible_alias = "run-count",
           value_parser = clap::value_parser!(u16).range(1..=ROUNDS_MAX))]
     pub rounds: u16,
 }
@@ -240,22 +246,23 @@ pub struct MemoryArgs {
     #[command(flatten)]
     pub targets: TargetArgs,
     /// Keys to load
-    #[arg(short, long, default_value_t = 1_000_000)]
+    #[arg(short, long, default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub keys: u64,
     /// Bytes of a key name
-    #[arg(long, default_value_t = 16, value_name = "BYTES")]
+    #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_name = "BYTES")]
     pub key_size: usize,
     /// Bytes of a value
-    #[arg(short, long, default_value_t = 32, value_name = "BYTES")]
+    #[arg(short, long, default_value_t = 32, allow_negative_numbers = true, value_name = "BYTES")]
     pub data_size: usize,
     /// Connections whose memory is measured
-    #[arg(long, default_value_t = 9_000)]
+    #[arg(long, default_value_t = 9_000, allow_negative_numbers = true)]
     pub connections: usize,
     /// Idle clients while idle CPU is measured
-    #[arg(short, long, default_value_t = 1_000)]
+    #[arg(short, long, default_value_t = 1_000, allow_negative_numbers = true)]
     pub clients: usize,
     /// Seconds of idling that are measured
-    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub duration: Duration,
     /// What to measure, separated by commas; everything when nothing is said
     #[arg(long, value_delimiter = ',', value_enum)]
@@ -274,16 +281,18 @@ pub struct StallArgs {
           value_parser = PossibleValuesParser::new(stall::table::TABLE.iter().map(|row| row.name)))]
     pub slow: Vec<String>,
     /// Elements of big values, and keys
-    #[arg(short = 'n', long, default_value_t = 1_000_000)]
+    #[arg(short = 'n', long, default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub size: u64,
     /// Requests each second of every client beside the slow command
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rate: u32,
     /// The most repetitions of a slow command
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, allow_negative_numbers = true)]
     pub repeats: u32,
     /// Seconds after which a slow command is not repeated, its data included
-    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub duration: Duration,
 }
 
@@ -367,6 +376,26 @@ mod tests {
         let rate = |rate: &str| whole(&format!("bench stall --rate {rate}"));
         assert!(rate("1").is_ok() && rate("10000").is_ok());
         assert!(rate("0").is_err() && rate("4294967295").is_err());
+    }
+
+    #[test]
+    fn a_number_below_0_is_a_wrong_value() {
+        for line in [
+            "hits -d -1",
+            "hits -n -1",
+            "hits --keys -1",
+            "memory -k -1",
+            "memory --duration -1",
+            "memory -c -1",
+            "stall -n -1",
+            "stall --rate -1",
+            "stall --duration -1",
+            "compare --rounds -1",
+            "floor -d -1",
+        ] {
+            let error = whole(&format!("bench {line}")).unwrap_err();
+            assert_eq!(error.kind(), clap::error::ErrorKind::ValueValidation, "{line}: {error}");
+        }
     }
 
     #[test]
