@@ -106,11 +106,10 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, FAILURE),
         },
         Some("cli") => tools::cli::run(&args),
-        Some("-h" | "--help") => {
-            // Who does not read it wants no more of it.
-            let _ = writeln!(std::io::stdout(), "Usage: weft PART\n\n{PARTS}");
-            ExitCode::SUCCESS
-        }
+        Some("-h" | "--help") => match tools::print(&format!("Usage: weft PART\n\n{PARTS}\n")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error, FAILURE),
+        },
         Some(first) if !first.starts_with('-') && !Path::new(first).exists() => {
             let text = "is neither a part of weft nor a configuration file";
             fail(&format!("'{first}' {text}.\n\n{PARTS}"), FAILURE)

@@ -103,3 +103,11 @@ fn a_file_is_still_a_configuration() {
     let served = run_to_end(folder.path(), &["cfg"]);
     assert_eq!(texts(&served), texts(&by_name));
 }
+
+#[test]
+fn a_help_that_cannot_be_printed_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = weft().arg("--help").stdout(full).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("cannot print") && output.status.code() == Some(1), "{errors}");
+}
