@@ -117,7 +117,7 @@ impl fmt::Display for Sentence<'_> {
         match self.0 {
             // Where TLS answers, somebody listens.
             Error::Connect { address, source } if source.kind() == io::ErrorKind::InvalidData => {
-                write!(f, "TLS with {address} failed: {source}")
+                write!(f, "TLS with {address} failed: {source}{}", plain(source))
             }
             Error::Connect { address, source } => {
                 write!(f, "cannot connect to {address}: {source}; does the server listen there?")
@@ -137,6 +137,15 @@ impl fmt::Display for Sentence<'_> {
             Error::Usage(reason) => f.write_str(reason),
             Error::Start { name, reason } => write!(f, "{name} did not start: {reason}"),
         }
+    }
+}
+
+/// What is likely wrong where the first bytes of a server are none of TLS.
+fn plain(error: &io::Error) -> &'static str {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(rustls::Error::InvalidMessage(_)) => "; does the server speak TLS on that port?",
+        _ => "",
     }
 }
 

@@ -2,7 +2,7 @@
 //! comparison that fails or is interrupted.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -209,6 +209,22 @@ fn the_reason_why_a_server_closes_connections_is_told() {
         let out = String::from_utf8(output.stdout).unwrap();
         assert!(!out.contains("are open"), "{words:?}: {out}");
     }
+}
+
+#[test]
+fn a_server_without_tls_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"-ERR Protocol error: unbalanced quotes in request\r\n");
+    });
+    let output = output_of(weft().args(["bench", "--tls", "--insecure", "-p", &port]));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("does the server speak TLS on that port?"), "{errors}");
+    assert_eq!(output.status.code(), Some(1));
+    server.join().unwrap();
 }
 
 #[test]
