@@ -341,10 +341,10 @@ pub trait Host: ClientWaker {
     /// Why it was not loaded, or not all of it.
     fn load(&self, how: Reload) -> Result<Reloaded, String>;
 
-    /// Writes all that was logged to the append-only file.
+    /// Writes all that was logged to the append-only file, to be loaded again.
     ///
     /// # Errors
-    /// What the disk said.
+    /// What the disk said, or that the working directory has no append-only file.
     fn flush_append_only(&self) -> Result<(), String>;
 
     /// Loads the append-only file into the empty keyspace, as [begun](Self::begin_reload).

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -57,6 +58,15 @@ pub fn huge_pages_are_disabled() -> bool {
 /// When there is no directory of this path.
 pub fn open_directory(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
+}
+
+/// Makes a directory the working directory, whatever its name is now and whether it has one.
+///
+/// # Errors
+/// When the process may not enter it.
+pub fn enter_directory(directory: &File) -> io::Result<()> {
+    // SAFETY: no pointers are involved, and the descriptor is open.
+    check(unsafe { libc::fchdir(directory.as_raw_fd()) }).map(drop)
 }
 
 /// The user whose rights this process has.

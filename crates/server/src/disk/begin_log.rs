@@ -162,6 +162,19 @@ fn left(
     }))
 }
 
+/// Looks for an append-only file that [`load_again`] may load. The one that is written stays where
+/// the working directory was when it was begun.
+///
+/// # Errors
+/// When there is none in the working directory.
+pub fn find_again(config: &Config) -> Result<(), String> {
+    let aof = Aof::open(disk(), names(config)).map_err(|error| error.to_string())?;
+    match aof.manifest().has_no_data() {
+        true => Err("there is no append-only file in the working directory".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// Loads the append-only file while it is written: for DEBUG LOADAOF. All that was logged is in it,
 /// the keyspace is empty, and commands of clients are paused.
 ///

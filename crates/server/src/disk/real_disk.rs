@@ -43,7 +43,7 @@ impl RealDisk {
     }
 
     /// Where a file is. Valid while this disk is known.
-    pub(crate) fn place(&self, path: &Path) -> PathBuf {
+    pub fn place(&self, path: &Path) -> PathBuf {
         self.directory.place(path)
     }
 

@@ -143,7 +143,9 @@ impl Host for ProcessHost<'_> {
     }
 
     fn flush_append_only(&self) -> Result<(), String> {
-        self.0.append_only.flush()
+        let flushed = self.0.append_only.flush();
+        let found = flushed.and_then(|()| begin_log::find_again(&self.0.node.config()));
+        found.inspect_err(|why| warning!("{why}"))
     }
 
     fn load_append_only(&self) -> Result<(), String> {
@@ -192,8 +194,8 @@ impl Host for ProcessHost<'_> {
     }
 
     fn working_directory(&self) -> Option<String> {
-        let path = std::env::current_dir().ok()?;
-        Some(path.to_string_lossy().into_owned())
+        // A name that is no text cannot be told, nor read again from a file.
+        std::env::current_dir().ok()?.into_os_string().into_string().ok()
     }
 
     fn read_config_file(&self) -> Result<Vec<u8>, String> {

@@ -1,5 +1,7 @@
 //! Makes the process follow a changed configuration.
 
+use std::path::Path;
+
 use node::config::{Apply, Config, LogLevel, SyslogFacility};
 use node::host::Undo;
 use sys::syslog::Facility;
@@ -80,14 +82,7 @@ pub fn apply<'a>(
             configure_log(new);
             Ok(Box::new(|| configure_log(old)))
         }
-        Apply::Directory => {
-            // The path in the configuration may be relative to another directory.
-            let before = std::env::current_dir().map_err(|error| error.to_string())?;
-            std::env::set_current_dir(&new.dir).map_err(|error| error.to_string())?;
-            Ok(Box::new(move || {
-                log_error(std::env::set_current_dir(before).map_err(|error| error.to_string()));
-            }))
-        }
+        Apply::Directory => enter_directory(new),
         Apply::Allocator => {
             sys::allocator::set_background_thread(new.jemalloc_bg_thread);
             Ok(Box::new(|| {
@@ -117,6 +112,17 @@ pub fn apply<'a>(
         }
         Apply::Nothing => Ok(nothing_to_undo()),
     }
+}
+
+/// Goes to another working directory. The way back is a descriptor: the path in the configuration
+/// may be relative to another directory, and the name may be that of another one by now, or gone.
+fn enter_directory(new: &Config) -> Result<Undo<'static>, String> {
+    let before = sys::process::open_directory(Path::new(".")).map_err(|error| error.to_string())?;
+    std::env::set_current_dir(&new.dir).map_err(|error| error.to_string())?;
+    Ok(Box::new(move || {
+        let entered = sys::process::enter_directory(&before);
+        log_error(entered.map_err(|error| error.to_string()));
+    }))
 }
 
 /// Begins or ends the append-only file, or lets its thread know of another policy.

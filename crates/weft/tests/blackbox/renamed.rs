@@ -183,3 +183,40 @@ fn a_rewritten_configuration_has_the_directory_of_that_moment() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains(&format!("dir \"{}\"", moved.display())), "{text}");
 }
+
+#[test]
+fn a_server_whose_directory_is_removed_goes_to_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let (gone, other) = (path.join("gone"), path.join("other"));
+    fs::create_dir(&gone).unwrap();
+    let server = start(&gone, false);
+    let mut client = server.client();
+    client.ok("SET first:before 1");
+    fs::remove_dir_all(&gone).unwrap();
+    let set_dir = format!("CONFIG SET dir {}", other.display());
+    assert!(client.ask(&set_dir).text().contains("No such file or directory"));
+    fs::create_dir(&other).unwrap();
+    client.ok(&set_dir);
+    client.ok("SAVE");
+    assert!(other.join("dump.rdb").exists());
+}
+
+/// What goes with CONFIG SET dir to a directory without an append-only file.
+#[test]
+fn no_key_goes_when_there_is_no_append_only_file_to_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let (data, other) = (path.join("data"), path.join("other"));
+    [&data, &other].iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    let server = start(&data, true);
+    let mut client = server.client();
+    client.ok("SET first:before 1");
+    client.ok(&format!("CONFIG SET dir {}", other.display()));
+    assert!(client.ask("DEBUG LOADAOF").text().contains("Error trying to load the AOF files"));
+    server.wait_for_log("there is no append-only file in the working directory");
+    check(&server, "first", &["before"]);
+    client.ok(&format!("CONFIG SET dir {}", data.display()));
+    client.ok("DEBUG LOADAOF");
+    check(&server, "first", &["before"]);
+}
