@@ -59,13 +59,11 @@ pub fn apply<'a>(
     match step {
         Apply::Listeners => follow_listeners(shared, old, new),
         Apply::Threads => {
-            let follow = |config| {
-                let wanted = threads_wanted(config);
-                shared.control.lock().set_threads(shared, wanted)
-            };
+            let undo = || shared.control.lock().reset_threads(shared, threads_wanted(old));
+            let followed = shared.control.lock().set_threads(shared, threads_wanted(new));
             // Some threads may have been started.
-            follow(new).inspect_err(|_| log_error(follow(old)))?;
-            Ok(Box::new(move || log_error(follow(old))))
+            followed.inspect_err(|_| undo())?;
+            Ok(Box::new(undo))
         }
         Apply::Clients => {
             let needed = u64::from(new.maxclients) + RESERVED_FILES;

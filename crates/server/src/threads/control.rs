@@ -151,6 +151,17 @@ impl Control {
         taken
     }
 
+    /// Goes back to so many threads. Those that the system refuses are tried again later.
+    pub fn reset_threads(&mut self, shared: &Shared, wanted: usize) {
+        let reset = self.set_threads(shared, wanted);
+        reset.unwrap_or_else(|error| self.note_refused(&error));
+    }
+
+    fn note_refused(&mut self, error: &dyn std::fmt::Display) {
+        warning!("Can't change the number of threads: {error}. It is tried again.");
+        self.is_refused_threads = true;
+    }
+
     /// Has as many threads carry clients as their load and the processors call for. Call it at
     /// intervals of about [`SAMPLE_MS`](crate::threads::carriers::SAMPLE_MS).
     pub fn balance(&mut self, shared: &Shared) {
@@ -183,8 +194,13 @@ impl Control {
     /// said then.
     fn start_refused(&mut self, shared: &Shared) {
         let wanted = threads_wanted(&shared.node.config());
-        let lacks = self.is_refused_threads && self.thread_count.lacks(wanted);
-        if lacks && self.set_threads(shared, wanted).is_ok() {
+        if !self.is_refused_threads || !self.thread_count.lacks(wanted) {
+            return;
+        }
+        // How many carry clients is decided when it is seen how busy they are.
+        let steps = self.thread_count.set(wanted, self.thread_count.carrying());
+        if self.take_steps(shared, steps).is_ok() {
+            self.is_refused_threads = false;
             notice!("All of {wanted} threads run now");
         }
     }
@@ -283,8 +299,7 @@ impl Control {
         shared.log.ended(index);
         let steps = self.thread_count.ended();
         if let Err(error) = self.take_steps(shared, steps) {
-            warning!("Can't change the number of threads: {error}. It is tried again.");
-            self.is_refused_threads = true;
+            self.note_refused(&error);
         }
     }
 }

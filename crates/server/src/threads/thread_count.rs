@@ -44,6 +44,8 @@ pub struct ThreadCount {
     carrying: usize,
     /// Threads that have been started and have not ended.
     running: usize,
+    /// Threads that took clients before the last change to more.
+    carried: usize,
     /// What was asked for while threads were leaving: threads, and how many of them carry clients.
     wanted: Option<(usize, usize)>,
     /// The server goes down: the threads that run end, and no other is started.
@@ -52,7 +54,7 @@ pub struct ThreadCount {
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { active: 1, carrying: 1, running: 1, wanted: None, ending: false }
+        Self { active: 1, carrying: 1, running: 1, carried: 1, wanted: None, ending: false }
     }
 }
 
@@ -81,7 +83,8 @@ impl ThreadCount {
             self.wanted = Some((wanted, carrying));
             return Vec::new();
         }
-        let (before, carried) = (self.active, self.carrying);
+        let before = self.active;
+        self.carried = self.carrying;
         if wanted <= before {
             self.active = wanted;
             let mut steps = self.carry(carrying);
@@ -98,7 +101,7 @@ impl ThreadCount {
                 steps.push(Step::Publish(thread + 1));
             }
         }
-        if self.carrying > carried {
+        if self.carrying > self.carried {
             steps.push(Step::Rebalance);
         }
         steps
@@ -136,7 +139,7 @@ impl ThreadCount {
     pub fn start_failed(&mut self, thread: usize) -> Vec<Step> {
         (self.active, self.running) = (thread, thread);
         self.carrying = self.carrying.min(thread);
-        if self.carrying > 1 { vec![Step::Rebalance] } else { Vec::new() }
+        if self.carrying > self.carried { vec![Step::Rebalance] } else { Vec::new() }
     }
 
     /// Whether fewer threads run than `wanted` and no change is on its way: the system has refused
@@ -193,6 +196,9 @@ mod tests {
         assert_eq!(count.ended().len(), 1 + 6 + 1);
         assert_eq!(count.start_failed(3), [Rebalance]);
         assert!(count.lacks(4));
+        // Who tries again moves no clients for nothing.
+        assert_eq!(count.set(4, count.carrying()), [Start(3)]);
+        assert_eq!((count.start_failed(3), count.lacks(4)), (vec![], true));
         assert_eq!(count.set(4, 4), [Start(3), Publish(4), Rebalance]);
         assert!(!count.lacks(4));
         count.set(1, 1);
