@@ -37,8 +37,8 @@ const AS_MUCH_SHARE: f64 = 0.97;
 const FULL_SHARE: f64 = 0.6;
 /// For how long an outcome holds at most: that fewer do less, or do as much as so often before.
 const HOLD_MS: i64 = 30_000;
-/// For how long it holds that fewer do as much when that is found first; then twice as long each
-/// time.
+/// For how long it holds that fewer do as much when that was not found lately; then twice as long
+/// each time.
 const HOLD_FIRST_MS: i64 = 3000;
 /// The load is another if a processor does so many times as much or as little of it.
 const OTHER_LOAD: f64 = 1.5;
@@ -106,8 +106,8 @@ pub struct CarrierTrials {
     trial: Option<Trial>,
     /// What the last trial came to.
     outcome: Option<Outcome>,
-    /// If that was that fewer do as much: how many, and for how long it held.
-    held: Option<(usize, i64)>,
+    /// If that was that fewer do as much: for how long it holds, and until when.
+    held: Option<(i64, i64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -205,12 +205,12 @@ impl CarrierTrials {
 
     fn end_trial(&mut self, limit: Option<(usize, f64)>, now_ms: i64) {
         self.last = None;
-        self.held = limit.map(|(limit, _)| match self.held {
-            Some((held, hold_ms)) if held == limit => (limit, (2 * hold_ms).min(HOLD_MS)),
-            _ => (limit, HOLD_FIRST_MS),
-        });
-        let hold_ms = self.held.map_or(HOLD_MS, |(_, hold_ms)| hold_ms);
-        self.outcome = Some(Outcome { limit, until_ms: now_ms + hold_ms });
+        let lately = self.held.filter(|(_, until_ms)| now_ms - until_ms <= HOLD_MS);
+        let again_ms = lately.map_or(HOLD_FIRST_MS, |(held_ms, _)| (2 * held_ms).min(HOLD_MS));
+        let hold_ms = if limit.is_some() { again_ms } else { HOLD_MS };
+        let until_ms = now_ms + hold_ms;
+        self.held = limit.map(|_| (hold_ms, until_ms));
+        self.outcome = Some(Outcome { limit, until_ms });
     }
 }
 
@@ -290,6 +290,35 @@ mod tests {
             work.in_bytes = work.cpu_ns;
         }
         assert!((HOLD_FIRST_MS..=HOLD_FIRST_MS + 1500).contains(&fewest), "{fewest}");
+    }
+
+    /// The number that is tried differs from one time to the next.
+    #[test]
+    fn a_load_that_varies_is_tried_less_and_less_often() {
+        let uses = std::cell::Cell::new(0u32);
+        let shared = |carriers: usize| {
+            uses.set(uses.get() + 1);
+            let cpu = 5.5 + f64::from(uses.get() / 7 % 5) / 20.0;
+            (cpu, if carriers > 6 { 5.0 } else { 0.1 }, 100e6)
+        };
+        let named = limits((16, 600), shared);
+        let fewer: std::collections::BTreeSet<usize> = named.iter().map(|(_, to)| *to).collect();
+        assert!(fewer.len() > 2 && named.len() < 60, "{named:?}");
+    }
+
+    /// What was found again and again, but long ago, counts as found first.
+    #[test]
+    fn an_old_outcome_does_not_prolong_another() {
+        let mut trials = CarrierTrials::default();
+        let hold = |trials: &mut CarrierTrials, now_ms| {
+            trials.end_trial(Some((1, 1e6)), now_ms);
+            trials.outcome.map_or(0, |outcome| outcome.until_ms - now_ms)
+        };
+        assert_eq!(hold(&mut trials, 0), HOLD_FIRST_MS);
+        assert_eq!(hold(&mut trials, 5000), 2 * HOLD_FIRST_MS);
+        assert_eq!(hold(&mut trials, 60_000), HOLD_FIRST_MS);
+        trials.end_trial(None, 65_000);
+        assert_eq!(hold(&mut trials, 66_000), HOLD_FIRST_MS);
     }
 
     #[test]
