@@ -20,11 +20,13 @@ pub fn thread_bytes() -> i64 {
 
 /// Sizes of blocks that the allocator has between a power of two and the next.
 const CLASSES_A_DOUBLING: usize = 4;
+/// The least bytes between two of them.
+const STEP_BYTES_MIN: usize = 8;
 
 /// Bytes of the block that the allocator has for so many.
 pub fn block_bytes(bytes: usize) -> usize {
     let step = bytes.next_power_of_two() / CLASSES_A_DOUBLING / 2;
-    bytes.next_multiple_of(step.max(1))
+    bytes.next_multiple_of(step.max(STEP_BYTES_MIN))
 }
 
 /// Bytes that do not count as long as this lives. A copy leaves out as many again.
@@ -78,8 +80,8 @@ mod tests {
 
     #[test]
     fn blocks_have_few_sizes() {
-        let blocks = [0, 100, 128, 5000, 65_536, 70_000, 1 << 40].map(block_bytes);
-        assert_eq!(blocks, [0, 112, 128, 5120, 65_536, 81_920, 1 << 40]);
+        let blocks = [0, 1, 17, 100, 128, 5000, 65_536, 70_000, 1 << 40].map(block_bytes);
+        assert_eq!(blocks, [0, 8, 24, 112, 128, 5120, 65_536, 81_920, 1 << 40]);
     }
 
     #[test]

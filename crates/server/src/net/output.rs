@@ -19,6 +19,9 @@ use resp::out::{Piece, Shared};
 /// Pieces of one vectored write.
 const PIECES_MAX: usize = 64;
 
+/// Places of a queue that are kept however few are taken.
+const PLACES_KEPT: usize = 256;
+
 /// Bytes gathered in one chunk before another is begun.
 pub const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
@@ -158,6 +161,10 @@ impl Pending {
                 self.note(&first, false);
             }
         }
+        // What is left does not stand for the places of what was many times as much.
+        if self.chunks.capacity() > PLACES_KEPT.max(4 * self.chunks.len()) {
+            self.chunks.shrink_to(2 * self.chunks.len());
+        }
         self.count();
     }
 
@@ -290,7 +297,12 @@ mod tests {
         }
         let places = block_bytes(both.chunks.capacity() * size_of::<Chunk>());
         assert_eq!(both.uncounted.bytes(), places / 2);
-        drop((waiting, both));
+        drop(both);
+        // Places go with what was in them.
+        waiting.consume(waiting.len() - 98_304);
+        let places = waiting.chunks.capacity() * size_of::<Chunk>();
+        assert!(waiting.chunks.len() == 1 && places <= PLACES_KEPT * size_of::<Chunk>());
+        drop(waiting);
         assert_eq!(thread_bytes(), 98_304);
     }
 
