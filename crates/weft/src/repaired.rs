@@ -1,9 +1,11 @@
 //! Puts a repaired file in the place of a damaged one, which stays beside it under another name.
 //!
-//! The new file is nobody else's while it is written, and vanishes if it does not become whole. It
-//! has the mode and the owner of the damaged one. No other file is replaced.
+//! The new file is nobody else's while it is written, and vanishes if it does not become whole,
+//! unless a signal ends the program. It has the mode and the owner of the damaged one. No other
+//! file is replaced, and there is a file of the name at any moment.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ const KEPT_MAX: u32 = 1000;
 pub struct Repaired {
     file: NamedTempFile,
     place: PathBuf,
+    permissions: Permissions,
 }
 
 impl Repaired {
@@ -38,8 +41,7 @@ impl Repaired {
                 io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
             })?;
         }
-        file.as_file().set_permissions(found.permissions())?;
-        Ok(Repaired { file, place: place.to_owned() })
+        Ok(Repaired { file, place: place.to_owned(), permissions: found.permissions() })
     }
 
     /// Where it is until it is whole.
@@ -52,14 +54,12 @@ impl Repaired {
     /// # Errors
     /// When that cannot be done; the damaged file is where it was.
     pub fn take_place(self) -> io::Result<PathBuf> {
-        let Repaired { file, place } = self;
-        let kept = unused_name(&place)?;
-        if let Err(error) = fs::rename(&place, &kept) {
-            let _ = fs::remove_file(&kept);
-            return Err(error);
-        }
+        let Repaired { file, place, permissions } = self;
+        // Its owner need not be allowed to write to it.
+        file.as_file().set_permissions(permissions)?;
+        let kept = keep(&place)?;
         if let Err(failed) = file.persist(&place) {
-            fs::rename(&kept, &place)?;
+            let _ = fs::remove_file(&kept);
             return Err(failed.error);
         }
         File::open(place.parent().unwrap_or(Path::new("/")))?.sync_all()?;
@@ -67,20 +67,26 @@ impl Repaired {
     }
 }
 
-/// A name for a damaged file that no other has: an empty file is there now.
-fn unused_name(place: &Path) -> io::Result<PathBuf> {
+/// Gives a damaged file a second name that no other file has.
+fn keep(place: &Path) -> io::Result<PathBuf> {
     for number in 0..KEPT_MAX {
         let mut name = place.as_os_str().to_owned();
         name.push(DAMAGED);
         if number > 0 {
             name.push(format!(".{number}"));
         }
-        match File::create_new(&name) {
-            Ok(_) => return Ok(name.into()),
+        match fs::hard_link(place, &name) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+            linked => return linked.or_else(|_| copy(place, &name)).map(|()| name.into()),
         }
     }
     let text = format!("there are {KEPT_MAX} damaged files beside it: remove some");
     Err(io::Error::new(ErrorKind::AlreadyExists, text))
+}
+
+/// Copies a file to a new one, for file systems where a file has one name.
+fn copy(place: &Path, name: &OsStr) -> io::Result<()> {
+    let mut new = File::create_new(name)?;
+    let copied = File::open(place).and_then(|mut file| io::copy(&mut file, &mut new));
+    copied.and_then(|_| new.sync_all()).inspect_err(|_| _ = fs::remove_file(name))
 }
