@@ -268,7 +268,7 @@ impl Session {
             let count = patiently(|| self.stream.push(bytes))?;
             bytes = &bytes[count..];
         }
-        patiently(|| self.stream.flush())
+        self.stream.flush_patiently()
     }
 
     /// Reads exactly `count` replies into `raw`.

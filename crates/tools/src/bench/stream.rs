@@ -224,6 +224,20 @@ impl Stream {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
+    /// Writes the encrypted bytes that wait inside a blocking stream, as long as the server goes on
+    /// to take some.
+    ///
+    /// # Errors
+    /// As of `patiently`.
+    pub(super) fn flush_patiently(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            while tls.wants_write() {
+                patiently(|| tls.write_tls(&mut self.socket))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the encrypted bytes that wait inside.
     ///
     /// # Errors

@@ -166,7 +166,7 @@ fn send(stream: &mut Stream, mut bytes: &[u8]) -> Result<(), Error> {
         let count = patiently(|| stream.push(bytes)).map_err(broken)?;
         bytes = &bytes[count..];
     }
-    patiently(|| stream.flush()).map_err(broken)
+    stream.flush_patiently().map_err(broken)
 }
 
 fn broken(error: std::io::Error) -> Error {
