@@ -30,8 +30,10 @@ pub enum Request {
     /// Write a new base.
     Rewrite,
     /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
-    /// unless the end of the process is forced.
+    /// unless the end of the process is forced. None begins until `GoOn` comes.
     EndRewrite(IsForced, Sender<()>),
+    /// The end of the process is called off.
+    GoOn,
     /// A sync was tried.
     Synced(TriedSync),
     /// A base was tried.
@@ -185,10 +187,18 @@ impl AppendOnly {
         begin
     }
 
-    /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end.
+    /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end. None that
+    /// is due begins until the process is to [go on](Self::go_on).
     pub fn end_rewrite(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
             caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
+        }
+    }
+
+    /// The process does not end after all.
+    pub fn go_on(&self) {
+        if let Some(caller) = self.caller() {
+            caller.call(Request::GoOn);
         }
     }
 

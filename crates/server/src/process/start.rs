@@ -18,7 +18,7 @@ use sys::title::ProcessTitle;
 
 use crate::disk::append_only::AppendOnly;
 use crate::disk::log_slot::LogSlot;
-use crate::disk::saves::Saves;
+use crate::disk::saves::{NotBegun, Saves};
 use crate::disk::startup::Startup;
 use crate::disk::unfinished::Unfinished;
 use crate::http::{self, MetricsService};
@@ -431,15 +431,21 @@ fn has_saved(shared: &Shared) -> bool {
     shared.append_only.end_rewrite(how.force);
     notice!("Saving the final RDB snapshot before exiting.");
     let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
-    if matches!(begun, Some(Ok(_))) && shared.saves.wait() {
-        return true;
+    match begun {
+        Some(Ok(saving)) if saving.wait() => return true,
+        Some(Err(NotBegun::Running(_))) => warning!("Can't save: another snapshot is being taken"),
+        _ => {}
     }
     if how.force {
         warning!("Error trying to save the DB, but the shutdown is forced. Exiting.");
         return true;
     }
     warning!("Error trying to save the DB, can't exit.");
-    !ProcessHost(shared).go_on()
+    let goes_on = ProcessHost(shared).go_on();
+    if goes_on {
+        shared.append_only.go_on();
+    }
+    !goes_on
 }
 
 /// Whether the process ends in any case.

@@ -23,6 +23,7 @@ mod delays;
 mod ending;
 mod fan_out;
 mod fields;
+mod final_save;
 mod fuzz;
 mod interrupts;
 mod left_logs;

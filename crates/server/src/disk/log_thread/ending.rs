@@ -56,8 +56,10 @@ impl LogThread {
     }
 
     /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
-    /// which the file has nothing.
+    /// which the file has nothing. Others that are due wait until the end is called off: one that
+    /// began now would keep the last save from being begun.
     pub(super) fn end_rewrite(&mut self, is_forced: IsForced) {
+        self.is_held = true;
         let is_first = self.writer.as_ref().is_some_and(LogWriter::is_first);
         if is_first && self.figures.is_enabled && is_forced {
             warning!("Writing initial AOF. Exit anyway.");

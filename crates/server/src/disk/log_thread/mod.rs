@@ -35,7 +35,7 @@ use super::log_source::{BATCH_BYTES, LogProgress, LogSource, RingSource};
 use super::log_writer::{LogWriter, reason};
 use super::real_disk::{RealDisk, RealFile};
 use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
-use super::snapshot_job::{Refusal, SnapshotJob};
+use super::snapshot_job::SnapshotJob;
 use crate::threads::shared::Shared;
 use crate::{notice, warning};
 
@@ -70,6 +70,8 @@ pub struct LogThread {
     rewrite_lock: Option<(LogLock, Places)>,
     /// A rewrite is to begin as soon as it can.
     is_due: bool,
+    /// The process ends: nothing that is due begins until that is called off.
+    is_held: bool,
     last_sync_ms: i64,
     retry_ms: i64,
     put_off_until_ms: i64,
@@ -108,6 +110,7 @@ impl LogThread {
             rewrite: None,
             rewrite_lock: None,
             is_due: false,
+            is_held: false,
             last_sync_ms: now_ms(),
             retry_ms: 0,
             put_off_until_ms: 0,
@@ -215,6 +218,7 @@ impl LogThread {
                 self.end_rewrite(is_forced);
                 let _ = done.send(());
             }
+            Request::GoOn => self.is_held = false,
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
             Request::Configured => {}
@@ -290,7 +294,7 @@ impl LogThread {
     /// can be written before.
     fn begin_due(&mut self) {
         let now_ms = now_ms();
-        if self.rewrite.is_some() || now_ms < self.put_off_until_ms {
+        if self.is_held || self.rewrite.is_some() || now_ms < self.put_off_until_ms {
             return;
         }
         if !(self.is_due || self.needs_base() || self.has_grown()) {
@@ -337,11 +341,8 @@ impl LogThread {
         let is_again = self.needs_base() && self.rewrite_complaint.is_fresh(now_ms());
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
-        let (job, cut) = match SnapshotJob::begin(&self.shared, at_cut) {
-            Ok(begun) => begun,
-            Err(Refusal::Running) => return Err(None),
-            Err(Refusal::BusyScript) => return Err(None),
-        };
+        let begun = SnapshotJob::begin(&self.shared, at_cut);
+        let (job, cut) = begun.map_err(|_| None)?;
         if was_off {
             let disk = disk();
             let lock = LogLock::take(&disk, &self.config).map_err(Some)?;
