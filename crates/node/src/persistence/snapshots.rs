@@ -149,9 +149,14 @@ impl Snapshots {
     /// Gives up a save in the background, because all keys were removed since its cut. Does not
     /// wait for its end: see [`wait_for_name`](Self::wait_for_name).
     pub fn give_up_background(&self) {
+        self.give_up(Purpose::Background);
+    }
+
+    /// Gives up what is being saved for a purpose, and does not wait for its end.
+    pub fn give_up(&self, purpose: Purpose) {
         // Under the lock: no other snapshot is noted as running meanwhile, which this would end.
         let figures = self.figures.lock();
-        if figures.running.is_some_and(|running| running.purpose == Purpose::Background) {
+        if figures.running.is_some_and(|running| running.purpose == purpose) {
             self.cancel.store(true, Ordering::Relaxed);
         }
     }

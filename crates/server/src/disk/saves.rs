@@ -38,21 +38,35 @@ pub struct Saves {
 /// A save that has begun, on a thread of its own. Any thread may wait for its end.
 #[derive(Debug, Default)]
 pub struct Saving {
-    /// Whether the file is there, once that is known.
-    result: Mutex<Option<bool>>,
+    result: Mutex<Option<SaveResult>>,
     ended: Condvar,
+}
+
+/// What has become of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SaveResult {
+    /// It is there.
+    Saved,
+    /// It could not be written.
+    Failed,
+    /// It was not wanted any more.
+    GivenUp,
 }
 
 impl Saving {
     /// Waits until the file is there. Returns false if it is not.
     pub fn wait(&self) -> bool {
-        let mut result = self.result.lock();
-        self.ended.wait_while(&mut result, |result| result.is_none());
-        result.unwrap_or(false)
+        self.wait_for_result() == SaveResult::Saved
     }
 
-    fn end(&self, is_saved: bool) {
-        *self.result.lock() = Some(is_saved);
+    fn wait_for_result(&self) -> SaveResult {
+        let mut result = self.result.lock();
+        self.ended.wait_while(&mut result, |result| result.is_none());
+        result.unwrap_or(SaveResult::Failed)
+    }
+
+    fn end(&self, result: SaveResult) {
+        *self.result.lock() = Some(result);
         self.ended.notify_all();
     }
 }
@@ -175,12 +189,12 @@ impl Saves {
         let begun = Arc::clone(&saving);
         let work = move || {
             bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
-            let is_saved = CountedThread::run(&own.node, |memory| {
+            let result = CountedThread::run(&own.node, |memory| {
                 let written = write(&own, job, &target, &config);
                 memory.publish();
                 finish(&own, running, &target, written)
             });
-            begun.end(is_saved);
+            begun.end(result);
         };
         if let Err(error) = std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
             let error = error.to_string();
@@ -212,9 +226,11 @@ impl Saves {
     }
 
     /// Saves to the RDB file after FLUSHALL, and waits until that is over. `changes` are those of
-    /// the keyspace when it had no keys. Nobody gives this up but the end of the process.
+    /// the keyspace when it had no keys. When the server goes down, a file without keys takes the
+    /// place of one that may take long to write: it is what Redis has saved within FLUSHALL.
     pub fn save_emptied(&self, shared: &Arc<Shared>, changes: u64) {
-        let filename = shared.node.config().saving.dbfilename.clone();
+        let node = &shared.node;
+        let filename = node.config().saving.dbfilename.clone();
         let mut saved_before = None;
         loop {
             let saved = match saved_beside_none(shared) {
@@ -229,16 +245,14 @@ impl Saves {
                 // One that has begun since is the file.
                 return;
             }
-            let begun = match shared.node.scripting.must_end() {
-                // Memory has a part of what a script has done that was ended.
+            // Where a script was ended in part, memory has what it has done until then.
+            let begun = match node.goes_down() || node.scripting.must_end() {
                 true => Err(NotBegun::Running(false)),
                 false => self.begin(shared, Purpose::Save, Path::new(&filename)),
             };
             match begun {
-                Ok(saving) => {
-                    saving.wait();
-                    return;
-                }
+                Ok(saving) if saving.wait_for_result() == SaveResult::GivenUp => {}
+                Ok(_) => return,
                 Err(NotBegun::Running(true)) => {}
                 Err(NotBegun::Running(false) | NotBegun::Failed(_)) => {
                     match self.save_empty(shared, changes, saved) {
@@ -364,7 +378,7 @@ fn finish(
     running: Running,
     target: &Target,
     written: Result<(), Option<String>>,
-) -> bool {
+) -> SaveResult {
     let (node, path) = (&shared.node, target.path.display());
     let at_ms = steady_ms();
     let is_ok = written.is_ok();
@@ -403,7 +417,11 @@ fn finish(
         warning!("Background saving error");
     }
     node.follow_saves(&node.config());
-    is_ok
+    match written {
+        Ok(()) => SaveResult::Saved,
+        Err(None) => SaveResult::GivenUp,
+        Err(Some(_)) => SaveResult::Failed,
+    }
 }
 
 /// How many saves have succeeded, if none is running now, which else is returned.

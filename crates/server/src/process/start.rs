@@ -387,9 +387,15 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
     Ok(())
 }
 
-/// Whether a file is awaited that the end would give up. What FLUSHALL saves is before all others.
+/// Whether a file is awaited that the end would give up. What FLUSHALL saves is before all others,
+/// and its thread writes a file without keys instead of one that may take long.
 fn awaits_files(shared: &Shared) -> bool {
-    shared.node.snapshots.is_emptied() || awaits_base(shared)
+    let snapshots = &shared.node.snapshots;
+    if !snapshots.is_emptied() {
+        return awaits_base(shared);
+    }
+    snapshots.give_up(Purpose::Save);
+    true
 }
 
 /// Whether the append-only file gets its first base, without which it has nothing. Who does not
