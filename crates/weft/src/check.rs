@@ -126,7 +126,7 @@ fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     if !may_fix(fix, &name, report.valid_to, behind)? {
         return Ok(Finding::Damaged);
     }
-    let kept = replace(&disk.place(&name), &opened, &report)
+    let kept = replace(&disk.place(&name)?, &opened, &report)
         .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
     tell!(
         "Fixed {} with {} keys; the damaged file is {}",

@@ -237,7 +237,8 @@ pub fn names(config: &Config) -> Names {
     }
 }
 
-/// The disk as seen from the working directory of this moment, also when that changes.
+/// The disk as seen from the working directory of this moment, also when that changes. All that is
+/// done there fails if it cannot be opened.
 pub fn disk() -> RealDisk {
     RealDisk::of(Directory::current())
 }

@@ -59,7 +59,8 @@ impl LogLock {
             disk.create_directory(directory).map_err(|error| error.to_string())?;
         }
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600).open(disk.place(path));
+        let place = disk.place(path).map_err(|error| error.to_string())?;
+        let file = options.create(true).append(true).mode(0o600).open(place);
         let file = file.map_err(|error| failed(&error))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(Some(file)))),

@@ -50,10 +50,13 @@ pub struct Places {
 type FileNumber = (u64, u64);
 
 impl Places {
-    /// Those of a configuration on a disk.
+    /// Those of a configuration on a disk: none where the directory could not be opened, which
+    /// whoever opens files there is told.
     pub fn of(disk: &RealDisk, config: &Config) -> Self {
         let append_only = &config.append_only;
-        let directory = disk.place(Path::new(&append_only.appenddirname));
+        let Ok(directory) = disk.place(Path::new(&append_only.appenddirname)) else {
+            return Self::default();
+        };
         let name = format!("{}.log", append_only.appendfilename);
         let mut paths = vec![directory.join(&name)];
         // Another directory of the same name is another one.

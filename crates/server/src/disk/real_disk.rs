@@ -43,8 +43,16 @@ impl RealDisk {
     }
 
     /// Where a file is. Valid while this disk is known.
-    pub fn place(&self, path: &Path) -> PathBuf {
-        self.directory.place(path)
+    ///
+    /// # Errors
+    /// When its directory could not be opened.
+    pub fn place(&self, path: &Path) -> Result<PathBuf, DiskError> {
+        said(Operation::Open, Path::new("."), self.directory.place(path))
+    }
+
+    /// Whether its files are those of whichever directory has the name.
+    pub(crate) fn is_by_name(&self) -> bool {
+        self.directory.is_by_name()
     }
 
     /// A place in the words of the operator.
@@ -58,7 +66,7 @@ impl RealDisk {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<RealFile, DiskError> {
-        let file = said(operation, path, options.open(self.place(path)))?;
+        let file = said(operation, path, options.open(self.place(path)?))?;
         Ok(RealFile { file: Arc::new(file), path: path.to_owned() })
     }
 }
@@ -83,21 +91,21 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        said(Operation::Rename, from, fs::rename(self.place(from), self.place(to)))
+        said(Operation::Rename, from, fs::rename(self.place(from)?, self.place(to)?))
     }
 
     fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        said(Operation::Remove, path, fs::remove_file(self.place(path)))
+        said(Operation::Remove, path, fs::remove_file(self.place(path)?))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<OsString>, DiskError> {
-        let entries = fs::read_dir(self.place(directory));
+        let entries = fs::read_dir(self.place(directory)?);
         let names = entries.and_then(|all| all.map(|entry| Ok(entry?.file_name())).collect());
         said(Operation::List, directory, names)
     }
 
     fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
-        let made = match fs::create_dir(self.place(path)) {
+        let made = match fs::create_dir(self.place(path)?) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             made => made,
         };
@@ -105,7 +113,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
-        let synced = File::open(self.place(path)).and_then(|directory| directory.sync_all());
+        let synced = File::open(self.place(path)?).and_then(|directory| directory.sync_all());
         said(Operation::SyncDirectory, path, synced)
     }
 }
@@ -200,5 +208,35 @@ mod tests {
         let error = disk.create(Path::new("nosuch/file")).unwrap_err();
         let text = "cannot create nosuch/file: No such file or directory (os error 2)";
         assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn nothing_is_done_by_the_name_of_a_directory_that_could_not_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "kept").unwrap();
+        for number in [2, 13, 23, 24] {
+            let error = io::Error::from_raw_os_error(number);
+            let text = format!("cannot open .: {error}");
+            let disk = RealDisk::of(Directory::failed(folder.path().to_owned(), error));
+            let (file, other) = (Path::new("file"), Path::new("other"));
+            let tried = [
+                disk.create(file).map(drop),
+                disk.open(file).map(drop),
+                disk.open_to_append(file).map(drop),
+                disk.rename(file, other),
+                disk.remove(file),
+                disk.list(Path::new("")).map(drop),
+                disk.create_directory(other),
+                disk.sync_directory(Path::new("")),
+                disk.place(file).map(drop),
+            ];
+            for error in tried.map(Result::unwrap_err) {
+                assert_eq!(error.to_string(), text);
+                assert!(!error.is_not_found(), "there may be such a file");
+            }
+            assert!(!disk.is_by_name());
+        }
+        assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"kept");
+        assert!(!folder.path().join("other").exists());
     }
 }

@@ -282,7 +282,7 @@ impl Saves {
         let failed = |error: DiskError| error.to_string();
         let target = Target::new(Purpose::Save, Path::new(&config.saving.dbfilename));
         let Target { disk, directory, temporary, path } = target;
-        let place = disk.place(&temporary);
+        let place = disk.place(&temporary).map_err(failed)?;
         let begin = || Replacement::begin(&disk, &directory, temporary, path);
         let (_unfinished, file) = shared.unfinished.create(place, begin);
         let mut file = file.map_err(failed)?;
@@ -339,7 +339,8 @@ fn write(
     let failed = |error: DiskError| Some(error.to_string());
     let Target { disk, directory, temporary, path } = target;
     let begin = || Replacement::begin(disk, directory, temporary.clone(), path.clone());
-    let (_unfinished, file) = shared.unfinished.create(disk.place(temporary), begin);
+    let place = disk.place(temporary).map_err(failed)?;
+    let (_unfinished, file) = shared.unfinished.create(place, begin);
     let mut file = file.map_err(failed)?;
     let pacing = Pacing {
         cancel: &shared.node.snapshots.cancel,

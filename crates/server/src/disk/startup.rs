@@ -59,6 +59,12 @@ impl Startup {
         let (node, config) = (&shared.node, shared.node.config());
         node.snapshots.figures.lock().last_save_unix = unix_seconds();
         notice!("Data lies in {}: {}", config.dir, shown_files(&config));
+        if open_disk()?.is_by_name() {
+            warning!(
+                "Without /proc the files go where the name of the working directory leads: don't \
+                 rename it while the server runs"
+            );
+        }
         if !config.append_only.appendonly {
             begin_log::start_thread(shared, None, None)?;
         }
@@ -115,7 +121,7 @@ impl Startup {
             }
             Outcome::AppendOnly(writer) => {
                 let id = writer.aof().log().unwrap_or_else(log_memory::new_id);
-                let places = Places::of(&append_only::disk(), &node.config());
+                let places = Places::of(&open_disk()?, &node.config());
                 match writer.needs_base() {
                     true => places.keep_left(writer.aof().manifest().log)?,
                     false => places.remove_previous(),
@@ -187,6 +193,14 @@ fn find(config: &Config) -> Result<Option<Origin>, String> {
         true => Ok(Some(Origin::AppendOnly)),
         false => Ok(find_rdb(config)?.map(Origin::Rdb)),
     }
+}
+
+/// The disk as seen from the working directory.
+fn open_disk() -> Result<RealDisk, String> {
+    let disk = append_only::disk();
+    let opened = disk.place(Path::new(""));
+    opened.map_err(|error| format!("Can't open the working directory: {error}"))?;
+    Ok(disk)
 }
 
 fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
