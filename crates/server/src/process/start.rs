@@ -123,7 +123,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let mut main = main_thread(&shared)?;
     crash::start_names();
     signals::start(signals, &shared).map_err(|error| format!("Can't receive signals: {error}"))?;
-    let startup = Startup::begin(&shared)?;
+    let startup = Startup::begin(&shared).inspect_err(|text| warning!("{text}"))?;
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));

@@ -239,6 +239,16 @@ fn a_port_in_use_is_explained() {
 }
 
 #[test]
+fn the_log_says_why_a_file_with_data_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("dump.rdb", folder.path().join("dump.rdb")).unwrap();
+    let output = run_to_end(folder.path(), &["--port", "0", "--logfile", "log"]);
+    assert_eq!(output.status.code(), Some(1));
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("Fatal error loading the DB: cannot open dump.rdb: "), "{log}");
+}
+
+#[test]
 fn mistakes_in_a_file_are_named_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad.conf");
