@@ -36,12 +36,30 @@ pub fn check_rdb<S: Source>(source: S) -> io::Result<RdbReport> {
         Err(error) => return damaged(report, 0, error),
     };
     report.version = reader.version();
+    // The last key, and where it begins. One that comes twice is no key, as of the zeros that a
+    // crash may leave at the end.
+    let (mut last, mut last_at): (Option<Vec<u8>>, u64) = (None, 0);
     loop {
+        let at = report.valid_to;
         let is_key = match reader.item() {
-            Ok(rdb::Item::Key(_)) => true,
+            Ok(rdb::Item::Key(head)) if last.as_deref() == Some(head.key) => {
+                (report.keys, report.valid_to) = (report.keys - 1, last_at);
+                return damaged(report, at, Error::Corrupt("a key that is there twice"));
+            }
+            Ok(rdb::Item::Key(head)) => {
+                let mut room = last.take().unwrap_or_default();
+                room.clear();
+                room.extend_from_slice(head.key);
+                (last, last_at) = (Some(room), at);
+                true
+            }
             Ok(rdb::Item::End) => {
                 report.valid_to = reader.offset();
                 return Ok(report);
+            }
+            Ok(rdb::Item::Database(_)) => {
+                last = None;
+                false
             }
             Ok(_) => false,
             Err(error) => return damaged(report, reader.offset(), error),

@@ -281,6 +281,14 @@ fn a_check_of_an_rdb_file_tells_where_it_is_damaged() {
     let cut = check::check_rdb(&file[..file.len() - 3]).unwrap();
     assert_eq!((cut.keys, cut.valid_to), (1, 16));
     assert!(cut.damage.is_some());
+    // Zeros behind whole keys are keys without a name, which no server loads.
+    let zeros = [&file[..file.len() - 1], &[0; 300]].concat();
+    let zeros = check::check_rdb(&zeros[..]).unwrap();
+    assert_eq!((zeros.keys, zeros.valid_to), (2, 21));
+    assert!(zeros.damage.is_some());
+    let other = [&file[..file.len() - 1], b"\xfe\x01\x00\x01b\x01y\xff"].concat();
+    let other = check::check_rdb(&other[..]).unwrap();
+    assert!(other.damage.is_none() && other.keys == 3, "another database has such a key");
     let none = check::check_rdb(&b"REDIT"[..]).unwrap();
     assert_eq!((none.version, none.keys), (0, 0));
     assert!(none.damage.is_some());
