@@ -121,27 +121,7 @@ fn blocked_clients_hear_that_they_are_denied_on_all_threads() {
     }
 }
 
-/// What one command of a transaction takes away and the next gives back was away.
-#[test]
-fn subscribers_that_a_transaction_denies_for_a_moment_are_closed() {
-    for model in MODELS {
-        let server = Server::start(model);
-        let mut root = server.client();
-        root.ok(&format!("{ALL} &*"));
-        let mut listeners: Vec<Client> = (0..6).map(|_| logged_in(&server)).collect();
-        listeners.iter_mut().for_each(|client| _ = client.ask("SUBSCRIBE news"));
-        let mut idle = logged_in(&server);
-        root.ok("MULTI");
-        for change in ["resetchannels", "allchannels"] {
-            assert_eq!(root.ask(&format!("ACL SETUSER u {change}")).text(), "QUEUED");
-        }
-        assert_eq!(root.ask("EXEC").items().len(), 2);
-        listeners.iter_mut().for_each(Client::is_closed);
-        assert_eq!(idle.ask("PING").text(), "PONG", "{model:?}");
-        assert_eq!(root.ask("PUBLISH news x").int(), 0);
-    }
-}
-
+/// A server with a file of users in its folder.
 #[test]
 fn transactions_and_scripts_are_executed_whole_while_their_rules_change() {
     const TIMES: usize = 50;
@@ -172,7 +152,6 @@ fn transactions_and_scripts_are_executed_whole_while_their_rules_change() {
     }
 }
 
-/// A server with a file of users in its folder.
 fn with_file(folder: &Path, text: &str) -> Server {
     fs::write(folder.join("users.acl"), text).unwrap();
     Server::start(&["--dir", folder.to_str().unwrap(), "--aclfile", "users.acl"])

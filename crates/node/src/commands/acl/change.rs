@@ -14,7 +14,6 @@
 //!   blocked clients           get an error if their command is denied now
 //! ```
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use acl::log::Origin;
@@ -29,7 +28,6 @@ use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::worker::Worker;
 use crate::host::Host;
-use crate::node::Node;
 
 pub(super) fn set(
     cx: &mut NodeCx<'_>,
@@ -80,17 +78,16 @@ pub(super) fn delete(
 /// file.
 pub(super) fn settle(cx: &mut NodeCx<'_>) {
     let me = cx.session.record.id;
-    // The next command of a transaction may allow again what this one denies.
-    let denied: HashSet<u64> = match cx.is_nested {
-        true => denied_clients(&cx.worker.node).0.iter().map(|record| record.id).collect(),
-        false => HashSet::new(),
-    };
     cx.after_grace(move |worker, host| {
         let node = Arc::clone(&worker.node);
-        let (mut gone, others) = denied_clients(&node);
-        let (denied_before, others): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|record| denied.contains(&record.id));
-        gone.extend(denied_before);
+        let (gone, others): (Vec<_>, Vec<_>) = {
+            let users = node.users.read();
+            let is_denied = |record: &Arc<ClientRecord>| match users.find_same(&record.user()) {
+                Some(user) => record.has(flag::PUBSUB) && record.exceeds(user),
+                None => true,
+            };
+            node.clients.all().into_iter().partition(is_denied)
+        };
         let mut outcome = Outcome::Done;
         for record in gone {
             if record.id == me {
@@ -104,16 +101,6 @@ pub(super) fn settle(cx: &mut NodeCx<'_>) {
         others.iter().for_each(|record| end_denied_wait(worker, host, record));
         outcome
     });
-}
-
-/// The clients of users that are gone, and with subscriptions that are denied; and all others.
-fn denied_clients(node: &Node) -> (Vec<Arc<ClientRecord>>, Vec<Arc<ClientRecord>>) {
-    let users = node.users.read();
-    let is_denied = |record: &Arc<ClientRecord>| match users.find_same(&record.user()) {
-        Some(user) => record.has(flag::PUBSUB) && record.exceeds(user),
-        None => true,
-    };
-    node.clients.all().into_iter().partition(is_denied)
 }
 
 /// Ends the wait of a blocked client that would not be allowed to begin now.
