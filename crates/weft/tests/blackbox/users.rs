@@ -121,7 +121,6 @@ fn blocked_clients_hear_that_they_are_denied_on_all_threads() {
     }
 }
 
-/// A server with a file of users in its folder.
 #[test]
 fn transactions_and_scripts_are_executed_whole_while_their_rules_change() {
     const TIMES: usize = 50;
@@ -152,6 +151,7 @@ fn transactions_and_scripts_are_executed_whole_while_their_rules_change() {
     }
 }
 
+/// A server with a file of users in its folder.
 fn with_file(folder: &Path, text: &str) -> Server {
     fs::write(folder.join("users.acl"), text).unwrap();
     Server::start(&["--dir", folder.to_str().unwrap(), "--aclfile", "users.acl"])
