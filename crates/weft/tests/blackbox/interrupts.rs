@@ -1,10 +1,10 @@
 //! A second SIGINT ends the server at once, with status 1, whatever the main thread does.
 
 use std::io::{Read, Write};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use crate::client::{encode, request};
-use crate::server::{Process, READY, eventually, send_signal, weft};
+use crate::server::{Killed, Process, READY, eventually, send_signal, weft};
 use crate::{Client, Server};
 
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
@@ -114,16 +114,6 @@ const PIPE_BYTES: usize = 1 << 16;
 const ROOM_BYTES: usize = 1 << 10;
 /// The longest piece that a report is written in.
 const PIECE_BYTES: usize = 256;
-
-/// A process that does not outlive its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 #[test]
 fn a_report_that_nobody_reads_keeps_nothing_from_ending() {

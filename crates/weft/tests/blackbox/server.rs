@@ -29,6 +29,16 @@ pub const MODELS: [&[&str]; 4] = [
     &["--io-threads", "3", "--io-threads-execute", "none"],
 ];
 
+/// A process that does not outlive its test.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A running server.
 pub struct Server {
     pub port: u16,

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,7 +12,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 
 use crate::client::encode;
-use crate::server::{eventually, free_port, weft};
+use crate::server::{Killed, eventually, free_port, weft};
 use crate::terminal::Terminal;
 use crate::{Client, Server, run, texts};
 
@@ -151,16 +151,6 @@ fn a_user_may_be_allowed_no_more_than_info() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert!(report["slow_log"].is_null() && report["hot_keys"].is_null(), "{report}");
     assert!(report["io_threads"].is_null() && report["threads"].is_array(), "{report}");
-}
-
-/// Ends a process that may have ended.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
