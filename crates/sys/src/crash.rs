@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::eventfd::EventFd;
 use crate::process::thread_id;
+use crate::signal::block;
 
 /// The signals of a crash, with their names.
 const CRASHES: [(c_int, &str); 5] = [
@@ -145,14 +146,7 @@ fn wait_for(event: &EventFd, milliseconds: c_int) -> bool {
 /// SIGALRM and SIGABRT, by which someone asks what the process is doing, look at other threads than
 /// the calling one and those that it starts. abort(3) is heard in these as well.
 pub fn leave_alone() {
-    // SAFETY: the set is initialised before it is used.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGALRM);
-        libc::sigaddset(&mut set, libc::SIGABRT);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-    }
+    block(&[libc::SIGALRM, libc::SIGABRT]);
 }
 
 fn write_names(prepared: &Prepared) {

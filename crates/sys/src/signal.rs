@@ -24,6 +24,20 @@ pub fn hangup_is_ignored() -> bool {
     }
 }
 
+/// Blocks signals in this thread and every thread it starts from now on. Returns their set.
+pub(crate) fn block(signals: &[libc::c_int]) -> libc::sigset_t {
+    // SAFETY: the set is initialised by `sigemptyset` before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        set
+    }
+}
+
 /// Receives SIGTERM and SIGINT.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);
@@ -35,17 +49,13 @@ impl Signals {
     /// # Errors
     /// When the process or the system is out of descriptors.
     pub fn block() -> io::Result<Self> {
-        // SAFETY: the set is initialised by `sigemptyset` before it is used.
+        let set = block(&[libc::SIGTERM, libc::SIGINT]);
+        // SAFETY: the set is initialised, and nobody else has the new descriptor.
         unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::sigaddset(&mut set, libc::SIGINT);
             // A server outlives the terminal it was started from.
             libc::signal(libc::SIGHUP, libc::SIG_IGN);
             // Tools send it to servers: in Redis it shows what threads do, and ends nothing.
             libc::signal(libc::SIGUSR2, libc::SIG_IGN);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))
         }
