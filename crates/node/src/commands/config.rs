@@ -76,7 +76,7 @@ fn matching(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     }
     let mut found = cx.worker.config.matching(&patterns);
     if let Some((_, dir)) = found.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(DIR)) {
-        // Somebody may have given it another name.
+        // The directory may have been renamed since.
         let path = cx.outside(|host| host.working_directory());
         *dir = path.map_or_else(|| std::mem::take(dir), String::into_bytes);
     }

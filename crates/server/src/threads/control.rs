@@ -74,8 +74,8 @@ pub struct Control {
     carriers: Carriers,
     busy_samples: BusySamples,
     slow_turns: SlowTurns,
-    /// The system has refused threads of a change that was answered before others had left.
-    is_refused_threads: bool,
+    /// The system has refused threads of a change that was answered already: they are tried again.
+    retries_threads: bool,
     /// What [`threads_usable`] was when the process's processors were last looked at.
     usable: usize,
     look_at_processors_ms: i64,
@@ -147,7 +147,7 @@ impl Control {
         // All that have a processor take clients, until it is seen how busy they are.
         let steps = self.thread_count.set(wanted, threads_usable(&shared.node.config()));
         let taken = self.take_steps(shared, steps).map_err(|error| error.to_string());
-        self.is_refused_threads &= taken.is_err();
+        self.retries_threads &= taken.is_err();
         taken
     }
 
@@ -159,7 +159,7 @@ impl Control {
 
     fn note_refused(&mut self, error: &dyn std::fmt::Display) {
         warning!("Can't change the number of threads: {error}. It is tried again.");
-        self.is_refused_threads = true;
+        self.retries_threads = true;
     }
 
     /// Has as many threads carry clients as their load and the processors call for. Call it at
@@ -194,13 +194,13 @@ impl Control {
     /// said then.
     fn start_refused(&mut self, shared: &Shared) {
         let wanted = threads_wanted(&shared.node.config());
-        if !self.is_refused_threads || !self.thread_count.lacks(wanted) {
+        if !self.retries_threads || !self.thread_count.lacks(wanted) {
             return;
         }
         // How many carry clients is decided when it is seen how busy they are.
         let steps = self.thread_count.set(wanted, self.thread_count.carrying());
         if self.take_steps(shared, steps).is_ok() {
-            self.is_refused_threads = false;
+            self.retries_threads = false;
             notice!("All of {wanted} threads run now");
         }
     }
