@@ -19,7 +19,7 @@ use resp::out::{Piece, Shared};
 /// Pieces of one vectored write.
 const PIECES_MAX: usize = 64;
 
-/// Places of a queue that are kept however few are taken.
+/// A queue with no more places than these is not made smaller.
 const PLACES_KEPT: usize = 256;
 
 /// Bytes gathered in one chunk before another is begun.
