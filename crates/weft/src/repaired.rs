@@ -5,9 +5,9 @@
 //! file is replaced, and there is a file of the name at any moment.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -86,7 +86,7 @@ fn keep(place: &Path) -> io::Result<PathBuf> {
 
 /// Copies a file to a new one, for file systems where a file has one name.
 fn copy(place: &Path, name: &OsStr) -> io::Result<()> {
-    let mut new = File::create_new(name)?;
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(name)?;
     let copied = File::open(place).and_then(|mut file| io::copy(&mut file, &mut new));
     copied.and_then(|_| new.sync_all()).inspect_err(|_| _ = fs::remove_file(name))
 }
