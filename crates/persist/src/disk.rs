@@ -206,6 +206,11 @@ impl<F: DiskFile> FileSource<F> {
         let end = file.len()?;
         Ok(Self { file, block: Vec::new(), next: position, end })
     }
+
+    /// Shows the first bytes of a file.
+    pub(crate) fn up_to(file: F, end: u64) -> Self {
+        Self { file, block: Vec::new(), next: 0, end }
+    }
 }
 
 impl<F: DiskFile> Source for FileSource<F> {

@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod check;
-mod repaired;
 
 use std::ffi::OsString;
 use std::fmt::Display;

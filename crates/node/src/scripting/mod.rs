@@ -36,5 +36,5 @@ pub(crate) use registry::ScriptFigures;
 pub use registry::Scripting;
 pub use run::ScriptCall;
 pub(crate) use run::{Named, run_queued};
-pub use vm::end_thread;
+pub use vm::{FILE_VM_BYTES_MAX, end_thread};
 pub(crate) use vm::{Loading, end_file_vm, vm_bytes, with_file_vm, with_vm};

@@ -17,7 +17,7 @@ use crate::node::Node;
 const VM_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The same of a library that is loaded from a file: what it may have taken when it was accepted,
 /// and as much for what libraries before it have left.
-const FILE_VM_BYTES_MAX: usize = 2 * VM_BYTES_MAX;
+pub const FILE_VM_BYTES_MAX: usize = 2 * VM_BYTES_MAX;
 
 struct ThreadVm {
     /// The number of the server that it belongs to: a thread of a test may have several.

@@ -1,6 +1,7 @@
 //! Append-only files and RDB files over a disk that loses power, fails, and is damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod checks;
 mod crash;
 mod damage;
 mod disk_model;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use persist::check::check_rdb;
-use persist::disk::{CommitError, Disk, DiskError, FileSource, Replacement};
+use persist::disk::{CommitError, Disk, DiskError, Replacement};
 use persist::rdb::Writer;
 use persist::rdb::reader::Sizes;
 use persist::rdb::writer::Options;
@@ -36,7 +36,7 @@ fn save(disk: &SimulatedDisk, databases: u64) -> Result<(), DiskError> {
 
 fn keys(disk: &SimulatedDisk) -> Option<u64> {
     let file = disk.open(Path::new(NAME)).ok()?;
-    let report = check_rdb(FileSource::new(file, 0).unwrap()).unwrap();
+    let report = check_rdb(&file).unwrap();
     assert!(report.damage.is_none(), "{report:?}");
     Some(report.keys)
 }

@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use base::random::Random;
+use persist::Sink;
 use persist::aof::{Aof, AofError, BaseFormat, Batch, Cut, Place};
 use persist::check::check_directory;
 use persist::disk::{Disk, DiskFile, Operation};
-use persist::{Sink, check};
 
 use crate::log::{Driver, bytes, check_prefix, names, position};
 use crate::simulated_disk::{Failure, SimulatedDisk};
@@ -269,27 +269,4 @@ fn a_check_of_a_directory_proposes_what_repairs_it() {
     file.truncate(100).unwrap();
     let report = check_directory(&disk, &names()).unwrap();
     assert!(report.files[0].1.damage.is_some() && report.fix().is_none());
-}
-
-#[test]
-fn a_check_of_an_rdb_file_tells_where_it_is_damaged() {
-    let keys = b"\x00\x01a\x01x\x00\x01b\x01y";
-    let file = [b"REDIS0004\xfe\x00", &keys[..], b"\xff"].concat();
-    let report = check::check_rdb(&file[..]).unwrap();
-    assert!(report.damage.is_none() && (report.version, report.keys) == (4, 2));
-    assert_eq!(report.valid_to, file.len() as u64);
-    let cut = check::check_rdb(&file[..file.len() - 3]).unwrap();
-    assert_eq!((cut.keys, cut.valid_to), (1, 16));
-    assert!(cut.damage.is_some());
-    // Zeros behind whole keys are keys without a name, which no server loads.
-    let zeros = [&file[..file.len() - 1], &[0; 300]].concat();
-    let zeros = check::check_rdb(&zeros[..]).unwrap();
-    assert_eq!((zeros.keys, zeros.valid_to), (2, 21));
-    assert!(zeros.damage.is_some());
-    let other = [&file[..file.len() - 1], b"\xfe\x01\x00\x01b\x01y\xff"].concat();
-    let other = check::check_rdb(&other[..]).unwrap();
-    assert!(other.damage.is_none() && other.keys == 3, "another database has such a key");
-    let none = check::check_rdb(&b"REDIT"[..]).unwrap();
-    assert_eq!((none.version, none.keys), (0, 0));
-    assert!(none.damage.is_some());
 }

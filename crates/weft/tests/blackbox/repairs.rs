@@ -33,6 +33,47 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_library_that_cannot_be_loaded_is_left_out() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    for name in ["first", "second"] {
+        let code = format!("redis.register_function('{name}', function() return '{name}' end)");
+        let code = format!("#!lua name={name}\n{code}");
+        assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", code.as_bytes()]).text(), name);
+    }
+    client.ok("SET key value");
+    client.ok("CONFIG SET rdbcompression no");
+    client.ok("SAVE");
+    let mut bytes = fs::read(server.path("dump.rdb")).unwrap();
+    let at = bytes.windows(15).position(|text| text == b"return 'second'").unwrap();
+    bytes[at - 2] = b'(';
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.rdb");
+    fs::write(&file, &bytes).unwrap();
+    let output = fix(&file);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
+    assert!(out.contains("It will leave out what stands at"), "{out}");
+    let again = Server::start(&["--dir", &folder.path().display().to_string()]);
+    let mut client = again.client();
+    assert_eq!(client.ask("FCALL first 0").text(), "first");
+    assert_eq!(client.ask("FCALL second 0").text(), "ERR Function not found");
+    assert_eq!(client.ask("GET key").text(), "value");
+}
+
+#[test]
+fn a_file_without_a_whole_key_becomes_one_that_is_empty() {
+    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("dump.rdb");
+    fs::write(&file, &bytes[..300]).unwrap();
+    let output = fix(&file);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("with 0 keys"), "{out}");
+    let server = Server::start(&["--dir", &folder.path().display().to_string()]);
+    assert_eq!(server.client().ask("DBSIZE").int(), 0);
+}
+
+#[test]
 fn files_beside_a_damaged_one_stay() {
     let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
     let file = folder.path().join("dump.rdb");

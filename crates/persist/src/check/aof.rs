@@ -1,116 +1,10 @@
-//! Looking through files without loading them: what is valid, where the first damage is, and what
-//! a repair would keep.
-//!
-//! Nothing is changed here but by [`Fix::apply`].
+//! What an append-only file has: each of its files, and all that its manifest names.
 
-use std::io;
-
+use super::{CheckError, RdbReport, check_rdb};
 use crate::aof::{
-    self, AofError, Damage, End, Item, LoadFile, Names, Place, ReadError, Reader, Repair, Tail,
+    self, Damage, End, Item, LoadFile, Names, Place, ReadError, Reader, Repair, Tail,
 };
-use crate::crc64::Crc64;
-use crate::disk::{BLOCK_BYTES, Disk, DiskError, DiskFile, FileSink, FileSource};
-use crate::{Error, Sink, Source, rdb};
-
-/// What an RDB file has.
-#[derive(Debug)]
-pub struct RdbReport {
-    /// Its version; 0 when it has none.
-    pub version: u16,
-    /// Whole keys.
-    pub keys: u64,
-    /// Bytes up to the end of the last whole key, or of the file behind its checksum.
-    pub valid_to: u64,
-    /// About where the first damage is, and what it is.
-    pub damage: Option<(u64, Error)>,
-}
-
-/// Looks through an RDB file: its outline and its checksum, not the inside of values.
-///
-/// # Errors
-/// When the source fails.
-pub fn check_rdb<S: Source>(source: S) -> io::Result<RdbReport> {
-    let mut report = RdbReport { version: 0, keys: 0, valid_to: 0, damage: None };
-    let mut reader = match rdb::Reader::new(source, true) {
-        Ok(reader) => reader,
-        Err(error) => return damaged(report, 0, error),
-    };
-    report.version = reader.version();
-    // The last key, and where it begins. One that comes twice is no key, as of the zeros that a
-    // crash may leave at the end.
-    let (mut last, mut last_at): (Option<Vec<u8>>, u64) = (None, 0);
-    loop {
-        let at = report.valid_to;
-        let is_key = match reader.item() {
-            Ok(rdb::Item::Key(head)) if last.as_deref() == Some(head.key) => {
-                (report.keys, report.valid_to) = (report.keys - 1, last_at);
-                return damaged(report, at, Error::Corrupt("a key that is there twice"));
-            }
-            Ok(rdb::Item::Key(head)) => {
-                let mut room = last.take().unwrap_or_default();
-                room.clear();
-                room.extend_from_slice(head.key);
-                (last, last_at) = (Some(room), at);
-                true
-            }
-            Ok(rdb::Item::End) => {
-                report.valid_to = reader.offset();
-                return Ok(report);
-            }
-            Ok(rdb::Item::Database(_)) => {
-                last = None;
-                false
-            }
-            Ok(_) => false,
-            Err(error) => return damaged(report, reader.offset(), error),
-        };
-        if let Err(error) = reader.skip_value() {
-            return damaged(report, reader.offset(), error);
-        }
-        report.valid_to = reader.offset();
-        report.keys += u64::from(is_key);
-    }
-}
-
-/// Writes the whole items of a damaged RDB file, with an end and a checksum of their own. Where
-/// only the checksum is wrong that is all of them: which one has changed is not known.
-///
-/// # Errors
-/// When the disk fails.
-pub fn repair_rdb<F: DiskFile>(
-    file: &F,
-    report: &RdbReport,
-    out: &mut FileSink<F>,
-) -> Result<(), DiskError> {
-    let (mut crc, mut at, mut room) = (Crc64::new(), 0, vec![0; BLOCK_BYTES]);
-    while at < report.valid_to {
-        let wanted =
-            usize::try_from(report.valid_to - at).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
-        let read = file.read_at(at, &mut room[..wanted])?;
-        if read == 0 {
-            break;
-        }
-        crc.update(&room[..read]);
-        out.put(&room[..read])?;
-        at += read as u64;
-    }
-    crc.update(&[rdb::END]);
-    out.put(&[rdb::END])?;
-    match report.version < rdb::CHECKSUM_VERSION_MIN {
-        true => Ok(()),
-        false => out.put(&crc.value().to_le_bytes()),
-    }
-}
-
-fn damaged(mut report: RdbReport, offset: u64, error: Error) -> io::Result<RdbReport> {
-    match error {
-        Error::Source(error) => Err(error),
-        error => {
-            report.damage = Some((offset, error));
-            Ok(report)
-        }
-    }
-}
+use crate::disk::{Disk, DiskError, DiskFile};
 
 /// What a file of an append-only file has.
 #[derive(Debug)]
@@ -165,7 +59,7 @@ pub fn check_aof<F: DiskFile>(file: &F, place: Place) -> Result<AofReport, Check
         repair: None,
     };
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(FileSource::new(file.clone(), 0)?).map_err(CheckError::Read)?;
+        let rdb = check_rdb(file)?;
         report.valid_to = rdb.valid_to;
         let is_damaged = rdb.damage.is_some();
         report.rdb = Some(rdb);
@@ -220,7 +114,7 @@ pub fn later_than<F: DiskFile>(
 ) -> Result<Later, CheckError> {
     let mut from = 0;
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(FileSource::new(file.clone(), 0)?).map_err(CheckError::Read)?;
+        let rdb = check_rdb(file)?;
         if rdb.damage.is_some() {
             return Ok(Later::Damaged);
         }
@@ -279,35 +173,6 @@ impl<F: DiskFile> Fix<'_, F> {
         self.repair.apply(&disk.open_to_append(&self.file.path)?)
     }
 }
-
-/// Why files could not be looked through.
-#[derive(Debug)]
-pub enum CheckError {
-    /// The disk failed.
-    Disk(DiskError),
-    /// A file could not be read.
-    Read(io::Error),
-    /// The manifest is damaged.
-    Manifest(AofError),
-}
-
-impl From<DiskError> for CheckError {
-    fn from(error: DiskError) -> Self {
-        Self::Disk(error)
-    }
-}
-
-impl std::fmt::Display for CheckError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Disk(error) => error.fmt(f),
-            Self::Read(error) => error.fmt(f),
-            Self::Manifest(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for CheckError {}
 
 /// Looks through an append-only file: its manifest and all files that it names.
 ///

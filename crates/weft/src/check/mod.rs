@@ -8,25 +8,24 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use persist::aof::{Names, Place};
-use persist::check::{
-    AofReport, Later, RdbReport, check_aof, check_directory, check_rdb, files, later_than,
-    repair_rdb,
-};
-use persist::disk::{Disk, DiskFile, FileSink, FileSource};
-use server::{RealDisk, RealFile};
+use persist::check::{AofReport, Later, check_aof, check_directory, files, later_than};
+use persist::disk::Disk;
+use server::RealDisk;
 use tools::print;
-
-use crate::repaired::Repaired;
-
-/// How the name of a manifest ends.
-const MANIFEST: &str = ".manifest";
 
 /// Prints a line.
 macro_rules! tell {
     ($($arg:tt)*) => {
-        print(&format!("{}\n", format_args!($($arg)*)))
+        tools::print(&format!("{}\n", format_args!($($arg)*)))
     };
 }
+
+mod libraries;
+mod rdb;
+mod repaired;
+
+/// How the name of a manifest ends.
+const MANIFEST: &str = ".manifest";
 
 /// Looks through RDB files and append-only files.
 #[derive(Parser)]
@@ -38,11 +37,11 @@ pub struct Check {
 
 #[derive(Subcommand)]
 enum What {
-    /// An RDB file: its outline and its checksum.
+    /// An RDB file: its checksum, and all that it has.
     Rdb {
         /// The file.
         file: PathBuf,
-        /// Keep the whole keys before the damage, after a question. The damaged file stays too.
+        /// Keep what can be loaded, after a question. The damaged file stays too.
         #[arg(long)]
         fix: bool,
         /// Do not ask.
@@ -83,7 +82,7 @@ impl Check {
     /// When that cannot be read or written.
     pub fn run(self) -> Result<Finding, Box<dyn Error>> {
         match self.what {
-            What::Rdb { file, fix, yes } => rdb(&file, fix.then_some(yes)),
+            What::Rdb { file, fix, yes } => rdb::check(&file, fix.then_some(yes)),
             What::Aof { file, truncate_to_timestamp: Some(seconds), .. } => {
                 truncate_to_timestamp(&file, seconds)
             }
@@ -108,66 +107,9 @@ fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
     Ok((RealDisk::new(directory), PathBuf::from(name)))
 }
 
-fn rdb(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
-    // A link stays one: the file that it names is looked through, and replaced.
-    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let (disk, name) = parts(&file)?;
-    let opened = disk.open(&name)?;
-    let report = check_rdb(FileSource::new(opened.clone(), 0)?)?;
-    let finding = show_rdb(&name, &report)?;
-    let behind = opened.len()?.saturating_sub(report.valid_to);
-    if finding == Finding::Whole && behind > 0 {
-        tell!("{}: {behind} bytes follow that loading passes over", name.display())?;
-    }
-    // What is no RDB file is not touched.
-    if finding == Finding::Whole || report.version == 0 {
-        return Ok(finding);
-    }
-    if !may_fix(fix, &name, report.valid_to, behind)? {
-        return Ok(Finding::Damaged);
-    }
-    let kept = replace(&disk.place(&name)?, &opened, &report)
-        .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
-    tell!(
-        "Fixed {} with {} keys; the damaged file is {}",
-        name.display(),
-        report.keys,
-        Path::new(kept.file_name().unwrap_or_default()).display()
-    )?;
-    Ok(Finding::Whole)
-}
-
-/// Writes what is whole of an RDB file and puts it in its place; gives where the damaged one is.
-fn replace(place: &Path, opened: &RealFile, report: &RdbReport) -> Result<PathBuf, Box<dyn Error>> {
-    let repaired = Repaired::beside(place)?;
-    let disk = RealDisk::new(place.parent().unwrap_or(Path::new("/")));
-    let mut sink = FileSink::new(disk.open_to_append(repaired.path())?);
-    repair_rdb(opened, report, &mut sink)?;
-    sink.file().sync()?;
-    Ok(repaired.take_place()?)
-}
-
-fn show_rdb(name: &Path, report: &RdbReport) -> Result<Finding, tools::Error> {
-    let RdbReport { version, keys, valid_to, damage } = report;
-    let name = name.display();
-    match damage {
-        None => {
-            tell!("{name}: RDB version {version}, {keys} keys, {valid_to} bytes: all is right")?;
-            Ok(Finding::Whole)
-        }
-        Some((offset, error)) => {
-            tell!(
-                "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} \
-                 keys in the first {valid_to} bytes are whole."
-            )?;
-            Ok(Finding::Damaged)
-        }
-    }
-}
-
 fn show_aof(name: &Path, report: &AofReport) -> Result<(), tools::Error> {
-    if let Some(rdb) = &report.rdb {
-        show_rdb(name, rdb)?;
+    if let Some(report) = &report.rdb {
+        rdb::show(name, report)?;
     }
     let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
     let name = name.display();
@@ -204,7 +146,7 @@ fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     }
     let Some(repair) = &report.repair else { return Ok(Finding::Damaged) };
     let dropped = report.bytes.saturating_sub(report.valid_to);
-    if !may_fix(fix, &name, report.valid_to, dropped)? {
+    if !may_fix(fix, &name, &keeping(&name, report.valid_to, dropped))? {
         return Ok(Finding::Damaged);
     }
     repair.apply(&disk.open_to_append(&name)?)?;
@@ -237,7 +179,8 @@ fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
         tell!("What is damaged is followed by others: nothing can be cut off without losing them")?;
         return Ok(Finding::Damaged);
     };
-    if !may_fix(fix, &proposed.file.path, proposed.kept, proposed.dropped)? {
+    let what = keeping(&proposed.file.path, proposed.kept, proposed.dropped);
+    if !may_fix(fix, &proposed.file.path, &what)? {
         return Ok(Finding::Damaged);
     }
     proposed.apply(&disk)?;
@@ -311,20 +254,20 @@ fn log_beside(file: &Path) -> Result<Option<String>, Box<dyn Error>> {
     Ok(None)
 }
 
-/// Whether a file may be cut: `fix` says whether that was asked for, and whether without a
-/// question.
-fn may_fix(
-    fix: Option<bool>,
-    name: &Path,
-    kept: u64,
-    dropped: u64,
-) -> Result<bool, Box<dyn Error>> {
+/// What a repair does that cuts the end off a file.
+fn keeping(name: &Path, kept: u64, dropped: u64) -> String {
     let name = name.display();
+    format!("keep the first {kept} bytes of {name}: the last {dropped} are lost")
+}
+
+/// Whether a file may be repaired, which will do `what`: `fix` says whether that was asked for, and
+/// whether without a question.
+fn may_fix(fix: Option<bool>, name: &Path, what: &str) -> Result<bool, Box<dyn Error>> {
     let Some(without_question) = fix else {
-        tell!("{name} is not valid. Use the --fix option to try fixing it.")?;
+        tell!("{} is not valid. Use the --fix option to try fixing it.", name.display())?;
         return Ok(false);
     };
-    tell!("This will keep the first {kept} bytes of {name}: the last {dropped} are lost")?;
+    tell!("This will {what}")?;
     if without_question {
         return Ok(true);
     }

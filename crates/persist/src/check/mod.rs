@@ -1,0 +1,46 @@
+//! Looking through files without loading them: what is valid, where the first damage is, and what
+//! a repair would keep.
+//!
+//! Nothing is changed here but by [`Fix::apply`].
+
+mod aof;
+mod rdb;
+
+use std::io;
+
+pub use aof::{
+    AofReport, DirectoryReport, Fix, Later, check_aof, check_directory, files, later_than,
+};
+pub use rdb::{LibraryFound, RdbReport, check_rdb, repair_rdb};
+
+use crate::aof::AofError;
+use crate::disk::DiskError;
+
+/// Why files could not be looked through.
+#[derive(Debug)]
+pub enum CheckError {
+    /// The disk failed.
+    Disk(DiskError),
+    /// A file could not be read.
+    Read(io::Error),
+    /// The manifest is damaged.
+    Manifest(AofError),
+}
+
+impl From<DiskError> for CheckError {
+    fn from(error: DiskError) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl std::fmt::Display for CheckError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Disk(error) => error.fmt(f),
+            Self::Read(error) => error.fmt(f),
+            Self::Manifest(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}

@@ -1,0 +1,162 @@
+//! What a check of an RDB file finds, and what a repair makes of one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use persist::check::{RdbReport, check_rdb, repair_rdb};
+use persist::disk::{Disk, FileSink};
+use persist::rdb::{Item, Reader, Writer};
+
+use crate::simulated_disk::SimulatedDisk;
+
+/// Keys by their databases, with the bytes of their values.
+type Keys = BTreeMap<(u64, Vec<u8>), Vec<u8>>;
+
+fn check(bytes: &[u8]) -> RdbReport {
+    let disk = SimulatedDisk::new(1);
+    disk.put("dump.rdb", bytes);
+    check_rdb(&disk.open(Path::new("dump.rdb")).unwrap()).unwrap()
+}
+
+/// What a repair makes of a file, which is whole then, and how many keys it says to keep.
+fn repaired(bytes: &[u8]) -> (Vec<u8>, u64) {
+    let disk = SimulatedDisk::new(1);
+    disk.put("dump.rdb", bytes);
+    let file = disk.open(Path::new("dump.rdb")).unwrap();
+    let report = check_rdb(&file).unwrap();
+    let mut sink = FileSink::new(disk.create(Path::new("fixed.rdb")).unwrap());
+    repair_rdb(&file, &report, &mut sink).unwrap();
+    let fixed = disk.read("fixed.rdb");
+    let again = check(&fixed);
+    assert!(again.damage.is_none() && again.keys == report.keys, "{again:?} of {report:?}");
+    assert_eq!(again.valid_to, fixed.len() as u64);
+    (fixed, report.keys)
+}
+
+fn keys(bytes: &[u8]) -> Keys {
+    let mut reader = Reader::new(bytes, true).unwrap();
+    let (mut keys, mut db) = (Keys::new(), 0);
+    loop {
+        let key = match reader.item().unwrap() {
+            Item::Key(head) => head.key.to_vec(),
+            Item::Database(number) => {
+                db = number;
+                continue;
+            }
+            Item::End => return keys,
+            _ => continue,
+        };
+        let mut value = Vec::new();
+        reader.copy_value(&mut value).unwrap();
+        assert!(keys.insert((db, key), value).is_none(), "a key is there twice");
+    }
+}
+
+/// A file with these items.
+fn file(items: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, Default::default()).unwrap();
+    items.iter().for_each(|item| writer.keys(item).unwrap());
+    writer.finish().unwrap();
+    bytes
+}
+
+/// Keys of several types; an empty one, and values that end in zeros.
+const ITEMS: &[&[u8]] = &[
+    b"\xfe\x00",
+    b"\x00\x01a\x05value",
+    b"\x00\x04zero\xc0\x00",
+    b"\x00\x00\x01v",
+    b"\x01\x04list\x02\x03one\x03two",
+    b"\x02\x03set\x02\x01x\x01y",
+    b"\x05\x04zset\x01\x01m\0\0\0\0\0\0\0\0",
+    b"\xfc\0\0\0\0\0\x01\0\0\x04\x04hash\x01\x01f\x01v",
+    b"\x0b\x04ints\x0a\x02\0\0\0\x01\0\0\0\x07\0",
+    b"\xfe\x03",
+    b"\x00\x01a\x05other",
+    b"\x00\x04tail\x05abcde",
+];
+
+#[test]
+fn a_check_tells_where_a_file_is_damaged() {
+    let bytes = b"\x00\x01a\x01x\x00\x01b\x01y";
+    let whole = [b"REDIS0004\xfe\x00", &bytes[..], b"\xff"].concat();
+    let report = check(&whole);
+    assert!(report.damage.is_none() && (report.version, report.keys) == (4, 2));
+    assert_eq!(report.valid_to, whole.len() as u64);
+    let cut = check(&whole[..whole.len() - 3]);
+    assert_eq!((cut.keys, cut.valid_to), (1, 16));
+    assert!(cut.damage.is_some());
+    let other = check(&[&whole[..whole.len() - 1], b"\xfe\x01\x00\x01b\x01y\xff"].concat());
+    assert!(other.damage.is_none() && other.keys == 3, "another database has such a key");
+    let none = check(b"REDIT");
+    assert_eq!((none.version, none.keys), (0, 0));
+    assert!(none.damage.is_some());
+}
+
+#[test]
+fn a_repair_has_nothing_that_the_file_before_a_crash_had_not() {
+    let whole = file(ITEMS);
+    let all = keys(&whole);
+    assert_eq!(all.len(), 10);
+    let begins = check(&file(&[])).valid_to as usize - 9;
+    let mut most = 0;
+    for cut in begins..whole.len() {
+        for zeros in [0, 1, 3, 4, 300, 5000, 600_000] {
+            let mut damaged = whole[..cut].to_vec();
+            // How many keys were whole; those whose zeros may be of the lost part are not.
+            let end = damaged.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+            let sure = check(&whole[..end]).keys;
+            damaged.resize(cut + zeros, 0);
+            if check(&damaged).damage.is_none() {
+                // A checksum of zeros is none.
+                assert_eq!(keys(&damaged), all);
+                continue;
+            }
+            let (fixed, kept) = repaired(&damaged);
+            let found = keys(&fixed);
+            for (key, value) in &found {
+                assert_eq!(all.get(key), Some(value), "{key:?} with {zeros} zeros at {cut}");
+            }
+            assert_eq!(kept, found.len() as u64);
+            assert!(kept >= sure, "{kept} of {sure} keys, {zeros} zeros at {cut}");
+            most = most.max(kept);
+        }
+    }
+    assert_eq!(most, 10);
+}
+
+#[test]
+fn what_cannot_be_loaded_is_left_out_where_the_others_are_whole() {
+    let whole = file(ITEMS);
+    let damaged: [&[u8]; 4] = [
+        // A key that is there before, also where the database is selected again.
+        b"\x00\x04zero\x01x",
+        b"\xfe\x00\x00\x04zero\x01x",
+        // An integer set whose members are not in order, and a field without a value.
+        b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0",
+        b"\x10\x04less\x0a\x0a\0\0\0\x01\0\x81f\x02\xff",
+    ];
+    for item in damaged {
+        for place in 3..=8 {
+            let mut items = ITEMS.to_vec();
+            items.insert(place, item);
+            let bytes = file(&items);
+            assert_eq!(check(&bytes).left_out.len(), 1, "{item:?} at {place}");
+            let (fixed, kept) = repaired(&bytes);
+            assert_eq!((keys(&fixed), kept), (keys(&whole), 10), "{item:?} at {place}");
+            // Where the outline breaks off later, nothing behind it can be trusted.
+            let (fixed, _) = repaired(&bytes[..bytes.len() - 12]);
+            assert_eq!(keys(&fixed), keys(&file(&ITEMS[..place])), "{item:?} at {place}");
+        }
+    }
+}
+
+#[test]
+fn a_file_with_many_damaged_values_ends_before_the_first() {
+    let mut items = vec![ITEMS[1]; 1100];
+    assert_eq!(check(&file(&items[..1000])).left_out.len(), 999);
+    items.insert(0, ITEMS[2]);
+    let (fixed, kept) = repaired(&file(&items));
+    assert_eq!((kept, keys(&fixed).len()), (2, 2));
+}
