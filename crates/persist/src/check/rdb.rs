@@ -64,11 +64,6 @@ impl RdbReport {
         self.left_out.insert(at, range);
     }
 
-    /// Bytes that are kept.
-    pub fn kept_bytes(&self) -> u64 {
-        self.left_out.iter().fold(self.valid_to, |kept, range| kept - (range.end - range.start))
-    }
-
     /// The same of a file that ends there.
     fn up_to(self, valid_to: u64, keys: u64) -> Self {
         let mut libraries = self.libraries;
