@@ -12,6 +12,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::{Sink, Source};
@@ -207,9 +208,9 @@ impl<F: DiskFile> FileSource<F> {
         Ok(Self { file, block: Vec::new(), next: position, end })
     }
 
-    /// Shows the first bytes of a file.
-    pub(crate) fn up_to(file: F, end: u64) -> Self {
-        Self { file, block: Vec::new(), next: 0, end }
+    /// Shows these bytes of a file.
+    pub(crate) fn within(file: F, bytes: Range<u64>) -> Self {
+        Self { file, block: Vec::new(), next: bytes.start, end: bytes.end }
     }
 }
 

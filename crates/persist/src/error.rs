@@ -13,6 +13,9 @@ pub enum Error {
     End,
     /// The bytes are not what the format allows; says what is wrong with them.
     Corrupt(&'static str),
+    /// Compressed bytes that do not stand for what they are said to; says what is wrong with them.
+    /// The input is behind them.
+    Compressed(&'static str),
     /// A collection without elements, which no key may hold. Old servers wrote such keys, and
     /// loaders skip them.
     EmptyValue,
@@ -39,7 +42,9 @@ impl fmt::Display for Error {
         match self {
             Self::Source(error) => write!(f, "reading failed: {error}"),
             Self::End => f.write_str("the data ends too early"),
-            Self::Corrupt(what) => write!(f, "the data is damaged: {what}"),
+            Self::Corrupt(what) | Self::Compressed(what) => {
+                write!(f, "the data is damaged: {what}")
+            }
             Self::EmptyValue => f.write_str("a collection without elements"),
             Self::UnknownType(number) => write!(f, "a value of the unknown type {number}"),
             Self::Module(name) => {

@@ -59,8 +59,8 @@ pub fn check_aof<F: DiskFile>(file: &F, place: Place) -> Result<AofReport, Check
         repair: None,
     };
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(file)?;
-        report.valid_to = rdb.valid_to;
+        let rdb = check_rdb(file, None)?;
+        report.valid_to = rdb.end.unwrap_or(rdb.items_to);
         let is_damaged = rdb.damage.is_some();
         report.rdb = Some(rdb);
         if is_damaged {
@@ -114,11 +114,11 @@ pub fn later_than<F: DiskFile>(
 ) -> Result<Later, CheckError> {
     let mut from = 0;
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(file)?;
+        let rdb = check_rdb(file, None)?;
         if rdb.damage.is_some() {
             return Ok(Later::Damaged);
         }
-        from = rdb.valid_to;
+        from = rdb.end.unwrap_or(rdb.items_to);
     }
     let mut reader = Reader::new(file.clone(), from, place)?.until(unix_seconds);
     match read_to_end(&mut reader) {

@@ -5,7 +5,7 @@
 //! - Where the outline of the file is whole, values that cannot be loaded are left out, and all
 //!   others are kept.
 //! - Where it breaks off, what stands before the first damage is kept. What may have been taken for
-//!   whole by mistake, because zeros stand where a crash has lost the rest of it, is not.
+//!   whole by mistake, because zeros stand where the rest of it is lost, is not.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,16 +19,17 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::CheckError;
 use crate::crc64::Crc64;
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, FileSink, FileSource};
+use crate::rdb::reader::KeyHead;
 use crate::rdb::{self, Decoder, Item, Reader, ValueType};
-use crate::{Error, Input, Sink, Source};
+use crate::{Error, Input, Sink};
 
-/// As many damaged values are left out. Where there are more, the file is no RDB file from the
-/// first of them on.
-const LEFT_OUT_MAX: usize = 1000;
-/// What is kept of the room for a value.
-const ROOM_BYTES_MAX: usize = 1 << 20;
+/// Longer values are not copied to be decoded: they are read again, once their outline is whole.
+const COPIED_BYTES_MAX: usize = 1 << 20;
 /// The shortest key and value: both are empty. As many zeros look like them.
 const EMPTY_KEY_BYTES: usize = 3;
+/// As many zeros around what looks like an empty key are no key: one with a value that ends in a
+/// score of 0 before it has fewer.
+const LOST_BYTES_MIN: u64 = 16;
 
 /// What an RDB file has.
 #[derive(Debug, Default)]
@@ -37,15 +38,18 @@ pub struct RdbReport {
     pub version: u16,
     /// Keys that are kept.
     pub keys: u64,
-    /// Bytes up to the end of the last item that is kept, or, of a file without damage, behind its
-    /// checksum.
-    pub valid_to: u64,
+    /// Bytes up to the end of the last item that is kept.
+    pub items_to: u64,
+    /// Where the file ends, behind its checksum, if its outline goes so far.
+    pub end: Option<u64>,
     /// About where the first damage is, and what it is.
     pub damage: Option<(u64, Error)>,
-    /// Where in the valid bytes something stands that is left out, in order.
+    /// Where something stands before `items_to` that is left out, in order.
     pub left_out: Vec<Range<u64>>,
     /// Libraries of functions. Whether their code can be loaded is for the caller to find.
     pub libraries: Vec<LibraryFound>,
+    /// The highest number of a database.
+    pub database_max: u64,
 }
 
 /// A library of functions in a file.
@@ -63,43 +67,51 @@ impl RdbReport {
         let at = self.left_out.partition_point(|other| other.start < range.start);
         self.left_out.insert(at, range);
     }
-
-    /// The same of a file that ends there.
-    fn up_to(self, valid_to: u64, keys: u64) -> Self {
-        let mut libraries = self.libraries;
-        libraries.retain(|library| library.range.end <= valid_to);
-        Self { valid_to, keys, libraries, left_out: Vec::new(), ..self }
-    }
 }
 
 /// Looks through an RDB file: all that makes a load of it fail, but for the code of libraries.
+/// Keys that expired before `now_ms`, in milliseconds since 1970, are passed over, as loading does
+/// but in the base of an append-only file.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
-    let found = scan(FileSource::new(file.clone(), 0)?).map_err(CheckError::Read)?;
-    if found.damage.is_none() || !found.left_out.is_empty() {
-        return Ok(found);
-    }
-    let from = zeros_around(file, found.valid_to)?;
-    if from == found.valid_to {
+pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport, CheckError> {
+    let scan = |end| Scan::new(file, now_ms).run(end).map_err(CheckError::Read);
+    let (found, empty_key) = scan(file.len()?)?;
+    if found.damage.is_none() {
         return Ok(found);
     }
     // What zeros stand in for is not whole, although it may look so.
-    let before = FileSource::up_to(file.clone(), from);
-    let before = scan(before).map_err(CheckError::Read)?;
+    let cut = found.end.is_none().then_some(found.items_to);
+    let (mut from, suspects) = (found.items_to, [(empty_key, LOST_BYTES_MIN), (cut, 0)]);
+    for (at, zeros_min) in suspects {
+        if let Some(at) = at {
+            from = from.min(zeros_around(file, at, zeros_min)?);
+        }
+    }
+    if from == found.items_to {
+        return Ok(found);
+    }
+    let (before, _) = scan(from)?;
     Ok(RdbReport { damage: found.damage, ..before })
 }
 
-/// Where the zeros begin in which valid bytes end, when zeros go on behind them as those of a lost
-/// block do, to the end of the file or as far as a key without a name; otherwise `valid_to`.
-fn zeros_around<F: DiskFile>(file: &F, valid_to: u64) -> Result<u64, DiskError> {
-    let mut behind = [0; EMPTY_KEY_BYTES];
-    let read = file.read_at(valid_to, &mut behind)?;
-    if behind[..read].iter().any(|byte| *byte != 0) {
-        return Ok(valid_to);
+/// Where the zeros begin in which the bytes before `at` end, if zeros go on behind them as those of
+/// a lost block do, to the end of the file or as far as a key without a name, and there are
+/// `zeros_min`; otherwise `at`.
+fn zeros_around<F: DiskFile>(file: &F, at: u64, zeros_min: u64) -> Result<u64, DiskError> {
+    let mut behind = [0; LOST_BYTES_MIN as usize];
+    let read = file.read_at(at, &mut behind)?;
+    let zeros = behind[..read].iter().take_while(|byte| **byte == 0).count();
+    if zeros < EMPTY_KEY_BYTES && zeros < read {
+        return Ok(at);
     }
-    let (mut from, mut room) = (valid_to, vec![0; BLOCK_BYTES]);
+    let from = zeros_before(file, at)?;
+    Ok(if at - from + zeros as u64 >= zeros_min { from } else { at })
+}
+
+fn zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<u64, DiskError> {
+    let (mut from, mut room) = (at, vec![0; BLOCK_BYTES]);
     while from > 0 {
         let block = from.saturating_sub(BLOCK_BYTES as u64);
         let room = &mut room[..(from - block) as usize];
@@ -112,78 +124,20 @@ fn zeros_around<F: DiskFile>(file: &F, valid_to: u64) -> Result<u64, DiskError> 
     Ok(0)
 }
 
-/// Reads a file to its end, or as far as its outline goes.
-fn scan<S: Source>(source: S) -> io::Result<RdbReport> {
-    let mut report = RdbReport::default();
-    let mut reader = match Reader::new(source, true) {
-        Ok(reader) => reader,
-        Err(error) => return report.broken(0, error, None),
-    };
-    (report.version, report.valid_to) = (reader.version(), reader.offset());
-    let (limits, mut seen, mut db) = (Limits::default(), Seen::new(), 0);
-    let mut values = Values { decoder: Decoder::new(&limits, seen.hasher), bytes: Vec::new() };
-    // What is kept where the outline breaks off later: the bytes before the first damage.
-    let mut sound = None;
-    loop {
-        let at = report.valid_to;
-        let item = match reader.item() {
-            Ok(Item::Key(head)) => {
-                let (name, value_type) = (seen.name(db, head.key), head.value_type);
-                values.read(&mut reader, value_type).map(|is_key| is_key.then_some(name))
-            }
-            Ok(Item::Function(source)) => {
-                let source = source.to_vec();
-                report.libraries.push(LibraryFound { range: at..reader.offset(), source });
-                Ok(None)
-            }
-            Ok(Item::Database(number)) => {
-                db = number;
-                Ok(None)
-            }
-            Ok(Item::End) => {
-                if report.damage.is_none() {
-                    report.valid_to = reader.offset();
-                }
-                return Ok(report);
-            }
-            Ok(_) => Ok(None),
-            // All items are there. Which of them has changed is not known.
-            Err(error @ Error::Checksum { .. }) => {
-                report.damage.get_or_insert((reader.offset(), error));
-                return Ok(report);
-            }
-            Err(error) => Err(Fault::Outline(error)),
-        };
-        let item = item.and_then(|name| match name {
-            Some(name) if !seen.names.insert(name) => Err(TWICE),
-            name => Ok(u64::from(name.is_some())),
-        });
-        match item {
-            Ok(keys) => report.keys += keys,
-            Err(Fault::Outline(error)) => return report.broken(reader.offset(), error, sound),
-            Err(Fault::Value(error)) => {
-                sound.get_or_insert((at, report.keys));
-                report.damage.get_or_insert((at, error));
-                report.left_out.push(at..reader.offset());
-                if report.left_out.len() > LEFT_OUT_MAX {
-                    return report.broken(at, Error::End, sound);
-                }
-            }
-        }
-        report.valid_to = reader.offset();
-    }
-}
-
-impl RdbReport {
-    /// The outline breaks off; before the bytes and keys `sound`, if any, there was no damage.
-    fn broken(mut self, offset: u64, error: Error, sound: Option<(u64, u64)>) -> io::Result<Self> {
-        if let Error::Source(error) = error {
-            return Err(error);
-        }
-        self.damage.get_or_insert((offset, error));
-        let (valid_to, keys) = sound.unwrap_or((self.valid_to, self.keys));
-        Ok(self.up_to(valid_to, keys))
-    }
+/// Reads a file item by item.
+struct Scan<'f, F> {
+    file: &'f F,
+    now_ms: Option<i64>,
+    report: RdbReport,
+    /// What is kept where the outline breaks off later: bytes and keys before the first damage.
+    sound: Option<(u64, u64)>,
+    /// Where the first key stands that has neither a name nor a value.
+    empty_key: Option<u64>,
+    /// The keys that there are: by 128 bits of hash, which are those of no two keys.
+    seen: HashSet<u128>,
+    seed: u64,
+    db: u64,
+    value: Vec<u8>,
 }
 
 /// What keeps an item from being loaded.
@@ -191,53 +145,158 @@ enum Fault {
     /// Where the next one begins is not known.
     Outline(Error),
     /// The others can be loaded.
-    Value(Error),
+    Item(Error),
 }
 
-const TWICE: Fault = Fault::Value(Error::Corrupt("a key that is there twice"));
+const TWICE: Error = Error::Corrupt("a key that is there twice");
 
-/// Decodes values.
-struct Values<'l> {
-    decoder: Decoder<'l>,
-    bytes: Vec<u8>,
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Outline(error)
+    }
 }
 
-impl Values<'_> {
-    /// Reads the value of the last key; says whether loading makes a key of it.
-    fn read<S: Source>(
+impl<'f, F: DiskFile> Scan<'f, F> {
+    fn new(file: &'f F, now_ms: Option<i64>) -> Self {
+        Self {
+            file,
+            now_ms,
+            report: RdbReport::default(),
+            sound: None,
+            empty_key: None,
+            seen: HashSet::new(),
+            seed: entropy_seed(),
+            db: 0,
+            value: Vec::new(),
+        }
+    }
+
+    /// Reads what the file has before `end`. Gives also where the first key stands that has neither
+    /// a name nor a value.
+    fn run(mut self, end: u64) -> io::Result<(RdbReport, Option<u64>)> {
+        let mut reader = match Reader::new(FileSource::within(self.file.clone(), 0..end), true) {
+            Ok(reader) => reader,
+            Err(error) => return self.broken(0, error),
+        };
+        (self.report.version, self.report.items_to) = (reader.version(), reader.offset());
+        let (limits, hasher) = (Limits::default(), KeyHasher::new(self.seed));
+        let mut decoder = Decoder::new(&limits, hasher);
+        loop {
+            let at = self.report.items_to;
+            match self.item(&mut reader, &mut decoder) {
+                Ok(true) => {}
+                Ok(false) => return Ok((self.report, self.empty_key)),
+                Err(Fault::Outline(error)) => return self.broken(reader.offset(), error),
+                Err(Fault::Item(error)) => self.leave_out(at..reader.offset(), error),
+            }
+            self.report.items_to = reader.offset();
+        }
+    }
+
+    /// Reads an item; says whether more may follow.
+    fn item(
         &mut self,
-        reader: &mut Reader<S>,
+        reader: &mut Reader<FileSource<F>>,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<bool, Fault> {
+        let report = &mut self.report;
+        let at = report.items_to;
+        match reader.item() {
+            Ok(Item::Key(KeyHead { key, value_type, attributes })) => {
+                let name = xxh3_128_with_seed(key, self.seed.wrapping_add(self.db));
+                let has_name = !key.is_empty();
+                let expires_at = attributes.expires_at;
+                if expires_at.zip(self.now_ms).is_some_and(|(at, now)| at < now) {
+                    reader.skip_value()?;
+                } else if self.has_value(value_type, reader, decoder)? {
+                    let is_empty = !has_name && reader.offset() - at == EMPTY_KEY_BYTES as u64;
+                    if is_empty {
+                        self.empty_key.get_or_insert(at);
+                    }
+                    if !self.seen.insert(name) {
+                        // Zeros, whose number decides where the next item begins.
+                        return Err(if is_empty { TWICE.into() } else { Fault::Item(TWICE) });
+                    }
+                }
+                self.report.keys += 1;
+            }
+            Ok(Item::Function(source)) => {
+                let source = source.to_vec();
+                report.libraries.push(LibraryFound { range: at..reader.offset(), source });
+            }
+            Ok(Item::Database(number)) => {
+                self.db = number;
+                report.database_max = report.database_max.max(number);
+            }
+            Ok(Item::End) => {
+                report.end = Some(reader.offset());
+                return Ok(false);
+            }
+            Ok(_) => {}
+            // All items are there. Which of them has changed is not known.
+            Err(error @ Error::Checksum { .. }) => {
+                report.end = Some(reader.offset());
+                report.damage.get_or_insert((reader.offset(), error));
+                return Ok(false);
+            }
+            Err(error @ Error::Compressed(_)) => {
+                // That of a key whose name this is.
+                reader.skip_value()?;
+                return Err(Fault::Item(error));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
+    }
+
+    /// Reads the value of the last key; says whether loading makes a key of it.
+    fn has_value(
+        &mut self,
         value_type: ValueType,
+        reader: &mut Reader<FileSource<F>>,
+        decoder: &mut Decoder<'_>,
     ) -> Result<bool, Fault> {
         if value_type == ValueType::Module2 {
-            return reader.skip_value().map(|()| false).map_err(Fault::Outline);
+            reader.skip_value()?;
+            return Ok(false);
         }
-        base::room::clear(&mut self.bytes, ROOM_BYTES_MAX);
-        reader.copy_value(&mut self.bytes).map_err(Fault::Outline)?;
-        match self.decoder.value(value_type, &mut Input::new(&self.bytes[..])) {
-            Ok(_) => Ok(true),
+        let from = reader.offset();
+        self.value.clear();
+        let value = if reader.copy_short_value(&mut self.value, COPIED_BYTES_MAX)? {
+            decoder.value(value_type, &mut Input::new(&self.value[..])).map(drop)
+        } else {
+            let value = FileSource::within(self.file.clone(), from..reader.offset());
+            decoder.value(value_type, &mut Input::new(value)).map(drop)
+        };
+        match value {
+            Ok(()) => Ok(true),
             Err(Error::EmptyValue) => Ok(false),
-            Err(error) => Err(Fault::Value(error)),
+            Err(Error::Source(error)) => Err(Error::Source(error).into()),
+            Err(error) => Err(Fault::Item(error)),
         }
     }
-}
 
-/// The keys that there are: by 128 bits of hash, which are those of no two keys.
-struct Seen {
-    hasher: KeyHasher,
-    seed: u64,
-    names: HashSet<u128>,
-}
-
-impl Seen {
-    fn new() -> Self {
-        let seed = entropy_seed();
-        Self { hasher: KeyHasher::new(seed), seed, names: HashSet::new() }
+    fn leave_out(&mut self, range: Range<u64>, error: Error) {
+        let report = &mut self.report;
+        self.sound.get_or_insert((range.start, report.keys));
+        report.damage.get_or_insert((range.start, error));
+        match report.left_out.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => report.left_out.push(range),
+        }
     }
 
-    /// What is kept of a key.
-    fn name(&self, db: u64, key: &[u8]) -> u128 {
-        xxh3_128_with_seed(key, self.seed.wrapping_add(db))
+    /// What is kept where the outline breaks off.
+    fn broken(self, offset: u64, error: Error) -> io::Result<(RdbReport, Option<u64>)> {
+        if let Error::Source(error) = error {
+            return Err(error);
+        }
+        let Self { mut report, sound, empty_key, .. } = self;
+        report.damage.get_or_insert((offset, error));
+        (report.items_to, report.keys) = sound.unwrap_or((report.items_to, report.keys));
+        report.left_out.clear();
+        report.libraries.retain(|library| library.range.end <= report.items_to);
+        Ok((report, empty_key))
     }
 }
 
@@ -251,7 +310,7 @@ pub fn repair_rdb<F: DiskFile>(
     out: &mut FileSink<F>,
 ) -> Result<(), DiskError> {
     let (mut crc, mut at, mut room) = (Crc64::new(), 0, vec![0; BLOCK_BYTES]);
-    let end = report.valid_to..report.valid_to;
+    let end = report.items_to..report.items_to;
     for left_out in report.left_out.iter().chain([&end]) {
         while at < left_out.start {
             let wanted = (left_out.start - at).min(BLOCK_BYTES as u64) as usize;

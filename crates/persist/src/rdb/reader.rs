@@ -167,7 +167,8 @@ impl<S: Source> Reader<S> {
     /// The next item. A value that nobody wanted is passed over.
     ///
     /// # Errors
-    /// When the source fails, the file is damaged, or its checksum is wrong.
+    /// When the source fails, the file is damaged, or its checksum is wrong. After
+    /// [`Error::Compressed`] reading can go on with the next item.
     pub fn item(&mut self) -> Result<Item<'_>, Error> {
         self.skip_value()?;
         let mut attributes = Attributes::default();
@@ -192,8 +193,11 @@ impl<S: Source> Reader<S> {
                 _ => {
                     let value_type = ValueType::of(number, self.version)?;
                     self.key.clear();
-                    string::append(&mut self.input, &mut self.key)?;
-                    self.due = Some((value_type, attributes));
+                    let key = string::append(&mut self.input, &mut self.key);
+                    if matches!(key, Ok(()) | Err(Error::Compressed(_))) {
+                        self.due = Some((value_type, attributes));
+                    }
+                    key?;
                     return Ok(Item::Key(KeyHead { key: &self.key, value_type, attributes }));
                 }
             }
@@ -210,8 +214,11 @@ impl<S: Source> Reader<S> {
             opcode::AUX => {
                 key.clear();
                 text.clear();
-                string::append(input, key)?;
-                string::append(input, text)?;
+                let name = string::append(input, key);
+                if matches!(name, Ok(()) | Err(Error::Compressed(_))) {
+                    string::append(input, text)?;
+                }
+                name?;
                 Item::Aux(key, text)
             }
             opcode::FUNCTION => {
@@ -303,8 +310,20 @@ impl<S: Source> Reader<S> {
     /// # Panics
     /// As for `record`.
     pub fn copy_value(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.copy_short_value(out, usize::MAX).map(drop)
+    }
+
+    /// The same of a value of no more than `bytes_max` bytes; a longer one is passed over. Returns
+    /// whether all of it was appended.
+    ///
+    /// # Errors
+    /// As for `copy_value`.
+    ///
+    /// # Panics
+    /// As for `record`.
+    pub fn copy_short_value(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> Result<bool, Error> {
         let (value_type, _) = self.take_due();
-        self.input.copied(out, |input| skip(value_type, input))
+        self.input.copied(out, bytes_max, |input| skip(value_type, input))
     }
 
     /// Passes over the last key's value, if it has not been read.

@@ -235,9 +235,14 @@ fn read_integer<S: Source>(input: &mut Input<S>, encoding: u8) -> Result<i64, Er
 
 fn append_compressed<S: Source>(input: &mut Input<S>, out: &mut Vec<u8>) -> Result<(), Error> {
     let compressed_len = checked_len(length::read(input)?)?;
-    let len = checked_len(length::read(input)?)?;
+    let len = length::read(input)?;
     let mut room = Vec::new();
-    lzf::decompress(input.bytes(compressed_len, &mut room)?, len, out)
+    let bytes = input.bytes(compressed_len, &mut room)?;
+    let done = checked_len(len).and_then(|len| lzf::decompress(bytes, len, out));
+    done.map_err(|error| match error {
+        Error::Corrupt(what) => Error::Compressed(what),
+        error => error,
+    })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ type Keys = BTreeMap<(u64, Vec<u8>), Vec<u8>>;
 fn check(bytes: &[u8]) -> RdbReport {
     let disk = SimulatedDisk::new(1);
     disk.put("dump.rdb", bytes);
-    check_rdb(&disk.open(Path::new("dump.rdb")).unwrap()).unwrap()
+    check_rdb(&disk.open(Path::new("dump.rdb")).unwrap(), None).unwrap()
 }
 
 /// What a repair makes of a file, which is whole then, and how many keys it says to keep.
@@ -23,13 +23,13 @@ fn repaired(bytes: &[u8]) -> (Vec<u8>, u64) {
     let disk = SimulatedDisk::new(1);
     disk.put("dump.rdb", bytes);
     let file = disk.open(Path::new("dump.rdb")).unwrap();
-    let report = check_rdb(&file).unwrap();
+    let report = check_rdb(&file, None).unwrap();
     let mut sink = FileSink::new(disk.create(Path::new("fixed.rdb")).unwrap());
     repair_rdb(&file, &report, &mut sink).unwrap();
     let fixed = disk.read("fixed.rdb");
     let again = check(&fixed);
     assert!(again.damage.is_none() && again.keys == report.keys, "{again:?} of {report:?}");
-    assert_eq!(again.valid_to, fixed.len() as u64);
+    assert_eq!(again.end, Some(fixed.len() as u64));
     (fixed, report.keys)
 }
 
@@ -83,9 +83,9 @@ fn a_check_tells_where_a_file_is_damaged() {
     let whole = [b"REDIS0004\xfe\x00", &bytes[..], b"\xff"].concat();
     let report = check(&whole);
     assert!(report.damage.is_none() && (report.version, report.keys) == (4, 2));
-    assert_eq!(report.valid_to, whole.len() as u64);
+    assert_eq!(report.end, Some(whole.len() as u64));
     let cut = check(&whole[..whole.len() - 3]);
-    assert_eq!((cut.keys, cut.valid_to), (1, 16));
+    assert_eq!((cut.keys, cut.items_to), (1, 16));
     assert!(cut.damage.is_some());
     let other = check(&[&whole[..whole.len() - 1], b"\xfe\x01\x00\x01b\x01y\xff"].concat());
     assert!(other.damage.is_none() && other.keys == 3, "another database has such a key");
@@ -99,7 +99,7 @@ fn a_repair_has_nothing_that_the_file_before_a_crash_had_not() {
     let whole = file(ITEMS);
     let all = keys(&whole);
     assert_eq!(all.len(), 10);
-    let begins = check(&file(&[])).valid_to as usize - 9;
+    let begins = check(&file(&[])).items_to as usize;
     let mut most = 0;
     for cut in begins..whole.len() {
         for zeros in [0, 1, 3, 4, 300, 5000, 600_000] {
@@ -153,10 +153,81 @@ fn what_cannot_be_loaded_is_left_out_where_the_others_are_whole() {
 }
 
 #[test]
-fn a_file_with_many_damaged_values_ends_before_the_first() {
-    let mut items = vec![ITEMS[1]; 1100];
-    assert_eq!(check(&file(&items[..1000])).left_out.len(), 999);
-    items.insert(0, ITEMS[2]);
+fn many_damaged_values_are_left_out() {
+    let mut items = vec![ITEMS[1]; 3000];
+    items.insert(2000, ITEMS[2]);
     let (fixed, kept) = repaired(&file(&items));
     assert_eq!((kept, keys(&fixed).len()), (2, 2));
+}
+
+#[test]
+fn a_lost_block_makes_no_keys() {
+    let of = |number: u32| match number % 3 {
+        0 => format!("\0\x06{number:06}\x06{number:06}").into_bytes(),
+        1 => format!("\0\x06{number:06}\x05value").into_bytes(),
+        _ => [b"\0\x06", format!("{number:06}").as_bytes(), b"\xc0", &[number as u8]].concat(),
+    };
+    let items: Vec<Vec<u8>> = (0..400).map(of).collect();
+    let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let all = keys(&whole);
+    let begins = check(&file(&[])).items_to as usize;
+    for lost in [64, 100, 512, 1024] {
+        for at in (begins..whole.len() - 9 - lost).step_by(7) {
+            let mut bytes = whole.clone();
+            bytes[at..at + lost].fill(0);
+            let (fixed, _) = repaired(&bytes);
+            for (key, value) in keys(&fixed) {
+                assert_eq!(all.get(&key), Some(&value), "{lost} bytes at {at}: {key:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_compressed_names_are_left_out() {
+    // Copies from before the beginning.
+    let lzf = b"\xc3\x03\x14\xe0\x0b\x05";
+    let key = [b"\0", &lzf[..], b"\x01v"].concat();
+    let expiring = [b"\xfc\0\0\0\0\0\x01\0\0", &key[..]].concat();
+    let aux = [b"\xfa", &lzf[..], b"\x01v"].concat();
+    let library = [b"\xf5", &lzf[..]].concat();
+    for item in [key, expiring, aux, library] {
+        let mut items = ITEMS.to_vec();
+        items.insert(1, &item);
+        let bytes = file(&items);
+        assert_eq!(check(&bytes).left_out.len(), 1, "{item:?}");
+        let (fixed, kept) = repaired(&bytes);
+        assert_eq!((kept, keys(&fixed).len()), (10, 10), "{item:?}");
+    }
+}
+
+#[test]
+fn keys_that_have_expired_are_passed_over() {
+    let expired = b"\xfc\x01\0\0\0\0\0\0\0";
+    let damaged = [&expired[..], b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0"].concat();
+    let before = [&expired[..], ITEMS[1]].concat();
+    let bytes = file(&[&damaged, &before, ITEMS[1]]);
+    let disk = SimulatedDisk::new(1);
+    disk.put("dump.rdb", &bytes);
+    let dump = disk.open(Path::new("dump.rdb")).unwrap();
+    assert!(check_rdb(&dump, Some(2)).unwrap().damage.is_none());
+    assert_eq!(check_rdb(&dump, Some(1)).unwrap().left_out.len(), 2);
+    // In the base of an append-only file they are keys.
+    assert_eq!(check_rdb(&dump, None).unwrap().left_out.len(), 2);
+}
+
+#[test]
+fn a_long_value_is_looked_through_where_it_stands() {
+    let members = |twice: bool| {
+        let mut set = b"\x02\x03big\x80\0\x01\0\0".to_vec();
+        for number in 0..0x10000 {
+            let number = if twice && number == 0xffff { 7 } else { number };
+            set.extend(format!("\x1cmember of a long set {number:07}").bytes());
+        }
+        set
+    };
+    let (good, bad) = (members(false), members(true));
+    assert_eq!(repaired(&file(&[ITEMS[1], &good, ITEMS[2]])[..]).1, 3);
+    let bytes = file(&[ITEMS[1], &bad, ITEMS[2]]);
+    assert_eq!((check(&bytes).left_out.len(), repaired(&bytes).1), (1, 2));
 }

@@ -19,10 +19,10 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     if is_manifest(file) { manifest(file, fix) } else { single(file, fix) }
 }
 
-fn show(name: &Path, report: &AofReport) -> Result<(), tools::Error> {
-    if let Some(report) = &report.rdb {
-        rdb::show(name, report)?;
-    }
+/// Says what a report has found, and gives what was found of the RDB file in front, which is not
+/// repaired here: commands follow on all that it has.
+fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> {
+    let rdb = report.rdb.as_mut().map(|report| rdb::show(name, report)).transpose()?;
     let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
     let name = name.display();
     tell!(
@@ -40,14 +40,16 @@ fn show(name: &Path, report: &AofReport) -> Result<(), tools::Error> {
     if let Some(damage) = &report.damage {
         tell!("{name}: {damage}; loading refuses it")?;
     }
-    Ok(())
+    Ok(rdb.unwrap_or(Finding::Whole))
 }
 
 /// Looks through one file, as if it were the last.
 fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let report = check_aof(&disk.open(&name)?, Place::Last)?;
-    show(&name, &report)?;
+    let mut report = check_aof(&disk.open(&name)?, Place::Last)?;
+    if show(&name, &mut report)? == Finding::Damaged {
+        return Ok(Finding::Damaged);
+    }
     if report.is_whole() {
         tell!("AOF is valid")?;
         return Ok(Finding::Whole);
@@ -79,9 +81,16 @@ fn names(manifest: &Path) -> Names {
 
 fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let report = check_directory(&disk, &names(&name))?;
-    for (file, report) in &report.files {
-        show(&file.path, report)?;
+    let mut report = check_directory(&disk, &names(&name))?;
+    let mut bases = Finding::Whole;
+    for (file, report) in &mut report.files {
+        if show(&file.path, report)? == Finding::Damaged {
+            bases = Finding::Damaged;
+        }
+    }
+    if bases == Finding::Damaged {
+        tell!("A base is not cut, because commands follow on all that it has: restore a backup")?;
+        return Ok(Finding::Damaged);
     }
     if report.files.iter().all(|(_, report)| report.is_whole()) {
         tell!("All AOF files and manifest are valid")?;

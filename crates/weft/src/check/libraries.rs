@@ -8,10 +8,10 @@ use base::random::entropy_seed;
 use node::scripting::FILE_VM_BYTES_MAX;
 use persist::check::LibraryFound;
 use resp::{Args, Out, Reply};
-use script::{Failure, Host, Libraries, LogLevel, Replication, Tick, Vm};
+use script::{Failure, Host, Libraries, LogLevel, NewLibrary, Replication, Tick, Vm};
 
-/// A library that takes longer than this is said to have no end.
-const LOAD_MAX: Duration = Duration::from_secs(10);
+/// All libraries of a file have so much time. The one that it ends for is said to have no end.
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A library that a server cannot load.
 #[derive(Debug)]
@@ -22,31 +22,69 @@ pub struct Refused {
     pub why: String,
 }
 
-/// Those libraries of a file that cannot be loaded after the others before them.
+/// What was found of the libraries of a file.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// Those that cannot be loaded after the others before them.
+    pub refused: Vec<Refused>,
+    /// How many were not tried, because the one before them does not end.
+    pub left: usize,
+}
+
+/// Tries the libraries of a file.
 ///
 /// # Errors
 /// When no code can run here at all.
-pub fn refused(found: &[LibraryFound]) -> Result<Vec<Refused>, String> {
+pub fn judge(found: &[LibraryFound]) -> Result<Judged, String> {
+    let mut judged = Judged { left: found.len(), ..Judged::default() };
     if found.is_empty() {
-        return Ok(Vec::new());
+        return Ok(judged);
     }
     let (mut vm, mut libraries) = (Vm::new(FILE_VM_BYTES_MAX)?, Libraries::default());
-    let refused = found.iter().filter_map(|LibraryFound { range, source }| {
-        let loaded = load(&mut vm, &mut libraries, source);
-        loaded.err().map(|why| Refused { range: range.clone(), why })
-    });
-    Ok(refused.collect())
+    let mut host = Nobody { since: Instant::now(), is_over: false };
+    // What libraries hold is kept, as a server keeps it until all are loaded.
+    let mut loaded = Vec::new();
+    for LibraryFound { range, source } in found {
+        judged.left -= 1;
+        match load(&mut vm, &mut host, &mut libraries, source) {
+            Ok(new) => loaded.push(new),
+            Err(why) => judged.refused.push(Refused { range: range.clone(), why }),
+        }
+        if host.is_over {
+            break;
+        }
+    }
+    Ok(judged)
 }
 
-fn load(vm: &mut Vm, libraries: &mut Libraries, source: &[u8]) -> Result<(), String> {
-    let text = |failure: Failure| String::from_utf8_lossy(&failure.text).into_owned();
+fn load(
+    vm: &mut Vm,
+    host: &mut Nobody,
+    libraries: &mut Libraries,
+    source: &[u8],
+) -> Result<NewLibrary, String> {
+    let text = |failure: Failure| {
+        let text = String::from_utf8_lossy(&failure.text);
+        // They are for a terminal, and not of ours.
+        text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect::<String>()
+    };
     let draft = libraries.draft(source, false).map_err(text)?;
-    let new = vm.load_library(&mut Nobody(Instant::now()), draft, false).map_err(text)?;
-    libraries.insert(&new.library, false).map_err(text)
+    let ran = vm.load_library(host, draft, false).map_err(text);
+    if host.is_over {
+        return Err(format!("it does not end within {} seconds", TIME_MAX.as_secs()));
+    }
+    let new = ran?;
+    libraries.insert(&new.library, false).map_err(text)?;
+    Ok(new)
 }
 
-/// The server that is not there, and since when a library waits for it.
-struct Nobody(Instant);
+/// The server that is not there.
+struct Nobody {
+    /// Since when libraries run.
+    since: Instant,
+    /// Whether their time is over.
+    is_over: bool,
+}
 
 impl Host for Nobody {
     fn call(&mut self, _: Args<'_>, resp3: bool, out: &mut Out) {
@@ -62,7 +100,7 @@ impl Host for Nobody {
     fn set_replication(&mut self, _: Replication) {}
 
     fn clock(&mut self) -> Duration {
-        self.0.elapsed()
+        self.since.elapsed()
     }
 
     fn seed(&mut self) -> u64 {
@@ -70,9 +108,8 @@ impl Host for Nobody {
     }
 
     fn tick(&mut self) -> Tick {
-        match self.0.elapsed() {
-            elapsed if elapsed < LOAD_MAX => Tick::Continue(elapsed),
-            _ => Tick::Kill,
-        }
+        let elapsed = self.since.elapsed();
+        self.is_over = elapsed >= TIME_MAX;
+        if self.is_over { Tick::Kill } else { Tick::Continue(elapsed) }
     }
 }

@@ -2,45 +2,42 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use persist::check::{RdbReport, check_rdb, repair_rdb};
 use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
 
-use super::libraries::Refused;
-use super::repaired::Repaired;
+use super::repaired::{Repaired, Version};
 use super::{Finding, keeping, libraries, may_fix, parts};
+
+/// Databases that a server has, unless it is configured otherwise.
+const DATABASES: u64 = 16;
+/// As many places are told that a repair leaves out.
+const TOLD_MAX: usize = 10;
 
 /// Looks through a file, and repairs it if `fix` says so; see [`may_fix`].
 pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     // A link stays one: the file that it names is looked through, and replaced.
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let (disk, name) = parts(&file)?;
+    let version = Version::of(&file)?;
     let opened = disk.open(&name)?;
-    let mut report = check_rdb(&opened)?;
-    let finding = show(&name, &report)?;
-    let refused = libraries::refused(&report.libraries)?;
-    let finding = if refused.is_empty() { finding } else { Finding::Damaged };
-    for Refused { range, why } in refused {
-        let at = range.start;
-        tell!(
-            "{}: the library of functions at offset {at} cannot be loaded: {why}",
-            name.display()
-        )?;
-        report.leave_out(range);
-    }
-    let behind = opened.len()?.saturating_sub(report.valid_to);
-    if finding == Finding::Whole && behind > 0 {
-        tell!("{}: {behind} bytes follow that loading passes over", name.display())?;
+    let now_ms = now_ms();
+    let mut report = check_rdb(&opened, Some(now_ms))?;
+    let finding = show(&name, &mut report)?;
+    let len = opened.len()?;
+    if let Some(end) = report.end.filter(|end| finding == Finding::Whole && *end < len) {
+        tell!("{}: {} bytes follow that loading passes over", name.display(), len - end)?;
     }
     // What is no RDB file is not touched.
     if finding == Finding::Whole || report.version == 0 {
         return Ok(finding);
     }
-    if !may_fix(fix, &name, &repair(&name, &report, behind))? {
+    if !may_fix(fix, &name, &repair(&name, &report, len))? {
         return Ok(Finding::Damaged);
     }
-    let kept = replace(&disk.place(&name)?, &opened, &report)
+    let kept = replace(&disk.place(&name)?, version, &opened, (&report, now_ms))
         .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
     tell!(
         "Fixed {} with {} keys; the damaged file is {}",
@@ -51,44 +48,85 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     Ok(Finding::Whole)
 }
 
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// What a repair does.
-fn repair(name: &Path, report: &RdbReport, behind: u64) -> String {
-    let mut text = keeping(name, report.valid_to, behind);
-    for range in &report.left_out {
+fn repair(name: &Path, report: &RdbReport, len: u64) -> String {
+    let mut text = match report.end {
+        Some(_) => format!("write {} anew", name.display()),
+        None => keeping(name, report.items_to, len.saturating_sub(report.items_to)),
+    };
+    for range in report.left_out.iter().take(TOLD_MAX) {
         text += &format!("\nIt will leave out what stands at {} to {}", range.start, range.end - 1);
     }
-    text
+    match report.left_out.len().saturating_sub(TOLD_MAX) {
+        0 => text,
+        more => format!("{text}\nand what stands at {more} more places"),
+    }
 }
 
 /// Writes what is kept of a file and puts it in its place; gives where the damaged one is.
-fn replace(place: &Path, opened: &RealFile, report: &RdbReport) -> Result<PathBuf, Box<dyn Error>> {
-    let repaired = Repaired::beside(place)?;
+fn replace(
+    place: &Path,
+    version: Version,
+    opened: &RealFile,
+    (report, now_ms): (&RdbReport, i64),
+) -> Result<PathBuf, Box<dyn Error>> {
+    let repaired = Repaired::beside(place, version)?;
     let disk = RealDisk::new(place.parent().unwrap_or(Path::new("/")));
     let mut sink = FileSink::new(disk.open_to_append(repaired.path())?);
     repair_rdb(opened, report, &mut sink)?;
-    // The damaged file may have been written to meanwhile, or be read otherwise now.
-    let found = check_rdb(sink.file())?;
+    // The damaged file may be read otherwise now.
+    let found = check_rdb(sink.file(), Some(now_ms))?;
     if let Some((offset, error)) = found.damage {
         return Err(format!("the new one is damaged about offset {offset}: {error}").into());
+    }
+    if found.keys != report.keys {
+        return Err(format!("the new one has {} of {} keys", found.keys, report.keys).into());
     }
     sink.file().sync()?;
     Ok(repaired.take_place()?)
 }
 
-/// Says what a report has found.
-pub fn show(name: &Path, report: &RdbReport) -> Result<Finding, tools::Error> {
-    let RdbReport { version, keys, valid_to, damage, left_out, .. } = report;
+/// Says what a report has found, and adds to it which libraries cannot be loaded.
+pub fn show(name: &Path, report: &mut RdbReport) -> Result<Finding, Box<dyn Error>> {
+    let judged = libraries::judge(&report.libraries)?;
+    let RdbReport { version, keys, items_to, end, damage, left_out, database_max, .. } = &*report;
     let name = name.display();
-    let Some((offset, error)) = damage else {
-        tell!("{name}: RDB version {version}, {keys} keys, {valid_to} bytes: all is right")?;
-        return Ok(Finding::Whole);
-    };
-    tell!(
-        "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} keys in the \
-         first {valid_to} bytes are whole."
-    )?;
-    if left_out.len() > 1 {
-        tell!("{name}: {} values or keys are damaged", left_out.len())?;
+    match damage {
+        None if judged.refused.is_empty() => {
+            let bytes = end.unwrap_or(*items_to);
+            tell!("{name}: RDB version {version}, {keys} keys, {bytes} bytes: all is right")?;
+        }
+        None => {}
+        Some((offset, error)) => {
+            tell!(
+                "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} \
+                 keys in the first {items_to} bytes are whole."
+            )?;
+        }
     }
-    Ok(Finding::Damaged)
+    if left_out.len() > 1 {
+        tell!("{name}: it is damaged at {} places", left_out.len())?;
+    }
+    if *database_max >= DATABASES {
+        let databases = database_max.saturating_add(1);
+        tell!("{name}: it has keys in database {database_max}: it needs 'databases {databases}'")?;
+    }
+    if judged.left > 0 {
+        tell!(
+            "{name}: {} libraries of functions behind one that does not end were not tried",
+            judged.left
+        )?;
+    }
+    let is_whole = damage.is_none() && judged.refused.is_empty();
+    for libraries::Refused { range, why } in judged.refused {
+        let at = range.start;
+        tell!("{name}: the library of functions at offset {at} cannot be loaded: {why}")?;
+        report.leave_out(range);
+    }
+    Ok(if is_whole { Finding::Whole } else { Finding::Damaged })
 }

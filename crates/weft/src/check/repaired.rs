@@ -18,19 +18,43 @@ const DAMAGED: &str = ".damaged";
 /// The most damaged files that are kept beside one.
 const KEPT_MAX: u32 = 1000;
 
+/// Which file has a path, and what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    device: u64,
+    inode: u64,
+    len: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+impl Version {
+    /// Of the file that has this path now.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn of(path: &Path) -> io::Result<Version> {
+        let found = fs::metadata(path)?;
+        let changed = (found.mtime(), found.mtime_nsec());
+        Ok(Self { device: found.dev(), inode: found.ino(), len: found.len(), changed })
+    }
+}
+
 /// A new file that is to take the place of a damaged one.
 pub struct Repaired {
     file: NamedTempFile,
     place: PathBuf,
+    /// Of the damaged file.
+    version: Version,
     permissions: Permissions,
 }
 
 impl Repaired {
-    /// A new file beside another, whose path has no links.
+    /// A new file beside another, of which this version is damaged and whose path has no links.
     ///
     /// # Errors
     /// When it cannot be made with that one's mode and owner.
-    pub fn beside(place: &Path) -> io::Result<Repaired> {
+    pub fn beside(place: &Path, version: Version) -> io::Result<Repaired> {
         let found = fs::metadata(place)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(place.file_name().unwrap_or_default()).suffix(".fixed");
@@ -41,7 +65,8 @@ impl Repaired {
                 io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
             })?;
         }
-        Ok(Repaired { file, place: place.to_owned(), permissions: found.permissions() })
+        let (place, permissions) = (place.to_owned(), found.permissions());
+        Ok(Repaired { file, place, version, permissions })
     }
 
     /// Where it is until it is whole.
@@ -52,18 +77,30 @@ impl Repaired {
     /// Gives it its place; gives where the damaged file is now.
     ///
     /// # Errors
-    /// When that cannot be done; the damaged file is where it was.
+    /// When that cannot be done, or there is another file by now; that or the damaged one is where
+    /// it was.
     pub fn take_place(self) -> io::Result<PathBuf> {
-        let Repaired { file, place, permissions } = self;
+        let Repaired { file, place, version, permissions } = self;
         // Its owner need not be allowed to write to it.
         file.as_file().set_permissions(permissions)?;
+        check_version(&place, version)?;
         let kept = keep(&place)?;
-        if let Err(failed) = file.persist(&place) {
+        let checked = check_version(&place, version);
+        let placed = checked.and_then(|()| file.persist(&place).map_err(|failed| failed.error));
+        if let Err(error) = placed {
             let _ = fs::remove_file(&kept);
-            return Err(failed.error);
+            return Err(error);
         }
         File::open(place.parent().unwrap_or(Path::new("/")))?.sync_all()?;
         Ok(kept)
+    }
+}
+
+/// Refuses to replace another file than was looked through, such as that of a later save.
+fn check_version(place: &Path, version: Version) -> io::Result<()> {
+    match Version::of(place)? == version {
+        true => Ok(()),
+        false => Err(io::Error::other("it has changed meanwhile")),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What `weft check` leaves beside the files that it repairs, and which files it does not take.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::Server;
 use crate::server::weft;
@@ -47,18 +48,66 @@ fn a_library_that_cannot_be_loaded_is_left_out() {
     let mut bytes = fs::read(server.path("dump.rdb")).unwrap();
     let at = bytes.windows(15).position(|text| text == b"return 'second'").unwrap();
     bytes[at - 2] = b'(';
+    let checksum = bytes.len() - 8;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.rdb");
-    fs::write(&file, &bytes).unwrap();
-    let output = fix(&file);
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
-    assert!(out.contains("It will leave out what stands at"), "{out}");
-    let again = Server::start(&["--dir", &folder.path().display().to_string()]);
-    let mut client = again.client();
-    assert_eq!(client.ask("FCALL first 0").text(), "first");
-    assert_eq!(client.ask("FCALL second 0").text(), "ERR Function not found");
-    assert_eq!(client.ask("GET key").text(), "value");
+    // With a wrong checksum, and without one.
+    for _ in 0..2 {
+        fs::write(&file, &bytes).unwrap();
+        let as_base = weft().args(["check", "aof"]).arg(&file).output().unwrap();
+        assert_eq!(as_base.status.code(), Some(1), "{as_base:?}");
+        let output = fix(&file);
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
+        assert!(out.contains("It will leave out what stands at"), "{out}");
+        assert!(!out.contains("all is right"), "{out}");
+        let again = Server::start(&["--dir", &folder.path().display().to_string()]);
+        let mut client = again.client();
+        assert_eq!(client.ask("FCALL first 0").text(), "first");
+        assert_eq!(client.ask("FCALL second 0").text(), "ERR Function not found");
+        assert_eq!(client.ask("GET key").text(), "value");
+        bytes[checksum..].fill(0);
+    }
+}
+
+#[test]
+fn a_file_that_is_saved_during_the_question_stays() {
+    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
+    let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("new.rdb"));
+    let saved = [&bytes[..], b"more"].concat();
+    let steps: [&dyn Fn(); 2] = [
+        &|| {
+            fs::write(&new, &saved).unwrap();
+            fs::rename(&new, &file).unwrap();
+        },
+        &|| fs::write(&file, &saved).unwrap(),
+    ];
+    for save in steps {
+        fs::write(&file, &bytes).unwrap();
+        let mut child = weft()
+            .args(["check", "rdb", "--fix"])
+            .arg(&file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let mut text = Vec::new();
+        while !text.ends_with(b"[y/N]: ") {
+            let mut byte = [0];
+            out.read_exact(&mut byte).unwrap();
+            text.extend(byte);
+        }
+        save();
+        child.stdin.take().unwrap().write_all(b"y\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("it has changed meanwhile"), "{errors}");
+        assert_eq!(names(folder.path()), ["dump.rdb"]);
+        assert_eq!(fs::read(&file).unwrap(), saved);
+    }
 }
 
 #[test]
