@@ -272,18 +272,23 @@ fn check_len(len: Option<i64>, limits: Limits) -> Result<usize, ProtocolError> {
 /// line has no end; an inner `None` when it is no number.
 #[inline]
 fn number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
-    // Nearly every line is one to three digits.
-    let mut value = 0i64;
-    for (i, byte) in buffer.get(at..)?.iter().take(9).enumerate() {
-        match byte {
-            b'0'..=b'9' if i == 0 || value != 0 => value = value * 10 + i64::from(byte - b'0'),
-            b'\r' if i > 0 => {
-                let next = at + i + 2;
-                return (next <= buffer.len()).then_some((Some(value), next));
-            }
-            _ => break,
+    let digit = |byte: u8| i64::from(byte - b'0');
+    // Nearly every line is one to three digits, and the byte behind its end is there.
+    match buffer.get(at..)? {
+        [a @ b'0'..=b'9', b'\r', _, ..] => Some((Some(digit(*a)), at + 3)),
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((Some(digit(*a) * 10 + digit(*b)), at + 4))
         }
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', _, ..] => {
+            Some((Some(digit(*a) * 100 + digit(*b) * 10 + digit(*c)), at + 5))
+        }
+        _ => any_number_line(buffer, at),
     }
+}
+
+/// The same for a line of any length.
+#[inline(never)]
+fn any_number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
     let len = memchr(b'\r', &buffer[at..])?;
     let next = at + len + 2;
     (next <= buffer.len()).then(|| (parse_i64(&buffer[at..at + len]), next))
