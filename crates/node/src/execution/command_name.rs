@@ -66,7 +66,12 @@ fn first_bytes(name: &[u8]) -> u64 {
         let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
         return u64::from(first) | u64::from(last) << (8 * (name.len() - 4));
     }
-    name.iter().rev().fold(0, |bytes, byte| bytes << 8 | u64::from(*byte))
+    // Of up to three bytes each is the first, the middle or the last one, or several of these.
+    let (Some(first), Some(last)) = (name.first(), name.last()) else { return 0 };
+    let middle = name.len() / 2;
+    u64::from(*first)
+        | u64::from(name[middle]) << (8 * middle)
+        | u64::from(*last) << (8 * (name.len() - 1))
 }
 
 /// Eight bytes with the letters `A` to `Z` in lower case, all others as they are.

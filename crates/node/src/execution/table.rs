@@ -58,10 +58,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether a request with this name, in any case, is for this entry whatever its arguments are.
+    /// Whether a request with this name is for this entry whatever its arguments are.
     #[inline]
-    pub fn is_named(&self, name: &[u8]) -> bool {
-        self.subcommands.is_empty() && !self.is_subcommand && self.is_called(Called::new(name))
+    fn is_named(&self, name: Called<'_>) -> bool {
+        self.subcommands.is_empty() && !self.is_subcommand && self.is_called(name)
     }
 
     /// Whether requests can call it.
@@ -202,7 +202,11 @@ impl Table {
     /// A command by what it is called, in any case.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<&Entry> {
-        let name = Called::new(name);
+        self.find_called(Called::new(name))
+    }
+
+    #[inline]
+    fn find_called(&self, name: Called<'_>) -> Option<&Entry> {
         let mut slot = slot_of(name);
         loop {
             let entry = &self.entries[usize::from(self.slots[slot].checked_sub(1)?)];
@@ -222,7 +226,22 @@ impl Table {
     /// returned itself.
     #[inline]
     pub fn resolve(&self, args: &Args<'_>) -> Option<&Entry> {
-        let entry = self.find(args.name())?;
+        self.resolve_after(None, args)
+    }
+
+    /// The same behind a request for the entry `last`: most requests of a pipeline name the same
+    /// command, which saves looking it up.
+    #[inline]
+    pub fn resolve_after<'a>(
+        &'a self,
+        last: Option<&'a Entry>,
+        args: &Args<'_>,
+    ) -> Option<&'a Entry> {
+        let name = Called::new(args.name());
+        if let Some(last) = last.filter(|last| last.is_named(name)) {
+            return Some(last);
+        }
+        let entry = self.find_called(name)?;
         if entry.subcommands.is_empty() {
             return Some(entry);
         }

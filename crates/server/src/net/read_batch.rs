@@ -84,11 +84,7 @@ struct Commands {
 impl Commands {
     #[inline]
     fn resolve(&mut self, args: &Args<'_>) -> Option<&'static Entry> {
-        // Most requests of a pipeline name the same command, which saves looking it up.
-        self.last = match self.last {
-            Some(entry) if entry.is_named(args.name()) => self.last,
-            _ => self.table.resolve(args),
-        };
+        self.last = self.table.resolve_after(self.last, args);
         self.last
     }
 }
