@@ -265,6 +265,13 @@ impl<P> Record<P> {
         }
         let old = self.shape();
         let new = Shape { kind, len, ..old };
+        // The next value of a key is often as long as the one before.
+        if new.len == old.len && !old.object {
+            if new.kind != old.kind {
+                self.write_shape(new);
+            }
+            return;
+        }
         if new.layout::<P>() == old.layout::<P>() && new.wide() == old.wide() {
             self.write_shape(new);
             // The grown tail may never have been written: zero it so that it is initialised.
