@@ -96,6 +96,29 @@ impl CopiedArgs {
     }
 }
 
+/// The part of a shared buffer in which all arguments of a request lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// The arguments, and between them what the protocol puts there.
+    pub bytes: &'a [u8],
+    /// How many of the bytes are arguments.
+    pub args_bytes: usize,
+    spans: &'a [Span],
+    start: u32,
+}
+
+impl<'a> Piece<'a> {
+    /// The arguments in a copy of the piece that begins at `at` in another buffer, which is below
+    /// 4 GiB.
+    #[inline]
+    pub fn spans_at(self, at: usize) -> impl ExactSizeIterator<Item = Span> + use<'a> {
+        debug_assert!(at + self.bytes.len() < OWN as usize, "a buffer is below 4 GiB");
+        let Self { spans, start, .. } = self;
+        let moved = move |span: &Span| Span { start: span.start - start + at as u32, ..*span };
+        spans.iter().map(moved)
+    }
+}
+
 /// The arguments of one request, the command's name first.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
@@ -140,6 +163,21 @@ impl<'a> Args<'a> {
     pub fn own(&self, index: usize) -> Option<&'a Arc<Vec<u8>>> {
         let span = self.spans.get(index)?;
         if span.start == OWN { self.own.get(span.len as usize) } else { None }
+    }
+
+    /// All arguments in one piece of the shared buffer, with what is between them. None: one has
+    /// its own buffer.
+    #[inline]
+    pub fn piece(&self) -> Option<Piece<'a>> {
+        let (first, last) = (self.spans.first()?, self.spans.last()?);
+        let (start, end) = (first.start, u64::from(last.start) + u64::from(last.len));
+        let (mut is_inside, mut args_bytes) = (true, 0);
+        for span in self.spans {
+            is_inside &= span.start >= start && u64::from(span.start) + u64::from(span.len) <= end;
+            args_bytes += span.len as usize;
+        }
+        let bytes = self.buffer.get(start as usize..usize::try_from(end).ok()?)?;
+        is_inside.then_some(Piece { bytes, args_bytes, spans: self.spans, start })
     }
 
     /// The command's name.
@@ -214,5 +252,37 @@ impl<'a> Iterator for Args<'a> {
         let arg = self.at(self.at)?;
         self.at += 1;
         Some(arg)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn texts(args: &Args<'_>) -> Vec<Vec<u8>> {
+        args.iter().map(<[u8]>::to_vec).collect()
+    }
+
+    #[test]
+    fn arguments_are_moved_in_one_piece() {
+        let buffer = b"junk$3\r\nSET\r\n$0\r\n\r\n$2\r\nvv\r\njunk";
+        let spans = [Span::new(8, 3), Span::new(17, 0), Span::new(23, 2)];
+        let args = Args::new(buffer, &spans, &[]);
+        assert_eq!(texts(&args), [&b"SET"[..], b"", b"vv"]);
+        let piece = args.piece().unwrap();
+        assert_eq!((piece.bytes.len(), piece.args_bytes), (17, 5));
+        let copied = [b"before", piece.bytes].concat();
+        let moved: Vec<Span> = piece.spans_at(6).collect();
+        assert_eq!(texts(&Args::new(&copied, &moved, &[])), texts(&args));
+    }
+
+    #[test]
+    fn arguments_with_their_own_buffers_are_in_no_piece() {
+        let own = [Arc::new(b"long".to_vec()), Arc::new(b"long too".to_vec())];
+        let (here, there) = (Span::new(0, 3), Span::own(1));
+        for spans in [&[there][..], &[here, there], &[there, here], &[here, there, here], &[]] {
+            assert!(Args::new(b"SET", spans, &own).piece().is_none(), "{spans:?}");
+        }
     }
 }

@@ -76,6 +76,12 @@ impl<'a> Reply<'a> {
         self.raw(b"+OK\r\n");
     }
 
+    /// `+QUEUED`.
+    #[inline]
+    pub fn queued(&mut self) {
+        self.raw(b"+QUEUED\r\n");
+    }
+
     /// A simple string: text without line ends.
     pub fn simple(&mut self, text: &str) {
         self.raw(b"+");

@@ -220,7 +220,8 @@ impl<L: ShardLocks> Executor<'_, L> {
         let fails = transaction.is_aborted()
             || self.session.watched.as_ref().is_some_and(|watched| watched.watch().is_touched());
         if !fails {
-            let has_room = transaction.push(entry, request, may_write, &node.hasher);
+            let has_room =
+                transaction.push(entry, request, may_write, &node.hasher, self.worker.turns);
             self.session.record.set_transaction(Some(transaction));
             let bytes_max = self.worker.config.client_query_buffer_limit;
             if !has_room || transaction.memory_bytes() as u64 > bytes_max {
@@ -228,7 +229,7 @@ impl<L: ShardLocks> Executor<'_, L> {
                 return Outcome::Close;
             }
         }
-        self.reply_outside_run(|reply| reply.simple("QUEUED"));
+        self.reply_outside_run(|reply| reply.queued());
         Outcome::Done
     }
 

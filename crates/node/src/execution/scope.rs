@@ -193,31 +193,44 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
 
     /// Runs what does not block on the shards of keys with these hashes.
     pub(crate) fn run_on(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        match self.run_on_keys(hashes, work) {
+        match self.run_on_keys(hashes, hashes, work) {
             Some(outcome) => outcome,
             None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
         }
     }
 
-    /// Runs a command on the shards of its keys. None: a client is blocked on one of them, and
-    /// nothing was done.
-    fn run_on_keys(&mut self, hashes: &[u64], work: Work<'_>) -> Option<Outcome> {
+    /// The same on keys that the processor has just been asked for.
+    pub(crate) fn run_on_fetched(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
+        match self.run_on_keys(hashes, &[], work) {
+            Some(outcome) => outcome,
+            None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
+        }
+    }
+
+    /// Runs a command on the shards of its keys, of which those with the hashes `unfetched` are
+    /// fetched first. None: a client is blocked on one of them, and nothing was done.
+    fn run_on_keys(
+        &mut self,
+        hashes: &[u64],
+        unfetched: &[u64],
+        work: Work<'_>,
+    ) -> Option<Outcome> {
         let (worker, db, locks, admission) =
             (&mut *self.worker, self.db, self.locks, self.admission);
         let (map, extent) = (worker.node.map, self.extent);
         let mut shards = std::mem::take(&mut worker.shards);
         extent.shards(&mut shards, hashes, map);
-        if shards.len() > 1 {
+        if shards.len() > 1 && !unfetched.is_empty() {
             shards.iter().for_each(|shard| locks.prefetch(*shard));
         }
         let outcome = lock_all(locks, &shards, extent, |mut locked| {
             follow_time(locks, &mut worker.turn);
             if let LockedShards::Many(held) = &mut locked {
                 // What all keys need is fetched side by side: slots, then records.
-                for hash in hashes {
+                for hash in unfetched {
                     held.shard(map.shard_of(*hash)).db(db).prefetch_slots(*hash);
                 }
-                for hash in hashes {
+                for hash in unfetched {
                     held.shard(map.shard_of(*hash)).db(db).prefetch_record(*hash);
                 }
             }

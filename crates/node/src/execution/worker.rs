@@ -123,6 +123,8 @@ pub struct Worker {
     pub(crate) own_news: OwnNews,
     /// The emptied queue of a transaction.
     next_transaction: Option<Box<Transaction>>,
+    /// Turns that have begun.
+    pub(crate) turns: u64,
     /// The thread's part of the memory in use.
     pub(crate) memory: Arc<ThreadMemory>,
     /// The limit of memory.
@@ -194,6 +196,7 @@ impl Worker {
             reads: Reads::default(),
             own_news: OwnNews::default(),
             next_transaction: None,
+            turns: 0,
             memory: node.used_memory.of_thread(index),
             limit: Limit::default(),
             clients_bytes_max: 0,
@@ -241,6 +244,7 @@ impl Worker {
         }
         self.turn.steady_ms = self.turn.steady_ms.max(time.steady_ms);
         self.last_tsc = tsc;
+        self.turns += 1;
         self.keep_time(time, tsc);
         self.take_over_config();
     }

@@ -120,6 +120,8 @@ impl<L: ShardLocks> Executor<'_, L> {
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         if needs == Needs::World {
             scope.run_exclusive(hashes, &mut work)
+        } else if extent == Extent::Keys && transaction.is_fetched(scope.worker.turns) {
+            scope.run_on_fetched(hashes, &mut work)
         } else if extent == Extent::Keys {
             scope.run_on(hashes, &mut work)
         } else {

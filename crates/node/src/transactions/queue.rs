@@ -1,7 +1,8 @@
 //! The commands that a client has queued since MULTI.
 //!
-//! Their arguments lie one behind the other in one buffer; long ones that have their own buffer
-//! are shared. Threads keep an emptied queue for the next transaction.
+//! Their arguments lie one behind the other in one buffer, each request as it was received; long
+//! ones that have their own buffer are shared. Threads keep an emptied queue for the next
+//! transaction.
 
 use std::sync::Arc;
 
@@ -33,8 +34,16 @@ pub(crate) struct Transaction {
     own: Vec<Arc<Vec<u8>>>,
     /// The hashes of the keys of all commands.
     hashes: Vec<u64>,
+    facts: Facts,
+}
+
+/// What is known of all queued commands together.
+#[derive(Debug, Default)]
+struct Facts {
     /// Bytes of arguments.
     bytes: usize,
+    /// Bytes that they take: with what lies between them.
+    taken_bytes: usize,
     /// A command was rejected: EXEC executes none.
     is_aborted: bool,
     /// A command may write that is no script.
@@ -46,6 +55,10 @@ pub(crate) struct Transaction {
     /// A command runs scripts, or asks which there are.
     is_alone: bool,
     needs: Needs,
+    /// In which turn of the thread the first command was queued.
+    turn: u64,
+    /// A command was queued in another turn, or has keys that nobody has asked the processor for.
+    is_unfetched: bool,
 }
 
 /// What queued commands need beside the shards of their keys. EXEC takes what any of them does.
@@ -81,25 +94,60 @@ pub(super) struct QueuedCommand<'a> {
 }
 
 impl Transaction {
-    /// Adds a request for this entry, which may write or not. Returns whether there was room.
+    /// Adds a request for this entry, which may write or not, in this turn of the thread. Returns
+    /// whether there was room.
     pub(crate) fn push(
         &mut self,
         entry: &'static Entry,
         Request { args, hash, .. }: &Request<'_>,
         may_write: bool,
         hasher: &KeyHasher,
+        turn: u64,
     ) -> bool {
-        let bytes: usize = args.iter().map(<[u8]>::len).sum();
-        let copied = self.copied.len().saturating_add(bytes);
+        let piece = args.piece();
+        let apart = || args.iter().map(<[u8]>::len).sum();
+        let bytes: usize = piece.map_or_else(apart, |piece| piece.args_bytes);
+        let taken = piece.map_or(bytes, |piece| piece.bytes.len());
+        let copied = self.copied.len().saturating_add(taken);
         let places = (u32::try_from(self.spans.len()), u32::try_from(self.hashes.len()));
         let (Ok(span), Ok(hash_at)) = places else { return false };
         if copied > COPIED_BYTES_MAX {
             return false;
         }
+        if self.commands.is_empty() {
+            self.facts.turn = turn;
+        }
+        self.facts.is_unfetched |= self.facts.turn != turn;
         match hash {
             Some(hash) => self.hashes.push(*hash),
-            None => push_hashes(&mut self.hashes, hasher, entry, args),
+            None => {
+                push_hashes(&mut self.hashes, hasher, entry, args);
+                self.facts.is_unfetched |= self.hashes.len() > hash_at as usize;
+            }
         }
+        match piece {
+            Some(piece) => {
+                self.spans.extend(piece.spans_at(self.copied.len()));
+                self.copied.extend_from_slice(piece.bytes);
+            }
+            None => self.push_apart(args),
+        }
+        self.facts.bytes += bytes;
+        self.facts.taken_bytes += taken;
+        // What a script declares may be another thing at EXEC.
+        let is_script = matches!(entry.call, Call::Script(_));
+        self.facts.may_write |= may_write && !is_script;
+        self.facts.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
+        self.facts.place |= entry.place;
+        self.facts.has_scripts |= is_script;
+        self.facts.is_alone |= asks_for_scripts(entry);
+        self.facts.needs = self.facts.needs.max(Needs::of(entry, args));
+        self.commands.push(Queued { entry, span, hash: hash_at });
+        true
+    }
+
+    /// Adds arguments of which some have their own buffers.
+    fn push_apart(&mut self, args: &Args<'_>) {
         for (index, arg) in args.iter().enumerate() {
             let span = match args.own(index) {
                 Some(own) => {
@@ -113,26 +161,15 @@ impl Transaction {
             };
             self.spans.push(span);
         }
-        self.bytes += bytes;
-        // What a script declares may be another thing at EXEC.
-        let is_script = matches!(entry.call, Call::Script(_));
-        self.may_write |= may_write && !is_script;
-        self.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
-        self.place |= entry.place;
-        self.has_scripts |= is_script;
-        self.is_alone |= asks_for_scripts(entry);
-        self.needs = self.needs.max(Needs::of(entry, args));
-        self.commands.push(Queued { entry, span, hash: hash_at });
-        true
     }
 
     /// Makes EXEC fail, because a command was rejected.
     pub(crate) fn abort(&mut self) {
-        self.is_aborted = true;
+        self.facts.is_aborted = true;
     }
 
     pub(crate) fn is_aborted(&self) -> bool {
-        self.is_aborted
+        self.facts.is_aborted
     }
 
     /// Queued commands.
@@ -142,7 +179,7 @@ impl Transaction {
 
     /// Bytes of arguments.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.facts.bytes
     }
 
     /// Bytes of memory that the queue takes, about.
@@ -151,12 +188,13 @@ impl Transaction {
             + size_of_val(self.spans.as_slice())
             + size_of_val(self.own.as_slice())
             + size_of_val(self.hashes.as_slice());
-        self.bytes + places
+        self.facts.taken_bytes + places
     }
 
     /// Whether EXEC may change the keyspace: as its scripts and functions are now.
     pub(crate) fn may_write(&self, node: &Node) -> bool {
-        !self.is_aborted && (self.may_write || self.has_scripts && self.scripts_may_write(node))
+        !self.facts.is_aborted
+            && (self.facts.may_write || self.facts.has_scripts && self.scripts_may_write(node))
     }
 
     fn scripts_may_write(&self, node: &Node) -> bool {
@@ -167,7 +205,7 @@ impl Transaction {
 
     /// Whether EXEC is refused when memory is short.
     pub(crate) fn may_take_memory(&self) -> bool {
-        self.may_take_memory && !self.is_aborted
+        self.facts.may_take_memory && !self.facts.is_aborted
     }
 
     /// Bits of [`place`] that EXEC has because of the queued commands.
@@ -179,23 +217,23 @@ impl Transaction {
             | place::NOT_LOADED
             | place::KEPT
             | place::LOGS;
-        if self.is_aborted { 0 } else { self.place & PLACES }
+        if self.facts.is_aborted { 0 } else { self.facts.place & PLACES }
     }
 
     /// What EXEC needs beside the shards of the keys.
     pub(super) fn needs(&self) -> Needs {
-        self.needs
+        self.facts.needs
     }
 
     /// Whether EXEC is alone among scripts: its scripts may need further shards, and nothing of it
     /// can be begun again; and all its commands see the same scripts and libraries.
     pub(super) fn is_alone(&self) -> bool {
-        self.is_alone
+        self.facts.is_alone
     }
 
     /// Whether a command runs a script.
     pub(super) fn has_scripts(&self) -> bool {
-        self.has_scripts
+        self.facts.has_scripts
     }
 
     /// The queued commands in their order.
@@ -216,16 +254,21 @@ impl Transaction {
         &self.hashes
     }
 
+    /// Whether the processor has been asked for the keys of all commands, in this turn of the
+    /// thread: as each request was received.
+    pub(super) fn is_fetched(&self, turn: u64) -> bool {
+        !self.facts.is_unfetched && self.facts.turn == turn
+    }
+
     /// Empties the queue for the next transaction. Keeps a bounded amount of memory.
     pub(crate) fn clear(&mut self) {
-        let Self { mut commands, mut spans, mut copied, mut own, mut hashes, .. } =
-            std::mem::take(self);
-        clear(&mut commands, KEPT_BYTES_MAX);
-        clear(&mut spans, KEPT_BYTES_MAX);
-        clear(&mut copied, KEPT_BYTES_MAX);
-        clear(&mut own, KEPT_BYTES_MAX);
-        clear(&mut hashes, KEPT_BYTES_MAX);
-        *self = Self { commands, spans, copied, own, hashes, ..Self::default() };
+        let Self { commands, spans, copied, own, hashes, facts } = self;
+        clear(commands, KEPT_BYTES_MAX);
+        clear(spans, KEPT_BYTES_MAX);
+        clear(copied, KEPT_BYTES_MAX);
+        clear(own, KEPT_BYTES_MAX);
+        clear(hashes, KEPT_BYTES_MAX);
+        *facts = Facts::default();
     }
 }
 
