@@ -42,6 +42,11 @@ impl Watch {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Makes it as new, for another client.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
     fn count(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }

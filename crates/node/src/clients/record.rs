@@ -161,8 +161,8 @@ pub struct ClientRecord {
     queued_bytes: AtomicU64,
     /// Bytes of memory that they take, their arguments included.
     queue_bytes: AtomicU64,
-    /// What it watches; boxed, because most clients watch nothing.
-    watched: Mutex<Option<Box<Watched>>>,
+    /// What it watches.
+    watched: Mutex<Option<Watched>>,
     /// What its command has come to that visits shards and waits for one of them.
     visited: Mutex<Option<Box<Visited>>>,
     /// There is something of that.
@@ -244,13 +244,13 @@ impl ClientRecord {
             keys: keys.len(),
             list_bytes: keys.list_bytes(),
         });
-        *self.watched.lock() = watched.map(Box::new);
+        *self.watched.lock() = watched;
     }
 
     /// Keys that the client watches, and whether one of them has changed: then the others do not
     /// matter any more, and none is counted.
     pub fn watched(&self) -> (usize, bool) {
-        match self.watched.lock().as_deref() {
+        match self.watched.lock().as_ref() {
             None => (0, false),
             Some(watched) if watched.watch.is_touched() => (0, true),
             Some(watched) => (watched.keys, false),

@@ -79,8 +79,8 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     if cx.session.transaction.is_some() {
         return Err(TransactionError::WatchInMulti.into());
     }
+    let watched = cx.session.watched.get_or_insert_with(|| cx.worker.new_watched());
     let (turn, db, map) = (&cx.worker.turn, cx.session.db, cx.worker.node.map);
-    let watched = cx.session.watched.get_or_insert_default();
     for name in args {
         let key = turn.key(name);
         if watched.contains(db, key) {

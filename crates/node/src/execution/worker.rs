@@ -25,7 +25,7 @@ use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::{Participant, SAMPLE_PERIOD};
 use crate::stats::shard_figures::ShardFigures;
 use crate::stats::used_memory::ThreadMemory;
-use crate::transactions::Transaction;
+use crate::transactions::{Transaction, WatchedKeys};
 
 /// Memory that a thread keeps from turn to turn to build values in.
 const SCRATCH_KEPT_BYTES_MAX: usize = 256 * 1024;
@@ -123,6 +123,8 @@ pub struct Worker {
     pub(crate) own_news: OwnNews,
     /// The emptied queue of a transaction.
     next_transaction: Option<Box<Transaction>>,
+    /// What a client has watched that watches nothing any more.
+    next_watched: Option<Box<WatchedKeys>>,
     /// Turns that have begun.
     pub(crate) turns: u64,
     /// The thread's part of the memory in use.
@@ -196,6 +198,7 @@ impl Worker {
             reads: Reads::default(),
             own_news: OwnNews::default(),
             next_transaction: None,
+            next_watched: None,
             turns: 0,
             memory: node.used_memory.of_thread(index),
             limit: Limit::default(),
@@ -440,6 +443,18 @@ impl Worker {
     pub(crate) fn keep_for_next(&mut self, mut transaction: Box<Transaction>) {
         transaction.clear();
         self.next_transaction = Some(transaction);
+    }
+
+    /// What a client that begins to watch keys keeps them in.
+    pub(crate) fn new_watched(&mut self) -> Box<WatchedKeys> {
+        self.next_watched.take().unwrap_or_default()
+    }
+
+    /// Keeps what a client has watched, whose watch has ended in all shards, for the next one.
+    pub(crate) fn keep_watched(&mut self, mut watched: Box<WatchedKeys>) {
+        if watched.clear() {
+            self.next_watched = Some(watched);
+        }
     }
 
     /// Microseconds in this many TSC cycles.

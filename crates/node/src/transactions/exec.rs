@@ -47,8 +47,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         if self.session.reply_mode == ReplyMode::On {
             subscribe::write_own(self.worker, self.session, self.out);
         }
-        if watched.is_some() {
+        if let Some(watched) = watched {
             self.session.record.set_watch(None);
+            self.worker.keep_watched(watched);
         }
         self.end_emptied();
         outcome
@@ -66,22 +67,34 @@ impl<L: ShardLocks> Executor<'_, L> {
         watched: Option<&WatchedKeys>,
         begun: &mut bool,
     ) -> Outcome {
-        let with_watched: Vec<u64>;
-        let hashes = match watched {
-            None => transaction.hashes(),
-            Some(watched) => {
-                let queued = transaction.hashes().iter().copied();
-                with_watched = queued.chain(watched.hashes()).collect();
-                &with_watched
-            }
+        let Some(watched) = watched else {
+            return self.exec_on(transaction, None, transaction.hashes(), begun);
         };
-        let node = Arc::clone(&self.worker.node);
-        let _alone = match transaction.is_alone().then(|| self.be_alone(&node.scripting)) {
+        let mut hashes = std::mem::take(&mut self.worker.hashes);
+        hashes.clear();
+        hashes.extend_from_slice(transaction.hashes());
+        hashes.extend(watched.hashes());
+        let outcome = self.exec_on(transaction, Some(watched), &hashes, begun);
+        self.worker.hashes = hashes;
+        outcome
+    }
+
+    /// The same on the shards of keys with these hashes.
+    #[inline(always)]
+    fn exec_on(
+        &mut self,
+        transaction: &Transaction,
+        watched: Option<&WatchedKeys>,
+        hashes: &[u64],
+        begun: &mut bool,
+    ) -> Outcome {
+        let node = transaction.is_alone().then(|| Arc::clone(&self.worker.node));
+        let _alone = match node.as_ref().map(|node| self.be_alone(&node.scripting)) {
             Some(Err(outcome)) => return outcome,
             alone => alone,
         };
         let record = Arc::clone(&self.session.record);
-        let may_write = transaction.may_write(&node);
+        let may_write = transaction.may_write(&self.worker.node);
         let steady_ms = self.worker.turn.steady_ms;
         let users = self.session.users_generation();
         let user = Arc::clone(self.session.user());
@@ -94,13 +107,9 @@ impl<L: ShardLocks> Executor<'_, L> {
             // By its shards' time, which the holder before it may have used.
             worker.go_on(locks.tsc(), || locks.time());
             worker.take_over_config();
-            if let Some(watched) = watched {
-                let changed = watched.have_changed(worker, &mut shards);
-                watched.leave_locked(worker, &mut shards);
-                if changed {
-                    Reply::new(out, session.resp3).null_array();
-                    return Outcome::Done;
-                }
+            if watched.is_some_and(|watched| watched.leave_locked(worker, &mut shards)) {
+                Reply::new(out, session.resp3).null_array();
+                return Outcome::Done;
             }
             let tsc = &|| locks.tsc();
             let serve_others = &|| {

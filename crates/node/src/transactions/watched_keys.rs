@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::room::clear;
 use engine::LockedShards;
 use store::{Key, Shard, Watch};
 
 use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
+
+/// Memory that the emptied list of keys keeps.
+const KEPT_BYTES_MAX: usize = 4096;
 
 /// The keys that one client watches.
 #[derive(Debug, Default)]
@@ -70,23 +74,27 @@ impl WatchedKeys {
         self.keys.iter().map(|key| key.hash)
     }
 
-    /// Whether a key has changed, or expired, since it is watched. The shards of all are locked.
-    pub(super) fn have_changed(&self, worker: &Worker, shards: &mut LockedShards<'_>) -> bool {
+    /// Ends the watch of keys whose shards are all locked. Returns whether one of them has changed,
+    /// or expired, since it is watched.
+    pub(super) fn leave_locked(&self, worker: &Worker, shards: &mut LockedShards<'_>) -> bool {
         let map = worker.node.map;
-        let has_expired = |key: &WatchedKey| {
-            let Key { bytes, hash } = Key { bytes: &key.name, hash: key.hash };
-            let db = shards.shard(map.shard_of(hash)).db(key.db);
-            db.expired_while_watched(&worker.turn, Key { bytes, hash }, &self.watch)
-        };
-        self.watch.is_touched() || self.keys.iter().any(has_expired)
+        let mut changed = self.watch.is_touched();
+        for WatchedKey { db, hash, name, .. } in &self.keys {
+            let db = shards.shard(map.shard_of(*hash)).db(*db);
+            let key = Key { bytes: name, hash: *hash };
+            changed = changed || db.expired_while_watched(&worker.turn, key, &self.watch);
+            db.unwatch(*hash, &self.watch);
+        }
+        changed
     }
 
-    /// Ends the watch of keys whose shards are all locked.
-    pub(super) fn leave_locked(&self, worker: &Worker, shards: &mut LockedShards<'_>) {
-        let map = worker.node.map;
-        for key in &self.keys {
-            shards.shard(map.shard_of(key.hash)).db(key.db).unwatch(key.hash, &self.watch);
-        }
+    /// Forgets all keys, when no shard knows of the watch any more. Returns whether it can be used
+    /// again. Keeps a bounded amount of memory.
+    pub(crate) fn clear(&mut self) -> bool {
+        let Self { watch, keys, untold_bytes } = self;
+        clear(keys, KEPT_BYTES_MAX);
+        *untold_bytes = 0;
+        Arc::get_mut(watch).map(Watch::reset).is_some()
     }
 
     /// Ends the watch of all keys, one shard after another; later for those whose shards are in

@@ -33,7 +33,7 @@ impl Db {
     /// Lets a client that does not watch the key yet watch it. Returns the key's name, which all
     /// who watch it share.
     pub fn watch(&mut self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> Arc<[u8]> {
-        let expired = self.presence(turn, key.hash, key.bytes) == Presence::Expired;
+        let expired = self.has_expired(turn, key);
         let mut name = None;
         self.watched = self.key_index.edit_watchers(|watchers| {
             name = Some(watchers.add(key.hash, key.bytes, watch, expired));
@@ -51,8 +51,13 @@ impl Db {
     /// Whether a key has expired since this client began to watch it, and is still there.
     pub fn expired_while_watched(&self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> bool {
         let watchers = self.key_index.watchers();
-        self.presence(turn, key.hash, key.bytes) == Presence::Expired
+        self.has_expired(turn, key)
             && watchers.is_some_and(|watchers| watchers.saw_value(key.hash, watch))
+    }
+
+    /// Whether a key has expired and is still there.
+    fn has_expired(&self, turn: &Turn, key: Key<'_>) -> bool {
+        self.expiring_len() > 0 && self.presence(turn, key.hash, key.bytes) == Presence::Expired
     }
 
     #[cold]
