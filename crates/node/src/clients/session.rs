@@ -121,6 +121,12 @@ impl Session {
         true
     }
 
+    /// Whether its user is gone: whoever removed it is about to close the client.
+    #[cold]
+    pub(crate) fn has_lost_user(&self, users: &UserRegistry) -> bool {
+        users.find_same(self.user.name()).is_none()
+    }
+
     /// Makes the client a user to which it has authenticated, as of a generation.
     pub(crate) fn log_in(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
         self.authenticated = true;

@@ -42,7 +42,7 @@ fn check_with_channels(user: &User, request: Request<'_>, which: Channels) -> Re
 /// Whether a session may run a command that its client sent. A denial is counted and logged.
 ///
 /// # Errors
-/// The reply.
+/// The reply; none is sent to a client [whose user is gone](Session::has_lost_user).
 pub(crate) fn admit(
     worker: &Worker,
     session: &mut Session,
@@ -55,7 +55,7 @@ pub(crate) fn admit(
         reserve::admit(worker, session, entry)?;
     }
     let needs_user = !entry.spec.flags.has(Flags::NO_AUTH);
-    if needs_user && (!exists || session.must_authenticate(users)) {
+    if !exists || needs_user && session.must_authenticate(users) {
         return Err(Error::NoAuth);
     }
     let origin = if session.transaction.is_some() { Origin::Multi } else { Origin::TopLevel };

@@ -71,6 +71,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         record.last_command.store(last_command, Ordering::Relaxed);
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
+            // As in Redis, what it has sent meanwhile is not answered.
+            if self.session.has_lost_user(&self.worker.node.users) {
+                self.session.record.set_flag(flag::CLOSING, true);
+                return Outcome::Close;
+            }
             let outcome = self.reject(Some(entry), &error);
             return match error {
                 Error::Connection(ConnectionError::TooManyClients) => Outcome::Close,

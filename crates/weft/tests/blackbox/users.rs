@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -238,4 +239,40 @@ fn users_of_a_configuration_file_outlive_the_process() {
     let mut client = logged_in(&server);
     assert_eq!(client.ask("GET b"), Value::Nil);
     assert!(client.ask("GET c").text().starts_with("NOPERM"));
+}
+
+#[test]
+fn clients_of_a_deleted_user_are_closed_without_an_answer() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut root = server.client();
+        for _ in 0..20 {
+            root.ok(ALL);
+            let (begun, ended) = (Barrier::new(5), AtomicBool::new(false));
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    let mut client = logged_in(&server);
+                    let (begun, ended) = (&begun, &ended);
+                    scope.spawn(move || {
+                        let batch = request("PING").repeat(20);
+                        let mut first = true;
+                        // Until it is closed.
+                        while !ended.load(Ordering::Relaxed) {
+                            client.send_lossy(&batch);
+                            for _ in 0..20 {
+                                let Ok(reply) = client.try_read() else { return };
+                                assert_eq!(reply.text(), "PONG", "{model:?}");
+                            }
+                            if std::mem::take(&mut first) {
+                                begun.wait();
+                            }
+                        }
+                    });
+                }
+                let _end = EndOnDrop(&ended);
+                begun.wait();
+                assert_eq!(root.ask("ACL DELUSER u").int(), 1);
+            });
+        }
+    }
 }
