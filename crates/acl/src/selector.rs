@@ -103,6 +103,11 @@ impl Selector {
         self.all_commands && self.all_keys && self.all_channels
     }
 
+    /// Whether a rule allows channels.
+    pub(crate) fn has_channels(&self) -> bool {
+        self.all_channels || !self.channels.items().is_empty()
+    }
+
     /// Whether a key may be used so.
     pub(crate) fn allows_key(&self, key: &[u8], access: KeyAccess) -> bool {
         let name = Name::new(key);

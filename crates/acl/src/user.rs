@@ -112,6 +112,11 @@ impl User {
         self.no_password
     }
 
+    /// Whether a rule allows channels.
+    pub fn has_channels(&self) -> bool {
+        self.selectors.iter().any(Selector::has_channels)
+    }
+
     /// Whether nothing is forbidden.
     pub fn is_unrestricted(&self) -> bool {
         self.unrestricted

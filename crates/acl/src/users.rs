@@ -52,13 +52,13 @@ impl Users {
         }
     }
 
-    /// Adds a user, or puts it in the place of the one with its name.
-    pub fn put(&mut self, user: User) {
+    /// Adds a user, or puts it in the place of the one with its name, which it returns.
+    pub fn put(&mut self, user: User) -> Option<Arc<User>> {
         let user = Arc::new(user);
         if user.is_default() {
             self.default = Arc::clone(&user);
         }
-        self.by_name.insert(user.name().as_ref().into(), user);
+        self.by_name.insert(user.name().as_ref().into(), user)
     }
 
     /// Adds or changes a user by the words of ACL SETUSER.

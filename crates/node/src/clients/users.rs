@@ -113,9 +113,9 @@ impl UserRegistry {
         }
     }
 
-    /// Adds a user, or puts it in the place of the one with its name.
-    pub(crate) fn put(&self, user: User) {
-        self.edit(|users| users.put(user));
+    /// Adds a user, or puts it in the place of the one with its name, which it returns.
+    pub(crate) fn put(&self, user: User) -> Option<Arc<User>> {
+        self.edit(|users| users.put(user))
     }
 
     /// Removes users, but not the default user. Returns how many there were.
@@ -133,6 +133,6 @@ impl UserRegistry {
 
     /// Makes a password the only one of the default user; an empty one opens the server.
     pub(crate) fn set_default_password(&self, password: &[u8]) {
-        self.edit(|users| users.put(users.default_user().with_password(password)));
+        self.edit(|users| drop(users.put(users.default_user().with_password(password))));
     }
 }

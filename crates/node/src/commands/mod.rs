@@ -29,6 +29,7 @@ mod table;
 mod transactions;
 mod weft;
 
+pub(crate) use acl::UserChanges;
 pub use client::client_line;
 pub use function::load_sources;
 pub use table::table;

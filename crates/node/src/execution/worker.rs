@@ -11,6 +11,7 @@ use store::{Log, Time, Turn};
 
 use crate::blocking::WakeEvent;
 use crate::clients::session::Session;
+use crate::commands::UserChanges;
 use crate::config::{Config, Execute};
 use crate::eviction::{Evictor, EvictsOn, Limit};
 use crate::execution::place;
@@ -127,6 +128,8 @@ pub struct Worker {
     next_watched: Option<Box<WatchedKeys>>,
     /// Turns that have begun.
     pub(crate) turns: u64,
+    /// What the running transaction has changed for clients by changing users.
+    pub(crate) user_changes: Option<Box<UserChanges>>,
     /// The thread's part of the memory in use.
     pub(crate) memory: Arc<ThreadMemory>,
     /// The limit of memory.
@@ -199,6 +202,7 @@ impl Worker {
             own_news: OwnNews::default(),
             next_transaction: None,
             next_watched: None,
+            user_changes: None,
             turns: 0,
             memory: node.used_memory.of_thread(index),
             limit: Limit::default(),

@@ -9,7 +9,7 @@ use resp::{Out, Reply};
 
 use super::queue::{Needs, QueuedCommand, Transaction};
 use super::watched_keys::WatchedKeys;
-use crate::clients::session::ReplyMode;
+use crate::clients::session::{ReplyMode, Session};
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
 use crate::execution::after_grace::AfterGrace;
@@ -140,9 +140,9 @@ impl<L: ShardLocks> Executor<'_, L> {
 }
 
 /// Calls the queued commands one after another and replies what each of them replied. As in Redis,
-/// those behind one that removes the client's own user run by the rules of the default user, and
-/// what they reply is not sent: the client is closed. What commands leave for the end of a grace
-/// period is left by all of them.
+/// those behind one that removes the client's own user, or denies a channel to it that it is
+/// subscribed to, run by the rules of the default user, and what they reply is not sent: the client
+/// is closed. What commands leave for the end of a grace period is left by all of them.
 fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transaction) -> Outcome {
     let (mut closes, mut denied) = (false, false);
     let (mut replied, mut left) = (None, Vec::new());
@@ -164,6 +164,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         if calls.worker.turn.effects.is_abandoned() {
             // A script was ended that had written, because the server goes down.
             calls.worker.turn.effects.end_transaction();
+            calls.worker.user_changes = None;
             out.truncate(begin);
             return Outcome::Close;
         }
@@ -175,8 +176,7 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         let end = (calls.tsc)();
         let HeldCalls { worker, session, .. } = &mut calls;
         // It may have changed users, which counts for those behind it.
-        if entry.spec.flags.has(Flags::MAIN) && !session.follow_users(&worker.node.users) {
-            session.lose_user(&worker.node.users);
+        if entry.spec.flags.has(Flags::MAIN) && has_lost_user(worker, session) {
             replied.get_or_insert(out.mark());
         }
         let (record, reply) = (&*session.record, Some((&*out, mark)));
@@ -195,8 +195,24 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         out.truncate(replied);
         closes = true;
     }
+    if let Some(changes) = calls.worker.user_changes.take()
+        && let Outcome::GracePeriod(after) = changes.outcome()
+    {
+        left.push(*after);
+    }
     // As in Redis, EXEC has failed when a command did not run.
     let outcome = AfterGrace::outcome_of_all(left, closes, denied);
     calls.worker.error_counted = outcome.has_failed();
     outcome
+}
+
+/// Whether a command of the transaction has taken the client's user from it, or a channel that it
+/// is subscribed to. It is the default user then.
+fn has_lost_user(worker: &mut Worker, session: &mut Session) -> bool {
+    let has_lost = worker.user_changes.as_mut().is_some_and(|changes| changes.take_lost_user());
+    if has_lost || session.follow_users(&worker.node.users) {
+        return has_lost;
+    }
+    session.lose_user(&worker.node.users);
+    true
 }

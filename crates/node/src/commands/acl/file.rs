@@ -7,7 +7,7 @@ use acl::{EditError, Users, file};
 use engine::{AclError, Error, echo};
 use resp::{Args, Reply};
 
-use super::change::settle;
+use super::change::{Changed, settle};
 use crate::clients::users::context_of;
 use crate::config::Config;
 use crate::execution::node_cx::NodeCx;
@@ -30,7 +30,7 @@ pub(super) fn load(
         cx.outcome = Outcome::Close;
         return Ok(());
     }
-    settle(cx);
+    settle(cx, Changed::All);
     reply.ok();
     Ok(())
 }

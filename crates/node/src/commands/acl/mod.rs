@@ -15,6 +15,8 @@ mod log;
 mod rules;
 mod show;
 
+pub(crate) use change::UserChanges;
+
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
 const CHANGE: Flags = ADMIN.with(Flags::MAIN);

@@ -1,6 +1,7 @@
 //! Users and connections: who authenticates as whom, and who is closed.
 
-use crate::check::check;
+use crate::check::{check, run};
+use crate::fake::TestServer;
 
 #[test]
 fn users_authenticate() {
@@ -203,4 +204,118 @@ b< OK
 nil
 "#,
     );
+}
+
+/// A client that has subscribed as `u` takes `steps`, and is closed by the last of them or not: the
+/// same as with Redis 8.0.6. `None`: it is closed; else whom it runs as.
+#[track_caller]
+fn check_subscriber(steps: &[&str], runs_as: Option<&str>) {
+    let mut server = TestServer::new(4);
+    let begin = r#"
+> ACL SETUSER u on nopass +@all ~* resetchannels &news &other
+OK
+> ACL SETUSER few on nopass +@all ~* resetchannels &other
+OK
+> ACL SETUSER none on nopass +@all ~* resetchannels
+OK
+> ACL SETUSER all on nopass +@all ~* allchannels
+OK
+c> AUTH u x
+c< OK
+c> HELLO 3
+c< ~~ *
+c> SUBSCRIBE news
+c< ~~ *
+"#;
+    run(&mut server, begin);
+    for step in steps {
+        let (client, request) = step.split_once("> ").unwrap_or(("main", step));
+        let request: Vec<Vec<u8>> = request.split(' ').map(|word| word.into()).collect();
+        let (reply, _) = server.request(client, &request);
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        assert!(!reply.starts_with('-'), "{step}: {reply}");
+    }
+    let (name, _) = server.request("c", &[b"ACL".to_vec(), b"WHOAMI".to_vec()]);
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let expected = runs_as.unwrap_or("default");
+    assert!(name.ends_with(&format!("\r\n{expected}\r\n")), "{steps:?}: {name}");
+}
+
+#[test]
+fn a_subscriber_is_looked_at_when_the_user_changes_that_it_is_now() {
+    check_subscriber(&["ACL SETUSER u -get"], Some("u"));
+    check_subscriber(&["ACL SETUSER u resetchannels &other"], None);
+    check_subscriber(&["c> UNSUBSCRIBE news", "ACL SETUSER u resetchannels"], Some("u"));
+    // It is another user since.
+    check_subscriber(&["c> AUTH few x", "ACL SETUSER all -get"], Some("few"));
+    check_subscriber(&["c> AUTH few x", "ACL SETUSER u resetchannels"], Some("few"));
+    check_subscriber(&["c> AUTH few x", "ACL DELUSER u"], Some("few"));
+    check_subscriber(&["c> AUTH few x", "ACL DELUSER few"], None);
+    check_subscriber(&["c> RESET", "ACL SETUSER u resetchannels"], Some("default"));
+    check_subscriber(&["c> AUTH all x", "ACL SETUSER all resetchannels &news"], Some("all"));
+    check_subscriber(&["c> AUTH all x", "ACL SETUSER all resetchannels"], None);
+    // Any change of it counts, unless it had no channels to lose.
+    for change in ["-get", "&third", "resetchannels", "resetchannels (&other +get)", "off"] {
+        check_subscriber(&["c> AUTH few x", &format!("ACL SETUSER few {change}")], None);
+    }
+    for change in ["resetchannels &news", "resetchannels &n*", "allchannels"] {
+        let change = format!("ACL SETUSER few {change}");
+        check_subscriber(&["c> AUTH few x", &change], Some("few"));
+    }
+    for change in ["-get", "&other"] {
+        check_subscriber(&["c> AUTH none x", &format!("ACL SETUSER none {change}")], Some("none"));
+    }
+    let twice = ["c> AUTH none x", "ACL SETUSER none &other", "ACL SETUSER none -get"];
+    check_subscriber(&twice, None);
+    let unsubscribed = ["c> AUTH few x", "c> UNSUBSCRIBE news", "ACL SETUSER few resetchannels"];
+    check_subscriber(&unsubscribed, Some("few"));
+}
+
+#[test]
+fn a_transaction_that_takes_a_channel_away_closes_the_subscriber_whatever_follows() {
+    let exec = |commands: &[&'static str]| [&["MULTI"], commands, &["EXEC"]].concat();
+    let back = "ACL SETUSER u &news";
+    check_subscriber(&exec(&["ACL SETUSER u resetchannels", back]), None);
+    check_subscriber(&exec(&["ACL SETUSER u -get", back]), Some("u"));
+    check_subscriber(&exec(&["ACL SETUSER few resetchannels", back]), Some("u"));
+    let again = "ACL SETUSER u on nopass allchannels";
+    check_subscriber(&exec(&["ACL DELUSER u", again, "ACL SETUSER u -get"]), None);
+    // The subscriber does so itself.
+    let own = |commands: &[&'static str]| [&["c> MULTI"], commands, &["c> EXEC"]].concat();
+    let (take, back) = ("c> ACL SETUSER u resetchannels", "c> ACL SETUSER u &news");
+    check_subscriber(&own(&[take, back]), None);
+    check_subscriber(&own(&[take, "c> UNSUBSCRIBE news", back]), None);
+    check_subscriber(&own(&[take, "c> AUTH all x"]), None);
+    check_subscriber(&own(&["c> UNSUBSCRIBE news", take]), Some("u"));
+    check_subscriber(&own(&["c> AUTH all x", take]), Some("all"));
+    check_subscriber(&[take], None);
+}
+
+/// The replies end with that of the command that took the channel away, as with Redis 8.0.6.
+#[test]
+fn a_transaction_that_takes_its_own_channel_away_is_answered_up_to_there() {
+    let mut server = TestServer::new(4);
+    let begin = r#"
+> ACL SETUSER default -set
+OK
+> ACL SETUSER u on nopass +@all ~* &news
+OK
+c> AUTH u x
+c< OK
+c> MULTI
+c< OK
+c> SUBSCRIBE news
+c< QUEUED
+c> ACL SETUSER u resetchannels
+c< QUEUED
+c> SET k v
+c< QUEUED
+c> INCR n
+c< QUEUED
+"#;
+    run(&mut server, begin);
+    let (reply, _) = server.request("c", &[b"EXEC".to_vec()]);
+    let subscribed = "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n";
+    assert_eq!(String::from_utf8_lossy(&reply), format!("*4\r\n{subscribed}+OK\r\n"));
+    run(&mut server, "> MGET k n\n[nil, \"1\"]\nc> ACL WHOAMI\nc< \"default\"\n");
 }
