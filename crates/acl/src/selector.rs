@@ -103,6 +103,11 @@ impl Selector {
         self.all_commands && self.all_keys && self.all_channels
     }
 
+    /// What the rules say about channels: all, or patterns.
+    pub(crate) fn channels(&self) -> (bool, &[Pattern]) {
+        (self.all_channels, self.channels.items())
+    }
+
     /// Whether a rule allows channels.
     pub(crate) fn has_channels(&self) -> bool {
         self.all_channels || !self.channels.items().is_empty()

@@ -117,6 +117,12 @@ impl User {
         self.selectors.iter().any(Selector::has_channels)
     }
 
+    /// Whether the rules of another user say the same about channels.
+    pub fn has_same_channels(&self, other: &Self) -> bool {
+        let own = self.selectors.iter().map(Selector::channels);
+        own.eq(other.selectors.iter().map(Selector::channels))
+    }
+
     /// Whether nothing is forbidden.
     pub fn is_unrestricted(&self) -> bool {
         self.unrestricted

@@ -154,28 +154,43 @@ pub(crate) struct UserChanges {
     /// The own client has lost a channel, and is the default user since.
     has_lost_user: bool,
     /// The other clients that have subscriptions, by the name of whom they run as.
-    subscribed: BTreeMap<Arc<[u8]>, Vec<Arc<ClientRecord>>>,
+    subscribed: BTreeMap<Arc<[u8]>, Subscribed>,
     /// Those of them that have lost a channel: they are closed, whatever the commands behind do.
     killed: Vec<Arc<ClientRecord>>,
 }
 
+/// The clients with subscriptions that run as one user.
+#[derive(Debug, Default)]
+struct Subscribed {
+    clients: Vec<Arc<ClientRecord>>,
+    /// The user whose rules allow all that they are subscribed to.
+    allowed: Option<Arc<User>>,
+}
+
 impl UserChanges {
     fn begin(node: &Node, me: u64) -> Box<Self> {
-        let mut subscribed: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut subscribed: BTreeMap<_, Subscribed> = BTreeMap::new();
         let is_other = |record: &Arc<ClientRecord>| record.id != me && record.has(flag::PUBSUB);
         for record in node.clients.all().into_iter().filter(is_other) {
-            subscribed.entry(record.user()).or_default().push(record);
+            subscribed.entry(record.user()).or_default().clients.push(record);
         }
         Box::new(Self { me, has_lost_user: false, subscribed, killed: Vec::new() })
     }
 
     /// Kills those clients of a user that have subscriptions which its rules deny now.
-    fn kill_denied(&mut self, node: &Node, user: &User) {
-        let Some(clients) = self.subscribed.get_mut(user.name()) else { return };
+    fn kill_denied(&mut self, node: &Node, user: &Arc<User>) {
+        let Some(Subscribed { clients, allowed }) = self.subscribed.get_mut(user.name()) else {
+            return;
+        };
+        // Most changes are not about channels.
+        if allowed.as_ref().is_some_and(|allowed| allowed.has_same_channels(user)) {
+            return;
+        }
         for record in clients.extract_if(.., |record| record.exceeds(user)) {
             node.kill(&record);
             self.killed.push(record);
         }
+        *allowed = Some(Arc::clone(user));
     }
 
     /// Whether the own client is not any more who it was, since this was asked last.

@@ -280,6 +280,12 @@ fn a_transaction_that_takes_a_channel_away_closes_the_subscriber_whatever_follow
     check_subscriber(&exec(&["ACL SETUSER few resetchannels", back]), Some("u"));
     let again = "ACL SETUSER u on nopass allchannels";
     check_subscriber(&exec(&["ACL DELUSER u", again, "ACL SETUSER u -get"]), None);
+    let few = ["c> AUTH few x", "MULTI", "ACL SETUSER few -get", "EXEC"];
+    check_subscriber(&few, None);
+    // What was looked at before has not changed, until it has.
+    let same = "ACL SETUSER u -set";
+    check_subscriber(&exec(&["ACL SETUSER u -get", same]), Some("u"));
+    check_subscriber(&exec(&["ACL SETUSER u -get", same, "ACL SETUSER u resetchannels"]), None);
     // The subscriber does so itself.
     let own = |commands: &[&'static str]| [&["c> MULTI"], commands, &["c> EXEC"]].concat();
     let (take, back) = ("c> ACL SETUSER u resetchannels", "c> ACL SETUSER u &news");
