@@ -26,7 +26,7 @@ use foldhash::fast::RandomState;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 use resp::{Args, Reply};
-use sys::luau::{self, Returned};
+use sys::luau::{Pinned, Plain, Prepared, Ran, Runner};
 
 use self::cache::Cache;
 pub use self::cache::{LoadedFunction, LoadedScript};
@@ -46,8 +46,8 @@ use crate::script::Script;
 pub const PRELUDE_NAME: &str = "weft";
 const PRELUDE: &str = include_str!("prelude.luau");
 
-/// Keys and arguments of more bytes are freed when their run is over. What shorter ones take is
-/// left to the next run.
+/// Keys and arguments of more bytes are within the limit of memory already when they become
+/// strings, and are freed when their run is over. What shorter ones take is left to the next run.
 const KEPT_INPUT_BYTES_MAX: usize = 64 * 1024;
 /// Keys and arguments that take a greater part of the memory are collected at once.
 const COLLECTED_INPUT_DIVISOR: usize = 16;
@@ -56,20 +56,19 @@ const COLLECTED_INPUT_DIVISOR: usize = 16;
 pub struct Vm {
     lua: Lua,
     state: Rc<State>,
-    run_script: Function,
-    run_function: Function,
+    script_runner: Runner,
+    function_runner: Runner,
     load_library: Function,
     kind: Function,
     script_env: Table,
     function_env: Table,
     library_env: Table,
-    inputs: Table,
     cache: Cache,
 }
 
 /// A compiled script or a function of a library, in the VM that compiled it.
-#[derive(Clone, Debug)]
-pub(crate) struct Code(Function);
+#[derive(Debug)]
+pub(crate) struct Code(Pinned);
 
 /// What a script or function is called with: `args` of EVAL or FCALL, of which those from
 /// `first_key` on are `keys` keys and then arguments.
@@ -104,10 +103,6 @@ struct Run<'a> {
 /// What the prelude returns of the code of a library: whether it succeeded, and the error.
 type Loaded = (bool, Value);
 
-/// What the prelude returns of a run: whether it succeeded, and the result or the error. Nothing
-/// for a plain result, which has been kept.
-type Ran = (Option<bool>, Value);
-
 /// Bytes that become a string of Lua.
 struct Bytes<'a>(&'a [u8]);
 
@@ -137,7 +132,8 @@ impl Vm {
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.globals().set_safeenv(true);
         let state = Rc::new(State::new(memory_bytes_max));
-        let natives = natives::table(&lua, &state)?;
+        let inputs = lua.create_table()?;
+        let natives = natives::table(&lua, &state, &inputs)?;
         let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
         let prelude = lua
             .load(PRELUDE)
@@ -153,15 +149,15 @@ impl Vm {
         lua.set_globals(script_env.clone())?;
         let library_env: Table = parts.raw_get("library_env")?;
         library_env.set_readonly(true);
+        let on_error: Function = parts.raw_get("on_error")?;
         let vm = Self {
-            run_script: parts.raw_get("run_script")?,
-            run_function: parts.raw_get("run_function")?,
+            script_runner: Runner::new(&lua, &on_error, Some(&inputs))?,
+            function_runner: Runner::new(&lua, &on_error, None)?,
             load_library: parts.raw_get("load_library")?,
             kind: parts.raw_get("kind")?,
             script_env,
             function_env: parts.raw_get("function_env")?,
             library_env,
-            inputs: parts.raw_get("inputs")?,
             cache: Cache::default(),
             state,
             lua,
@@ -203,10 +199,10 @@ impl Vm {
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
     pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, Failure> {
         self.make_room();
-        let code =
-            self.compile(script.code(), "@user_script", &self.script_env).map_err(|message| {
-                Failure::new(format!("ERR Error compiling script (new function): {message}"))
-            })?;
+        let code = self.compile(script.code(), "@user_script", &self.script_env);
+        let code = code.and_then(|code| self.pin(code)).map_err(|message| {
+            Failure::new(format!("ERR Error compiling script (new function): {message}"))
+        })?;
         Ok(self.cache.add_script(script, code))
     }
 
@@ -224,10 +220,19 @@ impl Vm {
         }
     }
 
-    fn compile(&self, code: &[u8], name: &str, env: &Table) -> Result<Code, String> {
+    fn compile(&self, code: &[u8], name: &str, env: &Table) -> Result<Function, String> {
         // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
-        self.clear_globals().map_err(|error| message(&error))?;
-        compile::compile(&self.lua, code, name, env).map(Code)
+        self.script_runner.forget();
+        compile::compile(&self.lua, code, name, env)
+    }
+
+    fn pin(&self, function: Function) -> Result<Code, String> {
+        Pinned::new(&self.lua, function).map(Code).map_err(|error| message(&error))
+    }
+
+    fn pin_all(&self, functions: Vec<Function>) -> Result<Vec<Code>, Failure> {
+        let pinned = functions.into_iter().map(|function| self.pin(function));
+        pinned.collect::<Result<_, _>>().map_err(|message| Failure::new(format!("ERR {message}")))
     }
 
     /// The function that FCALL names, in any case, if its library is loaded in this VM and still
@@ -261,6 +266,7 @@ impl Vm {
         if functions.is_empty() {
             return Err(Failure::new("ERR No functions registered"));
         }
+        let callbacks = self.pin_all(callbacks)?;
         Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), callbacks })
     }
 
@@ -290,11 +296,11 @@ impl Vm {
             let (function, code) = again.remove(&known.name)?;
             (function == *known).then_some(code)
         };
-        let callbacks: Option<Vec<Code>> = library.functions().iter().map(&mut take).collect();
+        let callbacks: Option<Vec<_>> = library.functions().iter().map(&mut take).collect();
         let Some(callbacks) = callbacks.filter(|_| again.is_empty()) else {
             return Err(Failure::new("ERR Library registers other functions than when loaded"));
         };
-        self.cache.add_library(library, callbacks);
+        self.cache.add_library(library, self.pin_all(callbacks)?);
         Ok(())
     }
 
@@ -310,7 +316,7 @@ impl Vm {
             .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
-        let ran = self.limited(host, || self.load_library.call::<Loaded>(&code.0));
+        let ran = self.limited(host, || self.load_library.call::<Loaded>(&code));
         let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
             Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())
@@ -361,7 +367,7 @@ impl Vm {
             source: script.script.code(),
             globals: &self.script_env,
         };
-        self.run(host, &self.run_script, &script.code, run, input, reply)
+        self.run(host, &self.script_runner, &script.code, run, input, reply)
     }
 
     /// Runs a function of a library, which receives its keys and arguments as two tables, and
@@ -379,58 +385,48 @@ impl Vm {
     ) -> Result<(), Failure> {
         let name = function.info().map_or(&b""[..], |info| &info.name);
         let run = Run { name, source: function.library.code(), globals: &self.function_env };
-        self.run(host, &self.run_function, &function.code, run, input, reply)
+        self.run(host, &self.function_runner, &function.code, run, input, reply)
     }
 
     fn run(
         &self,
         host: &mut dyn Host,
-        driver: &Function,
+        runner: &Runner,
         code: &Code,
         run: Run<'_>,
         input: Input<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Failure> {
         self.state.begin(None);
-        let keys_end = input.first_key.saturating_add(input.keys).min(input.args.len());
-        let texts = input.args.iter().skip(input.first_key);
-        let input_bytes = luau::set_inputs(keys_end.saturating_sub(input.first_key), texts);
-        if input_bytes <= KEPT_INPUT_BYTES_MAX {
-            return self.run_on_inputs(host, driver, code, run, reply);
+        let texts = (input.first_key..input.args.len()).map(|at| input.args.text(at));
+        let bytes: usize = texts.clone().map(|text| text.len() + size_of::<Value>()).sum();
+        if bytes <= KEPT_INPUT_BYTES_MAX {
+            let prepared = runner.prepare(&code.0, input.keys, texts, false);
+            return self.run_prepared(host, prepared, run, reply);
         }
         // They are not to fail for garbage that earlier runs have left. As in `recover`.
-        let _ = self.state.collect_before(&self.lua, input_bytes);
-        let result = self.run_on_inputs(host, driver, code, run, reply);
-        self.forget_inputs(input_bytes);
-        result
-    }
-
-    /// Frees what large keys and arguments take, when their run is over.
-    #[cold]
-    fn forget_inputs(&self, bytes: usize) {
-        luau::free_inputs();
-        // Without a limit of memory it cannot fail.
-        let _ = self.clear_globals();
+        let _ = self.state.collect_before(&self.lua, bytes);
+        let prepared = self.limited(host, || Ok(runner.prepare(&code.0, input.keys, texts, true)));
+        let prepared = prepared.unwrap_or_else(|error| Err(message(&error)));
+        let result = self.run_prepared(host, prepared, run, reply);
+        self.script_runner.forget();
         if bytes > self.state.memory_bytes_max / COLLECTED_INPUT_DIVISOR {
             self.recover();
         }
+        result
     }
 
-    fn clear_globals(&self) -> mlua::Result<()> {
-        let cleared = ["KEYS", "ARGV"].map(|name| self.inputs.raw_set(name, Value::Nil));
-        cleared.into_iter().collect()
-    }
-
-    fn run_on_inputs(
+    fn run_prepared(
         &self,
         host: &mut dyn Host,
-        driver: &Function,
-        code: &Code,
+        prepared: Result<Prepared<'_>, String>,
         run: Run<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Failure> {
-        luau::take_returned();
-        let ran = self.limited(host, || driver.call::<Ran>(&code.0));
+        let ran = match prepared {
+            Ok(prepared) => self.limited(host, || Ok(prepared.call())),
+            Err(message) => Err(Error::runtime(message)),
+        };
         let stop = self.state.end();
         // As in `recover`.
         let _ = self.state.collect(&self.lua);
@@ -439,36 +435,46 @@ impl Vm {
             if let Some(place) = stop.place {
                 place.push_suffix(run.name, &mut text);
             }
+            drop(ran);
             self.recover();
             return Err(Failure::new(text));
         }
+        let ran = ran.map_err(|error| {
+            self.recover();
+            broken(run.name, &error)
+        })?;
         let writer = Writer { kind: &self.kind, script_resp3: self.state.resp3.get() };
-        match ran {
-            Ok((None, _)) => {
-                match luau::take_returned() {
-                    Some(Returned::Text) => luau::with_text(|text| reply.bulk(text)),
-                    Some(Returned::Number(number)) => writer.number(reply, number),
-                    Some(Returned::Boolean(value)) => writer.boolean(reply, value),
-                    Some(Returned::Nil) | None => reply.null(),
-                }
-                Ok(())
-            }
-            Ok((Some(true), value)) => {
-                if let Some(failure) = self.returned_error(&value) {
-                    return Err(failure);
-                }
-                let mark = reply.mark();
-                writer.write(reply, value).map_err(|error| {
-                    reply.truncate(mark);
-                    broken(run.name, &error)
-                })
-            }
-            Ok((Some(false), error)) => Err(failed(run, &error)),
-            Err(error) => {
-                self.recover();
-                Err(broken(run.name, &error))
-            }
+        match ran.plain() {
+            Some(Plain::Text(text)) => reply.bulk(text),
+            Some(Plain::Number(number)) => writer.number(reply, number),
+            Some(Plain::Boolean(value)) => writer.boolean(reply, value),
+            Some(Plain::Nil) => reply.null(),
+            None => return self.write_value(ran, &writer, run, reply),
         }
+        Ok(())
+    }
+
+    /// Writes a table that a run has returned, or says what its error is.
+    fn write_value(
+        &self,
+        ran: Ran<'_>,
+        writer: &Writer<'_>,
+        run: Run<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        let has_succeeded = ran.has_succeeded();
+        let value = ran.into_value().map_err(|error| broken(run.name, &error))?;
+        if !has_succeeded {
+            return Err(failed(run, &value));
+        }
+        if let Some(failure) = self.returned_error(&value) {
+            return Err(failure);
+        }
+        let mark = reply.mark();
+        writer.write(reply, value).map_err(|error| {
+            reply.truncate(mark);
+            broken(run.name, &error)
+        })
     }
 
     /// Calls into Lua: lends the host, and limits memory.
@@ -500,10 +506,10 @@ impl Vm {
 }
 
 /// The functions of a library, and what FCALL calls for each.
-fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Code>) {
+fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Function>) {
     let pair = |registration: Registration| {
         let Registration { name, description, flags, callback } = registration;
-        (FunctionInfo { name, description, flags }, Code(callback))
+        (FunctionInfo { name, description, flags }, callback)
     };
     registered.into_iter().map(pair).unzip()
 }

@@ -38,8 +38,8 @@ const SHA_STEP_BYTES: usize = 1 << 20;
 /// What a native returns: true and a value, or false and a message.
 type Returned = mlua::Result<(bool, Value)>;
 
-/// The table that the prelude receives.
-pub fn table(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
+/// The table that the prelude receives. `inputs` is that of KEYS and ARGV.
+pub fn table(lua: &Lua, state: &Rc<State>, inputs: &Table) -> mlua::Result<Table> {
     let natives = lua.create_table()?;
     let with_state = |f: fn(&State, &Lua, MultiValue) -> Returned| {
         let state = Rc::clone(state);
@@ -52,7 +52,8 @@ pub fn table(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
         "reply",
         lua.create_function(move |lua, ()| shared.unlimited(lua, || call::reply(&shared, lua)))?,
     )?;
-    natives.raw_set("runner", luau::create_runner(lua)?)?;
+    natives.raw_set("inputs", inputs)?;
+    natives.raw_set("ask_input", luau::create_asker(lua, inputs)?)?;
     natives.raw_set("log", with_state(log)?)?;
     natives.raw_set("sha1hex", with_state(sha1hex)?)?;
     natives.raw_set("setresp", with_state(setresp)?)?;
