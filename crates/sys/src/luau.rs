@@ -15,6 +15,7 @@ mod runner;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::slice;
 
 use mlua::{Function, Lua, ffi};
@@ -138,10 +139,10 @@ unsafe fn argument<'a>(state: *mut ffi::lua_State, index: c_int) -> Argument<'a>
 }
 
 /// What a call answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The text that it has written.
-    Text,
+    /// A part of the text that it has written.
+    Text(Range<usize>),
     /// A number.
     Number(f64),
     /// False.
@@ -150,7 +151,8 @@ pub enum Answer {
     Code(u8),
 }
 
-/// A call: it takes the arguments, and may write a text.
+/// A call: it takes the arguments, and may write a text, of which it finds nothing but the memory
+/// of the last one. The memory is bounded by the call.
 pub type Call = fn(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer;
 
 thread_local! {
@@ -189,13 +191,17 @@ unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     let mut text = TEXT.take();
     text.clear();
     let answer = call(Arguments { state, next: 1, end, stack: PhantomData }, &mut text);
-    let (bytes, len) = (text.as_ptr(), text.len());
+    let part = match &answer {
+        Answer::Text(part) => text.get(part.clone()).unwrap_or_default(),
+        _ => &[],
+    };
+    let (bytes, len) = (part.as_ptr(), part.len());
     TEXT.set(text);
     // SAFETY: there is room for two values on the stack of a function in C. The bytes stay until
     // the next native or run. Nothing with a destructor is alive, should there be no memory.
     unsafe {
         match answer {
-            Answer::Text => ffi::lua_pushlstring_(state, bytes.cast::<c_char>(), len),
+            Answer::Text(_) => ffi::lua_pushlstring_(state, bytes.cast::<c_char>(), len),
             Answer::Number(number) => ffi::lua_pushnumber(state, number),
             Answer::False => ffi::lua_pushboolean(state, 0),
             Answer::Code(code) => {
@@ -257,7 +263,7 @@ mod tests {
                     Argument::Other => return Answer::Code(7),
                 }
             }
-            Answer::Text
+            Answer::Text(0..text.len())
         };
         lua.globals().set("caller", create_caller(&lua, call).unwrap()).unwrap();
         let checks = "local call = caller(function(code) return 'code ' .. code end)

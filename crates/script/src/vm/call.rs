@@ -3,6 +3,7 @@
 //! Arguments and most replies pass as texts and numbers ([`call`]); a reply that becomes a table is
 //! fetched with a second function ([`reply`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
@@ -11,7 +12,7 @@ use resp::{Args, Span};
 use sys::luau::{Answer, Argument, Arguments};
 
 use super::from_resp;
-use super::state::{CallBuffers, STATE, State};
+use super::state::{CallBuffers, KEPT_BYTES_MAX, STATE, State};
 use crate::failure::coded;
 use crate::host::HOST;
 
@@ -46,10 +47,11 @@ pub fn call(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer {
                 buffers.flat.extend_from_slice(text.as_bytes());
             }
         }
-        let answer = short_answer(buffers, text).unwrap_or(Answer::Code(OTHER_CODE));
-        if answer != Answer::Code(OTHER_CODE) {
-            buffers.clear();
+        let Some(answer) = short_answer(buffers) else { return Answer::Code(OTHER_CODE) };
+        if let Answer::Text(_) = answer {
+            std::mem::swap(buffers.reply_buffer(), text);
         }
+        buffers.clear();
         answer
     })
 }
@@ -68,19 +70,33 @@ fn execute(state: &State, buffers: &mut CallBuffers) {
 }
 
 /// The reply in the buffers, if it is short and needs no table.
-fn short_answer(buffers: &CallBuffers, text: &mut Vec<u8>) -> Option<Answer> {
-    let (first, rest) = buffers.reply().split_first()?;
-    let (line, rest) = rest.split_at(memchr::memchr(b'\r', rest)?);
-    match first {
-        b'$' if line == b"-1" => Some(Answer::False),
-        b'$' if rest.len() <= TEXT_BYTES_MAX => {
-            text.extend_from_slice(rest.get(2..rest.len().checked_sub(2)?)?);
-            Some(Answer::Text)
+fn short_answer(buffers: &mut CallBuffers) -> Option<Answer> {
+    let reply = buffers.reply_buffer();
+    match reply.first()? {
+        b'$' if reply[..] == *b"$-1\r\n" => Some(Answer::False),
+        // Its memory is left to the next call.
+        b'$' if reply.capacity() <= KEPT_BYTES_MAX => bulk(reply).map(Answer::Text),
+        b':' => {
+            let digits = reply.get(1..)?.strip_suffix(b"\r\n")?;
+            Some(Answer::Number(base::number::parse_i64(digits)? as f64))
         }
-        b':' => Some(Answer::Number(base::number::parse_i64(line)? as f64)),
-        b'+' if line == b"OK" => Some(Answer::Code(OK_CODE)),
+        b'+' if reply[..] == *b"+OK\r\n" => Some(Answer::Code(OK_CODE)),
         _ => None,
     }
+}
+
+/// Where the text of a reply is, if that is a short string.
+fn bulk(reply: &[u8]) -> Option<Range<usize>> {
+    let (mut len, mut start) = (0, 1);
+    while let digit @ b'0'..=b'9' = reply.get(start)? {
+        len = 10 * len + usize::from(digit - b'0');
+        start += 1;
+        if len > TEXT_BYTES_MAX {
+            return None;
+        }
+    }
+    start += 2;
+    (start + len + 2 == reply.len()).then_some(start..start + len)
 }
 
 /// The reply that [`call`] has left: its value, or nil and the table of its error.
@@ -120,6 +136,7 @@ pub fn push_arguments<'a>(
     buffers: &mut CallBuffers,
     arguments: impl ExactSizeIterator<Item = Argument<'a>>,
 ) -> Result<(), &'static str> {
+    buffers.is_used = true;
     if arguments.len() == 0 {
         return Err(NO_ARGUMENTS);
     }
@@ -140,6 +157,7 @@ pub fn push_arguments<'a>(
     Ok(())
 }
 
+#[inline]
 fn push_bytes(buffers: &mut CallBuffers, text: &[u8]) {
     if text.len() >= BIG_BYTES_MIN {
         buffers.spans.push(Span::own(buffers.own.len()));

@@ -26,7 +26,7 @@ const TICK_SAFEPOINTS: u32 = 64;
 /// Safepoints further apart than this are each followed by a tick.
 const TICK_GAP_MAX: Duration = Duration::from_micros(500);
 /// Capacity that a buffer keeps between two runs.
-const KEPT_BYTES_MAX: usize = 64 * 1024;
+pub const KEPT_BYTES_MAX: usize = 64 * 1024;
 /// Errors within one reply that are counted.
 const RETURNED_ERRORS_MAX: usize = 1024;
 /// Bytes of such an error that are looked at.
@@ -95,6 +95,8 @@ pub struct CallBuffers {
     pub flat: Vec<u8>,
     /// There was no request: `flat` says why.
     pub is_refused: bool,
+    /// Something may be in them.
+    pub is_used: bool,
 }
 
 impl CallBuffers {
@@ -103,9 +105,17 @@ impl CallBuffers {
         if self.flat.is_empty() { &self.out.bytes } else { &self.flat }
     }
 
+    /// Where that is.
+    pub fn reply_buffer(&mut self) -> &mut Vec<u8> {
+        if self.flat.is_empty() { &mut self.out.bytes } else { &mut self.flat }
+    }
+
     /// Removes everything and keeps a bounded amount of memory.
     pub fn clear(&mut self) {
-        self.is_refused = false;
+        if !self.is_used {
+            return;
+        }
+        (self.is_refused, self.is_used) = (false, false);
         self.own.clear();
         base::room::clear(&mut self.bytes, KEPT_BYTES_MAX);
         base::room::clear(&mut self.spans, KEPT_BYTES_MAX);
