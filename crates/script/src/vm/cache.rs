@@ -56,22 +56,45 @@ pub struct Cache {
     functions: HashMap<Vec<u8>, Rc<LoadedFunction>, RandomState>,
     /// Functions that were left by the last look for those that are gone.
     functions_kept: usize,
+    /// What was found last, which is most often what is looked for next: to compare a name costs
+    /// less than to hash it.
+    last_script: Option<Rc<LoadedScript>>,
+    last_function: Option<Rc<LoadedFunction>>,
 }
 
 impl Cache {
-    pub fn by_sha(&self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
-        self.by_sha.get(&lower(sha)?).filter(|found| found.script.is_live()).map(Rc::clone)
+    pub fn by_sha(&mut self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.last_script_if(|last| last.sha()[..] == *sha).or_else(|| {
+            let found = self.by_sha.get(&lower(sha)?).filter(|found| found.script.is_live())?;
+            self.last_script = Some(Rc::clone(found));
+            Some(Rc::clone(found))
+        })
     }
 
-    pub fn by_body(&self, body: &[u8]) -> Option<Rc<LoadedScript>> {
-        self.by_body.get(body).filter(|found| found.script.is_live()).map(Rc::clone)
+    pub fn by_body(&mut self, body: &[u8]) -> Option<Rc<LoadedScript>> {
+        self.last_script_if(|last| last.body()[..] == *body).or_else(|| {
+            let found = self.by_body.get(body).filter(|found| found.script.is_live())?;
+            self.last_script = Some(Rc::clone(found));
+            Some(Rc::clone(found))
+        })
     }
 
-    pub fn function(&self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
-        self.functions
-            .get(&*lower_name(name))
-            .filter(|found| found.library.is_live())
-            .map(Rc::clone)
+    fn last_script_if(&self, is_it: impl FnOnce(&Script) -> bool) -> Option<Rc<LoadedScript>> {
+        let last = self.last_script.as_ref()?;
+        (is_it(&last.script) && last.script.is_live()).then(|| Rc::clone(last))
+    }
+
+    pub fn function(&mut self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+        if let Some(last) = &self.last_function
+            && last.info().is_some_and(|info| info.name == name)
+            && last.library.is_live()
+        {
+            return Some(Rc::clone(last));
+        }
+        let found = self.functions.get(&*lower_name(name));
+        let found = found.filter(|found| found.library.is_live())?;
+        self.last_function = Some(Rc::clone(found));
+        Some(Rc::clone(found))
     }
 
     /// Those of a library that may not be registered any more.
@@ -86,6 +109,7 @@ impl Cache {
             if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
                 self.by_sha.clear();
             }
+            self.last_script = None;
             self.by_body.clear();
             let kept = self.by_sha.values();
             self.by_body.extend(kept.map(|l| (Arc::clone(l.script.body()), Rc::clone(l))));
@@ -104,6 +128,7 @@ impl Cache {
             self.functions.retain(|_, function| function.library.is_live());
             self.functions_kept = self.functions.len();
         }
+        self.last_function = None;
         for ((index, info), code) in library.functions().iter().enumerate().zip(callbacks) {
             let loaded =
                 LoadedFunction { library: Arc::clone(library), index, flags: info.flags, code };
@@ -114,6 +139,7 @@ impl Cache {
     /// Drops all scripts. Returns whether there was one.
     pub fn drop_scripts(&mut self) -> bool {
         self.by_body.clear();
+        self.last_script = None;
         !std::mem::take(&mut self.by_sha).is_empty()
     }
 
@@ -123,5 +149,6 @@ impl Cache {
         self.by_body.retain(|_, loaded| loaded.script.is_live());
         self.functions.retain(|_, function| function.library.is_live());
         self.functions_kept = self.functions.len();
+        (self.last_script, self.last_function) = (None, None);
     }
 }

@@ -181,14 +181,14 @@ impl Vm {
     /// The script with a SHA-1, in digits of any case, if this VM has compiled it and it is still
     /// registered.
     #[inline]
-    pub fn script_by_sha(&self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
+    pub fn script_by_sha(&mut self, sha: &[u8]) -> Option<Rc<LoadedScript>> {
         self.cache.by_sha(sha)
     }
 
     /// The script with a body, as [`Vm::script_by_sha`]. Costs a hash and a comparison, much less
     /// than the SHA-1.
     #[inline]
-    pub fn script_by_body(&self, body: &[u8]) -> Option<Rc<LoadedScript>> {
+    pub fn script_by_body(&mut self, body: &[u8]) -> Option<Rc<LoadedScript>> {
         self.cache.by_body(body)
     }
 
@@ -238,7 +238,7 @@ impl Vm {
     /// The function that FCALL names, in any case, if its library is loaded in this VM and still
     /// registered.
     #[inline]
-    pub fn function(&self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
+    pub fn function(&mut self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
         self.cache.function(name)
     }
 
