@@ -153,7 +153,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             Call::Node(handler) => self.call_node(handler, entry, args),
             Call::Exec => self.exec(),
             Call::Script(call) => {
-                let outcome = self.run_script(call, entry, request);
+                let outcome = self.run_script(call, request);
                 self.end_emptied();
                 if self.has_run(&outcome) && self.session.reply_mode == ReplyMode::On {
                     subscribe::write_own(self.worker, self.session, self.out);

@@ -98,14 +98,30 @@ pub(crate) fn if_admitted(
     hashes: &[u64],
     work: Work<'_>,
 ) -> Outcome {
-    if let Some(outcome) = withdrawn(admission, &worker.node) {
-        return outcome;
-    }
-    let keeps_expired = worker.turn.keep_expired;
-    worker.turn.keep_expired |= admission.is_some_and(|it| it.keeps_expired(&worker.node));
+    let kept_expired = match begin_admitted(admission, worker) {
+        Ok(kept_expired) => kept_expired,
+        Err(outcome) => return outcome,
+    };
     let outcome = work(worker, locked, hashes);
-    worker.turn.keep_expired = keeps_expired;
+    worker.turn.keep_expired = kept_expired;
     outcome
+}
+
+/// Begins a command that is admitted, and returns how `keep_expired` of the turn is to be after it.
+///
+/// # Errors
+/// Its admission has been withdrawn: what comes of it instead.
+#[inline]
+pub(crate) fn begin_admitted(
+    admission: Option<Admission<'_>>,
+    worker: &mut Worker,
+) -> Result<bool, Outcome> {
+    if let Some(outcome) = withdrawn(admission, &worker.node) {
+        return Err(outcome);
+    }
+    let kept_expired = worker.turn.keep_expired;
+    worker.turn.keep_expired |= admission.is_some_and(|it| it.keeps_expired(&worker.node));
+    Ok(kept_expired)
 }
 
 /// Where a command runs.
@@ -340,13 +356,18 @@ fn hashes_of(worker: &mut Worker, entry: &Entry, args: &Args<'_>) -> Vec<u64> {
     hashes
 }
 
-/// Appends the hashes of a request's keys, in the order of their positions.
+/// Appends the hashes of a request's keys, in the order of their positions. The request has as many
+/// arguments as the command needs.
 pub(crate) fn push_hashes(
     hashes: &mut Vec<u64>,
     hasher: &KeyHasher,
     entry: &Entry,
     args: &Args<'_>,
 ) {
+    if let Some(hash) = entry.single_key_hash(args, |key| hasher.hash(key)) {
+        hashes.push(hash);
+        return;
+    }
     for spec in entry.spec.keys {
         hashes.extend(spec.positions(args).map(|at| hasher.hash(args.text(at))));
     }

@@ -21,7 +21,7 @@ use crate::node::Node;
 use crate::persistence::durability::UNKNOWN_UNITS;
 use crate::propagation::tracking::{OwnNews, Reads};
 use crate::propagation::{Deliveries, Delivery};
-use crate::scripting::{ScriptLog, vm_bytes};
+use crate::scripting::{Fate, ScriptLog, vm_bytes};
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::{Participant, SAMPLE_PERIOD};
 use crate::stats::shard_figures::ShardFigures;
@@ -91,6 +91,10 @@ pub struct Worker {
     pub(crate) tracks_latency: bool,
     /// Hashes of the keys of the running command, reused.
     pub(crate) hashes: Vec<u64>,
+    /// The same of the keys that a script declares.
+    pub(crate) script_hashes: Vec<u64>,
+    /// That of the last script, for the next one.
+    pub(crate) script_fate: Option<Arc<Fate>>,
     /// Shards of the running command, reused.
     pub(crate) shards: Vec<usize>,
     /// What the running command did to the waits of other clients.
@@ -185,6 +189,8 @@ impl Worker {
             hotkeys: None,
             tracks_latency: false,
             hashes: Vec::new(),
+            script_hashes: Vec::new(),
+            script_fate: None,
             shards: Vec::new(),
             wake_events: Vec::new(),
             script_log: ScriptLog::default(),
@@ -561,13 +567,15 @@ impl Worker {
         self.turn.lazy_free.clear();
         clear(&mut self.turn.scratch, SCRATCH_KEPT_BYTES_MAX);
         clear(&mut self.hashes, KEYS_KEPT_BYTES_MAX);
+        clear(&mut self.script_hashes, KEYS_KEPT_BYTES_MAX);
         clear(&mut self.shards, KEYS_KEPT_BYTES_MAX);
     }
 
     /// Bytes of memory that the reused lists occupy.
     #[cfg(test)]
     fn room_bytes(&self) -> usize {
-        self.turn.scratch.capacity() + 8 * (self.hashes.capacity() + self.shards.capacity())
+        let lists = [&self.hashes, &self.script_hashes].map(Vec::capacity);
+        self.turn.scratch.capacity() + 8 * (lists[0] + lists[1] + self.shards.capacity())
     }
 }
 
@@ -581,9 +589,10 @@ mod tests {
         let node = Arc::new(Node::new(Config::default(), 1, 1));
         let mut worker = Worker::new(node, 0, table(), 1, 1000.0);
         worker.hashes.resize(3_000_000, 0);
+        worker.script_hashes.resize(3_000_000, 0);
         worker.shards.resize(3_000_000, 0);
         worker.turn.scratch.resize(100_000_000, 0);
         worker.end_turn();
-        assert!(worker.room_bytes() <= SCRATCH_KEPT_BYTES_MAX + 2 * KEYS_KEPT_BYTES_MAX);
+        assert!(worker.room_bytes() <= SCRATCH_KEPT_BYTES_MAX + 3 * KEYS_KEPT_BYTES_MAX);
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) has_acted: bool,
     /// It needed a shard that another holds. What it does from here on does not count.
     pub(super) is_refused: bool,
-    pub(super) fate: Arc<Fate>,
+    pub(super) fate: &'c Arc<Fate>,
     /// It has closed its client: by CLIENT KILL, or with its user.
     pub(super) has_closed: bool,
     /// The request that runs it.
@@ -99,7 +99,7 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
 impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
     pub(super) fn new(
         calls: HeldCalls<'a, 's>,
-        fate: Arc<Fate>,
+        fate: &'c Arc<Fate>,
         (reach, read_only): (Reach<'c>, bool),
         (request, name): (Args<'c>, Name<'c>),
     ) -> Self {
@@ -180,7 +180,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             function: self.name.is_function.then(|| self.name.text.to_vec()),
             command: self.request.iter().map(<[u8]>::to_vec).collect(),
             began_ms: self.began_ms,
-            fate: Arc::clone(&self.fate),
+            fate: Arc::clone(self.fate),
         };
         let worker = &self.calls.worker;
         worker.node.scripting.begin(worker.index, Arc::new(running));
@@ -202,7 +202,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         let Name { text, is_function } = self.name;
         let waits = self.reach.waits();
         let script = BusyScript { thread: worker.index, is_function, waits, holds };
-        worker.node.scripting.begin_busy(script, &self.fate);
+        worker.node.scripting.begin_busy(script, self.fate);
         let line = format!(
             "Slow script detected: still in execution after {ran_ms} milliseconds. You can try \
              killing the script using the {} command. Script name is: {}.",

@@ -32,8 +32,8 @@ mod run;
 mod vm;
 
 pub(crate) use log::ScriptLog;
-pub(crate) use registry::ScriptFigures;
 pub use registry::Scripting;
+pub(crate) use registry::{Fate, ScriptFigures};
 pub use run::ScriptCall;
 pub(crate) use run::{Named, run_queued};
 pub use vm::{FILE_VM_BYTES_MAX, end_thread};

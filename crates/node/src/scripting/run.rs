@@ -18,14 +18,16 @@ use crate::execution::call::HeldCalls;
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
 use crate::execution::request::Request;
-use crate::execution::scope::{Admission, ExecutionScope, Extent, push_hashes};
-use crate::execution::table::Entry;
+use crate::execution::scope::{Admission, ExecutionScope, Extent, begin_admitted};
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 use crate::node::Node;
 
 /// Of what command requests are shown to those who watch them: nothing in them is secret.
 const SHOWN_AS: &str = "eval";
+
+/// The position of the first key of a command that runs a script.
+const FIRST_KEY: usize = 3;
 
 /// What a command that runs scripts names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +247,7 @@ pub(crate) fn run_queued(
     let outcome =
         with_vm(&node, |vm| match call.prepare(vm, (&mut *calls.worker, calls.tsc), args, true) {
             Ok((keys, code)) => {
-                let reach = (Reach::Waits, Arc::default());
+                let reach = (Reach::Waits, &Arc::default());
                 let ran = run_held(vm, &code, calls, (call, keys), args, reach, reply);
                 ran.unwrap_or_else(|| fail(ScriptError::ShardInUse.into(), reply))
             }
@@ -275,13 +277,12 @@ fn function(
     is_alone: bool,
 ) -> Result<Rc<LoadedFunction>, Failed> {
     let name = args.text(1);
-    let node = Arc::clone(&worker.node);
     let mut replaced = None;
     for _ in 0..LOADS_MAX {
         if let Some(found) = vm.function(name) {
             return Ok(found);
         }
-        let libraries = node.scripting.libraries.read();
+        let libraries = worker.node.scripting.libraries.read();
         let library = libraries.function(name).map(|(library, _)| Arc::clone(library));
         drop(libraries);
         let library = library.ok_or(ScriptError::NoSuchFunction)?;
@@ -297,12 +298,7 @@ fn function(
 
 impl<'e, L: ShardLocks> Executor<'e, L> {
     /// Runs a script or function.
-    pub(crate) fn run_script(
-        &mut self,
-        call: ScriptCall,
-        entry: &'static Entry,
-        request: &Request<'_>,
-    ) -> Outcome {
+    pub(crate) fn run_script(&mut self, call: ScriptCall, request: &Request<'_>) -> Outcome {
         let node = Arc::clone(&self.worker.node);
         let locks = self.locks;
         let outcome = with_vm(&node, |vm| {
@@ -311,7 +307,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
                 let worker = (&mut *self.worker, &(|| locks.tsc()) as &dyn Fn() -> u64);
                 match call.prepare(vm, worker, &request.args, alone.is_some()) {
                     Ok((keys, code)) => {
-                        return self.run_code(vm, &code, alone, (call, keys), entry, request);
+                        return self.run_code((vm, &node), &code, alone, (call, keys), request);
                     }
                     Err(Failed::NotAlone) => match self.be_alone(&node.scripting) {
                         Ok(is_alone) => alone = Some(is_alone),
@@ -343,44 +339,62 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         self.host.outside(self.locks, |host| log.write(host));
     }
 
-    /// Runs a script on the shards of its declared keys: beside others, if that is known to do.
-    /// `alone`: it is alone already.
+    /// Runs a script on the shards of its declared keys. `alone`: it is alone already.
     fn run_code(
         &mut self,
-        vm: &Vm,
+        (vm, node): (&Vm, &Node),
         code: &Code,
-        mut alone: Option<Alone<'_, L>>,
-        (call, keys): (ScriptCall, usize),
-        entry: &'static Entry,
+        alone: Option<Alone<'_, L>>,
+        call: (ScriptCall, usize),
         request: &Request<'_>,
     ) -> Outcome {
-        let mut hashes = Vec::new();
-        push_hashes(&mut hashes, &self.worker.node.hasher, entry, &request.args);
-        let node = Arc::clone(&self.worker.node);
-        // Who kills it before it begins again has killed it.
-        let fate = Arc::<Fate>::default();
+        let mut hashes = std::mem::take(&mut self.worker.script_hashes);
+        hashes.clear();
+        let keys = FIRST_KEY..FIRST_KEY + call.1;
+        hashes.extend(keys.map(|at| node.hasher.hash(request.args.text(at))));
+        // That of the last script, unless somebody still looks at it.
+        let mut fate = self.worker.script_fate.take().unwrap_or_default();
+        match Arc::get_mut(&mut fate) {
+            Some(fate) => *fate = Fate::default(),
+            None => fate = Arc::default(),
+        }
+        let outcome = self.run_on_hashes((vm, node), code, alone, call, request, (&hashes, &fate));
+        (self.worker.script_hashes, self.worker.script_fate) = (hashes, Some(fate));
+        outcome
+    }
+
+    /// The same beside others, if that is known to do. Who kills it before it begins again has
+    /// killed it: `fate`.
+    fn run_on_hashes(
+        &mut self,
+        (vm, node): (&Vm, &Node),
+        code: &Code,
+        mut alone: Option<Alone<'_, L>>,
+        call: (ScriptCall, usize),
+        request: &Request<'_>,
+        (hashes, fate): (&[u64], &Arc<Fate>),
+    ) -> Outcome {
         let run = |executor: &mut Self, reach, extent| {
-            let how = (reach, extent, &fate);
-            executor.run_once(vm, code, (call, keys), &request.args, &hashes, how)
+            executor.run_once(vm, code, call, &request.args, hashes, (reach, extent, fate))
         };
         if code.known_key_use() == KeyUse::Declared && self.worker.config.scripts.parallel {
             drop(alone.take());
             let reach = Reach::Tries(&node.scripting.alone, None);
             if let Some(outcome) = run(self, reach, Extent::Growing) {
-                return self.ended(outcome, &fate);
+                return self.ended(outcome, fate);
             }
         }
         let _alone = match alone.map_or_else(|| self.be_alone(&node.scripting), Ok) {
             Ok(alone) => alone,
-            Err(outcome) => return self.come_back_later(outcome, &fate),
+            Err(outcome) => return self.come_back_later(outcome, fate),
         };
         if code.known_key_use() != KeyUse::All
             && let Some(outcome) = run(self, Reach::BeginsAgain, Extent::Growing)
         {
-            return self.ended(outcome, &fate);
+            return self.ended(outcome, fate);
         }
         let outcome = run(self, Reach::Waits, Extent::All);
-        self.ended(outcome.unwrap_or(Outcome::Failed), &fate)
+        self.ended(outcome.unwrap_or(Outcome::Failed), fate)
     }
 
     /// What a run has come to.
@@ -433,24 +447,26 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
         hashes: &[u64],
         (reach, extent, fate): (Reach<'_>, Extent, &Arc<Fate>),
     ) -> Option<Outcome> {
-        let record = Arc::clone(&self.session.record);
         let may_write = !is_read_only(call, code);
         let steady_ms = self.worker.turn.steady_ms;
-        let users = self.session.users_generation();
-        let user = Arc::clone(self.session.user());
-        let user = Some(&user);
-        let admission = Admission { record: &record, may_write, steady_ms, users, user };
         // What comes from the log is no client's command, and pauses do not concern it.
-        let admission = Some(admission).filter(|_| !self.worker.loads_files);
+        let is_client = !self.worker.loads_files;
         let (db, locks) = (self.session.db, self.locks);
         let (session, host, out) = (&mut *self.session, self.host, &mut *self.out);
         let mut again = false;
         let mut reach = Some(reach);
         let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
+            // Before the session is lent to the script.
+            let admission = is_client.then(|| Admission::of(session, may_write, steady_ms));
+            let kept_expired = match begin_admitted(admission, worker) {
+                Ok(kept_expired) => kept_expired,
+                Err(outcome) => return outcome,
+            };
             // By its shards' time, which the holder before it may have used.
-            worker.go_on(locks.tsc(), || locks.time());
+            let tsc = locks.tsc();
+            worker.go_on(tsc, || locks.time());
             // One that begins again is shown again, and so is what it calls.
-            worker.show_always(&session.record, (SHOWN_AS, args), locks.tsc());
+            worker.show_always(&session.record, (SHOWN_AS, args), tsc);
             let reach = reach.take().unwrap_or(Reach::Waits);
             let mut reply = Reply::new(out, session.resp3);
             let tsc = &|| locks.tsc();
@@ -458,12 +474,15 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
                 locks.serve_others();
                 locks.time()
             };
-            let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
-            let reach = (reach, Arc::clone(fate));
+            let calls =
+                HeldCalls { worker: &mut *worker, session, host, tsc, serve_others, shards };
+            let reach = (reach, fate);
             let outcome = run_held(vm, code, calls, (call, keys), args, reach, &mut reply);
+            worker.turn.keep_expired = kept_expired;
             again = outcome.is_none();
             outcome.unwrap_or(Outcome::Failed)
         };
+        let admission = None;
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
         let outcome = scope.run_growing(hashes, &mut work);
         (!again).then_some(outcome)
@@ -482,7 +501,7 @@ fn run_held(
     calls: HeldCalls<'_, '_>,
     (call, keys): (ScriptCall, usize),
     args: &Args<'_>,
-    (reach, fate): (Reach<'_>, Arc<Fate>),
+    (reach, fate): (Reach<'_>, &Arc<Fate>),
     reply: &mut Reply<'_>,
 ) -> Option<Outcome> {
     let (db, mark) = (calls.session.db, reply.mark());
@@ -498,7 +517,7 @@ fn run_held(
     let kind = (reach, is_read_only(call, code));
     let mut host = ScriptHost::new(calls, fate, kind, (*args, name));
     host.allows_oom = code.flags().is_some_and(|flags| flags.contains(Flags::ALLOW_OOM));
-    let input = Input { args: *args, first_key: 3, keys };
+    let input = Input { args: *args, first_key: FIRST_KEY, keys };
     let result = match code {
         Code::Script(script) => vm.run_script(&mut host, script, input, reply),
         Code::Function(function) => vm.run_function(&mut host, function, input, reply),
