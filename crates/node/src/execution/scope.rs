@@ -241,7 +241,9 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
         }
         let outcome = lock_all(locks, &shards, extent, |mut locked| {
             follow_time(locks, &mut worker.turn);
-            if let LockedShards::Many(held) = &mut locked {
+            if hashes.len() > 1
+                && let LockedShards::Many(held) = &mut locked
+            {
                 // What all keys need is fetched side by side: slots, then records.
                 for hash in unfetched {
                     held.shard(map.shard_of(*hash)).db(db).prefetch_slots(*hash);

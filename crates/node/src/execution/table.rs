@@ -10,7 +10,7 @@ use crate::execution::command_name::{Called, CommandName};
 use crate::execution::node_cx::NodeHandler;
 use crate::execution::place;
 use crate::node::Node;
-use crate::scripting::ScriptCall;
+use crate::scripting::{FIRST_KEY, ScriptCall};
 
 /// What an entry runs.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,13 @@ impl Entry {
     /// The hash of a request's key, when it has one only key.
     #[inline]
     pub fn single_key_hash(&self, args: &Args<'_>, hash: impl Fn(&[u8]) -> u64) -> Option<u64> {
-        (args.len() <= self.single_key_len_max).then(|| hash(args.text(self.single_key_at)))
+        if args.len() <= self.single_key_len_max {
+            return Some(hash(args.text(self.single_key_at)));
+        }
+        // A script says how many keys it has. In other words than this it is looked at later.
+        let is_script = matches!(self.call, Call::Script(_));
+        let key = args.at(FIRST_KEY).filter(|_| is_script && args.text(FIRST_KEY - 1) == b"1");
+        key.map(hash)
     }
 }
 
@@ -269,4 +275,40 @@ fn place_of(spec: &Spec) -> u16 {
     let not_loaded = if spec.flags.has(Flags::LOADING) { 0 } else { place::NOT_LOADED };
     let not_simple = if simple { 0 } else { place::NOT_SIMPLE };
     main | writes | logs | asks | not_loaded | not_simple | place::ANY
+}
+
+#[cfg(test)]
+mod tests {
+    use resp::Span;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(request: &str, expected: Option<&str>) {
+        let mut spans = Vec::new();
+        for word in request.split(' ') {
+            let start = spans.last().map_or(0, |(start, len)| start + len + 1);
+            spans.push((start, word.len()));
+        }
+        let spans: Vec<Span> = spans.iter().map(|(start, len)| Span::new(*start, *len)).collect();
+        let args = Args::new(request.as_bytes(), &spans, &[]);
+        let entry = crate::table().resolve(&args);
+        let as_hash = |key: &[u8]| key.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        let found = entry.and_then(|entry| entry.single_key_hash(&args, as_hash));
+        assert_eq!(found, expected.map(|key| as_hash(key.as_bytes())), "{request}");
+    }
+
+    #[test]
+    fn requests_with_one_only_key_have_its_hash() {
+        check("get k", Some("k"));
+        check("mget k", Some("k"));
+        check("mget k l", None);
+        check("eval script 1 k a", Some("k"));
+        check("evalsha_ro sha 1 k", Some("k"));
+        check("fcall f 1 k", Some("k"));
+        check("fcall f 0 k", None);
+        check("fcall f 2 k l", None);
+        check("fcall f 1", None);
+        check("lmpop 1 k", None);
+    }
 }

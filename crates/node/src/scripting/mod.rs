@@ -35,6 +35,6 @@ pub(crate) use log::ScriptLog;
 pub use registry::Scripting;
 pub(crate) use registry::{Fate, ScriptFigures};
 pub use run::ScriptCall;
-pub(crate) use run::{Named, run_queued};
+pub(crate) use run::{FIRST_KEY, Named, run_queued};
 pub use vm::{FILE_VM_BYTES_MAX, end_thread};
 pub(crate) use vm::{Loading, end_file_vm, vm_bytes, with_file_vm, with_vm};

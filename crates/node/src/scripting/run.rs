@@ -26,8 +26,8 @@ use crate::node::Node;
 /// Of what command requests are shown to those who watch them: nothing in them is secret.
 const SHOWN_AS: &str = "eval";
 
-/// The position of the first key of a command that runs a script.
-const FIRST_KEY: usize = 3;
+/// The position of the first key of a command that runs a script, behind the number of keys.
+pub(crate) const FIRST_KEY: usize = 3;
 
 /// What a command that runs scripts names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,8 +350,13 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
     ) -> Outcome {
         let mut hashes = std::mem::take(&mut self.worker.script_hashes);
         hashes.clear();
-        let keys = FIRST_KEY..FIRST_KEY + call.1;
-        hashes.extend(keys.map(|at| node.hasher.hash(request.args.text(at))));
+        match request.hash {
+            Some(hash) => hashes.push(hash),
+            None => {
+                let keys = FIRST_KEY..FIRST_KEY + call.1;
+                hashes.extend(keys.map(|at| node.hasher.hash(request.args.text(at))));
+            }
+        }
         // That of the last script, unless somebody still looks at it.
         let mut fate = self.worker.script_fate.take().unwrap_or_default();
         match Arc::get_mut(&mut fate) {
