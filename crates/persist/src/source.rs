@@ -235,6 +235,10 @@ impl<S: Source> Input<S> {
     /// # Errors
     /// At the end, and when the source fails; part of the bytes may have been appended.
     pub fn append(&mut self, len: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        let announced = self.source.announced();
+        if announced > 0 && len as u64 > announced.saturating_add(self.rest().len() as u64) {
+            return Err(Error::End);
+        }
         let mut left = len;
         while left > 0 {
             if self.is_at_end()? {

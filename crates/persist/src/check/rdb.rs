@@ -17,9 +17,9 @@ use store::Limits;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::CheckError;
-use crate::crc64::Crc64;
+use crate::crc64::{CHECKSUM_BYTES, Crc64};
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, FileSink, FileSource};
-use crate::rdb::reader::KeyHead;
+use crate::rdb::reader::{Attributes, KeyHead};
 use crate::rdb::{self, Decoder, Item, Reader, ValueType};
 use crate::{Error, Input, Sink};
 
@@ -27,9 +27,9 @@ use crate::{Error, Input, Sink};
 const COPIED_BYTES_MAX: usize = 1 << 20;
 /// The shortest key and value: both are empty. As many zeros look like them.
 const EMPTY_KEY_BYTES: usize = 3;
-/// As many zeros around what looks like an empty key are no key: one with a value that ends in a
-/// score of 0 before it has fewer.
-const LOST_BYTES_MIN: u64 = 16;
+/// As many zeros around the beginning of a key are of a lost block: a key without a name behind a
+/// value that ends in a score of 0 has fewer.
+const LOST_BYTES_MIN: usize = 16;
 
 /// What an RDB file has.
 #[derive(Debug, Default)]
@@ -76,17 +76,21 @@ impl RdbReport {
 /// # Errors
 /// When the disk fails.
 pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport, CheckError> {
-    let scan = |end| Scan::new(file, now_ms).run(end).map_err(CheckError::Read);
-    let (found, empty_key) = scan(file.len()?)?;
-    if found.damage.is_none() {
+    let scan = |end| Scan::new(file, now_ms, end).run().map_err(CheckError::Read);
+    let (found, nameless) = scan(file.len()?)?;
+    if found.end.is_some() {
         return Ok(found);
     }
     // What zeros stand in for is not whole, although it may look so.
-    let cut = found.end.is_none().then_some(found.items_to);
-    let (mut from, suspects) = (found.items_to, [(empty_key, LOST_BYTES_MIN), (cut, 0)]);
-    for (at, zeros_min) in suspects {
-        if let Some(at) = at {
-            from = from.min(zeros_around(file, at, zeros_min)?);
+    let mut from = found.items_to;
+    if zeros_at(file, from)?.is_none_or(|zeros| zeros >= EMPTY_KEY_BYTES) {
+        from = zeros_before(file, from)?;
+    }
+    if let Some(at) = nameless.filter(|at| *at < from) {
+        let begin = zeros_before(file, at)?;
+        let zeros = zeros_at(file, at)?.unwrap_or(LOST_BYTES_MIN) as u64;
+        if at - begin + zeros >= LOST_BYTES_MIN as u64 {
+            from = begin;
         }
     }
     if from == found.items_to {
@@ -96,20 +100,14 @@ pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport
     Ok(RdbReport { damage: found.damage, ..before })
 }
 
-/// Where the zeros begin in which the bytes before `at` end, if zeros go on behind them as those of
-/// a lost block do, to the end of the file or as far as a key without a name, and there are
-/// `zeros_min`; otherwise `at`.
-fn zeros_around<F: DiskFile>(file: &F, at: u64, zeros_min: u64) -> Result<u64, DiskError> {
-    let mut behind = [0; LOST_BYTES_MIN as usize];
-    let read = file.read_at(at, &mut behind)?;
-    let zeros = behind[..read].iter().take_while(|byte| **byte == 0).count();
-    if zeros < EMPTY_KEY_BYTES && zeros < read {
-        return Ok(at);
-    }
-    let from = zeros_before(file, at)?;
-    Ok(if at - from + zeros as u64 >= zeros_min { from } else { at })
+/// How many zeros stand there, up to [`LOST_BYTES_MIN`]; none: nothing else stands there.
+fn zeros_at<F: DiskFile>(file: &F, at: u64) -> Result<Option<usize>, DiskError> {
+    let mut bytes = [0; LOST_BYTES_MIN];
+    let read = file.read_at(at, &mut bytes)?;
+    Ok(bytes[..read].iter().position(|byte| *byte != 0))
 }
 
+/// Where the zeros begin in which the bytes before a place end.
 fn zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<u64, DiskError> {
     let (mut from, mut room) = (at, vec![0; BLOCK_BYTES]);
     while from > 0 {
@@ -128,16 +126,30 @@ fn zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<u64, DiskError> {
 struct Scan<'f, F> {
     file: &'f F,
     now_ms: Option<i64>,
+    /// Where the file ends for this.
+    end: u64,
     report: RdbReport,
-    /// What is kept where the outline breaks off later: bytes and keys before the first damage.
-    sound: Option<(u64, u64)>,
-    /// Where the first key stands that has neither a name nor a value.
-    empty_key: Option<u64>,
+    /// What is kept where the outline breaks off later.
+    sound: Option<Sound>,
+    /// Where the first string stands whose key has no name.
+    nameless: Option<u64>,
+    /// The item before was left out.
+    is_behind_damage: bool,
     /// The keys that there are: by 128 bits of hash, which are those of no two keys.
     seen: HashSet<u128>,
     seed: u64,
     db: u64,
     value: Vec<u8>,
+}
+
+const NO_ATTRIBUTES: Attributes =
+    Attributes { expires_at: None, idle_seconds: None, frequency: None };
+
+/// What stands before the first damage.
+struct Sound {
+    items_to: u64,
+    keys: u64,
+    database_max: u64,
 }
 
 /// What keeps an item from being loaded.
@@ -149,6 +161,7 @@ enum Fault {
 }
 
 const TWICE: Error = Error::Corrupt("a key that is there twice");
+const LOST: Error = Error::Corrupt("a key whose beginning is lost");
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
@@ -157,13 +170,15 @@ impl From<Error> for Fault {
 }
 
 impl<'f, F: DiskFile> Scan<'f, F> {
-    fn new(file: &'f F, now_ms: Option<i64>) -> Self {
+    fn new(file: &'f F, now_ms: Option<i64>, end: u64) -> Self {
         Self {
             file,
             now_ms,
+            end,
             report: RdbReport::default(),
             sound: None,
-            empty_key: None,
+            nameless: None,
+            is_behind_damage: false,
             seen: HashSet::new(),
             seed: entropy_seed(),
             db: 0,
@@ -171,10 +186,10 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         }
     }
 
-    /// Reads what the file has before `end`. Gives also where the first key stands that has neither
-    /// a name nor a value.
-    fn run(mut self, end: u64) -> io::Result<(RdbReport, Option<u64>)> {
-        let mut reader = match Reader::new(FileSource::within(self.file.clone(), 0..end), true) {
+    /// Reads the file. Gives also where the first string stands whose key has no name.
+    fn run(mut self) -> io::Result<(RdbReport, Option<u64>)> {
+        let source = FileSource::within(self.file.clone(), 0..self.end);
+        let mut reader = match Reader::new(source, true) {
             Ok(reader) => reader,
             Err(error) => return self.broken(0, error),
         };
@@ -184,13 +199,33 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         loop {
             let at = self.report.items_to;
             match self.item(&mut reader, &mut decoder) {
-                Ok(true) => {}
-                Ok(false) => return Ok((self.report, self.empty_key)),
+                Ok(true) => self.is_behind_damage = false,
+                Ok(false) => return Ok((self.report, self.nameless)),
+                Err(Fault::Outline(Error::End)) if self.ends_at(at)? => {
+                    self.report.damage.get_or_insert((self.end, Error::End));
+                    self.report.end = Some(self.end);
+                    return Ok((self.report, self.nameless));
+                }
                 Err(Fault::Outline(error)) => return self.broken(reader.offset(), error),
                 Err(Fault::Item(error)) => self.leave_out(at..reader.offset(), error),
             }
             self.report.items_to = reader.offset();
         }
+    }
+
+    /// Whether the mark of the end stands there and nothing but part of a checksum behind it.
+    fn ends_at(&self, at: u64) -> io::Result<bool> {
+        let mut mark = [0];
+        let read = self.file.read_at(at, &mut mark).map_err(|error| error.error)?;
+        Ok(read == 1 && mark == [rdb::END] && self.end - at <= CHECKSUM_BYTES as u64)
+    }
+
+    /// Whether the zeros of a lost block end in the type of the item there.
+    fn begins_in_zeros(&self, at: u64) -> Result<bool, Error> {
+        let mut bytes = [0; LOST_BYTES_MIN];
+        let Some(begin) = (at + 1).checked_sub(LOST_BYTES_MIN as u64) else { return Ok(false) };
+        let read = self.file.read_at(begin, &mut bytes).map_err(|error| error.error)?;
+        Ok(read == bytes.len() && bytes == [0; LOST_BYTES_MIN])
     }
 
     /// Reads an item; says whether more may follow.
@@ -204,18 +239,23 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         match reader.item() {
             Ok(Item::Key(KeyHead { key, value_type, attributes })) => {
                 let name = xxh3_128_with_seed(key, self.seed.wrapping_add(self.db));
-                let has_name = !key.is_empty();
+                let is_string = value_type == ValueType::String && attributes == NO_ATTRIBUTES;
+                let is_nameless = is_string && key.is_empty();
+                if is_nameless {
+                    self.nameless.get_or_insert(at);
+                }
                 let expires_at = attributes.expires_at;
                 if expires_at.zip(self.now_ms).is_some_and(|(at, now)| at < now) {
                     reader.skip_value()?;
                 } else if self.has_value(value_type, reader, decoder)? {
-                    let is_empty = !has_name && reader.offset() - at == EMPTY_KEY_BYTES as u64;
-                    if is_empty {
-                        self.empty_key.get_or_insert(at);
+                    if is_string && self.is_behind_damage && self.begins_in_zeros(at)? {
+                        return Err(Fault::Item(LOST));
                     }
                     if !self.seen.insert(name) {
+                        let is_empty = reader.offset() - at == EMPTY_KEY_BYTES as u64;
                         // Zeros, whose number decides where the next item begins.
-                        return Err(if is_empty { TWICE.into() } else { Fault::Item(TWICE) });
+                        let are_zeros = is_nameless && is_empty;
+                        return Err(if are_zeros { TWICE.into() } else { Fault::Item(TWICE) });
                     }
                 }
                 self.report.keys += 1;
@@ -228,15 +268,25 @@ impl<'f, F: DiskFile> Scan<'f, F> {
                 self.db = number;
                 report.database_max = report.database_max.max(number);
             }
+            // Keys in which loading expires nothing.
+            Ok(Item::Aux(b"aof-base", b"1")) => self.now_ms = None,
             Ok(Item::End) => {
+                if report.damage.is_some() && reader.offset() < self.end {
+                    return Err(Error::End.into());
+                }
                 report.end = Some(reader.offset());
                 return Ok(false);
             }
             Ok(_) => {}
-            // All items are there. Which of them has changed is not known.
+            // All items are there. Which of them has changed is not known. Where something follows,
+            // it may be no end, but part of what was there.
             Err(error @ Error::Checksum { .. }) => {
-                report.end = Some(reader.offset());
-                report.damage.get_or_insert((reader.offset(), error));
+                let end = reader.offset();
+                if end < self.end {
+                    return Err(error.into());
+                }
+                report.end = Some(end);
+                report.damage.get_or_insert((end, error));
                 return Ok(false);
             }
             Err(error @ Error::Compressed(_)) => {
@@ -277,8 +327,10 @@ impl<'f, F: DiskFile> Scan<'f, F> {
     }
 
     fn leave_out(&mut self, range: Range<u64>, error: Error) {
+        self.is_behind_damage = true;
         let report = &mut self.report;
-        self.sound.get_or_insert((range.start, report.keys));
+        let RdbReport { keys, database_max, .. } = *report;
+        self.sound.get_or_insert(Sound { items_to: range.start, keys, database_max });
         report.damage.get_or_insert((range.start, error));
         match report.left_out.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
@@ -291,12 +343,14 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         if let Error::Source(error) = error {
             return Err(error);
         }
-        let Self { mut report, sound, empty_key, .. } = self;
+        let Self { mut report, sound, nameless, .. } = self;
         report.damage.get_or_insert((offset, error));
-        (report.items_to, report.keys) = sound.unwrap_or((report.items_to, report.keys));
+        if let Some(Sound { items_to, keys, database_max }) = sound {
+            report = RdbReport { items_to, keys, database_max, ..report };
+        }
         report.left_out.clear();
         report.libraries.retain(|library| library.range.end <= report.items_to);
-        Ok((report, empty_key))
+        Ok((report, nameless))
     }
 }
 

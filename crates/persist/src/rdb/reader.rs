@@ -193,10 +193,8 @@ impl<S: Source> Reader<S> {
                 _ => {
                     let value_type = ValueType::of(number, self.version)?;
                     self.key.clear();
-                    let key = string::append(&mut self.input, &mut self.key);
-                    if matches!(key, Ok(()) | Err(Error::Compressed(_))) {
-                        self.due = Some((value_type, attributes));
-                    }
+                    let key = passed(string::append(&mut self.input, &mut self.key))?;
+                    self.due = Some((value_type, attributes));
                     key?;
                     return Ok(Item::Key(KeyHead { key: &self.key, value_type, attributes }));
                 }
@@ -214,11 +212,8 @@ impl<S: Source> Reader<S> {
             opcode::AUX => {
                 key.clear();
                 text.clear();
-                let name = string::append(input, key);
-                if matches!(name, Ok(()) | Err(Error::Compressed(_))) {
-                    string::append(input, text)?;
-                }
-                name?;
+                let name = passed(string::append(input, key))?;
+                passed(string::append(input, text))?.and(name)?;
                 Item::Aux(key, text)
             }
             opcode::FUNCTION => {
@@ -354,8 +349,8 @@ fn sizes<S: Source>(input: &mut Input<S>) -> Result<Sizes, Error> {
 /// of the source, and gives it the first line that says both.
 fn preview_function<S: Source>(input: &mut Input<S>, text: &mut Vec<u8>) -> Result<(), Error> {
     let (mut name, mut engine) = (Vec::new(), Vec::new());
-    string::append(input, &mut name)?;
-    string::append(input, &mut engine)?;
+    let name_read = passed(string::append(input, &mut name))?;
+    let engine_read = passed(string::append(input, &mut engine))?;
     if length::read(input)? != 0 {
         // What it is for.
         string::skip(input)?;
@@ -364,5 +359,15 @@ fn preview_function<S: Source>(input: &mut Input<S>, text: &mut Vec<u8>) -> Resu
     for part in [b"#!", &engine[..], b" name=", &name, b"\n"] {
         text.extend_from_slice(part);
     }
-    string::append(input, text)
+    passed(string::append(input, text))?.and(name_read).and(engine_read)
+}
+
+/// Tells an error after which the input is behind what was read, so that reading can go on, from
+/// others.
+fn passed(read: Result<(), Error>) -> Result<Result<(), Error>, Error> {
+    match read {
+        Ok(()) => Ok(Ok(())),
+        Err(error @ Error::Compressed(_)) => Ok(Err(error)),
+        Err(error) => Err(error),
+    }
 }

@@ -167,12 +167,18 @@ fn a_lost_block_makes_no_keys() {
         1 => format!("\0\x06{number:06}\x05value").into_bytes(),
         _ => [b"\0\x06", format!("{number:06}").as_bytes(), b"\xc0", &[number as u8]].concat(),
     };
-    let items: Vec<Vec<u8>> = (0..400).map(of).collect();
+    let mut items: Vec<Vec<u8>> = (0..400).map(of).collect();
+    items.extend((400..420).map(|number: u32| {
+        let field = |n: u32| format!("\x05{n:05}\x30{number:024}{n:024}");
+        let fields: String = (0..20).map(field).collect();
+        format!("\x04\x06{number:06}\x14{fields}").into_bytes()
+    }));
     let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let all = keys(&whole);
     let begins = check(&file(&[])).items_to as usize;
     for lost in [64, 100, 512, 1024] {
-        for at in (begins..whole.len() - 9 - lost).step_by(7) {
+        let (short, long) = (begins..begins + 4000, whole.len() - 9 - 4000..whole.len() - 9 - lost);
+        for at in short.chain(long).step_by(11) {
             let mut bytes = whole.clone();
             bytes[at..at + lost].fill(0);
             let (fixed, _) = repaired(&bytes);
@@ -180,6 +186,49 @@ fn a_lost_block_makes_no_keys() {
                 assert_eq!(all.get(&key), Some(&value), "{lost} bytes at {at}: {key:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_key_without_a_name_is_kept_like_others() {
+    let damaged = b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0";
+    let zeros = b"\x00\x04bits\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let of = |name: &'static [u8]| {
+        let before = [ITEMS[1], ITEMS[2], ITEMS[6], zeros];
+        before.map(|item| file(&[item, name, ITEMS[4], damaged, ITEMS[5]]))
+    };
+    for bytes in of(b"\0\0\0").into_iter().chain(of(b"\0\0\x01v")) {
+        assert_eq!(repaired(&bytes).1, 4);
+        let mut flipped = bytes.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        assert_eq!(repaired(&flipped).1, 4);
+    }
+    // Where the outline breaks off: only with so many zeros before that they may be a lost block.
+    for item in [ITEMS[1], ITEMS[2], ITEMS[6]] {
+        let bytes = file(&[item, b"\0\0\0", ITEMS[4], ITEMS[1], ITEMS[11]]);
+        assert_eq!(repaired(&bytes[..bytes.len() - 10]).1, if item == ITEMS[1] { 3 } else { 4 });
+    }
+}
+
+#[test]
+fn an_end_in_the_middle_is_none() {
+    let whole = file(ITEMS);
+    let all = keys(&whole);
+    let mut at = check(&file(&[])).items_to as usize;
+    for item in ITEMS {
+        let mut bytes = whole.clone();
+        bytes[at] = 0xff;
+        let (fixed, _) = repaired(&bytes);
+        assert!(keys(&fixed).iter().all(|(key, value)| all.get(key) == Some(value)));
+        assert!(keys(&fixed).len() <= keys(&whole).len());
+        let report = check(&bytes);
+        assert!(report.end.is_none() && report.items_to == at as u64, "{report:?}");
+        at += item.len();
+    }
+    // The end of a file whose checksum is cut is one.
+    let damaged = file(&[ITEMS[1], ITEMS[1], ITEMS[2]]);
+    for cut in 1..=8 {
+        assert_eq!(repaired(&damaged[..damaged.len() - cut]).1, 2);
     }
 }
 

@@ -40,7 +40,7 @@ fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> 
     if let Some(damage) = &report.damage {
         tell!("{name}: {damage}; loading refuses it")?;
     }
-    Ok(rdb.unwrap_or(Finding::Whole))
+    Ok(rdb.map_or(Finding::Whole, |(finding, _)| finding))
 }
 
 /// Looks through one file, as if it were the last.

@@ -1,14 +1,14 @@
 //! `weft check rdb`.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use persist::check::{RdbReport, check_rdb, repair_rdb};
 use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
 
-use super::repaired::{Repaired, Version};
+use super::repaired::{Placed, Repaired, Version};
 use super::{Finding, keeping, libraries, may_fix, parts};
 
 /// Databases that a server has, unless it is configured otherwise.
@@ -25,7 +25,7 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     let opened = disk.open(&name)?;
     let now_ms = now_ms();
     let mut report = check_rdb(&opened, Some(now_ms))?;
-    let finding = show(&name, &mut report)?;
+    let (finding, untried) = show(&name, &mut report)?;
     let len = opened.len()?;
     if let Some(end) = report.end.filter(|end| finding == Finding::Whole && *end < len) {
         tell!("{}: {} bytes follow that loading passes over", name.display(), len - end)?;
@@ -37,15 +37,20 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     if !may_fix(fix, &name, &repair(&name, &report, len))? {
         return Ok(Finding::Damaged);
     }
-    let kept = replace(&disk.place(&name)?, version, &opened, (&report, now_ms))
-        .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
+    let Placed { kept, unsynced } =
+        replace(&disk.place(&name)?, version, &opened, (&report, now_ms))
+            .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
     tell!(
         "Fixed {} with {} keys; the damaged file is {}",
         name.display(),
         report.keys,
         Path::new(kept.file_name().unwrap_or_default()).display()
     )?;
-    Ok(Finding::Whole)
+    if let Some(error) = unsynced {
+        tell!("After a power loss the damaged file may be in its place again: {error}")?;
+    }
+    // The others may have no end, too.
+    Ok(if untried == 0 { Finding::Whole } else { Finding::Damaged })
 }
 
 fn now_ms() -> i64 {
@@ -56,8 +61,8 @@ fn now_ms() -> i64 {
 /// What a repair does.
 fn repair(name: &Path, report: &RdbReport, len: u64) -> String {
     let mut text = match report.end {
-        Some(_) => format!("write {} anew", name.display()),
-        None => keeping(name, report.items_to, len.saturating_sub(report.items_to)),
+        Some(end) if end == len => format!("write {} anew", name.display()),
+        _ => keeping(name, report.items_to, len.saturating_sub(report.items_to)),
     };
     for range in report.left_out.iter().take(TOLD_MAX) {
         text += &format!("\nIt will leave out what stands at {} to {}", range.start, range.end - 1);
@@ -68,13 +73,13 @@ fn repair(name: &Path, report: &RdbReport, len: u64) -> String {
     }
 }
 
-/// Writes what is kept of a file and puts it in its place; gives where the damaged one is.
+/// Writes what is kept of a file and puts it in its place.
 fn replace(
     place: &Path,
     version: Version,
     opened: &RealFile,
     (report, now_ms): (&RdbReport, i64),
-) -> Result<PathBuf, Box<dyn Error>> {
+) -> Result<Placed, Box<dyn Error>> {
     let repaired = Repaired::beside(place, version)?;
     let disk = RealDisk::new(place.parent().unwrap_or(Path::new("/")));
     let mut sink = FileSink::new(disk.open_to_append(repaired.path())?);
@@ -91,8 +96,9 @@ fn replace(
     Ok(repaired.take_place()?)
 }
 
-/// Says what a report has found, and adds to it which libraries cannot be loaded.
-pub fn show(name: &Path, report: &mut RdbReport) -> Result<Finding, Box<dyn Error>> {
+/// Says what a report has found, and adds to it which libraries cannot be loaded. Gives also how
+/// many were not tried.
+pub fn show(name: &Path, report: &mut RdbReport) -> Result<(Finding, usize), Box<dyn Error>> {
     let judged = libraries::judge(&report.libraries)?;
     let RdbReport { version, keys, items_to, end, damage, left_out, database_max, .. } = &*report;
     let name = name.display();
@@ -118,7 +124,8 @@ pub fn show(name: &Path, report: &mut RdbReport) -> Result<Finding, Box<dyn Erro
     }
     if judged.left > 0 {
         tell!(
-            "{name}: {} libraries of functions behind one that does not end were not tried",
+            "{name}: {} libraries of functions behind one that does not end were not tried: look \
+             again after a repair",
             judged.left
         )?;
     }
@@ -128,5 +135,5 @@ pub fn show(name: &Path, report: &mut RdbReport) -> Result<Finding, Box<dyn Erro
         tell!("{name}: the library of functions at offset {at} cannot be loaded: {why}")?;
         report.leave_out(range);
     }
-    Ok(if is_whole { Finding::Whole } else { Finding::Damaged })
+    Ok((if is_whole { Finding::Whole } else { Finding::Damaged }, judged.left))
 }

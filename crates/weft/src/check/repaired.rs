@@ -49,6 +49,15 @@ pub struct Repaired {
     permissions: Permissions,
 }
 
+/// What has become of a damaged file.
+#[derive(Debug)]
+pub struct Placed {
+    /// Where it is now.
+    pub kept: PathBuf,
+    /// Why that is not certain after a power loss.
+    pub unsynced: Option<io::Error>,
+}
+
 impl Repaired {
     /// A new file beside another, of which this version is damaged and whose path has no links.
     ///
@@ -74,12 +83,12 @@ impl Repaired {
         self.file.path()
     }
 
-    /// Gives it its place; gives where the damaged file is now.
+    /// Gives it its place.
     ///
     /// # Errors
     /// When that cannot be done, or there is another file by now; that or the damaged one is where
     /// it was.
-    pub fn take_place(self) -> io::Result<PathBuf> {
+    pub fn take_place(self) -> io::Result<Placed> {
         let Repaired { file, place, version, permissions } = self;
         // Its owner need not be allowed to write to it.
         file.as_file().set_permissions(permissions)?;
@@ -91,8 +100,8 @@ impl Repaired {
             let _ = fs::remove_file(&kept);
             return Err(error);
         }
-        File::open(place.parent().unwrap_or(Path::new("/")))?.sync_all()?;
-        Ok(kept)
+        let folder = File::open(place.parent().unwrap_or(Path::new("/")));
+        Ok(Placed { kept, unsynced: folder.and_then(|folder| folder.sync_all()).err() })
     }
 }
 
