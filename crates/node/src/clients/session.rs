@@ -109,22 +109,36 @@ impl Session {
         &self.user
     }
 
-    /// Takes over what has become of its user. Returns false when the user is gone: whoever removed
-    /// it closes the client.
+    /// Takes over what has become of its user. Returns false when the user is gone, or has lost a
+    /// channel that the client is subscribed to: it is to be closed, and may not become another
+    /// user that whoever changes this one would not look at.
     pub(crate) fn follow_users(&mut self, users: &UserRegistry) -> bool {
         let seen = users.generation_to_follow();
         if self.users_generation() == seen {
             return true;
         }
         let Some(user) = users.find_same(self.user.name()) else { return false };
+        if self.loses_channels(&user) {
+            return false;
+        }
         self.run_as(user, seen, users);
         true
     }
 
-    /// Whether its user is gone: whoever removed it is about to close the client.
+    /// Whether its user is gone, or has lost a channel that the client is subscribed to, as far as
+    /// the client has not taken that over.
     #[cold]
     pub(crate) fn has_lost_user(&self, users: &UserRegistry) -> bool {
-        users.find_same(self.user.name()).is_none()
+        users.find_same(self.user.name()).is_none_or(|user| self.loses_channels(&user))
+    }
+
+    /// Whether it has subscriptions that its user may not have any more, by what has become of it.
+    /// Who was allowed no channel before has none to lose, as in Redis.
+    fn loses_channels(&self, user: &Arc<User>) -> bool {
+        self.subscribed
+            && !Arc::ptr_eq(&self.user, user)
+            && self.user.has_channels()
+            && self.record.exceeds(user)
     }
 
     /// Makes the client a user to which it has authenticated, as of a generation.

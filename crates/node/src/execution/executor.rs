@@ -73,8 +73,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         if let Err(error) = self.admit(entry, &request.args) {
             // As in Redis, what it has sent meanwhile is not answered.
             if self.session.has_lost_user(&self.worker.node.users) {
-                self.session.record.set_flag(flag::CLOSING, true);
-                return Outcome::Close;
+                return self.close_unanswered();
             }
             let outcome = self.reject(Some(entry), &error);
             return match error {
@@ -267,10 +266,18 @@ impl<L: ShardLocks> Executor<'_, L> {
         if is_http(args.name()) {
             // Nor are the replies sent that precede it: the line before was no request either.
             self.out.truncate(Mark::default());
-            self.session.record.set_flag(flag::CLOSING, true);
-            return Outcome::Close;
+            return self.close_unanswered();
+        }
+        if self.session.has_lost_user(&self.worker.node.users) {
+            return self.close_unanswered();
         }
         self.reject(None, &Error::UnknownCommand(unknown_command(args)))
+    }
+
+    #[cold]
+    fn close_unanswered(&mut self) -> Outcome {
+        self.session.record.set_flag(flag::CLOSING, true);
+        Outcome::Close
     }
 
     pub(crate) fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {

@@ -242,6 +242,76 @@ fn users_of_a_configuration_file_outlive_the_process() {
 }
 
 #[test]
+fn a_subscriber_that_has_lost_a_channel_becomes_nobody_else() {
+    let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+    let (mut root, mut long) = (server.client(), Vec::new());
+    root.ok("ACL SETUSER few on nopass +@all allkeys resetchannels &other");
+    for _ in 0..5 {
+        root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");
+        let mut subscribers: Vec<Client> = (0..8).map(|_| logged_in(&server)).collect();
+        for client in &mut subscribers {
+            client.ask("SUBSCRIBE news");
+        }
+        // Commands on all threads, for which the change waits.
+        long.resize_with(8, || server.client());
+        for (number, client) in long.iter_mut().enumerate() {
+            let code = format!("local n = {number} while n < 3e6 do n = n + 1 end return 1");
+            client.send_raw(&encode(&[b"EVAL", code.as_bytes(), b"0"]));
+        }
+        root.send("ACL SETUSER u resetchannels");
+        // It counts from some moment on, and is answered later.
+        eventually("it counts", || {
+            let rules = format!("{:?}", server.client().ask("ACL GETUSER u"));
+            !rules.contains("&*")
+        });
+        for client in &mut subscribers {
+            client.send_lossy(&[request("AUTH few x"), request("PING")].concat());
+        }
+        assert_eq!(root.read().text(), "OK");
+        root.ask("PUBLISH news secret");
+        for client in &mut subscribers {
+            assert!(client.try_read().is_err(), "it is closed without an answer");
+        }
+        long.iter_mut().for_each(|client| assert_eq!(client.read().int(), 1));
+    }
+}
+
+#[test]
+fn a_transaction_reaches_no_client_that_it_has_taken_a_right_from() {
+    for model in MODELS {
+        let server = Server::start(model);
+        let mut root = server.client();
+        for _ in 0..20 {
+            root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");
+            let (mut subscriber, mut blocked) = (logged_in(&server), logged_in(&server));
+            subscriber.ask("SUBSCRIBE news");
+            blocked.send("BLPOP list 0");
+            eventually("it waits", || {
+                root.ask("INFO clients").text().contains("blocked_clients:1")
+            });
+            for words in ["MULTI", "ACL DELUSER u", "PUBLISH news x", "RPUSH list x", "EXEC"] {
+                root.ask(words);
+            }
+            assert!(subscriber.try_read().is_err() && blocked.try_read().is_err(), "{model:?}");
+            assert_eq!(root.ask("LPOP list").text(), "x", "{model:?}");
+
+            root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");
+            let mut blocked = logged_in(&server);
+            blocked.send("BLPOP list 0");
+            eventually("it waits", || {
+                root.ask("INFO clients").text().contains("blocked_clients:1")
+            });
+            for words in ["MULTI", "ACL SETUSER u -blpop", "RPUSH list x", "EXEC"] {
+                root.ask(words);
+            }
+            assert!(blocked.read().text().starts_with("NOPERM"), "{model:?}");
+            assert_eq!(root.ask("LPOP list").text(), "x", "{model:?}");
+            root.ask("ACL DELUSER u");
+        }
+    }
+}
+
+#[test]
 fn clients_of_a_deleted_user_are_closed_without_an_answer() {
     for model in MODELS {
         let server = Server::start(model);

@@ -11,11 +11,12 @@ use crate::execution::node_cx::NodeHandler;
 
 mod change;
 mod file;
+mod in_transaction;
 mod log;
 mod rules;
 mod show;
 
-pub(crate) use change::UserChanges;
+pub(crate) use in_transaction::UserChanges;
 
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
