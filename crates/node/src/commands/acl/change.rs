@@ -87,8 +87,8 @@ pub(super) fn delete(
 /// that it runs as now, whoever it was when it subscribed.
 #[derive(Debug)]
 pub(super) enum Changed {
-    /// The rules of a user, who was allowed channels before or not. Who was allowed none has none to
-    /// lose.
+    /// The rules of a user, who was allowed channels before or not. Who was allowed none has none
+    /// to lose.
     Rules(Arc<[u8]>, bool),
     /// There are no users of these names any more.
     Gone(Vec<Vec<u8>>),
