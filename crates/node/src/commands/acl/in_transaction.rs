@@ -1,8 +1,8 @@
 //! Changes of users in a transaction, beside which no other command runs.
 //!
-//! As in Redis each of them counts at once, whatever the commands behind it do: nothing reaches a
-//! client any more whose user is gone or that has lost a channel, and a blocked client is not served
-//! whose command is denied. The former are closed when all of the transaction has run.
+//! As in Redis each of them counts at once, whatever the commands behind it do. Nothing reaches a
+//! client any more whose user is gone or that has lost a channel, and who is blocked on a command
+//! that is denied now is not served. The former are closed when all of the transaction has run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
