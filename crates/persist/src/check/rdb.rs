@@ -77,27 +77,36 @@ impl RdbReport {
 /// When the disk fails.
 pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport, CheckError> {
     let scan = |end| Scan::new(file, now_ms, end).run().map_err(CheckError::Read);
-    let (found, nameless) = scan(file.len()?)?;
+    let (found, suspects) = scan(file.len()?)?;
     if found.end.is_some() {
         return Ok(found);
     }
     // What zeros stand in for is not whole, although it may look so.
-    let mut from = found.items_to;
-    if zeros_at(file, from)?.is_none_or(|zeros| zeros >= EMPTY_KEY_BYTES) {
-        from = zeros_before(file, from)?;
+    let cut = found.items_to;
+    let mut from = cut;
+    if zeros_at(file, cut)?.is_none_or(|zeros| zeros >= EMPTY_KEY_BYTES) {
+        from = zeros_before(file, cut)?;
     }
-    if let Some(at) = nameless.filter(|at| *at < from) {
-        let begin = zeros_before(file, at)?;
-        let zeros = zeros_at(file, at)?.unwrap_or(LOST_BYTES_MIN) as u64;
-        if at - begin + zeros >= LOST_BYTES_MIN as u64 {
-            from = begin;
-        }
+    let Suspects { nameless, last } = suspects;
+    if last < cut && begins_in_zeros(file, last)? {
+        from = from.min(zeros_before(file, last)?);
     }
-    if from == found.items_to {
+    if let Some(at) = nameless.filter(|at| *at <= cut) {
+        from = from.min(zeros_before(file, at)?);
+    }
+    if from == cut {
         return Ok(found);
     }
     let (before, _) = scan(from)?;
     Ok(RdbReport { damage: found.damage, ..before })
+}
+
+/// Whether the zeros of a lost block end in the byte there.
+fn begins_in_zeros<F: DiskFile>(file: &F, at: u64) -> Result<bool, DiskError> {
+    let mut bytes = [0; LOST_BYTES_MIN];
+    let Some(begin) = (at + 1).checked_sub(LOST_BYTES_MIN as u64) else { return Ok(false) };
+    let read = file.read_at(begin, &mut bytes)?;
+    Ok(read == bytes.len() && bytes == [0; LOST_BYTES_MIN])
 }
 
 /// How many zeros stand there, up to [`LOST_BYTES_MIN`]; none: nothing else stands there.
@@ -131,9 +140,8 @@ struct Scan<'f, F> {
     report: RdbReport,
     /// What is kept where the outline breaks off later.
     sound: Option<Sound>,
-    /// Where the first string stands whose key has no name.
-    nameless: Option<u64>,
-    /// The item before was left out.
+    suspects: Suspects,
+    /// The value before cannot be decoded.
     is_behind_damage: bool,
     /// The keys that there are: by 128 bits of hash, which are those of no two keys.
     seen: HashSet<u128>,
@@ -144,6 +152,15 @@ struct Scan<'f, F> {
 
 const NO_ATTRIBUTES: Attributes =
     Attributes { expires_at: None, idle_seconds: None, frequency: None };
+
+/// What may be made of the zeros of a lost block if the outline breaks off later.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suspects {
+    /// Where the first string stands whose key has no name, and that stands among such zeros.
+    nameless: Option<u64>,
+    /// Where the last item stands.
+    last: u64,
+}
 
 /// What stands before the first damage.
 struct Sound {
@@ -169,6 +186,12 @@ impl From<Error> for Fault {
     }
 }
 
+impl From<DiskError> for Fault {
+    fn from(error: DiskError) -> Self {
+        Self::Outline(Error::Source(error.error))
+    }
+}
+
 impl<'f, F: DiskFile> Scan<'f, F> {
     fn new(file: &'f F, now_ms: Option<i64>, end: u64) -> Self {
         Self {
@@ -177,7 +200,7 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             end,
             report: RdbReport::default(),
             sound: None,
-            nameless: None,
+            suspects: Suspects::default(),
             is_behind_damage: false,
             seen: HashSet::new(),
             seed: entropy_seed(),
@@ -186,8 +209,8 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         }
     }
 
-    /// Reads the file. Gives also where the first string stands whose key has no name.
-    fn run(mut self) -> io::Result<(RdbReport, Option<u64>)> {
+    /// Reads the file.
+    fn run(mut self) -> io::Result<(RdbReport, Suspects)> {
         let source = FileSource::within(self.file.clone(), 0..self.end);
         let mut reader = match Reader::new(source, true) {
             Ok(reader) => reader,
@@ -199,12 +222,12 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         loop {
             let at = self.report.items_to;
             match self.item(&mut reader, &mut decoder) {
-                Ok(true) => self.is_behind_damage = false,
-                Ok(false) => return Ok((self.report, self.nameless)),
+                Ok(true) => self.suspects.last = at,
+                Ok(false) => return Ok((self.report, self.suspects)),
                 Err(Fault::Outline(Error::End)) if self.ends_at(at)? => {
                     self.report.damage.get_or_insert((self.end, Error::End));
                     self.report.end = Some(self.end);
-                    return Ok((self.report, self.nameless));
+                    return Ok((self.report, self.suspects));
                 }
                 Err(Fault::Outline(error)) => return self.broken(reader.offset(), error),
                 Err(Fault::Item(error)) => self.leave_out(at..reader.offset(), error),
@@ -217,15 +240,36 @@ impl<'f, F: DiskFile> Scan<'f, F> {
     fn ends_at(&self, at: u64) -> io::Result<bool> {
         let mut mark = [0];
         let read = self.file.read_at(at, &mut mark).map_err(|error| error.error)?;
-        Ok(read == 1 && mark == [rdb::END] && self.end - at <= CHECKSUM_BYTES as u64)
+        let is_cut = self.end - at <= CHECKSUM_BYTES as u64;
+        Ok(read == 1 && mark == [rdb::END] && is_cut && self.has_checksum())
     }
 
-    /// Whether the zeros of a lost block end in the type of the item there.
-    fn begins_in_zeros(&self, at: u64) -> Result<bool, Error> {
-        let mut bytes = [0; LOST_BYTES_MIN];
-        let Some(begin) = (at + 1).checked_sub(LOST_BYTES_MIN as u64) else { return Ok(false) };
-        let read = self.file.read_at(begin, &mut bytes).map_err(|error| error.error)?;
-        Ok(read == bytes.len() && bytes == [0; LOST_BYTES_MIN])
+    fn has_checksum(&self) -> bool {
+        self.report.version >= rdb::CHECKSUM_VERSION_MIN
+    }
+
+    /// Whether an end that was read is one, whatever stands before and behind it: there is a
+    /// checksum, which was right then.
+    fn is_proven(&self, end: u64) -> Result<bool, DiskError> {
+        let mut stored = [0; CHECKSUM_BYTES];
+        let Some(at) = end.checked_sub(CHECKSUM_BYTES as u64) else { return Ok(false) };
+        self.file.read_at(at, &mut stored)?;
+        Ok(self.has_checksum() && stored != [0; CHECKSUM_BYTES])
+    }
+
+    /// Remembers a string there whose key has no name, if it stands among many zeros.
+    fn suspect_nameless(&mut self, at: u64) -> Result<(), DiskError> {
+        if self.suspects.nameless.is_none() {
+            let behind = zeros_at(self.file, at)?.unwrap_or(LOST_BYTES_MIN);
+            // A string without a name begins with two zeros.
+            let mut before = [1; LOST_BYTES_MIN];
+            let begin = at.saturating_sub(LOST_BYTES_MIN as u64);
+            let len = (at - begin) as usize;
+            self.file.read_at(begin, &mut before[LOST_BYTES_MIN - len..])?;
+            let zeros = before.iter().rev().take_while(|byte| **byte == 0).count();
+            self.suspects.nameless = (zeros + behind >= LOST_BYTES_MIN).then_some(at);
+        }
+        Ok(())
     }
 
     /// Reads an item; says whether more may follow.
@@ -234,6 +278,7 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         reader: &mut Reader<FileSource<F>>,
         decoder: &mut Decoder<'_>,
     ) -> Result<bool, Fault> {
+        let is_behind_damage = std::mem::take(&mut self.is_behind_damage);
         let report = &mut self.report;
         let at = report.items_to;
         match reader.item() {
@@ -242,20 +287,20 @@ impl<'f, F: DiskFile> Scan<'f, F> {
                 let is_string = value_type == ValueType::String && attributes == NO_ATTRIBUTES;
                 let is_nameless = is_string && key.is_empty();
                 if is_nameless {
-                    self.nameless.get_or_insert(at);
+                    self.suspect_nameless(at)?;
                 }
                 let expires_at = attributes.expires_at;
                 if expires_at.zip(self.now_ms).is_some_and(|(at, now)| at < now) {
                     reader.skip_value()?;
                 } else if self.has_value(value_type, reader, decoder)? {
-                    if is_string && self.is_behind_damage && self.begins_in_zeros(at)? {
-                        return Err(Fault::Item(LOST));
-                    }
-                    if !self.seen.insert(name) {
+                    let may_be_lost = is_string && is_behind_damage;
+                    let is_lost = may_be_lost && begins_in_zeros(self.file, at)?;
+                    if is_lost || !self.seen.insert(name) {
+                        let error = if is_lost { LOST } else { TWICE };
                         let is_empty = reader.offset() - at == EMPTY_KEY_BYTES as u64;
                         // Zeros, whose number decides where the next item begins.
                         let are_zeros = is_nameless && is_empty;
-                        return Err(if are_zeros { TWICE.into() } else { Fault::Item(TWICE) });
+                        return Err(if are_zeros { error.into() } else { Fault::Item(error) });
                     }
                 }
                 self.report.keys += 1;
@@ -271,10 +316,11 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             // Keys in which loading expires nothing.
             Ok(Item::Aux(b"aof-base", b"1")) => self.now_ms = None,
             Ok(Item::End) => {
-                if report.damage.is_some() && reader.offset() < self.end {
+                let end = reader.offset();
+                if self.report.damage.is_some() && end < self.end && !self.is_proven(end)? {
                     return Err(Error::End.into());
                 }
-                report.end = Some(reader.offset());
+                self.report.end = Some(end);
                 return Ok(false);
             }
             Ok(_) => {}
@@ -322,12 +368,14 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             Ok(()) => Ok(true),
             Err(Error::EmptyValue) => Ok(false),
             Err(Error::Source(error)) => Err(Error::Source(error).into()),
-            Err(error) => Err(Fault::Item(error)),
+            Err(error) => {
+                self.is_behind_damage = true;
+                Err(Fault::Item(error))
+            }
         }
     }
 
     fn leave_out(&mut self, range: Range<u64>, error: Error) {
-        self.is_behind_damage = true;
         let report = &mut self.report;
         let RdbReport { keys, database_max, .. } = *report;
         self.sound.get_or_insert(Sound { items_to: range.start, keys, database_max });
@@ -339,18 +387,18 @@ impl<'f, F: DiskFile> Scan<'f, F> {
     }
 
     /// What is kept where the outline breaks off.
-    fn broken(self, offset: u64, error: Error) -> io::Result<(RdbReport, Option<u64>)> {
+    fn broken(self, offset: u64, error: Error) -> io::Result<(RdbReport, Suspects)> {
         if let Error::Source(error) = error {
             return Err(error);
         }
-        let Self { mut report, sound, nameless, .. } = self;
+        let Self { mut report, sound, suspects, .. } = self;
         report.damage.get_or_insert((offset, error));
         if let Some(Sound { items_to, keys, database_max }) = sound {
             report = RdbReport { items_to, keys, database_max, ..report };
         }
         report.left_out.clear();
         report.libraries.retain(|library| library.range.end <= report.items_to);
-        Ok((report, nameless))
+        Ok((report, suspects))
     }
 }
 

@@ -176,6 +176,12 @@ fn a_lost_block_makes_no_keys() {
     let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let all = keys(&whole);
     let begins = check(&file(&[])).items_to as usize;
+    // Binary values, whose bytes may be read as anything.
+    items.extend((420..700).map(|number: u32| {
+        let value: Vec<u8> = (0..17).map(|n| (number * 31 + n * number) as u8).collect();
+        let head = [&[4, 6][..], format!("{number:06}").as_bytes(), b"\x01\x03"].concat();
+        [&head[..], &value[..3], &[14], &value[3..]].concat()
+    }));
     for lost in [64, 100, 512, 1024] {
         let (short, long) = (begins..begins + 4000, whole.len() - 9 - 4000..whole.len() - 9 - lost);
         for at in short.chain(long).step_by(11) {
@@ -208,6 +214,18 @@ fn a_key_without_a_name_is_kept_like_others() {
         let bytes = file(&[item, b"\0\0\0", ITEMS[4], ITEMS[1], ITEMS[11]]);
         assert_eq!(repaired(&bytes[..bytes.len() - 10]).1, if item == ITEMS[1] { 3 } else { 4 });
     }
+}
+
+#[test]
+fn values_that_end_in_zeros_are_kept_behind_damage() {
+    let of = |number: u32| [format!("\0\x06{number:06}\x12\x01").as_bytes(), &[0; 17]].concat();
+    let items: Vec<Vec<u8>> = (0..100).map(of).collect();
+    let mut all: Vec<&[u8]> = items.iter().map(Vec::as_slice).collect();
+    all.insert(1, &items[0]);
+    let bytes = file(&all);
+    assert_eq!((check(&bytes).left_out.len(), repaired(&bytes).1), (1, 100));
+    // An end whose checksum is right is one, whatever follows.
+    assert_eq!(repaired(&[&bytes[..], b"\n"].concat()).1, 100);
 }
 
 #[test]

@@ -361,5 +361,6 @@ fn one_of_many_libraries_loads_as_quickly_as_the_first() {
     let first = quickest(&mut vm, &mut libraries, 0..500);
     quickest(&mut vm, &mut libraries, 500..10_000);
     let last = quickest(&mut vm, &mut libraries, 10_000..10_500);
-    assert!(last < 2 * first, "{last:?} after {first:?}");
+    // To look at all of them each time took twenty times as long.
+    assert!(last < 4 * first, "{last:?} after {first:?}");
 }
