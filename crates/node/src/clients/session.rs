@@ -61,6 +61,8 @@ pub struct Session {
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
     /// send is denied.
     users_seen: u64,
+    /// The user was lost when that was looked at: the client is closed.
+    has_lost_user: bool,
 }
 
 impl Session {
@@ -82,6 +84,7 @@ impl Session {
             written: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
+            has_lost_user: false,
         };
         session.begin_as_default(users);
         session
@@ -117,27 +120,25 @@ impl Session {
         if self.users_generation() == seen {
             return true;
         }
-        let Some(user) = users.find_same(self.user.name()) else { return false };
-        if self.loses_channels(&user) {
-            return false;
-        }
+        let user = users.find_same(self.user.name()).filter(|user| !self.loses_channels(user));
+        self.has_lost_user = user.is_none();
+        let Some(user) = user else { return false };
         self.run_as(user, seen, users);
         true
     }
 
-    /// Whether its user is gone, or has lost a channel that the client is subscribed to, as far as
-    /// the client has not taken that over.
-    #[cold]
-    pub(crate) fn has_lost_user(&self, users: &UserRegistry) -> bool {
-        users.find_same(self.user.name()).is_none_or(|user| self.loses_channels(&user))
+    /// Whether its user was gone, or had lost a channel that the client is subscribed to, when it
+    /// [followed](Self::follow_users) users last.
+    pub(crate) fn has_lost_user(&self) -> bool {
+        self.has_lost_user
     }
 
     /// Whether it has subscriptions that its user may not have any more, by what has become of it.
     /// Who was allowed no channel before has none to lose, as in Redis.
-    fn loses_channels(&self, user: &Arc<User>) -> bool {
+    fn loses_channels(&self, user: &User) -> bool {
         self.subscribed
-            && !Arc::ptr_eq(&self.user, user)
             && self.user.has_channels()
+            && !self.user.has_same_channels(user)
             && self.record.exceeds(user)
     }
 

@@ -72,7 +72,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
             // As in Redis, what it has sent meanwhile is not answered.
-            if self.session.has_lost_user(&self.worker.node.users) {
+            if self.session.has_lost_user() {
                 return self.close_unanswered();
             }
             let outcome = self.reject(Some(entry), &error);
@@ -268,7 +268,7 @@ impl<L: ShardLocks> Executor<'_, L> {
             self.out.truncate(Mark::default());
             return self.close_unanswered();
         }
-        if self.session.has_lost_user(&self.worker.node.users) {
+        if !self.session.follow_users(&self.worker.node.users) {
             return self.close_unanswered();
         }
         self.reject(None, &Error::UnknownCommand(unknown_command(args)))

@@ -348,6 +348,9 @@ impl Worker {
     }
 
     fn leave_for(&mut self, record: &Arc<ClientRecord>, news: News, redirected: bool) {
+        if record.location.is_killed() {
+            return;
+        }
         if record.tracking.push(news, redirected) {
             // Or whoever takes it next looks for itself.
             let thread = record.location.place_after().0 as usize;

@@ -195,7 +195,9 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         out.truncate(replied);
         closes = true;
     }
-    if let Some(changes) = calls.worker.user_changes.take()
+    let changes = calls.worker.user_changes.take();
+    changes.iter().for_each(|it| it.end_denied_waits(calls.worker, calls.host.waker()));
+    if let Some(changes) = changes
         && let Outcome::GracePeriod(after) = changes.outcome()
     {
         left.push(*after);

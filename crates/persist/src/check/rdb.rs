@@ -294,14 +294,8 @@ impl<'f, F: DiskFile> Scan<'f, F> {
                     reader.skip_value()?;
                 } else if self.has_value(value_type, reader, decoder)? {
                     let may_be_lost = is_string && is_behind_damage;
-                    let is_lost = may_be_lost && begins_in_zeros(self.file, at)?;
-                    if is_lost || !self.seen.insert(name) {
-                        let error = if is_lost { LOST } else { TWICE };
-                        let is_empty = reader.offset() - at == EMPTY_KEY_BYTES as u64;
-                        // Zeros, whose number decides where the next item begins.
-                        let are_zeros = is_nameless && is_empty;
-                        return Err(if are_zeros { error.into() } else { Fault::Item(error) });
-                    }
+                    let is_empty = reader.offset() - at == EMPTY_KEY_BYTES as u64;
+                    self.add(at, name, (may_be_lost, is_nameless && is_empty))?;
                 }
                 self.report.keys += 1;
             }
@@ -343,6 +337,22 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             Err(error) => return Err(error.into()),
         }
         Ok(true)
+    }
+
+    /// Adds a key that stands there. `are_zeros`: it is made of zeros alone, whose number decides
+    /// where the next item begins.
+    fn add(
+        &mut self,
+        at: u64,
+        name: u128,
+        (may_be_lost, are_zeros): (bool, bool),
+    ) -> Result<(), Fault> {
+        let error = match () {
+            () if may_be_lost && begins_in_zeros(self.file, at)? => LOST,
+            () if !self.seen.insert(name) => TWICE,
+            () => return Ok(()),
+        };
+        Err(if are_zeros { error.into() } else { Fault::Item(error) })
     }
 
     /// Reads the value of the last key; says whether loading makes a key of it.

@@ -50,7 +50,7 @@ const PRELUDE: &str = include_str!("prelude.luau");
 /// strings, and are freed when their run is over. What shorter ones take is left to the next run.
 const KEPT_INPUT_BYTES_MAX: usize = 64 * 1024;
 /// Keys and arguments that take a greater part of the memory are collected at once.
-const COLLECTED_INPUT_DIVISOR: usize = 8;
+const COLLECTED_INPUT_DIVISOR: usize = 4;
 
 /// See the module.
 pub struct Vm {

@@ -277,6 +277,19 @@ fn a_subscriber_that_has_lost_a_channel_becomes_nobody_else() {
 }
 
 #[test]
+fn a_new_password_closes_no_subscriber() {
+    let server = Server::start(&[]);
+    let (mut root, mut client) = (server.client(), server.client());
+    root.ok("ACL SETUSER u on >pw +@all allkeys resetchannels &news");
+    root.ok("ACL SETUSER default resetchannels &other");
+    client.ask("HELLO 3 AUTH u pw");
+    client.ask("SUBSCRIBE news");
+    client.ok("AUTH default any");
+    root.ok("CONFIG SET requirepass secret");
+    assert_eq!(client.ask("PING").text(), "PONG");
+}
+
+#[test]
 fn a_transaction_reaches_no_client_that_it_has_taken_a_right_from() {
     for model in MODELS {
         let server = Server::start(model);
@@ -284,6 +297,9 @@ fn a_transaction_reaches_no_client_that_it_has_taken_a_right_from() {
         for _ in 0..20 {
             root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");
             let (mut subscriber, mut blocked) = (logged_in(&server), logged_in(&server));
+            let mut tracker = logged_in(&server);
+            tracker.ask("HELLO 3");
+            tracker.ok("CLIENT TRACKING ON BCAST");
             subscriber.ask("SUBSCRIBE news");
             blocked.send("BLPOP list 0");
             eventually("it waits", || {
@@ -292,7 +308,9 @@ fn a_transaction_reaches_no_client_that_it_has_taken_a_right_from() {
             for words in ["MULTI", "ACL DELUSER u", "PUBLISH news x", "RPUSH list x", "EXEC"] {
                 root.ask(words);
             }
-            assert!(subscriber.try_read().is_err() && blocked.try_read().is_err(), "{model:?}");
+            for mut client in [subscriber, blocked, tracker] {
+                assert!(client.try_read().is_err(), "{model:?}");
+            }
             assert_eq!(root.ask("LPOP list").text(), "x", "{model:?}");
 
             root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");

@@ -1,10 +1,10 @@
 //! Changes of users in a transaction, beside which no other command runs.
 //!
 //! As in Redis each of them counts at once, whatever the commands behind it do. Nothing reaches a
-//! client any more whose user is gone or that has lost a channel, and who is blocked on a command
-//! that is denied now is not served. The former are closed when all of the transaction has run.
+//! client any more whose user is gone or that has lost a channel. They are closed when all of the
+//! transaction has run. Who is blocked on a command that is denied then is not served before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use acl::User;
@@ -14,6 +14,8 @@ use crate::clients::record::{ClientRecord, flag};
 use crate::execution::after_grace::AfterGrace;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
+use crate::execution::worker::Worker;
+use crate::host::ClientWaker;
 use crate::node::Node;
 
 /// What the changes of a transaction have done to clients. All but its own stay as they are
@@ -26,7 +28,9 @@ pub(crate) struct UserChanges {
     has_lost_user: bool,
     /// The other clients, by the name of whom they run as.
     clients: BTreeMap<Arc<[u8]>, Clients>,
-    /// Those of them that are closed at the end.
+    /// The users whose rules have changed.
+    changed: BTreeSet<Arc<[u8]>>,
+    /// Those of the clients that are closed at the end.
     killed: Vec<Arc<ClientRecord>>,
 }
 
@@ -51,7 +55,7 @@ impl UserChanges {
         match changed {
             Changed::Rules(name, _) => {
                 let user = node.users.read().find(name).cloned();
-                user.iter().for_each(|user| changes.follow(cx, user, changed));
+                user.iter().for_each(|user| changes.follow(&node, user, changed));
             }
             Changed::Gone(names) => names.iter().for_each(|name| changes.kill_gone(&node, name)),
             Changed::All => {
@@ -60,7 +64,7 @@ impl UserChanges {
                 gone.iter().for_each(|name| changes.kill_gone(&node, name));
                 let users: Vec<_> = changes.clients.keys().cloned().collect();
                 for user in users.iter().filter_map(|name| node.users.find_same(name)) {
-                    changes.follow(cx, &user, changed);
+                    changes.follow(&node, &user, changed);
                 }
             }
         }
@@ -84,16 +88,14 @@ impl UserChanges {
             let list = if is_subscribed { &mut of_user.subscribed } else { &mut of_user.others };
             list.push(record);
         }
-        Box::new(Self { me, has_lost_user: false, clients, killed: Vec::new() })
+        let (changed, killed) = (BTreeSet::new(), Vec::new());
+        Box::new(Self { me, has_lost_user: false, clients, changed, killed })
     }
 
-    /// Kills those clients of a user that have subscriptions which its rules deny now, and ends the
-    /// waits of those whose command they deny.
-    fn follow(&mut self, cx: &NodeCx<'_>, user: &Arc<User>, changed: &Changed) {
+    /// Kills those clients of a user that have subscriptions which its rules deny now.
+    fn follow(&mut self, node: &Node, user: &Arc<User>, changed: &Changed) {
         let Some(clients) = self.clients.get_mut(user.name()) else { return };
-        for record in &clients.blocked {
-            end_denied_wait(cx.worker, cx.waker(), record);
-        }
+        self.changed.insert(Arc::clone(user.name()));
         // Most changes are not about channels.
         let allowed = clients.allowed.as_ref();
         if !changed.may_deny_channels(user)
@@ -102,7 +104,7 @@ impl UserChanges {
             return;
         }
         for record in clients.subscribed.extract_if(.., |record| record.exceeds(user)) {
-            cx.worker.node.kill(&record);
+            node.kill(&record);
             self.killed.push(record);
         }
         clients.allowed = Some(Arc::clone(user));
@@ -120,6 +122,14 @@ impl UserChanges {
     /// Whether the own client is not any more who it was, since this was asked last.
     pub(crate) fn take_lost_user(&mut self) -> bool {
         std::mem::take(&mut self.has_lost_user)
+    }
+
+    /// Ends the waits of blocked clients whose command is denied now, before they are served.
+    pub(crate) fn end_denied_waits(&self, worker: &Worker, waker: &dyn ClientWaker) {
+        let changed = self.changed.iter().filter_map(|name| self.clients.get(name));
+        for record in changed.flat_map(|clients| &clients.blocked) {
+            end_denied_wait(worker, waker, record);
+        }
     }
 
     /// What is left to do when the transaction has run.
