@@ -61,8 +61,6 @@ pub struct Session {
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
     /// send is denied.
     users_seen: u64,
-    /// The user was lost when that was looked at: the client is closed.
-    has_lost_user: bool,
 }
 
 impl Session {
@@ -84,7 +82,6 @@ impl Session {
             written: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
-            has_lost_user: false,
         };
         session.begin_as_default(users);
         session
@@ -121,16 +118,9 @@ impl Session {
             return true;
         }
         let user = users.find_same(self.user.name()).filter(|user| !self.loses_channels(user));
-        self.has_lost_user = user.is_none();
         let Some(user) = user else { return false };
         self.run_as(user, seen, users);
         true
-    }
-
-    /// Whether its user was gone, or had lost a channel that the client is subscribed to, when it
-    /// [followed](Self::follow_users) users last.
-    pub(crate) fn has_lost_user(&self) -> bool {
-        self.has_lost_user
     }
 
     /// Whether it has subscriptions that its user may not have any more, by what has become of it.

@@ -42,7 +42,7 @@ fn check_with_channels(user: &User, request: Request<'_>, which: Channels) -> Re
 /// Whether a session may run a command that its client sent. A denial is counted and logged.
 ///
 /// # Errors
-/// The reply; none is sent to a client [that has lost its user](Session::has_lost_user).
+/// The reply; none is sent to a client that cannot [follow users](Session::follow_users).
 pub(crate) fn admit(
     worker: &Worker,
     session: &mut Session,

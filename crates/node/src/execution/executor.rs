@@ -72,7 +72,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
         if let Err(error) = self.admit(entry, &request.args) {
             // As in Redis, what it has sent meanwhile is not answered.
-            if self.session.has_lost_user() {
+            if !self.session.follow_users(&self.worker.node.users) {
                 return self.close_unanswered();
             }
             let outcome = self.reject(Some(entry), &error);

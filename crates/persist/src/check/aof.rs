@@ -60,12 +60,12 @@ pub fn check_aof<F: DiskFile>(file: &F, place: Place) -> Result<AofReport, Check
     };
     if aof::begins_with_rdb(file)? {
         let rdb = check_rdb(file, None)?;
-        report.valid_to = rdb.end.unwrap_or(rdb.items_to);
-        let is_damaged = rdb.damage.is_some();
-        report.rdb = Some(rdb);
-        if is_damaged {
-            return Ok(report);
+        if rdb.damage.is_some() {
+            report.valid_to = rdb.left_out.first().map_or(rdb.items_to, |range| range.start);
+            return Ok(AofReport { rdb: Some(rdb), ..report });
         }
+        report.valid_to = rdb.end.unwrap_or(rdb.items_to);
+        report.rdb = Some(rdb);
     }
     let mut reader = Reader::new(file.clone(), report.valid_to, place)?;
     match read_to_end(&mut reader) {
