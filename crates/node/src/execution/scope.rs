@@ -209,15 +209,16 @@ impl<L: ShardLocks> ExecutionScope<'_, L> {
 
     /// Runs what does not block on the shards of keys with these hashes.
     pub(crate) fn run_on(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        match self.run_on_keys(hashes, hashes, work) {
-            Some(outcome) => outcome,
-            None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
-        }
+        self.run_after_fetching(hashes, hashes, work)
     }
 
     /// The same on keys that the processor has just been asked for.
     pub(crate) fn run_on_fetched(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        match self.run_on_keys(hashes, &[], work) {
+        self.run_after_fetching(hashes, &[], work)
+    }
+
+    fn run_after_fetching(&mut self, hashes: &[u64], unfetched: &[u64], work: Work<'_>) -> Outcome {
+        match self.run_on_keys(hashes, unfetched, work) {
             Some(outcome) => outcome,
             None => self.run_watched(hashes, &|_| hashes.to_vec(), work),
         }

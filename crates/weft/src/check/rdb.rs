@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use persist::check::{RdbReport, check_rdb, repair_rdb};
 use persist::disk::{Disk, DiskFile, FileSink};
@@ -23,7 +22,7 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     let (disk, name) = parts(&file)?;
     let version = Version::of(&file)?;
     let opened = disk.open(&name)?;
-    let now_ms = now_ms();
+    let now_ms = sys::clock::unix_micros() / 1000;
     let mut report = check_rdb(&opened, Some(now_ms))?;
     let (finding, untried) = show(&name, &mut report)?;
     let len = opened.len()?;
@@ -51,11 +50,6 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     }
     // The others may have no end, too.
     Ok(if untried == 0 { Finding::Whole } else { Finding::Damaged })
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// What a repair does.
