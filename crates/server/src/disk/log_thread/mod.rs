@@ -378,6 +378,10 @@ impl LogThread {
         }
         self.complain(failure.as_deref());
         self.figures.is_last_write_ok = failure.is_none();
+        if failure.is_some() {
+            // Before anybody is refused, who may ask for the reason.
+            self.shared.node.append_only.lock().is_last_write_ok = false;
+        }
         let refusal = failure.map(|text| format!("MISCONF Errors writing to the AOF file: {text}"));
         self.shared.node.refuse_writes(Cause::AppendOnly, refusal);
         self.tell_progress();
