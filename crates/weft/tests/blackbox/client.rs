@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a server may take for anything.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One reply.
 #[derive(Clone, PartialEq)]
