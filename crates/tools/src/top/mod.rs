@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -132,6 +132,5 @@ fn report_of(before: &Look, now: &Look) -> Report {
 }
 
 fn unix_seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    sys::clock::unix_micros() / 1_000_000
 }

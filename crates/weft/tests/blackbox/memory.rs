@@ -57,7 +57,7 @@ const CASES: &[Case] = &[
     case("stream", (60, 1_000), &["XADD {k} {j} field value:{j}"]),
     case(
         "stream",
-        (30, 300),
+        (60, 300),
         &[
             "XADD {k} {j} field value:{j}",
             "XGROUP CREATE {k} group 0",
