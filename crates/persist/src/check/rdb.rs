@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::CheckError;
 use crate::crc64::{CHECKSUM_BYTES, Crc64};
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, FileSink, FileSource};
-use crate::rdb::reader::{Attributes, KeyHead};
+use crate::rdb::reader::{Attributes, KeyHead, Sizes};
 use crate::rdb::{self, Decoder, Item, Reader, ValueType};
 use crate::{Error, Input, Sink};
 
@@ -30,6 +30,9 @@ const EMPTY_KEY_BYTES: usize = 3;
 /// As many zeros around the beginning of a key are of a lost block: a key without a name behind a
 /// value that ends in a score of 0 has fewer.
 const LOST_BYTES_MIN: usize = 16;
+/// No more bytes behind an end may be anything: a line's end, a few that strayed there. What is
+/// read from a wrong place on ends in so few bytes as seldom as it ends where the file does.
+const STRAY_BYTES_MAX: u64 = 8;
 
 /// What an RDB file has.
 #[derive(Debug, Default)]
@@ -131,6 +134,11 @@ fn zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<u64, DiskError> {
     Ok(0)
 }
 
+/// Whether nothing but zeros stands there.
+fn is_zero<F: DiskFile>(file: &F, range: Range<u64>) -> Result<bool, DiskError> {
+    Ok(zeros_before(file, range.end)? <= range.start)
+}
+
 /// Reads a file item by item.
 struct Scan<'f, F> {
     file: &'f F,
@@ -148,6 +156,9 @@ struct Scan<'f, F> {
     seed: u64,
     db: u64,
     value: Vec<u8>,
+    /// The keys that the file says to have, and those that were met.
+    announced: u64,
+    met: u64,
 }
 
 const NO_ATTRIBUTES: Attributes =
@@ -206,6 +217,8 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             seed: entropy_seed(),
             db: 0,
             value: Vec::new(),
+            announced: 0,
+            met: 0,
         }
     }
 
@@ -248,9 +261,18 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         self.report.version >= rdb::CHECKSUM_VERSION_MIN
     }
 
-    /// Whether an end that was read is one, whatever stands before and behind it: there is a
-    /// checksum, which was right then.
-    fn is_proven(&self, end: u64) -> Result<bool, DiskError> {
+    /// Whether an end that was read is the last one, although its checksum tells nothing. 0xff
+    /// looks like one where reading goes on from a wrong place, and what was read there would be
+    /// kept. That is unlikely if as many keys were met as the file says to have, or if nothing but
+    /// zeros or a few bytes follows: so it is where what is read ends with the file.
+    fn is_last(&self, end: u64) -> Result<bool, DiskError> {
+        let all_are_met = self.announced > 0 && self.met == self.announced;
+        let is_near = self.end - end <= STRAY_BYTES_MAX;
+        Ok(all_are_met || is_near || is_zero(self.file, end..self.end)?)
+    }
+
+    /// Whether a checksum stands before that place, which is right if reading has not failed.
+    fn has_checksum_before(&self, end: u64) -> Result<bool, DiskError> {
         let mut stored = [0; CHECKSUM_BYTES];
         let Some(at) = end.checked_sub(CHECKSUM_BYTES as u64) else { return Ok(false) };
         self.file.read_at(at, &mut stored)?;
@@ -283,6 +305,7 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         let at = report.items_to;
         match reader.item() {
             Ok(Item::Key(KeyHead { key, value_type, attributes })) => {
+                self.met += 1;
                 let name = xxh3_128_with_seed(key, self.seed.wrapping_add(self.db));
                 let is_string = value_type == ValueType::String && attributes == NO_ATTRIBUTES;
                 let is_nameless = is_string && key.is_empty();
@@ -311,22 +334,25 @@ impl<'f, F: DiskFile> Scan<'f, F> {
             Ok(Item::Aux(b"aof-base", b"1")) => self.now_ms = None,
             Ok(Item::End) => {
                 let end = reader.offset();
-                if self.report.damage.is_some() && end < self.end && !self.is_proven(end)? {
-                    return Err(Error::End.into());
+                let is_behind_damage = self.report.damage.is_some();
+                if is_behind_damage && !self.has_checksum_before(end)? && !self.is_last(end)? {
+                    return Err(Error::Corrupt("an end before the end of the file").into());
                 }
                 self.report.end = Some(end);
                 return Ok(false);
             }
+            Ok(Item::Sizes(Sizes { keys, .. })) => {
+                self.announced = self.announced.saturating_add(keys);
+            }
             Ok(_) => {}
-            // All items are there. Which of them has changed is not known. Where something follows,
-            // it may be no end, but part of what was there.
+            // All items are there. Which of them has changed is not known.
             Err(error @ Error::Checksum { .. }) => {
                 let end = reader.offset();
-                if end < self.end {
+                if !self.is_last(end)? {
                     return Err(error.into());
                 }
-                report.end = Some(end);
-                report.damage.get_or_insert((end, error));
+                self.report.end = Some(end);
+                self.report.damage.get_or_insert((end, error));
                 return Ok(false);
             }
             Err(error @ Error::Compressed(_)) => {

@@ -251,6 +251,39 @@ fn an_end_in_the_middle_is_none() {
 }
 
 #[test]
+fn an_end_is_one_whatever_follows_where_nothing_else_can_be_meant() {
+    let twice = file(&[&[ITEMS[1]], ITEMS].concat());
+    let counted = file(&[b"\xfb\x03\x00", ITEMS[1], ITEMS[1], ITEMS[2]]);
+    let damaged = [twice.clone(), counted.clone()];
+    let [none, wrong] = [[0; 8], *b"checksum"];
+    let tails: [&[u8]; 5] = [b"\n", b"\r\n", &[7; 8], &[0; 9], &[0; 10_000]];
+    for (bytes, kept) in damaged.iter().zip([10, 2]) {
+        for checksum in [none, wrong] {
+            let mut bytes = bytes.clone();
+            bytes.splice(bytes.len() - 8.., checksum);
+            let end = bytes.len() as u64;
+            for tail in tails {
+                let bytes = [&bytes[..], tail].concat();
+                let report = check(&bytes);
+                assert_eq!((report.end, report.left_out.len()), (Some(end), 1), "{tail:?}");
+                assert_eq!(repaired(&bytes).1, kept, "{tail:?}");
+            }
+            // More bytes than a few may be what stood there before something was damaged, but
+            // where as many keys were met as there are.
+            let report = check(&[&bytes[..], b"many bytes"].concat());
+            assert_eq!(report.end.is_some(), kept == 2);
+            assert_eq!(report.keys, if kept == 2 { 2 } else { 1 });
+        }
+    }
+    // A file without checksums.
+    let mut old = b"REDIS0004".to_vec();
+    [ITEMS[0], ITEMS[1], ITEMS[1], ITEMS[2], b"\xff"].iter().for_each(|item| old.extend(*item));
+    for tail in tails {
+        assert_eq!(repaired(&[&old[..], tail].concat()).1, 2, "{tail:?}");
+    }
+}
+
+#[test]
 fn damaged_compressed_names_are_left_out() {
     // Copies from before the beginning.
     let lzf = b"\xc3\x03\x14\xe0\x0b\x05";
