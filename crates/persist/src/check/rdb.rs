@@ -90,8 +90,9 @@ pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport
     if zeros_at(file, cut)?.is_none_or(|zeros| zeros >= EMPTY_KEY_BYTES) {
         from = zeros_before(file, cut)?;
     }
-    let Suspects { nameless, last } = suspects;
-    if last < cut && begins_in_zeros(file, last)? {
+    let Suspects { nameless, last, is_cut } = suspects;
+    let is_cut = is_cut && is_cut_only(file, found.version)?;
+    if last < cut && !is_cut && begins_in_zeros(file, last)? {
         from = from.min(zeros_before(file, last)?);
     }
     if let Some(at) = nameless.filter(|at| *at <= cut) {
@@ -102,6 +103,23 @@ pub fn check_rdb<F: DiskFile>(file: &F, now_ms: Option<i64>) -> Result<RdbReport
     }
     let (before, _) = scan(from)?;
     Ok(RdbReport { damage: found.damage, ..before })
+}
+
+/// Whether nothing tells that a file was damaged otherwise than by a cut, if it is too short: the
+/// mark of the end is not where it is in others, and no zeros stand at the end, as a crash leaves
+/// them in the middle as well.
+fn is_cut_only<F: DiskFile>(file: &F, version: u16) -> Result<bool, DiskError> {
+    let len = file.len()?;
+    let behind = if has_checksum(version) { CHECKSUM_BYTES as u64 } else { 0 };
+    let mut mark = [0];
+    let Some(at) = len.checked_sub(1 + behind) else { return Ok(true) };
+    file.read_at(at, &mut mark)?;
+    Ok(mark != [rdb::END] && len - zeros_before(file, len)? < LOST_BYTES_MIN as u64)
+}
+
+/// Whether files of this version end with a checksum.
+fn has_checksum(version: u16) -> bool {
+    version >= rdb::CHECKSUM_VERSION_MIN
 }
 
 /// Whether the zeros of a lost block end in the byte there.
@@ -171,6 +189,8 @@ struct Suspects {
     nameless: Option<u64>,
     /// Where the last item stands.
     last: u64,
+    /// The item behind it goes on where the file ends.
+    is_cut: bool,
 }
 
 /// What stands before the first damage.
@@ -242,7 +262,10 @@ impl<'f, F: DiskFile> Scan<'f, F> {
                     self.report.end = Some(self.end);
                     return Ok((self.report, self.suspects));
                 }
-                Err(Fault::Outline(error)) => return self.broken(reader.offset(), error),
+                Err(Fault::Outline(error)) => {
+                    self.suspects.is_cut = matches!(error, Error::End);
+                    return self.broken(reader.offset(), error);
+                }
                 Err(Fault::Item(error)) => self.leave_out(at..reader.offset(), error),
             }
             self.report.items_to = reader.offset();
@@ -254,11 +277,7 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         let mut mark = [0];
         let read = self.file.read_at(at, &mut mark).map_err(|error| error.error)?;
         let is_cut = self.end - at <= CHECKSUM_BYTES as u64;
-        Ok(read == 1 && mark == [rdb::END] && is_cut && self.has_checksum())
-    }
-
-    fn has_checksum(&self) -> bool {
-        self.report.version >= rdb::CHECKSUM_VERSION_MIN
+        Ok(read == 1 && mark == [rdb::END] && is_cut && has_checksum(self.report.version))
     }
 
     /// Whether an end that was read is the last one, although its checksum tells nothing. 0xff
@@ -276,7 +295,7 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         let mut stored = [0; CHECKSUM_BYTES];
         let Some(at) = end.checked_sub(CHECKSUM_BYTES as u64) else { return Ok(false) };
         self.file.read_at(at, &mut stored)?;
-        Ok(self.has_checksum() && stored != [0; CHECKSUM_BYTES])
+        Ok(has_checksum(self.report.version) && stored != [0; CHECKSUM_BYTES])
     }
 
     /// Remembers a string there whose key has no name, if it stands among many zeros.
@@ -464,8 +483,8 @@ pub fn repair_rdb<F: DiskFile>(
     }
     crc.update(&[rdb::END]);
     out.put(&[rdb::END])?;
-    match report.version < rdb::CHECKSUM_VERSION_MIN {
-        true => Ok(()),
-        false => out.put(&crc.value().to_le_bytes()),
+    match has_checksum(report.version) {
+        true => out.put(&crc.value().to_le_bytes()),
+        false => Ok(()),
     }
 }

@@ -217,6 +217,26 @@ fn a_key_without_a_name_is_kept_like_others() {
 }
 
 #[test]
+fn a_cut_loses_one_key_where_values_end_in_zeros() {
+    for zeros in [14, 15, 16, 40] {
+        let of = |number: u32| {
+            [format!("\0\x06{number:06}").as_bytes(), &[zeros as u8 + 1, 1], &vec![0; zeros]]
+                .concat()
+        };
+        let items: Vec<Vec<u8>> = (0..10).map(of).collect();
+        let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let item = items[0].len();
+        let begin = whole.len() - 9 - item;
+        for cut in begin + 2..begin + item - zeros {
+            assert_eq!(repaired(&whole[..cut]).1, 9, "{zeros} zeros, cut at {cut}");
+            // The last of zeros at the end, and of those before it, may be what a crash left.
+            let torn = [&whole[..cut], &[0; 16]].concat();
+            assert!((7..=9).contains(&repaired(&torn).1), "{zeros} zeros, torn at {cut}");
+        }
+    }
+}
+
+#[test]
 fn values_that_end_in_zeros_are_kept_behind_damage() {
     let of = |number: u32| [format!("\0\x06{number:06}\x12\x01").as_bytes(), &[0; 17]].concat();
     let items: Vec<Vec<u8>> = (0..100).map(of).collect();
