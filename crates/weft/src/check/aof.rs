@@ -23,6 +23,11 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
 /// repaired here: commands follow on all that it has.
 fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> {
     let rdb = report.rdb.as_mut().map(|report| rdb::show(name, report)).transpose()?;
+    // Loading ends at a library that it refuses: nothing behind it is valid.
+    let left_out = report.rdb.as_ref().and_then(|rdb| rdb.left_out.first());
+    if let Some(at) = left_out.map(|range| range.start).filter(|at| *at < report.valid_to) {
+        (report.commands, report.unsealed, report.valid_to) = (0, 0, at);
+    }
     let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
     let name = name.display();
     tell!(

@@ -49,13 +49,19 @@ fn a_library_that_cannot_be_loaded_is_left_out() {
     let at = bytes.windows(15).position(|text| text == b"return 'second'").unwrap();
     bytes[at - 2] = b'(';
     let checksum = bytes.len() - 8;
+    // 0xf5, the length in two bytes, and the source.
+    let source = bytes.windows(15).position(|text| text == b"#!lua name=seco").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.rdb");
     // With a wrong checksum, and without one.
     for _ in 0..2 {
-        fs::write(&file, &bytes).unwrap();
+        fs::write(&file, [&bytes[..], b"*1\r\n$4\r\nPING\r\n"].concat()).unwrap();
         let as_base = weft().args(["check", "aof"]).arg(&file).output().unwrap();
         assert_eq!(as_base.status.code(), Some(1), "{as_base:?}");
+        let out = String::from_utf8_lossy(&as_base.stdout);
+        let valid = format!("0 commands, valid up to offset {}", source - 3);
+        assert!(out.contains(&valid), "{valid}: {out}");
+        fs::write(&file, &bytes).unwrap();
         let output = fix(&file);
         let out = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
