@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use node::config::Config;
 use persist::check::{RdbReport, check_rdb, repair_rdb};
 use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
@@ -10,8 +11,6 @@ use server::{RealDisk, RealFile};
 use super::repaired::{Placed, Repaired, Version};
 use super::{Finding, keeping, libraries, may_fix, parts};
 
-/// Databases that a server has, unless it is configured otherwise.
-const DATABASES: u64 = 16;
 /// As many places are told that a repair leaves out.
 const TOLD_MAX: usize = 10;
 
@@ -112,7 +111,7 @@ pub fn show(name: &Path, report: &mut RdbReport) -> Result<(Finding, usize), Box
     if left_out.len() > 1 {
         tell!("{name}: it is damaged at {} places", left_out.len())?;
     }
-    if *database_max >= DATABASES {
+    if *database_max >= u64::from(Config::default().databases) {
         let databases = database_max.saturating_add(1);
         tell!("{name}: it has keys in database {database_max}: it needs 'databases {databases}'")?;
     }
