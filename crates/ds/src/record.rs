@@ -210,7 +210,14 @@ impl<P> Record<P> {
     }
 
     /// Sets, replaces or removes the expiry; adding or removing one moves the record.
+    #[inline]
     pub fn set_expires_at(&mut self, expires_at: Option<i64>) {
+        if expires_at.is_some() || self.view().has_expiry() {
+            self.change_expires_at(expires_at);
+        }
+    }
+
+    fn change_expires_at(&mut self, expires_at: Option<i64>) {
         let old = self.shape();
         if old.expires != expires_at.is_some() {
             self.reshape(Shape { expires: expires_at.is_some(), ..old });
@@ -242,7 +249,11 @@ impl<P> Record<P> {
     /// Replaces the payload by `bytes`, in place when they fall into the same size class.
     #[inline]
     pub fn set_bytes(&mut self, kind: u8, bytes: &[u8]) {
-        self.resize(kind, bytes.len(), false);
+        let old = self.shape();
+        // The next value of a key is often as long as the one before.
+        if old.len != bytes.len() || old.kind != kind || old.object {
+            self.resize(kind, bytes.len(), false);
+        }
         if let Some(own) = self.bytes_mut() {
             own.copy_from_slice(bytes);
         }

@@ -119,6 +119,17 @@ impl IndexEntry {
     /// Of the value in a record.
     #[inline]
     pub(crate) fn of(record: RecordRef<'_, Object>) -> Self {
+        // Most values are strings in the record.
+        match (Kind::from_bits(record.kind()), record.bytes()) {
+            (Kind::Bytes | Kind::EditedBytes, Some(bytes)) => {
+                Self { due: None, class: Some(SizeClass::new(Family::Strings, bytes.len())) }
+            }
+            _ => Self::of_any(record),
+        }
+    }
+
+    #[inline(never)]
+    fn of_any(record: RecordRef<'_, Object>) -> Self {
         let due = match Kind::from_bits(record.kind()) {
             Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
             _ => None,
