@@ -101,21 +101,34 @@ impl CopiedArgs {
 pub struct Piece<'a> {
     /// The arguments, and between them what the protocol puts there.
     pub bytes: &'a [u8],
-    /// How many of the bytes are arguments.
-    pub args_bytes: usize,
     spans: &'a [Span],
     start: u32,
 }
 
-impl<'a> Piece<'a> {
-    /// The arguments in a copy of the piece that begins at `at` in another buffer, which is below
-    /// 4 GiB.
+impl Piece<'_> {
+    /// Appends a copy of the bytes to a buffer, which stays below 4 GiB, and the places of the
+    /// arguments there to `spans`. Returns how many bytes are arguments; none: an argument is
+    /// elsewhere, and nothing was appended.
     #[inline]
-    pub fn spans_at(self, at: usize) -> impl ExactSizeIterator<Item = Span> + use<'a> {
+    pub fn copy_to(self, spans: &mut Vec<Span>, buffer: &mut Vec<u8>) -> Option<usize> {
+        let (at, first) = (buffer.len(), spans.len());
         debug_assert!(at + self.bytes.len() < OWN as usize, "a buffer is below 4 GiB");
-        let Self { spans, start, .. } = self;
-        let moved = move |span: &Span| Span { start: span.start - start + at as u32, ..*span };
-        spans.iter().map(moved)
+        let Self { start, .. } = self;
+        let end = u64::from(start) + self.bytes.len() as u64;
+        let (mut is_inside, mut args_bytes) = (true, 0);
+        spans.reserve(self.spans.len());
+        for span in self.spans {
+            is_inside &= span.start >= start && u64::from(span.start) + u64::from(span.len) <= end;
+            args_bytes += span.len as usize;
+            let moved = span.start.wrapping_sub(start).wrapping_add(at as u32);
+            spans.push(Span { start: moved, ..*span });
+        }
+        if !is_inside {
+            spans.truncate(first);
+            return None;
+        }
+        buffer.extend_from_slice(self.bytes);
+        Some(args_bytes)
     }
 }
 
@@ -165,19 +178,14 @@ impl<'a> Args<'a> {
         if span.start == OWN { self.own.get(span.len as usize) } else { None }
     }
 
-    /// All arguments in one piece of the shared buffer, with what is between them. None: one has
-    /// its own buffer.
+    /// From the first to the last argument in the shared buffer, with what is between them. None:
+    /// one of these has its own buffer.
     #[inline]
     pub fn piece(&self) -> Option<Piece<'a>> {
         let (first, last) = (self.spans.first()?, self.spans.last()?);
         let (start, end) = (first.start, u64::from(last.start) + u64::from(last.len));
-        let (mut is_inside, mut args_bytes) = (true, 0);
-        for span in self.spans {
-            is_inside &= span.start >= start && u64::from(span.start) + u64::from(span.len) <= end;
-            args_bytes += span.len as usize;
-        }
         let bytes = self.buffer.get(start as usize..usize::try_from(end).ok()?)?;
-        is_inside.then_some(Piece { bytes, args_bytes, spans: self.spans, start })
+        Some(Piece { bytes, spans: self.spans, start })
     }
 
     /// The command's name.
@@ -270,11 +278,11 @@ mod tests {
         let spans = [Span::new(8, 3), Span::new(17, 0), Span::new(23, 2)];
         let args = Args::new(buffer, &spans, &[]);
         assert_eq!(texts(&args), [&b"SET"[..], b"", b"vv"]);
+        let (mut moved, mut copied) = (vec![Span::new(0, 6)], b"before".to_vec());
         let piece = args.piece().unwrap();
-        assert_eq!((piece.bytes.len(), piece.args_bytes), (17, 5));
-        let copied = [b"before", piece.bytes].concat();
-        let moved: Vec<Span> = piece.spans_at(6).collect();
-        assert_eq!(texts(&Args::new(&copied, &moved, &[])), texts(&args));
+        assert_eq!(piece.copy_to(&mut moved, &mut copied), Some(5));
+        assert_eq!((piece.bytes.len(), copied.len()), (17, 23));
+        assert_eq!(texts(&Args::new(&copied, &moved[1..], &[])), texts(&args));
     }
 
     #[test]
@@ -282,7 +290,10 @@ mod tests {
         let own = [Arc::new(b"long".to_vec()), Arc::new(b"long too".to_vec())];
         let (here, there) = (Span::new(0, 3), Span::own(1));
         for spans in [&[there][..], &[here, there], &[there, here], &[here, there, here], &[]] {
-            assert!(Args::new(b"SET", spans, &own).piece().is_none(), "{spans:?}");
+            let (mut moved, mut copied) = (vec![there], b"before".to_vec());
+            let piece = Args::new(b"SET", spans, &own).piece();
+            let bytes = piece.and_then(|piece| piece.copy_to(&mut moved, &mut copied));
+            assert_eq!((bytes, &moved[..], &copied[..]), (None, &[there][..], &b"before"[..]));
         }
     }
 }

@@ -221,14 +221,16 @@ impl ClientRecord {
         }
     }
 
-    /// Publishes what the client has queued since MULTI; none: it is in no transaction.
-    pub(crate) fn set_transaction(&self, transaction: Option<&Transaction>) {
+    /// Publishes what the client has queued since MULTI; none: it is in no transaction. Returns the
+    /// bytes of memory that it takes.
+    pub(crate) fn set_transaction(&self, transaction: Option<&Transaction>) -> usize {
         let len = transaction.map_or(0, |transaction| transaction.len().saturating_add(1));
         self.queued.store(u32::try_from(len).unwrap_or(u32::MAX), Ordering::Relaxed);
         let bytes = transaction.map_or(0, Transaction::bytes);
         self.queued_bytes.store(bytes as u64, Ordering::Relaxed);
         let bytes = transaction.map_or(0, Transaction::memory_bytes);
         self.queue_bytes.store(bytes as u64, Ordering::Relaxed);
+        bytes
     }
 
     /// Commands queued since MULTI, and the bytes of their arguments; none outside a transaction.

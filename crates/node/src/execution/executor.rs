@@ -226,9 +226,9 @@ impl<L: ShardLocks> Executor<'_, L> {
         if !fails {
             let has_room =
                 transaction.push(entry, request, may_write, &node.hasher, self.worker.turns);
-            self.session.record.set_transaction(Some(transaction));
+            let bytes = self.session.record.set_transaction(Some(transaction));
             let bytes_max = self.worker.config.client_query_buffer_limit;
-            if !has_room || transaction.memory_bytes() as u64 > bytes_max {
+            if !has_room || bytes as u64 > bytes_max {
                 self.session.record.set_flag(flag::CLOSING, true);
                 return Outcome::Close;
             }

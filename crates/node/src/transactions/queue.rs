@@ -104,16 +104,9 @@ impl Transaction {
         hasher: &KeyHasher,
         turn: u64,
     ) -> bool {
-        let piece = args.piece();
-        let apart = || args.iter().map(<[u8]>::len).sum();
-        let bytes: usize = piece.map_or_else(apart, |piece| piece.args_bytes);
-        let taken = piece.map_or(bytes, |piece| piece.bytes.len());
-        let copied = self.copied.len().saturating_add(taken);
         let places = (u32::try_from(self.spans.len()), u32::try_from(self.hashes.len()));
         let (Ok(span), Ok(hash_at)) = places else { return false };
-        if copied > COPIED_BYTES_MAX {
-            return false;
-        }
+        let Some((bytes, taken)) = self.copy(args) else { return false };
         if self.commands.is_empty() {
             self.facts.turn = turn;
         }
@@ -125,25 +118,37 @@ impl Transaction {
                 self.facts.is_unfetched |= self.hashes.len() > hash_at as usize;
             }
         }
-        match piece {
-            Some(piece) => {
-                self.spans.extend(piece.spans_at(self.copied.len()));
-                self.copied.extend_from_slice(piece.bytes);
-            }
-            None => self.push_apart(args),
-        }
         self.facts.bytes += bytes;
         self.facts.taken_bytes += taken;
-        // What a script declares may be another thing at EXEC.
-        let is_script = matches!(entry.call, Call::Script(_));
-        self.facts.may_write |= may_write && !is_script;
-        self.facts.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
-        self.facts.place |= entry.place;
-        self.facts.has_scripts |= is_script;
-        self.facts.is_alone |= asks_for_scripts(entry);
-        self.facts.needs = self.facts.needs.max(Needs::of(entry, args));
+        // Another one like the last adds nothing.
+        let is_alike = matches!(entry.spec.scope, ShardScope::Keys)
+            && self.commands.last().is_some_and(|last| std::ptr::eq(last.entry, entry));
+        if !is_alike {
+            self.facts.note(entry, args, may_write);
+        }
         self.commands.push(Queued { entry, span, hash: hash_at });
         true
+    }
+
+    /// Copies arguments. Returns how many bytes they are, and how many are taken. None: there is no
+    /// room, and nothing was copied.
+    #[inline]
+    fn copy(&mut self, args: &Args<'_>) -> Option<(usize, usize)> {
+        let room = COPIED_BYTES_MAX.saturating_sub(self.copied.len());
+        if let Some(piece) = args.piece() {
+            if piece.bytes.len() > room {
+                return None;
+            }
+            if let Some(bytes) = piece.copy_to(&mut self.spans, &mut self.copied) {
+                return Some((bytes, piece.bytes.len()));
+            }
+        }
+        let bytes: usize = args.iter().map(<[u8]>::len).sum();
+        if bytes > room {
+            return None;
+        }
+        self.push_apart(args);
+        Some((bytes, bytes))
     }
 
     /// Adds arguments of which some have their own buffers.
@@ -269,6 +274,21 @@ impl Transaction {
         clear(own, KEPT_BYTES_MAX);
         clear(hashes, KEPT_BYTES_MAX);
         *facts = Facts::default();
+    }
+}
+
+impl Facts {
+    /// Notes what a queued command adds.
+    #[inline(never)]
+    fn note(&mut self, entry: &Entry, args: &Args<'_>, may_write: bool) {
+        // What a script declares may be another thing at EXEC.
+        let is_script = matches!(entry.call, Call::Script(_));
+        self.may_write |= may_write && !is_script;
+        self.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
+        self.place |= entry.place;
+        self.has_scripts |= is_script;
+        self.is_alone |= asks_for_scripts(entry);
+        self.needs = self.needs.max(Needs::of(entry, args));
     }
 }
 
