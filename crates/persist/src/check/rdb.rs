@@ -122,18 +122,12 @@ fn has_checksum(version: u16) -> bool {
     version >= rdb::CHECKSUM_VERSION_MIN
 }
 
-/// Whether what stands there begins in a zero of a lost block, which may end behind it.
+/// Whether the zeros of a lost block end in the byte there.
 fn begins_in_zeros<F: DiskFile>(file: &F, at: u64) -> Result<bool, DiskError> {
-    let behind = zeros_at(file, at)?.unwrap_or(LOST_BYTES_MIN);
-    Ok(behind > 0 && short_zeros_before(file, at)? + behind >= LOST_BYTES_MIN)
-}
-
-/// How many zeros stand before a place, up to [`LOST_BYTES_MIN`].
-fn short_zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<usize, DiskError> {
-    let mut bytes = [1; LOST_BYTES_MIN];
-    let begin = at.saturating_sub(LOST_BYTES_MIN as u64);
-    file.read_at(begin, &mut bytes[LOST_BYTES_MIN - (at - begin) as usize..])?;
-    Ok(bytes.iter().rev().take_while(|byte| **byte == 0).count())
+    let mut bytes = [0; LOST_BYTES_MIN];
+    let Some(begin) = (at + 1).checked_sub(LOST_BYTES_MIN as u64) else { return Ok(false) };
+    let read = file.read_at(begin, &mut bytes)?;
+    Ok(read == bytes.len() && bytes == [0; LOST_BYTES_MIN])
 }
 
 /// How many zeros stand there, up to [`LOST_BYTES_MIN`]; none: nothing else stands there.
@@ -304,6 +298,21 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         Ok(has_checksum(self.report.version) && stored != [0; CHECKSUM_BYTES])
     }
 
+    /// Remembers a string there whose key has no name, if it stands among many zeros.
+    fn suspect_nameless(&mut self, at: u64) -> Result<(), DiskError> {
+        if self.suspects.nameless.is_none() {
+            let behind = zeros_at(self.file, at)?.unwrap_or(LOST_BYTES_MIN);
+            // A string without a name begins with two zeros.
+            let mut before = [1; LOST_BYTES_MIN];
+            let begin = at.saturating_sub(LOST_BYTES_MIN as u64);
+            let len = (at - begin) as usize;
+            self.file.read_at(begin, &mut before[LOST_BYTES_MIN - len..])?;
+            let zeros = before.iter().rev().take_while(|byte| **byte == 0).count();
+            self.suspects.nameless = (zeros + behind >= LOST_BYTES_MIN).then_some(at);
+        }
+        Ok(())
+    }
+
     /// Reads an item; says whether more may follow.
     fn item(
         &mut self,
@@ -319,8 +328,8 @@ impl<'f, F: DiskFile> Scan<'f, F> {
                 let name = xxh3_128_with_seed(key, self.seed.wrapping_add(self.db));
                 let is_string = value_type == ValueType::String && attributes == NO_ATTRIBUTES;
                 let is_nameless = is_string && key.is_empty();
-                if is_nameless && self.suspects.nameless.is_none() {
-                    self.suspects.nameless = begins_in_zeros(self.file, at)?.then_some(at);
+                if is_nameless {
+                    self.suspect_nameless(at)?;
                 }
                 let expires_at = attributes.expires_at;
                 if expires_at.zip(self.now_ms).is_some_and(|(at, now)| at < now) {
@@ -383,21 +392,12 @@ impl<'f, F: DiskFile> Scan<'f, F> {
         name: u128,
         (may_be_lost, are_zeros): (bool, bool),
     ) -> Result<(), Fault> {
-        if may_be_lost && begins_in_zeros(self.file, at)? {
-            // Where so many end, an item may begin in any of them.
-            let is_behind_many = short_zeros_before(self.file, at)? + 1 >= LOST_BYTES_MIN;
-            if are_zeros && (is_behind_many || !self.seen.insert(name)) {
-                return Err(LOST.into());
-            }
-            // The next one may be of the same zeros.
-            (self.is_behind_damage, self.suspects.last) = (true, at);
-            return Err(Fault::Item(LOST));
-        }
-        match self.seen.insert(name) {
-            true => Ok(()),
-            false if are_zeros => Err(TWICE.into()),
-            false => Err(Fault::Item(TWICE)),
-        }
+        let error = match () {
+            () if may_be_lost && begins_in_zeros(self.file, at)? => LOST,
+            () if !self.seen.insert(name) => TWICE,
+            () => return Ok(()),
+        };
+        Err(if are_zeros { error.into() } else { Fault::Item(error) })
     }
 
     /// Reads the value of the last key; says whether loading makes a key of it.
