@@ -20,15 +20,11 @@ use std::slice;
 
 use mlua::{Function, Lua, ffi};
 
-pub use self::runner::{Pinned, Plain, Prepared, Ran, Runner};
+pub use self::runner::{Pinned, Plain, Prepared, Ran, Runner, create_asker};
 
 /// A change of used memory between two safepoints after which the interrupt is called at once: what
 /// takes long in one step most often takes memory.
 const MEMORY_STEP_BYTES: usize = 1 << 20;
-
-/// A growth of used memory between two safepoints after which a table may be too large to be
-/// emptied for each run.
-const GROWTH_BYTES: usize = 16 << 10;
 
 type Interrupt = unsafe extern "C-unwind" fn(state: *mut ffi::lua_State, gc: c_int);
 
@@ -37,8 +33,6 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(0) };
     /// Bytes that were used at the last safepoint.
     static USED_BYTES: Cell<usize> = const { Cell::new(0) };
-    /// Memory has grown by [`GROWTH_BYTES`] at once since a runner last asked.
-    static HAS_GROWN: Cell<bool> = const { Cell::new(false) };
     /// What mlua installs in every VM alike.
     static INTERRUPT: Cell<Option<Interrupt>> = const { Cell::new(None) };
 }
@@ -73,11 +67,6 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
     let used = unsafe { ffi::lua_totalbytes(state, -1) };
     let step = used.abs_diff(USED_BYTES.replace(used));
     let left = LEFT.get();
-    if left > 1 && step < GROWTH_BYTES {
-        LEFT.set(left - 1);
-        return;
-    }
-    HAS_GROWN.set(HAS_GROWN.get() | (step >= GROWTH_BYTES));
     if left > 1 && step < MEMORY_STEP_BYTES {
         LEFT.set(left - 1);
         return;

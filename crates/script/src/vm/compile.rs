@@ -4,7 +4,6 @@
 //! without optimisation, whose time grows with the square of the length. The compiler sees source
 //! text only; bytecode never comes from outside.
 
-use memchr::memmem;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, Table};
 
@@ -25,33 +24,13 @@ pub const LOADSTRING_BYTES_MAX: usize = 256 << 10;
 /// evaluated before the function is looked up.
 const REPLACED_BUILTINS: [&str; 3] = ["tostring", "getmetatable", "math.log"];
 
-/// Globals that change from run to run.
-const INPUTS: [&[u8]; 2] = [b"KEYS", b"ARGV"];
-/// Stands before a source that names an input. A global that a chunk assigns to is looked up where
-/// it is read; others are taken for good when the chunk is loaded, or looked up in a longer way.
-const ASSIGNED_INPUTS: &[u8] = b"if false then KEYS = nil ARGV = nil end ";
-
-/// What a chunk sees.
-#[derive(Clone, Copy)]
-pub struct Environment<'a> {
-    /// Its globals.
-    pub globals: &'a Table,
-    /// What it takes for good, when it is loaded, of the globals that its functions will see.
-    pub imported: &'a Table,
-}
-
-/// Compiles a source into a function. `name` is that of the chunk: behind
+/// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
 /// `@` a file's, behind `=` any, else the source itself.
 ///
 /// # Errors
 ///
 /// The message of the compiler, with the place.
-pub fn compile(
-    lua: &Lua,
-    source: &[u8],
-    name: &str,
-    env: Environment<'_>,
-) -> Result<Function, String> {
+pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<Function, String> {
     let place = shown(name);
     if source.len() > SOURCE_BYTES_MAX {
         return Err(format!("{place}:1: source longer than {SOURCE_BYTES_MAX} bytes"));
@@ -65,13 +44,7 @@ pub fn compile(
         .set_disabled_builtins(REPLACED_BUILTINS);
     // The message begins with the line.
     let is_large = source.len() > LARGE_SOURCE_BYTES;
-    let names_inputs = INPUTS.iter().any(|name| memmem::find(&source, name).is_some());
-    let assigned = names_inputs.then(|| compiler.compile([ASSIGNED_INPUTS, &source].concat()));
-    // Errors may name a column.
-    let bytecode = match assigned {
-        Some(Ok(bytecode)) => Ok(bytecode),
-        _ => compiler.compile(source),
-    };
+    let bytecode = compiler.compile(source);
     if is_large {
         sys::allocator::trim_c_heap();
     }
@@ -80,14 +53,7 @@ pub fn compile(
         other => super::message(&other),
     })?;
     let chunk = lua.load(bytecode).set_name(name).set_mode(ChunkMode::Binary);
-    let chunk = chunk.set_environment(env.globals.clone());
-    // The loader imports from these globals, whatever the environment.
-    let before = lua.globals();
-    let function = lua.set_globals(env.imported.clone()).and_then(|()| {
-        let function = chunk.into_function();
-        lua.set_globals(before)?;
-        function
-    });
+    let function = chunk.set_environment(globals.clone()).into_function();
     function.map_err(|error| super::message(&error))
 }
 

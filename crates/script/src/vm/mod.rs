@@ -30,7 +30,6 @@ use sys::luau::{Pinned, Plain, Prepared, Ran, Runner};
 
 use self::cache::Cache;
 pub use self::cache::{LoadedFunction, LoadedScript};
-use self::compile::Environment;
 pub use self::compile::LARGE_SOURCE_BYTES;
 pub use self::natives::hex;
 pub use self::state::State;
@@ -133,7 +132,8 @@ impl Vm {
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.globals().set_safeenv(true);
         let state = Rc::new(State::new(memory_bytes_max));
-        let natives = natives::table(&lua, &state)?;
+        let inputs = lua.create_table()?;
+        let natives = natives::table(&lua, &state, &inputs)?;
         let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
         let prelude = lua
             .load(PRELUDE)
@@ -142,22 +142,21 @@ impl Vm {
             .set_compiler(compiler);
         let parts: Table = prelude.call(natives)?;
         lua.set_type_metatable::<LuaString>(Some(parts.raw_get("string_meta")?));
-        let on_error: Function = parts.raw_get("on_error")?;
         let script_env: Table = parts.raw_get("script_env")?;
-        let script_runner = Runner::new(&lua, &on_error, Some(&script_env))?;
-        let function_env: Table = parts.raw_get("function_env")?;
+        script_env.set_safeenv(true);
+        script_env.set_readonly(true);
+        // What a chunk imports when it is loaded comes from here, whatever its environment.
+        lua.set_globals(script_env.clone())?;
         let library_env: Table = parts.raw_get("library_env")?;
-        for env in [&script_env, &function_env, &library_env] {
-            env.set_safeenv(true);
-            env.set_readonly(true);
-        }
+        library_env.set_readonly(true);
+        let on_error: Function = parts.raw_get("on_error")?;
         let vm = Self {
-            script_runner,
+            script_runner: Runner::new(&lua, &on_error, Some(&inputs))?,
             function_runner: Runner::new(&lua, &on_error, None)?,
             load_library: parts.raw_get("load_library")?,
             kind: parts.raw_get("kind")?,
             script_env,
-            function_env,
+            function_env: parts.raw_get("function_env")?,
             library_env,
             cache: Cache::default(),
             state,
@@ -200,8 +199,7 @@ impl Vm {
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
     pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, Failure> {
         self.make_room();
-        let env = Environment { globals: &self.script_env, imported: &self.script_env };
-        let code = compile::compile(&self.lua, script.code(), "@user_script", env);
+        let code = self.compile(script.code(), "@user_script", &self.script_env);
         let code = code.and_then(|code| self.pin(code)).map_err(|message| {
             Failure::new(format!("ERR Error compiling script (new function): {message}"))
         })?;
@@ -220,6 +218,12 @@ impl Vm {
         if self.lua.used_memory() > code_bytes_max && self.cache.drop_scripts() {
             let _ = self.lua.gc_collect();
         }
+    }
+
+    fn compile(&self, code: &[u8], name: &str, env: &Table) -> Result<Function, String> {
+        // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
+        self.script_runner.forget();
+        compile::compile(&self.lua, code, name, env)
     }
 
     fn pin(&self, function: Function) -> Result<Code, String> {
@@ -307,15 +311,12 @@ impl Vm {
         timeout: Option<Duration>,
     ) -> Result<Vec<Registration>, Failure> {
         self.make_room();
-        let env = Environment { globals: &self.library_env, imported: &self.function_env };
-        let code = compile::compile(&self.lua, code, "@user_function", env)
+        let code = self
+            .compile(code, "@user_function", &self.library_env)
             .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
-        // It sees other globals than what it imports for its functions.
-        self.library_env.set_safeenv(false);
         let ran = self.limited(host, || self.load_library.call::<Loaded>(&code));
-        self.library_env.set_safeenv(true);
         let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
             Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())

@@ -11,7 +11,7 @@ use sha1::{Digest, Sha1};
 use sys::luau::{self, Argument};
 
 use super::call;
-use super::compile::{Environment, LOADSTRING_BYTES_MAX, compile};
+use super::compile::{LOADSTRING_BYTES_MAX, compile};
 use super::state::{Registration, State};
 use crate::failure::{Place, coded};
 use crate::flags::Flags;
@@ -38,8 +38,8 @@ const SHA_STEP_BYTES: usize = 1 << 20;
 /// What a native returns: true and a value, or false and a message.
 type Returned = mlua::Result<(bool, Value)>;
 
-/// The table that the prelude receives.
-pub fn table(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
+/// The table that the prelude receives. `inputs` is that of KEYS and ARGV.
+pub fn table(lua: &Lua, state: &Rc<State>, inputs: &Table) -> mlua::Result<Table> {
     let natives = lua.create_table()?;
     let with_state = |f: fn(&State, &Lua, MultiValue) -> Returned| {
         let state = Rc::clone(state);
@@ -52,6 +52,8 @@ pub fn table(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
         "reply",
         lua.create_function(move |lua, ()| shared.unlimited(lua, || call::reply(&shared, lua)))?,
     )?;
+    natives.raw_set("inputs", inputs)?;
+    natives.raw_set("ask_input", luau::create_asker(lua, inputs)?)?;
     natives.raw_set("log", with_state(log)?)?;
     natives.raw_set("sha1hex", with_state(sha1hex)?)?;
     natives.raw_set("setresp", with_state(setresp)?)?;
@@ -256,14 +258,13 @@ fn source(lua: &Lua) -> Option<String> {
 /// `loadstring`: a function, or nil and a message. Only source text is taken, never bytecode.
 fn loadstring(
     lua: &Lua,
-    (text, name, globals, imported): (BString, BString, Table, Table),
+    (text, name, env): (BString, BString, Table),
 ) -> mlua::Result<(Option<Function>, Option<String>)> {
     if text.len() > LOADSTRING_BYTES_MAX {
         return Ok((None, Some(format!("source longer than {LOADSTRING_BYTES_MAX} bytes"))));
     }
     let name = String::from_utf8_lossy(crate::failure::until_nul(&name)).into_owned();
-    let env = Environment { globals: &globals, imported: &imported };
-    match compile(lua, &text, &name, env) {
+    match compile(lua, &text, &name, &env) {
         Ok(function) => Ok((Some(function), None)),
         Err(message) => Ok((None, Some(message))),
     }
