@@ -44,6 +44,7 @@ const LIST: &str = "store/src/list.rs";
 const LISTENER: &str = "server/src/net/listener.rs";
 const LOAD_AOF: &str = "server/src/disk/load_aof.rs";
 const LOG_THREAD: &str = "server/src/disk/log_thread/mod.rs";
+const LOG_REWRITES: &str = "server/src/disk/log_thread/rewrites.rs";
 const REWRITE: &str = "server/src/disk/rewrite.rs";
 const LIVE: &str = "node/src/config/live.rs";
 const MODULE: &str = "node/src/commands/module.rs";
@@ -400,15 +401,15 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("auto-aof-rewrite-percentage", append_only.auto_aof_rewrite_percentage,
         Decimal 0..=I32_MAX,
         "Rewrite it when it has grown by so many per cent since the last time; 0: never.")
-        .read_in(LOG_THREAD),
+        .read_in(LOG_REWRITES),
     number!("auto-aof-rewrite-min-size", append_only.auto_aof_rewrite_min_size,
         Bytes 0..=i64::MAX,
-        "But not before it has so many bytes.").read_in(LOG_THREAD),
+        "But not before it has so many bytes.").read_in(LOG_REWRITES),
     flag!("aof-load-truncated", append_only.aof_load_truncated,
         "Drop the tail that a crash leaves in a file. Otherwise the server does not start.")
         .read_in(LOAD_AOF),
     flag!("aof-use-rdb-preamble", append_only.aof_use_rdb_preamble,
-        "Write bases as RDB files, not as commands.").read_in(LOG_THREAD),
+        "Write bases as RDB files, not as commands.").read_in(LOG_REWRITES),
     flag!("aof-timestamp-enabled", append_only.aof_timestamp_enabled,
         "Write the time between commands, once a second.").read_in(LOG_THREAD),
     flag!("aof-rewrite-incremental-fsync", append_only.aof_rewrite_incremental_fsync,
@@ -417,7 +418,7 @@ pub static PARAMETERS: &[Parameter] = &[
         "Processors of the thread that writes bases; empty for all.")
         .alias("aof_rewrite_cpulist").immutable().read_in(REWRITE),
     flag!("aof-disable-auto-gc", append_only.aof_disable_auto_gc,
-        "Keep the files that a rewrite has made superfluous.").read_in(LOG_THREAD),
+        "Keep the files that a rewrite has made superfluous.").read_in(LOG_REWRITES),
 
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
