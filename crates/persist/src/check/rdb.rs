@@ -114,7 +114,7 @@ fn is_cut_only<F: DiskFile>(file: &F, version: u16) -> Result<bool, DiskError> {
     let mut mark = [0];
     let Some(at) = len.checked_sub(1 + behind) else { return Ok(true) };
     file.read_at(at, &mut mark)?;
-    Ok(mark != [rdb::END] && len - zeros_before(file, len)? < LOST_BYTES_MIN as u64)
+    Ok(mark != [rdb::END] && short_zeros_before(file, len)? < LOST_BYTES_MIN)
 }
 
 /// Whether files of this version end with a checksum.
@@ -124,10 +124,15 @@ fn has_checksum(version: u16) -> bool {
 
 /// Whether the zeros of a lost block end in the byte there.
 fn begins_in_zeros<F: DiskFile>(file: &F, at: u64) -> Result<bool, DiskError> {
-    let mut bytes = [0; LOST_BYTES_MIN];
-    let Some(begin) = (at + 1).checked_sub(LOST_BYTES_MIN as u64) else { return Ok(false) };
-    let read = file.read_at(begin, &mut bytes)?;
-    Ok(read == bytes.len() && bytes == [0; LOST_BYTES_MIN])
+    Ok(short_zeros_before(file, at + 1)? == LOST_BYTES_MIN)
+}
+
+/// How many zeros stand before a place, up to [`LOST_BYTES_MIN`]; 0 behind the end of the file.
+fn short_zeros_before<F: DiskFile>(file: &F, at: u64) -> Result<usize, DiskError> {
+    let mut bytes = [1; LOST_BYTES_MIN];
+    let begin = at.saturating_sub(LOST_BYTES_MIN as u64);
+    file.read_at(begin, &mut bytes[LOST_BYTES_MIN - (at - begin) as usize..])?;
+    Ok(bytes.iter().rev().take_while(|byte| **byte == 0).count())
 }
 
 /// How many zeros stand there, up to [`LOST_BYTES_MIN`]; none: nothing else stands there.
@@ -302,13 +307,8 @@ impl<'f, F: DiskFile> Scan<'f, F> {
     fn suspect_nameless(&mut self, at: u64) -> Result<(), DiskError> {
         if self.suspects.nameless.is_none() {
             let behind = zeros_at(self.file, at)?.unwrap_or(LOST_BYTES_MIN);
-            // A string without a name begins with two zeros.
-            let mut before = [1; LOST_BYTES_MIN];
-            let begin = at.saturating_sub(LOST_BYTES_MIN as u64);
-            let len = (at - begin) as usize;
-            self.file.read_at(begin, &mut before[LOST_BYTES_MIN - len..])?;
-            let zeros = before.iter().rev().take_while(|byte| **byte == 0).count();
-            self.suspects.nameless = (zeros + behind >= LOST_BYTES_MIN).then_some(at);
+            let zeros = short_zeros_before(self.file, at)? + behind;
+            self.suspects.nameless = (zeros >= LOST_BYTES_MIN).then_some(at);
         }
         Ok(())
     }
