@@ -18,33 +18,53 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-#[test]
-fn every_slow_command_has_victims_on_each_thread() {
+/// Measures rows with few elements: all, or those that `rows` names.
+fn measure(rows: &[&str]) -> Vec<Json> {
     let options = server("--io-threads 3 --io-threads-execute all");
     let args =
         ["bench", "stall", "--json", "--subject", "weft", "--size", "1000", "--repeats", "1"];
-    let output = output_of(weft().args(args).arg(options));
+    let output = output_of(weft().args(args).args(rows).arg(options));
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let lines: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(lines.as_array().unwrap().len(), TABLE.len());
-    for (line, row) in lines.as_array().unwrap().iter().zip(TABLE) {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn threads(line: &Json) -> u64 {
+    line["servers"][0]["threads"].as_u64().unwrap()
+}
+
+fn replies(line: &Json, place: &str) -> u64 {
+    line["servers"][0][place]["replies"].as_u64().unwrap_or(0)
+}
+
+/// Whether there was one request each millisecond of at least the time in which replies are
+/// awaited. A machine that does something else has fewer.
+fn has_all_requests(line: &Json) -> bool {
+    replies(line, "same_thread") + replies(line, "other_threads") >= 200 * threads(line)
+}
+
+#[test]
+fn every_slow_command_has_victims_on_each_thread() {
+    let mut lines = measure(&[]);
+    assert_eq!(lines.len(), TABLE.len());
+    for (line, row) in lines.iter_mut().zip(TABLE) {
+        eventually("it has as many requests as it is to send", || {
+            let has_all = has_all_requests(line);
+            if !has_all {
+                *line = measure(&["-t", row.name]).remove(0);
+            }
+            has_all
+        });
         let server = &line["servers"][0];
         assert_eq!(line["row"], row.name);
         assert_eq!(server["error"], Json::Null, "{}", row.name);
-        let replies = |place: &str| server[place]["replies"].as_u64().unwrap_or(0);
         let everywhere = row.crowd.is_some_and(|crowd| crowd.measured);
         let busy = if everywhere { usize::MAX } else { row.commands.len() };
-        let threads = usize::try_from(server["threads"].as_u64().unwrap()).unwrap();
-        assert_eq!(replies("same_thread") > 0, busy > 0, "{}", row.name);
-        assert_eq!(replies("other_threads") > 0, busy < threads, "{}", row.name);
-        // One request each millisecond of at least the 200 in which replies are awaited, or fewer
-        // where other programs take the processors.
-        let all = replies("same_thread") + replies("other_threads");
-        assert!(all >= 50 * threads as u64, "{}: {all}", row.name);
+        let threads = usize::try_from(threads(line)).unwrap();
+        assert_eq!(replies(line, "same_thread") > 0, busy > 0, "{}", row.name);
+        assert_eq!(replies(line, "other_threads") > 0, busy < threads, "{}", row.name);
         assert!(server["command_ms"].as_f64().unwrap() > 0.0, "{}", row.name);
     }
-    let threads = |line: &Json| line["servers"][0]["threads"].as_u64().unwrap();
-    assert!(lines.as_array().unwrap().iter().all(|line| threads(line) > 1), "{lines}");
+    assert!(lines.iter().all(|line| threads(line) > 1), "{lines:?}");
 }
 
 #[test]
