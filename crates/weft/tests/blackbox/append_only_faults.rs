@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::encode;
 use crate::server::{eventually, weft};
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
@@ -41,34 +42,36 @@ fn is_refused(client: &mut Client) -> bool {
 
 #[test]
 fn writes_are_refused_while_the_disk_is_full_and_go_on_within_a_second() {
-    for policy in ["everysec", "no"] {
-        let options = [ON, &["--appendfsync", policy]].concat();
-        let server = Server::start_by(&options, with_small_files);
-        let mut client = server.client();
-        client.ok("SET k v");
-        let large = vec![b'x'; 300 << 10];
-        assert_eq!(client.ask_args(&[b"SET", b"large", &large]).text(), "OK");
-        eventually("threads follow", || is_refused(&mut client));
-        assert_eq!(server.info("aof_last_write_status"), "err");
-        for words in ["PING", "DEL k", "EVAL return(redis.call('set','k','v')) 0", "FLUSHALL"] {
-            let reply = client.ask(words).text();
-            assert!(reply.contains(MISCONF), "{words}: {reply}");
+    undisturbed(|| {
+        for policy in ["everysec", "no"] {
+            let options = [ON, &["--appendfsync", policy]].concat();
+            let server = Server::start_by(&options, with_small_files);
+            let mut client = server.client();
+            client.ok("SET k v");
+            let large = vec![b'x'; 300 << 10];
+            assert_eq!(client.ask_args(&[b"SET", b"large", &large]).text(), "OK");
+            eventually("threads follow", || is_refused(&mut client));
+            assert_eq!(server.info("aof_last_write_status"), "err");
+            for words in ["PING", "DEL k", "EVAL return(redis.call('set','k','v')) 0", "FLUSHALL"] {
+                let reply = client.ask(words).text();
+                assert!(reply.contains(MISCONF), "{words}: {reply}");
+            }
+            client.ok("MULTI");
+            assert!(client.ask("SET k v").text().starts_with(MISCONF));
+            assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
+            assert_eq!(client.ask("STRLEN large").int(), 300 << 10);
+            end_limit(&server);
+            let ended = Instant::now();
+            eventually("it recovers", || client.ask("SET k after").text() == "OK");
+            assert!(ended.elapsed() < 4 * RECOVERY_MAX, "{:?}", ended.elapsed());
+            eventually("it is told", || server.info("aof_last_write_status") == "ok");
+            server.wait_for_log("AOF write error looks solved");
+            let server = server.restart(ON);
+            let mut client = server.client();
+            assert_eq!(client.ask("GET k").text(), "after");
+            assert_eq!(client.ask("STRLEN large").int(), 300 << 10);
         }
-        client.ok("MULTI");
-        assert!(client.ask("SET k v").text().starts_with(MISCONF));
-        assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
-        assert_eq!(client.ask("STRLEN large").int(), 300 << 10);
-        end_limit(&server);
-        let ended = Instant::now();
-        eventually("it recovers", || client.ask("SET k after").text() == "OK");
-        assert!(ended.elapsed() < 4 * RECOVERY_MAX, "{:?}", ended.elapsed());
-        eventually("it is told", || server.info("aof_last_write_status") == "ok");
-        server.wait_for_log("AOF write error looks solved");
-        let server = server.restart(ON);
-        let mut client = server.client();
-        assert_eq!(client.ask("GET k").text(), "after");
-        assert_eq!(client.ask("STRLEN large").int(), 300 << 10);
-    }
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a server may take for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -207,11 +207,20 @@ impl Client {
         })
     }
 
-    /// Whether a reply or the end is there within that time.
+    /// Whether neither a reply nor the end is there within that time.
     pub fn is_silent_for(&mut self, time: Duration) -> bool {
-        self.set_read_timeout(time);
-        let silent = self.input.buffer().is_empty()
-            && matches!(self.input.fill_buf(), Err(error) if is_timeout(&error));
+        let end = Instant::now() + time;
+        let mut silent = self.input.buffer().is_empty();
+        while silent {
+            // A process that is stopped meanwhile is interrupted when it goes on.
+            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            self.set_read_timeout(left);
+            match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => break,
+                _ => silent = false,
+            }
+        }
         self.set_read_timeout(PATIENCE);
         silent
     }

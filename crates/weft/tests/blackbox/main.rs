@@ -58,6 +58,7 @@ mod threads;
 mod threads_change;
 mod time;
 mod tracking;
+mod undisturbed;
 mod users;
 mod visits;
 mod waitaof;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use base::random::Random;
 
 use crate::server::eventually;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const MB: u64 = 1 << 20;
@@ -96,39 +97,41 @@ fn four_threads_that_write_values_up_to_1_mb_stay_below_the_limit() {
 
 #[test]
 fn a_limit_far_below_what_is_used_stops_nobody() {
-    let server = Server::start(FOUR_THREADS);
-    fill(&server, 200_000);
-    assert!(used(&server) > 100 * MB);
-    let (done, mut longest) = (AtomicBool::new(false), Duration::ZERO);
-    thread::scope(|scope| {
-        let other = scope.spawn(|| {
+    undisturbed(|| {
+        let server = Server::start(FOUR_THREADS);
+        fill(&server, 200_000);
+        assert!(used(&server) > 100 * MB);
+        let (done, mut longest) = (AtomicBool::new(false), Duration::ZERO);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let mut client = server.client();
+                let mut longest = Duration::ZERO;
+                while !done.load(Ordering::Relaxed) {
+                    let start = Instant::now();
+                    client.ask("GET fill1");
+                    longest = longest.max(start.elapsed());
+                }
+                longest
+            });
             let mut client = server.client();
-            let mut longest = Duration::ZERO;
-            while !done.load(Ordering::Relaxed) {
-                let start = Instant::now();
-                client.ask("GET fill1");
-                longest = longest.max(start.elapsed());
-            }
-            longest
+            client.ok("CONFIG SET maxmemory 20mb maxmemory-policy allkeys-lru");
+            eventually("memory is below its limit", || {
+                assert_eq!(set(&mut client, "new", 100).text(), "OK");
+                used(&server) <= 20 * MB + MB / 5
+            });
+            done.store(true, Ordering::Relaxed);
+            longest = other.join().unwrap();
         });
+        // In one go it would take half a second here.
+        assert!(longest < Duration::from_millis(200), "a GET took {longest:?}");
         let mut client = server.client();
-        client.ok("CONFIG SET maxmemory 20mb maxmemory-policy allkeys-lru");
-        eventually("memory is below its limit", || {
-            assert_eq!(set(&mut client, "new", 100).text(), "OK");
-            used(&server) <= 20 * MB + MB / 5
-        });
-        done.store(true, Ordering::Relaxed);
-        longest = other.join().unwrap();
+        client.ok("CONFIG SET maxmemory-policy noeviction maxmemory 10mb");
+        let reply = set(&mut client, "new", 100).text();
+        assert_eq!(reply, "OOM command not allowed when used memory > 'maxmemory'.");
+        server.wait_for_log("The limit of memory, 10485760 bytes, is below");
+        client.ok("CONFIG SET maxmemory 0");
+        assert_eq!(set(&mut client, "new", 100).text(), "OK");
     });
-    // In one go it would take half a second here.
-    assert!(longest < Duration::from_millis(200), "a GET took {longest:?}");
-    let mut client = server.client();
-    client.ok("CONFIG SET maxmemory-policy noeviction maxmemory 10mb");
-    let reply = set(&mut client, "new", 100).text();
-    assert_eq!(reply, "OOM command not allowed when used memory > 'maxmemory'.");
-    server.wait_for_log("The limit of memory, 10485760 bytes, is below");
-    client.ok("CONFIG SET maxmemory 0");
-    assert_eq!(set(&mut client, "new", 100).text(), "OK");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::request;
 use crate::server::{MODELS, eventually};
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 /// A client that is shown all requests.
@@ -203,33 +204,35 @@ fn one_line_is_never_too_long_for_those_who_read() {
 
 #[test]
 fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
-    let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];
-    let server = Server::start(&[&["--io-threads", "3"], &limit[..]].concat());
-    let mut idle: Vec<Client> = (0..3).map(|_| watcher(&server)).collect();
-    let mut quick = watcher(&server);
-    let mut writer = server.client();
-    let value = "x".repeat(10_000);
-    let before = server.process().memory("VmRSS");
-    let (start, mut longest, mut written) = (Instant::now(), Duration::ZERO, 0);
-    while server.info("client_output_buffer_limit_disconnections") != "3" {
-        assert!(start.elapsed() < crate::client::PATIENCE, "those who do not read stay");
-        for _ in 0..50 {
-            let start = Instant::now();
-            writer.ok(&format!("SET k {value}"));
-            longest = longest.max(start.elapsed());
-            written += 1;
+    undisturbed(|| {
+        let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];
+        let server = Server::start(&[&["--io-threads", "3"], &limit[..]].concat());
+        let mut idle: Vec<Client> = (0..3).map(|_| watcher(&server)).collect();
+        let mut quick = watcher(&server);
+        let mut writer = server.client();
+        let value = "x".repeat(10_000);
+        let before = server.process().memory("VmRSS");
+        let (start, mut longest, mut written) = (Instant::now(), Duration::ZERO, 0);
+        while server.info("client_output_buffer_limit_disconnections") != "3" {
+            assert!(start.elapsed() < crate::client::PATIENCE, "those who do not read stay");
+            for _ in 0..50 {
+                let start = Instant::now();
+                writer.ok(&format!("SET k {value}"));
+                longest = longest.max(start.elapsed());
+                written += 1;
+            }
+            for _ in 0..50 {
+                while next(&mut quick).1[0] != "SET" {}
+            }
         }
-        for _ in 0..50 {
-            while next(&mut quick).1[0] != "SET" {}
-        }
-    }
-    assert!(written < 5000, "{written}");
-    let grown = server.process().memory("VmRSS").saturating_sub(before);
-    assert!(grown < 60 << 20, "{} MB for three times 4", grown >> 20);
-    assert!(longest < Duration::from_secs(2), "a SET took {longest:?}");
-    idle.iter_mut().for_each(|client| drop(client.read_to_end()));
-    writer.ok("SET k end");
-    while next(&mut quick).1 != ["SET", "k", "end"] {}
+        assert!(written < 5000, "{written}");
+        let grown = server.process().memory("VmRSS").saturating_sub(before);
+        assert!(grown < 60 << 20, "{} MB for three times 4", grown >> 20);
+        assert!(longest < Duration::from_secs(2), "a SET took {longest:?}");
+        idle.iter_mut().for_each(|client| drop(client.read_to_end()));
+        writer.ok("SET k end");
+        while next(&mut quick).1 != ["SET", "k", "end"] {}
+    });
 }
 
 #[test]

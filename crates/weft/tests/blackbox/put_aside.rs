@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::client::encode;
 use crate::server::eventually;
 use crate::stops::BEGUN_MAX;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const ENDLESS: &[u8] = b"redis.call('exists', KEYS[1]) while true do end";
@@ -418,26 +419,31 @@ const FED: [(&str, &str); 3] = [
 
 #[test]
 fn who_feeds_a_client_that_waits_gets_its_turn() {
-    for (wait, feed) in FED {
-        let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
-        let mut waiting = server.client();
-        waiting.send(wait);
-        let mut probe = server.client();
-        eventually("it waits", || probe.ask("INFO clients").text().contains("blocked_clients:1\r"));
-        let (mut slow, _others) = Slow::start::<0>(&server, "key");
-        let mut feeding: Vec<Client> = (0..8).map(|_| server.client()).collect();
-        feeding.iter_mut().for_each(|client| client.send(feed));
-        feeding.iter_mut().for_each(silent);
-        slow.end();
-        let ended = Instant::now();
-        for client in &mut feeding {
-            let reply = client.read();
-            assert!(matches!(reply, Value::Int(_) | Value::Bulk(_)), "{feed}: {reply:?}");
+    undisturbed(|| {
+        for (wait, feed) in FED {
+            let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
+            let mut waiting = server.client();
+            waiting.send(wait);
+            let mut probe = server.client();
+            eventually("it waits", || {
+                probe.ask("INFO clients").text().contains("blocked_clients:1\r")
+            });
+            let (mut slow, _others) = Slow::start::<0>(&server, "key");
+            let mut feeding: Vec<Client> = (0..8).map(|_| server.client()).collect();
+            feeding.iter_mut().for_each(|client| client.send(feed));
+            feeding.iter_mut().for_each(silent);
+            slow.end();
+            let ended = Instant::now();
+            for client in &mut feeding {
+                let reply = client.read();
+                assert!(matches!(reply, Value::Int(_) | Value::Bulk(_)), "{feed}: {reply:?}");
+            }
+            assert!(matches!(waiting.read(), Value::Array(_)), "{wait}");
+            // It takes a millisecond, and took many seconds when they handed the key to one
+            // another.
+            assert!(ended.elapsed() < Duration::from_secs(2), "{feed}: {:?}", ended.elapsed());
         }
-        assert!(matches!(waiting.read(), Value::Array(_)), "{wait}");
-        // It takes a millisecond, and took many seconds when they handed the key to one another.
-        assert!(ended.elapsed() < Duration::from_secs(2), "{feed}: {:?}", ended.elapsed());
-    }
+    });
 }
 
 /// A script of ten milliseconds that feeds nobody.

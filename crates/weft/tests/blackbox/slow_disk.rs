@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::server::eventually;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
@@ -63,36 +64,38 @@ fn is_durable(client: &mut Client, timeout_ms: u32) -> bool {
 
 #[test]
 fn after_a_failed_fsync_a_new_base_comes_first() {
-    for policy in ["everysec", "always"] {
-        let server = Server::start(&[ON, &["--appendfsync", policy]].concat());
-        let (mut client, mut writer) = (server.client(), server.client());
-        client.ok("SET k v");
-        assert!(is_durable(&mut client, 0));
-        let Some(spoiler) = Spoiler::attach(&server, "error=EIO") else { return };
-        writer.send("SET last v");
-        eventually("fsync fails", || server.info("aof_last_write_status") == "err");
-        eventually("writes are refused", || client.ask("SET k w").text().starts_with(MISCONF));
-        assert_eq!(client.ask("GET k").text(), "v", "{policy}: reads are served");
-        if policy == "everysec" {
-            assert_eq!(writer.read().text(), "OK");
-            assert!(!is_durable(&mut writer, 50), "what failed is not called durable");
+    undisturbed(|| {
+        for policy in ["everysec", "always"] {
+            let server = Server::start(&[ON, &["--appendfsync", policy]].concat());
+            let (mut client, mut writer) = (server.client(), server.client());
+            client.ok("SET k v");
+            assert!(is_durable(&mut client, 0));
+            let Some(spoiler) = Spoiler::attach(&server, "error=EIO") else { return };
+            writer.send("SET last v");
+            eventually("fsync fails", || server.info("aof_last_write_status") == "err");
+            eventually("writes are refused", || client.ask("SET k w").text().starts_with(MISCONF));
+            assert_eq!(client.ask("GET k").text(), "v", "{policy}: reads are served");
+            if policy == "everysec" {
+                assert_eq!(writer.read().text(), "OK");
+                assert!(!is_durable(&mut writer, 50), "what failed is not called durable");
+            }
+            drop(spoiler);
+            let began = Instant::now();
+            eventually("it recovers", || client.ask("SET k after").text() == "OK");
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+            if policy == "always" {
+                assert_eq!(writer.read().text(), "OK");
+            }
+            assert!(is_durable(&mut writer, 0) && is_durable(&mut client, 0));
+            let manifest = fs::read_to_string(server.path("appendonlydir/appendonly.aof.manifest"));
+            let manifest = manifest.unwrap();
+            assert!(!manifest.contains("appendonly.aof.1.incr.aof"), "{manifest}");
+            let server = server.kill_and_start(ON);
+            let mut client = server.client();
+            assert_eq!(client.ask("GET k").text(), "after", "{policy}");
+            assert_eq!(client.ask("GET last").text(), "v", "{policy}");
         }
-        drop(spoiler);
-        let began = Instant::now();
-        eventually("it recovers", || client.ask("SET k after").text() == "OK");
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        if policy == "always" {
-            assert_eq!(writer.read().text(), "OK");
-        }
-        assert!(is_durable(&mut writer, 0) && is_durable(&mut client, 0));
-        let manifest = fs::read_to_string(server.path("appendonlydir/appendonly.aof.manifest"));
-        let manifest = manifest.unwrap();
-        assert!(!manifest.contains("appendonly.aof.1.incr.aof"), "{manifest}");
-        let server = server.kill_and_start(ON);
-        let mut client = server.client();
-        assert_eq!(client.ask("GET k").text(), "after", "{policy}");
-        assert_eq!(client.ask("GET last").text(), "v", "{policy}");
-    }
+    });
 }
 
 #[test]
@@ -116,28 +119,30 @@ fn nothing_is_lost_by_a_kill_while_an_fsync_takes_seconds() {
 
 #[test]
 fn nobody_but_flushall_waits_for_the_name_of_a_file() {
-    const TAKES: Duration = Duration::from_secs(3);
-    let server = Server::start(&["--save", "", "--io-threads", "1"]);
-    let (mut client, mut other) = (server.client(), server.client());
-    client.ok("SET k v");
-    let how = format!("delay_enter={}", TAKES.as_micros());
-    let Some(_spoiler) = Spoiler::attach_to("/^rename", &server, &how) else { return };
-    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
-    let (began, mut is_sent) = (Instant::now(), false);
-    while !is_sent {
-        let asked = Instant::now();
-        let page = client.ask("INFO persistence").text();
-        assert!(asked.elapsed() < TAKES / 2, "INFO took {:?}", asked.elapsed());
-        assert!(page.contains("rdb_bgsave_in_progress:1"), "after {:?}", began.elapsed());
-        if began.elapsed() > TAKES / 6 {
-            other.send("FLUSHALL");
-            is_sent = true;
+    undisturbed(|| {
+        const TAKES: Duration = Duration::from_secs(3);
+        let server = Server::start(&["--save", "", "--io-threads", "1"]);
+        let (mut client, mut other) = (server.client(), server.client());
+        client.ok("SET k v");
+        let how = format!("delay_enter={}", TAKES.as_micros());
+        let Some(_spoiler) = Spoiler::attach_to("/^rename", &server, &how) else { return };
+        assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+        let (began, mut is_sent) = (Instant::now(), false);
+        while !is_sent {
+            let asked = Instant::now();
+            let page = client.ask("INFO persistence").text();
+            assert!(asked.elapsed() < TAKES / 2, "INFO took {:?}", asked.elapsed());
+            assert!(page.contains("rdb_bgsave_in_progress:1"), "after {:?}", began.elapsed());
+            if began.elapsed() > TAKES / 6 {
+                other.send("FLUSHALL");
+                is_sent = true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(other.read().text(), "OK");
-    // It is there by now, or was given up before.
-    let is_there = server.path("dump.rdb").exists();
-    eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
-    assert_eq!(server.path("dump.rdb").exists(), is_there);
+        assert_eq!(other.read().text(), "OK");
+        // It is there by now, or was given up before.
+        let is_there = server.path("dump.rdb").exists();
+        eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
+        assert_eq!(server.path("dump.rdb").exists(), is_there);
+    });
 }

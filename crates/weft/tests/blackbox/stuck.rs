@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{encode, request};
 use crate::server::eventually;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const ENDLESS: &[u8] = b"redis.call('get', KEYS[1]) while true do end";
@@ -75,18 +76,20 @@ fn pong(client: &mut Client) {
 
 #[test]
 fn the_time_of_a_pause_begins_when_it_is_answered() {
-    const PAUSE: Duration = Duration::from_millis(400);
-    let server = server();
-    let mut slow = Slow::start(&server, "a");
-    let (_, [mut pauser]) = neighbours(&server, &[slow.thread]);
-    let (_, [mut writer]) = neighbours(&server, &[slow.thread]);
-    pauser.send(&format!("CLIENT PAUSE {} WRITE", PAUSE.as_millis()));
-    assert!(pauser.is_silent_for(PAUSE), "answered while a command goes on");
-    slow.end();
-    assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
-    let start = Instant::now();
-    writer.ok("SET k v");
-    assert!(start.elapsed() >= PAUSE / 2, "the pause was over: {:?}", start.elapsed());
+    undisturbed(|| {
+        const PAUSE: Duration = Duration::from_millis(400);
+        let server = server();
+        let mut slow = Slow::start(&server, "a");
+        let (_, [mut pauser]) = neighbours(&server, &[slow.thread]);
+        let (_, [mut writer]) = neighbours(&server, &[slow.thread]);
+        pauser.send(&format!("CLIENT PAUSE {} WRITE", PAUSE.as_millis()));
+        assert!(pauser.is_silent_for(PAUSE), "answered while a command goes on");
+        slow.end();
+        assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
+        let start = Instant::now();
+        writer.ok("SET k v");
+        assert!(start.elapsed() >= PAUSE / 2, "the pause was over: {:?}", start.elapsed());
+    });
 }
 
 #[test]
@@ -284,38 +287,40 @@ fn new_clients_do_not_go_to_a_thread_that_is_stuck() {
 
 #[test]
 fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
-    let server = server();
-    let (stuck, [client]) = neighbours(&server, &[]);
-    drop(client);
-    let (_, [mut neighbour, mut watching, mut blocked, mut unwatching, mut hasty, mut next]) =
-        neighbours(&server, &[stuck]);
-    watching.ok("WATCH a");
-    unwatching.ok("WATCH a");
-    blocked.send("BLPOP a 0");
-    hasty.send("BLPOP a 0.3");
-    eventually("they wait", || server.info("blocked_clients") == "2");
-    next.send("BLPOP a 0");
-    eventually("they wait", || server.info("blocked_clients") == "3");
-    let mut slow = Slow::start(&server, "a");
-    drop(watching);
-    drop(blocked);
-    unwatching.ok("UNWATCH");
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_millis(600) {
-        pong(&mut neighbour);
-    }
-    slow.end();
-    assert_eq!(hasty.read(), Value::Nil);
-    // Those who are gone or have gone on get nothing.
-    assert_eq!(neighbour.ask("RPUSH a x"), Value::Int(1));
-    assert_eq!(next.read().items().len(), 2, "the element is lost");
-    hasty.send("BLPOP b 0");
-    eventually("it waits", || server.info("blocked_clients") == "1");
-    neighbour.ask("RPUSH a x");
-    neighbour.ask("RPUSH b y");
-    assert_eq!(hasty.read().items()[1], Value::Bulk(b"y".to_vec()));
-    eventually("nobody waits or watches", || {
-        server.info("blocked_clients") == "0" && server.info("watching_clients") == "0"
+    undisturbed(|| {
+        let server = server();
+        let (stuck, [client]) = neighbours(&server, &[]);
+        drop(client);
+        let (_, [mut neighbour, mut watching, mut blocked, mut unwatching, mut hasty, mut next]) =
+            neighbours(&server, &[stuck]);
+        watching.ok("WATCH a");
+        unwatching.ok("WATCH a");
+        blocked.send("BLPOP a 0");
+        hasty.send("BLPOP a 0.3");
+        eventually("they wait", || server.info("blocked_clients") == "2");
+        next.send("BLPOP a 0");
+        eventually("they wait", || server.info("blocked_clients") == "3");
+        let mut slow = Slow::start(&server, "a");
+        drop(watching);
+        drop(blocked);
+        unwatching.ok("UNWATCH");
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(600) {
+            pong(&mut neighbour);
+        }
+        slow.end();
+        assert_eq!(hasty.read(), Value::Nil);
+        // Those who are gone or have gone on get nothing.
+        assert_eq!(neighbour.ask("RPUSH a x"), Value::Int(1));
+        assert_eq!(next.read().items().len(), 2, "the element is lost");
+        hasty.send("BLPOP b 0");
+        eventually("it waits", || server.info("blocked_clients") == "1");
+        neighbour.ask("RPUSH a x");
+        neighbour.ask("RPUSH b y");
+        assert_eq!(hasty.read().items()[1], Value::Bulk(b"y".to_vec()));
+        eventually("nobody waits or watches", || {
+            server.info("blocked_clients") == "0" && server.info("watching_clients") == "0"
+        });
     });
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::request;
 use crate::server::{MODELS, eventually};
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const KEYS: usize = 6;
@@ -305,22 +306,24 @@ fn info_count(client: &mut Client, words: &str) -> usize {
 
 #[test]
 fn a_pause_ends_in_time() {
-    for model in MODELS {
-        let server = Server::start(model);
-        let mut clients: Vec<Client> = (0..5).map(|_| server.client()).collect();
-        clients[0].ok("CLIENT PAUSE 250 ALL");
-        let start = Instant::now();
-        for client in &mut clients {
-            client.send_raw(&request("INCR n").repeat(100));
+    undisturbed(|| {
+        for model in MODELS {
+            let server = Server::start(model);
+            let mut clients: Vec<Client> = (0..5).map(|_| server.client()).collect();
+            clients[0].ok("CLIENT PAUSE 250 ALL");
+            let start = Instant::now();
+            for client in &mut clients {
+                client.send_raw(&request("INCR n").repeat(100));
+            }
+            for client in &mut clients {
+                (0..100).for_each(|_| assert!(client.read().int() > 0));
+            }
+            let time = start.elapsed();
+            assert!(time > Duration::from_millis(200), "{model:?}: {time:?}");
+            assert!(time < Duration::from_secs(5), "{model:?}: {time:?}");
+            assert_eq!(clients[4].ask("GET n").text(), "500");
         }
-        for client in &mut clients {
-            (0..100).for_each(|_| assert!(client.read().int() > 0));
-        }
-        let time = start.elapsed();
-        assert!(time > Duration::from_millis(200), "{model:?}: {time:?}");
-        assert!(time < Duration::from_secs(5), "{model:?}: {time:?}");
-        assert_eq!(clients[4].ask("GET n").text(), "500");
-    }
+    });
 }
 
 #[test]
@@ -421,61 +424,66 @@ fn a_client_that_hangs_up_does_not_spin_while_it_is_away() {
 
 #[test]
 fn hostile_neighbours_do_not_delay_a_client() {
-    for model in [&["--io-threads", "1"], &["--io-threads", "2"]] {
-        let server = Server::start(model);
-        let mut client = server.client();
-        client.ask_args(&[b"SET", b"big", &vec![b'x'; 1_000_000]]);
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let neighbour = |bytes: Vec<u8>, reads: bool| {
-                let client = server.client();
-                let mut writer = client.writer();
-                let mut reader = client.writer();
-                let done = &done;
-                scope.spawn(move || {
-                    while !done.load(Ordering::Relaxed) && writer.write_all(&bytes).is_ok() {}
-                    drop(client);
-                });
-                if reads {
+    undisturbed(|| {
+        for model in [&["--io-threads", "1"], &["--io-threads", "2"]] {
+            let server = Server::start(model);
+            let mut client = server.client();
+            client.ask_args(&[b"SET", b"big", &vec![b'x'; 1_000_000]]);
+            let done = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let neighbour = |bytes: Vec<u8>, reads: bool| {
+                    let client = server.client();
+                    let mut writer = client.writer();
+                    let mut reader = client.writer();
+                    let done = &done;
                     scope.spawn(move || {
-                        let mut buffer = vec![0; 1 << 20];
-                        while std::io::Read::read(&mut reader, &mut buffer).is_ok_and(|n| n > 0) {}
+                        while !done.load(Ordering::Relaxed) && writer.write_all(&bytes).is_ok() {}
+                        drop(client);
                     });
+                    if reads {
+                        scope.spawn(move || {
+                            let mut buffer = vec![0; 1 << 20];
+                            while std::io::Read::read(&mut reader, &mut buffer).is_ok_and(|n| n > 0)
+                            {
+                            }
+                        });
+                    }
+                };
+                // Pipelines without end, a big argument without end, replies that pile up.
+                neighbour(request("INCR n").repeat(2000), true);
+                neighbour(request("MGET a b c d e f").repeat(2000), true);
+                let mut long = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n".to_vec();
+                long.resize(4 << 20, b'x');
+                neighbour(long, true);
+                let slow: Vec<Client> = (0..50)
+                    .map(|_| {
+                        let mut client = server.client();
+                        client.send_raw(
+                            b"GET big\r\nGET big\r\nGET big\r\nGET big\r\nGET big\r\nGET bi",
+                        );
+                        client
+                    })
+                    .collect();
+                let mut times: Vec<Duration> = (0..100)
+                    .map(|_| {
+                        let start = Instant::now();
+                        assert_eq!(client.ask("PING").text(), "PONG");
+                        start.elapsed()
+                    })
+                    .collect();
+                done.store(true, Ordering::Relaxed);
+                for line in client.ask("CLIENT LIST").text().lines() {
+                    client.ask(&format!("CLIENT KILL SKIPME YES ID {}", field(line, "id")));
                 }
-            };
-            // Pipelines without end, a big argument without end, replies that pile up.
-            neighbour(request("INCR n").repeat(2000), true);
-            neighbour(request("MGET a b c d e f").repeat(2000), true);
-            let mut long = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n".to_vec();
-            long.resize(4 << 20, b'x');
-            neighbour(long, true);
-            let slow: Vec<Client> = (0..50)
-                .map(|_| {
-                    let mut client = server.client();
-                    client
-                        .send_raw(b"GET big\r\nGET big\r\nGET big\r\nGET big\r\nGET big\r\nGET bi");
-                    client
-                })
-                .collect();
-            let mut times: Vec<Duration> = (0..100)
-                .map(|_| {
-                    let start = Instant::now();
-                    assert_eq!(client.ask("PING").text(), "PONG");
-                    start.elapsed()
-                })
-                .collect();
-            done.store(true, Ordering::Relaxed);
-            for line in client.ask("CLIENT LIST").text().lines() {
-                client.ask(&format!("CLIENT KILL SKIPME YES ID {}", field(line, "id")));
-            }
-            drop(slow);
-            times.sort();
-            // What they share is a thread, so the client waits for some of their requests in each
-            // turn, but never for all of them.
-            assert!(times[90] < Duration::from_millis(400), "{model:?}: {:?}", &times[80..]);
-            eprintln!("{model:?}: median {:?}, worst {:?}", times[50], times[99]);
-        });
-    }
+                drop(slow);
+                times.sort();
+                // What they share is a thread, so the client waits for some of their requests in
+                // each turn, but never for all of them.
+                assert!(times[90] < Duration::from_millis(400), "{model:?}: {:?}", &times[80..]);
+                eprintln!("{model:?}: median {:?}, worst {:?}", times[50], times[99]);
+            });
+        }
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::client::request;
 use crate::control_group::ControlGroup;
 use crate::server::eventually;
 use crate::threads::threads_of_clients;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
 
 /// Runs clients that check every reply to their own counters while `change` works on the server.
@@ -130,54 +131,58 @@ fn new_threads_take_their_share_of_old_clients() {
 
 #[test]
 fn threads_without_a_processor_have_no_clients() {
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    let server = Server::start(&["--io-threads", "16"]);
-    let mut clients: Vec<Client> = (0..40).map(|_| server.client()).collect();
-    for client in &mut clients {
-        client.ask("PING");
-    }
-    assert_eq!(io_threads(&server), "16");
-    let carriers = threads_of_clients(&mut clients[0]).len();
-    assert_eq!(carriers, cores.min(15));
-    assert_eq!(server.info("io_threads_active"), carriers.to_string());
-    // Under a light load one thread is enough, and its clients are all there.
-    eventually("one thread has all clients", || {
-        light_load(&mut clients[0]);
-        let threads = threads_of_clients(&mut clients[0]);
-        threads.len() == 1 && threads["1"] == 40
+    undisturbed(|| {
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        let server = Server::start(&["--io-threads", "16"]);
+        let mut clients: Vec<Client> = (0..40).map(|_| server.client()).collect();
+        for client in &mut clients {
+            client.ask("PING");
+        }
+        assert_eq!(io_threads(&server), "16");
+        let carriers = threads_of_clients(&mut clients[0]).len();
+        assert_eq!(carriers, cores.min(15));
+        assert_eq!(server.info("io_threads_active"), carriers.to_string());
+        // Under a light load one thread is enough, and its clients are all there.
+        eventually("one thread has all clients", || {
+            light_load(&mut clients[0]);
+            let threads = threads_of_clients(&mut clients[0]);
+            threads.len() == 1 && threads["1"] == 40
+        });
+        assert_eq!(server.info("io_threads_active"), "1");
+        for client in &mut clients {
+            assert_eq!(client.ask("PING").text(), "PONG");
+        }
+        // All have clients when that is asked for, and what they had in progress goes with them.
+        for client in &mut clients {
+            client.send_raw(b"*2\r\n$4\r\nECHO\r\n$5\r\nhel");
+        }
+        let mut control = server.client();
+        control.ok("CONFIG SET io-threads-always-active yes");
+        eventually("all threads have clients", || threads_of_clients(&mut control).len() == 15);
+        control.ok("CONFIG SET io-threads-always-active no");
+        eventually("few have", || threads_of_clients(&mut control).len() <= cores);
+        for client in &mut clients {
+            client.send_raw(b"lo\r\n");
+            assert_eq!(client.read().text(), "hello");
+        }
     });
-    assert_eq!(server.info("io_threads_active"), "1");
-    for client in &mut clients {
-        assert_eq!(client.ask("PING").text(), "PONG");
-    }
-    // All have clients when that is asked for, and what they had in progress goes with them.
-    for client in &mut clients {
-        client.send_raw(b"*2\r\n$4\r\nECHO\r\n$5\r\nhel");
-    }
-    let mut control = server.client();
-    control.ok("CONFIG SET io-threads-always-active yes");
-    eventually("all threads have clients", || threads_of_clients(&mut control).len() == 15);
-    control.ok("CONFIG SET io-threads-always-active no");
-    eventually("few have", || threads_of_clients(&mut control).len() <= cores);
-    for client in &mut clients {
-        client.send_raw(b"lo\r\n");
-        assert_eq!(client.read().text(), "hello");
-    }
 }
 
 #[test]
 fn clients_are_spread_when_their_thread_is_busy() {
-    let server = Server::start(&["--io-threads", "3"]);
-    if thread::available_parallelism().map_or(1, |cores| cores.get()) < 2 {
-        return eprintln!("needs two processors");
-    }
-    let mut idle: Vec<Client> = (0..10).map(|_| server.client()).collect();
-    eventually("one thread is enough", || {
-        light_load(&mut idle[0]);
-        threads_of_clients(&mut idle[0]).len() == 1
-    });
-    under_load(&server, |control| {
-        eventually("two threads carry", || threads_of_clients(control).len() == 2);
+    undisturbed(|| {
+        let server = Server::start(&["--io-threads", "3"]);
+        if thread::available_parallelism().map_or(1, |cores| cores.get()) < 2 {
+            return eprintln!("needs two processors");
+        }
+        let mut idle: Vec<Client> = (0..10).map(|_| server.client()).collect();
+        eventually("one thread is enough", || {
+            light_load(&mut idle[0]);
+            threads_of_clients(&mut idle[0]).len() == 1
+        });
+        under_load(&server, |control| {
+            eventually("two threads carry", || threads_of_clients(control).len() == 2);
+        });
     });
 }
 

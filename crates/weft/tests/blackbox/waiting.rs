@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::client::request;
 use crate::server::{MODELS, eventually};
 use crate::threads::threads_of_clients;
+use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 /// Waits until so many clients wait for keys.
@@ -242,39 +243,41 @@ fn who_has_gone_takes_nothing() {
 
 #[test]
 fn time_runs_out_to_the_millisecond_and_costs_nothing() {
-    for model in [MODELS[0], MODELS[1], MODELS[3]] {
-        let server = Server::start(model);
-        let mut long: Vec<Client> = (0..20).map(|_| server.client()).collect();
-        for client in &mut long {
-            client.send("BLPOP never 1000");
+    undisturbed(|| {
+        for model in [MODELS[0], MODELS[1], MODELS[3]] {
+            let server = Server::start(model);
+            let mut long: Vec<Client> = (0..20).map(|_| server.client()).collect();
+            for client in &mut long {
+                client.send("BLPOP never 1000");
+            }
+            blocked(&server, long.len());
+            let mut client = server.client();
+            let mut least = Duration::MAX;
+            for _ in 0..10 {
+                let start = Instant::now();
+                assert_eq!(client.ask("BLPOP q 0.02"), Value::Nil);
+                let took = start.elapsed();
+                assert!(took >= Duration::from_millis(19), "too early: {took:?}");
+                least = least.min(took);
+            }
+            assert!(least < Duration::from_millis(60), "too late: {least:?}");
+            let mut clients: Vec<Client> = (0..5).map(|_| server.client()).collect();
+            for (number, client) in clients.iter_mut().enumerate() {
+                client.send(&format!("BLPOP q 0.{:02}", 20 - 4 * number));
+            }
+            let mut last = None;
+            for client in clients.iter_mut().rev() {
+                assert_eq!(client.read(), Value::Nil);
+                let now = Instant::now();
+                assert!(last.replace(now).is_none_or(|last| last <= now));
+            }
+            blocked(&server, long.len());
+            let before = server.process().busy();
+            thread::sleep(Duration::from_secs(1));
+            let busy = Duration::from_nanos(server.process().busy() - before);
+            assert!(busy < Duration::from_millis(50), "waiting keeps the server busy: {busy:?}");
         }
-        blocked(&server, long.len());
-        let mut client = server.client();
-        let mut least = Duration::MAX;
-        for _ in 0..10 {
-            let start = Instant::now();
-            assert_eq!(client.ask("BLPOP q 0.02"), Value::Nil);
-            let took = start.elapsed();
-            assert!(took >= Duration::from_millis(19), "too early: {took:?}");
-            least = least.min(took);
-        }
-        assert!(least < Duration::from_millis(60), "too late: {least:?}");
-        let mut clients: Vec<Client> = (0..5).map(|_| server.client()).collect();
-        for (number, client) in clients.iter_mut().enumerate() {
-            client.send(&format!("BLPOP q 0.{:02}", 20 - 4 * number));
-        }
-        let mut last = None;
-        for client in clients.iter_mut().rev() {
-            assert_eq!(client.read(), Value::Nil);
-            let now = Instant::now();
-            assert!(last.replace(now).is_none_or(|last| last <= now));
-        }
-        blocked(&server, long.len());
-        let before = server.process().busy();
-        thread::sleep(Duration::from_secs(1));
-        let busy = Duration::from_nanos(server.process().busy() - before);
-        assert!(busy < Duration::from_millis(50), "waiting keeps the server busy: {busy:?}");
-    }
+    });
 }
 
 #[test]
