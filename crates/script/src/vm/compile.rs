@@ -24,6 +24,18 @@ pub const LOADSTRING_BYTES_MAX: usize = 256 << 10;
 /// evaluated before the function is looked up.
 const REPLACED_BUILTINS: [&str; 3] = ["tostring", "getmetatable", "math.log"];
 
+/// Functions that scripts do not have: compiled, they would be there all the same. Those of
+/// buffers, and other ones of vectors, do nothing without a buffer or a vector.
+#[rustfmt::skip]
+const ABSENT_BUILTINS: [&str; 26] = [
+    "typeof", "rawlen", "table.unpack", "vector.create",
+    "math.clamp", "math.sign", "math.round", "math.lerp", "math.isnan", "math.isinf",
+    "math.isfinite",
+    "bit32.arshift", "bit32.band", "bit32.bnot", "bit32.bor", "bit32.bxor", "bit32.btest",
+    "bit32.extract", "bit32.lrotate", "bit32.lshift", "bit32.replace", "bit32.rrotate",
+    "bit32.rshift", "bit32.countlz", "bit32.countrz", "bit32.byteswap",
+];
+
 /// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
 /// `@` a file's, behind `=` any, else the source itself.
 ///
@@ -41,7 +53,7 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
     let compiler = Compiler::new()
         .set_optimization_level(level)
         .set_debug_level(1)
-        .set_disabled_builtins(REPLACED_BUILTINS);
+        .set_disabled_builtins(REPLACED_BUILTINS.into_iter().chain(ABSENT_BUILTINS));
     // The message begins with the line.
     let is_large = source.len() > LARGE_SOURCE_BYTES;
     let bytecode = compiler.compile(source);

@@ -204,6 +204,28 @@ fn errors_cannot_inject_replies() {
 }
 
 #[test]
+fn no_function_of_luau_is_there_because_it_is_compiled() {
+    let is_absent = |call: &str| {
+        let reply = eval(&mut vm(), &format!("return type({call})"));
+        assert!(reply.starts_with("-ERR"), "{call}: {reply}");
+        let nested = format!("local f = loadstring('return type({call})') return pcall(f)");
+        assert_eq!(eval(&mut vm(), &nested), "nil", "{call}");
+    };
+    ["typeof(1)", "rawlen({})", "table.unpack({1})", "vector.create(1, 2, 3)"]
+        .into_iter()
+        .for_each(is_absent);
+    let of_math = ["clamp", "sign", "round", "lerp", "isnan", "isinf", "isfinite"];
+    let of_bits = [
+        "arshift", "band", "bnot", "bor", "bxor", "btest", "extract", "lrotate", "lshift",
+        "replace", "rrotate", "rshift", "countlz", "countrz", "byteswap",
+    ];
+    of_math.iter().for_each(|name| is_absent(&format!("math.{name}(1, 2, 3)")));
+    of_bits.iter().for_each(|name| is_absent(&format!("bit32.{name}(1, 2, 3)")));
+    // Scripts have the other name of this one.
+    assert_eq!(eval(&mut vm(), "return #table .. unpack({'x'})"), "\"0x\"");
+}
+
+#[test]
 fn nothing_of_the_host_language_is_reachable() {
     // What the prelude uses is in no environment, stack or message.
     check("local ok, e = pcall(string.rep) return e", "");
