@@ -37,7 +37,8 @@ const ABSENT_BUILTINS: [&str; 26] = [
 ];
 
 /// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
-/// `@` a file's, behind `=` any, else the source itself.
+/// `@` a file's, behind `=` any, else the source itself. What it imports is resolved now, in the
+/// globals of the interpreter.
 ///
 /// # Errors
 ///
@@ -67,6 +68,24 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
     let chunk = lua.load(bytecode).set_name(name).set_mode(ChunkMode::Binary);
     let function = chunk.set_environment(globals.clone()).into_function();
     function.map_err(|error| super::message(&error))
+}
+
+/// The same for code that imports from other globals than the interpreter's: `imported`.
+///
+/// # Errors
+///
+/// As [`compile`].
+pub fn compile_importing(
+    lua: &Lua,
+    source: &[u8],
+    name: &str,
+    (globals, imported): (&Table, &Table),
+) -> Result<Function, String> {
+    let before = lua.globals();
+    lua.set_globals(imported.clone()).map_err(|error| super::message(&error))?;
+    let function = compile(lua, source, name, globals);
+    lua.set_globals(before).map_err(|error| super::message(&error))?;
+    function
 }
 
 /// The name of a chunk as errors show it.

@@ -147,8 +147,13 @@ impl Vm {
         script_env.set_readonly(true);
         // What a chunk imports when it is loaded comes from here, whatever its environment.
         lua.set_globals(script_env.clone())?;
-        let library_env: Table = parts.raw_get("library_env")?;
+        let (library_env, function_env): (Table, Table) =
+            (parts.raw_get("library_env")?, parts.raw_get("function_env")?);
         library_env.set_readonly(true);
+        parts.raw_get::<Table>("text_env")?.set_readonly(true);
+        library_env.set_safeenv(true);
+        // Without it nothing is imported from there. It is frozen with all that it holds.
+        function_env.set_safeenv(true);
         let on_error: Function = parts.raw_get("on_error")?;
         let vm = Self {
             script_runner: Runner::new(&lua, &on_error, Some(&inputs))?,
@@ -156,7 +161,7 @@ impl Vm {
             load_library: parts.raw_get("load_library")?,
             kind: parts.raw_get("kind")?,
             script_env,
-            function_env: parts.raw_get("function_env")?,
+            function_env,
             library_env,
             cache: Cache::default(),
             state,
@@ -199,7 +204,9 @@ impl Vm {
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
     pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, Failure> {
         self.make_room();
-        let code = self.compile(script.code(), "@user_script", &self.script_env);
+        // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
+        self.script_runner.forget();
+        let code = compile::compile(&self.lua, script.code(), "@user_script", &self.script_env);
         let code = code.and_then(|code| self.pin(code)).map_err(|message| {
             Failure::new(format!("ERR Error compiling script (new function): {message}"))
         })?;
@@ -218,12 +225,6 @@ impl Vm {
         if self.lua.used_memory() > code_bytes_max && self.cache.drop_scripts() {
             let _ = self.lua.gc_collect();
         }
-    }
-
-    fn compile(&self, code: &[u8], name: &str, env: &Table) -> Result<Function, String> {
-        // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
-        self.script_runner.forget();
-        compile::compile(&self.lua, code, name, env)
     }
 
     fn pin(&self, function: Function) -> Result<Code, String> {
@@ -311,12 +312,15 @@ impl Vm {
         timeout: Option<Duration>,
     ) -> Result<Vec<Registration>, Failure> {
         self.make_room();
-        let code = self
-            .compile(code, "@user_function", &self.library_env)
+        let envs = (&self.library_env, &self.function_env);
+        let code = compile::compile_importing(&self.lua, code, "@user_function", envs)
             .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
+        // While it is loaded, it sees other globals than those that its functions import.
+        self.library_env.set_safeenv(false);
         let ran = self.limited(host, || self.load_library.call::<Loaded>(&code));
+        self.library_env.set_safeenv(true);
         let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
             Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())

@@ -117,6 +117,57 @@ fn another_vm_loads_a_library_when_it_needs_it() {
 }
 
 #[test]
+fn each_load_and_run_sees_its_own_globals_whatever_was_before() {
+    let calls = |name: &str| {
+        format!(
+            "#!lua name={name}\nlocal function ping() return redis.call('ping').ok end \
+             redis.register_function('{name}', function() \
+             return ping() .. type(redis.breakpoint) end)"
+        )
+    };
+    let at_load = "#!lua name=l\nlocal function f() return redis.call end f()\
+                   redis.register_function('l', f)";
+    let unsuccessful = [
+        at_load,
+        "#!lua name=l\nlocal function f() return redis.call end redis.nosuch()",
+        "#!lua name=l\nlocal function f() return redis.call end while true do end",
+        "#!lua name=l\nlocal s = 'xxxxxxxxxxxxxxxx' while true do s = s .. s end",
+        "#!lua name=l\nlocal function f() return redis.call end return (",
+        "#!lua name=l\nreturn 1",
+    ];
+    let (mut one, mut two, mut libraries) = (vm(), vm(), Libraries::default());
+    let mut server = Server::default();
+    let mut check = |one: &mut Vm, libraries: &Libraries, after: &str| {
+        assert_eq!(fcall(one, libraries, "a", &mut server), "\"PONGnil\"", "{after}");
+        assert_eq!(fcall(&mut two, libraries, "a", &mut server), "\"PONGnil\"", "{after}");
+        let seen = crate::eval(
+            one,
+            &format!("return type(redis.breakpoint) -- {}", after.replace('\n', " ")),
+        );
+        assert_eq!(seen, "\"function\"", "{after}");
+    };
+    load(&mut one, &mut libraries, &calls("a"), false).unwrap();
+    for code in unsuccessful {
+        assert!(load(&mut one, &mut libraries, code, false).is_err(), "{code}");
+        check(&mut one, &libraries, code);
+        let failure = load(&mut one, &mut libraries, at_load, false).unwrap_err();
+        let text = String::from_utf8_lossy(&failure.text).into_owned();
+        assert!(text.ends_with("nonexistent global variable 'call'"), "{text}");
+        load(&mut one, &mut libraries, &calls("a"), true).unwrap();
+        check(&mut one, &libraries, "a replacement");
+    }
+    let killed = Draft::new(unsuccessful[2].as_bytes()).unwrap();
+    let mut killer = Server::default();
+    killer.kill_at = Some(20);
+    one.load_library(&mut killer, killed, true).unwrap_err();
+    check(&mut one, &libraries, "a kill");
+    libraries.flush();
+    one.sweep();
+    load(&mut one, &mut libraries, &calls("a"), false).unwrap();
+    check(&mut one, &libraries, "a flush");
+}
+
+#[test]
 fn a_load_has_half_a_second() {
     let mut vm = vm();
     let draft = Draft::new(b"#!lua name=a\nwhile true do end").unwrap();
