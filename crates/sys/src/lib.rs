@@ -16,6 +16,7 @@ pub mod shared_memory;
 pub mod signal;
 pub mod socket;
 pub mod syslog;
+pub mod thread_end;
 pub mod title;
 
 /// Prefetches the cache line of `value`.

@@ -52,6 +52,8 @@ pub struct UsedMemory {
     logged: OwnLine<AtomicI64>,
     /// Bytes that threads have left out of the total, at the end of their last turns.
     uncounted: OwnLine<AtomicI64>,
+    /// What threads have taken while they ended, after they were counted: negative, as they free.
+    rest: AtomicI64,
     /// The most that the total has been.
     peak: AtomicI64,
     /// The part of the thread that frees in the background.
@@ -136,6 +138,15 @@ impl UsedMemory {
     pub fn end_other(&self, own: Arc<ThreadMemory>, thread_bytes: i64) {
         self.end_thread(&own, thread_bytes);
         self.others.lock().free.push(own);
+    }
+
+    /// Threads that are gone have taken so many bytes after they were counted; negative for those
+    /// that they have given back.
+    pub fn add_rest(&self, bytes: i64) {
+        if bytes != 0 {
+            self.rest.fetch_add(bytes, Ordering::Relaxed);
+            self.total.0.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// What the threads have shared.
@@ -239,7 +250,8 @@ impl UsedMemory {
         let sum: i64 = threads.iter().map(|thread| latest(thread)).sum();
         drop(threads);
         let others: i64 = self.others.lock().all.iter().map(|thread| latest(thread)).sum();
-        let sum = sum + others + latest(&self.background);
+        let rest = self.rest.load(Ordering::Relaxed);
+        let sum = sum + others + latest(&self.background) + rest;
         self.peak.fetch_max(sum, Ordering::Relaxed);
         u64::try_from(sum).unwrap_or(0)
     }
@@ -327,6 +339,20 @@ mod tests {
         assert_eq!((used.sum(&own, 1000), used.total()), (1150, 150));
         used.end_turn(&used.of_other(), 7, LIMIT);
         assert_eq!((used.sum(&own, 1000), used.others.lock().all.len()), (1157, 2));
+    }
+
+    #[test]
+    fn what_threads_free_after_they_were_counted_is_taken_off_once() {
+        let used = UsedMemory::default();
+        let (own, other) = (used.of_thread(0), used.of_other());
+        used.end_turn(&own, 1000, LIMIT);
+        used.end_other(other, 500);
+        used.add_rest(-300);
+        assert_eq!((used.sum(&own, 1000), used.look(&own, 1000, LIMIT)), (1200, 1200));
+        // Another one, which takes over the part.
+        used.end_other(used.of_other(), 50);
+        used.add_rest(-50);
+        assert_eq!((used.sum(&own, 1000), used.total()), (1200, 1200));
     }
 
     #[test]

@@ -48,7 +48,9 @@ impl Drop for CountedThread<'_> {
     fn drop(&mut self) {
         if self.is_other {
             let used = &self.node.used_memory;
-            used.end_other(Arc::clone(&self.own), sys::allocator::thread_bytes());
+            let bytes = sys::allocator::thread_bytes();
+            sys::thread_end::count_rest(bytes);
+            used.end_other(Arc::clone(&self.own), bytes);
         }
     }
 }

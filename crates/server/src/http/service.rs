@@ -124,6 +124,7 @@ impl Source<'_> {
         }
         let shared = self.shared;
         let used = &shared.node.used_memory;
+        used.add_rest(sys::thread_end::take_rest());
         let used_bytes = used.sum(self.memory.own(), sys::allocator::thread_bytes());
         let process = host::figures(shared, used_bytes);
         let text = shared.node.metrics(&process, time_at(sys::clock::tsc()));

@@ -182,6 +182,7 @@ impl Host for ProcessHost<'_> {
     fn process_info(&self) -> ProcessInfo {
         let shared = self.0;
         let used = &shared.node.used_memory;
+        used.add_rest(sys::thread_end::take_rest());
         // This runs on the main thread.
         let used_bytes = used.sum(&used.of_thread(0), sys::allocator::thread_bytes());
         let control = shared.control.lock();

@@ -329,7 +329,9 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
         node::scripting::end_thread();
         tls::end_thread();
         let used = &shared.node.used_memory;
-        used.end_thread(&used.of_thread(index), sys::allocator::thread_bytes());
+        let bytes = sys::allocator::thread_bytes();
+        sys::thread_end::count_rest(bytes);
+        used.end_thread(&used.of_thread(index), bytes);
         shared.send(0, Message::Left(index));
     })
 }

@@ -41,6 +41,7 @@ impl Cron {
             return;
         }
         if thread.worker.index == 0 {
+            thread.worker.node.used_memory.add_rest(sys::thread_end::take_rest());
             thread.worker.node.sample(steady_ms);
             if let Some(codes) = thread.worker.node.excess_error_codes() {
                 warn_of_codes(&codes);

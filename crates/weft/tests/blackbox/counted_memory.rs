@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::Server;
 use crate::server::eventually;
+use crate::{Client, Server};
 
 /// How far the two may be apart: what threads keep to themselves, with what is on its way.
 const MARGIN: i64 = 2 << 20;
@@ -99,4 +99,54 @@ fn memory_is_counted_once_whatever_is_done_with_files() {
     let server = server.kill_and_start(&options);
     check(&server, before, "a restart from an RDB file");
     assert!(server.client().ask("DBSIZE").int() >= KEYS as i64);
+}
+
+/// How much `used_memory` may differ without any work: buffers of clients and of threads.
+const BUFFERS: i64 = 32 << 10;
+const ROUNDS: usize = 60;
+
+/// Has `ROUNDS` rounds of work done, and looks that no more is in use than before.
+fn check_rounds(what: &str, options: &[&str], mut round: impl FnMut(&Server)) {
+    let server = Server::start(options);
+    let mut client = server.client();
+    // What is taken once is there then.
+    (0..ROUNDS / 4).for_each(|_| round(&server));
+    let before = used(&mut client);
+    (0..ROUNDS).for_each(|_| round(&server));
+    let mut more = 0;
+    let is_back = (0..100).any(|_| {
+        more = used(&mut client) - before;
+        std::thread::sleep(Duration::from_millis(if more < BUFFERS { 0 } else { 50 }));
+        more < BUFFERS
+    });
+    assert!(is_back, "{what}: {more} bytes more are in use");
+}
+
+fn used(client: &mut Client) -> i64 {
+    let text = client.ask("INFO memory").text();
+    let line = text.lines().find_map(|line| line.strip_prefix("used_memory:"));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn threads_that_end_leave_nothing_in_use() {
+    let options = ["--enable-debug-command", "yes", "--save", "", "--io-threads", "1"];
+    check_rounds("SAVE", &options, |server| {
+        eventually("it is saved", || server.client().ask("SAVE").text() == "OK");
+    });
+    check_rounds("DEBUG RELOAD", &options, |server| server.client().ok("DEBUG RELOAD"));
+    check_rounds("CONFIG SET io-threads", &options, |server| {
+        let mut client = server.client();
+        for threads in ["3", "1"] {
+            client.ok(&format!("CONFIG SET io-threads {threads}"));
+            let mut listed = || client.ask("INFO threads").text().matches("io_thread_").count();
+            eventually("threads begin or end", || listed().to_string() == threads);
+        }
+    });
+    let with_log = [&options[..], &["--appendonly", "yes"]].concat();
+    check_rounds("BGREWRITEAOF", &with_log, |server| {
+        server.client().ask("BGREWRITEAOF");
+        is_over(server, "aof_rewrite_scheduled");
+        is_over(server, "aof_rewrite_in_progress");
+    });
 }
