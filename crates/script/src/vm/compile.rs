@@ -24,17 +24,36 @@ pub const LOADSTRING_BYTES_MAX: usize = 256 << 10;
 /// evaluated before the function is looked up.
 const REPLACED_BUILTINS: [&str; 3] = ["tostring", "getmetatable", "math.log"];
 
-/// Functions that scripts do not have: compiled, they would be there all the same. Those of
-/// buffers, and other ones of vectors, do nothing without a buffer or a vector.
+/// Functions that scripts do not have, by a word that calls of them contain: compiled, they would
+/// be there all the same. Those of buffers, and other ones of vectors, do nothing without a buffer
+/// or a vector.
 #[rustfmt::skip]
-const ABSENT_BUILTINS: [&str; 26] = [
-    "typeof", "rawlen", "table.unpack", "vector.create",
-    "math.clamp", "math.sign", "math.round", "math.lerp", "math.isnan", "math.isinf",
-    "math.isfinite",
-    "bit32.arshift", "bit32.band", "bit32.bnot", "bit32.bor", "bit32.bxor", "bit32.btest",
-    "bit32.extract", "bit32.lrotate", "bit32.lshift", "bit32.replace", "bit32.rrotate",
-    "bit32.rshift", "bit32.countlz", "bit32.countrz", "bit32.byteswap",
+const ABSENT_BUILTINS: [(&str, &[&str]); 12] = [
+    ("typeof", &["typeof"]),
+    ("rawlen", &["rawlen"]),
+    ("unpack", &["table.unpack"]),
+    ("vector", &["vector.create"]),
+    ("clamp", &["math.clamp"]),
+    ("sign", &["math.sign"]),
+    ("round", &["math.round"]),
+    ("lerp", &["math.lerp"]),
+    ("isnan", &["math.isnan"]),
+    ("isinf", &["math.isinf"]),
+    ("isfinite", &["math.isfinite"]),
+    ("bit32", &[
+        "bit32.arshift", "bit32.band", "bit32.bnot", "bit32.bor", "bit32.bxor", "bit32.btest",
+        "bit32.extract", "bit32.lrotate", "bit32.lshift", "bit32.replace", "bit32.rrotate",
+        "bit32.rshift", "bit32.countlz", "bit32.countrz", "bit32.byteswap",
+    ]),
 ];
+
+/// Functions that the compiler is not to know when it compiles this source: each costs it some
+/// allocations, so those that the source does not name are left out.
+fn disabled_builtins(source: &[u8]) -> impl Iterator<Item = &'static str> {
+    let is_named = |word: &str| memchr::memmem::find(source, word.as_bytes()).is_some();
+    let absent = ABSENT_BUILTINS.into_iter().filter(move |(word, _)| is_named(word));
+    REPLACED_BUILTINS.into_iter().chain(absent.flat_map(|(_, names)| names.iter().copied()))
+}
 
 /// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
 /// `@` a file's, behind `=` any, else the source itself. What it imports is resolved now, in the
@@ -54,7 +73,7 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
     let compiler = Compiler::new()
         .set_optimization_level(level)
         .set_debug_level(1)
-        .set_disabled_builtins(REPLACED_BUILTINS.into_iter().chain(ABSENT_BUILTINS));
+        .set_disabled_builtins(disabled_builtins(&source));
     // The message begins with the line.
     let is_large = source.len() > LARGE_SOURCE_BYTES;
     let bytecode = compiler.compile(source);
