@@ -259,15 +259,12 @@ fn source(lua: &Lua) -> Option<String> {
 fn loadstring(
     lua: &Lua,
     (text, name, env): (BString, BString, Table),
-) -> mlua::Result<(Option<Function>, Option<String>)> {
+) -> mlua::Result<Result<Function, String>> {
     if text.len() > LOADSTRING_BYTES_MAX {
-        return Ok((None, Some(format!("source longer than {LOADSTRING_BYTES_MAX} bytes"))));
+        return Ok(Err(format!("source longer than {LOADSTRING_BYTES_MAX} bytes")));
     }
     let name = String::from_utf8_lossy(crate::failure::until_nul(&name)).into_owned();
-    match compile(lua, &text, &name, &env) {
-        Ok(function) => Ok((Some(function), None)),
-        Err(message) => Ok((None, Some(message))),
-    }
+    Ok(compile(lua, &text, &name, &env))
 }
 
 /// `string.find` of plain text in time that is linear: first and last position, or nil.
