@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used)]
 
+use std::time::{Duration, Instant};
+
 use sync::gate::{Gate, Pass};
 
 use super::shard_queues::Ticket;
@@ -16,6 +18,7 @@ const TRIES: usize = 5;
 /// take longer than that.
 const LOOKS: usize = 3000;
 const LOOKS_SECONDS: f64 = 0.25;
+const LOOKS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Seconds of a processor that this thread has used.
 fn busy() -> f64 {
@@ -66,12 +69,14 @@ fn slow_commands_that_follow_one_another_are_not_waited_for_without_end() {
 fn a_command_that_does_not_end_is_waited_for_without_spinning() {
     let ((own, other), waits, stoppers) = (passes(), StopWaits::default(), Stoppers::new());
     other.enter();
-    let (waiting, start) = (ticket(1), busy());
+    let (waiting, start, began) = (ticket(1), busy(), Instant::now());
     for _ in 0..LOOKS {
         assert!(!waits.may_stop_others(waiting, &own, &stoppers));
     }
     let busy = busy() - start;
     assert!(busy < LOOKS_SECONDS, "{busy} s");
+    // Nor does it sleep; a busy machine takes its time.
+    assert!(began.elapsed() < LOOKS_TIME_MAX, "{:?}", began.elapsed());
     let for_long = Ticket { since_us: now_us().saturating_sub(5_000_000), client: 1 };
     // To stop the others would not make it sooner.
     assert!(!waits.may_stop_others(Some(for_long), &own, &stoppers));

@@ -115,7 +115,7 @@ fn a_rate_that_is_not_reached_is_said_in_words() {
     assert!(json(&server, line)["never_sent"].as_u64() > Some(0));
     undisturbed(|| {
         let out = shown(&server, "-t ping -n 100 --rps 1000 -q");
-        assert!(!out.contains("RATE"), "{out}");
+        assert!(!out.contains("RATE"), "not in time: {out}");
     });
 }
 

@@ -49,8 +49,8 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
 }
 
 /// Scripts that begin while EXEC waits that stops all others, five times: those of all clients that
-/// stand before it in its thread's turn, and some at each of its looks. They are 50 to 70 each time;
-/// beside a thread whose turns do not end while it waits, 620 to 1,150 in all.
+/// stand before it in its thread's turn, and some at each of its looks. They are 50 to 70 each
+/// time; beside a thread whose turns do not end while it waits, 620 to 1,150 in all.
 const BESIDE_EXEC_MAX: usize = 5 * 100;
 
 #[test]
