@@ -163,7 +163,7 @@ fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
 
 #[test]
 fn a_window_has_only_what_was_due_after_the_warm_up() {
-    let (first, stall) = (OnceLock::new(), Duration::from_millis(700));
+    let (first, stall) = (OnceLock::new(), Duration::from_millis(1200));
     let server = Mock::start(move |_| {
         let since = first.get_or_init(Instant::now).elapsed();
         thread::sleep(stall.saturating_sub(since));
@@ -171,7 +171,7 @@ fn a_window_has_only_what_was_due_after_the_warm_up() {
     });
     // The server answers nothing in the warm-up, in which 120 become due.
     let (rate, warm_up) = (200.0, Duration::from_millis(600));
-    let extent = Extent::Time(Duration::from_millis(600));
+    let extent = Extent::Time(Duration::from_secs(1));
     let load = Load { rate: Some(rate), extent, warm_up, ..load() };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     let (due, known) = (rate * outcome.wall.as_secs_f64(), outcome.latency.len() as f64);

@@ -285,16 +285,18 @@ mod tests {
 
     #[test]
     fn requests_that_were_due_in_a_stall_count_with_what_they_waited() {
-        let stall = Duration::from_millis(200);
+        let (stall, start) = (Duration::from_millis(200), Instant::now());
         let latencies = run(b"+PONG\r\n", stall, Duration::from_millis(400)).unwrap();
+        let due_max = start.elapsed().as_millis() as u64;
         assert_eq!(latencies.other.len(), 0);
         let longest = Duration::from_nanos(latencies.same.max());
         assert!(longest >= stall, "{longest:?}");
-        // Of a request for each millisecond, half of those in the stall waited for half of it.
+        // Of a request for each millisecond, half of those in the stall waited for half of it, and
+        // those of its other half did not, also where the machine itself stands still.
         let late = latencies.same.iter_recorded();
         let late = late.filter(|value| value.value_iterated_to() >= 100_000_000);
         let late: u64 = late.map(|value| value.count_at_value()).sum();
-        assert!((90..=400).contains(&late), "{late}");
+        assert!((90..=due_max - 90).contains(&late), "{late} of {due_max}");
         assert!(latencies.same.len() >= 300, "{}", latencies.same.len());
     }
 
