@@ -272,12 +272,12 @@ fn find(
     _: &Lua,
     (text, pattern, start): (BorrowedBytes, BorrowedBytes, f64),
 ) -> mlua::Result<(Option<f64>, Option<f64>)> {
-    let len = text.len() as f64;
+    let (len, start) = (text.len() as f64, start.trunc());
     let start = if start < 0.0 { (len + start).max(0.0) } else { (start - 1.0).max(0.0) };
     let Some(rest) = text.get(start as usize..) else { return Ok((None, None)) };
     Ok(match memchr::memmem::find(rest, &pattern) {
         Some(at) => {
-            let first = at as f64 + start.trunc() + 1.0;
+            let first = at as f64 + start + 1.0;
             (Some(first), Some(first + pattern.len() as f64 - 1.0))
         }
         None => (None, None),
