@@ -167,7 +167,8 @@ impl Waiter {
             target: None,
             tsc,
             retries: RetryTimes::new(&[]),
-            until_ms,
+            // A wait is no shorter than asked: the millisecond in which it began had begun before.
+            until_ms: until_ms.map(|until_ms| until_ms.saturating_add(1)),
             completion: Completion::new(),
         }
     }

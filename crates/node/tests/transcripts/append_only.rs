@@ -80,7 +80,7 @@ fn waitaof_without_an_append_only_file() {
 > WAITAOF 0 0 0
 [0, 0]
 > WAITAOF 0 1 20
-@advance 19
+@advance 20
 a<
 @advance 1
 a< [0, 0]
@@ -105,7 +105,7 @@ fn waitaof_waits_for_what_its_client_has_written() {
     };
     run(
         &mut server,
-        "> CONFIG SET appendonly yes\nOK\n> WAITAOF 1 0 5\n@advance 5\na< [0, 0]\n> SET k v\nOK\n",
+        "> CONFIG SET appendonly yes\nOK\n> WAITAOF 1 0 5\n@advance 6\na< [0, 0]\n> SET k v\nOK\n",
     );
     synced(&server, 1);
     run(
@@ -114,7 +114,7 @@ fn waitaof_waits_for_what_its_client_has_written() {
 > WAITAOF 1 0 0
 [1, 0]
 > WAITAOF 1 1 20
-@advance 20
+@advance 21
 a< [1, 0]
 # Who has written nothing waits for nothing.
 b> WAITAOF 1 0 0
@@ -128,7 +128,7 @@ b< [1, 0]
 > WAITAOF 0 0 0
 [0, 0]
 > WAITAOF 1 0 50
-@advance 50
+@advance 51
 a< [0, 0]
 > WAITAOF 1 0 0
 b> CLIENT UNBLOCK 1 TIMEOUT

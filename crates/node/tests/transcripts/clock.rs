@@ -16,11 +16,11 @@ fn waits_and_pauses_end_although_the_system_clock_is_set_back() {
     server.advance(1);
     assert_eq!(server.request("c", &words("SET k v")).0, b"+OK\r\n");
     assert_eq!(server.received("waits"), b"");
-    server.advance(500);
+    server.advance(501);
     assert_eq!(server.received("waits"), b"*-1\r\n");
     // Set back while a client waits, and before another does.
     server.request("waits", &words("BLPOP l 1"));
-    server.advance(1000);
+    server.advance(1001);
     assert_eq!(server.received("waits"), b"*-1\r\n");
     let (list, _) = server.request("c", &words("CLIENT LIST"));
     let list = String::from_utf8_lossy(&list).into_owned();

@@ -46,7 +46,7 @@ b< ["l", "1"]
 b<
 @deadlines
 b> BLPOP l 1.5
-@advance 1500
+@advance 1501
 @deadlines b
 b< nil-array
 @close b

@@ -33,7 +33,7 @@ a> BLPOP nokey 0.3
     run(&mut server, text);
     server.in_one_turn = false;
     // The wait began at 800 ms, the clock of the transcript shows 0.
-    run(&mut server, "@advance 1099\na<\n@advance 1\na< nil-array\n");
+    run(&mut server, "@advance 1100\na<\n@advance 1\na< nil-array\n");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_command_that_waits_begins_when_it_has_its_shards() {
     server.delay_next(Duration::from_millis(400));
     run(&mut server, "> TIME\n[\"1700000000\", \"400000\"]\n");
     server.delay_next(Duration::from_millis(400));
-    run(&mut server, "a> BLPOP nokey 0.3\n@advance 699\na<\n@advance 1\na< nil-array\n");
+    run(&mut server, "a> BLPOP nokey 0.3\n@advance 700\na<\n@advance 1\na< nil-array\n");
 }
 
 #[test]

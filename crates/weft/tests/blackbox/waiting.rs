@@ -257,7 +257,7 @@ fn time_runs_out_to_the_millisecond_and_costs_nothing() {
                 let start = Instant::now();
                 assert_eq!(client.ask("BLPOP q 0.02"), Value::Nil);
                 let took = start.elapsed();
-                assert!(took >= Duration::from_millis(19), "too early: {took:?}");
+                assert!(took >= Duration::from_millis(20), "too early: {took:?}");
                 least = least.min(took);
             }
             assert!(least < Duration::from_millis(60), "not in time: {least:?}");
@@ -327,7 +327,7 @@ fn waiting_clients_move_to_other_threads() {
         blocked(&server, 9);
     }
     assert_eq!(hasty.read(), Value::Nil);
-    assert!(start.elapsed() >= Duration::from_millis(499));
+    assert!(start.elapsed() >= Duration::from_millis(500));
     for number in 0..8 {
         control.ask(&format!("RPUSH q {number}"));
     }

@@ -94,7 +94,7 @@ w< 1
 w> DEL k
 w< 1
 a<
-@advance 999
+@advance 1000
 a<
 @advance 1
 a< nil-array

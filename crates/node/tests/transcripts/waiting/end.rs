@@ -12,7 +12,7 @@ b< ~~ {*}
 b> BLPOP k 0.5
 c> BLMOVE k l LEFT LEFT 0.5
 d> BLPOP k 0
-@advance 249
+@advance 250
 a<
 @advance 1
 a< nil-array
@@ -111,7 +111,7 @@ w> INFO clients
 w< ~~ *blocked_clients:1\\r\\n*total_blocking_keys:1\\r\\n*
 w> INFO commandstats
 w< ~~ *cmdstat_blpop:calls=1,*rejected_calls=0,failed_calls=0*
-@advance 10000
+@advance 10001
 w> INFO commandstats
 w< ~~ *cmdstat_blpop:calls=2,*rejected_calls=0,failed_calls=0*
 a> BLPOP k 0

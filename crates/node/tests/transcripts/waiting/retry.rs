@@ -43,7 +43,7 @@ fn the_time_of_the_wait_is_over_before() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 600 CLAIM 1000 STREAMS s >
-@advance 600
+@advance 601
 a< nil-array
 b> XREADGROUP GROUP g bob BLOCK 400 CLAIM 1000 STREAMS s >
 @advance 1000
@@ -125,7 +125,7 @@ a> XREADGROUP GROUP g alice BLOCK 5000 CLAIM 1000 STREAMS s >
 @advance 500
 w> {request}
 w< {reply}
-@advance 4499
+@advance 4500
 a<
 @advance 1
 a< nil-array
@@ -205,7 +205,7 @@ w< "1-1"
 plain< [["s", [["1-1", ["a", "1"]]]]]
 a< [["s", [["1-1", ["a", "1"], 0, 1]]]]
 never> XREADGROUP GROUP g never BLOCK 2000 CLAIM 9223372036854775807 STREAMS s >
-@advance 1999
+@advance 2000
 @deadlines
 @advance 1
 @deadlines never
@@ -330,7 +330,7 @@ a< [["s", [["1-1", ["a", "1"], 2000, 1]]]]
 a> XREADGROUP GROUP g alice BLOCK 1500 CLAIM 1000 STREAMS s >
 w> CLIENT PAUSE 2000 WRITE
 w< OK
-@advance 1500
+@advance 1501
 a< nil-array
 "#,
     );
