@@ -552,6 +552,7 @@ impl Worker {
     }
 
     /// Adds what the turn has counted so far to the thread's counts.
+    #[inline]
     pub fn publish_counters(&mut self) {
         self.stats.add(std::mem::take(&mut self.turn.counters));
     }

@@ -215,7 +215,8 @@ impl ThreadCounters {
         }
     }
 
-    /// Adds what a turn counted.
+    /// Adds what was counted in a turn.
+    #[inline]
     pub fn add(&self, counters: KeyspaceCounters) {
         let counts = [
             (&self.hits, counters.hits),

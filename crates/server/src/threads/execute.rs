@@ -96,6 +96,8 @@ impl IoThread {
                 self.worker.begin_requests();
             }
             let outcome = self.execute_batch((read_batch, batch, behind), &mut next, since_tsc);
+            // Who has a reply finds what it changed counted, also on another thread.
+            self.worker.publish_counters();
             if self.log.is_on()
                 && let Some(client) = self.slots.client_mut(batch.slot)
             {
@@ -318,6 +320,7 @@ impl IoThread {
                 });
             });
         }
+        self.worker.publish_counters();
         self.tell_called();
         self.free_much();
     }
@@ -370,8 +373,6 @@ impl IoThread {
     /// behind is executed at home: it may take long, and everyone needs the main thread.
     pub(crate) fn execute_lent(&mut self, mut client: Box<Connection>, origin: Origin) {
         self.execute_queue(&mut client, Which::OfMainThread);
-        // Before the reply is on its way, which may bring a look at the counts in this very turn.
-        self.worker.publish_counters();
         // A limit that was set counts when that is answered.
         self.keep_clients_small();
         self.shared.send(origin.thread, Message::Return(client, origin.slot));
