@@ -316,7 +316,7 @@ pub fn output_of(command: &mut Command) -> Output {
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < PATIENCE, "it never is so: {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }

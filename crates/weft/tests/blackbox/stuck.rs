@@ -300,10 +300,17 @@ fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
         watching.ok("WATCH a");
         unwatching.ok("WATCH a");
         blocked.send("BLPOP a 0");
+        let begun = Instant::now();
         hasty.send("BLPOP a 0.3");
-        eventually("they wait", || server.info("blocked_clients") == "2");
+        let wait = |count: &str| {
+            eventually("they wait", || {
+                assert!(begun.elapsed() < Duration::from_millis(300), "not in time: they wait");
+                server.info("blocked_clients") == count
+            });
+        };
+        wait("2");
         next.send("BLPOP a 0");
-        eventually("they wait", || server.info("blocked_clients") == "3");
+        wait("3");
         let mut slow = Slow::start(&server, "a");
         drop(watching);
         drop(blocked);
