@@ -28,10 +28,10 @@ const WORKLOADS: &str = "crates/tools/src/bench/workload.rs";
 
 /// Every rule.
 const CHECKS: &[Check] = &[
-    Check { name: "generated", run: generated },
-    Check { name: "command-test", run: tested },
-    Check { name: "command-bench", run: measured },
-    Check { name: "parameter-reader", run: read },
+    Check::new("generated", generated),
+    Check::new("command-test", tested),
+    Check::new("command-bench", measured),
+    Check::new("parameter-reader", read),
 ];
 
 /// Checks the tree, and prints a line for each finding.

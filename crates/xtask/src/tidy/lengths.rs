@@ -2,17 +2,13 @@
 //!
 //! What is longer than its limit must be in `tidy-ratchet.toml` with its length, and that length
 //! may only shrink: longer is a finding, and shorter is one too until `cargo xtask tidy --bless`
-//! has lowered the entry. Blessing never raises or adds an entry; who needs a new exception writes
-//! it by hand, where a reviewer sees it.
+//! has lowered the entry.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-
-use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::Finding;
+use super::ratchet::{self, Ratchet};
 use super::tree::Tree;
-use crate::Failure;
 
 /// The longest file, in lines.
 const FILE_LINES_MAX: usize = 600;
@@ -20,14 +16,8 @@ const FILE_LINES_MAX: usize = 600;
 /// The longest function, in lines from its signature to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// The file of exceptions.
-const RATCHET_PATH: &str = "crates/xtask/tidy-ratchet.toml";
-
-/// The header of the file when it is written.
-const RATCHET_HEADER: &str = "\
-# What is longer than tidy allows (600 lines a file, 70 a function), with its length today.
-# Lengths here only shrink: `cargo xtask tidy --bless` lowers them, and adds nothing.
-";
+/// The section of the record.
+const SECTION: &str = "lines";
 
 /// Something that has a length.
 struct Sized {
@@ -39,38 +29,32 @@ struct Sized {
     limit: usize,
 }
 
-/// Recorded lengths by key.
-type Ratchet = BTreeMap<String, usize>;
-
 /// Nothing is longer than its limit, or than what is recorded for it.
 pub fn lengths(tree: &Tree) -> Vec<Finding> {
-    let text = tree.file(RATCHET_PATH).map_or("", |file| &file.text);
-    let ratchet = match parse(text) {
+    let ratchet = match Ratchet::read(tree) {
         Ok(ratchet) => ratchet,
-        Err(reason) => return vec![Finding::new(RATCHET_PATH, 1, reason)],
+        Err(reason) => return vec![Finding::new(ratchet::PATH, 1, reason)],
     };
+    let recorded = ratchet.0.get(SECTION).cloned().unwrap_or_default();
     let sizes = measure(tree);
-    let mut findings: Vec<Finding> =
-        sizes.values().filter_map(|sized| judge(sized, ratchet.get(&sized.key).copied())).collect();
-    for key in ratchet.keys().filter(|key| !sizes.contains_key(*key)) {
+    let mut findings: Vec<Finding> = sizes
+        .values()
+        .filter_map(|sized| judge(sized, recorded.get(&sized.key).copied()))
+        .collect();
+    let text = tree.file(ratchet::PATH).map_or("", |file| &file.text);
+    for key in recorded.keys().filter(|key| !sizes.contains_key(*key)) {
         let line = text.lines().position(|line| line.contains(key.as_str())).map_or(1, |at| at + 1);
         let message = format!("{key} is gone: run `cargo xtask tidy --bless`");
-        findings.push(Finding::new(RATCHET_PATH, line, message));
+        findings.push(Finding::new(ratchet::PATH, line, message));
     }
     findings
 }
 
 /// Lowers the recorded lengths to today's, and drops those that are no longer needed.
-///
-/// # Errors
-/// Fails when the record cannot be read or written.
-pub fn bless(root: &Path, tree: &Tree) -> Result<(), Failure> {
-    let text = tree.file(RATCHET_PATH).map_or("", |file| &file.text);
-    let blessed = print(&lower(parse(text)?, &measure(tree)));
-    if blessed == text {
-        return Ok(());
-    }
-    std::fs::write(root.join(RATCHET_PATH), blessed).map_err(|e| format!("{RATCHET_PATH}: {e}"))
+pub fn lower(ratchet: &mut Ratchet, tree: &Tree) {
+    let sizes = measure(tree);
+    let too_long = sizes.values().filter(|sized| sized.lines > sized.limit);
+    ratchet.lower(SECTION, &too_long.map(|sized| (sized.key.clone(), sized.lines)).collect());
 }
 
 fn judge(sized: &Sized, recorded: Option<usize>) -> Option<Finding> {
@@ -108,36 +92,6 @@ fn measure(tree: &Tree) -> BTreeMap<String, Sized> {
     sizes
 }
 
-fn lower(ratchet: Ratchet, sizes: &BTreeMap<String, Sized>) -> Ratchet {
-    let lowered = ratchet.into_iter().filter_map(|(key, cap)| {
-        let sized = sizes.get(&key).filter(|sized| sized.lines > sized.limit)?;
-        Some((key, cap.min(sized.lines)))
-    });
-    lowered.collect()
-}
-
-fn parse(text: &str) -> Result<Ratchet, Failure> {
-    let document: DocumentMut = text.parse().map_err(|e| format!("{RATCHET_PATH}: {e}"))?;
-    let Some(table) = document.get("lines").and_then(Item::as_table) else {
-        return Ok(Ratchet::new());
-    };
-    let read = |(key, item): (&str, &Item)| {
-        let lines = item.as_integer().and_then(|lines| usize::try_from(lines).ok());
-        lines.map(|lines| (key.to_owned(), lines)).ok_or(format!("{key}: not a number of lines"))
-    };
-    table.iter().map(read).collect()
-}
-
-fn print(ratchet: &Ratchet) -> String {
-    let mut table = Table::new();
-    for (key, lines) in ratchet {
-        table.insert(key, value(i64::try_from(*lines).unwrap_or(i64::MAX)));
-    }
-    let mut document = DocumentMut::new();
-    document.insert("lines", Item::Table(table));
-    format!("{RATCHET_HEADER}{document}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,31 +102,6 @@ mod tests {
             (key.clone(), Sized { path: key.clone(), line: 1, key, lines: *lines, limit: *limit })
         };
         list.iter().map(sized).collect()
-    }
-
-    fn ratchet(list: &[(&str, usize)]) -> Ratchet {
-        list.iter().map(|(key, lines)| ((*key).to_owned(), *lines)).collect()
-    }
-
-    #[test]
-    fn blessing_lowers_and_drops_but_never_raises_or_adds() {
-        let today = sizes(&[
-            ("fits.rs", 600, 600),
-            ("grew.rs", 900, 600),
-            ("new.rs", 700, 600),
-            ("shrank.rs", 650, 600),
-        ]);
-        let old =
-            ratchet(&[("fits.rs", 610), ("gone.rs", 800), ("grew.rs", 800), ("shrank.rs", 700)]);
-        assert_eq!(lower(old, &today), ratchet(&[("grew.rs", 800), ("shrank.rs", 650)]));
-    }
-
-    #[test]
-    fn the_record_survives_a_round_trip() {
-        let written = ratchet(&[("crates/a/src/b.rs", 601), ("crates/a/src/b.rs::T::f", 71)]);
-        assert_eq!(parse(&print(&written)), Ok(written));
-        assert_eq!(parse(""), Ok(Ratchet::new()));
-        assert!(parse("[lines]\n\"a.rs\" = \"many\"").is_err());
     }
 
     #[test]

@@ -11,9 +11,13 @@ use std::path::Path;
 use crate::Failure;
 
 mod calls;
+mod graph;
 mod lengths;
 mod manifests;
+mod modules;
 mod names;
+mod order;
+mod ratchet;
 mod rust;
 mod safety;
 mod text;
@@ -23,7 +27,10 @@ mod tree;
 #[cfg(test)]
 mod cases;
 
+pub use ratchet::Area;
 pub use tree::{File, Tree};
+
+use ratchet::Ratchet;
 
 /// One rule.
 pub struct Check {
@@ -31,6 +38,8 @@ pub struct Check {
     pub name: &'static str,
     /// What breaks the rule.
     pub run: fn(&Tree) -> Vec<Finding>,
+    /// Where the ratchet allows some findings, over what they are counted.
+    pub area: Option<Area>,
 }
 
 /// One place that breaks a rule.
@@ -45,21 +54,24 @@ pub struct Finding {
 
 /// Every rule.
 const CHECKS: &[Check] = &[
-    Check { name: "header", run: text::header },
-    Check { name: "columns", run: text::columns },
-    Check { name: "whitespace", run: text::whitespace },
-    Check { name: "unfinished", run: text::unfinished },
-    Check { name: "machine-path", run: text::machine_paths },
-    Check { name: "length", run: lengths::lengths },
-    Check { name: "call", run: calls::calls },
-    Check { name: "print", run: calls::prints },
-    Check { name: "unsafe-home", run: safety::home },
-    Check { name: "unsafe-forbidden", run: safety::forbidden },
-    Check { name: "unsafe-reason", run: safety::reason },
-    Check { name: "layer", run: manifests::layers },
-    Check { name: "dependency-reason", run: manifests::reasons },
-    Check { name: "name", run: names::banned },
-    Check { name: "getter", run: names::getters },
+    Check::new("header", text::header),
+    Check::new("columns", text::columns),
+    Check::new("whitespace", text::whitespace),
+    Check::new("unfinished", text::unfinished),
+    Check::new("machine-path", text::machine_paths),
+    Check::new("length", lengths::lengths),
+    Check::new("call", calls::calls),
+    Check::new("print", calls::prints),
+    Check::new("unsafe-home", safety::home),
+    Check::new("unsafe-forbidden", safety::forbidden),
+    Check::new("unsafe-reason", safety::reason),
+    Check::new("layer", manifests::layers),
+    Check::new("dependency-reason", manifests::reasons),
+    Check::new("name", names::banned),
+    Check::new("getter", names::getters),
+    Check::new("order-list", order::listed),
+    Check::new("order", order::upward).counted(Area::Crate),
+    Check::new("cycle", order::cycles).counted(Area::Crate),
 ];
 
 /// How to run tidy.
@@ -77,10 +89,22 @@ pub struct Options {
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     let mut tree = Tree::read(root)?;
     if options.bless {
-        lengths::bless(root, &tree)?;
+        bless(root, &tree)?;
         tree = Tree::read(root)?;
     }
     report("tidy", &tree, CHECKS)
+}
+
+/// Lowers what the ratchet records to what is there today.
+fn bless(root: &Path, tree: &Tree) -> Result<(), Failure> {
+    let mut ratchet = Ratchet::read(tree)?;
+    lengths::lower(&mut ratchet, tree);
+    for check in CHECKS {
+        if let Some(area) = check.area {
+            ratchet.lower(check.name, &ratchet::count(&(check.run)(tree), area));
+        }
+    }
+    ratchet.write(root, tree)
 }
 
 /// Runs the checks over the tree, and prints a line for each finding.
@@ -90,7 +114,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
 pub fn report(command: &str, tree: &Tree, checks: &[Check]) -> Result<(), Failure> {
     let mut count = 0;
     for check in checks {
-        for Finding { path, line, message } in (check.run)(tree) {
+        for Finding { path, line, message } in ratchet::judge(check, tree) {
             println!("{path}:{line}: [{}] {message}", check.name);
             count += 1;
         }
@@ -100,6 +124,18 @@ pub fn report(command: &str, tree: &Tree, checks: &[Check]) -> Result<(), Failur
     }
     println!("{command}: {} checks over {} files, no findings", checks.len(), tree.files.len());
     Ok(())
+}
+
+impl Check {
+    /// A rule without exceptions.
+    pub const fn new(name: &'static str, run: fn(&Tree) -> Vec<Finding>) -> Self {
+        Self { name, run, area: None }
+    }
+
+    /// The rule with as many findings in each area as the ratchet records.
+    const fn counted(self, area: Area) -> Self {
+        Self { area: Some(area), ..self }
+    }
 }
 
 impl Finding {

@@ -9,6 +9,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta};
 
+use super::modules::{self, Module};
 use super::tokens::{self, PathUse, Unsafe};
 
 /// What is known of one file.
@@ -22,6 +23,10 @@ pub struct Rust {
     pub paths: Vec<PathUse>,
     /// Every use of the word `unsafe`.
     pub unsafes: Vec<Unsafe>,
+    /// The module that the file is, and those inside it.
+    pub modules: Vec<Module>,
+    /// Macros that are named at the root of the crate.
+    pub exported_macros: Vec<String>,
     /// Whether the file forbids unsafe code for its whole crate.
     pub forbids_unsafe: bool,
     /// Whether `#![cfg(test)]` is at its head.
@@ -64,7 +69,15 @@ impl Rust {
         let mut walk = Walk { rust: &mut rust, scope: Vec::new(), in_trait_impl: false };
         walk.visit_file(&file);
         (rust.paths, rust.unsafes) = tokens::scan(stream);
+        (rust.modules, rust.exported_macros) = modules::read(&file);
         Ok(rust)
+    }
+
+    /// The innermost module that holds the line, as its names below the file's own module.
+    pub fn module_at(&self, line: usize) -> &[String] {
+        let holds = |module: &&Module| (module.lines.0..=module.lines.1).contains(&line);
+        let innermost = self.modules.iter().filter(holds).max_by_key(|module| module.path.len());
+        innermost.map_or(&[], |module| &module.path)
     }
 
     /// Whether the line belongs to an item that only tests compile.
@@ -149,6 +162,10 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if item.attrs.iter().any(is_test_only) {
+            let span = syn::spanned::Spanned::span(item);
+            self.rust.test_lines.push((span.start().line, span.end().line));
+        }
         self.function(&item.sig, &item.block);
         let name = item.sig.ident.to_string();
         self.within(name, false, |walk| visit::visit_impl_item_fn(walk, item));
@@ -183,7 +200,8 @@ fn line(span: Span) -> usize {
     span.start().line
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
+/// The attributes of an item; of a few kinds that carry none here, none.
+pub fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,
@@ -201,7 +219,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Whether what carries the attribute is compiled for tests or model checkers alone.
-fn is_test_only(attribute: &Attribute) -> bool {
+pub fn is_test_only(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
     }
