@@ -12,7 +12,6 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::{Sink, Source};
@@ -206,11 +205,6 @@ impl<F: DiskFile> FileSource<F> {
     pub fn new(file: F, position: u64) -> Result<Self, DiskError> {
         let end = file.len()?;
         Ok(Self { file, block: Vec::new(), next: position, end })
-    }
-
-    /// Shows these bytes of a file.
-    pub(crate) fn within(file: F, bytes: Range<u64>) -> Self {
-        Self { file, block: Vec::new(), next: bytes.start, end: bytes.end }
     }
 }
 

@@ -59,26 +59,12 @@ pub struct Input<S> {
     copy: Option<Copy>,
 }
 
-/// What is read, on its way to somebody else.
+/// The bytes that [`Input::copied`] has read.
 #[derive(Debug)]
 struct Copy {
     bytes: Vec<u8>,
-    /// So many may still be added.
-    left_max: usize,
-    /// None was left out.
-    is_whole: bool,
     /// Where in the block the part begins that is not copied yet.
     from: usize,
-}
-
-impl Copy {
-    fn take(&mut self, piece: &[u8]) {
-        self.is_whole &= piece.len() <= self.left_max;
-        if self.is_whole {
-            self.left_max -= piece.len();
-            self.bytes.extend_from_slice(piece);
-        }
-    }
 }
 
 impl<S: Source> Input<S> {
@@ -141,7 +127,7 @@ impl<S: Source> Input<S> {
             checksum.update(block);
         }
         if let Some(copy) = &mut self.copy {
-            copy.take(&block[copy.from..]);
+            copy.bytes.extend_from_slice(&block[copy.from..]);
             copy.from = 0;
         }
         self.at = 0;
@@ -149,24 +135,22 @@ impl<S: Source> Input<S> {
         Ok(())
     }
 
-    /// Appends to `out` the bytes that `read` reads, if they are no more than `bytes_max`. Returns
-    /// whether all of them are there.
+    /// Appends to `out` the bytes that `read` reads.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Those of `read`; `out` has the bytes up to the error then.
     pub fn copied(
         &mut self,
         out: &mut Vec<u8>,
-        bytes_max: usize,
         read: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<bool, Error> {
-        let (from, left_max, is_whole) = (self.at, bytes_max, true);
-        self.copy = Some(Copy { bytes: std::mem::take(out), left_max, is_whole, from });
+    ) -> Result<(), Error> {
+        self.copy = Some(Copy { bytes: std::mem::take(out), from: self.at });
         let result = read(self);
-        let Some(mut copy) = self.copy.take() else { return result.map(|()| false) };
-        copy.take(&self.source.block()[copy.from..self.at]);
-        *out = copy.bytes;
-        result.map(|()| copy.is_whole)
+        if let Some(copy) = self.copy.take() {
+            *out = copy.bytes;
+            out.extend_from_slice(&self.source.block()[copy.from..self.at]);
+        }
+        result
     }
 
     /// The next byte.
@@ -313,16 +297,12 @@ pub(crate) mod tests {
             assert_eq!(input.array::<5>().unwrap(), [1, 2, 3, 4, 5]);
             assert_eq!(input.bytes(30, &mut room).unwrap(), &bytes[6..36]);
             let mut copy = b"<".to_vec();
-            let read = |bytes: u64| {
-                move |input: &mut Input<_>| {
-                    input.byte()?;
-                    input.skip(bytes - 1)
-                }
+            let read = |input: &mut Input<_>| {
+                input.byte()?;
+                input.skip(63)
             };
-            assert!(input.copied(&mut copy, 40, read(40)).unwrap());
-            assert_eq!(copy[1..], bytes[36..76]);
-            assert!(!input.copied(&mut copy, 23, read(24)).unwrap());
-            assert!(copy.len() <= 41 + 23);
+            input.copied(&mut copy, read).unwrap();
+            assert_eq!(copy[1..], bytes[36..100]);
             assert_eq!(input.offset(), 100);
             assert_eq!(input.checksum(), Some(crc64::checksum(&bytes[..100])));
             let mut out = vec![7];

@@ -59,9 +59,9 @@ pub fn check_aof<F: DiskFile>(file: &F, place: Place) -> Result<AofReport, Check
         repair: None,
     };
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(file, None)?;
+        let rdb = check_rdb(file)?;
         if rdb.damage.is_some() {
-            report.valid_to = rdb.left_out.first().map_or(rdb.items_to, |range| range.start);
+            report.valid_to = rdb.items_to;
             return Ok(AofReport { rdb: Some(rdb), ..report });
         }
         report.valid_to = rdb.end.unwrap_or(rdb.items_to);
@@ -114,7 +114,7 @@ pub fn later_than<F: DiskFile>(
 ) -> Result<Later, CheckError> {
     let mut from = 0;
     if aof::begins_with_rdb(file)? {
-        let rdb = check_rdb(file, None)?;
+        let rdb = check_rdb(file)?;
         if rdb.damage.is_some() {
             return Ok(Later::Damaged);
         }

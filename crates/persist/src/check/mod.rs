@@ -11,7 +11,7 @@ use std::io;
 pub use aof::{
     AofReport, DirectoryReport, Fix, Later, check_aof, check_directory, files, later_than,
 };
-pub use rdb::{LibraryFound, RdbReport, check_rdb, repair_rdb};
+pub use rdb::{KeyFound, LibraryFound, RdbReport, check_rdb, write_loaded};
 
 use crate::aof::AofError;
 use crate::disk::DiskError;

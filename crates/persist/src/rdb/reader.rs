@@ -305,20 +305,8 @@ impl<S: Source> Reader<S> {
     /// # Panics
     /// As for `record`.
     pub fn copy_value(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.copy_short_value(out, usize::MAX).map(drop)
-    }
-
-    /// The same of a value of no more than `bytes_max` bytes; a longer one is passed over. Returns
-    /// whether all of it was appended.
-    ///
-    /// # Errors
-    /// As for `copy_value`.
-    ///
-    /// # Panics
-    /// As for `record`.
-    pub fn copy_short_value(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> Result<bool, Error> {
         let (value_type, _) = self.take_due();
-        self.input.copied(out, bytes_max, |input| skip(value_type, input))
+        self.input.copied(out, |input| skip(value_type, input))
     }
 
     /// Passes over the last key's value, if it has not been read.

@@ -1,55 +1,41 @@
-//! What a check of an RDB file finds, and what a repair makes of one.
+//! The result of checking an RDB file, and the file that a fix writes.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
-use persist::check::{RdbReport, check_rdb, repair_rdb};
+use persist::Error;
+use persist::check::{KeyFound, RdbReport, check_rdb, write_loaded};
 use persist::disk::{Disk, FileSink};
-use persist::rdb::{Item, Reader, Writer};
+use persist::rdb::Writer;
 
 use crate::simulated_disk::SimulatedDisk;
-
-/// Keys by their databases, with the bytes of their values.
-type Keys = BTreeMap<(u64, Vec<u8>), Vec<u8>>;
 
 fn check(bytes: &[u8]) -> RdbReport {
     let disk = SimulatedDisk::new(1);
     disk.put("dump.rdb", bytes);
-    check_rdb(&disk.open(Path::new("dump.rdb")).unwrap(), None).unwrap()
+    check_rdb(&disk.open(Path::new("dump.rdb")).unwrap()).unwrap()
 }
 
-/// What a repair makes of a file, which is whole then, and how many keys it says to keep.
-fn repaired(bytes: &[u8]) -> (Vec<u8>, u64) {
+/// Writes what was loaded of a file, without these ranges. Returns the new file and the report.
+fn written(bytes: &[u8], left_out: &[Range<u64>]) -> (Vec<u8>, RdbReport) {
     let disk = SimulatedDisk::new(1);
     disk.put("dump.rdb", bytes);
     let file = disk.open(Path::new("dump.rdb")).unwrap();
-    let report = check_rdb(&file, None).unwrap();
+    let report = check_rdb(&file).unwrap();
     let mut sink = FileSink::new(disk.create(Path::new("fixed.rdb")).unwrap());
-    repair_rdb(&file, &report, &mut sink).unwrap();
-    let fixed = disk.read("fixed.rdb");
-    let again = check(&fixed);
-    assert!(again.damage.is_none() && again.keys == report.keys, "{again:?} of {report:?}");
-    assert_eq!(again.end, Some(fixed.len() as u64));
-    (fixed, report.keys)
+    write_loaded(&file, &report, left_out, &mut sink).unwrap();
+    assert_eq!(disk.read("dump.rdb"), bytes, "the damaged file has changed");
+    (disk.read("fixed.rdb"), report)
 }
 
-fn keys(bytes: &[u8]) -> Keys {
-    let mut reader = Reader::new(bytes, true).unwrap();
-    let (mut keys, mut db) = (Keys::new(), 0);
-    loop {
-        let key = match reader.item().unwrap() {
-            Item::Key(head) => head.key.to_vec(),
-            Item::Database(number) => {
-                db = number;
-                continue;
-            }
-            Item::End => return keys,
-            _ => continue,
-        };
-        let mut value = Vec::new();
-        reader.copy_value(&mut value).unwrap();
-        assert!(keys.insert((db, key), value).is_none(), "a key is there twice");
-    }
+/// Writes what was loaded of a file, and checks that the new file has no damage and the same keys.
+fn fixed(bytes: &[u8]) -> (Vec<u8>, RdbReport) {
+    let (fixed, report) = written(bytes, &[]);
+    let again = check(&fixed);
+    assert!(again.damage.is_none(), "{again:?} of {report:?}");
+    assert_eq!(again.end, Some(fixed.len() as u64));
+    assert_eq!((again.keys, &again.last_key), (report.keys, &report.last_key));
+    (fixed, report)
 }
 
 /// A file with these items.
@@ -61,293 +47,195 @@ fn file(items: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Keys of several types; an empty one, and values that end in zeros.
-const ITEMS: &[&[u8]] = &[
-    b"\xfe\x00",
-    b"\x00\x01a\x05value",
-    b"\x00\x04zero\xc0\x00",
-    b"\x00\x00\x01v",
-    b"\x01\x04list\x02\x03one\x03two",
-    b"\x02\x03set\x02\x01x\x01y",
-    b"\x05\x04zset\x01\x01m\0\0\0\0\0\0\0\0",
-    b"\xfc\0\0\0\0\0\x01\0\0\x04\x04hash\x01\x01f\x01v",
-    b"\x0b\x04ints\x0a\x02\0\0\0\x01\0\0\0\x07\0",
-    b"\xfe\x03",
-    b"\x00\x01a\x05other",
-    b"\x00\x04tail\x05abcde",
+const HEADER_BYTES: usize = 9;
+const CHECKSUM_BYTES: usize = 8;
+
+/// Items of each kind; those with a name are keys.
+const ITEMS: &[(&str, &[u8])] = &[
+    ("", b"\xfa\x09redis-ver\x058.0.0"),
+    ("", b"\xf5\x0f#!lua name=lib\n"),
+    ("", b"\xfe\x00"),
+    ("", b"\xfb\x06\x02"),
+    ("a", b"\x00\x01a\x05value"),
+    ("zero", b"\x00\x04zero\xc0\x00"),
+    ("list", b"\x01\x04list\x02\x03one\x03two"),
+    ("zset", b"\x05\x04zset\x01\x01m\0\0\0\0\0\0\0\0"),
+    ("hash", b"\xfc\0\0\0\0\0\x01\0\0\x04\x04hash\x01\x01f\x01v"),
+    ("ints", b"\xf8\x05\x0b\x04ints\x0a\x02\0\0\0\x01\0\0\0\x07\0"),
+    ("", b"\xfe\x03"),
+    ("a", b"\xfc\x01\0\0\0\0\0\0\0\x00\x01a\x05other"),
+    ("tail", b"\xf9\x07\x00\x04tail\x05abcde"),
 ];
 
-#[test]
-fn a_check_tells_where_a_file_is_damaged() {
-    let bytes = b"\x00\x01a\x01x\x00\x01b\x01y";
-    let whole = [b"REDIS0004\xfe\x00", &bytes[..], b"\xff"].concat();
-    let report = check(&whole);
-    assert!(report.damage.is_none() && (report.version, report.keys) == (4, 2));
-    assert_eq!(report.end, Some(whole.len() as u64));
-    let cut = check(&whole[..whole.len() - 3]);
-    assert_eq!((cut.keys, cut.items_to), (1, 16));
-    assert!(cut.damage.is_some());
-    let other = check(&[&whole[..whole.len() - 1], b"\xfe\x01\x00\x01b\x01y\xff"].concat());
-    assert!(other.damage.is_none() && other.keys == 3, "another database has such a key");
-    let none = check(b"REDIT");
-    assert_eq!((none.version, none.keys), (0, 0));
-    assert!(none.damage.is_some());
+fn items() -> Vec<&'static [u8]> {
+    ITEMS.iter().map(|(_, item)| *item).collect()
+}
+
+/// Where each item begins, and where the last one ends.
+fn offsets() -> Vec<usize> {
+    let mut at = HEADER_BYTES;
+    let mut offsets = vec![at];
+    offsets.extend(items().iter().map(|item| {
+        at += item.len();
+        at
+    }));
+    offsets
+}
+
+/// The last key among the first items.
+fn last_key(count: usize) -> Option<KeyFound> {
+    let at = ITEMS[..count].iter().rposition(|(name, _)| !name.is_empty())?;
+    let database = if at > 10 { 3 } else { 0 };
+    let offset = offsets()[at] as u64;
+    Some(KeyFound { name: ITEMS[at].0.into(), database, offset })
+}
+
+/// Checks that a damaged file is loaded up to this number of items, and no further.
+#[track_caller]
+fn keeps(bytes: &[u8], count: usize, what: &str) -> RdbReport {
+    let (fixed, report) = fixed(bytes);
+    assert_eq!(fixed, file(&items()[..count]), "{what}");
+    assert_eq!(report.items_to, offsets()[count] as u64, "{what}");
+    assert_eq!(report.last_key, last_key(count), "{what}");
+    let keys = ITEMS[..count].iter().filter(|(name, _)| !name.is_empty()).count();
+    assert_eq!((report.keys, report.end), (keys as u64, None), "{what}");
+    report
 }
 
 #[test]
-fn a_repair_has_nothing_that_the_file_before_a_crash_had_not() {
-    let whole = file(ITEMS);
-    let all = keys(&whole);
-    assert_eq!(all.len(), 10);
-    let begins = check(&file(&[])).items_to as usize;
-    let mut most = 0;
-    for cut in begins..whole.len() {
-        for zeros in [0, 1, 3, 4, 300, 5000, 600_000] {
-            let mut damaged = whole[..cut].to_vec();
-            // How many keys were whole; those whose zeros may be of the lost part are not.
-            let end = damaged.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-            let sure = check(&whole[..end]).keys;
-            damaged.resize(cut + zeros, 0);
-            if check(&damaged).damage.is_none() {
-                // A checksum of zeros is none.
-                assert_eq!(keys(&damaged), all);
-                continue;
-            }
-            let (fixed, kept) = repaired(&damaged);
-            let found = keys(&fixed);
-            for (key, value) in &found {
-                assert_eq!(all.get(key), Some(value), "{key:?} with {zeros} zeros at {cut}");
-            }
-            assert_eq!(kept, found.len() as u64);
-            assert!(kept >= sure, "{kept} of {sure} keys, {zeros} zeros at {cut}");
-            most = most.max(kept);
+fn a_whole_file_has_no_damage() {
+    let whole = file(&items());
+    for bytes in [whole.clone(), [&whole[..], b"other data"].concat()] {
+        let report = check(&bytes);
+        assert!(report.damage.is_none());
+        assert_eq!((report.version, report.keys, report.database_max), (12, 8, 3));
+        assert_eq!(report.end, Some(whole.len() as u64));
+        assert_eq!(report.last_key, last_key(ITEMS.len()));
+        assert_eq!(report.libraries[0].source, b"#!lua name=lib\n");
+    }
+}
+
+#[test]
+fn a_cut_at_any_byte_keeps_every_item_before_it() {
+    let whole = file(&items());
+    let offsets = offsets();
+    for cut in HEADER_BYTES..whole.len() {
+        let count = offsets.iter().rposition(|offset| *offset <= cut).unwrap();
+        let report = keeps(&whole[..cut], count, &format!("cut at {cut}"));
+        assert!(matches!(report.damage, Some((at, Error::End)) if at <= cut as u64), "{report:?}");
+    }
+    for cut in 0..HEADER_BYTES {
+        let report = check(&whole[..cut]);
+        assert!(report.damage.is_some() && report.version == 0, "cut at {cut}");
+    }
+    let mut old = b"REDIS0004".to_vec();
+    items().into_iter().skip(4).take(5).for_each(|item| old.extend(item));
+    let (fixed, report) = fixed(&old);
+    assert_eq!((fixed, report.keys), ([&old[..], b"\xff"].concat(), 5));
+}
+
+#[test]
+fn a_flipped_bit_keeps_every_item_before_it() {
+    let whole = file(&items());
+    let offsets = offsets();
+    for at in HEADER_BYTES..whole.len() {
+        for bit in 0..8 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            let (fixed, report) = fixed(&bytes);
+            let count = offsets.iter().rposition(|offset| *offset <= at).unwrap();
+            assert!(report.damage.is_some(), "bit {bit} of byte {at}");
+            assert!(fixed.starts_with(&whole[..offsets[count]]), "bit {bit} of byte {at}");
         }
     }
-    assert_eq!(most, 10);
 }
 
 #[test]
-fn what_cannot_be_loaded_is_left_out_where_the_others_are_whole() {
-    let whole = file(ITEMS);
-    let damaged: [&[u8]; 4] = [
-        // A key that is there before, also where the database is selected again.
+fn a_wrong_checksum_keeps_all_keys() {
+    // A flipped bit that decodes is found by the checksum only, which does not say where it is.
+    let whole = file(&items());
+    let value = whole.windows(5).position(|bytes| bytes == b"value").unwrap();
+    for at in [value, whole.len() - CHECKSUM_BYTES] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        let (fixed, report) = fixed(&bytes);
+        assert!(matches!(report.damage, Some((_, Error::Checksum { .. }))), "{report:?}");
+        assert_eq!((report.keys, report.last_key), (8, last_key(ITEMS.len())));
+        assert_eq!(fixed[..offsets()[ITEMS.len()]], bytes[..offsets()[ITEMS.len()]]);
+    }
+}
+
+#[test]
+fn damage_that_the_decoder_finds_ends_the_load() {
+    let damaged: [&[u8]; 8] = [
+        // A key that is there twice.
         b"\x00\x04zero\x01x",
-        b"\xfe\x00\x00\x04zero\x01x",
         // An integer set whose members are not in order, and a field without a value.
         b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0",
         b"\x10\x04less\x0a\x0a\0\0\0\x01\0\x81f\x02\xff",
+        // Lists that announce 2^32 - 1 and 2^63 elements.
+        b"\x01\x04long\x80\xff\xff\xff\xff\x01x",
+        b"\x01\x04long\x81\x80\0\0\0\0\0\0\0\x01x",
+        // A type that no version has, and an end in the middle.
+        b"\x1f\x04type\x01x",
+        b"\xff",
+        // A compressed name that copies from before its beginning.
+        b"\x00\xc3\x03\x14\xe0\x0b\x05\x01v",
     ];
     for item in damaged {
-        for place in 3..=8 {
-            let mut items = ITEMS.to_vec();
-            items.insert(place, item);
+        for count in 6..=10 {
+            let mut items = items();
+            items.insert(count, item);
             let bytes = file(&items);
-            assert_eq!(check(&bytes).left_out.len(), 1, "{item:?} at {place}");
-            let (fixed, kept) = repaired(&bytes);
-            assert_eq!((keys(&fixed), kept), (keys(&whole), 10), "{item:?} at {place}");
-            // Where the outline breaks off later, nothing behind it can be trusted.
-            let (fixed, _) = repaired(&bytes[..bytes.len() - 12]);
-            assert_eq!(keys(&fixed), keys(&file(&ITEMS[..place])), "{item:?} at {place}");
+            keeps(&bytes, count, &format!("{item:?} at {count}"));
+            keeps(&bytes[..bytes.len() - 12], count, &format!("{item:?} at {count}, cut"));
         }
     }
 }
 
 #[test]
-fn many_damaged_values_are_left_out() {
-    let mut items = vec![ITEMS[1]; 3000];
-    items.insert(2000, ITEMS[2]);
-    let (fixed, kept) = repaired(&file(&items));
-    assert_eq!((kept, keys(&fixed).len()), (2, 2));
-}
-
-#[test]
-fn a_lost_block_makes_no_keys() {
-    let of = |number: u32| match number % 3 {
-        0 => format!("\0\x06{number:06}\x06{number:06}").into_bytes(),
-        1 => format!("\0\x06{number:06}\x05value").into_bytes(),
-        _ => [b"\0\x06", format!("{number:06}").as_bytes(), b"\xc0", &[number as u8]].concat(),
-    };
-    let mut items: Vec<Vec<u8>> = (0..400).map(of).collect();
-    items.extend((400..420).map(|number: u32| {
-        let field = |n: u32| format!("\x05{n:05}\x30{number:024}{n:024}");
-        let fields: String = (0..20).map(field).collect();
-        format!("\x04\x06{number:06}\x14{fields}").into_bytes()
-    }));
-    let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let all = keys(&whole);
-    let begins = check(&file(&[])).items_to as usize;
-    // Binary values, whose bytes may be read as anything.
-    items.extend((420..700).map(|number: u32| {
-        let value: Vec<u8> = (0..17).map(|n| (number * 31 + n * number) as u8).collect();
-        let head = [&[4, 6][..], format!("{number:06}").as_bytes(), b"\x01\x03"].concat();
-        [&head[..], &value[..3], &[14], &value[3..]].concat()
-    }));
-    for lost in [64, 100, 512, 1024] {
-        let (short, long) = (begins..begins + 4000, whole.len() - 9 - 4000..whole.len() - 9 - lost);
-        for at in short.chain(long).step_by(11) {
-            let mut bytes = whole.clone();
-            bytes[at..at + lost].fill(0);
-            let (fixed, _) = repaired(&bytes);
-            for (key, value) in keys(&fixed) {
-                assert_eq!(all.get(&key), Some(&value), "{lost} bytes at {at}: {key:?}");
-            }
-        }
+fn a_list_with_a_damaged_length_keeps_every_item_before_it() {
+    let at = ITEMS.iter().position(|(name, _)| *name == "list").unwrap();
+    let (list, end) = (offsets()[at], offsets()[ITEMS.len()]);
+    for len in 0..=255 {
+        let mut bytes = file(&items());
+        bytes[list + 6] = len;
+        let (fixed, report) = fixed(&bytes);
+        assert!(fixed.starts_with(&bytes[..list]) && fixed.len() <= bytes.len(), "{len}");
+        assert_eq!(report.damage.is_some(), len != 2, "{len}");
+        assert!(report.items_to <= end as u64);
     }
 }
 
 #[test]
-fn a_key_without_a_name_is_kept_like_others() {
-    let damaged = b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0";
-    let zeros = b"\x00\x04bits\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    let of = |name: &'static [u8]| {
-        let before = [ITEMS[1], ITEMS[2], ITEMS[6], zeros];
-        before.map(|item| file(&[item, name, ITEMS[4], damaged, ITEMS[5]]))
-    };
-    for bytes in of(b"\0\0\0").into_iter().chain(of(b"\0\0\x01v")) {
-        assert_eq!(repaired(&bytes).1, 4);
-        let mut flipped = bytes.clone();
-        *flipped.last_mut().unwrap() ^= 1;
-        assert_eq!(repaired(&flipped).1, 4);
-    }
-    // Where the outline breaks off: only with so many zeros before that they may be a lost block.
-    for item in [ITEMS[1], ITEMS[2], ITEMS[6]] {
-        let bytes = file(&[item, b"\0\0\0", ITEMS[4], ITEMS[1], ITEMS[11]]);
-        assert_eq!(repaired(&bytes[..bytes.len() - 10]).1, if item == ITEMS[1] { 3 } else { 4 });
+fn a_library_can_be_left_out() {
+    let bytes = file(&items());
+    let range = check(&bytes[..bytes.len() - 1]).libraries[0].range.clone();
+    assert_eq!(range, offsets()[1] as u64..offsets()[2] as u64);
+    let mut without = items();
+    without.remove(1);
+    for end in [bytes.len(), bytes.len() - 1] {
+        assert_eq!(written(&bytes[..end], &[range.clone()]).0, file(&without));
     }
 }
 
 #[test]
-fn a_cut_loses_one_key_where_values_end_in_zeros() {
-    for zeros in [14, 15, 16, 40] {
-        let of = |number: u32| {
-            [format!("\0\x06{number:06}").as_bytes(), &[zeros as u8 + 1, 1], &vec![0; zeros]]
-                .concat()
-        };
-        let items: Vec<Vec<u8>> = (0..10).map(of).collect();
-        let whole = file(&items.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let item = items[0].len();
-        let begin = whole.len() - 9 - item;
-        for cut in begin + 2..begin + item - zeros {
-            assert_eq!(repaired(&whole[..cut]).1, 9, "{zeros} zeros, cut at {cut}");
-            // The last of zeros at the end, and of those before it, may be what a crash left.
-            let torn = [&whole[..cut], &[0; 16]].concat();
-            assert!((7..=9).contains(&repaired(&torn).1), "{zeros} zeros, torn at {cut}");
-        }
-    }
+fn keys_that_a_server_skips_are_no_damage() {
+    let empty = b"\x01\x05empty\x00";
+    let module = b"\x07\x06module\x81\0\0\0\0\0\0\0\0\x00";
+    let bytes = file(&[ITEMS[4].1, empty, module, ITEMS[5].1]);
+    let report = check(&bytes);
+    assert!(report.damage.is_none(), "{report:?}");
+    assert_eq!(report.keys, 2);
 }
 
 #[test]
-fn values_that_end_in_zeros_are_kept_behind_damage() {
-    let of = |number: u32| [format!("\0\x06{number:06}\x12\x01").as_bytes(), &[0; 17]].concat();
-    let items: Vec<Vec<u8>> = (0..100).map(of).collect();
-    let mut all: Vec<&[u8]> = items.iter().map(Vec::as_slice).collect();
-    all.insert(1, &items[0]);
-    let bytes = file(&all);
-    assert_eq!((check(&bytes).left_out.len(), repaired(&bytes).1), (1, 100));
-    // An end whose checksum is right is one, whatever follows.
-    assert_eq!(repaired(&[&bytes[..], b"\n"].concat()).1, 100);
-}
-
-#[test]
-fn an_end_in_the_middle_is_none() {
-    let whole = file(ITEMS);
-    let all = keys(&whole);
-    let mut at = check(&file(&[])).items_to as usize;
-    for item in ITEMS {
-        let mut bytes = whole.clone();
-        bytes[at] = 0xff;
-        let (fixed, _) = repaired(&bytes);
-        assert!(keys(&fixed).iter().all(|(key, value)| all.get(key) == Some(value)));
-        assert!(keys(&fixed).len() <= keys(&whole).len());
-        let report = check(&bytes);
-        assert!(report.end.is_none() && report.items_to == at as u64, "{report:?}");
-        at += item.len();
+fn a_value_longer_than_a_block_is_kept() {
+    let mut set = b"\x02\x03big\x80\0\x01\0\0".to_vec();
+    for number in 0..0x10000 {
+        set.extend(format!("\x1cmember of a long set {number:07}").bytes());
     }
-    // The end of a file whose checksum is cut is one.
-    let damaged = file(&[ITEMS[1], ITEMS[1], ITEMS[2]]);
-    for cut in 1..=8 {
-        assert_eq!(repaired(&damaged[..damaged.len() - cut]).1, 2);
-    }
-}
-
-#[test]
-fn an_end_is_one_whatever_follows_where_nothing_else_can_be_meant() {
-    let twice = file(&[&[ITEMS[1]], ITEMS].concat());
-    let counted = file(&[b"\xfb\x03\x00", ITEMS[1], ITEMS[1], ITEMS[2]]);
-    let damaged = [twice.clone(), counted.clone()];
-    let [none, wrong] = [[0; 8], *b"checksum"];
-    let tails: [&[u8]; 5] = [b"\n", b"\r\n", &[7; 8], &[0; 9], &[0; 10_000]];
-    for (bytes, kept) in damaged.iter().zip([10, 2]) {
-        for checksum in [none, wrong] {
-            let mut bytes = bytes.clone();
-            bytes.splice(bytes.len() - 8.., checksum);
-            let end = bytes.len() as u64;
-            for tail in tails {
-                let bytes = [&bytes[..], tail].concat();
-                let report = check(&bytes);
-                assert_eq!((report.end, report.left_out.len()), (Some(end), 1), "{tail:?}");
-                assert_eq!(repaired(&bytes).1, kept, "{tail:?}");
-            }
-            // More bytes than a few may be what stood there before something was damaged, but
-            // where as many keys were met as there are.
-            let report = check(&[&bytes[..], b"many bytes"].concat());
-            assert_eq!(report.end.is_some(), kept == 2);
-            assert_eq!(report.keys, if kept == 2 { 2 } else { 1 });
-        }
-    }
-    // A file without checksums.
-    let mut old = b"REDIS0004".to_vec();
-    [ITEMS[0], ITEMS[1], ITEMS[1], ITEMS[2], b"\xff"].iter().for_each(|item| old.extend(*item));
-    for tail in tails {
-        assert_eq!(repaired(&[&old[..], tail].concat()).1, 2, "{tail:?}");
-    }
-}
-
-#[test]
-fn damaged_compressed_names_are_left_out() {
-    // Copies from before the beginning.
-    let lzf = b"\xc3\x03\x14\xe0\x0b\x05";
-    let key = [b"\0", &lzf[..], b"\x01v"].concat();
-    let expiring = [b"\xfc\0\0\0\0\0\x01\0\0", &key[..]].concat();
-    let aux = [b"\xfa", &lzf[..], b"\x01v"].concat();
-    let library = [b"\xf5", &lzf[..]].concat();
-    for item in [key, expiring, aux, library] {
-        let mut items = ITEMS.to_vec();
-        items.insert(1, &item);
-        let bytes = file(&items);
-        assert_eq!(check(&bytes).left_out.len(), 1, "{item:?}");
-        let (fixed, kept) = repaired(&bytes);
-        assert_eq!((kept, keys(&fixed).len()), (10, 10), "{item:?}");
-    }
-}
-
-#[test]
-fn keys_that_have_expired_are_passed_over() {
-    let expired = b"\xfc\x01\0\0\0\0\0\0\0";
-    let damaged = [&expired[..], b"\x0b\x04more\x0c\x02\0\0\0\x02\0\0\0\x07\0\x01\0"].concat();
-    let before = [&expired[..], ITEMS[1]].concat();
-    let bytes = file(&[&damaged, &before, ITEMS[1]]);
-    let disk = SimulatedDisk::new(1);
-    disk.put("dump.rdb", &bytes);
-    let dump = disk.open(Path::new("dump.rdb")).unwrap();
-    assert!(check_rdb(&dump, Some(2)).unwrap().damage.is_none());
-    assert_eq!(check_rdb(&dump, Some(1)).unwrap().left_out.len(), 2);
-    // In the base of an append-only file they are keys.
-    assert_eq!(check_rdb(&dump, None).unwrap().left_out.len(), 2);
-}
-
-#[test]
-fn a_long_value_is_looked_through_where_it_stands() {
-    let members = |twice: bool| {
-        let mut set = b"\x02\x03big\x80\0\x01\0\0".to_vec();
-        for number in 0..0x10000 {
-            let number = if twice && number == 0xffff { 7 } else { number };
-            set.extend(format!("\x1cmember of a long set {number:07}").bytes());
-        }
-        set
-    };
-    let (good, bad) = (members(false), members(true));
-    assert_eq!(repaired(&file(&[ITEMS[1], &good, ITEMS[2]])[..]).1, 3);
-    let bytes = file(&[ITEMS[1], &bad, ITEMS[2]]);
-    assert_eq!((check(&bytes).left_out.len(), repaired(&bytes).1), (1, 2));
+    let bytes = file(&[ITEMS[4].1, &set, ITEMS[5].1]);
+    let (fixed, report) = fixed(&bytes[..bytes.len() - 10]);
+    assert_eq!((fixed, report.keys), (file(&[ITEMS[4].1, &set]), 2));
 }

@@ -36,7 +36,7 @@ fn save(disk: &SimulatedDisk, databases: u64) -> Result<(), DiskError> {
 
 fn keys(disk: &SimulatedDisk) -> Option<u64> {
     let file = disk.open(Path::new(NAME)).ok()?;
-    let report = check_rdb(&file, None).unwrap();
+    let report = check_rdb(&file).unwrap();
     assert!(report.damage.is_none(), "{report:?}");
     Some(report.keys)
 }

@@ -19,14 +19,18 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     if is_manifest(file) { manifest(file, fix) } else { single(file, fix) }
 }
 
-/// Says what a report has found, and gives what was found of the RDB file in front, which is not
-/// repaired here: commands follow on all that it has.
+/// Prints a report. Says whether the RDB file at the beginning can be loaded, which is not repaired
+/// here: the commands after it need all of its keys.
 fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> {
-    let rdb = report.rdb.as_mut().map(|report| rdb::show(name, report)).transpose()?;
-    // Loading ends at a library that it refuses: nothing behind it is valid.
-    let left_out = report.rdb.as_ref().and_then(|rdb| rdb.left_out.first());
-    if let Some(at) = left_out.map(|range| range.start).filter(|at| *at < report.valid_to) {
-        (report.commands, report.unsealed, report.valid_to) = (0, 0, at);
+    let mut base = Finding::Whole;
+    if let Some(rdb) = &report.rdb {
+        let judged = rdb::show(name, rdb)?;
+        base = rdb::finding(rdb, &judged);
+        // Loading ends at a library that it refuses.
+        let refused_at = judged.refused.first().map(|refused| refused.range.start);
+        if let Some(at) = refused_at.filter(|at| *at < report.valid_to) {
+            (report.commands, report.unsealed, report.valid_to) = (0, 0, at);
+        }
     }
     let AofReport { bytes, commands, unsealed, valid_to, .. } = report;
     let name = name.display();
@@ -45,7 +49,7 @@ fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> 
     if let Some(damage) = &report.damage {
         tell!("{name}: {damage}; loading refuses it")?;
     }
-    Ok(rdb.map_or(Finding::Whole, |(finding, _)| finding))
+    Ok(base)
 }
 
 /// Looks through one file, as if it were the last.

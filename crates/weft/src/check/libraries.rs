@@ -28,7 +28,7 @@ pub struct Judged {
     /// Those that cannot be loaded after the others before them.
     pub refused: Vec<Refused>,
     /// How many were not tried, because the one before them does not end.
-    pub left: usize,
+    pub untried: usize,
 }
 
 /// Tries the libraries of a file.
@@ -36,7 +36,7 @@ pub struct Judged {
 /// # Errors
 /// When no code can run here at all.
 pub fn judge(found: &[LibraryFound]) -> Result<Judged, String> {
-    let mut judged = Judged { left: found.len(), ..Judged::default() };
+    let mut judged = Judged { untried: found.len(), ..Judged::default() };
     if found.is_empty() {
         return Ok(judged);
     }
@@ -45,7 +45,7 @@ pub fn judge(found: &[LibraryFound]) -> Result<Judged, String> {
     // What libraries hold is kept, as a server keeps it until all are loaded.
     let mut loaded = Vec::new();
     for LibraryFound { range, source } in found {
-        judged.left -= 1;
+        judged.untried -= 1;
         match load(&mut vm, &mut host, &mut libraries, source) {
             Ok(new) => loaded.push(new),
             Err(why) => judged.refused.push(Refused { range: range.clone(), why }),

@@ -19,7 +19,6 @@ macro_rules! tell {
 mod aof;
 mod libraries;
 mod rdb;
-mod repaired;
 
 /// Looks through RDB files and append-only files.
 #[derive(Parser)]
@@ -31,11 +30,12 @@ pub struct Check {
 
 #[derive(Subcommand)]
 enum What {
-    /// An RDB file: its checksum, and all that it has.
+    /// An RDB file, which is loaded up to the first damage.
     Rdb {
         /// The file.
         file: PathBuf,
-        /// Keep what can be loaded, after a question. The damaged file stays too.
+        /// Write the keys before the first damage to FILE.fixed, after a question. FILE itself is
+        /// never changed.
         #[arg(long)]
         fix: bool,
         /// Do not ask.

@@ -1,132 +1,157 @@
 //! `weft check rdb`.
+//!
+//! A fix writes a new file next to the damaged one, which it never changes. The new file gets its
+//! name when it is complete and was checked, and never replaces another file.
 
 use std::error::Error;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
 
 use node::config::Config;
-use persist::check::{RdbReport, check_rdb, repair_rdb};
+use persist::check::{KeyFound, RdbReport, check_rdb, write_loaded};
 use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
 
-use super::repaired::{Placed, Repaired, Version};
-use super::{Finding, keeping, libraries, may_fix, parts};
+use super::libraries::{self, Judged};
+use super::{Finding, may_fix, parts};
 
-/// As many places are told that a repair leaves out.
-const TOLD_MAX: usize = 10;
+/// How the name of a new file ends.
+const FIXED: &str = ".fixed";
+/// How many bytes of a key's name are shown.
+const NAME_BYTES_MAX: usize = 200;
 
-/// Looks through a file, and repairs it if `fix` says so; see [`may_fix`].
+/// Checks a file, and writes a new one if `fix` allows it; see [`may_fix`].
 pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
-    // A link stays one: the file that it names is looked through, and replaced.
-    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let (disk, name) = parts(&file)?;
-    let version = Version::of(&file)?;
+    let (disk, name) = parts(file)?;
     let opened = disk.open(&name)?;
-    let now_ms = sys::clock::unix_micros() / 1000;
-    let mut report = check_rdb(&opened, Some(now_ms))?;
-    let (finding, untried) = show(&name, &mut report)?;
+    let report = check_rdb(&opened)?;
+    let judged = show(&name, &report)?;
     let len = opened.len()?;
-    if let Some(end) = report.end.filter(|end| finding == Finding::Whole && *end < len) {
-        tell!("{}: {} bytes follow that loading passes over", name.display(), len - end)?;
+    if finding(&report, &judged) == Finding::Whole {
+        if let Some(end) = report.end.filter(|end| *end < len) {
+            tell!("{}: loading ignores the {} bytes after the end", name.display(), len - end)?;
+        }
+        return Ok(Finding::Whole);
     }
-    // What is no RDB file is not touched.
-    if finding == Finding::Whole || report.version == 0 {
-        return Ok(finding);
-    }
-    if !may_fix(fix, &name, &repair(&name, &report, len))? {
+    if report.version == 0 {
         return Ok(Finding::Damaged);
     }
-    let Placed { kept, unsynced } =
-        replace(&disk.place(&name)?, version, &opened, (&report, now_ms))
-            .map_err(|why| format!("cannot fix {}, which stays as it is: {why}", name.display()))?;
-    tell!(
-        "Fixed {} with {} keys; the damaged file is {}",
-        name.display(),
-        report.keys,
-        Path::new(kept.file_name().unwrap_or_default()).display()
-    )?;
-    if let Some(error) = unsynced {
-        tell!("After a power loss the damaged file may be in its place again: {error}")?;
+    let new = with_suffix(&name, FIXED);
+    let mut what = format!("write {} with {} keys", new.display(), report.keys);
+    if !judged.refused.is_empty() {
+        what += " and without the libraries that cannot be loaded";
     }
-    // The others may have no end, too.
-    Ok(if untried == 0 { Finding::Whole } else { Finding::Damaged })
+    if !may_fix(fix, &name, &what)? {
+        return Ok(Finding::Damaged);
+    }
+    write_fixed(file, &opened, &report, &judged).map_err(|why| {
+        format!("cannot write {}: {why}; {} is unchanged", new.display(), name.display())
+    })?;
+    let (new, name) = (new.display(), name.display());
+    tell!("Wrote {new} with {} keys; {name} is unchanged", report.keys)?;
+    // The libraries that were not tried may be damaged too.
+    Ok(if judged.untried == 0 { Finding::Whole } else { Finding::Damaged })
 }
 
-/// What a repair does.
-fn repair(name: &Path, report: &RdbReport, len: u64) -> String {
-    let mut text = match report.end {
-        Some(end) if end == len => format!("write {} anew", name.display()),
-        _ => keeping(name, report.items_to, len.saturating_sub(report.items_to)),
-    };
-    for range in report.left_out.iter().take(TOLD_MAX) {
-        text += &format!("\nIt will leave out what stands at {} to {}", range.start, range.end - 1);
-    }
-    match report.left_out.len().saturating_sub(TOLD_MAX) {
-        0 => text,
-        more => format!("{text}\nand what stands at {more} more places"),
-    }
+/// A path with more at its end.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
-/// Writes what is kept of a file and puts it in its place.
-fn replace(
-    place: &Path,
-    version: Version,
+/// Writes what was loaded of a file to a new file next to it.
+fn write_fixed(
+    damaged: &Path,
     opened: &RealFile,
-    (report, now_ms): (&RdbReport, i64),
-) -> Result<Placed, Box<dyn Error>> {
-    let repaired = Repaired::beside(place, version)?;
-    let disk = RealDisk::new(place.parent().unwrap_or(Path::new("/")));
-    let mut sink = FileSink::new(disk.open_to_append(repaired.path())?);
-    repair_rdb(opened, report, &mut sink)?;
-    // The damaged file may be read otherwise now.
-    let found = check_rdb(sink.file(), Some(now_ms))?;
-    if let Some((offset, error)) = found.damage {
-        return Err(format!("the new one is damaged about offset {offset}: {error}").into());
+    report: &RdbReport,
+    judged: &Judged,
+) -> Result<(), Box<dyn Error>> {
+    let new = with_suffix(&std::path::absolute(damaged)?, FIXED);
+    if new.symlink_metadata().is_ok() {
+        return Err("there is a file of this name: move it away".into());
+    }
+    let folder = new.parent().unwrap_or(Path::new("/"));
+    let prefix = new.file_name().unwrap_or(OsStr::new(FIXED));
+    let temporary = tempfile::Builder::new().prefix(prefix).tempfile_in(folder)?;
+    let mut sink = FileSink::new(RealDisk::new(folder).open_to_append(temporary.path())?);
+    let left_out: Vec<Range<u64>> =
+        judged.refused.iter().map(|refused| refused.range.clone()).collect();
+    write_loaded(opened, report, &left_out, &mut sink)?;
+    // Another process may have changed the damaged file since it was loaded.
+    let found = check_rdb(sink.file())?;
+    if let Some((_, error)) = found.damage {
+        return Err(format!("it is damaged at offset {}: {error}", found.items_to).into());
     }
     if found.keys != report.keys {
-        return Err(format!("the new one has {} of {} keys", found.keys, report.keys).into());
+        return Err(format!("it has {} of {} keys", found.keys, report.keys).into());
     }
+    copy_access(damaged, temporary.as_file())?;
     sink.file().sync()?;
-    Ok(repaired.take_place()?)
+    temporary.persist_noclobber(&new)?;
+    File::open(folder)?.sync_all()?;
+    Ok(())
 }
 
-/// Says what a report has found, and adds to it which libraries cannot be loaded. Gives also how
-/// many were not tried.
-pub fn show(name: &Path, report: &mut RdbReport) -> Result<(Finding, usize), Box<dyn Error>> {
-    let judged = libraries::judge(&report.libraries)?;
-    let RdbReport { version, keys, items_to, end, damage, left_out, database_max, .. } = &*report;
-    let name = name.display();
-    match damage {
-        None if judged.refused.is_empty() => {
-            let bytes = end.unwrap_or(*items_to);
-            tell!("{name}: RDB version {version}, {keys} keys, {bytes} bytes: all is right")?;
-        }
-        None => {}
-        Some((offset, error)) => {
-            tell!(
-                "{name}: RDB version {version}, damaged about offset {offset}: {error}. {keys} \
-                 keys in the first {items_to} bytes are whole."
-            )?;
-        }
+/// Gives a new file the mode and the owner of a damaged one, so that the same server can load it.
+fn copy_access(damaged: &Path, new: &File) -> io::Result<()> {
+    let (from, to) = (fs::metadata(damaged)?, new.metadata()?);
+    if (to.uid(), to.gid()) != (from.uid(), from.gid()) {
+        fchown(new, Some(from.uid()), Some(from.gid())).map_err(|error| {
+            io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
+        })?;
     }
-    if left_out.len() > 1 {
-        tell!("{name}: it is damaged at {} places", left_out.len())?;
+    new.set_permissions(from.permissions())
+}
+
+/// Whether a file and its libraries can be loaded.
+pub fn finding(report: &RdbReport, judged: &Judged) -> Finding {
+    match report.damage.is_none() && judged.refused.is_empty() {
+        true => Finding::Whole,
+        false => Finding::Damaged,
+    }
+}
+
+/// Prints a report, and tries its libraries.
+pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
+    let judged = libraries::judge(&report.libraries)?;
+    let RdbReport { version, keys, last_key, items_to, end, damage, database_max, .. } = report;
+    let name = name.display();
+    if let Some((found_at, error)) = damage {
+        tell!(
+            "{name}: RDB version {version}, damaged at offset {items_to}: {error} (found at \
+             offset {found_at})"
+        )?;
+        match last_key {
+            Some(KeyFound { name: key, database, offset }) => tell!(
+                "{name}: the {keys} keys before it can be loaded; the last is '{}' in database \
+                 {database}, at offset {offset}",
+                key[..key.len().min(NAME_BYTES_MAX)].escape_ascii()
+            )?,
+            None => tell!("{name}: there is no key before it")?,
+        }
+    } else if judged.refused.is_empty() {
+        let bytes = end.unwrap_or(*items_to);
+        tell!("{name}: RDB version {version}, {keys} keys, {bytes} bytes: all is right")?;
     }
     if *database_max >= u64::from(Config::default().databases) {
         let databases = database_max.saturating_add(1);
         tell!("{name}: it has keys in database {database_max}: it needs 'databases {databases}'")?;
     }
-    if judged.left > 0 {
+    if judged.untried > 0 {
         tell!(
-            "{name}: {} libraries of functions behind one that does not end were not tried: look \
-             again after a repair",
-            judged.left
+            "{name}: {} libraries of functions after one that does not end were not tried: check \
+             the fixed file as well",
+            judged.untried
         )?;
     }
-    let is_whole = damage.is_none() && judged.refused.is_empty();
-    for libraries::Refused { range, why } in judged.refused {
+    for libraries::Refused { range, why } in &judged.refused {
         let at = range.start;
         tell!("{name}: the library of functions at offset {at} cannot be loaded: {why}")?;
-        report.leave_out(range);
     }
-    Ok((if is_whole { Finding::Whole } else { Finding::Damaged }, judged.left))
+    Ok(judged)
 }

@@ -1,15 +1,15 @@
-//! What `weft check` leaves beside the files that it repairs, and which files it does not take.
+//! The files that `weft check` writes next to damaged ones, and the files that it refuses.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::Server;
 use crate::server::weft;
 
-/// The bytes of an RDB file whose end is missing.
+/// The bytes of an RDB file that breaks off in its tenth and last key.
 fn damaged() -> Vec<u8> {
     let server = Server::start(&["--save", ""]);
     let mut client = server.client();
@@ -17,7 +17,7 @@ fn damaged() -> Vec<u8> {
     client.ok("CONFIG SET rdbcompression no");
     client.ok("SAVE");
     let whole = fs::read(server.path("dump.rdb")).unwrap();
-    whole[..whole.len() - 9].to_vec()
+    whole[..whole.len() - 20].to_vec()
 }
 
 fn fix(file: &Path) -> Output {
@@ -31,6 +31,59 @@ fn names(folder: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+#[test]
+fn the_new_file_has_everything_before_the_damage_and_loads() {
+    let server = Server::start(&["--save", "", "--rdbcompression", "no"]);
+    let mut client = server.client();
+    let code = "#!lua name=lib\nredis.register_function('f', function() return 'found' end)";
+    assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", code.as_bytes()]).text(), "lib");
+    client.ok("SET plain value");
+    client.ok("SET expiring value PX 10000000");
+    assert_eq!(client.ask("SADD set a b c").int(), 3);
+    client.ok("SELECT 3");
+    client.ok("SET other value");
+    client.ok("SAVE");
+    let whole = fs::read(server.path("dump.rdb")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("dump.rdb.fixed"));
+    // Without the end and the checksum.
+    let damaged = &whole[..whole.len() - 9];
+    fs::write(&file, damaged).unwrap();
+    let output = fix(&file);
+    let out = String::from_utf8_lossy(&output.stdout);
+    let damage = format!("damaged at offset {}:", damaged.len());
+    assert!(output.status.success() && out.contains(&damage), "{out}");
+    assert!(out.contains("Wrote dump.rdb.fixed with 4 keys; dump.rdb is unchanged"), "{out}");
+    assert_eq!(fs::read(&file).unwrap(), damaged);
+    let checked = weft().args(["check", "rdb"]).arg(&new).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+    let options = ["--dir", &folder.path().display().to_string(), "--dbfilename", "dump.rdb.fixed"];
+    let again = Server::start(&options);
+    let mut client = again.client();
+    assert_eq!(client.ask("DBSIZE").int(), 3);
+    assert_eq!(client.ask("FCALL f 0").text(), "found");
+    assert_eq!(client.ask("SCARD set").int(), 3);
+    assert_eq!(client.ask("GET plain").text(), "value");
+    assert!((9_000_000..=10_000_000).contains(&client.ask("PTTL expiring").int()));
+}
+
+#[test]
+fn the_last_key_before_the_damage_is_named_with_its_offset() {
+    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("dump.rdb");
+    fs::write(&file, &bytes[..bytes.len() - 2000]).unwrap();
+    let output = weft().args(["check", "rdb"]).arg(&file).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    let last = out.split("the last is '").nth(1).unwrap();
+    let (key, rest) = last.split_once("' in database 0, at offset ").unwrap();
+    let offset: usize = rest.split_whitespace().next().unwrap().parse().unwrap();
+    let named = [&[0, key.len() as u8], key.as_bytes()].concat();
+    assert!(bytes[offset..].starts_with(&named), "{out}");
+    assert!(out.contains("Use the --fix option"), "{out}");
+    assert_eq!(names(folder.path()), ["dump.rdb"]);
 }
 
 #[test]
@@ -48,114 +101,75 @@ fn a_library_that_cannot_be_loaded_is_left_out() {
     let mut bytes = fs::read(server.path("dump.rdb")).unwrap();
     let at = bytes.windows(15).position(|text| text == b"return 'second'").unwrap();
     bytes[at - 2] = b'(';
-    let checksum = bytes.len() - 8;
     // 0xf5, the length in two bytes, and the source.
     let source = bytes.windows(15).position(|text| text == b"#!lua name=seco").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.rdb");
-    // With a wrong checksum, and without one.
-    for _ in 0..2 {
-        fs::write(&file, [&bytes[..], b"*1\r\n$4\r\nPING\r\n"].concat()).unwrap();
-        let as_base = weft().args(["check", "aof"]).arg(&file).output().unwrap();
-        assert_eq!(as_base.status.code(), Some(1), "{as_base:?}");
-        let out = String::from_utf8_lossy(&as_base.stdout);
-        let valid = format!("0 commands, valid up to offset {}", source - 3);
-        assert!(out.contains(&valid), "{valid}: {out}");
-        fs::write(&file, &bytes).unwrap();
-        let output = fix(&file);
-        let out = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
-        assert!(out.contains("It will leave out what stands at"), "{out}");
-        assert!(!out.contains("all is right"), "{out}");
-        let again = Server::start(&["--dir", &folder.path().display().to_string()]);
-        let mut client = again.client();
-        assert_eq!(client.ask("FCALL first 0").text(), "first");
-        assert_eq!(client.ask("FCALL second 0").text(), "ERR Function not found");
-        assert_eq!(client.ask("GET key").text(), "value");
-        bytes[checksum..].fill(0);
-    }
+    fs::write(&file, [&bytes[..], b"*1\r\n$4\r\nPING\r\n"].concat()).unwrap();
+    let as_base = weft().args(["check", "aof"]).arg(&file).output().unwrap();
+    assert_eq!(as_base.status.code(), Some(1), "{as_base:?}");
+    let out = String::from_utf8_lossy(&as_base.stdout);
+    let valid = format!("0 commands, valid up to offset {}", source - 3);
+    assert!(out.contains(&valid), "{valid}: {out}");
+    fs::write(&file, &bytes).unwrap();
+    let output = fix(&file);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("cannot be loaded: ERR"), "{out}");
+    assert!(out.contains("without the libraries that cannot be loaded"), "{out}");
+    let options = ["--dir", &folder.path().display().to_string(), "--dbfilename", "dump.rdb.fixed"];
+    let again = Server::start(&options);
+    let mut client = again.client();
+    assert_eq!(client.ask("FCALL first 0").text(), "first");
+    assert_eq!(client.ask("FCALL second 0").text(), "ERR Function not found");
+    assert_eq!(client.ask("GET key").text(), "value");
 }
 
 #[test]
-fn a_file_that_is_saved_during_the_question_stays() {
+fn a_question_that_is_not_answered_with_y_writes_nothing() {
     let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
-    let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("new.rdb"));
-    let saved = [&bytes[..], b"more"].concat();
-    let steps: [&dyn Fn(); 2] = [
-        &|| {
-            fs::write(&new, &saved).unwrap();
-            fs::rename(&new, &file).unwrap();
-        },
-        &|| fs::write(&file, &saved).unwrap(),
-    ];
-    for save in steps {
-        fs::write(&file, &bytes).unwrap();
+    let file = folder.path().join("dump.rdb");
+    fs::write(&file, &bytes).unwrap();
+    for (answer, files) in [("n\n", 1), ("", 1), ("y\n", 2)] {
         let mut child = weft()
             .args(["check", "rdb", "--fix"])
             .arg(&file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut out = child.stdout.take().unwrap();
-        let mut text = Vec::new();
-        while !text.ends_with(b"[y/N]: ") {
-            let mut byte = [0];
-            out.read_exact(&mut byte).unwrap();
-            text.extend(byte);
-        }
-        save();
-        child.stdin.take().unwrap().write_all(b"y\n").unwrap();
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{errors}");
-        assert!(errors.contains("it has changed meanwhile"), "{errors}");
-        assert_eq!(names(folder.path()), ["dump.rdb"]);
-        assert_eq!(fs::read(&file).unwrap(), saved);
-    }
-}
-
-#[test]
-fn a_file_without_a_whole_key_becomes_one_that_is_empty() {
-    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
-    let file = folder.path().join("dump.rdb");
-    fs::write(&file, &bytes[..300]).unwrap();
-    let output = fix(&file);
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && out.contains("with 0 keys"), "{out}");
-    let server = Server::start(&["--dir", &folder.path().display().to_string()]);
-    assert_eq!(server.client().ask("DBSIZE").int(), 0);
-}
-
-#[test]
-fn files_beside_a_damaged_one_stay() {
-    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
-    let file = folder.path().join("dump.rdb");
-    for (name, text) in [("dump.rdb.damaged", "first"), ("dump.rdb.fixed", "mine")] {
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    for name in ["dump.rdb.damaged.1", "dump.rdb.damaged.2"] {
-        fs::write(&file, &bytes).unwrap();
-        let output = fix(&file);
         let out = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && out.contains(&format!("is {name}\n")), "{out}");
-        assert_eq!(fs::read(folder.path().join(name)).unwrap(), bytes);
+        assert!(out.contains("This will write dump.rdb.fixed with 9 keys\nContinue? [y/N]: "));
+        assert_eq!(output.status.success(), files == 2, "{out}");
+        assert_eq!(names(folder.path()).len(), files, "{out}");
+        assert_eq!(fs::read(&file).unwrap(), bytes);
     }
-    assert_eq!(fs::read_to_string(folder.path().join("dump.rdb.damaged")).unwrap(), "first");
-    assert_eq!(fs::read_to_string(folder.path().join("dump.rdb.fixed")).unwrap(), "mine");
-    assert_eq!(names(folder.path()).len(), 5, "{:?}", names(folder.path()));
 }
 
 #[test]
-fn a_repaired_file_has_the_mode_and_the_owner_of_the_damaged_one() {
+fn a_new_file_replaces_no_other_file() {
     let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
-    let file = folder.path().join("dump.rdb");
+    let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("dump.rdb.fixed"));
     fs::write(&file, &bytes).unwrap();
-    // Nobody but root may give a file away.
+    fs::write(&new, "mine").unwrap();
+    let output = fix(&file);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("cannot write dump.rdb.fixed: there is a file"), "{errors}");
+    assert_eq!(names(folder.path()), ["dump.rdb", "dump.rdb.fixed"]);
+    assert_eq!(fs::read_to_string(&new).unwrap(), "mine");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+}
+
+#[test]
+fn a_new_file_has_the_mode_and_the_owner_of_the_damaged_one() {
+    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
+    let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("dump.rdb.fixed"));
+    fs::write(&file, &bytes).unwrap();
+    // Only root may give a file away.
     let _ = chown(&file, Some(12345), Some(12346));
     for mode in [0o600, 0o664] {
-        fs::write(&file, &bytes).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let of = |file: &Path| {
             let found = fs::metadata(file).unwrap();
@@ -163,26 +177,13 @@ fn a_repaired_file_has_the_mode_and_the_owner_of_the_damaged_one() {
         };
         let before = of(&file);
         assert!(fix(&file).status.success());
-        assert_eq!(of(&file), before);
-        assert_ne!(fs::read(&file).unwrap(), bytes);
+        assert_eq!((of(&file), of(&new)), (before, before));
+        fs::remove_file(&new).unwrap();
     }
 }
 
 #[test]
-fn a_link_to_a_damaged_file_stays_one() {
-    let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
-    let (file, link) = (folder.path().join("dump.rdb"), folder.path().join("link.rdb"));
-    fs::write(&file, &bytes).unwrap();
-    symlink("dump.rdb", &link).unwrap();
-    let output = fix(&link);
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(names(folder.path()), ["dump.rdb", "dump.rdb.damaged", "link.rdb"]);
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_ne!(fs::read(&file).unwrap(), bytes);
-}
-
-#[test]
-fn a_disk_that_fills_leaves_the_damaged_file_alone() {
+fn a_disk_that_fills_leaves_no_new_file() {
     let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
     let file = folder.path().join("dump.rdb");
     fs::write(&file, &bytes).unwrap();
@@ -194,13 +195,14 @@ fn a_disk_that_fills_leaves_the_damaged_file_alone() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("cannot fix dump.rdb, which stays as it is"), "{errors}");
+    assert!(errors.contains("cannot write dump.rdb.fixed: "), "{errors}");
+    assert!(errors.contains("dump.rdb is unchanged"), "{errors}");
     assert_eq!(names(folder.path()), ["dump.rdb"]);
     assert_eq!(fs::read(&file).unwrap(), bytes);
 }
 
 #[test]
-fn what_is_no_regular_file_is_not_looked_through() {
+fn only_regular_files_are_checked() {
     for (kind, file) in [("aof", "/dev/null"), ("rdb", "/dev/zero"), ("aof", "/tmp")] {
         let output = weft().args(["check", kind, file]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
