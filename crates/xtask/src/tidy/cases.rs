@@ -192,6 +192,34 @@ const NAMES: &[Case] = &[
     case("getter", &[(LIB, "impl Foreign for A {\n fn get_x(&self) {} }\n")], &[]),
     case("getter", &[(LIB, "impl A {\n pub fn get_x(&self) {} }\n")], LIB_2),
     case("getter", &[(LIB, "\nfn get_x() {}\n")], LIB_2),
+    case("type-name", &[(LIB, "struct A;\nenum Error {}\n"), (DS, "enum Error {}\n")], &[]),
+    case("type-name", &[(LIB, "struct A;\n#[cfg(test)]\nmod tests { struct A; }\n")], &[]),
+    case("type-name", &[(LIB, "struct A;\nmod b { trait A {} }\n")], LIB_2),
+    case("type-name", &[(DS, "type A = u8;\n"), (LIB, "\nunion A { a: u8 }\n")], DS_1_OF_A),
+    case("type-name", &[(DS, "type A = u8;\n"), (LIB, "struct A;\n"), ONE_MORE_A], &[]),
+    case("step-name", &[(LIB, "fn run() {}\nfn runs_on() {}\n#[test]\nfn run_a() {}\n")], &[]),
+    case("step-name", &[("crates/lin/src/lib.rs", "fn run_model() {}\n")], &[]),
+    case("step-name", &[(LIB, "impl A {\n fn execute_batch(&self) {} }\n")], LIB_2),
+    case("tuple-parameter", &[(LIB, "fn f(a: (u8, u8)) { |(b, c)| b + c }\n")], &[]),
+    case("tuple-parameter", &[(LIB, "fn f(a: u8,\n (b, c): (u8, u8)) {}\n")], LIB_2),
+];
+
+const ONE_MORE_A: (&str, &str) = (RATCHET, "[type-name]\nA = 1\n");
+const DS_1_OF_A: &[&str] = &["crates/ds/src/lib.rs:1"];
+
+const ENGLISH: &[Case] = &[
+    case("english", &[(LIB, "//! A client who waits, and clients whose keys are whole.\n")], &[]),
+    case("english", &[(LIB, "//! `told` of x.\nfn f() { g(\"told\"); told() }\n")], &[]),
+    case("english", &[(LIB, "//! What is it? No more\n//! than any\n//! more bytes.\n")], &[]),
+    case("english", &[("a.md", "## What works\n| Who |\n```\ntold\n```\n")], &[]),
+    case("english", &[("a.py", "# told\n")], &[]),
+    case("english", &[(LIB, concat!("//! A.\n// Who", " waits is woken.\n"))], LIB_2),
+    case("english", &[(LIB, concat!("//! What", " it is? No.\n//! What", " it is.\n"))], LIB_2),
+    case("english", &[(LIB, concat!("//! A: it\n//! is", " to\n//! be done.\n"))], LIB_2),
+    case("english", &[(LIB, concat!("//! A.\n// None", ": there is no log.\n"))], LIB_2),
+    case("english", &[("a.md", concat!("It waits\nany", " more.\n"))], &["a.md:2"]),
+    case("english", &[("a.md", concat!("- A.\n- Free of", " who holds it.\n"))], &["a.md:2"]),
+    case("english", &[(LIB, concat!("//! A", "new.\n")), (RATCHET, "english.base = 1")], &[]),
 ];
 
 const ORDER: &str = "crates/xtask/tidy-order.toml";
@@ -281,7 +309,7 @@ fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn all() -> impl Iterator<Item = &'static Case> {
-    [TEXT, CALLS, SAFETY, MANIFESTS, NAMES, ORDERS].into_iter().flatten()
+    [TEXT, CALLS, SAFETY, MANIFESTS, NAMES, ENGLISH, ORDERS].into_iter().flatten()
 }
 
 #[test]

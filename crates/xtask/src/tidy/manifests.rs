@@ -109,6 +109,11 @@ pub fn reasons(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Whether the file belongs to a crate of the layers.
+pub fn is_product(file: &File) -> bool {
+    file.crate_name().is_some_and(|name| layer(name).is_some())
+}
+
 fn is_crate_manifest(path: &str) -> bool {
     let inside = path.strip_prefix("crates/").and_then(|path| path.split_once('/'));
     inside.is_some_and(|(_, file)| file == "Cargo.toml")

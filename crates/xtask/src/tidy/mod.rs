@@ -11,15 +11,18 @@ use std::path::Path;
 use crate::Failure;
 
 mod calls;
+mod english;
 mod graph;
 mod lengths;
 mod manifests;
 mod modules;
 mod names;
 mod order;
+mod prose;
 mod ratchet;
 mod rust;
 mod safety;
+mod signatures;
 mod text;
 mod tokens;
 mod tree;
@@ -43,6 +46,7 @@ pub struct Check {
 }
 
 /// One place that breaks a rule.
+#[derive(Clone)]
 pub struct Finding {
     /// From the workspace root.
     pub path: String,
@@ -50,6 +54,8 @@ pub struct Finding {
     pub line: usize,
     /// What is wrong, and what to do where that is not plain.
     pub message: String,
+    /// The name it is about, for a rule with [`Area::Subject`].
+    pub subject: String,
 }
 
 /// Every rule.
@@ -69,6 +75,10 @@ const CHECKS: &[Check] = &[
     Check::new("dependency-reason", manifests::reasons),
     Check::new("name", names::banned),
     Check::new("getter", names::getters),
+    Check::new("type-name", names::types).counted(Area::Subject),
+    Check::new("step-name", signatures::steps).counted(Area::Workspace),
+    Check::new("tuple-parameter", signatures::tuples).counted(Area::Crate),
+    Check::new("english", english::english).counted(Area::Crate),
     Check::new("order-list", order::listed),
     Check::new("order", order::upward).counted(Area::Crate),
     Check::new("cycle", order::cycles).counted(Area::Crate),
@@ -114,7 +124,7 @@ fn bless(root: &Path, tree: &Tree) -> Result<(), Failure> {
 pub fn report(command: &str, tree: &Tree, checks: &[Check]) -> Result<(), Failure> {
     let mut count = 0;
     for check in checks {
-        for Finding { path, line, message } in ratchet::judge(check, tree) {
+        for Finding { path, line, message, .. } in ratchet::judge(check, tree) {
             println!("{path}:{line}: [{}] {message}", check.name);
             count += 1;
         }
@@ -141,6 +151,11 @@ impl Check {
 impl Finding {
     /// A finding at this place.
     pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, message: message.into() }
+        Self { path: path.to_owned(), line, message: message.into(), subject: String::new() }
+    }
+
+    /// The finding as one about this name.
+    fn about(self, subject: &str) -> Self {
+        Self { subject: subject.to_owned(), ..self }
     }
 }

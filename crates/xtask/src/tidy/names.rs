@@ -2,12 +2,18 @@
 //!
 //! A banned name usually hides that the thing has no single purpose: name what it holds or does.
 
+use std::collections::BTreeMap;
+
 use super::Finding;
+use super::rust::Name;
 use super::tree::Tree;
 
 /// Words that may not be part of the name of a file, folder, module or type.
 const BANNED: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "common", "commons"];
+
+/// Names of types that are plain only with their module: `bench::Options`.
+const SHARED: &[&str] = &["Error", "Options", "Builder"];
 
 /// No file, folder, module or type has a name that says nothing.
 pub fn banned(tree: &Tree) -> Vec<Finding> {
@@ -19,10 +25,28 @@ pub fn banned(tree: &Tree) -> Vec<Finding> {
         }
     }
     for (file, rust) in tree.rust() {
-        for (line, name) in &rust.names {
+        for Name { line, name, .. } in &rust.names {
             if banned_word(name).is_some() {
                 let message = format!("`{name}` says nothing: name what it holds or does");
                 findings.push(Finding::new(&file.path, *line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// A type has a name that no other type of the workspace has, tests left out.
+pub fn types(tree: &Tree) -> Vec<Finding> {
+    let mut first: BTreeMap<&str, String> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for (file, rust) in tree.rust() {
+        let types = rust.names.iter().filter(|name| name.is_type && !SHARED.contains(&&*name.name));
+        for Name { line, name, .. } in types.filter(|name| !file.is_test_line(name.line)) {
+            if let Some(place) = first.get(name.as_str()) {
+                let message = format!("`{name}` is the name of a type in {place} too");
+                findings.push(Finding::new(&file.path, *line, message).about(name));
+            } else {
+                first.insert(name, format!("{}:{line}", file.path));
             }
         }
     }

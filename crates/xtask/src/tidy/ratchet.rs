@@ -35,7 +35,12 @@ pub enum Area {
     Crate,
     /// Everything.
     Workspace,
+    /// The findings about one name.
+    Subject,
 }
+
+/// How many findings of an area that has exceptions are shown: which of them are new is not known.
+const SHOWN_MAX: usize = 20;
 
 /// The whole file: sections by the names of their rules.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -102,14 +107,15 @@ impl Ratchet {
 }
 
 impl Area {
-    /// The key of the area that a file belongs to.
-    fn key(self, path: &str) -> String {
-        let mut folders = path.split('/');
+    /// The key of the area that a finding belongs to.
+    fn key(self, finding: &Finding) -> String {
+        let mut folders = finding.path.split('/');
         let first = folders.next().unwrap_or_default();
         let inside = if first == "crates" { folders.next() } else { None };
         match self {
             Self::Crate => inside.unwrap_or(first).to_owned(),
             Self::Workspace => "workspace".to_owned(),
+            Self::Subject => finding.subject.clone(),
         }
     }
 }
@@ -118,7 +124,7 @@ impl Area {
 pub fn count(findings: &[Finding], area: Area) -> Section {
     let mut counts = Section::new();
     for finding in findings {
-        *counts.entry(area.key(&finding.path)).or_default() += 1;
+        *counts.entry(area.key(finding)).or_default() += 1;
     }
     counts
 }
@@ -131,16 +137,20 @@ pub fn judge(check: &Check, tree: &Tree) -> Vec<Finding> {
         Ok(ratchet) => ratchet,
         Err(reason) => return vec![Finding::new(PATH, 1, reason)],
     };
-    let counts = count(&findings, area);
     let recorded = ratchet.0.get(check.name);
-    let allowed = |key: &str| recorded.and_then(|r| r.get(key)).copied().unwrap_or_default();
-    let is_over = |key: &str| counts.get(key).is_some_and(|count| *count > allowed(key));
-    let mut over: Vec<Finding> =
-        findings.into_iter().filter(|finding| is_over(&area.key(&finding.path))).collect();
-    for (key, count) in counts.iter().filter(|(key, _)| is_over(key) && allowed(key) > 0) {
-        let message =
-            format!("{}: {key} has {count} findings, {} recorded", check.name, allowed(key));
-        over.push(Finding::new(PATH, 1, message));
+    let mut over = Vec::new();
+    for (key, count) in count(&findings, area) {
+        let allowed = recorded.and_then(|section| section.get(&key)).copied().unwrap_or_default();
+        if count <= allowed {
+            continue;
+        }
+        let shown_max = if allowed > 0 { SHOWN_MAX } else { count };
+        over.extend(findings.iter().filter(|f| area.key(f) == key).take(shown_max).cloned());
+        if allowed > 0 {
+            let message =
+                format!("{key} has {count} findings of `{}`, {allowed} recorded", check.name);
+            over.push(Finding::new(PATH, 1, message));
+        }
     }
     over
 }
@@ -177,7 +187,8 @@ mod tests {
 
     #[test]
     fn areas_are_crates_and_what_else_is_at_the_root() {
-        let keys = ["crates/ds/src/a.rs", "docs/a.md", "README.md"].map(|p| Area::Crate.key(p));
+        let keys = ["crates/ds/src/a.rs", "docs/a.md", "README.md"]
+            .map(|path| Area::Crate.key(&Finding::new(path, 1, "")));
         assert_eq!(keys, ["ds", "docs", "README.md"]);
     }
 }

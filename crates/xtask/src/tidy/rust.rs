@@ -18,7 +18,7 @@ pub struct Rust {
     /// Every function with a body.
     pub functions: Vec<Function>,
     /// Structs, enums, unions, traits, type aliases, and modules.
-    pub names: Vec<(usize, String)>,
+    pub names: Vec<Name>,
     /// Every path in expressions, types and imports, groups of imports taken apart.
     pub paths: Vec<PathUse>,
     /// Every use of the word `unsafe`.
@@ -37,6 +37,16 @@ pub struct Rust {
     test_lines: Vec<(usize, usize)>,
 }
 
+/// The name of a type or module, where it is declared.
+pub struct Name {
+    /// From 1.
+    pub line: usize,
+    /// As it is written.
+    pub name: String,
+    /// Whether it is a type or trait, and no module.
+    pub is_type: bool,
+}
+
 /// One function.
 pub struct Function {
     /// The line of its signature, from 1.
@@ -49,6 +59,8 @@ pub struct Function {
     pub lines: usize,
     /// Whether a trait that is implemented here prescribes the name.
     pub is_of_trait: bool,
+    /// The lines of its parameters that are patterns of tuples.
+    pub tuples: Vec<usize>,
 }
 
 impl Rust {
@@ -102,8 +114,9 @@ impl Walk<'_> {
         self.in_trait_impl = outer;
     }
 
-    fn name(&mut self, ident: &syn::Ident) {
-        self.rust.names.push((line(ident.span()), ident.to_string()));
+    fn name(&mut self, ident: &syn::Ident, is_type: bool) {
+        let name = Name { line: line(ident.span()), name: ident.to_string(), is_type };
+        self.rust.names.push(name);
     }
 
     fn function(&mut self, signature: &syn::Signature, block: &syn::Block) {
@@ -118,6 +131,7 @@ impl Walk<'_> {
             path: path.join("::"),
             lines: last + 1 - first,
             is_of_trait: self.in_trait_impl,
+            tuples: signature.inputs.iter().filter_map(tuple_line).collect(),
         });
     }
 }
@@ -137,7 +151,7 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        self.name(&item.ident);
+        self.name(&item.ident, false);
         self.within(item.ident.to_string(), false, |walk| visit::visit_item_mod(walk, item));
     }
 
@@ -152,7 +166,7 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.name(&item.ident);
+        self.name(&item.ident, true);
         self.within(item.ident.to_string(), false, |walk| visit::visit_item_trait(walk, item));
     }
 
@@ -180,19 +194,30 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.name(&item.ident);
+        self.name(&item.ident, true);
     }
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.name(&item.ident);
+        self.name(&item.ident, true);
     }
 
     fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
-        self.name(&item.ident);
+        self.name(&item.ident, true);
     }
 
     fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.name(&item.ident);
+        self.name(&item.ident, true);
+    }
+}
+
+/// The line of a parameter like `(a, b): (A, B)`.
+fn tuple_line(parameter: &syn::FnArg) -> Option<usize> {
+    match parameter {
+        syn::FnArg::Typed(typed) => match &*typed.pat {
+            syn::Pat::Tuple(tuple) => Some(line(tuple.paren_token.span.open())),
+            _ => None,
+        },
+        syn::FnArg::Receiver(_) => None,
     }
 }
 
