@@ -1,4 +1,4 @@
-// One line for each check, and the end of the program at the first one that does not hold.
+// Checks that print a line each. The first one that fails ends the program.
 
 package main
 
@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// answer is what a command's Result gives: nil for a nil reply, and an error as an error.
+// answer makes one value of what a command returns: nil for a null reply, or the error.
 func answer[T any](value T, err error) any {
 	if errors.Is(err, redis.Nil) {
 		return nil
@@ -23,7 +23,7 @@ func answer[T any](value T, err error) any {
 	return value
 }
 
-// equal: the answer is `want`, in value and in type, but that integers are all one type.
+// equal checks that the answer is `want`, in value and in type; all integers count as one type.
 func equal(name string, got, want any) {
 	if !reflect.DeepEqual(wide(got), wide(want)) {
 		fail(name, fmt.Sprintf("got %s, want %s", short(got), short(want)))
@@ -38,7 +38,7 @@ func wide(value any) any {
 	return value
 }
 
-// holds: the condition is true; `seen` says what was looked at.
+// holds checks a condition about `seen`.
 func holds(name string, condition bool, seen any) {
 	if !condition {
 		fail(name, "does not hold for "+short(seen))
@@ -46,20 +46,7 @@ func holds(name string, condition bool, seen any) {
 	fmt.Println("ok", name)
 }
 
-// between: the answer is from `low` to `high`, both included.
-func between[T int64 | float64 | time.Duration](name string, got, low, high T) {
-	holds(fmt.Sprintf("%s in %v..%v", name, low, high), low <= got && got <= high, got)
-}
-
-// refused: the command gave an error with exactly this text.
-func refused(name, text string, err error) {
-	if err == nil {
-		fail(name, "got no error, want "+text)
-	}
-	equal(name, err.Error(), text)
-}
-
-// eventually: the call becomes true within some seconds: for what the server does in its own time.
+// eventually waits until the call returns true.
 func eventually(name string, call func() bool) {
 	for deadline := time.Now().Add(10 * time.Second); !call(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -67,6 +54,21 @@ func eventually(name string, call func() bool) {
 		}
 	}
 	fmt.Println("ok", name)
+}
+
+// must ends the program if a command failed.
+func must(name string, err error) {
+	if err != nil {
+		fail(name, err.Error())
+	}
+}
+
+// asText is the text of an error, which is what the cases expect.
+func asText(value any) string {
+	if err, is := value.(error); is {
+		return err.Error()
+	}
+	return short(value)
 }
 
 // fail ends the program.

@@ -1,9 +1,9 @@
-// What the cases of clients.go need of a client library.
+// What the cases in clients.go need of a client library.
 
 package main
 
-// subject is a library on one kind of connection. What a method returns as `any` is the answer's
-// value, nil for a nil reply, or the library's error.
+// subject is a library on one kind of connection. `any` is the reply's value, nil for a null reply,
+// or the library's error.
 type subject interface {
 	set(key, value string) any
 	get(key string) any
@@ -28,27 +28,34 @@ type subject interface {
 	pipelineOfError(key string) []any
 	// transaction sends INCR n, RPUSH l a b, LRANGE l and GET none.
 	transaction() []any
-	// appendWatched watches the key and sends APPEND in a transaction: nil when it was changed.
+	// appendWatched watches the key and sends APPEND in a transaction; nil if the key changed.
 	appendWatched(key, text string, meanwhile func()) any
-	// script is a function that runs the source with two keys and an amount: []int64.
+	// script returns a function that runs the source with two keys and an amount: []int64.
 	script(source string) func(from, to string, amount int) any
 
 	publish(channel, text string) any
-	// subscribe calls `receive` with each message; it returns when both are subscribed.
+	// subscribe calls `receive` with each message.
 	subscribe(channel, pattern string, receive receiver) subscription
-	// blPop gives the key and the value: []string.
+	// blPop returns the key and the value: []string.
 	blPop(seconds float64, keys ...string) any
 
 	close()
 }
 
-// caching is a library that keeps what it reads until the server says that it changed.
-type caching interface {
-	// cached gives a client and what closes it.
+// tracking is a library that caches what it reads until the server invalidates it.
+type tracking interface {
+	// cached returns the GET of such a client, and a function that closes it.
 	cached() (get func(key string) any, end func())
 }
 
-// receiver gets a message, and whether it came by the pattern.
+// sharding is a library that has shard channels.
+type sharding interface {
+	publishShard(channel, text string) any
+	// subscribeShard returns a function that ends the subscription.
+	subscribeShard(channel string, receive func(text string)) (end func())
+}
+
+// receiver gets a message and whether it came by the pattern.
 type receiver func(byPattern bool, text string)
 
 type subscription interface {

@@ -1,9 +1,8 @@
-// go-redis as a subject of the cases that every client library has.
+// What the cases need, by the methods of go-redis.
 
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"maps"
 	"time"
@@ -15,8 +14,11 @@ type goRedis struct {
 	r *redis.Client
 }
 
-func openGoRedis(address string, protocol int, config *tls.Config) subject {
-	options := redis.Options{Addr: address, Protocol: protocol, TLSConfig: config}
+func openGoRedis(to address) subject {
+	options := redis.Options{
+		Addr: to.hostPort, Protocol: to.protocol, TLSConfig: to.tls,
+		Username: to.user, Password: to.password,
+	}
 	return goRedis{redis.NewClient(&options)}
 }
 
@@ -105,7 +107,7 @@ func (s goRedis) transaction() []any {
 	}))
 }
 
-// replies of a pipeline: the error of the whole is that of the first command that has one.
+// replies of a pipeline. Its error is that of the first command that failed.
 func replies(commands []redis.Cmder, _ error) []any {
 	var all []any
 	for _, command := range commands {
@@ -174,6 +176,20 @@ func (s goRedis) subscribe(channel, pattern string, receive receiver) subscripti
 func (p goRedisSubscription) leaveChannel() { must("UNSUBSCRIBE", p.Unsubscribe(ctx, p.channel)) }
 func (p goRedisSubscription) leavePattern() { must("PUNSUBSCRIBE", p.PUnsubscribe(ctx, p.pattern)) }
 func (p goRedisSubscription) close()        { p.Close() }
+
+func (s goRedis) publishShard(channel, text string) any {
+	return answer(s.r.SPublish(ctx, channel, text).Result())
+}
+
+func (s goRedis) subscribeShard(channel string, receive func(text string)) (end func()) {
+	own := s.r.SSubscribe(ctx, channel)
+	go func() {
+		for message := range own.Channel() {
+			receive(message.Payload)
+		}
+	}()
+	return func() { own.Close() }
+}
 
 func (s goRedis) blPop(seconds float64, keys ...string) any {
 	wait := time.Duration(seconds * float64(time.Second))

@@ -1,10 +1,9 @@
-// redigo as a subject of the cases that every client library has. It speaks RESP2 alone, has one
-// method for all commands, and leaves connecting again to its pool and to the loop of a subscriber.
+// What the cases need, by the methods of redigo: it speaks only RESP2 and has one method for all
+// commands. Its pool reconnects; a subscriber reconnects in its own loop.
 
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -18,10 +17,11 @@ type redigo struct {
 	dial func() (redis.Conn, error)
 }
 
-func openRedigo(address string, _ int, config *tls.Config) subject {
+func openRedigo(to address) subject {
 	dial := func() (redis.Conn, error) {
-		return redis.Dial("tcp", address, redis.DialUseTLS(config != nil),
-			redis.DialTLSConfig(config))
+		return redis.Dial("tcp", to.hostPort, redis.DialUseTLS(to.tls != nil),
+			redis.DialTLSConfig(to.tls), redis.DialUsername(to.user),
+			redis.DialPassword(to.password))
 	}
 	ping := func(own redis.Conn, _ time.Time) error {
 		_, err := own.Do("PING")
@@ -126,7 +126,7 @@ type queued struct {
 	args redis.Args
 }
 
-// send gives each reply as the case takes it; Receive waits for one.
+// send pipelines the commands and returns their replies.
 func (s redigo) send(commands ...queued) (all []any) {
 	own := s.pool.Get()
 	defer own.Close()
@@ -219,7 +219,7 @@ type redigoSubscription struct {
 	channel, pattern string
 }
 
-// subscribe has a loop that opens a connection after the loss of one, as users of redigo write it.
+// subscribe reconnects in a loop, as users of redigo write it.
 func (s redigo) subscribe(channel, pattern string, receive receiver) subscription {
 	p := &redigoSubscription{channel: channel, pattern: pattern}
 	must("a subscription", p.open(s.dial))

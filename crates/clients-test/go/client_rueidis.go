@@ -1,10 +1,9 @@
-// rueidis as a subject of the cases that every client library has.
+// What the cases need, by the methods of rueidis.
 
 package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"strconv"
@@ -18,17 +17,17 @@ type rueidisClient struct {
 	options rueidis.ClientOption
 }
 
-func openRueidis(address string, protocol int, config *tls.Config) subject {
+func openRueidis(to address) subject {
 	options := rueidis.ClientOption{
-		InitAddress: []string{address}, AlwaysRESP2: protocol == 2, TLSConfig: config,
-		DisableCache: true,
+		InitAddress: []string{to.hostPort}, AlwaysRESP2: to.protocol == 2, TLSConfig: to.tls,
+		Username: to.user, Password: to.password, DisableCache: true,
 	}
 	client, err := rueidis.NewClient(options)
 	must("a client of rueidis", err)
 	return rueidisClient{client, options}
 }
 
-// rueidisReply is an answer as the cases take it.
+// rueidisReply makes one value of a reply: nil for a null, or the error.
 func rueidisReply[T any](value T, err error) any {
 	if rueidis.IsRedisNil(err) {
 		return nil
@@ -149,7 +148,7 @@ func (s rueidisClient) transaction() (all []any) {
 	return all
 }
 
-// values of replies, which are integers, texts and lists of texts.
+// values of replies, which are integers, texts or lists of texts.
 func values(results []rueidis.RedisResult) (all []any) {
 	for _, result := range results {
 		all = append(all, value(result.ToAny()))
@@ -204,7 +203,7 @@ type rueidisSubscription struct {
 	cancel           context.CancelFunc
 }
 
-// Receive subscribes, again after each loss of the connection, until something unsubscribes.
+// subscribe uses Receive, which subscribes again after each reconnection.
 func (s rueidisClient) subscribe(channel, pattern string, receive receiver) subscription {
 	scope, cancel := context.WithCancel(ctx)
 	message := func(message rueidis.PubSubMessage) {
@@ -227,8 +226,22 @@ func (p rueidisSubscription) close() {
 	p.leavePattern()
 }
 
-// blPop tries again when the pool of connections that block had one that was killed: rueidis does
-// so for commands that only read.
+func (s rueidisClient) publishShard(channel, text string) any {
+	return rueidisReply(s.do(s.r.B().Spublish().Channel(channel).Message(text).Build()).ToInt64())
+}
+
+func (s rueidisClient) subscribeShard(channel string, receive func(text string)) (end func()) {
+	scope, cancel := context.WithCancel(ctx)
+	message := func(message rueidis.PubSubMessage) { receive(message.Message) }
+	go s.r.Receive(scope, s.r.B().Ssubscribe().Channel(channel).Build(), message)
+	return func() {
+		cancel()
+		must("SUNSUBSCRIBE", s.do(s.r.B().Sunsubscribe().Channel(channel).Build()).Error())
+	}
+}
+
+// blPop retries if the pool for blocking commands returned a killed connection: rueidis itself
+// retries only commands that read.
 func (s rueidisClient) blPop(seconds float64, keys ...string) any {
 	for {
 		result := s.do(s.r.B().Blpop().Key(keys...).Timeout(seconds).Build())

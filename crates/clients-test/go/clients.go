@@ -1,12 +1,9 @@
-// The cases that every client library has: cases/clients.txt says what they assert.
+// The cases of cases/clients.txt.
 
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,19 +17,15 @@ const (
 	pattern = "news:*"
 )
 
-type open func(address string, protocol int, config *tls.Config) subject
-
-var libraries = map[string]open{
-	"go-redis": openGoRedis, "rueidis": openRueidis, "redigo": openRedigo,
-}
-
-// clientCases looks on past the library under test with `admin`.
+// clientCases has a library on one kind of connection. `admin` observes the server without it.
 type clientCases struct {
 	subject
+	to    address
 	admin *redis.Conn
 }
 
-var everyClientCases = map[string]func(clientCases){
+var cases = map[string]func(clientCases){
+	"connect: protocol and user":            clientCases.connected,
 	"types: strings":                        clientCases.strings,
 	"types: collections":                    clientCases.collections,
 	"types: errors":                         clientCases.errors,
@@ -44,43 +37,32 @@ var everyClientCases = map[string]func(clientCases){
 	"script: an error":                      clientCases.scriptError,
 	"pubsub: channel and pattern":           clientCases.pubsub,
 	"pubsub: unsubscribed":                  clientCases.unsubscribed,
+	"pubsub: shard channel":                 clientCases.shardChannel,
 	"pubsub: after CLIENT KILL":             clientCases.pubsubKilled,
 	"blocking: served":                      clientCases.served,
-	"blocking: out of time":                 clientCases.outOfTime,
+	"blocking: timed out":                   clientCases.timedOut,
 	"reconnection: after CLIENT KILL":       clientCases.reconnection,
-	"caching: until invalidated":            clientCases.cached,
+	"tracking: cached until invalidated":    clientCases.cached,
 }
 
-// everyClient runs the cases with a library, on each kind of connection that it has.
-func everyClient(library string) {
-	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port}).Conn()
-	authority, err := os.ReadFile(os.Getenv("WEFT_CA"))
-	equal("the authority's file", err, nil)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	for _, kind := range []string{"resp2", "resp3", "tls"} {
-		address, protocol, config := "localhost:"+port, 3, (*tls.Config)(nil)
-		switch {
-		case kind == "resp2":
-			protocol = 2
-		case kind == "tls":
-			address = "localhost:" + os.Getenv("WEFT_TLS_PORT")
-			config = &tls.Config{RootCAs: roots, ServerName: "localhost"}
-		case library == "redigo":
-			continue
-		}
-		s := clientCases{libraries[library](address, protocol, config), admin}
-		for _, name := range caseNames("clients.txt") {
-			_, caches := s.subject.(caching)
-			if strings.HasPrefix(name, "caching: ") && (kind == "resp2" || !caches) {
-				continue
-			}
-			must("FLUSHALL", admin.FlushAll(ctx).Err())
-			everyClientCases[name](s)
-			fmt.Printf("ok case %s: %s\n", kind, name)
-		}
-		s.close()
+func (s clientCases) connected() {
+	s.get("k")
+	user := s.to.user
+	if user == "" {
+		user = "default"
 	}
+	own := fmt.Sprintf("id=%d ", s.admin.ClientID(ctx).Val())
+	eventually("protocol and user", func() bool {
+		lines := strings.Split(strings.TrimSpace(s.admin.ClientList(ctx).Val()), "\n")
+		others := slices.DeleteFunc(lines, func(line string) bool {
+			return strings.HasPrefix(line, own)
+		})
+		return len(others) > 0 && !slices.ContainsFunc(others, func(line string) bool {
+			line += " "
+			return !strings.Contains(line, fmt.Sprintf(" resp=%d ", s.to.protocol)) ||
+				!strings.Contains(line, " user="+user+" ")
+		})
+	})
 }
 
 func (s clientCases) strings() {
@@ -92,7 +74,7 @@ func (s clientCases) strings() {
 	equal("GET", s.get("k"), "zażółć 🦀")
 	equal("SET of every byte", s.set(string(every), string(every)), "OK")
 	equal("every byte", s.get(string(every)), string(every))
-	equal("GET of nothing", s.get("none"), nil)
+	equal("GET of a missing key", s.get("none"), nil)
 	equal("INCRBY", []any{s.incrBy("n", 41), s.incrBy("n", 1)}, []any{int64(41), int64(42)})
 }
 
@@ -116,7 +98,7 @@ func (s clientCases) errors() {
 	s.set("k", "v")
 	text := "WRONGTYPE Operation against a key holding the wrong kind of value"
 	equal("LPUSH to a string", asText(s.lPush("k", "x")), text)
-	equal("the connection goes on", s.get("k"), "v")
+	equal("the connection stays usable", s.get("k"), "v")
 }
 
 func (s clientCases) pipelineInOrder() {
@@ -131,9 +113,10 @@ func (s clientCases) pipelineInOrder() {
 
 func (s clientCases) pipelineError() {
 	all := s.pipelineOfError("k")
-	equal("its neighbours", []any{all[0], all[2]}, []any{"OK", "v"})
+	equal("the commands around it", []any{all[0], all[2]}, []any{"OK", "v"})
 	err, _ := all[1].(error)
 	// rueidis removes the code ERR.
+	notInteger := "ERR value is not an integer or out of range"
 	holds("the error", err != nil && strings.HasSuffix(notInteger, err.Error()), all[1])
 }
 
@@ -146,7 +129,7 @@ func (s clientCases) watched() {
 	change := func() { must("SET", s.admin.Set(ctx, "k", "other", 0).Err()) }
 	equal("EXEC", s.appendWatched("k", "+mine", change), nil)
 	equal("nothing ran", s.get("k"), "other")
-	equal("tried again", s.appendWatched("k", "+mine", func() {}), 10)
+	equal("retried", s.appendWatched("k", "+mine", func() {}), 10)
 	equal("what it left", s.get("k"), "other+mine")
 }
 
@@ -163,7 +146,7 @@ func (s clientCases) scriptError() {
 	equal("of the script", asText(run("a", "b", 1)), "POOR a has 0")
 }
 
-// inbox is a subscription to the channel and the pattern, and what arrived.
+// inbox is a subscription to the channel and the pattern, with the messages that arrived.
 type inbox struct {
 	subscription
 	mutex             sync.Mutex
@@ -185,7 +168,7 @@ func (s clientCases) subscribed() *inbox {
 	return p
 }
 
-// subscribers waits until the channel and the pattern have as many.
+// subscribers waits until the channel and the pattern have as many subscribers.
 func (s clientCases) subscribers(name string, channels, patterns int64) {
 	eventually(name, func() bool {
 		counts := s.admin.PubSubNumSub(ctx, channel).Val()
@@ -193,7 +176,7 @@ func (s clientCases) subscribers(name string, channels, patterns int64) {
 	})
 }
 
-// arrived: these messages came by the channel and by the pattern, and no others.
+// arrived checks that exactly these messages came by channel and by pattern.
 func (p *inbox) arrived(name string, byName, byPattern []string) {
 	eventually(name, func() bool {
 		p.mutex.Lock()
@@ -221,12 +204,12 @@ func (s clientCases) pubsub() {
 func (s clientCases) unsubscribed() {
 	p := s.subscribed()
 	p.leaveChannel()
-	s.subscribers("the channel is left", 0, 1)
+	s.subscribers("the channel has no subscriber", 0, 1)
 	equal("PUBLISH counts the pattern", s.publish(channel, "1"), 1)
-	p.arrived("it comes once", nil, []string{"1"})
+	p.arrived("the pattern's message", nil, []string{"1"})
 	p.leavePattern()
-	s.subscribers("the pattern is left", 0, 0)
-	equal("PUBLISH counts nobody", s.publish(channel, "2"), 0)
+	s.subscribers("the pattern has no subscriber", 0, 0)
+	equal("PUBLISH counts no client", s.publish(channel, "2"), 0)
 	p.close()
 	p.arrived("nothing more came", nil, []string{"1"})
 }
@@ -236,7 +219,7 @@ func (s clientCases) pubsubKilled() {
 	s.publish(channel, "before")
 	p.arrived("before", []string{"before"}, []string{"before"})
 	s.kill()
-	// PUBSUB may still count the subscriber that is gone.
+	// PUBSUB may still count the closed connection.
 	one := regexp.MustCompile(` p?sub=1\b`)
 	eventually("it subscribes again", func() bool {
 		return len(one.FindAllString(s.admin.ClientList(ctx).Val(), -1)) == 2
@@ -248,50 +231,67 @@ func (s clientCases) pubsubKilled() {
 	s.subscribers("the end", 0, 0)
 }
 
+func (s clientCases) shardChannel() {
+	library := s.subject.(sharding)
+	got := make(chan string, 100)
+	end := library.subscribeShard(channel, func(text string) { got <- text })
+	subscribers := func(want int64) bool {
+		return s.admin.PubSubShardNumSub(ctx, channel).Val()[channel] == want
+	}
+	eventually("it subscribes", func() bool { return subscribers(1) })
+	for i := range 100 {
+		equal("SPUBLISH counts it", library.publishShard(channel, fmt.Sprint(i)), 1)
+	}
+	for i := range 100 {
+		equal("a message", <-got, fmt.Sprint(i))
+	}
+	end()
+	eventually("the end", func() bool { return subscribers(0) })
+}
+
 func (s clientCases) served() {
 	popped := make(chan any)
 	go func() { popped <- s.blPop(30, "q", "other") }()
 	waits := regexp.MustCompile(` flags=\w*b\w* .* cmd=blpop `)
-	eventually("it waits", func() bool { return waits.MatchString(s.admin.ClientList(ctx).Val()) })
+	eventually("BLPOP waits", func() bool { return waits.MatchString(s.admin.ClientList(ctx).Val()) })
 	equal("RPUSH", answer(s.admin.RPush(ctx, "q", "job").Result()), 1)
 	equal("BLPOP", <-popped, []string{"q", "job"})
-	equal("it is taken", s.exists("q"), 0)
+	equal("the list is empty", s.exists("q"), 0)
 }
 
-func (s clientCases) outOfTime() {
+func (s clientCases) timedOut() {
 	equal("BLPOP", s.blPop(0.05, "q"), nil)
 }
 
 func (s clientCases) reconnection() {
-	// A library that has several connections may not try a write again: one of them may be dead
-	// since the last case.
+	// A library with several connections may fail a write on one that the last case killed.
 	eventually("before", func() bool { return s.set("k", "v") == "OK" })
 	s.kill()
 	eventually("after", func() bool { return s.get("k") == "v" })
-	eventually("it goes on", func() bool { return s.incrBy("n", 1) == int64(1) })
+	eventually("INCR", func() bool { return s.incrBy("n", 1) == int64(1) })
 }
 
 func (s clientCases) cached() {
-	get, end := s.subject.(caching).cached()
+	get, end := s.subject.(tracking).cached()
 	calls := regexp.MustCompile(`cmdstat_get:calls=\d+`)
 	gets := func() string { return calls.FindString(s.admin.Info(ctx, "commandstats").Val()) }
 	must("SET", s.admin.Set(ctx, "k", "old", 0).Err())
 	equal("the first GET", get("k"), "old")
 	before := gets()
 	for range 10 {
-		equal("more of them", get("k"), "old")
+		equal("more GETs", get("k"), "old")
 	}
-	equal("they stay in the client", gets(), before)
+	equal("the server saw none of them", gets(), before)
 	must("SET", s.admin.Set(ctx, "k", "new", 0).Err())
 	eventually("SET invalidates it", func() bool { return get("k") == "new" })
 	before = gets()
 	equal("it is cached again", []any{get("k"), gets()}, []any{"new", before})
 	must("FLUSHALL", s.admin.FlushAll(ctx).Err())
-	eventually("FLUSHALL does so too", func() bool { return get("k") == nil })
+	eventually("FLUSHALL invalidates it", func() bool { return get("k") == nil })
 	end()
 }
 
-// kill ends all connections but that of the admin, and returns when they are gone.
+// kill closes all connections except the admin's.
 func (s clientCases) kill() {
 	id := regexp.MustCompile(`(?m)^id=\d+ `)
 	own := fmt.Sprintf("id=%d ", s.admin.ClientID(ctx).Val())
@@ -301,7 +301,7 @@ func (s clientCases) kill() {
 	for _, kind := range []string{"normal", "pubsub"} {
 		must("CLIENT KILL", s.admin.ClientKillByFilter(ctx, "TYPE", kind).Err())
 	}
-	eventually("they are gone", func() bool {
+	eventually("the connections are closed", func() bool {
 		lines := "\n" + s.admin.ClientList(ctx).Val()
 		return !slices.ContainsFunc(old, func(id string) bool {
 			return strings.Contains(lines, "\n"+id)

@@ -1,10 +1,14 @@
-// The cases that every client library has: cases/clients.txt says what they assert.
+// The cases of cases/clients.txt.
 
 import static java.util.Map.entry;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,17 +26,17 @@ import redis.clients.jedis.params.ClientKillParams;
 final class Clients {
   private static final String CHANNEL = "news:sport";
   private static final String PATTERN = "news:*";
-  private static final String TRANSFER = Session.shared("transfer.lua");
+  private static final String TRANSFER = shared("transfer.lua");
 
   static final Map<String, Function<Subject.Address, Subject>> LIBRARIES = Map.of(
       "jedis", JedisSubject::new, "lettuce", LettuceSubject::new, "redisson", RedissonSubject::new);
 
-  /** One case, by its name in the list. */
   private interface Case {
     void run(Clients clients) throws Exception;
   }
 
   private static final Map<String, Case> CASES = Map.ofEntries(
+      entry("connect: protocol and user", Clients::connected),
       entry("types: strings", Clients::strings),
       entry("types: collections", Clients::collections),
       entry("types: errors", Clients::errors),
@@ -44,45 +48,74 @@ final class Clients {
       entry("script: an error", Clients::scriptError),
       entry("pubsub: channel and pattern", Clients::pubsub),
       entry("pubsub: unsubscribed", Clients::unsubscribed),
+      entry("pubsub: shard channel", Clients::shardChannel),
       entry("pubsub: after CLIENT KILL", Clients::pubsubKilled),
       entry("blocking: served", Clients::served),
-      entry("blocking: out of time", Clients::outOfTime),
+      entry("blocking: timed out", Clients::timedOut),
       entry("reconnection: after CLIENT KILL", Clients::reconnection),
-      entry("caching: until invalidated", Clients::cached));
+      entry("tracking: cached until invalidated", Clients::cached));
 
   private final Subject s;
+  private final Subject.Address address;
   private final Jedis admin;
 
-  /** {@code admin} looks on past the library under test. */
-  private Clients(Subject s, Jedis admin) {
+  /** {@code admin} observes the server without the library under test. */
+  private Clients(Subject s, Subject.Address address, Jedis admin) {
     this.s = s;
+    this.address = address;
     this.admin = admin;
   }
 
   /** Runs the cases with a library on each kind of connection. */
-  static void run(String library, HostAndPort plain) throws Exception {
+  static void run(String library) throws Exception {
+    int port = Integer.parseInt(System.getenv("WEFT_PORT"));
     int tlsPort = Integer.parseInt(System.getenv("WEFT_TLS_PORT"));
     Trust trust = Trust.of(Path.of(System.getenv("WEFT_CA")));
+    Subject.Login login =
+        new Subject.Login(System.getenv("WEFT_USER"), System.getenv("WEFT_PASSWORD"));
     Map<String, Subject.Address> kinds = new LinkedHashMap<>();
-    kinds.put("resp2", new Subject.Address("localhost", plain.getPort(), false, null));
-    kinds.put("resp3", new Subject.Address("localhost", plain.getPort(), true, null));
-    kinds.put("tls", new Subject.Address("localhost", tlsPort, true, trust));
-    try (Jedis admin = new Jedis(plain)) {
+    kinds.put("resp2", new Subject.Address("localhost", port, false, null, login));
+    kinds.put("resp3", new Subject.Address("localhost", port, true, null, null));
+    kinds.put("tls", new Subject.Address("localhost", tlsPort, true, trust, login));
+    List<String> names = shared("clients.txt").lines()
+        .filter(line -> !line.isEmpty() && !line.startsWith("#"))
+        .toList();
+    try (Jedis admin = new Jedis(new HostAndPort("127.0.0.1", port))) {
       for (Map.Entry<String, Subject.Address> kind : kinds.entrySet()) {
         try (Subject subject = LIBRARIES.get(library).apply(kind.getValue())) {
-          for (String name : Session.names("clients.txt")) {
+          for (String name : names) {
             boolean watch = library.equals("redisson") && name.equals("transaction: a watched key");
-            boolean caching = kind.getKey().equals("resp2") && name.startsWith("caching: ");
-            if (watch || caching) {
+            boolean tracking = kind.getKey().equals("resp2") && name.startsWith("tracking: ");
+            if (watch || tracking) {
               continue;
             }
             admin.flushAll();
-            CASES.get(name).run(new Clients(subject, admin));
+            CASES.get(name).run(new Clients(subject, kind.getValue(), admin));
             System.out.println("ok case " + kind.getKey() + ": " + name);
           }
         }
       }
     }
+  }
+
+  /** The contents of {@code cases/NAME}, which all languages read. */
+  private static String shared(String name) {
+    try {
+      return Files.readString(Path.of(System.getenv("WEFT_CASES"), name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void connected() throws InterruptedException {
+    s.get("k");
+    String user = address.login() == null ? "default" : address.login().user();
+    String protocol = address.resp3() ? "3" : "2";
+    Check.eventually("protocol and user", () -> {
+      List<String> others = otherClients();
+      return !others.isEmpty() && others.stream().map(line -> line + " ").allMatch(
+          line -> line.contains(" resp=" + protocol + " ") && line.contains(" user=" + user + " "));
+    });
   }
 
   private void strings() {
@@ -93,7 +126,7 @@ final class Clients {
     s.set("k", "zażółć 🦀");
     Check.equal("GET", s.get("k"), "zażółć 🦀");
     Check.holds("every byte", Arrays.equals(s.setAndGet(every), every), "");
-    Check.equal("GET of nothing", s.get("none"), null);
+    Check.equal("GET of a missing key", s.get("none"), null);
     Check.equal("INCRBY", s.incrBy("n", 41), 41);
     Check.equal("INCRBY again", s.incrBy("n", 1), 42);
   }
@@ -113,7 +146,7 @@ final class Clients {
     Check.equal("XRANGE", s.xRange("x"), List.of(new Subject.Entry(id, Map.of("f", "v"))));
   }
 
-  /** The text of the server's error, after which Redisson says what it was about. */
+  /** Checks the start of the error's text: Redisson appends a description to the server's. */
   private static void refused(String name, String text, Runnable call) {
     try {
       call.run();
@@ -128,7 +161,7 @@ final class Clients {
     s.set("k", "v");
     String text = "WRONGTYPE Operation against a key holding the wrong kind of value";
     refused("LPUSH to a string", text, () -> s.lPush("k", "x"));
-    Check.equal("the connection goes on", s.get("k"), "v");
+    Check.equal("the connection stays usable", s.get("k"), "v");
   }
 
   private void pipeline() {
@@ -139,7 +172,7 @@ final class Clients {
 
   private void pipelineError() {
     List<Object> all = s.pipelineOfError("k");
-    Check.equal("the reply behind it", all.get(2), "v");
+    Check.equal("the reply after it", all.get(2), "v");
     String notInteger = "ERR value is not an integer or out of range";
     boolean right = all.get(1) instanceof Exception e && e.getMessage().startsWith(notInteger);
     Check.holds("the error", right, all.get(1));
@@ -153,7 +186,7 @@ final class Clients {
   private void watched() {
     Check.equal("EXEC", s.appendWatched("k", "+mine", () -> admin.set("k", "other")), null);
     Check.equal("nothing ran", s.get("k"), "other");
-    Check.equal("tried again", s.appendWatched("k", "+mine", () -> {}).longValue(), 10);
+    Check.equal("retried", s.appendWatched("k", "+mine", () -> {}).longValue(), 10);
     Check.equal("what it left", s.get("k"), "other+mine");
   }
 
@@ -170,10 +203,10 @@ final class Clients {
     refused("of the script", "POOR a has 0", () -> run.run("a", "b", 1));
   }
 
-  /** A subscription to the channel and the pattern, and what arrived. */
+  /** A subscription to the channel and the pattern, with the messages that arrived. */
   private record Inbox(
       Subject.Subscription subscription, List<String> byName, List<String> byPattern) {
-    /** These messages arrived, and no others. */
+    /** Checks that exactly these messages arrived. */
     void arrived(String name, List<String> names, List<String> patterns)
         throws InterruptedException {
       Check.eventually(name, () -> {
@@ -219,12 +252,12 @@ final class Clients {
   private void unsubscribed() throws InterruptedException {
     Inbox p = subscribed();
     p.subscription().leaveChannel();
-    subscribers("the channel is left", 0, 1);
+    subscribers("the channel has no subscriber", 0, 1);
     Check.equal("PUBLISH counts the pattern", s.publish(CHANNEL, "1"), 1);
-    p.arrived("it comes once", List.of(), List.of("1"));
+    p.arrived("the pattern's message", List.of(), List.of("1"));
     p.subscription().leavePattern();
-    subscribers("the pattern is left", 0, 0);
-    Check.equal("PUBLISH counts nobody", s.publish(CHANNEL, "2"), 0);
+    subscribers("the pattern has no subscriber", 0, 0);
+    Check.equal("PUBLISH counts no client", s.publish(CHANNEL, "2"), 0);
     p.subscription().close();
     p.arrived("nothing more came", List.of(), List.of("1"));
   }
@@ -234,7 +267,7 @@ final class Clients {
     s.publish(CHANNEL, "before");
     p.arrived("before", List.of("before"), List.of("before"));
     kill();
-    // PUBSUB may still count the subscriber that is gone.
+    // PUBSUB may still count the closed connection.
     Pattern one = Pattern.compile(" p?sub=1(?= )");
     Check.eventually("it subscribes again",
         () -> one.matcher(admin.clientList()).results().count() == 2);
@@ -245,17 +278,35 @@ final class Clients {
     subscribers("the end", 0, 0);
   }
 
+  private void shardChannel() throws InterruptedException {
+    List<String> got = Collections.synchronizedList(new ArrayList<>());
+    Subject.Cleanup end = s.subscribeShard(CHANNEL, got::add);
+    shardSubscribers("it subscribes", 1);
+    List<String> sent = IntStream.range(0, 100).mapToObj(String::valueOf).toList();
+    List<Long> counts =
+        sent.stream().map(text -> s.publishShard(CHANNEL, text)).distinct().toList();
+    Check.equal("SPUBLISH counts it", counts, List.of(1L));
+    Check.eventually("messages arrive", () -> got.size() >= 100);
+    Check.equal("messages", List.copyOf(got), sent);
+    end.close();
+    shardSubscribers("the end", 0);
+  }
+
+  private void shardSubscribers(String name, long count) throws InterruptedException {
+    Check.eventually(name, () -> admin.pubsubShardNumSub(CHANNEL).get(CHANNEL) == count);
+  }
+
   private void served() throws Exception {
     CompletableFuture<List<String>> popped =
         CompletableFuture.supplyAsync(() -> s.blPop(30, "q", "other"));
-    Check.eventually("it waits", () -> admin.clientList().lines()
+    Check.eventually("BLPOP waits", () -> admin.clientList().lines()
         .anyMatch(line -> line.matches(".* flags=\\w*b\\w* .* cmd=blpop .*")));
     Check.equal("RPUSH", admin.rpush("q", "job"), 1);
     Check.equal("BLPOP", popped.get(), List.of("q", "job"));
-    Check.equal("it is taken", s.exists("q"), false);
+    Check.equal("the list is empty", s.exists("q"), false);
   }
 
-  private void outOfTime() {
+  private void timedOut() {
     Check.equal("BLPOP", s.blPop(0.05, "q"), null);
   }
 
@@ -269,7 +320,7 @@ final class Clients {
         return false;
       }
     });
-    Check.equal("it goes on", s.incrBy("n", 1), 1);
+    Check.equal("INCR", s.incrBy("n", 1), 1);
   }
 
   private void cached() throws InterruptedException {
@@ -278,25 +329,25 @@ final class Clients {
       Check.equal("the first GET", own.get("k"), "old");
       String before = gets();
       for (int i = 0; i < 10; i++) {
-        Check.equal("more of them", own.get("k"), "old");
+        Check.equal("more GETs", own.get("k"), "old");
       }
-      Check.equal("they stay in the client", gets(), before);
+      Check.equal("the server saw none of them", gets(), before);
       admin.set("k", "new");
       Check.eventually("SET invalidates it", () -> "new".equals(own.get("k")));
       String after = gets();
       Check.equal("it is cached again", own.get("k"), "new");
-      Check.equal("that stays in the client", gets(), after);
+      Check.equal("the server did not see it", gets(), after);
       if (s instanceof JedisSubject) {
         admin.flushAll();
       } else {
-        // Lettuce and Redisson do not understand what the server sends for FLUSHALL.
+        // Lettuce and Redisson ignore the invalidation message of FLUSHALL.
         admin.del("k");
       }
-      Check.eventually("its end does so too", () -> own.get("k") == null);
+      Check.eventually("its removal invalidates it", () -> own.get("k") == null);
     }
   }
 
-  /** How often GET ran, as INFO says it. */
+  /** How often GET ran, as a text of INFO. */
   private String gets() {
     return admin.info("commandstats").lines()
         .filter(line -> line.startsWith("cmdstat_get:"))
@@ -305,22 +356,25 @@ final class Clients {
         .orElse("");
   }
 
-  /** Kills all connections but that of the admin, and returns when they are gone. */
+  /** Kills all connections except the admin's, and waits until they are closed. */
   private void kill() throws InterruptedException {
     Set<String> old = ids();
     Check.holds("there are connections", !old.isEmpty(), old);
     for (ClientType type : List.of(ClientType.NORMAL, ClientType.PUBSUB)) {
       admin.clientKill(new ClientKillParams().type(type));
     }
-    Check.eventually("they are gone", () -> ids().stream().noneMatch(old::contains));
+    Check.eventually("the connections are closed", () -> ids().stream().noneMatch(old::contains));
   }
 
-  /** The ids of all connections but that of the admin. */
   private Set<String> ids() {
-    String own = "id=" + admin.clientId();
-    return admin.clientList().lines()
+    return otherClients().stream()
         .map(line -> line.substring(0, line.indexOf(' ')))
-        .filter(id -> !id.equals(own))
         .collect(Collectors.toSet());
+  }
+
+  /** The lines of CLIENT LIST except the admin's. */
+  private List<String> otherClients() {
+    String own = "id=" + admin.clientId() + " ";
+    return admin.clientList().lines().filter(line -> !line.startsWith(own)).toList();
   }
 }

@@ -1,16 +1,20 @@
-// Jedis as a subject of the cases that every client library has: its client with a pool.
+// What the cases need, by the methods of Jedis's client with a pool.
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.Connection;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisPubSub;
+import redis.clients.jedis.JedisShardedPubSub;
 import redis.clients.jedis.Pipeline;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
@@ -32,6 +36,9 @@ final class JedisSubject implements Subject {
         .protocol(to.resp3() ? RedisProtocol.RESP3 : RedisProtocol.RESP2);
     if (to.tls() != null) {
       builder.ssl(true).sslSocketFactory(to.tls().sockets());
+    }
+    if (to.login() != null) {
+      builder.user(to.login().user()).password(to.login().password());
     }
     config = builder.build();
     r = RedisClient.builder().hostAndPort(address).clientConfig(config).build();
@@ -202,7 +209,7 @@ final class JedisSubject implements Subject {
     return listener;
   }
 
-  /** A thread of its own, which subscribes again when the connection is lost. */
+  /** Reads messages in its own thread, and subscribes again after a lost connection. */
   private final class Listener extends JedisPubSub implements Runnable, Subscription {
     private final String channel;
     private final String pattern;
@@ -258,13 +265,36 @@ final class JedisSubject implements Subject {
     @Override
     public void close() {
       closed = true;
-      // Once both are left the connection goes back to the pool: replies to more commands would
-      // meet its next user.
+      // After both are left the connection returns to the pool, whose next user would get the
+      // replies to these commands.
       if (kinds > 0 && isSubscribed()) {
         unsubscribe();
         punsubscribe();
       }
     }
+  }
+
+  @Override
+  public long publishShard(String channel, String text) {
+    return (Long) r.sendCommand(Protocol.Command.SPUBLISH, channel, text);
+  }
+
+  @Override
+  public Cleanup subscribeShard(String channel, Consumer<String> receiver) {
+    JedisShardedPubSub listener = new JedisShardedPubSub() {
+      @Override
+      public void onSMessage(String from, String text) {
+        receiver.accept(text);
+      }
+    };
+    Thread thread = new Thread(() -> {
+      try (Connection own = r.getPool().getResource()) {
+        listener.proceed(own, channel);
+      }
+    });
+    thread.setDaemon(true);
+    thread.start();
+    return listener::sunsubscribe;
   }
 
   @Override

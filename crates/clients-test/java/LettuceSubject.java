@@ -1,4 +1,4 @@
-// Lettuce as a subject of the cases that every client library has.
+// What the cases need, by the methods of Lettuce.
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
@@ -36,17 +36,19 @@ final class LettuceSubject implements Subject {
   private final RedisCommands<String, String> r;
 
   LettuceSubject(Address address) {
-    RedisURI uri = RedisURI.builder()
+    RedisURI.Builder uri = RedisURI.builder()
         .withHost(address.host())
         .withPort(address.port())
-        .withSsl(address.tls() != null)
-        .build();
+        .withSsl(address.tls() != null);
+    if (address.login() != null) {
+      uri.withAuthentication(address.login().user(), address.login().password());
+    }
     ClientOptions.Builder options = ClientOptions.builder()
         .protocolVersion(address.resp3() ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2);
     if (address.tls() != null) {
       options.sslOptions(SslOptions.builder().trustManager(address.tls().managers()).build());
     }
-    client = RedisClient.create(uri);
+    client = RedisClient.create(uri.build());
     client.setOptions(options.build());
     connection = client.connect();
     r = connection.sync();
@@ -144,7 +146,7 @@ final class LettuceSubject implements Subject {
         .toList();
   }
 
-  /** Sends what {@code fill} adds in one write; an exception is at the place of its command. */
+  /** Sends what {@code fill} adds in one write. The reply to a failed command is an exception. */
   private List<Object> pipelined(Consumer<List<RedisFuture<?>>> fill) {
     List<RedisFuture<?>> futures = new ArrayList<>();
     connection.setAutoFlushCommands(false);
@@ -254,6 +256,24 @@ final class LettuceSubject implements Subject {
         own.close();
       }
     };
+  }
+
+  @Override
+  public long publishShard(String channel, String text) {
+    return r.spublish(channel, text);
+  }
+
+  @Override
+  public Cleanup subscribeShard(String channel, Consumer<String> receiver) {
+    StatefulRedisPubSubConnection<String, String> own = client.connectPubSub();
+    own.addListener(new RedisPubSubAdapter<>() {
+      @Override
+      public void smessage(String from, String text) {
+        receiver.accept(text);
+      }
+    });
+    own.sync().ssubscribe(channel);
+    return own::close;
   }
 
   @Override

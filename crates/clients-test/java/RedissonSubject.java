@@ -1,5 +1,5 @@
-// Redisson as a subject of the cases that every client library has: it shows data of Redis as
-// objects of Java. It has no WATCH: its own transactions take locks.
+// What the cases need, by the methods of Redisson, which presents keys as Java objects. It has no
+// WATCH: its own transactions take locks.
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.redisson.Redisson;
 import org.redisson.api.BatchOptions;
 import org.redisson.api.RBatch;
@@ -40,6 +41,9 @@ final class RedissonSubject implements Subject {
     if (address.tls() != null) {
       config.setSslTrustManagerFactory(address.tls().managers());
       scheme = "rediss";
+    }
+    if (address.login() != null) {
+      config.setUsername(address.login().user()).setPassword(address.login().password());
     }
     ConstantDelay soon = new ConstantDelay(Duration.ofMillis(50));
     config.useSingleServer()
@@ -164,7 +168,7 @@ final class RedissonSubject implements Subject {
     try {
       batch.execute();
     } catch (RedisException expected) {
-      // The exception of the one command, which its future has too.
+      // The future of the command has the same exception.
     }
     List<Object> all = new ArrayList<>();
     for (RFuture<?> answer : answers) {
@@ -231,6 +235,18 @@ final class RedissonSubject implements Subject {
         leavePattern();
       }
     };
+  }
+
+  @Override
+  public long publishShard(String channel, String text) {
+    return r.getShardedTopic(channel).publish(text);
+  }
+
+  @Override
+  public Cleanup subscribeShard(String channel, Consumer<String> receiver) {
+    RTopic topic = r.getShardedTopic(channel);
+    topic.addListener(String.class, (from, text) -> receiver.accept(text));
+    return topic::removeAllListeners;
   }
 
   @Override

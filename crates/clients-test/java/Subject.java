@@ -1,12 +1,15 @@
-// What the cases of Clients need of a client library: a library on one kind of connection.
+// What the cases need of a client library on one kind of connection.
 
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 interface Subject extends AutoCloseable {
-  /** How to connect. */
-  record Address(String host, int port, boolean resp3, Trust tls) {}
+  /** How to connect. Without a login the user is the default one. */
+  record Address(String host, int port, boolean resp3, Trust tls, Login login) {}
+
+  record Login(String user, String password) {}
 
   /** A member of a sorted set. */
   record Scored(String member, double score) {}
@@ -19,22 +22,22 @@ interface Subject extends AutoCloseable {
     void message(boolean byPattern, String text);
   }
 
-  /** A subscription to a channel and to a pattern. */
-  interface Subscription extends AutoCloseable {
-    void leaveChannel();
-
-    void leavePattern();
-
+  /** Closes a client or a subscription. */
+  interface Cleanup extends AutoCloseable {
     @Override
     void close();
   }
 
-  /** A client that keeps what it reads until the server says that it changed. */
-  interface Cached extends AutoCloseable {
-    String get(String key);
+  /** A subscription to a channel and to a pattern. */
+  interface Subscription extends Cleanup {
+    void leaveChannel();
 
-    @Override
-    void close();
+    void leavePattern();
+  }
+
+  /** A client that caches what it reads until the server invalidates it. */
+  interface Cached extends Cleanup {
+    String get(String key);
   }
 
   /** A script with two keys and an amount. */
@@ -46,7 +49,7 @@ interface Subject extends AutoCloseable {
 
   String get(String key);
 
-  /** SET and GET of a key that is as its value. */
+  /** SET and GET of these bytes as value. */
   byte[] setAndGet(byte[] bytes);
 
   long incrBy(String key, long amount);
@@ -75,16 +78,16 @@ interface Subject extends AutoCloseable {
 
   List<Entry> xRange(String key);
 
-  /** GET of each key in one pipeline that sets it first. */
+  /** SET and GET of each pair in one pipeline; returns the replies of GET. */
   List<String> pipeline(Map<String, String> pairs);
 
-  /** SET, INCR and GET in one pipeline: an exception is at the place of its command. */
+  /** SET, INCR and GET in one pipeline. The reply to a failed command is an exception. */
   List<Object> pipelineOfError(String key);
 
   /** The replies of INCR n, RPUSH l a b, LRANGE l and GET none. */
   List<Object> transaction();
 
-  /** APPEND in a transaction that watches the key; null when it was changed meanwhile. */
+  /** APPEND in a transaction that watches the key; null if another client changed the key. */
   Long appendWatched(String key, String text, Runnable meanwhile);
 
   Script script(String source);
@@ -93,6 +96,10 @@ interface Subject extends AutoCloseable {
 
   /** Subscribes, and calls {@code receiver} with each message. */
   Subscription subscribe(String channel, String pattern, Receiver receiver);
+
+  long publishShard(String channel, String text);
+
+  Cleanup subscribeShard(String channel, Consumer<String> receiver);
 
   /** The key and the value, or null. */
   List<String> blPop(double seconds, String... keys);

@@ -1,4 +1,4 @@
-// The authority that signed the certificate of the server, in the forms that libraries take.
+// The authority that signed the server's certificate, in the forms that the libraries need.
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -12,7 +12,7 @@ import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManagerFactory;
 
 record Trust(TrustManagerFactory managers) {
-  /** Trusts the certificate in a PEM file alone. */
+  /** Trusts only the certificate in a PEM file. */
   static Trust of(Path file) throws IOException, GeneralSecurityException {
     KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
     store.load(null, null);

@@ -1,25 +1,25 @@
-// One line for each check, and the end of the program at the first one that does not hold.
+// Checks that print a line each. The first one that fails ends the program.
 
 import { inspect, isDeepStrictEqual } from 'node:util';
 
-/** The answer is `want`, in value and in type. */
+/** Checks that the answer is `want`, in value and in type. */
 export function equal(name, got, want) {
   if (!isDeepStrictEqual(got, want)) fail(name, `got ${short(got)}, want ${short(want)}`);
   console.log('ok', name);
 }
 
-/** The condition is true; `seen` says what was looked at. */
+/** Checks a condition about `seen`. */
 export function holds(name, condition, seen = '') {
   if (!condition) fail(name, `does not hold for ${short(seen)}`);
   console.log('ok', name);
 }
 
-/** The answer is a number from `low` to `high`, both included. */
+/** Checks that the answer is a number from `low` to `high`, both included. */
 export function between(name, got, low, high) {
   holds(`${name} in ${low}..${high}`, typeof got === 'number' && low <= got && got <= high, got);
 }
 
-/** The promise is rejected with exactly this text. */
+/** Checks that the promise is rejected with exactly this text. */
 export async function error(name, promise, text) {
   let answer;
   try {
@@ -31,7 +31,7 @@ export async function error(name, promise, text) {
   fail(name, `got ${short(answer)}, want the error ${text}`);
 }
 
-/** The call becomes true within some seconds: for what the server does in its own time. */
+/** Waits until the call returns a true value. */
 export async function eventually(name, call, seconds = 10) {
   const deadline = Date.now() + seconds * 1000;
   while (!(await call())) {

@@ -1,9 +1,9 @@
-// ioredis as a subject of the cases that every client library has.
+// What the cases need, by the methods of ioredis.
 
 import { Redis } from 'ioredis';
 
-export async function open({ protocol, port, tls }) {
-  const r = new Redis({ host: 'localhost', port, protocol, tls });
+export async function open({ protocol, port, tls, login }) {
+  const r = new Redis({ host: 'localhost', port, protocol, tls, ...login });
   r.on('error', () => {});
   await r.ping();
   return new Subject(r);
@@ -68,7 +68,7 @@ class Subject {
     return all && answers(all);
   }
 
-  /** A script is a method of the client. */
+  /** A script becomes a method of the client. */
   async script(source) {
     this.r.defineCommand('transfer', { numberOfKeys: 2, lua: source });
     return (...given) => this.r.transfer(...given);
@@ -92,6 +92,15 @@ class Subject {
     };
   }
 
+  publishShard(channel, text) { return this.r.spublish(channel, text); }
+
+  async subscribeShard(channel, onMessage) {
+    const own = this.r.duplicate();
+    own.on('smessage', (_, text) => onMessage(text));
+    await own.ssubscribe(channel);
+    return { close: () => own.quit() };
+  }
+
   async blPop(keys, seconds) {
     const own = this.r.duplicate();
     const popped = await own.blpop(...keys, seconds);
@@ -100,7 +109,7 @@ class Subject {
   }
 }
 
-/** Replies of a pipeline: each is an error or a value. */
+/** The replies of a pipeline: each is an error or a value. */
 function answers(pairs) {
   return pairs.map(([error, value]) => error ?? value);
 }

@@ -1,16 +1,16 @@
-// node-redis as a subject of the cases that every client library has.
+// What the cases need, by the methods of node-redis.
 
 import { RESP_TYPES, WatchError, createClient, defineScript } from 'redis';
 
-export async function open({ protocol, port, tls }) {
+export async function open({ protocol, port, tls, login }) {
   const socket = { host: 'localhost', port, ...(tls && { tls: true, ca: tls.ca }) };
-  const options = { RESP: protocol, socket };
+  const options = { RESP: protocol, socket, ...login };
   return new Subject(options, await connect(options));
 }
 
 async function connect(options) {
   const client = createClient(options);
-  // Without a listener, an error of the connection ends the process.
+  // Without a listener, a connection error ends the process.
   client.on('error', () => {});
   await client.connect();
   return client;
@@ -58,7 +58,7 @@ class Subject {
     return pipe.execAsPipeline();
   }
 
-  /** SET, INCR and GET in one pipeline; an error is in its place. Requests of one turn are one. */
+  /** SET, INCR and GET in one pipeline: node-redis sends what one turn of the event loop asks. */
   async pipelineOfError(key) {
     const all = [this.r.set(key, 'v'), this.r.incr(key), this.r.get(key)];
     return (await Promise.allSettled(all)).map(({ value, reason }) => reason ?? value);
@@ -68,7 +68,7 @@ class Subject {
     return this.r.multi().incr('n').rPush('l', ['a', 'b']).lRange('l', 0, -1).get('none').exec();
   }
 
-  /** APPEND in a transaction that watches the key; null when it was changed meanwhile. */
+  /** APPEND in a transaction that watches the key; null if another client changed the key. */
   async appendWatched(key, text, meanwhile) {
     const own = await connect(this.options);
     try {
@@ -83,7 +83,7 @@ class Subject {
     }
   }
 
-  /** A function that runs the script with two keys and an amount. */
+  /** Returns a function that runs the script with two keys and an amount. */
   async script(source) {
     const run = defineScript({
       SCRIPT: source,
@@ -102,7 +102,7 @@ class Subject {
 
   publish(channel, text) { return this.r.publish(channel, text); }
 
-  /** Calls one of the two with each message, until `leave` of what it gives. */
+  /** Calls one of the two functions with each message. */
   async subscribe(channel, pattern, onMessage, onPatternMessage) {
     const own = await connect(this.options);
     await own.subscribe(channel, onMessage);
@@ -114,6 +114,14 @@ class Subject {
     };
   }
 
+  publishShard(channel, text) { return this.r.sPublish(channel, text); }
+
+  async subscribeShard(channel, onMessage) {
+    const own = await connect(this.options);
+    await own.sSubscribe(channel, onMessage);
+    return { close: () => own.close() };
+  }
+
   async blPop(keys, seconds) {
     const own = await connect(this.options);
     const popped = await own.blPop(keys, seconds);
@@ -121,7 +129,7 @@ class Subject {
     return popped && [popped.key, popped.element];
   }
 
-  /** A client that keeps what it reads until the server says that it changed. */
+  /** A client that caches what it reads until the server invalidates it. */
   async cached() {
     const own = await connect({ ...this.options, clientSideCache: { ttl: 0, maxEntries: 0 } });
     return { get: (key) => own.get(key), close: () => own.close() };

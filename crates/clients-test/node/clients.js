@@ -1,19 +1,39 @@
-// The cases that every client library has, for node-redis and ioredis: cases/clients.txt says what
-// they assert. A file `client-NAME.js` does with the library's own methods what a case needs.
+// The cases of cases/clients.txt for node-redis and ioredis. `client-NAME.js` maps what the cases
+// need to the methods of a library.
 
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createClient } from 'redis';
 import * as check from './check.js';
-import * as shared from './shared.js';
 
 const channel = 'news:sport';
 const pattern = 'news:*';
-const transfer = shared.text('transfer.lua');
+const transfer = shared('transfer.lua');
 const notInteger = 'ERR value is not an integer or out of range';
 const wrongType = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
-/** Looks on past the library under test. */
+/** Observes the server without the library under test. */
 let admin;
+
+/** The contents of `cases/NAME`. */
+function shared(name) {
+  return readFileSync(join(process.env.WEFT_CASES, name), 'utf8');
+}
+
+async function connected(s, { protocol, login }) {
+  await s.get('k');
+  const want = `${protocol} ${login?.username ?? 'default'}`;
+  await check.eventually('protocol and user', async () => {
+    const others = await otherClients();
+    return others.length > 0 && others.every(({ resp, user }) => `${resp} ${user}` === want);
+  });
+}
+
+/** The connections in CLIENT LIST except the admin's. */
+async function otherClients() {
+  const own = await admin.clientId();
+  return (await admin.clientList()).filter(({ id }) => id !== own);
+}
 
 async function strings(s) {
   const every = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
@@ -21,7 +41,7 @@ async function strings(s) {
   check.equal('GET', await s.get('k'), 'zażółć 🦀');
   await s.set('bytes', every);
   check.equal('every byte', await s.getBytes('bytes'), every);
-  check.equal('GET of nothing', await s.get('none'), null);
+  check.equal('GET of a missing key', await s.get('none'), null);
   check.equal('INCRBY', [await s.incrBy('n', 41), await s.incrBy('n', 1)], [41, 42]);
 }
 
@@ -41,7 +61,7 @@ async function collections(s) {
 async function errors(s) {
   await s.set('k', 'v');
   await check.error('LPUSH to a string', s.lPush('k', 'x'), wrongType);
-  check.equal('the connection goes on', await s.get('k'), 'v');
+  check.equal('the connection stays usable', await s.get('k'), 'v');
 }
 
 async function pipeline(s) {
@@ -51,7 +71,7 @@ async function pipeline(s) {
 
 async function pipelineError(s) {
   const [first, error, last] = await s.pipelineOfError('k');
-  check.equal('its neighbours', [first, last], ['OK', 'v']);
+  check.equal('the commands around it', [first, last], ['OK', 'v']);
   check.equal('the error', [error instanceof Error, error.message], [true, notInteger]);
 }
 
@@ -63,7 +83,7 @@ async function watched(s) {
   const change = () => admin.set('k', 'other');
   check.equal('EXEC', await s.appendWatched('k', '+mine', change), null);
   check.equal('nothing ran', await s.get('k'), 'other');
-  check.equal('tried again', await s.appendWatched('k', '+mine', () => {}), [10]);
+  check.equal('retried', await s.appendWatched('k', '+mine', () => {}), [10]);
   check.equal('what it left', await s.get('k'), 'other+mine');
 }
 
@@ -82,7 +102,7 @@ async function scriptError(s) {
   await s.endScript();
 }
 
-/** A subscription to the channel and the pattern, and what arrived. */
+/** Subscribes to the channel and the pattern; `got` collects the messages. */
 async function subscribed(s) {
   const got = { channel: [], pattern: [] };
   const own = await s.subscribe(channel, pattern,
@@ -113,11 +133,11 @@ async function pubsub(s) {
 async function unsubscribed(s) {
   const p = await subscribed(s);
   await p.leaveChannel();
-  check.equal('the channel is left', await subscribers(), 0);
+  check.equal('the channel has no subscriber', await subscribers(), 0);
   check.equal('PUBLISH counts the pattern', await s.publish(channel, '1'), 1);
-  check.equal('it comes once', await arrived(p, 1), [[], ['1']]);
+  check.equal('the pattern\'s message', await arrived(p, 1), [[], ['1']]);
   await p.leavePattern();
-  check.equal('PUBLISH counts nobody', await s.publish(channel, '2'), 0);
+  check.equal('PUBLISH counts no client', await s.publish(channel, '2'), 0);
   await p.close();
   check.equal('nothing more came', p.got, { channel: [], pattern: ['1'] });
 }
@@ -137,24 +157,36 @@ async function pubsubKilled(s) {
   await p.close();
 }
 
+async function shardChannel(s) {
+  const got = [];
+  const own = await s.subscribeShard(channel, (text) => got.push(text));
+  check.equal('subscribers', (await admin.pubSubShardNumSub([channel]))[channel], 1);
+  const sent = Array.from({ length: 100 }, (_, i) => String(i));
+  const counts = await Promise.all(sent.map((text) => s.publishShard(channel, text)));
+  check.equal('SPUBLISH counts it', counts, sent.map(() => 1));
+  await check.eventually('messages arrive', () => got.length >= 100);
+  check.equal('messages', got, sent);
+  await own.close();
+}
+
 async function served(s) {
   const popped = s.blPop(['q', 'other'], 30);
   const waits = ({ flags, cmd }) => flags.includes('b') && cmd === 'blpop';
-  await check.eventually('it waits', async () => (await admin.clientList()).some(waits));
+  await check.eventually('BLPOP waits', async () => (await admin.clientList()).some(waits));
   check.equal('RPUSH', await admin.rPush('q', 'job'), 1);
   check.equal('BLPOP', await popped, ['q', 'job']);
-  check.equal('it is taken', await s.exists('q'), 0);
+  check.equal('the list is empty', await s.exists('q'), 0);
 }
 
-async function outOfTime(s) {
+async function timedOut(s) {
   check.equal('BLPOP', await s.blPop(['q'], 0.05), null);
 }
 
 async function reconnection(s) {
   check.equal('before', await s.set('k', 'v'), 'OK');
-  check.holds('all are killed', (await kill()).size >= 1);
+  check.holds('connections were killed', (await kill()).size >= 1);
   await check.eventually('after', () => s.get('k').then((value) => value === 'v', () => false));
-  check.equal('it goes on', await s.incrBy('n', 1), 1);
+  check.equal('INCR', await s.incrBy('n', 1), 1);
 }
 
 async function cached(s) {
@@ -165,28 +197,29 @@ async function cached(s) {
   check.equal('the first GET', await own.get('k'), 'old');
   const before = await gets();
   const more = await Promise.all(Array.from({ length: 10 }, () => own.get('k')));
-  check.equal('more of them', more, Array(10).fill('old'));
-  check.equal('they stay in the client', await gets(), before);
+  check.equal('more GETs', more, Array(10).fill('old'));
+  check.equal('the server saw none of them', await gets(), before);
   await admin.set('k', 'new');
   await check.eventually('SET invalidates it', async () => (await own.get('k')) === 'new');
   const after = await gets();
   check.equal('it is cached again', [await own.get('k'), await gets()], ['new', after]);
   await admin.flushAll();
-  await check.eventually('FLUSHALL does so too', async () => (await own.get('k')) === null);
+  await check.eventually('FLUSHALL invalidates it', async () => (await own.get('k')) === null);
   await own.close();
 }
 
-/** Kills all connections but that of the admin, and gives their ids. */
+/** Kills all connections except the admin's, and returns their ids when they are closed. */
 async function kill() {
-  const own = await admin.clientId();
-  const ids = async () => (await admin.clientList()).map(({ id }) => id).filter((id) => id !== own);
+  const ids = async () => (await otherClients()).map(({ id }) => id);
   const old = new Set(await ids());
   for (const type of ['NORMAL', 'PUBSUB']) await admin.clientKill({ filter: 'TYPE', type });
-  await check.eventually('they are gone', async () => (await ids()).every((id) => !old.has(id)));
+  const closed = async () => (await ids()).every((id) => !old.has(id));
+  await check.eventually('the connections are closed', closed);
   return old;
 }
 
 const cases = {
+  'connect: protocol and user': connected,
   'types: strings': strings,
   'types: collections': collections,
   'types: errors': errors,
@@ -198,31 +231,37 @@ const cases = {
   'script: an error': scriptError,
   'pubsub: channel and pattern': pubsub,
   'pubsub: unsubscribed': unsubscribed,
+  'pubsub: shard channel': shardChannel,
   'pubsub: after CLIENT KILL': pubsubKilled,
   'blocking: served': served,
-  'blocking: out of time': outOfTime,
+  'blocking: timed out': timedOut,
   'reconnection: after CLIENT KILL': reconnection,
-  'caching: until invalidated': cached,
+  'tracking: cached until invalidated': cached,
 };
 
-/** `library` is the name of a client. */
+/** Runs the cases on each kind of connection; `library` is the NAME of a `client-NAME.js`. */
 export async function run(library) {
   const { open } = await import(`./client-${library}.js`);
-  const port = Number(process.env.WEFT_PORT);
+  const {
+    WEFT_PORT, WEFT_TLS_PORT, WEFT_CA, WEFT_USER: username, WEFT_PASSWORD: password,
+  } = process.env;
+  const port = Number(WEFT_PORT);
   admin = createClient({ socket: { host: '127.0.0.1', port } });
   await admin.connect();
-  const tls = { ca: readFileSync(process.env.WEFT_CA) };
+  const login = { username, password };
+  const tls = { ca: readFileSync(WEFT_CA) };
   const kinds = {
-    resp2: { protocol: 2, port },
+    resp2: { protocol: 2, port, login },
     resp3: { protocol: 3, port },
-    tls: { protocol: 3, port: Number(process.env.WEFT_TLS_PORT), tls },
+    tls: { protocol: 3, port: Number(WEFT_TLS_PORT), tls, login },
   };
+  const names = shared('clients.txt').split('\n').filter((line) => line && !line.startsWith('#'));
   for (const [kind, options] of Object.entries(kinds)) {
     const subject = await open(options);
-    for (const name of shared.names('clients.txt')) {
-      if (name.startsWith('caching: ') && (kind === 'resp2' || !subject.cached)) continue;
+    for (const name of names) {
+      if (name.startsWith('tracking: ') && (kind === 'resp2' || !subject.cached)) continue;
       await admin.flushAll();
-      await cases[name](subject);
+      await cases[name](subject, options);
       console.log(`ok case ${kind}: ${name}`);
     }
     await subject.close();

@@ -1,30 +1,25 @@
-"""One line for each check, and the end of the program at the first one that does not hold."""
+"""Checks that print a line each. The first one that fails ends the program."""
 
 import sys
 import time
 
 
 def equal(name, got, want):
-    """The answer is `want`, in value and in type."""
+    """Checks that the answer is `want`, in value and in type."""
     if got != want or type(got) is not type(want):
         fail(name, f"got {short(got)}, want {short(want)}")
     print("ok", name, flush=True)
 
 
 def holds(name, condition, seen=""):
-    """The condition is true; `seen` says what was looked at."""
+    """Checks a condition about `seen`."""
     if not condition:
         fail(name, f"does not hold for {short(seen)}")
     print("ok", name, flush=True)
 
 
-def between(name, got, low, high):
-    """The answer is a number from `low` to `high`, both included."""
-    holds(f"{name} in {low}..{high}", isinstance(got, (int, float)) and low <= got <= high, got)
-
-
-def error(name, text, call, kind=Exception):
-    """The call raises `kind` with exactly this text."""
+def error(name, text, call, kind):
+    """Checks that the call raises `kind` with exactly this text."""
     try:
         answer = call()
     except kind as raised:
@@ -34,7 +29,7 @@ def error(name, text, call, kind=Exception):
 
 
 def eventually(name, call, seconds=10):
-    """The call becomes true within some seconds: for what the server does in its own time."""
+    """Waits until the call returns a true value."""
     deadline = time.monotonic() + seconds
     while not call():
         if time.monotonic() > deadline:
@@ -50,6 +45,6 @@ def fail(name, reason):
 
 
 def short(value):
-    """The value as text, cut where it would fill the screen."""
+    """The value as text, cut to 500 characters."""
     text = repr(value)
     return text if len(text) < 500 else text[:500] + "..."

@@ -1,13 +1,12 @@
-//! Finds the `weft` binary that belongs to the running test: the one beside it in the folder of
-//! the same build profile. `cargo test` of the workspace has just built it; when only this package
-//! is tested it may be missing or older than its sources, and is then built here.
+//! Finds the `weft` binary of the running test's build profile. `cargo test` of the workspace builds
+//! it. If only one package is tested, the binary may be missing or stale, and is built here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder of the running build profile, as in `target/debug`.
+/// The folder of the build profile, such as `target/debug`.
 pub fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     // Test executables are in `target/<profile>/deps`.
@@ -15,7 +14,7 @@ pub fn profile_folder() -> PathBuf {
     folder.expect("a test executable is two folders below target").to_path_buf()
 }
 
-/// The path of the `weft` binary, built first when it is missing or stale.
+/// The path of the `weft` binary, built first if it is missing or stale.
 pub fn weft() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(find_or_build).clone()
@@ -24,7 +23,7 @@ pub fn weft() -> PathBuf {
 fn find_or_build() -> PathBuf {
     let folder = profile_folder();
     let binary = folder.join(format!("weft{}", std::env::consts::EXE_SUFFIX));
-    // Two test executables that start at once must not both find the binary half written.
+    // Another test executable must not find the binary half written.
     let lock = File::create(folder.join("weft.test-lock")).expect("the target folder is writable");
     lock.lock().expect("the target folder supports file locks");
     if is_stale(&binary, &folder.join("weft.d")) {
@@ -41,8 +40,8 @@ fn is_stale(binary: &Path, dep_info: &Path) -> bool {
         return true;
     };
     let sources = rule.split_once(": ").map_or("", |(_, sources)| sources);
-    // A source that is gone counts as changed. Spaces in paths are escaped and split here, which
-    // costs such a checkout a needless `cargo build` that does nothing.
+    // A removed source counts as changed. A path with spaces is split here and looks removed, which
+    // only costs a `cargo build` that does nothing.
     sources.split_whitespace().any(|source| modified(Path::new(source)).map_or(true, |t| t > built))
 }
 

@@ -1,6 +1,6 @@
-//! Throw-away certificates: an authority, a server certificate for `localhost` and `127.0.0.1`,
-//! and a client certificate, as the PEM files that servers and clients read. Each set is new, so
-//! nothing here is a secret and nothing expires in a repository.
+//! Certificates for one test, as PEM files: an authority, a server certificate for `localhost` and
+//! `127.0.0.1`, and a client certificate. Each set is generated, so the repository has no secrets
+//! and no certificates that expire.
 
 use std::fs;
 
@@ -11,13 +11,13 @@ use rcgen::{
 
 use crate::Folder;
 
-/// PEM files in a folder that lives as long as this.
+/// PEM files in a temporary folder.
 pub struct Certificates {
     folder: Folder,
 }
 
 impl Certificates {
-    /// Makes an authority and has it sign one certificate for a server and one for a client.
+    /// Makes an authority, and a certificate for a server and one for a client that it signs.
     pub fn new() -> Certificates {
         let folder = Folder::new();
         let authority_key = KeyPair::generate().expect("a key can be made");
@@ -35,7 +35,7 @@ impl Certificates {
             let mut params = parameters(&format!("weft test {name}"), hosts);
             params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
             params.extended_key_usages = vec![purpose];
-            // OpenSSL in Python's strict mode wants to know which authority's key signed.
+            // Python's strict mode of OpenSSL requires the key identifier of the authority.
             params.use_authority_key_identifier_extension = true;
             let signed =
                 params.signed_by(&key, &authority, &authority_key).expect("the authority signs");

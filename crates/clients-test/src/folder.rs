@@ -1,5 +1,5 @@
-//! A temporary folder that goes away with its owner. Its path stays short, because the path of a
-//! unix socket may not exceed 107 bytes.
+//! A temporary folder that is removed on drop. Its path is short, because the path of a unix socket
+//! has at most 107 bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder of this process alone, removed on drop.
+/// A folder of this process, removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -16,13 +16,13 @@ impl Folder {
     pub fn new() -> Folder {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("weft-{}-{number}", process::id()));
-        // A folder of the same name is the leftover of a dead process with this process id.
+        // A folder of this name was left by a dead process with the same process id.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a temporary folder can be made");
         Folder(path)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,21 +1,19 @@
-//! Real clients drive the built server: redis-py, node-redis, go-redis, Jedis and the `redis`
-//! crate run the same tests of all commands, each in its own language, and stop at the first reply
-//! that is not what the same client gets from Redis 8.0. These five and seven more, valkey-py,
-//! ioredis, rueidis, redigo, Lettuce, Redisson and fred, do what applications do through their own
-//! methods: `cases/clients.txt` lists it.
+//! Twelve client libraries of five languages drive the built server: redis-py, valkey-py,
+//! node-redis, ioredis, go-redis, rueidis, redigo, Jedis, Lettuce, Redisson, the `redis` crate and
+//! fred. Each runs one scenario through its own methods: connecting, pipelines, transactions,
+//! scripts, blocking commands, pub/sub, tracking, TLS and reconnecting. `cases/clients.txt` lists it.
 //!
-//! This library finds or builds the `weft` binary, starts servers of it, makes
-//! certificates, installs what each client program needs under `target/clients/<language>`, and
-//! runs the programs. `tests/<language>.rs` says how a language is prepared; the programs are in
-//! `python/`, `node/`, `go/`, `java/` and `tests/rust/`. `cases/` has what they share. Programs
-//! that people run on Redis, and what drives them, are in `programs/`.
+//! This library finds or builds the `weft` binary, starts servers, makes certificates, installs what
+//! each program needs in `target/clients/<language>`, and runs the programs. `tests/<language>.rs`
+//! prepares a language; the programs are in `python/`, `node/`, `go/`, `java/` and `tests/rust/`.
+//! `programs/` has programs that people run on Redis, such as BullMQ and Celery, with what drives
+//! them.
 //!
-//! `WEFT_TEST_SERVER` names another server command to drive (split at spaces), so that the tests
-//! themselves can be checked against Redis:
-//! `WEFT_TEST_SERVER=redis-server cargo test -p clients-test`.
+//! `WEFT_TEST_SERVER` names another server command (split at spaces), to check the tests themselves
+//! against Redis: `WEFT_TEST_SERVER=redis-server cargo test -p clients-test`.
 //!
-//! It is not part of the product, and it does not test what one client cannot see: timing, memory,
-//! or the bytes on the wire.
+//! Not tested here: the replies of each command, which `crates/node/tests/transcripts` covers, and
+//! timing, memory and bytes on the wire.
 #![forbid(unsafe_code)]
 // Everything here runs inside tests, where a panic with a reason is how a failure is reported.
 #![allow(clippy::expect_used, clippy::panic)]
@@ -30,16 +28,14 @@ mod toolchain;
 
 pub use certificates::Certificates;
 pub use folder::Folder;
-pub use program::{
-    KINDS, Part, Program, REPLIES, both_server, case_names, shared_file, tls_servers,
-};
+pub use program::{KINDS, Login, Program, case_names, scenario_server, shared_file};
 pub use python::python_program;
 pub use server::Server;
 
-/// The path of the `weft` binary, built first when it is missing or stale.
+/// The path of the `weft` binary, built first if it is missing or stale.
 ///
 /// # Panics
-/// When it does not build.
+/// If it does not build.
 pub fn weft_program() -> String {
     binary::weft().display().to_string()
 }

@@ -1,8 +1,7 @@
-//! A client program in another language, and the parts of the tests that it runs.
+//! Runs a program that tests the server with client libraries.
 //!
-//! A program gets the name of one part as its only argument and the addresses in its environment
-//! (see [`Part`]), prints one line for each check, and ends with a non-zero status at the first
-//! answer that is not the expected one.
+//! A program gets a name as its only argument and the server's addresses in its environment. It
+//! prints one line for each check, and ends with a nonzero status at the first check that fails.
 
 use std::fs;
 use std::io::Read;
@@ -14,134 +13,107 @@ use std::time::Duration;
 
 use crate::{Certificates, Server};
 
-/// How long one part may take before the program is killed.
-const PART_SECONDS_MAX: u64 = 120;
-/// More than one I/O thread, so that connections of one program land on different ones.
+/// How long a program may run before it is killed.
+const RUN_SECONDS_MAX: u64 = 120;
+/// Several I/O threads, so that the connections of one program belong to different ones.
 const THREADS: [&str; 2] = ["--io-threads", "3"];
-/// With a space and a quote in it, so that quoting mistakes show.
-const PASSWORD: &str = "correct horse \"battery\"";
 
-/// The folder of what all languages read: requests with their replies, the names of cases, scripts.
+/// The folder of the files that all languages read.
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
-/// The requests that all clients send alike, with their replies.
-pub const REPLIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/replies.txt");
-/// The kinds of connection on which a client library runs the cases of `clients.txt`.
+/// The kinds of connection on which a client library runs the cases of `clients.txt`: `tls` is RESP3
+/// over TLS.
 pub const KINDS: [&str; 3] = ["resp2", "resp3", "tls"];
-/// What a program prints before the name of a case that held.
-const CASE_HELD: &str = "ok case ";
+/// What a program prints before the name of a case that passed.
+const CASE_PASSED: &str = "ok case ";
 
-/// The contents of a file that all languages read.
+/// A user of the server. The libraries log in with it in the kinds `resp2` and `tls`.
+pub struct Login {
+    /// The user's name.
+    pub user: &'static str,
+    /// The user's only password.
+    pub password: &'static str,
+}
+
+impl Login {
+    /// The user of [`scenario_server`]. A space and a quote show quoting mistakes.
+    pub const OF_TESTS: Login = Login { user: "worker", password: "correct horse \"battery\"" };
+}
+
+/// The contents of a file in `cases/`.
 pub fn shared_file(name: &str) -> String {
     let path = Path::new(CASES).join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of cases that the file `list` has, in its order.
-pub fn case_names(list: &str) -> Vec<String> {
-    let text = shared_file(list);
+/// The names of the cases in `clients.txt`, in order.
+pub fn case_names() -> Vec<String> {
+    let text = shared_file("clients.txt");
     let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     names.map(str::to_owned).collect()
 }
 
-/// A part of the tests. Every part finds `WEFT_PORT`, `WEFT_REPLIES`, the path of [`REPLIES`], and
-/// `WEFT_CASES`, the folder it is in, in its environment.
-#[derive(Clone, Copy)]
-pub enum Part {
-    /// All commands, and all cases of `combined.txt`, in RESP2.
-    Resp2,
-    /// The same in RESP3.
-    Resp3,
-    /// A server that wants a password: `WEFT_PASSWORD`.
-    Auth,
-    /// `WEFT_PORT` and `WEFT_MUTUAL_PORT` speak TLS, the second wants a client certificate:
-    /// `WEFT_CA`, `WEFT_CERT`, `WEFT_KEY` are PEM files.
-    Tls,
-    /// The server also listens on `WEFT_SOCKET`.
-    Unix,
+/// A server for the cases of `clients.txt`, with and without TLS, and its certificates.
+pub fn scenario_server() -> (Server, Certificates) {
+    let files = Certificates::new();
+    let (cert, key) = (files.file("server.pem"), files.file("server.key"));
+    let password = format!(">{}", Login::OF_TESTS.password);
+    let mut options = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
+    options.extend(["--tls-auth-clients", "no"]);
+    options.extend(["--user", Login::OF_TESTS.user, "on", &password, "~*", "&*", "+@all"]);
+    options.extend(THREADS);
+    (Server::start_both(&options), files)
 }
 
-/// How to run a client program.
+/// How to run a program.
 pub struct Program {
-    /// The program and the arguments before the part's name.
-    pub words: Vec<String>,
+    /// The command before the name.
+    pub command: Vec<String>,
 }
 
 impl Program {
-    /// Starts the servers that `part` needs and runs the part.
-    pub fn run(&self, part: Part) {
-        match part {
-            Part::Resp2 | Part::Resp3 => {
-                let server = Server::start(&THREADS);
-                let name = if matches!(part, Part::Resp2) { "resp2" } else { "resp3" };
-                let said = self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
-                let list = case_names("combined.txt");
-                assert_eq!(cases_held(&said), list, "the cases of {name} are those of the list");
-            }
-            Part::Auth => {
-                let server = Server::start(&["--requirepass", PASSWORD]);
-                let password = ("WEFT_PASSWORD", PASSWORD.to_owned());
-                self.run_part("auth", &[("WEFT_PORT", server.port.to_string()), password]);
-            }
-            Part::Tls => {
-                let files = Certificates::new();
-                let (server, mutual) = tls_servers(&files, &THREADS);
-                let environment = [
-                    ("WEFT_PORT", server.tls_port.to_string()),
-                    ("WEFT_MUTUAL_PORT", mutual.tls_port.to_string()),
-                    ("WEFT_CA", files.file("ca.pem")),
-                    ("WEFT_CERT", files.file("client.pem")),
-                    ("WEFT_KEY", files.file("client.key")),
-                ];
-                self.run_part("tls", &environment);
-            }
-            Part::Unix => {
-                let server = Server::start(&THREADS);
-                let socket = ("WEFT_SOCKET", server.socket.clone());
-                self.run_part("unix", &[("WEFT_PORT", server.port.to_string()), socket]);
-            }
-        }
-    }
-
-    /// Runs the cases of `clients.txt` with a client library, on each of the kinds of connection
-    /// that it has, but those `without` which it has no methods for. The program finds the server
-    /// at `WEFT_PORT`, with TLS at `WEFT_TLS_PORT`, and its authority in `WEFT_CA`.
-    pub fn run_client(&self, library: &str, kinds: &[&str], without: &[&str]) {
-        let files = Certificates::new();
-        let server = both_server(&files, &THREADS);
+    /// Runs the cases of `clients.txt` with a client library on `kinds` of connection, except those
+    /// in `without`, which the library has no methods for.
+    pub fn run_library(&self, library: &str, kinds: &[&str], without: &[&str]) {
+        let (server, files) = scenario_server();
         let environment = [
             ("WEFT_PORT", server.port.to_string()),
             ("WEFT_TLS_PORT", server.tls_port.to_string()),
             ("WEFT_CA", files.file("ca.pem")),
+            ("WEFT_CASES", CASES.to_owned()),
+            ("WEFT_USER", Login::OF_TESTS.user.to_owned()),
+            ("WEFT_PASSWORD", Login::OF_TESTS.password.to_owned()),
         ];
-        let said = self.run_part(library, &environment);
-        let list = case_names("clients.txt");
-        let due: Vec<String> = kinds
+        let output = self.run(library, &environment);
+        let passed: Vec<&str> =
+            output.lines().filter_map(|line| line.strip_prefix(CASE_PASSED)).collect();
+        let names = case_names();
+        let wanted: Vec<String> = kinds
             .iter()
-            .flat_map(|kind| list.iter().map(move |name| format!("{kind}: {name}")))
-            // The server tells in RESP3 alone that a cached value changed.
-            .filter(|case| !case.starts_with("resp2: caching: "))
-            .filter(|case| !without.iter().any(|name| case.ends_with(&format!(": {name}"))))
+            .flat_map(|kind| names.iter().map(move |name| (kind, name)))
+            // RESP2 has no invalidation messages.
+            .filter(|(kind, name)| !(**kind == "resp2" && name.starts_with("tracking: ")))
+            .filter(|(_, name)| !without.contains(&name.as_str()))
+            .map(|(kind, name)| format!("{kind}: {name}"))
             .collect();
-        assert_eq!(cases_held(&said), due, "the cases of {library} are those of the list");
+        assert_eq!(passed, wanted, "{library} ran the cases of the list");
     }
 
-    /// Starts a server and runs the part `name` of a program that needs `WEFT_PORT` alone.
-    pub fn drive(&self, name: &str) {
+    /// Starts a server and runs the part `name` of a program that needs only its port.
+    pub fn run_on_server(&self, name: &str) {
         let server = Server::start(&THREADS);
-        self.run_part(name, &[("WEFT_PORT", server.port.to_string())]);
+        self.run(name, &[("WEFT_PORT", server.port.to_string())]);
     }
 
-    /// Runs one part, and gives back what it printed.
-    fn run_part(&self, part: &str, environment: &[(&str, String)]) -> String {
-        let (program, arguments) = self.words.split_first().expect("a program has a name");
+    /// Runs the program with `name` and returns its output.
+    fn run(&self, name: &str, environment: &[(&str, String)]) -> String {
+        let (program, arguments) = self.command.split_first().expect("a program has a name");
         let (mut reader, writer) = std::io::pipe().expect("a pipe can be made");
         let mut command = Command::new(program);
-        command.args(arguments).arg(part).stdin(Stdio::null());
-        command.env("WEFT_REPLIES", REPLIES).env("WEFT_CASES", CASES);
+        command.args(arguments).arg(name).stdin(Stdio::null());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        // The pipe ends when the program does, provided that nobody else holds its writing end.
+        // The pipe ends with the program only if this process does not hold its writing end.
         drop(command);
 
         let (sender, output) = mpsc::channel();
@@ -150,46 +122,16 @@ impl Program {
             let _ = reader.read_to_end(&mut bytes);
             let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
         });
-        let in_time = output.recv_timeout(Duration::from_secs(PART_SECONDS_MAX));
+        let in_time = output.recv_timeout(Duration::from_secs(RUN_SECONDS_MAX));
         if in_time.is_err() {
             let _ = child.kill();
         }
         let status = child.wait().expect("a child can be waited for");
-        let said = in_time.or_else(|_| output.recv()).unwrap_or_default();
-        println!("{said}");
-        assert!(status.success(), "{part}: {program} ended with {status}");
-        let checks = said.lines().filter(|line| line.starts_with("ok ")).count();
-        assert!(checks > 0, "{part}: {program} checked nothing");
-        said
+        let text = in_time.or_else(|_| output.recv()).unwrap_or_default();
+        println!("{text}");
+        assert!(status.success(), "{name}: {program} ended with {status}");
+        let checks = text.lines().filter(|line| line.starts_with("ok ")).count();
+        assert!(checks > 0, "{name}: {program} checked nothing");
+        text
     }
-}
-
-/// The names of the cases of which a program said that they held.
-fn cases_held(said: &str) -> Vec<&str> {
-    said.lines().filter_map(|line| line.strip_prefix(CASE_HELD)).collect()
-}
-
-/// A server that asks no certificate of its clients, and one that insists on it.
-pub fn tls_servers(files: &Certificates, options: &[&str]) -> (Server, Server) {
-    let start = |auth| with_tls(files, options, auth, Server::start_tls);
-    (start("no"), start("yes"))
-}
-
-/// A server with and without TLS, which asks no certificate of its clients.
-pub fn both_server(files: &Certificates, options: &[&str]) -> Server {
-    with_tls(files, options, "no", Server::start_both)
-}
-
-fn with_tls(
-    files: &Certificates,
-    options: &[&str],
-    auth_clients: &str,
-    start: fn(&[&str]) -> Server,
-) -> Server {
-    let (cert, key) = (files.file("server.pem"), files.file("server.key"));
-    let authority = files.file("ca.pem");
-    let mut all = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
-    all.extend(["--tls-ca-cert-file", &authority, "--tls-auth-clients", auth_clients]);
-    all.extend(options);
-    start(&all)
 }

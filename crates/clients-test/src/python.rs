@@ -1,4 +1,4 @@
-//! Programs in Python, in a virtual environment of their own.
+//! Programs in Python, each in its own virtual environment.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use crate::{Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 2] = [
     Tool { version: &["python3", "--version"], at_least: (3, 10) },
-    // Some systems package it apart, and without it there are no virtual environments.
+    // Virtual environments need it, and some systems package it separately.
     Tool { version: &["python3", "-m", "ensurepip", "--version"], at_least: (1, 0) },
 ];
 
-/// The program `main.py` in the folder `name` of this crate, with the packages that a text file
-/// beside it lists installed in `target/clients/<environment>`. `None`: a tool is missing, and its
-/// tests are to be skipped.
+/// The program `main.py` in the folder `name` of this crate, with the packages that its text file
+/// lists installed in `target/clients/<environment>`. Returns `None` if a tool is missing and the
+/// tests must be skipped.
 pub fn python_program(environment: &str, name: &str) -> Option<Program> {
     let manifest = sources(name, "txt");
     let folder = prepare(environment, &TOOLS, &manifest, |folder| {
@@ -24,7 +24,7 @@ pub fn python_program(environment: &str, name: &str) -> Option<Program> {
     })?;
     let main = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("main.py");
     let python = folder.join("venv/bin/python");
-    // -B: no compiled files beside the sources.
+    // -B: no compiled files next to the sources.
     let words = [python, "-B".into(), main].map(|word| word.display().to_string());
-    Some(Program { words: words.to_vec() })
+    Some(Program { command: words.to_vec() })
 }

@@ -1,6 +1,5 @@
-//! One server process for one test: on free ports, in a folder of its own, killed on drop.
-//!
-//! Its log is kept, and printed when the test that owns it fails.
+//! A server process for one test, on free ports and in its own folder, killed on drop. If the test
+//! fails, the server's log is printed.
 
 use std::io::{BufRead, BufReader, PipeReader};
 use std::net::TcpListener;
@@ -12,18 +11,18 @@ use std::time::Duration;
 
 use crate::{Folder, binary};
 
-/// How long a server may take to say that it is ready.
+/// How long a server may take to log that it is ready.
 const START_SECONDS_MAX: u64 = 30;
-/// How often a server is started again because another process took its port in between.
+/// How often a server is started, since another process may take its port.
 const STARTS_MAX: usize = 5;
-/// The line that tools wait for.
+/// What the server logs when it accepts connections.
 const READY: &str = "Ready to accept connections";
 
 /// A running server.
 pub struct Server {
-    /// The port it accepts plain connections on; 0 when it accepts none.
+    /// The port for plain connections; 0 if there is none.
     pub port: u16,
-    /// The port it accepts TLS connections on; 0 when it accepts none.
+    /// The port for TLS connections; 0 if there is none.
     pub tls_port: u16,
     /// The path of its unix socket.
     pub socket: String,
@@ -49,12 +48,12 @@ impl Server {
         Server::start_retrying(options, Ports::Plain)
     }
 
-    /// The same with a TLS port in place of the plain one.
+    /// The same with a TLS port instead of the plain one.
     pub fn start_tls(options: &[&str]) -> Server {
         Server::start_retrying(options, Ports::Tls)
     }
 
-    /// The same with both.
+    /// The same with both ports.
     pub fn start_both(options: &[&str]) -> Server {
         Server::start_retrying(options, Ports::Both)
     }
@@ -71,7 +70,7 @@ impl Server {
         }
     }
 
-    /// Starts once; the error is the log of a server that ended or stayed silent.
+    /// Starts once. The error is the log of a server that ended or did not become ready.
     fn try_start(options: &[&str], ports: Ports) -> Result<Server, String> {
         let folder = Folder::new();
         let (port, tls_port) = match ports {
@@ -90,7 +89,7 @@ impl Server {
         command.args(options).current_dir(folder.path()).stdin(Stdio::null());
         command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        // The pipe ends when the server does, provided that nobody else holds its writing end.
+        // The pipe ends with the server only if this process does not hold its writing end.
         let words = format!("{command:?}");
         drop(command);
 
@@ -125,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-/// The command that starts a server: `weft server`, or what `WEFT_TEST_SERVER` says.
+/// The command that starts a server: `weft server`, or the words of `WEFT_TEST_SERVER`.
 fn command() -> Command {
     let Ok(words) = std::env::var("WEFT_TEST_SERVER") else {
         let mut command = Command::new(binary::weft());
@@ -138,8 +137,8 @@ fn command() -> Command {
     command
 }
 
-/// Reads the log to its end on a thread of its own, so that the server never waits for a reader;
-/// the receiver gets one message when the server is ready, and hangs up when it ends before.
+/// Reads the log to its end in a thread, so that the server never waits for a reader. The receiver
+/// gets one message when the server is ready, and disconnects if the server ends first.
 fn follow(reader: PipeReader, log: Log) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! A language's toolchain and what its client program needs: looked for, installed once under
-//! `target/clients/<language>`, and reused until a source, a manifest or a tool changes.
+//! Finds a language's toolchain, and installs what a program needs in `target/clients/<language>`
+//! until a source, a manifest or a tool changes.
 //!
-//! A missing toolchain skips the language's tests with a line that says so; under `CI=true` it
-//! fails them.
+//! Without the toolchain the language's tests are skipped, with a line that says so. With `CI=true`
+//! they fail.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::binary;
 
-/// A program that must be there.
+/// A program that the tests of a language need.
 pub struct Tool {
     /// The command that prints its version.
     pub version: &'static [&'static str],
@@ -19,9 +19,9 @@ pub struct Tool {
     pub at_least: (u32, u32),
 }
 
-/// Runs `install` in `target/clients/<language>` unless the folder already holds its result for
-/// the same tools and the same contents of `inputs`, and returns the folder. `None`: a tool is
-/// missing, and the tests of the language are to be skipped.
+/// Runs `install` in `target/clients/<language>` unless the folder already has its result for the
+/// same tools and the same contents of `inputs`, and returns the folder. Returns `None` if a tool is
+/// missing and the tests of the language must be skipped.
 pub fn prepare(
     language: &str,
     tools: &[Tool],
@@ -49,14 +49,14 @@ pub fn prepare(
     if fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
         return Some(folder);
     }
-    // Without the stamp, an installation that fails half way is done again.
+    // An installation that fails leaves no stamp, so the next test installs again.
     let _ = fs::remove_file(&stamp_file);
     install(&folder);
     fs::write(&stamp_file, stamp).expect("the target folder is writable");
     Some(folder)
 }
 
-/// All files with the extension `ext` in the folder `name` of this crate, in order.
+/// The sorted files with the extension `ext` in the folder `name` of this crate.
 pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let entries = fs::read_dir(&folder).expect("a language has a folder of this crate");
@@ -66,7 +66,7 @@ pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Runs one step of an installation; its output is shown only when it fails.
+/// Runs one step of an installation, and shows its output only if it fails.
 pub fn run_step(command: &mut Command) {
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -79,7 +79,7 @@ pub fn run_step(command: &mut Command) {
     );
 }
 
-/// What the tool says about its version, or why it cannot be used.
+/// What the tool prints about its version, or why it cannot be used.
 fn installed_version(tool: &Tool) -> Result<String, String> {
     let probe = tool.version.join(" ");
     let (name, arguments) = tool.version.split_first().expect("a tool has a command");
@@ -94,9 +94,9 @@ fn installed_version(tool: &Tool) -> Result<String, String> {
         Some(found) if found >= tool.at_least => Ok(text),
         Some((major, minor)) => {
             let (least, part) = tool.at_least;
-            Err(format!("`{probe}` says {major}.{minor}, and {least}.{part} is needed"))
+            Err(format!("`{probe}` prints {major}.{minor}, but the tests need {least}.{part}"))
         }
-        None => Err(format!("`{probe}` has no version")),
+        None => Err(format!("`{probe}` prints no version")),
     }
 }
 
@@ -115,8 +115,8 @@ fn skip<T>(language: &str, reason: &str) -> Option<T> {
     if std::env::var("CI").is_ok_and(|ci| ci == "true") {
         panic!("the {language} client cannot be tested: {reason}");
     }
-    // Past the test runner, which hides what a passing test prints, and in one write, because
-    // tests run side by side.
+    // Directly to stderr, because the test runner hides what a passing test prints, and in one write,
+    // because tests run concurrently.
     let line = format!("skipped the {language} client: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
     None
@@ -127,7 +127,7 @@ mod tests {
     use super::first_version;
 
     #[test]
-    fn versions_are_found_in_what_tools_print() {
+    fn finds_the_version_in_a_tools_output() {
         assert_eq!(first_version("Python 3.11.7\n"), Some((3, 11)));
         assert_eq!(first_version("v20.20.2"), Some((20, 20)));
         assert_eq!(first_version("go version go1.26.8 linux/amd64"), Some((1, 26)));

@@ -1,10 +1,10 @@
-//! Jedis, Lettuce and Redisson: Maven gathers the jars, javac compiles the program against them.
+//! Jedis, Lettuce and Redisson: Maven downloads the jars, javac compiles the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{KINDS, Part, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 3] = [
     Tool { version: &["java", "-version"], at_least: (17, 0) },
@@ -12,24 +12,14 @@ const TOOLS: [Tool; 3] = [
     Tool { version: &["mvn", "--version"], at_least: (3, 6) },
 ];
 
-fn program() -> Option<Program> {
+fn run(library: &str, without: &[&str]) {
     let java = sources("java", "java");
     let files: Vec<_> = sources("java", "xml").into_iter().chain(java.iter().cloned()).collect();
-    let folder = prepare("java", &TOOLS, &files, |folder| install(folder, &files[0], &java))?;
-    let mut words: Vec<String> = vec!["java".into(), "-XX:TieredStopAtLevel=1".into()];
-    words.extend(["-cp".into(), class_path(&folder), "Main".into()]);
-    Some(Program { words })
-}
-
-fn run(part: Part) {
-    if let Some(program) = program() {
-        program.run(part);
-    }
-}
-
-fn run_client(library: &str, without: &[&str]) {
-    if let Some(program) = program() {
-        program.run_client(library, &KINDS, without);
+    let install = |folder: &Path| install(folder, &files[0], &java);
+    if let Some(folder) = prepare("java", &TOOLS, &files, install) {
+        let mut command: Vec<String> = vec!["java".into(), "-XX:TieredStopAtLevel=1".into()];
+        command.extend(["-cp".into(), class_path(&folder), "Main".into()]);
+        Program { command }.run_library(library, &KINDS, without);
     }
 }
 
@@ -58,31 +48,16 @@ fn class_path(folder: &Path) -> String {
 
 #[test]
 fn jedis() {
-    run_client("jedis", &[]);
+    run("jedis", &[]);
 }
 
 #[test]
 fn lettuce() {
-    run_client("lettuce", &[]);
+    run("lettuce", &[]);
 }
 
 #[test]
 fn redisson() {
     // Its own transactions take locks; it has no WATCH.
-    run_client("redisson", &["transaction: a watched key"]);
-}
-
-#[test]
-fn resp2() {
-    run(Part::Resp2);
-}
-
-#[test]
-fn resp3() {
-    run(Part::Resp3);
-}
-
-#[test]
-fn auth() {
-    run(Part::Auth);
+    run("redisson", &["transaction: a watched key"]);
 }

@@ -6,33 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{KINDS, Part, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Program, Tool, prepare, run_step, sources};
 
 const TOOLS: [Tool; 2] = [
     Tool { version: &["node", "--version"], at_least: (20, 0) },
     Tool { version: &["npm", "--version"], at_least: (8, 0) },
 ];
 
-fn program() -> Option<Program> {
+fn run(library: &str, without: &[&str]) {
     let files: Vec<_> = sources("node", "json").into_iter().chain(sources("node", "js")).collect();
-    let folder = prepare("node", &TOOLS, &files, |folder| install(folder, &files))?;
-    let main = folder.join("main.js").display().to_string();
-    Some(Program { words: vec!["node".into(), main] })
-}
-
-fn run(part: Part) {
-    if let Some(program) = program() {
-        program.run(part);
+    if let Some(folder) = prepare("node", &TOOLS, &files, |folder| install(folder, &files)) {
+        let main = folder.join("main.js").display().to_string();
+        Program { command: vec!["node".into(), main] }.run_library(library, &KINDS, without);
     }
 }
 
-fn run_client(library: &str, without: &[&str]) {
-    if let Some(program) = program() {
-        program.run_client(library, &KINDS, without);
-    }
-}
-
-/// The sources move beside their `node_modules`, because that is where modules are looked for.
+/// Copies the sources next to their `node_modules`, where Node looks for modules.
 fn install(folder: &Path, files: &[PathBuf]) {
     for file in files {
         let name = file.file_name().expect("a source has a name");
@@ -44,25 +33,10 @@ fn install(folder: &Path, files: &[PathBuf]) {
 
 #[test]
 fn node_redis() {
-    run_client("node-redis", &[]);
+    run("node-redis", &[]);
 }
 
 #[test]
 fn ioredis() {
-    run_client("ioredis", &["caching: until invalidated"]);
-}
-
-#[test]
-fn resp2() {
-    run(Part::Resp2);
-}
-
-#[test]
-fn resp3() {
-    run(Part::Resp3);
-}
-
-#[test]
-fn auth() {
-    run(Part::Auth);
+    run("ioredis", &["tracking: cached until invalidated"]);
 }

@@ -1,10 +1,9 @@
-//! Programs that people run on Redis, from the registries and as they are, drive the server from
-//! several processes: BullMQ, Bee-Queue, rate-limiter-flexible and Socket.IO with its Redis adapter
-//! on Node, Celery on Python.
+//! Programs that people run on Redis, unmodified, drive the server from several processes: BullMQ,
+//! Bee-Queue, rate-limiter-flexible and Socket.IO with its Redis adapter on Node, Celery on Python.
 //!
-//! The jobs and limits of the first three and of Celery rest on scripts, transactions and WATCH:
-//! the programs check results that would be wrong if one of these were not atomic. Socket.IO rests
-//! on channels and patterns: what one process sends reaches the clients of the other.
+//! The first three and Celery use scripts, transactions and WATCH: the programs check results that
+//! would be wrong if one of these were not atomic. Socket.IO uses channels and patterns: what one
+//! process sends must reach the clients of the other.
 
 #![allow(clippy::expect_used)]
 
@@ -23,7 +22,7 @@ fn on_node(name: &str) {
     let checks = sources("node", "js").into_iter().filter(|path| path.ends_with("check.js"));
     files.extend(checks);
     let Some(folder) = prepare("node-programs", &NODE, &files, |folder| {
-        // The sources move beside their `node_modules`, where modules are looked for.
+        // Node looks for modules next to the sources.
         for file in &files {
             let name = file.file_name().expect("a source has a name");
             fs::copy(file, folder.join(name)).expect("the target folder is writable");
@@ -34,7 +33,7 @@ fn on_node(name: &str) {
         return;
     };
     let main = folder.join("main.js").display().to_string();
-    Program { words: vec!["node".into(), main] }.drive(name);
+    Program { command: vec!["node".into(), main] }.run_on_server(name);
 }
 
 #[test]
@@ -60,6 +59,6 @@ fn socketio() {
 #[test]
 fn celery() {
     if let Some(program) = python_program("python-programs", "programs/python") {
-        program.drive("celery");
+        program.run_on_server("celery");
     }
 }

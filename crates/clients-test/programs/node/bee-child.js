@@ -1,4 +1,4 @@
-// A worker of Bee-Queue, one process of several.
+// A worker process of Bee-Queue, one of several.
 
 import Queue from 'bee-queue';
 import { address, connect } from './processes.js';

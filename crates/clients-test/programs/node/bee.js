@@ -1,5 +1,5 @@
-// Bee-Queue: jobs in hashes and lists, moved by BRPOPLPUSH, MULTI and Lua scripts. Its events use
-// PUBLISH and are off; so are delayed jobs, which wait for a SUBSCRIBE of their own.
+// Bee-Queue keeps jobs in hashes and lists and moves them by BRPOPLPUSH, MULTI and Lua scripts. Its
+// events and its delayed jobs, which use PUBLISH and SUBSCRIBE, are off.
 
 import Queue from 'bee-queue';
 import * as check from './check.js';
@@ -16,7 +16,7 @@ export async function run() {
   const added = await Promise.all(Array.from({ length: jobs }, (_, i) => add(queue, i)));
   check.equal('each job has an id', new Set(added.map((job) => job.id)).size, jobs);
   const again = await queue.createJob({ number: 0 }).setId('once').save();
-  check.equal('an id that is taken adds nothing', again.id, null);
+  check.equal('an existing id adds nothing', again.id, null);
   await check.eventually('all jobs are done', async () => {
     const health = await queue.checkHealth();
     return health.succeeded + health.failed === jobs;
@@ -26,7 +26,7 @@ export async function run() {
   const left = [health.waiting, health.active, health.delayed];
   check.equal('nothing is left', left, [0, 0, 0]);
   check.equal('every tenth fails for good', [health.succeeded, health.failed], [180, 20]);
-  // A job that fails is tried once more.
+  // A failed job is retried once.
   const runs = await client.hgetall('runs');
   const wrong = Object.entries(runs).filter(([i, n]) => n !== (Number(i) % 10 === 9 ? '2' : '1'));
   check.equal('each job ran as often as it should', [Object.keys(runs).length, wrong], [jobs, []]);

@@ -1,4 +1,4 @@
-// A worker of BullMQ, one process of several.
+// A worker process of BullMQ, one of several.
 
 import { Worker } from 'bullmq';
 import { connect } from './processes.js';

@@ -1,5 +1,5 @@
-// BullMQ: every step of a job is a Lua script over lists, sorted sets, hashes and streams, with
-// cjson and cmsgpack. Were one not atomic, a job would run twice, never, or out of order.
+// BullMQ runs each step of a job as a Lua script over lists, sorted sets, hashes and streams, with
+// cjson and cmsgpack. If one were not atomic, a job would run twice, never, or out of order.
 
 import { FlowProducer, Queue, QueueEvents, Worker } from 'bullmq';
 import * as check from './check.js';
@@ -64,7 +64,7 @@ function list(count, name, opts) {
   return Array.from({ length: count }, make);
 }
 
-/** One worker takes what waited in the order of priorities. */
+/** One worker takes the waiting jobs in the order of their priorities. */
 async function inOrder(connection) {
   const queue = new Queue('ordered', { connection });
   await queue.pause();
@@ -74,7 +74,7 @@ async function inOrder(connection) {
   await queue.add('first', {});
   await Promise.all(Array.from({ length: 8 }, () => queue.add('same', {}, { jobId: 'same' })));
   const waiting = await queue.getJobCountByTypes('wait', 'paused');
-  check.equal('an id that is taken adds nothing', waiting, 2);
+  check.equal('an existing id adds nothing', waiting, 2);
   check.equal('they wait by priority', await queue.getJobCountByTypes('prioritized'), 6);
   const order = [];
   const take = async (job) => { order.push(job.name); };
@@ -107,7 +107,7 @@ async function flows(connection) {
   await producer.close();
 }
 
-/** A process dies in the middle of a job: another finds that and runs it again. */
+/** A process dies in the middle of a job: another notices and runs the job again. */
 async function stalled(connection) {
   const queue = new Queue('stalled', { connection });
   const job = await queue.add('fatal', {});

@@ -1,4 +1,4 @@
-// A process of several that hit one key of rate-limiter-flexible.
+// One of several processes that use one key of rate-limiter-flexible.
 
 import { fileURLToPath } from 'node:url';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
@@ -6,13 +6,13 @@ import { connect } from './processes.js';
 
 export const processes = 4;
 export const hits = 200;
-/** Not a multiple of what one process asks for. */
+/** Not a multiple of `hits`. */
 export const points = 333;
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await child();
 
 async function child() {
-  // Connections of their own, which land on different threads of the server.
+  // Separate connections, which belong to different threads of the server.
   const limiters = Array.from({ length: 4 }, () => new RateLimiterRedis({
     storeClient: connect(), keyPrefix: 'shared', points, duration: 60,
   }));
@@ -27,7 +27,7 @@ async function hit(limiter) {
   try {
     return answer(true, await limiter.consume('everyone'));
   } catch (refused) {
-    // An error of the connection or the server is no refusal.
+    // An error of the connection or the server is not a refusal.
     if (refused instanceof Error) throw refused;
     return answer(false, refused);
   }

@@ -1,5 +1,5 @@
-// rate-limiter-flexible: a limit is one Lua script, which counts and sets the expiry. Were it not
-// atomic, processes that hit one key would count wrong or leave a key without expiry.
+// rate-limiter-flexible checks a limit by a Lua script, which counts and sets the expiry. If it were
+// not atomic, processes that use one key would count wrong or leave a key without expiry.
 
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import * as check from './check.js';
@@ -9,12 +9,12 @@ import { hits, points, processes } from './limiter-child.js';
 export async function run() {
   await shared();
   const client = connect();
-  await alone(client);
+  await single(client);
   await expiring(client);
   client.disconnect();
 }
 
-/** Several processes hit one key at the same time: as many get through as there are points. */
+/** Several processes use one key at the same time: as many hits are allowed as there are points. */
 async function shared() {
   const children = start(processes, './limiter-child.js');
   await messages(children);
@@ -24,20 +24,20 @@ async function shared() {
   check.equal('each hit has an answer', results.length, processes * hits);
   const consumed = results.map((result) => result.consumed).sort((a, b) => a - b);
   const each = Array.from({ length: processes * hits }, (_, i) => i + 1);
-  check.equal('each count is given once', consumed, each);
+  check.equal('each count occurs once', consumed, each);
   const allowed = results.filter((result) => result.allowed);
-  check.equal('as many get through as there are points', allowed.length, points);
+  check.equal('as many are allowed as there are points', allowed.length, points);
   const last = Math.max(...allowed.map((result) => result.consumed));
-  check.equal('these are the first', last, points);
+  check.equal('these are the first ones', last, points);
   const odd = results.filter(({ msBeforeNext: ms }) => ms <= 0 || ms > 60_000);
-  check.equal('all know when it ends', odd, []);
+  check.equal('all know when the limit ends', odd, []);
 }
 
-async function alone(client) {
+async function single(client) {
   const limiter = new RateLimiterRedis({
-    storeClient: client, keyPrefix: 'alone', points: 5, duration: 60, blockDuration: 30,
+    storeClient: client, keyPrefix: 'single', points: 5, duration: 60, blockDuration: 30,
   });
-  check.equal('get of nothing', await limiter.get('k'), null);
+  check.equal('get of a missing key', await limiter.get('k'), null);
   check.equal('consume', (await limiter.consume('k', 2)).remainingPoints, 3);
   check.equal('penalty', (await limiter.penalty('k', 2)).consumedPoints, 4);
   check.equal('reward', (await limiter.reward('k', 1)).consumedPoints, 3);
@@ -57,7 +57,7 @@ async function expiring(client) {
   });
   const allowed = () => limiter.consume('k').then(() => true, () => false);
   check.equal('two points', [await allowed(), await allowed()], [true, true]);
-  // The duration may have ended in between on a busy machine, but not for good.
+  // On a busy machine the duration may end between two hits, but not every time.
   await check.eventually('the points are used up', async () => !(await allowed()));
-  await check.eventually('they come back', allowed);
+  await check.eventually('the points come back', allowed);
 }

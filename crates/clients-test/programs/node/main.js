@@ -1,4 +1,4 @@
-// Programs that people run on Redis drive the server, each from several processes.
+// Runs one of the programs that people run on Redis, from several processes.
 //
 // Usage: node main.js bull|bee|limiter|socketio, with the server's port in WEFT_PORT.
 

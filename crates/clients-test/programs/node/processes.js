@@ -1,4 +1,4 @@
-// Processes beside this one, which all talk to the same server.
+// Child processes, which all use the same server.
 
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -10,16 +10,16 @@ export const address = { host: '127.0.0.1', port: Number(process.env.WEFT_PORT) 
 // A child ends with its parent.
 process.on('disconnect', () => process.exit(1));
 
-/** A connection with the settings that BullMQ asks for. */
+/** A connection with the settings that BullMQ requires. */
 export function connect() {
   return new Redis({ ...address, maxRetriesPerRequest: null });
 }
 
-/** Starts `file` as many times; each child gets its number as argument. */
+/** Starts `file` `count` times; each child gets its number as argument. */
 export function start(count, file) {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const children = Array.from({ length: count }, (_, i) => fork(path, [String(i)]));
-  // This process may end first, at a check that fails.
+  // A failed check ends this process first.
   process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
   return children;
 }
@@ -32,7 +32,7 @@ export function messages(children) {
   })));
 }
 
-/** Ends the children, which do not notice that their work is over. */
+/** Kills the children, which do not end by themselves. */
 export async function stop(children) {
   await Promise.all(children.map((child) => new Promise((resolve) => {
     child.removeAllListeners('exit');

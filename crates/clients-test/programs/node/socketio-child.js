@@ -1,5 +1,5 @@
-// A process of several that serve Socket.IO: its clients are connected to it alone, and Redis
-// carries what goes to those of the others.
+// One of several processes that serve Socket.IO. Messages to clients of the other processes go
+// through Redis.
 
 import { createServer } from 'node:http';
 import { createAdapter } from '@socket.io/redis-adapter';
@@ -13,7 +13,7 @@ io.on('connection', (socket) => {
 });
 io.on('question', (number, answer) => answer(number * 10 + Number(process.argv[2])));
 
-/** What the parent asks for, by name. */
+/** The parent's requests, by name. */
 const tasks = {
   emit: (room, event, list) => list.forEach((text) => (room ? io.to(room) : io).emit(event, text)),
   ask: (event) => io.timeout(30_000).emitWithAck(event),

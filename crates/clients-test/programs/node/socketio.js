@@ -1,5 +1,5 @@
-// Socket.IO with its Redis adapter: what one process sends by PUBLISH reaches the clients of the
-// other, whose adapter subscribes to channels and to a pattern.
+// Socket.IO with its Redis adapter: a message that one process sends by PUBLISH reaches the clients
+// of the other, whose adapter subscribes to channels and to a pattern.
 
 import { io as open } from 'socket.io-client';
 import * as check from './check.js';
@@ -12,7 +12,7 @@ export async function run() {
   const redis = connect();
   const children = start(2, './socketio-child.js');
   const ports = await messages(children);
-  // The channel is the last that a process subscribes to.
+  // A process subscribes to this channel last.
   await check.eventually('both processes subscribe', async () => (
     (await redis.pubsub('NUMSUB', 'socket.io-request#/#'))[1] === 2), 30);
   // Two clients of each process.
@@ -29,7 +29,7 @@ export async function run() {
   redis.disconnect();
 }
 
-/** A connected client that remembers what it got. */
+/** A connected client that records its messages. */
 async function client(port, number) {
   const socket = open(`http://127.0.0.1:${port}`, { transports: ['websocket'], forceNew: true });
   const got = { news: [], room: [] };
@@ -43,12 +43,12 @@ async function client(port, number) {
   return { socket, got };
 }
 
-/** Each process sends to all: every client gets everything once, in order. */
+/** Each process sends to all clients: every client gets each message once, in order. */
 async function everybody(task, clients) {
   await task(0, 'emit', null, 'news', sent);
-  await arrived('those of process 0', clients, 'news', sent);
+  await arrived('messages of process 0', clients, 'news', sent);
   await task(1, 'emit', null, 'news', sent);
-  await arrived('those of both', clients, 'news', [...sent, ...sent]);
+  await arrived('messages of both', clients, 'news', [...sent, ...sent]);
 }
 
 async function arrived(name, clients, event, want) {
@@ -58,7 +58,7 @@ async function arrived(name, clients, event, want) {
   }
 }
 
-/** A room with one client of each process: the two others get nothing. */
+/** A room with one client of each process: the other two clients get nothing. */
 async function room(task, clients) {
   const members = [clients[0], clients[2]];
   for (const { socket } of members) await socket.emitWithAck('join', 'sport');
@@ -66,21 +66,21 @@ async function room(task, clients) {
   await arrived('the room', members, 'room', sent);
   await task(0, 'empty', 'sport');
   const left = async () => (await task(1, 'sockets', 'sport')).length === 0;
-  await check.eventually('all have left it', left, 30);
+  await check.eventually('all have left the room', left, 30);
   await task(0, 'emit', 'sport', 'room', ['late']);
-  // It comes behind what went to nobody.
+  // This message arrives after the one to the empty room would have.
   await task(0, 'emit', null, 'news', ['last']);
-  await arrived('the last', clients, 'news', [...sent, ...sent, 'last']);
+  await arrived('the last message', clients, 'news', [...sent, ...sent, 'last']);
   const all = clients.map(({ got }) => got.room.length);
-  check.equal('who was in the room', all, [count, 0, count, 0]);
+  check.equal('messages of the room', all, [count, 0, count, 0]);
 }
 
-/** Requests that the processes answer each other. */
+/** Requests between the processes. */
 async function questions(task, clients) {
   const answers = await task(0, 'ask', 'name');
   const names = ['client of 0', 'client of 0', 'client of 1', 'client of 1'];
   check.equal('all clients answer', answers.sort(), names);
   const ids = clients.map(({ socket }) => socket.id).sort();
-  check.equal('process 1 sees all', (await task(1, 'sockets')).sort(), ids);
+  check.equal('process 1 lists all clients', (await task(1, 'sockets')).sort(), ids);
   check.equal('process 0 asks the other', await task(0, 'others', 4), [41]);
 }

@@ -1,4 +1,4 @@
-"""Celery drives the server: several workers share a queue, and one dies in the middle of a task.
+"""Celery on the server: several workers share a queue, and one dies in the middle of a task.
 
 Usage: main.py celery, with the server's port in WEFT_PORT.
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# The checks are those of the client programs.
+# For `check`.
 sys.path.append(str(HERE.parent.parent / "python"))
 
 import check
@@ -20,7 +20,7 @@ PLAIN, LATE, FAILING, CHAINS = 100, 20, 20, 10
 
 
 def start(number, visibility_seconds=3600):
-    """A worker process with one task at a time."""
+    """Starts a worker process that runs one task at a time."""
     command = [sys.executable, "-B", "-m", "celery", "--quiet", "--app", "tasks", "worker"]
     command += ["--loglevel", "warning", "--hostname", f"worker{number}@test"]
     command += ["--pool", "solo", "--concurrency", "1"]
@@ -30,27 +30,27 @@ def start(number, visibility_seconds=3600):
 
 
 def done(runs, workers):
-    """Whether tasks ran as often, and no message waits or is kept by a worker."""
+    """Whether at least `runs` tasks ran and no message is left."""
     ended = [worker.args for worker in workers if worker.poll() is not None]
     if ended:
-        check.fail("the workers go on", f"one ended: {ended}")
+        check.fail("all workers run", f"one ended: {ended}")
     return left() == 0 and sum(map(int, seen.hvals("runs"))) >= runs
 
 
 def left():
-    """The messages that wait, and those that are not acknowledged."""
+    """The number of waiting and of unacknowledged messages."""
     return seen.llen("celery") + seen.hlen("unacked") + seen.zcard("unacked_index")
 
 
 def end(workers):
-    """Ends the workers when they have done what they began."""
+    """Ends the workers after their current tasks."""
     for worker in workers:
         worker.terminate()
     check.equal("the workers end", {worker.wait(30) for worker in workers}, {0})
 
 
 def exactly_once():
-    """Three workers, and each task runs as often as it should."""
+    """Three workers run each task as often as it should run."""
     workers = [start(number) for number in range(3)]
     check.eventually("the workers are ready", lambda: seen.get("ready") == "3", 60)
     for i in range(PLAIN):
@@ -73,18 +73,18 @@ def exactly_once():
 
 
 def restored():
-    """A worker dies with a message that it did not acknowledge: it goes to another."""
+    """A worker dies with an unacknowledged message, which another worker gets."""
     seen.flushall()
     die_once.delay("fatal")
     for i in range(5):
-        count.delay(f"behind:{i}")
+        count.delay(f"after:{i}")
     check.equal("the worker died", start("dying").wait(30), -9)
     check.equal("it kept the message", (seen.hlen("unacked"), seen.llen("celery")), (1, 5))
     check.equal("the task began once", seen.hgetall("runs"), {"fatal": "1"})
     workers = [start("saving", visibility_seconds=5)]
     check.eventually("all tasks are done", lambda: done(7, workers), 30)
     end(workers)
-    wanted = {"fatal": "2", **{f"behind:{i}": "1" for i in range(5)}}
+    wanted = {"fatal": "2", **{f"after:{i}": "1" for i in range(5)}}
     check.equal("each ran as often as it should", seen.hgetall("runs"), wanted)
     check.equal("nothing is left", left(), 0)
 

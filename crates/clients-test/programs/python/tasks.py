@@ -1,7 +1,7 @@
-"""The tasks of Celery, and its settings: for the workers and for who sends.
+"""The tasks and settings of Celery, for the workers and for the sender.
 
-Celery's control commands, events and results use PUBLISH and SUBSCRIBE and are off. What is left is
-the broker: BRPOP, and MULTI with WATCH over the messages that are not acknowledged.
+Celery's control commands, events and results, which use PUBLISH and SUBSCRIBE, are off. The broker
+remains: BRPOP, and MULTI with WATCH over unacknowledged messages.
 """
 
 import os
@@ -26,7 +26,7 @@ app.conf.update(
     broker_connection_retry=False,
     broker_connection_retry_on_startup=False,
     broker_transport_options={
-        # How long a message may stay without acknowledgement before another worker gets it.
+        # After this time an unacknowledged message goes to another worker.
         "visibility_timeout": float(os.environ.get("WEFT_VISIBILITY_SECONDS", "3600")),
         "unacked_restore_interval": 0.5,
         "unacked_restore_throttle": 1,
@@ -37,7 +37,7 @@ seen = redis.Redis.from_url(ADDRESS, decode_responses=True)
 
 @app.task
 def count(name):
-    """Counts how often it ran."""
+    """Counts its runs."""
     seen.hincrby("runs", name, 1)
 
 
@@ -51,7 +51,7 @@ def fail_once(self, name):
 
 @app.task(bind=True)
 def die_once(self, name):
-    """Ends its worker the first time."""
+    """Kills its worker the first time."""
     if seen.hincrby("runs", name, 1) == 1:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -70,7 +70,7 @@ def store(number, name):
 
 @worker_init.connect
 def end_with_parent(**_):
-    """A worker ends with the process that started it, whose pipe is its input."""
+    """Ends a worker with the process that started it, which holds the other end of its input."""
 
     def wait():
         sys.stdin.read()
@@ -80,6 +80,6 @@ def end_with_parent(**_):
 
 
 @worker_ready.connect
-def tell(**_):
-    """From here on a worker answers signals."""
+def count_ready(**_):
+    """Counts the workers that handle signals by now."""
     seen.incr("ready")

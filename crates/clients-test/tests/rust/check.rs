@@ -1,44 +1,29 @@
-//! One line for each check, and a panic at the first one that does not hold.
+//! Checks that print a line each, and panic if they fail.
 
 use std::fmt::Debug;
-use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Connection, FromRedisValue, RedisError};
+use redis::{Cmd, Connection, FromRedisValue};
 
-/// How long the server may take for what it does in its own time.
+/// How long [`eventually`] waits.
 const EVENTUALLY_SECONDS_MAX: u64 = 10;
 
-/// The answer is `want`.
+/// Checks that the answer is `want`.
 #[track_caller]
 pub fn equal<T: PartialEq + Debug>(name: &str, got: T, want: T) {
     assert!(got == want, "{name}: got {}, want {}", cut(&got), cut(&want));
     println!("ok {name}");
 }
 
-/// The condition is true; `seen` says what was looked at.
+/// Checks a condition about `seen`.
 #[track_caller]
 pub fn holds(name: &str, condition: bool, seen: impl Debug) {
     assert!(condition, "{name} does not hold for {}", cut(&seen));
     println!("ok {name}");
 }
 
-/// The answer is within the range.
-#[track_caller]
-pub fn between(name: &str, got: i64, range: RangeInclusive<i64>) {
-    holds(&format!("{name} in {range:?}"), range.contains(&got), got);
-}
-
-/// The call failed with exactly this code and text.
-#[track_caller]
-pub fn refused<T: Debug>(name: &str, text: &str, answer: Result<T, RedisError>) {
-    let Err(error) = answer else { panic!("{name}: got {}, want {text}", cut(&answer)) };
-    let code = error.code().unwrap_or("no code");
-    equal(name, format!("{code} {}", error.detail().unwrap_or_default()).as_str(), text);
-}
-
-/// The call becomes true within some seconds.
+/// Waits until the call returns true.
 #[track_caller]
 pub fn eventually(name: &str, mut call: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(EVENTUALLY_SECONDS_MAX);
@@ -49,19 +34,14 @@ pub fn eventually(name: &str, mut call: impl FnMut() -> bool) {
     println!("ok {name}");
 }
 
-/// Sends the words of `line` as one command, past the crate's methods for commands.
+/// Sends the words of `line` as one command.
 #[track_caller]
 pub fn ask<T: FromRedisValue>(r: &mut Connection, line: &str) -> T {
-    try_ask(r, line).unwrap_or_else(|error| panic!("{line}: {error}"))
-}
-
-/// The same for a command that may fail.
-pub fn try_ask<T: FromRedisValue>(r: &mut Connection, line: &str) -> Result<T, RedisError> {
     let mut cmd = Cmd::new();
     for word in line.split(' ') {
         cmd.arg(word);
     }
-    cmd.query(r)
+    cmd.query(r).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 fn cut(value: &impl Debug) -> String {

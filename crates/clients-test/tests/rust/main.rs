@@ -1,172 +1,144 @@
-//! The `redis` crate and fred drive the server, in this process.
+//! The cases of `cases/clients.txt` for the `redis` crate and fred, in this process. A library is a
+//! [`Subject`], which maps what the cases need to the library's methods.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::any::Any;
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::Sender;
 
-use clients_test::{Certificates, Server, tls_servers};
-use redis::{
-    Client, ClientTlsConfig, Commands, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
-    ProtocolVersion, RedisConnectionInfo, RedisResult, TlsCertificates, Value,
-};
+use clients_test::{KINDS, Login, case_names, scenario_server};
+use tokio::runtime::Runtime;
 
-mod admin;
+mod cases;
 mod check;
-mod clients;
-mod combined;
-mod keys;
-mod load;
 mod reload;
-mod replies;
-mod scripts;
-mod strings;
-mod transactions;
-mod users;
-mod waiting;
+mod with_fred;
+mod with_redis;
 
-use check::{ask, equal, holds, refused, try_ask};
-
-const PROTOCOLS: [ProtocolVersion; 2] = [ProtocolVersion::RESP2, ProtocolVersion::RESP3];
-const WRONG: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+use check::ask;
 
 #[test]
 fn redis_rs() {
-    clients::run::<clients::RedisRs>();
+    run::<with_redis::RedisRs>();
 }
 
 #[test]
 fn fred() {
-    clients::run::<clients::Fred>();
+    run::<with_fred::Fred>();
 }
 
-#[test]
-fn resp2() {
-    commands(ProtocolVersion::RESP2, 2);
+/// A reply, or the server's error as text.
+type Answer<T> = Result<T, String>;
+
+/// How to connect.
+struct Address {
+    port: u16,
+    resp3: bool,
+    /// The authority of the server's certificate as PEM, for TLS.
+    authority: Option<Vec<u8>>,
+    login: Option<Login>,
 }
 
-#[test]
-fn resp3() {
-    commands(ProtocolVersion::RESP3, 3);
+/// An entry of a stream with one field: its ID, the field and the value.
+type Entry = (String, String, String);
+
+/// Gets the messages of a subscription, and whether they came by its pattern.
+type Receiver = Sender<(bool, String)>;
+
+/// A library on one kind of connection.
+trait Subject: Sized {
+    type Subscription: Subscription;
+    type Cached: Cached;
+    /// Whether the library understands the invalidation message of FLUSHALL.
+    const SEES_FLUSHALL: bool;
+
+    async fn open(address: &Address) -> Self;
+
+    async fn set(&self, key: &str, value: &str) -> Answer<()>;
+    async fn get(&self, key: &str) -> Answer<Option<String>>;
+    /// SET and GET with these bytes as key and as value.
+    async fn set_and_get(&self, bytes: &[u8]) -> Answer<Vec<u8>>;
+    async fn incr_by(&self, key: &str, amount: i64) -> Answer<i64>;
+    async fn exists(&self, key: &str) -> Answer<bool>;
+
+    async fn hset(&self, key: &str, fields: &[(&str, &str)]) -> Answer<i64>;
+    async fn hgetall(&self, key: &str) -> Answer<Vec<(String, String)>>;
+    async fn rpush(&self, key: &str, values: &[&str]) -> Answer<i64>;
+    async fn lpush(&self, key: &str, value: &str) -> Answer<i64>;
+    async fn lrange(&self, key: &str) -> Answer<Vec<String>>;
+    async fn sadd(&self, key: &str, members: &[&str]) -> Answer<i64>;
+    async fn smembers(&self, key: &str) -> Answer<Vec<String>>;
+    async fn zadd(&self, key: &str, scores: &[(f64, &str)]) -> Answer<i64>;
+    async fn zrange(&self, key: &str) -> Answer<Vec<(String, f64)>>;
+    async fn xadd(&self, key: &str, field: &str, value: &str) -> Answer<String>;
+    async fn xrange(&self, key: &str) -> Answer<Vec<Entry>>;
+
+    /// SET and GET of each pair in one pipeline; returns the replies of GET.
+    async fn pipeline(&self, pairs: &[(String, String)]) -> Answer<Vec<String>>;
+    /// SET, INCR and GET in one pipeline; returns the replies of INCR and GET.
+    async fn pipeline_of_error(&self, key: &str) -> (Answer<i64>, Answer<String>);
+    /// INCR n, RPUSH l, LRANGE l and GET none in a transaction.
+    async fn transaction(&self) -> Answer<(i64, i64, Vec<String>, Option<String>)>;
+    /// APPEND in a transaction that watches the key, retried while another client changes the key.
+    async fn append_watched(&self, key: &str, text: &str, meanwhile: &mut dyn FnMut()) -> i64;
+    /// Runs the script with two keys and an amount.
+    async fn script(&self, source: &str, keys: [&str; 2], amount: i64) -> Answer<Vec<i64>>;
+
+    async fn publish(&self, channel: &str, text: &str) -> Answer<i64>;
+    async fn subscribe(
+        &self,
+        channel: &str,
+        pattern: &str,
+        receiver: Receiver,
+    ) -> Self::Subscription;
+    async fn publish_shard(&self, channel: &str, text: &str) -> Answer<i64>;
+    /// Subscribes to a shard channel until the returned value is dropped. Returns `None` if the
+    /// library has no method for it.
+    async fn subscribe_shard(&self, channel: &str, receiver: Receiver) -> Option<Box<dyn Any>>;
+    /// Returns the key and the value.
+    async fn blpop(&self, keys: &[&str], seconds: f64) -> Answer<Option<(String, String)>>;
+    async fn cached(&self) -> Self::Cached;
 }
 
-fn commands(protocol: ProtocolVersion, number: i64) {
-    let server = Server::start(&["--io-threads", "3"]);
-    let client = client(tcp(server.port), settings(protocol));
-    let mut r = client.get_connection().unwrap();
-    strings::run(&mut r);
-    keys::run(&mut r);
-    admin::run(&mut r, &client, number);
-    ask::<()>(&mut r, "FLUSHALL");
-    replies::run(&mut r);
-    combined::run(&mut r, &client);
-    load::run(&mut r, &client);
+/// A client that caches what it reads until the server invalidates it.
+trait Cached {
+    async fn get(&self, key: &str) -> Option<String>;
 }
 
-#[test]
-fn auth() {
-    let password = "correct horse \"battery\"";
-    let server = Server::start(&["--requirepass", password]);
-    let open = |settings: RedisConnectionInfo| client(tcp(server.port), settings).get_connection();
-    for protocol in PROTOCOLS {
-        let mut r = open(settings(protocol).set_password(password)).unwrap();
-        equal("SET with the password", r.set::<_, _, String>("k", "v").unwrap().as_str(), "OK");
-        let named = settings(protocol).set_username("default").set_password(password);
-        let value: String = open(named).unwrap().get("k").unwrap();
-        equal("with the user default too", value.as_str(), "v");
-        let without = open(settings(protocol)).and_then(|mut r| r.ping::<Value>());
-        let code = without.as_ref().err().and_then(|error| error.code());
-        equal("without", code, Some("NOAUTH"));
-        let wrong = open(settings(protocol).set_password("wrong"));
-        holds("a wrong password", wrong.is_err(), wrong.is_err());
-        let nobody = open(settings(protocol).set_username("nobody").set_password(password));
-        holds("a wrong user", nobody.is_err(), nobody.is_err());
-    }
-    let mut r = open(settings(ProtocolVersion::RESP3).set_password(password)).unwrap();
-    refused("AUTH with a wrong one", WRONG, try_ask::<Value>(&mut r, "AUTH wrong"));
-    equal("the old login holds", r.get::<_, String>("k").unwrap().as_str(), "v");
-    let set: String = ask(&mut r, "CONFIG SET requirepass new");
-    equal("CONFIG SET requirepass", set.as_str(), "OK");
-    let old = open(settings(ProtocolVersion::RESP3).set_password(password));
-    holds("the old one is refused", old.is_err(), old.is_err());
-    let renewed = open(settings(ProtocolVersion::RESP3).set_password("new"));
-    equal("the new one is taken", renewed.unwrap().ping::<String>().unwrap().as_str(), "PONG");
+/// A subscription to a channel and to a pattern, which ends on drop.
+trait Subscription {
+    async fn leave_channel(&mut self);
+    async fn leave_pattern(&mut self);
+    async fn close(self);
 }
 
-#[test]
-fn tls() {
-    // Which provider is in use must not depend on what else the workspace's tests link.
+/// Runs the cases with a library, on each kind of connection.
+fn run<S: Subject>() {
+    // The provider must not depend on what else the workspace's tests link.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let files = Certificates::new();
-    let read = |name: &str| fs::read(files.file(name)).unwrap();
-    let own =
-        || ClientTlsConfig { client_cert: read("client.pem"), client_key: read("client.key") };
-    let (server, mutual) = tls_servers(&files, &["--io-threads", "3"]);
-    let open = |port, protocol, client_tls, root_cert| -> RedisResult<redis::Connection> {
-        let certificates = TlsCertificates { client_tls, root_cert };
-        let info = format!("rediss://localhost:{port}").into_connection_info()?;
-        let info = info.set_redis_settings(settings(protocol));
-        Client::build_with_tls(info, certificates)?.get_connection()
-    };
-    for protocol in PROTOCOLS {
-        let mut r = open(server.tls_port, protocol, None, Some(read("ca.pem"))).unwrap();
-        equal("PING over TLS", r.ping::<String>().unwrap().as_str(), "PONG");
-        let value = "x".repeat(3_000_000);
-        r.set::<_, _, ()>("k", &value).unwrap();
-        holds("GET of 3 MB over TLS", r.get::<_, String>("k").unwrap() == value, "");
-        let mut pipe = redis::pipe();
-        for i in 0..2_000 {
-            pipe.set(format!("k:{i}"), i).ignore().get(format!("k:{i}"));
-        }
-        let answers: Vec<i64> = pipe.query(&mut r).unwrap();
-        equal("a pipeline over TLS", answers, (0..2_000).collect());
-        waiting::run(&mut r, open(server.tls_port, protocol, None, Some(read("ca.pem"))).unwrap());
+    let (server, files) = scenario_server();
+    let authority = fs::read(files.file("ca.pem")).unwrap();
+    for kind in KINDS {
+        let (port, authority) = match kind {
+            "tls" => (server.tls_port, Some(authority.clone())),
+            _ => (server.port, None),
+        };
+        let login = (kind != "resp3").then_some(Login::OF_TESTS);
+        let address = Address { port, resp3: kind != "resp2", authority, login };
+        let observer = Address { port: server.port, resp3: false, authority: None, login: None };
+        let mut admin = with_redis::client(&observer).get_connection().unwrap();
+        Runtime::new().unwrap().block_on(async {
+            let subject = S::open(&address).await;
+            for name in case_names() {
+                if kind == "resp2" && name.starts_with("tracking: ") {
+                    continue;
+                }
+                ask::<()>(&mut admin, "FLUSHALL");
+                let cases = cases::Cases { s: &subject, address: &address, admin: &mut admin };
+                cases.run(&name).await;
+                println!("ok case {kind}: {name}");
+            }
+        });
     }
-    let resp3 = ProtocolVersion::RESP3;
-    let mut r = open(mutual.tls_port, resp3, Some(own()), Some(read("ca.pem"))).unwrap();
-    equal("PING with a client certificate", r.ping::<String>().unwrap().as_str(), "PONG");
-    let ping = |mut r: redis::Connection| r.ping::<Value>();
-    let anonymous = open(mutual.tls_port, resp3, None, Some(read("ca.pem"))).and_then(ping);
-    holds("refused: without a client certificate", anonymous.is_err(), &anonymous);
-    let other = Certificates::new();
-    let stranger = Some(fs::read(other.file("ca.pem")).unwrap());
-    let unknown = open(server.tls_port, resp3, None, stranger).and_then(ping);
-    holds("refused: an unknown authority", unknown.is_err(), &unknown);
-    let plain = client(tcp(server.tls_port), settings(resp3)).get_connection().and_then(ping);
-    holds("refused: no TLS at all", plain.is_err(), &plain);
-}
-
-#[test]
-fn unix() {
-    let server = Server::start(&["--io-threads", "3"]);
-    for protocol in PROTOCOLS {
-        let socket = ConnectionAddr::Unix(server.socket.clone().into());
-        let mut r = client(socket, settings(protocol)).get_connection().unwrap();
-        equal("PING over the socket", r.ping::<String>().unwrap().as_str(), "PONG");
-        equal("SET over it", r.set::<_, _, String>("k", "v").unwrap().as_str(), "OK");
-        let info: String = ask(&mut r, "CLIENT INFO");
-        let path = format!(" addr={}:0 ", server.socket);
-        holds("CLIENT INFO has the path", info.contains(&path), &info);
-        let mut over_tcp = client(tcp(server.port), settings(protocol)).get_connection().unwrap();
-        equal("TCP sees the same keys", over_tcp.get::<_, String>("k").unwrap().as_str(), "v");
-        waiting::run(&mut over_tcp, r);
-    }
-}
-
-fn client(address: ConnectionAddr, settings: RedisConnectionInfo) -> Client {
-    let info: ConnectionInfo = address.into_connection_info().unwrap();
-    Client::open(info.set_redis_settings(settings)).unwrap()
-}
-
-fn tcp(port: u16) -> ConnectionAddr {
-    ConnectionAddr::Tcp("127.0.0.1".to_owned(), port)
-}
-
-fn settings(protocol: ProtocolVersion) -> RedisConnectionInfo {
-    RedisConnectionInfo::default().set_protocol(protocol)
-}
-
-/// Seconds since 1970.
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }

@@ -1,5 +1,5 @@
-//! New certificates for a server that is in use: who is connected goes on, who comes sees the new
-//! ones, and files that cannot be used change nothing.
+//! CONFIG SET of new certificates under load: open connections stay, new connections get the new
+//! certificates, and unusable files change nothing.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use redis::{Client, Commands, Connection, RedisResult, TlsCertificates, Value};
 
 use crate::check::{equal, eventually, holds};
 
-/// Connections under load meanwhile.
+/// Connections that send commands during the changes.
 const CLIENTS: usize = 4;
-/// Changes from one set of files to the other.
+/// How often the certificates change.
 const RELOADS: usize = 10;
 
 #[test]
@@ -41,7 +41,7 @@ fn certificates_change_under_load() {
             set(&mut admin, &words).unwrap();
             open(port, new).and_then(|mut r| r.ping::<String>()).unwrap();
             let answer = open(port, old).and_then(|mut r| r.ping::<String>());
-            holds("the old certificate is gone", answer.is_err(), &answer);
+            holds("the old certificate is no longer trusted", answer.is_err(), &answer);
             let before = requests.load(Ordering::Relaxed);
             eventually("the load goes on", || {
                 requests.load(Ordering::Relaxed) > before + CLIENTS as u64
@@ -57,13 +57,13 @@ fn certificates_change_under_load() {
         ] {
             let answer = set(&mut admin, &[(name, file.as_str())]);
             let text = answer.as_ref().err().map(ToString::to_string).unwrap_or_default();
-            holds("a bad setup is refused", text.contains(name), &answer);
+            holds("an unusable setting is refused", text.contains(name), &answer);
             open(port, &sets[RELOADS % 2]).and_then(|mut r| r.ping::<String>()).unwrap();
         }
         for (name, file) in [("tls-cert-file", cert), ("tls-key-file", key)] {
             let kept: Vec<String> =
                 redis::cmd("CONFIG").arg("GET").arg(name).query(&mut admin).unwrap();
-            equal("CONFIG GET has what is in force", &kept[1], &file);
+            equal("CONFIG GET returns the value in force", &kept[1], &file);
         }
         stop.store(true, Ordering::Relaxed);
         for thread in load {
@@ -72,7 +72,7 @@ fn certificates_change_under_load() {
     });
 }
 
-/// Writes and reads until told to stop; nothing may fail.
+/// Writes and reads until `stop` is set. No command may fail.
 fn work(r: &mut Connection, number: usize, stop: &AtomicBool, requests: &AtomicU64) {
     let key = format!("key:{number}");
     let mut round = 0u64;

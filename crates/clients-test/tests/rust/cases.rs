@@ -1,4 +1,4 @@
-//! The cases: `cases/clients.txt` says what they assert.
+//! The cases; `cases/clients.txt` says what each asserts.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Receiver};
@@ -7,30 +7,31 @@ use std::time::Duration;
 use clients_test::shared_file;
 use redis::{Connection, InfoDict};
 
-use super::{Cached, Subject, Subscription};
+use super::{Address, Cached, Subject, Subscription};
 use crate::check::{ask, equal, eventually, holds};
 
 const CHANNEL: &str = "news:sport";
 const PATTERN: &str = "news:*";
-/// Longer than anything takes that goes well.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a case waits for a message or a reply.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// `admin` looks on past the library under test.
-pub struct Cases<'a, S> {
-    pub s: &'a S,
-    pub admin: &'a mut Connection,
+/// A library on one kind of connection. `admin` observes the server without it.
+pub(crate) struct Cases<'a, S> {
+    pub(crate) s: &'a S,
+    pub(crate) address: &'a Address,
+    pub(crate) admin: &'a mut Connection,
 }
 
-/// A subscription to the channel and the pattern, and what arrives.
+/// A subscription to the channel and the pattern, with the messages that arrive.
 struct Inbox<P> {
     subscription: P,
     messages: Receiver<(bool, String)>,
 }
 
 impl<P> Inbox<P> {
-    /// The next messages by the channel and those by the pattern are the same.
+    /// Checks that the next messages by channel and those by pattern are `want`.
     fn arrived(&self, name: &str, want: &[String]) {
-        let next = |_| self.messages.recv_timeout(PATIENCE).expect(name);
+        let next = |_| self.messages.recv_timeout(WAIT_MAX).expect(name);
         let all: Vec<(bool, String)> = (0..2 * want.len()).map(next).collect();
         for (by_pattern, way) in [(false, "channel"), (true, "pattern")] {
             let of_way = all.iter().filter(|(way, _)| *way == by_pattern);
@@ -41,8 +42,9 @@ impl<P> Inbox<P> {
 }
 
 impl<S: Subject> Cases<'_, S> {
-    pub async fn run(&mut self, name: &str) {
+    pub(crate) async fn run(mut self, name: &str) {
         match name {
+            "connect: protocol and user" => self.connected().await,
             "types: strings" => self.strings().await,
             "types: collections" => self.collections().await,
             "types: errors" => self.errors().await,
@@ -54,13 +56,29 @@ impl<S: Subject> Cases<'_, S> {
             "script: an error" => self.script_error().await,
             "pubsub: channel and pattern" => self.pubsub().await,
             "pubsub: unsubscribed" => self.unsubscribed().await,
+            "pubsub: shard channel" => self.shard_channel().await,
             "pubsub: after CLIENT KILL" => self.pubsub_killed().await,
             "blocking: served" => self.served().await,
-            "blocking: out of time" => self.out_of_time().await,
+            "blocking: timed out" => self.timed_out().await,
             "reconnection: after CLIENT KILL" => self.reconnection().await,
-            "caching: until invalidated" => self.cached().await,
+            "tracking: cached until invalidated" => self.cached().await,
             name => panic!("no such case: {name}"),
         }
+    }
+
+    async fn connected(&mut self) {
+        equal("GET", self.s.get("k").await, Ok(None));
+        let protocol = if self.address.resp3 { 3 } else { 2 };
+        let user = self.address.login.as_ref().map_or("default", |login| login.user);
+        let user = format!(" user={user} ");
+        let right = |line: &str| {
+            let line = format!("{line} ");
+            line.contains(&format!(" resp={protocol} ")) && line.contains(&user)
+        };
+        eventually("protocol and user", || {
+            let others = self.other_clients();
+            !others.is_empty() && others.iter().all(|line| right(line))
+        });
     }
 
     async fn strings(&self) {
@@ -68,7 +86,7 @@ impl<S: Subject> Cases<'_, S> {
         equal("SET", self.s.set("k", "zażółć 🦀").await, Ok(()));
         equal("GET", self.s.get("k").await, Ok(Some("zażółć 🦀".to_owned())));
         equal("every byte", self.s.set_and_get(&every).await, Ok(every));
-        equal("GET of nothing", self.s.get("none").await, Ok(None));
+        equal("GET of a missing key", self.s.get("none").await, Ok(None));
         equal("INCRBY", self.s.incr_by("n", 41).await, Ok(41));
         equal("INCRBY again", self.s.incr_by("n", 1).await, Ok(42));
     }
@@ -97,7 +115,7 @@ impl<S: Subject> Cases<'_, S> {
         self.s.set("k", "v").await.unwrap();
         let text = "WRONGTYPE Operation against a key holding the wrong kind of value";
         equal("LPUSH to a string", self.s.lpush("k", "x").await, Err(text.to_owned()));
-        equal("the connection goes on", self.s.get("k").await, Ok(Some("v".to_owned())));
+        equal("the connection stays usable", self.s.get("k").await, Ok(Some("v".to_owned())));
     }
 
     async fn pipeline(&self) {
@@ -111,7 +129,7 @@ impl<S: Subject> Cases<'_, S> {
         let (error, last) = self.s.pipeline_of_error("k").await;
         let text = "ERR value is not an integer or out of range";
         equal("the error", error, Err(text.to_owned()));
-        equal("the reply behind it", last, Ok("v".to_owned()));
+        equal("the reply after it", last, Ok("v".to_owned()));
     }
 
     async fn transaction(&self) {
@@ -129,7 +147,7 @@ impl<S: Subject> Cases<'_, S> {
             }
         };
         let length = self.s.append_watched("k", "+mine", &mut change_once).await;
-        equal("EXEC, and how often it was tried", (length, tries), (10, 2));
+        equal("EXEC, and the number of attempts", (length, tries), (10, 2));
         equal("what it left", self.s.get("k").await, Ok(Some("other+mine".to_owned())));
     }
 
@@ -176,13 +194,13 @@ impl<S: Subject> Cases<'_, S> {
     async fn unsubscribed(&mut self) {
         let mut p = self.subscribed().await;
         p.subscription.leave_channel().await;
-        self.subscribers("the channel is left", 0, 1);
+        self.subscribers("the channel has no subscriber", 0, 1);
         equal("PUBLISH counts the pattern", self.s.publish(CHANNEL, "1").await, Ok(1));
-        let first = p.messages.recv_timeout(PATIENCE);
-        equal("it comes once", first, Ok((true, "1".to_owned())));
+        let first = p.messages.recv_timeout(WAIT_MAX);
+        equal("the pattern's message", first, Ok((true, "1".to_owned())));
         p.subscription.leave_pattern().await;
-        self.subscribers("the pattern is left", 0, 0);
-        equal("PUBLISH counts nobody", self.s.publish(CHANNEL, "2").await, Ok(0));
+        self.subscribers("the pattern has no subscriber", 0, 0);
+        equal("PUBLISH counts no client", self.s.publish(CHANNEL, "2").await, Ok(0));
         p.subscription.close().await;
         let rest: Vec<(bool, String)> = p.messages.try_iter().collect();
         equal("nothing more came", rest, vec![]);
@@ -194,7 +212,7 @@ impl<S: Subject> Cases<'_, S> {
         p.arrived("before", &["before".to_owned()]);
         self.kill();
         eventually("it subscribes again", || {
-            // PUBSUB may still count the subscriber that is gone.
+            // PUBSUB may still count the closed connection.
             let list: String = ask(self.admin, "CLIENT LIST");
             let has_one = |field| list.split(' ').filter(|word| *word == field).count() == 1;
             has_one("sub=1") && has_one("psub=1")
@@ -203,7 +221,29 @@ impl<S: Subject> Cases<'_, S> {
         p.arrived("after", &["after".to_owned()]);
         p.subscription.close().await;
         self.subscribers("the end", 0, 0);
-        self.connected().await;
+        self.reconnected().await;
+    }
+
+    async fn shard_channel(&mut self) {
+        let (sender, messages) = mpsc::channel();
+        let Some(subscription) = self.s.subscribe_shard(CHANNEL, sender).await else { return };
+        self.shard_subscribers("it subscribes", 1);
+        let sent: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        for text in &sent {
+            assert_eq!(self.s.publish_shard(CHANNEL, text).await, Ok(1), "SPUBLISH counts it");
+        }
+        let next = |_| messages.recv_timeout(WAIT_MAX).expect("a message").1;
+        equal("messages", (0..sent.len()).map(next).collect(), sent);
+        drop(subscription);
+        self.shard_subscribers("the end", 0);
+    }
+
+    fn shard_subscribers(&mut self, name: &str, want: i64) {
+        eventually(name, || {
+            let (_, count): (String, i64) =
+                ask(self.admin, &format!("PUBSUB SHARDNUMSUB {CHANNEL}"));
+            count == want
+        });
     }
 
     async fn served(&mut self) {
@@ -218,24 +258,24 @@ impl<S: Subject> Cases<'_, S> {
             }
             equal("RPUSH", ask(admin, "RPUSH q job"), 1);
         };
-        let serve = tokio::time::timeout(PATIENCE, serve);
-        let popped = self.s.blpop(&keys, PATIENCE.as_secs_f64());
+        let serve = tokio::time::timeout(WAIT_MAX, serve);
+        let popped = self.s.blpop(&keys, WAIT_MAX.as_secs_f64());
         let (popped, served) = tokio::join!(popped, serve);
-        served.expect("it waits");
+        served.expect("BLPOP waits");
         equal("BLPOP", popped, Ok(Some(("q".to_owned(), "job".to_owned()))));
-        equal("it is taken", self.s.exists("q").await, Ok(false));
+        equal("the list is empty", self.s.exists("q").await, Ok(false));
     }
 
-    async fn out_of_time(&self) {
+    async fn timed_out(&self) {
         equal("BLPOP", self.s.blpop(&["q"], 0.05).await, Ok(None));
     }
 
     async fn reconnection(&mut self) {
         equal("before", self.s.set("k", "v").await, Ok(()));
         self.kill();
-        self.connected().await;
+        self.reconnected().await;
         equal("after", self.s.get("k").await, Ok(Some("v".to_owned())));
-        equal("it goes on", self.s.incr_by("n", 1).await, Ok(1));
+        equal("INCR", self.s.incr_by("n", 1).await, Ok(1));
     }
 
     async fn cached(&mut self) {
@@ -245,16 +285,16 @@ impl<S: Subject> Cases<'_, S> {
         equal("the first GET", own.get("k").await, text("old"));
         let before = self.gets();
         for _ in 0..10 {
-            equal("more of them", own.get("k").await, text("old"));
+            equal("more GETs", own.get("k").await, text("old"));
         }
-        equal("they stay in the client", self.gets(), before);
+        equal("the server saw none of them", self.gets(), before);
         ask::<()>(self.admin, "SET k new");
         reads("SET invalidates it", &own, text("new")).await;
         let before = self.gets();
         equal("it is cached again", own.get("k").await, text("new"));
-        equal("that stays in the client", self.gets(), before);
+        equal("the server did not see it", self.gets(), before);
         ask::<()>(self.admin, if S::SEES_FLUSHALL { "FLUSHALL" } else { "DEL k" });
-        reads("its end does so too", &own, None).await;
+        reads("its removal invalidates it", &own, None).await;
     }
 
     /// How often GET ran.
@@ -264,41 +304,45 @@ impl<S: Subject> Cases<'_, S> {
             .and_then(|stats| stats.split(',').next().map(str::to_owned))
     }
 
-    /// Waits until the library has a connection again: a request may be what shows it the loss.
-    async fn connected(&self) {
+    /// Waits until the library has reconnected. It may need a request to notice the lost connection.
+    async fn reconnected(&self) {
         let again = async {
             while self.s.exists("none").await.is_err() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, again).await.expect("the library connects again");
+        tokio::time::timeout(WAIT_MAX, again).await.expect("the library reconnects");
     }
 
-    /// Kills all connections but that of the admin, and returns when they are gone.
+    /// Kills all connections except the admin's, and waits until they are closed.
     fn kill(&mut self) {
         let old = self.ids();
         holds("there are connections", !old.is_empty(), &old);
         for kind in ["normal", "pubsub"] {
             ask::<i64>(self.admin, &format!("CLIENT KILL TYPE {kind}"));
         }
-        eventually("they are gone", || self.ids().is_disjoint(&old));
+        eventually("the connections are closed", || self.ids().is_disjoint(&old));
     }
 
-    /// The ids of all connections but that of the admin.
     fn ids(&mut self) -> BTreeSet<String> {
-        let own = format!("id={}", ask::<i64>(self.admin, "CLIENT ID"));
+        let id = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
+        self.other_clients().iter().map(id).collect()
+    }
+
+    /// The lines of CLIENT LIST except the admin's.
+    fn other_clients(&mut self) -> Vec<String> {
+        let own = format!("id={} ", ask::<i64>(self.admin, "CLIENT ID"));
         let list: String = ask(self.admin, "CLIENT LIST");
-        let ids = list.lines().filter_map(|line| line.split(' ').next());
-        ids.filter(|id| *id != own).map(str::to_owned).collect()
+        list.lines().filter(|line| !line.starts_with(&own)).map(str::to_owned).collect()
     }
 }
 
-/// Waits until a cache gives the value.
+/// Waits until a cache returns the value.
 async fn reads(name: &str, own: &impl Cached, want: Option<String>) {
     let changed = async {
         while own.get("k").await != want {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, changed).await.expect(name);
+    tokio::time::timeout(WAIT_MAX, changed).await.expect(name);
 }

@@ -1,5 +1,6 @@
-//! The `redis` crate: its asynchronous client with a connection that opens itself again.
+//! The `redis` crate: its asynchronous client with a connection that reconnects.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -16,19 +17,22 @@ use redis::{
 
 use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
 
-/// How often a subscriber in RESP2 looks whether it is to do something else than read.
+/// How often a subscriber in RESP2 checks whether it must unsubscribe or end.
 const READ_MILLISECONDS_MAX: u64 = 20;
 
-pub struct RedisRs {
+pub(crate) struct RedisRs {
     client: Client,
     resp3: bool,
     r: ConnectionManager,
 }
 
 /// A client of the crate for the address.
-pub fn client(address: &Address) -> Client {
+pub(crate) fn client(address: &Address) -> Client {
     let protocol = if address.resp3 { ProtocolVersion::RESP3 } else { ProtocolVersion::RESP2 };
-    let settings = RedisConnectionInfo::default().set_protocol(protocol);
+    let mut settings = RedisConnectionInfo::default().set_protocol(protocol);
+    if let Some(login) = &address.login {
+        settings = settings.set_username(login.user).set_password(login.password);
+    }
     let scheme = if address.authority.is_some() { "rediss" } else { "redis" };
     let info = format!("{scheme}://localhost:{}", address.port).into_connection_info().unwrap();
     let info = info.set_redis_settings(settings);
@@ -41,7 +45,7 @@ pub fn client(address: &Address) -> Client {
     }
 }
 
-/// Without the half second that a reply may take at most, which a busy machine needs.
+/// Without the default timeout of half a second, which is too short on a busy machine.
 fn config() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new().set_response_timeout(None).set_connection_timeout(None)
 }
@@ -166,7 +170,7 @@ impl Subject for RedisRs {
     }
 
     async fn append_watched(&self, key: &str, text: &str, meanwhile: &mut dyn FnMut()) -> i64 {
-        // A connection of its own: others would share what is watched.
+        // A new connection, because the shared one would watch the key for all its users.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let own = self.client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         let append = |mut own, mut all: redis::Pipeline| {
@@ -194,24 +198,25 @@ impl Subject for RedisRs {
         if !self.resp3 {
             return Subscriber::Thread(Loop::start(self.client.clone(), names, receiver));
         }
-        let pushed = move |push: PushInfo| {
-            let by_pattern = match push.kind {
-                PushKind::Message => false,
-                PushKind::PMessage => true,
-                _ => return Ok(()),
-            };
-            let payload = push.data.last().map(redis::from_redis_value_ref::<String>);
-            match payload {
-                Some(Ok(payload)) => receiver.send((by_pattern, payload)).map_err(drop),
-                _ => Ok(()),
-            }
-        };
-        let config =
-            ConnectionManagerConfig::new().set_push_sender(pushed).set_automatic_resubscription();
-        let mut own = self.client.get_connection_manager_with_config(config).await.unwrap();
+        let mut own = self.pushes_to(receiver).await;
         own.subscribe(channel).await.unwrap();
         own.psubscribe(pattern).await.unwrap();
         Subscriber::Pushes(Box::new(own), names)
+    }
+
+    async fn publish_shard(&self, channel: &str, message: &str) -> Answer<i64> {
+        self.r.clone().spublish(channel, message).await.map_err(text)
+    }
+
+    /// Only in RESP3: the crate's subscriber for RESP2 has no method for it.
+    async fn subscribe_shard(&self, channel: &str, receiver: Receiver) -> Option<Box<dyn Any>> {
+        if !self.resp3 {
+            return None;
+        }
+        let mut own = self.pushes_to(receiver).await;
+        let subscribe = redis::cmd("SSUBSCRIBE").arg(channel).clone();
+        subscribe.exec_async(&mut own).await.unwrap();
+        Some(Box::new(own))
     }
 
     async fn blpop(&self, keys: &[&str], seconds: f64) -> Answer<Option<(String, String)>> {
@@ -226,7 +231,28 @@ impl Subject for RedisRs {
     }
 }
 
-pub struct WithCache(ConnectionManager);
+impl RedisRs {
+    /// A connection in RESP3 whose messages go to `receiver`, and which subscribes again by itself.
+    async fn pushes_to(&self, receiver: Receiver) -> ConnectionManager {
+        let pushed = move |push: PushInfo| {
+            let by_pattern = match push.kind {
+                PushKind::Message | PushKind::SMessage => false,
+                PushKind::PMessage => true,
+                _ => return Ok(()),
+            };
+            let payload = push.data.last().map(redis::from_redis_value_ref::<String>);
+            match payload {
+                Some(Ok(payload)) => receiver.send((by_pattern, payload)).map_err(drop),
+                _ => Ok(()),
+            }
+        };
+        let config =
+            ConnectionManagerConfig::new().set_push_sender(pushed).set_automatic_resubscription();
+        self.client.get_connection_manager_with_config(config).await.unwrap()
+    }
+}
+
+pub(crate) struct WithCache(ConnectionManager);
 
 impl Cached for WithCache {
     async fn get(&self, key: &str) -> Option<String> {
@@ -234,8 +260,8 @@ impl Cached for WithCache {
     }
 }
 
-pub enum Subscriber {
-    /// In RESP3 the connection opens itself again, and subscribes.
+pub(crate) enum Subscriber {
+    /// In RESP3 the connection reconnects and subscribes again by itself.
     Pushes(Box<ConnectionManager>, [String; 2]),
     /// In RESP2 a thread does so, as users of the crate write it.
     Thread(Loop),
@@ -264,8 +290,8 @@ enum Leave {
     Pattern,
 }
 
-/// A thread that reads messages, and opens a connection when it lost its own.
-pub struct Loop {
+/// A thread that reads messages and reconnects.
+pub(crate) struct Loop {
     leave: mpsc::Sender<Leave>,
     closed: Arc<AtomicBool>,
 }
@@ -277,7 +303,7 @@ impl Loop {
         let done = Arc::clone(&closed);
         thread::spawn(move || {
             while !done.load(Ordering::Relaxed) {
-                // An error is the loss of the connection, or that it cannot be opened yet.
+                // After an error the connection is lost, or could not be opened yet.
                 let _ = listen(&client, &names, &receiver, &asked, &done);
             }
         });

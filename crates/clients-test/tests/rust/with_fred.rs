@@ -1,5 +1,6 @@
 //! fred.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -15,10 +16,10 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
 
-/// How long fred waits before it connects again.
+/// How long fred waits before it reconnects.
 const RECONNECT_MILLISECONDS: u32 = 10;
 
-pub struct Fred {
+pub(crate) struct Fred {
     builder: Builder,
     r: Client,
 }
@@ -43,11 +44,13 @@ impl Subject for Fred {
             server: ServerConfig::new_centralized("127.0.0.1", address.port),
             version: if address.resp3 { RespVersion::RESP3 } else { RespVersion::RESP2 },
             tls,
+            username: address.login.as_ref().map(|login| login.user.to_owned()),
+            password: address.login.as_ref().map(|login| login.password.to_owned()),
             ..Config::default()
         };
         let mut builder = Builder::from_config(config);
         builder.set_policy(ReconnectPolicy::new_constant(0, RECONNECT_MILLISECONDS));
-        // Messages beyond it are lost when they are read late.
+        // fred drops messages beyond this number if they are read late.
         builder.with_performance_config(|config| config.broadcast_channel_capacity = 1024);
         let r = builder.build().unwrap();
         r.init().await.unwrap();
@@ -184,7 +187,7 @@ impl Subject for Fred {
         own.init().await.unwrap();
         own.on_message(move |message: Message| {
             let by_pattern = message.kind == MessageKind::PMessage;
-            // Nobody may be left to hear it.
+            // The case may have ended.
             let _ = receiver.send((by_pattern, message.value.convert().unwrap()));
             async { Ok(()) }
         });
@@ -194,6 +197,21 @@ impl Subject for Fred {
         Subscriber { own, channel: channel.to_owned(), pattern: pattern.to_owned() }
     }
 
+    async fn publish_shard(&self, channel: &str, message: &str) -> Answer<i64> {
+        self.r.spublish(channel, message).await.map_err(text)
+    }
+
+    async fn subscribe_shard(&self, channel: &str, receiver: Receiver) -> Option<Box<dyn Any>> {
+        let own = self.builder.build_subscriber_client().unwrap();
+        own.init().await.unwrap();
+        own.on_message(move |message: Message| {
+            let _ = receiver.send((false, message.value.convert().unwrap()));
+            async { Ok(()) }
+        });
+        own.ssubscribe(channel).await.unwrap();
+        Some(Box::new(ShardSubscriber(own)))
+    }
+
     async fn blpop(&self, keys: &[&str], seconds: f64) -> Answer<Option<(String, String)>> {
         let own = self.r.clone_new();
         own.init().await.map_err(text)?;
@@ -201,7 +219,7 @@ impl Subject for Fred {
         own.quit().await.map_err(text)?;
         match popped {
             Ok(pair) => Ok(Some(pair)),
-            // What a null is for fred.
+            // fred reports a null reply as a timeout.
             Err(error) if *error.kind() == ErrorKind::Timeout => Ok(None),
             Err(error) => Err(text(error)),
         }
@@ -226,8 +244,8 @@ impl Subject for Fred {
 
 type Values = Arc<Mutex<HashMap<String, Option<String>>>>;
 
-/// fred tells what became invalid, and leaves the values to its users.
-pub struct WithCache {
+/// fred reports invalidated keys; its users store the values.
+pub(crate) struct WithCache {
     own: Client,
     values: Values,
 }
@@ -243,7 +261,16 @@ impl Cached for WithCache {
     }
 }
 
-pub struct Subscriber {
+struct ShardSubscriber(SubscriberClient);
+
+impl Drop for ShardSubscriber {
+    fn drop(&mut self) {
+        let own = self.0.clone();
+        tokio::spawn(async move { own.quit().await });
+    }
+}
+
+pub(crate) struct Subscriber {
     own: SubscriberClient,
     channel: String,
     pattern: String,
