@@ -1,5 +1,5 @@
-//! Finds the `weft` binary of the running test's build profile. `cargo test` of the workspace builds
-//! it. If only one package is tested, the binary may be missing or stale, and is built here.
+//! Finds the `weft` binary of the running test's build profile. `cargo test` of the workspace
+//! builds it. If only one package is tested, it may be missing or stale, and is built here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

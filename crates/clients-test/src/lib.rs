@@ -1,11 +1,13 @@
 //! Twelve client libraries of five languages drive the built server: redis-py, valkey-py,
 //! node-redis, ioredis, go-redis, rueidis, redigo, Jedis, Lettuce, Redisson, the `redis` crate and
 //! fred. Each runs one scenario through its own methods: connecting, pipelines, transactions,
-//! scripts, blocking commands, pub/sub, tracking, TLS and reconnecting. `cases/clients.txt` lists it.
+//! scripts, blocking commands, pub/sub, tracking, TLS and reconnecting. `cases/clients.txt` lists
+//! its cases.
 //!
-//! This library finds or builds the `weft` binary, starts servers, makes certificates, installs what
-//! each program needs in `target/clients/<language>`, and runs the programs. `tests/<language>.rs`
-//! prepares a language; the programs are in `python/`, `node/`, `go/`, `java/` and `tests/rust/`.
+//! This library finds or builds the `weft` binary, starts servers, makes certificates, installs
+//! what each program needs in `target/clients/<language>`, and runs the programs.
+//! `tests/<language>.rs` prepares a language; the programs are in `python/`, `node/`, `go/`,
+//! `java/` and `tests/rust/`.
 //! `programs/` has programs that people run on Redis, such as BullMQ and Celery, with what drives
 //! them.
 //!

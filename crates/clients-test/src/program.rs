@@ -20,8 +20,8 @@ const THREADS: [&str; 2] = ["--io-threads", "3"];
 
 /// The folder of the files that all languages read.
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
-/// The kinds of connection on which a client library runs the cases of `clients.txt`: `tls` is RESP3
-/// over TLS.
+/// The kinds of connection on which a client library runs the cases of `clients.txt`: `tls` is
+/// RESP3 over TLS.
 pub const KINDS: [&str; 3] = ["resp2", "resp3", "tls"];
 /// What a program prints before the name of a case that passed.
 const CASE_PASSED: &str = "ok case ";

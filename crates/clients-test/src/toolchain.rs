@@ -20,8 +20,8 @@ pub struct Tool {
 }
 
 /// Runs `install` in `target/clients/<language>` unless the folder already has its result for the
-/// same tools and the same contents of `inputs`, and returns the folder. Returns `None` if a tool is
-/// missing and the tests of the language must be skipped.
+/// same tools and the same contents of `inputs`, and returns the folder. Returns `None` if a tool
+/// is missing and the tests of the language must be skipped.
 pub fn prepare(
     language: &str,
     tools: &[Tool],
@@ -115,8 +115,8 @@ fn skip<T>(language: &str, reason: &str) -> Option<T> {
     if std::env::var("CI").is_ok_and(|ci| ci == "true") {
         panic!("the {language} client cannot be tested: {reason}");
     }
-    // Directly to stderr, because the test runner hides what a passing test prints, and in one write,
-    // because tests run concurrently.
+    // Directly to stderr, because the test runner hides what a passing test prints, and in one
+    // write, because tests run concurrently.
     let line = format!("skipped the {language} client: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
     None

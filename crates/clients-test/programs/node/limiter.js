@@ -1,5 +1,5 @@
-// rate-limiter-flexible checks a limit by a Lua script, which counts and sets the expiry. If it were
-// not atomic, processes that use one key would count wrong or leave a key without expiry.
+// rate-limiter-flexible checks a limit by a Lua script, which counts and sets the expiry. If it
+// were not atomic, processes that use one key would count wrong or leave a key without expiry.
 
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import * as check from './check.js';

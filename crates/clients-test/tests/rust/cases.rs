@@ -304,7 +304,7 @@ impl<S: Subject> Cases<'_, S> {
             .and_then(|stats| stats.split(',').next().map(str::to_owned))
     }
 
-    /// Waits until the library has reconnected. It may need a request to notice the lost connection.
+    /// Waits until the library has reconnected. It may notice the lost connection at a request.
     async fn reconnected(&self) {
         let again = async {
             while self.s.exists("none").await.is_err() {
