@@ -1,8 +1,9 @@
 //! `cargo xtask ci`: exactly what CI runs, so that a green run here is a green run there.
 //!
-//! The steps are one table, run in its order, and the first failure ends the run. Their output
-//! passes through unfiltered; at the end is one line per step with its time. Installing
-//! toolchains is the business of `.ci/run`, not of this command.
+//! There are two tables of steps: for each change, and with `--nightly` the long random runs. Steps
+//! run in the order of their table, and the first failure ends the run. Their output passes through
+//! unfiltered; the last lines have the time of each step. `.ci/run` installs toolchains, and this
+//! command does not.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,21 +14,28 @@ use xtask::{Failure, tidy};
 
 use crate::cargo;
 
-/// What a step does.
+/// How a step is performed.
+#[derive(Clone, Copy)]
 enum Action {
     /// Runs cargo with these arguments and environment.
     Cargo { args: &'static [&'static str], env: &'static [(&'static str, &'static str)] },
-    /// Runs the rules of style in this process.
+    /// Runs `xtask-product` with these arguments.
+    Product(&'static [&'static str]),
+    /// Runs `cargo test` of a package with this environment, for development: arithmetic that
+    /// overflows panics then.
+    Fuzz { args: &'static [&'static str], env: &'static [(&'static str, &'static str)] },
+    /// Checks the rules of style in this process.
     Tidy,
 }
 
 /// One step of CI.
+#[derive(Clone, Copy)]
 struct Step {
     name: &'static str,
     action: Action,
 }
 
-/// The whole of CI, cheapest first as far as one step does not need another.
+/// The steps for a change, cheapest first where no step needs another.
 const STEPS: &[Step] = &[
     Step { name: "fmt", action: Action::Cargo { args: &["fmt", "--all", "--check"], env: &[] } },
     Step {
@@ -55,10 +63,39 @@ const STEPS: &[Step] = &[
     Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
 ];
 
-/// Which steps to run; all of them when nothing is said.
+/// The long random runs: some hours in all.
+const NIGHTLY: &[Step] = &[
+    product("lin", &["lin", "--release", "--operations", "10000000"]),
+    product("chaos", &["chaos", "--release", "--seconds", "1800"]),
+    product("crash", &["crash", "--release", "--rounds", "1000"]),
+    fuzz("formats", &["persist", "--test", "formats"], &[("FORMAT_FUZZ_ROUNDS", "500000")]),
+    fuzz("requests", &["resp", "--test", "request"], &[("RESP_FUZZ_ROUNDS", "2000000")]),
+    fuzz("scripts", &["script", "--test", "scripts", "fuzz"], &[("SCRIPT_FUZZ_ROUNDS", "40000")]),
+    fuzz("rules", &["acl", "--test", "rules", "random"], &[("ACL_FUZZ_ROUNDS", "50000")]),
+    fuzz("snapshots", &["store", "--lib", "snapshot"], &[("SNAPSHOT_SCHEDULES", "50000")]),
+];
+
+/// A command of `xtask-product`.
+const fn product(name: &'static str, args: &'static [&'static str]) -> Step {
+    Step { name, action: Action::Product(args) }
+}
+
+/// Tests with more rounds than they usually have: the package, and options of `cargo test`.
+const fn fuzz(
+    name: &'static str,
+    args: &'static [&'static str],
+    env: &'static [(&'static str, &'static str)],
+) -> Step {
+    Step { name, action: Action::Fuzz { args, env } }
+}
+
+/// The steps to run; by default all of them.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Run only these steps, in CI's order
+    /// Run the long random runs of the night instead
+    #[arg(long)]
+    nightly: bool,
+    /// Run only these steps, in the order of the table
     #[arg(long, value_name = "STEP", value_delimiter = ',', value_parser = step_names())]
     only: Vec<String>,
     /// Leave these steps out
@@ -66,7 +103,7 @@ pub struct Options {
     skip: Vec<String>,
 }
 
-/// Runs the selected steps and prints what each took.
+/// Runs the selected steps, and prints the time of each.
 ///
 /// # Errors
 /// Names the first step that failed, and fails when the options leave no step to run.
@@ -91,12 +128,13 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
 }
 
 fn step_names() -> PossibleValuesParser {
-    STEPS.iter().map(|step| step.name).collect::<Vec<_>>().into()
+    [STEPS, NIGHTLY].concat().iter().map(|step| step.name).collect::<Vec<_>>().into()
 }
 
 fn selected(options: &Options) -> Vec<&'static Step> {
     let named = |list: &[String], step: &Step| list.iter().any(|name| name == step.name);
-    STEPS
+    let steps = if options.nightly { NIGHTLY } else { STEPS };
+    steps
         .iter()
         .filter(|step| options.only.is_empty() || named(&options.only, step))
         .filter(|step| !named(&options.skip, step))
@@ -107,6 +145,14 @@ fn perform(root: &Path, step: &Step) -> Result<(), Failure> {
     match step.action {
         Action::Tidy => tidy::run(root, &tidy::Options::default()),
         Action::Cargo { args, env } => cargo(root, args.iter().copied(), env),
+        Action::Product(args) => {
+            let run = ["run", "--quiet", "--package", "xtask-product", "--"];
+            cargo(root, run.iter().chain(args).copied(), &[])
+        }
+        Action::Fuzz { args, env } => {
+            let test = ["test", "--package"];
+            cargo(root, test.iter().chain(args).copied(), env)
+        }
     }
 }
 
@@ -115,9 +161,9 @@ fn summary(times: &[(&str, Duration, bool)]) -> String {
     let mut lines = vec!["==> times".to_owned()];
     for (name, time, passed) in times {
         let verdict = if *passed { "ok" } else { "FAILED" };
-        lines.push(format!("{name:<8}{:>8.1} s  {verdict}", time.as_secs_f64()));
+        lines.push(format!("{name:<10}{:>8.1} s  {verdict}", time.as_secs_f64()));
     }
-    lines.push(format!("{:<8}{:>8.1} s", "total", total.as_secs_f64()));
+    lines.push(format!("{:<10}{:>8.1} s", "total", total.as_secs_f64()));
     lines.join("\n")
 }
 
@@ -125,24 +171,37 @@ fn summary(times: &[(&str, Duration, bool)]) -> String {
 mod tests {
     use super::*;
 
-    fn names(only: &[&str], skip: &[&str]) -> Vec<&'static str> {
+    fn options(nightly: bool, only: &[&str], skip: &[&str]) -> Options {
         let owned = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
-        let options = Options { only: owned(only), skip: owned(skip) };
-        selected(&options).into_iter().map(|step| step.name).collect()
+        Options { nightly, only: owned(only), skip: owned(skip) }
+    }
+
+    fn names(options: &Options) -> Vec<&'static str> {
+        selected(options).into_iter().map(|step| step.name).collect()
     }
 
     #[test]
-    fn steps_are_selected_in_the_order_of_ci() {
-        assert_eq!(names(&[], &[]), ["fmt", "clippy", "tidy", "rows", "rustdoc", "test"]);
-        assert_eq!(names(&["test", "fmt"], &[]), ["fmt", "test"]);
-        assert_eq!(names(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "rows", "test"]);
-        assert!(names(&["tidy"], &["tidy"]).is_empty());
+    fn steps_are_selected_in_the_order_of_their_table() {
+        let every_change = |only, skip| names(&options(false, only, skip));
+        assert_eq!(every_change(&[], &[]), ["fmt", "clippy", "tidy", "rows", "rustdoc", "test"]);
+        assert_eq!(every_change(&["test", "fmt"], &[]), ["fmt", "test"]);
+        assert_eq!(every_change(&[], &["clippy", "rustdoc"]), ["fmt", "tidy", "rows", "test"]);
+        assert!(every_change(&["tidy"], &["tidy"]).is_empty());
+        assert_eq!(names(&options(true, &["crash", "lin"], &[])), ["lin", "crash"]);
+        assert!(names(&options(true, &["fmt"], &[])).is_empty());
     }
 
     #[test]
-    fn nothing_to_run_is_an_error_and_not_a_success() {
-        let options = Options { only: vec!["fmt".to_owned()], skip: vec!["fmt".to_owned()] };
-        assert!(run(Path::new("."), &options).is_err());
+    fn the_workflow_runs_every_nightly_step_once() {
+        let workflow = include_str!("../../../.github/workflows/ci.yml");
+        let line = workflow.lines().find_map(|line| line.trim().strip_prefix("steps: ["));
+        let listed = line.unwrap_or_default().trim_end_matches(']').replace(['"', ' '], "");
+        assert_eq!(listed.split(',').collect::<Vec<_>>(), names(&options(true, &[], &[])));
+    }
+
+    #[test]
+    fn options_that_leave_no_step_are_an_error() {
+        assert!(run(Path::new("."), &options(false, &["fmt"], &["fmt"])).is_err());
     }
 
     #[test]
@@ -150,9 +209,9 @@ mod tests {
         let times =
             [("fmt", Duration::from_millis(1500), true), ("tidy", Duration::from_secs(2), false)];
         let expected = "==> times\n\
-                        fmt          1.5 s  ok\n\
-                        tidy         2.0 s  FAILED\n\
-                        total        3.5 s";
+                        fmt            1.5 s  ok\n\
+                        tidy           2.0 s  FAILED\n\
+                        total          3.5 s";
         assert_eq!(summary(&times), expected);
     }
 }

@@ -11,3 +11,4 @@ mod lint;
 mod metrics;
 mod tune;
 mod unit;
+mod workflow;
