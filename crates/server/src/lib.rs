@@ -1,19 +1,24 @@
 //! Layer 6: all input and output: event loops, threads, the shard locks, the real files, signals.
 //!
-//! - `process`: start and end of the process, the configuration file, the log.
-//! - `threads`: an I/O thread's event loop, its clients, and what threads ask of one another.
+//! The folders are layers, the lowest first; each uses only those before it:
+//! - `system`: files, clocks and the server's log.
 //! - `net`: sockets, TLS, and the bytes that clients send and get.
-//! - `disk`: what outlives the process: the log, and files of the keyspace.
-//! - `http`: metrics and their page, for monitoring systems and browsers.
+//! - `log`: the log of effects, a ring of bytes in memory.
 //! - `keyspace`: the shards, their locks and the gate around them.
+//! - `disk`: the append-only file, which reads the log, and RDB files.
+//! - `http`: metrics and their page, for monitoring systems and browsers.
+//! - `threads`: an I/O thread's event loop, its clients, and the messages between threads.
+//! - `process`: start and end of the process, its configuration file, signals.
 #![forbid(unsafe_code)]
 
 mod disk;
 mod http;
 mod keyspace;
+mod log;
 mod net;
 mod process;
+mod system;
 mod threads;
 
-pub use disk::real_disk::{RealDisk, RealFile};
-pub use process::{log, start::run};
+pub use process::start::run;
+pub use system::real_disk::{RealDisk, RealFile};

@@ -263,7 +263,7 @@ mod tests {
         for other in ["// config.hz", "config.dynamic_hz", "hz", "mod a;\nmod tests {\nconfig.hz"] {
             assert!(!reads(other, "hz"), "{other}");
         }
-        let empty = tree("crates/server/src/net/accept.rs", String::new())?;
+        let empty = tree("crates/server/src/threads/accept.rs", String::new())?;
         let with_reader = PARAMETERS.iter().filter(|row| row.reader.is_some());
         assert_eq!(read(&empty).len(), with_reader.count());
         Ok(())

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Sender, channel};
 use node::Node;
 use persist::aof::PendingSync;
 
-use super::append_only::{Caller, Request};
-use super::background::CountedThread;
-use super::real_disk::RealFile;
+use super::aof_requests::{Caller, Request};
+use crate::system::counted_thread::CountedThread;
+use crate::system::real_disk::RealFile;
 
 /// Starts it. It ends when nobody has the sender any more.
 ///

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use node::node::PAUSE_FOR_EVER;
 use node::persistence::LoadProgress;
-use node::{Replayed, Replayer};
+use node::{Host, Replayed, Replayer};
 use persist::aof::{Aof, Damage, End, Item, LoadFile, Place, ReadError, Reader};
 use persist::disk::{Disk, FileSource};
 use resp::Args;
@@ -27,15 +27,14 @@ use script::RestorePolicy;
 use sync::gate::Pass;
 use sync::log_positions::POSITION_MAX;
 
-use super::background::CountedThread;
-use super::left_log::LeftCommands;
 use super::load_rdb::{LoadOptions, Loaded, delay_load, load_rdb};
-use super::real_disk::{RealDisk, RealFile};
+use crate::keyspace::gate_passes::LOAD_PASS;
 use crate::keyspace::shard_locks::Nobody;
-use crate::process::host::ProcessHost;
-use crate::threads::control::LOAD_PASS;
-use crate::threads::shared::Shared;
-use crate::{notice, warning};
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::log::left_log::LeftCommands;
+use crate::system::counted_thread::CountedThread;
+use crate::system::real_disk::{RealDisk, RealFile};
+use crate::system::server_log::{notice, warning};
 
 /// Commands between two looks at how far loading is and at whether it is to end.
 const COMMANDS_A_LOOK: u64 = 256;
@@ -63,7 +62,8 @@ pub struct LoadedAof {
 
 /// Loads files into an empty keyspace.
 pub struct AofLoader<'a> {
-    shared: &'a Arc<Shared>,
+    keyspace: &'a Arc<SharedKeyspace>,
+    host: &'a dyn Host,
     pass: Pass,
     replayer: Replayer,
     memory: &'a CountedThread<'a>,
@@ -85,16 +85,18 @@ impl<'a> AofLoader<'a> {
     /// # Errors
     /// When another one is at work.
     pub fn new(
-        shared: &'a Arc<Shared>,
+        keyspace: &'a Arc<SharedKeyspace>,
+        host: &'a dyn Host,
         (memory, progress): (&'a CountedThread<'a>, &'a LoadProgress),
     ) -> Result<Self, String> {
-        let pass = shared.gate.register_as(LOAD_PASS);
+        let pass = keyspace.gate.register_as(LOAD_PASS);
         let pass = pass.ok_or_else(|| "loading is in progress".to_owned())?;
         let seed = base::random::entropy_seed();
         let ticks = sys::clock::tsc_per_micro();
-        let replayer = Replayer::new(&shared.node, memory.own(), seed, ticks);
+        let replayer = Replayer::new(&keyspace.node, memory.own(), seed, ticks);
         Ok(Self {
-            shared,
+            keyspace,
+            host,
             pass,
             replayer,
             memory,
@@ -177,7 +179,7 @@ impl<'a> AofLoader<'a> {
     fn load_base(&mut self, file: &LoadFile<RealFile>) -> Result<u64, String> {
         notice!("Reading RDB base file on AOF loading...");
         let source = FileSource::new(file.file.clone(), 0).map_err(|error| fatal(&error))?;
-        let config = self.shared.node.config();
+        let config = self.keyspace.node.config();
         let options = LoadOptions {
             checks: config.saving.rdbchecksum,
             now_ms: sys::clock::unix_micros() / 1000,
@@ -185,7 +187,7 @@ impl<'a> AofLoader<'a> {
             replaces: false,
         };
         let to = (self.memory, self.progress);
-        let loaded = load_rdb(self.shared, source, options, to).map_err(|error| {
+        let loaded = load_rdb(self.keyspace, source, options, to).map_err(|error| {
             format!("Can't load the base file {}: {error}. {}", name_of(file), remedy())
         })?;
         self.take_over(&loaded)?;
@@ -198,9 +200,8 @@ impl<'a> AofLoader<'a> {
     /// When functions cannot be loaded.
     pub fn take_over(&mut self, loaded: &Loaded) -> Result<(), String> {
         self.replayer.add_keys(&loaded.db_keys);
-        let host = ProcessHost(self.shared);
         self.replayer
-            .load_functions(&loaded.functions, RestorePolicy::Append, &sys::clock::tsc, &host)
+            .load_functions(&loaded.functions, RestorePolicy::Append, &sys::clock::tsc, self.host)
             .map_err(|why| format!("Functions can't be loaded: {why}"))
     }
 
@@ -221,14 +222,14 @@ impl<'a> AofLoader<'a> {
                 Item::Command { args, offset } => {
                     self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
                     if self.delay_us != 0 {
-                        let load = (&**self.shared, self.progress);
+                        let load = (&**self.keyspace, self.progress);
                         delay_load(load, self.delay_us, 1, &mut self.delayed);
                     }
                     if self.delay_us != 0 || self.commands.is_multiple_of(COMMANDS_A_LOOK) {
-                        self.delay_us = self.shared.node.config().saving.key_load_delay;
+                        self.delay_us = self.keyspace.node.config().saving.key_load_delay;
                         let bytes = self.bytes_before + offset;
                         self.progress.bytes.store(bytes, Ordering::Relaxed);
-                        let node = &self.shared.node;
+                        let node = &self.keyspace.node;
                         let goes_down = node.pause.load(Ordering::Relaxed) == PAUSE_FOR_EVER;
                         if goes_down || self.progress.cancel.load(Ordering::Relaxed) {
                             return Err("loading was ended".to_owned());
@@ -244,8 +245,7 @@ impl<'a> AofLoader<'a> {
     /// # Errors
     /// When they are in use.
     pub fn forget_functions(&mut self) -> Result<(), String> {
-        let host = ProcessHost(self.shared);
-        self.replayer.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, &host)
+        self.replayer.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, self.host)
     }
 
     /// Loads what the log of a process that was killed had beyond the files.
@@ -275,8 +275,7 @@ impl<'a> AofLoader<'a> {
     }
 
     fn execute(&mut self, args: Args<'_>, place: &impl Fn() -> String) -> Result<(), String> {
-        let Self { shared, pass, replayer, .. } = self;
-        let host = ProcessHost(shared);
+        let Self { keyspace, host, pass, replayer, .. } = self;
         if self.commands.is_multiple_of(COMMANDS_A_LOOK) {
             let steady_ms = sys::clock::steady_micros() / 1000;
             replayer.set_time(store::Time { unix_us: sys::clock::unix_micros(), steady_ms });
@@ -284,8 +283,8 @@ impl<'a> AofLoader<'a> {
         }
         self.commands += 1;
         loop {
-            let locks = shared.enter(Some(pass), &Nobody);
-            let replayed = replayer.command(args, &locks, &host);
+            let locks = keyspace.enter(Some(pass), &Nobody);
+            let replayed = replayer.command(args, &locks, *host);
             drop(locks);
             match replayed {
                 Replayed::Done => return Ok(()),
@@ -324,7 +323,7 @@ impl<'a> AofLoader<'a> {
         disk: &RealDisk,
     ) -> Result<(), String> {
         let (name, offset, dropped) = (name_of(file), tail.offset, tail.dropped);
-        if !self.shared.node.config().append_only.aof_load_truncated {
+        if !self.keyspace.node.config().append_only.aof_load_truncated {
             return Err(format!(
                 "Unexpected end of file reading the append only file {name}: {} at offset \
                  {offset}. You can: 1) Make a backup of your AOF file, then use 'weft check aof \

@@ -27,9 +27,9 @@ use persist::rdb::{Decoder, Item, Reader, ValueType};
 use persist::{Error, Input, Source};
 use store::{KeyCounts, Limits, Object, Turn};
 
-use super::background::CountedThread;
 use super::snapshot_job::delay;
-use crate::threads::shared::Shared;
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::system::counted_thread::CountedThread;
 
 /// A batch is complete with so many bytes of values, or so many keys.
 const BATCH_BYTES: usize = 256 << 10;
@@ -142,7 +142,7 @@ struct BatchKey {
 
 /// What the threads of one load share.
 struct Load<'a> {
-    shared: &'a Shared,
+    keyspace: &'a SharedKeyspace,
     options: LoadOptions,
     progress: &'a LoadProgress,
     limits: &'a Limits,
@@ -161,18 +161,18 @@ struct Load<'a> {
 /// # Errors
 /// See [`LoadError`].
 pub fn load_rdb<S: Source>(
-    shared: &Shared,
+    keyspace: &SharedKeyspace,
     source: S,
     options: LoadOptions,
     (memory, progress): (&CountedThread<'_>, &LoadProgress),
 ) -> Result<Loaded, LoadError> {
-    let config = shared.node.config();
+    let config = keyspace.node.config();
     let load = Load {
-        shared,
+        keyspace,
         options,
         progress,
         limits: &config.limits,
-        counts: Arc::new(KeyCounts::new(shared.node.databases)),
+        counts: Arc::new(KeyCounts::new(keyspace.node.databases)),
         failure: Mutex::new(None),
         failed: AtomicBool::new(false),
         empty: AtomicU64::new(0),
@@ -188,7 +188,7 @@ pub fn load_rdb<S: Source>(
             .filter_map(|number| {
                 let name = format!("weft-load-{number}");
                 let work = move || {
-                    CountedThread::run(&load.shared.node, |memory| {
+                    CountedThread::run(&load.keyspace.node, |memory| {
                         Adder::new(load, number + 1, memory).run(receiver);
                     });
                 };
@@ -239,7 +239,7 @@ struct Adder<'a> {
 
 impl<'a> Adder<'a> {
     fn new(load: &'a Load<'a>, number: usize, memory: &'a CountedThread<'a>) -> Self {
-        let node = &load.shared.node;
+        let node = &load.keyspace.node;
         let keys = load.counts.of_thread(number);
         let mut turn = Turn::new(node.hasher, keys, Arc::clone(&node.shard_sets));
         turn.set_time(load.options.now_ms.saturating_mul(1000));
@@ -300,17 +300,17 @@ impl<'a> Adder<'a> {
     /// A record that will be added in a moment.
     fn come(&mut self, record: Record<Object>) {
         let hash = self.turn.hasher.hash(record.view().key());
-        let shard = self.load.shared.node.map.shard_of(hash);
-        self.load.shared.shards.prefetch_shard(shard);
+        let shard = self.load.keyspace.node.map.shard_of(hash);
+        self.load.keyspace.shards.prefetch_shard(shard);
         self.ahead.push((record, hash));
     }
 
     /// Prefetches what the records need that have come, from their shards, which have come too.
     fn prefetch_slots(&self, db: usize) {
-        let Load { shared, .. } = self.load;
+        let Load { keyspace, .. } = self.load;
         for (_, hash) in &self.ahead {
-            let shard = shared.node.map.shard_of(*hash);
-            shared.shards.try_peek(shard, db, |db| db.prefetch_slots(*hash));
+            let shard = keyspace.node.map.shard_of(*hash);
+            keyspace.shards.try_peek(shard, db, |db| db.prefetch_slots(*hash));
         }
     }
 
@@ -327,7 +327,7 @@ impl<'a> Adder<'a> {
         self.name.clear();
         self.name.extend_from_slice(record.view().key());
         let key = store::Key { bytes: &self.name, hash };
-        let mut shard = self.load.shared.shards.lock(self.load.shared.node.map.shard_of(hash));
+        let mut shard = self.load.keyspace.shards.lock(self.load.keyspace.node.map.shard_of(hash));
         let db = shard.db(db);
         if db.contains(&mut self.turn, key) {
             if !self.load.options.replaces {
@@ -347,21 +347,21 @@ impl<'a> Adder<'a> {
         progress.keys.fetch_add(keys, Ordering::Relaxed);
         self.turn.lazy_free.clear();
         self.memory.publish();
-        let shared = self.load.shared;
-        let delay_us = shared.node.config().saving.key_load_delay;
+        let keyspace = self.load.keyspace;
+        let delay_us = keyspace.node.config().saving.key_load_delay;
         if delay_us != 0 {
-            delay_load((shared, progress), delay_us, keys, &mut self.delayed);
+            delay_load((keyspace, progress), delay_us, keys, &mut self.delayed);
         }
     }
 
     /// Makes room for keys of a database.
     fn reserve(&mut self, db: usize, keys: u64) {
-        let shards = self.load.shared.shards.len();
+        let shards = self.load.keyspace.shards.len();
         let mean = keys as f64 / shards as f64;
         // Two deviations: the few shards that get more grow once.
         let keys = (mean + 2.0 * mean.sqrt()) as usize;
         for shard in 0..shards {
-            self.load.shared.shards.lock(shard).db(db).reserve(&self.turn, keys);
+            self.load.keyspace.shards.lock(shard).db(db).reserve(&self.turn, keys);
         }
     }
 }
@@ -390,7 +390,7 @@ impl Reading<'_, '_> {
                 Item::Database(number) => {
                     self.send(&mut batch)?;
                     let known = usize::try_from(number).ok();
-                    let known = known.filter(|number| *number < self.load.shared.node.databases);
+                    let known = known.filter(|number| *number < self.load.keyspace.node.databases);
                     batch.db = known.ok_or(LoadError::Database(number))?;
                 }
                 Item::Sizes(Sizes { keys, .. }) => self.own.reserve(db, keys.min(keys_max)),
@@ -487,14 +487,14 @@ impl Reading<'_, '_> {
 
 /// Waits after so many keys were loaded, as long as `key-load-delay` has this value; see [`delay`].
 pub(super) fn delay_load(
-    (shared, progress): (&Shared, &LoadProgress),
+    (keyspace, progress): (&SharedKeyspace, &LoadProgress),
     delay_us: i64,
     keys: u64,
     left: &mut u64,
 ) {
     let is_wanted = || {
         !progress.cancel.load(Ordering::Relaxed)
-            && shared.node.config().saving.key_load_delay == delay_us
+            && keyspace.node.config().saving.key_load_delay == delay_us
     };
     delay(delay_us, keys, left, &is_wanted);
 }

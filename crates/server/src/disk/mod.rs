@@ -1,30 +1,26 @@
-//! What outlives the process: the log, and files that the keyspace is saved to and loaded from.
+//! What survives the process: the append-only file, which reads the log, and RDB files. Nothing
+//! here knows the threads that serve clients.
 
-pub(crate) mod append_only;
-pub(crate) mod background;
-pub(crate) mod begin_log;
+mod aof_ending;
+mod aof_files;
+pub(crate) mod aof_handle;
+mod aof_lock;
+mod aof_requests;
+mod aof_rewrites;
+pub(crate) mod aof_start;
+mod aof_thread;
+mod aof_writer;
+#[cfg(test)]
+mod aof_writer_tests;
 mod complaint;
-mod directory;
 mod fsync_thread;
-pub(crate) mod left_log;
-pub(crate) mod load_aof;
-pub(crate) mod load_rdb;
-pub(crate) mod log_lock;
-mod log_memory;
-pub(crate) mod log_ring;
-pub(crate) mod log_slot;
-pub(crate) mod log_source;
-#[cfg(test)]
-mod log_tests;
-pub(crate) mod log_thread;
-pub(crate) mod log_writer;
-#[cfg(test)]
-mod log_writer_tests;
-pub(crate) mod rdb_sink;
-pub(crate) mod real_disk;
-pub(crate) mod rewrite;
-pub(crate) mod rewrite_commands;
+mod load_aof;
+mod load_rdb;
+pub(crate) mod rdb_file;
+mod rdb_sink;
+mod rewrite;
+mod rewrite_commands;
 pub(crate) mod saves;
-pub(crate) mod snapshot_job;
+mod snapshot_job;
 pub(crate) mod startup;
 pub(crate) mod unfinished;

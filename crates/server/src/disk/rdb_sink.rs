@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use node::Node;
+use node::config::Config;
 use persist::rdb::encode::parts::Parts;
 use persist::rdb::reader::Attributes;
 use persist::rdb::writer::Options;
@@ -69,6 +71,34 @@ struct RdbSink<S: persist::Sink> {
     keys: u64,
     locked: bool,
     failure: Option<S::Error>,
+}
+
+/// How the RDB files of a server are written. `aof_base` says whether commands of an append-only
+/// file follow.
+pub fn rdb_options(node: &Node, config: &Config, aof_base: bool) -> RdbOptions {
+    let unix_seconds = sys::clock::unix_micros().div_euclid(1_000_000);
+    let policy = config.eviction.maxmemory_policy;
+    let saving = &config.saving;
+    RdbOptions {
+        format: Options {
+            compress: saving.rdbcompression,
+            checksum: saving.rdbchecksum,
+            ..Options::default()
+        },
+        uses: match (policy.is_lfu(), policy.is_lru()) {
+            (true, _) => Uses::Frequency,
+            (_, true) => Uses::Recency(unix_seconds as u32),
+            _ => Uses::Untold,
+        },
+        aux: vec![
+            ("redis-ver", node::version::COMPAT_VERSION.to_owned()),
+            ("redis-bits", usize::BITS.to_string()),
+            ("ctime", unix_seconds.to_string()),
+            ("used-mem", node.used_memory.total().max(0).to_string()),
+            ("aof-base", u8::from(aof_base).to_string()),
+            ("weft-ver", node::version::VERSION.to_owned()),
+        ],
+    }
 }
 
 impl SnapshotJob {

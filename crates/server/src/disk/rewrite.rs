@@ -11,11 +11,10 @@ use persist::Sink;
 use persist::aof::{BaseFormat, NewBase, WholeBase};
 use persist::disk::{DiskError, DiskFile, FileSink};
 
-use super::background::CountedThread;
-use super::rdb_sink::RdbOptions;
-use super::real_disk::RealFile;
-use super::saves::rdb_options;
+use super::rdb_sink::{RdbOptions, rdb_options};
 use super::snapshot_job::{Pacing, SnapshotJob, WalkError};
+use crate::system::counted_thread::CountedThread;
+use crate::system::real_disk::RealFile;
 
 /// Bytes of a base between two syncs.
 const SYNC_BYTES: u64 = 4 << 20;
@@ -133,7 +132,7 @@ pub fn start(
     done: impl FnOnce(Result<WholeBase, String>) + Send + 'static,
 ) -> io::Result<()> {
     std::thread::Builder::new().name("weft-rewrite".to_owned()).spawn(move || {
-        crate::process::start::bind_to_processors("aof-rewrite-cpulist", &rewrite.cpus);
+        crate::system::processors::bind_to_processors("aof-rewrite-cpulist", &rewrite.cpus);
         let node = Arc::clone(&rewrite.node);
         CountedThread::run(&node, |_| done(rewrite.run(&watch)));
     })?;

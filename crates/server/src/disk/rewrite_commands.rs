@@ -17,8 +17,8 @@ use store::hash::Value;
 use store::snapshot::{Head, Part, Shape, Sink};
 use store::{Entry, Hash, List, ListRef, Set, SortedSet, Stored, Stream, StringRef, StringValue};
 
-use super::real_disk::RealFile;
 use super::snapshot_job::{Pacing, SnapshotJob, SnapshotSink, WalkError};
+use crate::system::real_disk::RealFile;
 
 /// Elements of a command.
 const ITEMS_MAX: usize = 64;

@@ -14,23 +14,25 @@ use node::persistence::{Due, Purpose};
 use parking_lot::{Condvar, Mutex};
 use persist::Sink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
-use persist::rdb::writer::Options;
 
-use super::append_only;
-use super::background::CountedThread;
-use super::rdb_sink::{RdbOptions, Uses, write_empty};
-use super::real_disk::RealDisk;
+use super::rdb_sink::{rdb_options, write_empty};
 use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
-use crate::process::start::bind_to_processors;
-use crate::threads::shared::Shared;
-use crate::{notice, warning};
+use super::unfinished::Unfinished;
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::system::counted_thread::CountedThread;
+use crate::system::processors::bind_to_processors;
+use crate::system::real_disk::RealDisk;
+use crate::system::server_log::{notice, warning};
 
 /// The disk is asked to write after so many bytes: `rdb-save-incremental-fsync`.
 const FSYNC_BYTES: u64 = 16 << 20;
 
 /// Saves that have begun.
-#[derive(Default)]
-pub struct Saves {
+pub(crate) struct Saves {
+    /// The keys that are saved.
+    keyspace: Arc<SharedKeyspace>,
+    /// Files that are not whole.
+    pub(crate) unfinished: Arc<Unfinished>,
     /// The last one. Held while another begins.
     last: Mutex<Option<Arc<Saving>>>,
 }
@@ -95,7 +97,7 @@ impl Target {
         let kind = if purpose == Purpose::Backup { "backup-" } else { "" };
         let name = format!("temp-{kind}{}.rdb", std::process::id());
         Self {
-            disk: append_only::disk(),
+            disk: RealDisk::of_working_directory(),
             temporary: directory.join(name),
             directory,
             path: path.to_owned(),
@@ -123,47 +125,21 @@ impl<F: DiskFile> Sink for SyncingSink<'_, F> {
     }
 }
 
-/// How the RDB files of a server are written. `aof_base` says whether commands of an append-only
-/// file follow.
-pub fn rdb_options(node: &Node, config: &Config, aof_base: bool) -> RdbOptions {
-    let unix_seconds = sys::clock::unix_micros().div_euclid(1_000_000);
-    let policy = config.eviction.maxmemory_policy;
-    let saving = &config.saving;
-    RdbOptions {
-        format: Options {
-            compress: saving.rdbcompression,
-            checksum: saving.rdbchecksum,
-            ..Options::default()
-        },
-        uses: match (policy.is_lfu(), policy.is_lru()) {
-            (true, _) => Uses::Frequency,
-            (_, true) => Uses::Recency(unix_seconds as u32),
-            _ => Uses::Untold,
-        },
-        aux: vec![
-            ("redis-ver", node::version::COMPAT_VERSION.to_owned()),
-            ("redis-bits", usize::BITS.to_string()),
-            ("ctime", unix_seconds.to_string()),
-            ("used-mem", node.used_memory.total().max(0).to_string()),
-            ("aof-base", u8::from(aof_base).to_string()),
-            ("weft-ver", node::version::VERSION.to_owned()),
-        ],
-    }
-}
-
 impl Saves {
+    /// Saves of a keyspace, of which none has begun.
+    pub(crate) fn new(keyspace: &Arc<SharedKeyspace>) -> Self {
+        let keyspace = Arc::clone(keyspace);
+        Self { keyspace, unfinished: Arc::default(), last: Mutex::default() }
+    }
+
     /// Takes a snapshot and begins to write it. The caller is outside the gate.
     ///
     /// # Errors
     /// Why it has not begun.
-    pub fn begin(
-        &self,
-        shared: &Arc<Shared>,
-        purpose: Purpose,
-        path: &Path,
-    ) -> Result<Arc<Saving>, NotBegun> {
+    pub fn begin(&self, purpose: Purpose, path: &Path) -> Result<Arc<Saving>, NotBegun> {
         let mut last = self.last.lock();
-        let (node, config) = (&shared.node, shared.node.config());
+        let keyspace = &self.keyspace;
+        let (node, config) = (&keyspace.node, keyspace.node.config());
         // One that has taken all keys may not have its name yet.
         if let Some(running) = node.snapshots.figures.lock().running {
             return Err(NotBegun::Running(running.purpose != Purpose::Backup));
@@ -179,26 +155,27 @@ impl Saves {
             figures.is_scheduled &= purpose == Purpose::Backup;
             running
         };
-        let begun = SnapshotJob::begin(shared, at_cut);
+        let begun = SnapshotJob::begin(keyspace, at_cut);
         let (job, running) = begun.map_err(|refusal| match refusal {
             Refusal::Running => NotBegun::Running(false),
             Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
         })?;
         let target = Target::new(purpose, path);
-        let (own, saving) = (Arc::clone(shared), Arc::new(Saving::default()));
+        let (own, unfinished) = (Arc::clone(keyspace), Arc::clone(&self.unfinished));
+        let saving = Arc::new(Saving::default());
         let begun = Arc::clone(&saving);
         let work = move || {
             bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
             let result = CountedThread::run(&own.node, |memory| {
-                let written = write(&own, job, &target, &config);
+                let written = write(&own.node, &unfinished, job, &target, &config);
                 memory.publish();
-                finish(&own, running, &target, written)
+                finish(&own.node, running, &target, written)
             });
             begun.end(result);
         };
         if let Err(error) = std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
             let error = error.to_string();
-            finish(shared, running, &Target::new(purpose, path), Err(Some(error.clone())));
+            finish(node, running, &Target::new(purpose, path), Err(Some(error.clone())));
             return Err(NotBegun::Failed(error));
         }
         *last = Some(Arc::clone(&saving));
@@ -212,13 +189,9 @@ impl Saves {
     ///
     /// # Errors
     /// Why it has not begun.
-    pub fn begin_save(
-        &self,
-        shared: &Arc<Shared>,
-        purpose: Purpose,
-    ) -> Result<Arc<Saving>, NotBegun> {
-        let filename = shared.node.config().saving.dbfilename.clone();
-        let begun = self.begin(shared, purpose, Path::new(&filename));
+    pub(crate) fn begin_save(&self, purpose: Purpose) -> Result<Arc<Saving>, NotBegun> {
+        let filename = self.keyspace.node.config().saving.dbfilename.clone();
+        let begun = self.begin(purpose, Path::new(&filename));
         if let Err(NotBegun::Failed(why)) = &begun {
             warning!("Can't save: {why}");
         }
@@ -228,12 +201,12 @@ impl Saves {
     /// Saves to the RDB file after FLUSHALL, and waits until that is over. `changes` are those of
     /// the keyspace when it had no keys. When the server goes down, a file without keys takes the
     /// place of one that may take long to write: it is what Redis has saved within FLUSHALL.
-    pub fn save_emptied(&self, shared: &Arc<Shared>, changes: u64) {
-        let node = &shared.node;
+    pub fn save_emptied(&self, changes: u64) {
+        let node = &self.keyspace.node;
         let filename = node.config().saving.dbfilename.clone();
         let mut saved_before = None;
         loop {
-            let saved = match saved_beside_none(shared) {
+            let saved = match saved_beside_none(node) {
                 Ok(saved) => saved,
                 Err(Running { .. }) => {
                     // One in the background was given up, and others end soon.
@@ -248,14 +221,14 @@ impl Saves {
             // Where a script was ended in part, memory has what it has done until then.
             let begun = match node.goes_down() || node.scripting.must_end() {
                 true => Err(NotBegun::Running(false)),
-                false => self.begin(shared, Purpose::Save, Path::new(&filename)),
+                false => self.begin(Purpose::Save, Path::new(&filename)),
             };
             match begun {
                 Ok(saving) if saving.wait_for_result() == SaveResult::GivenUp => {}
                 Ok(_) => return,
                 Err(NotBegun::Running(true)) => {}
                 Err(NotBegun::Running(false) | NotBegun::Failed(_)) => {
-                    match self.save_empty(shared, changes, saved) {
+                    match self.save_empty(changes, saved) {
                         Ok(true) => notice!("DB saved on disk"),
                         Ok(false) => continue,
                         Err(why) => warning!("Saving to {filename} failed: {why}"),
@@ -270,11 +243,11 @@ impl Saves {
     /// none can be. What has come since the keyspace was empty counts as changes that no file has.
     /// `saved` is how many saves had succeeded when none was running that has older keys. Returns
     /// false if one has begun since.
-    fn save_empty(&self, shared: &Shared, changes: u64, saved: u64) -> Result<bool, String> {
+    fn save_empty(&self, changes: u64, saved: u64) -> Result<bool, String> {
         // No save begins meanwhile.
         let _last = self.last.lock();
-        let (node, config) = (&shared.node, shared.node.config());
-        match saved_beside_none(shared) {
+        let (node, config) = (&self.keyspace.node, self.keyspace.node.config());
+        match saved_beside_none(node) {
             Ok(now) if now == saved => {}
             _ => return Ok(false),
         }
@@ -284,7 +257,7 @@ impl Saves {
         let Target { disk, directory, temporary, path } = target;
         let place = disk.place(&temporary).map_err(failed)?;
         let begin = || Replacement::begin(&disk, &directory, temporary, path);
-        let (_unfinished, file) = shared.unfinished.create(place, begin);
+        let (_unfinished, file) = self.unfinished.create(place, begin);
         let mut file = file.map_err(failed)?;
         if let Err(error) = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
         {
@@ -304,16 +277,15 @@ impl Saves {
     }
 
     /// Gives up what is being written, and waits for the end of that.
-    pub fn cancel(&self, node: &Node) {
-        node.snapshots.cancel.store(true, Ordering::Relaxed);
+    pub fn cancel(&self) {
+        self.keyspace.node.snapshots.cancel.store(true, Ordering::Relaxed);
         self.wait();
     }
 
     /// Begins a save that is due. For the main thread, now and then.
-    pub fn begin_if_due(&self, shared: &Shared, unix_seconds: i64) {
-        let (node, config) = (&shared.node, shared.node.config());
+    pub fn begin_if_due(&self, unix_seconds: i64) {
+        let (node, config) = (&self.keyspace.node, self.keyspace.node.config());
         let Some(due) = node.due_save(&config, unix_seconds, steady_ms()) else { return };
-        let Some(shared) = shared.me.upgrade() else { return };
         if node.scripting.busy.any() {
             return;
         }
@@ -321,7 +293,7 @@ impl Saves {
             notice!("{changes} changes in {seconds} seconds. Saving...");
         }
         // What runs instead of it ends soon, and then this one is due again.
-        let _ = self.begin_save(&shared, Purpose::Background);
+        let _ = self.begin_save(Purpose::Background);
     }
 }
 
@@ -331,7 +303,8 @@ fn steady_ms() -> i64 {
 
 /// Writes the file. None: it was not wanted any more.
 fn write(
-    shared: &Shared,
+    node: &Node,
+    unfinished: &Unfinished,
     job: SnapshotJob,
     target: &Target,
     config: &Config,
@@ -340,17 +313,16 @@ fn write(
     let Target { disk, directory, temporary, path } = target;
     let begin = || Replacement::begin(disk, directory, temporary.clone(), path.clone());
     let place = disk.place(temporary).map_err(failed)?;
-    let (_unfinished, file) = shared.unfinished.create(place, begin);
+    let (_unfinished, file) = unfinished.create(place, begin);
     let mut file = file.map_err(failed)?;
     let pacing = Pacing {
-        cancel: &shared.node.snapshots.cancel,
-        progress: &shared.node.snapshots.progress,
-        key_delay_us: &|| shared.node.config().saving.rdb_key_save_delay,
+        cancel: &node.snapshots.cancel,
+        progress: &node.snapshots.progress,
+        key_delay_us: &|| node.config().saving.rdb_key_save_delay,
     };
     let syncs = config.saving.rdb_save_incremental_fsync;
     let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
-    let written = job.write_to(sink, &rdb_options(&shared.node, config, false), pacing).map(drop);
-    let node = &shared.node;
+    let written = job.write_to(sink, &rdb_options(node, config, false), pacing).map(drop);
     // Who has given it up waits while it gets its name; later it is there.
     let is_wanted = || {
         let naming = node.snapshots.naming.lock();
@@ -375,12 +347,12 @@ fn write(
 
 /// Notes how it ended.
 fn finish(
-    shared: &Shared,
+    node: &Node,
     running: Running,
     target: &Target,
     written: Result<(), Option<String>>,
 ) -> SaveResult {
-    let (node, path) = (&shared.node, target.path.display());
+    let path = target.path.display();
     let at_ms = steady_ms();
     let is_ok = written.is_ok();
     let ended = Ended { is_ok, took_ms: at_ms - running.began_ms, at_ms };
@@ -426,8 +398,8 @@ fn finish(
 }
 
 /// How many saves have succeeded, if none is running now, which else is returned.
-fn saved_beside_none(shared: &Shared) -> Result<u64, Running> {
-    let figures = shared.node.snapshots.figures.lock();
+fn saved_beside_none(node: &Node) -> Result<u64, Running> {
+    let figures = node.snapshots.figures.lock();
     let running = figures.running.filter(|running| running.purpose != Purpose::Backup);
     running.map_or(Ok(figures.saved), Err)
 }

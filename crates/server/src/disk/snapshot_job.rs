@@ -24,10 +24,10 @@ use store::snapshot::{Budget, Sink, Task};
 use store::{Shard, Snapshot};
 use sync::gate::Pass;
 
-use crate::keyspace::shard_locks::{Nobody, ThreadWaits, Waited};
-use crate::threads::control::SNAPSHOT_PASS;
-use crate::threads::message::Message;
-use crate::threads::shared::Shared;
+use crate::keyspace::gate_passes::SNAPSHOT_PASS;
+use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// What a step under a shard's lock may see, in bytes.
 const STEP_BYTES: usize = 8 << 10;
@@ -91,7 +91,7 @@ pub enum WalkError<E> {
 
 /// See the module's description.
 pub struct SnapshotJob {
-    shared: Arc<Shared>,
+    keyspace: Arc<SharedKeyspace>,
     snapshot: Snapshot,
     pass: Pass,
     waits: ThreadWaits,
@@ -110,11 +110,11 @@ impl SnapshotJob {
     /// # Errors
     /// When no snapshot can begin now.
     pub fn begin<T>(
-        shared: &Arc<Shared>,
+        keyspace: &Arc<SharedKeyspace>,
         at_cut: impl FnOnce() -> T,
     ) -> Result<(Self, T), Refusal> {
-        let pass = shared.gate.register_as(SNAPSHOT_PASS).ok_or(Refusal::Running)?;
-        let node = &shared.node;
+        let pass = keyspace.gate.register_as(SNAPSHOT_PASS).ok_or(Refusal::Running)?;
+        let node = &keyspace.node;
         let busy = &node.scripting.busy;
         let mut snapshot = Snapshot::new(node.hasher);
         let (mut sizes, mut fields_expire) = (Vec::new(), false);
@@ -122,8 +122,8 @@ impl SnapshotJob {
             if node.scripting.must_end() {
                 return None;
             }
-            for shard in 0..shared.shards.len() {
-                let mut shard = shared.shards.lock(shard);
+            for shard in 0..keyspace.shards.len() {
+                let mut shard = keyspace.shards.lock(shard);
                 snapshot.mark(&mut shard);
                 shard.dbs().for_each(|db| {
                     let none = Sizes { keys: 0, expiring: 0 };
@@ -137,8 +137,8 @@ impl SnapshotJob {
             Some((node.scripting.libraries.read().iter().cloned().collect(), at_cut()))
         });
         let (libraries, at_cut) = cut.flatten().ok_or(Refusal::BusyScript)?;
-        let (shared, waits) = (Arc::clone(shared), ThreadWaits::default());
-        Ok((Self { shared, snapshot, pass, waits, sizes, fields_expire, libraries }, at_cut))
+        let (keyspace, waits) = (Arc::clone(keyspace), ThreadWaits::default());
+        Ok((Self { keyspace, snapshot, pass, waits, sizes, fields_expire, libraries }, at_cut))
     }
 
     /// Keys at the cut.
@@ -194,11 +194,11 @@ impl SnapshotJob {
                 return true;
             }
             Task::Shard(shard) => shard,
-            Task::Key(_, hash) => self.shared.node.map.shard_of(hash),
+            Task::Key(_, hash) => self.keyspace.node.map.shard_of(hash),
         };
         sink.is_locked(true);
-        let Self { shared, snapshot, pass, waits, .. } = self;
-        with_shard(shared, (pass, waits), shard, |shard| {
+        let Self { keyspace, snapshot, pass, waits, .. } = self;
+        with_shard(keyspace, (pass, waits), shard, |shard| {
             snapshot.step(shard, &mut budget(STEP_BYTES), sink);
         });
         true
@@ -217,22 +217,17 @@ impl Drop for SnapshotJob {
 
 /// Runs `work` with a shard, as soon as it is free.
 fn with_shard(
-    shared: &Shared,
+    keyspace: &SharedKeyspace,
     (pass, waits): (&Pass, &ThreadWaits),
     shard: usize,
     mut work: impl FnMut(&mut Shard),
 ) {
     for misses in 0.. {
         let wait = if misses < MISSES_MAX { Duration::ZERO } else { WAIT };
-        let locks = shared.enter(Some(pass), &Nobody).waiting(waits, Waited::default());
+        let locks = keyspace.enter(Some(pass), &Nobody).waiting(waits, Waited::default());
         let done = locks.try_one_for(shard, wait, &mut work).is_some();
         drop(locks);
-        if waits.has_calls() {
-            for call in waits.take_calls() {
-                let wake = Message::Wake { id: call.client, slot: call.owner.slot };
-                shared.send(call.owner.thread, wake);
-            }
-        }
+        keyspace.wake_called(waits);
         if done {
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use super::exchange::HEAD_BYTES_MAX;
-use super::service::Source;
+use super::source::Source;
 
 /// The page: it has no outside assets, and reads `/metrics` once a second.
 const DASHBOARD: &str = include_str!("dashboard.html");

@@ -9,7 +9,7 @@ use node::config::Config;
 use sys::epoll::{Epoll, Event, Events, Interest};
 
 use super::exchange::{Exchange, Step};
-use super::service::{Source, Stop};
+use super::source::{Source, Stop};
 use crate::net::listener::Listener;
 
 /// Connections at a time. A further one takes the place of the oldest.

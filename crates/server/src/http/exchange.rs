@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use sys::epoll::Interest;
 
 use super::answer::{Answer, answer};
-use super::service::Source;
+use super::source::Source;
 use crate::net::stream::Stream;
 
 /// The most bytes of a request's head.

@@ -12,6 +12,7 @@ mod answer;
 mod connections;
 mod exchange;
 mod service;
+mod source;
 
 pub(crate) use connections::FILES_MAX;
 pub(crate) use service::MetricsService;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use engine::HeldShards;
 use store::Shard;
 
-use super::shard_locks::{Shards, ThreadShards};
+use super::shard_locks::ThreadShards;
+use super::shards::Shards;
 use super::shim::{MutexGuard, try_lock_for};
 
 /// A locked shard.

@@ -13,7 +13,7 @@ pub(crate) use sync::gate::{GracePeriod, Pass};
 
 use sys::clock::{tsc, tsc_per_micro};
 
-use crate::threads::clock::time_at;
+use crate::system::clock::time_at;
 
 /// How long a thread looks at a shard that is in use before its request is put aside, in
 /// microseconds: most commands are over by then, and more would show where there is no second

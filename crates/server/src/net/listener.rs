@@ -12,7 +12,7 @@ use node::config::Config;
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::net::stream::Stream;
-use crate::warning;
+use crate::system::server_log::warning;
 
 /// What connections to a socket speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

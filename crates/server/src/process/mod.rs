@@ -1,12 +1,6 @@
-//! The process: its start and end, its configuration file, its log, its services for commands.
+//! The process: its start and end, its configuration file, and the signals it receives.
 
-pub(crate) mod crash;
-pub(crate) mod files;
-pub(crate) mod garbage;
-pub(crate) mod host;
 mod load;
-pub mod log;
-pub(crate) mod notify;
-pub(crate) mod oom_score;
-pub(crate) mod signals;
-pub mod start;
+mod notify;
+mod signals;
+pub(crate) mod start;

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 
 use node::config::{Config, Supervised};
 
-use crate::warning;
+use crate::system::server_log::warning;
 
 /// Reports readiness where the configuration asks for it.
 pub fn ready(config: &Config) {

@@ -10,7 +10,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -18,59 +17,20 @@ use std::time::Duration;
 use sync::mailbox::Sender;
 use sys::signal::{Signal, Signals};
 
-use crate::net::connection::Connection;
+use crate::system::server_log::warning;
+use crate::threads::connection::Connection;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
-use crate::warning;
 
 /// How long a signal waits for what it has to say, and the end for what it has to remove.
 const WORDS_MAX: Duration = Duration::from_millis(300);
-
-/// SIGTERM has come, and the main thread does not know of it yet.
-const TERMINATE: u8 = 1;
-/// The same for SIGINT.
-const INTERRUPT: u8 = 2;
-/// The server ends because of a signal, unless that is called off.
-const ENDING: u8 = 4;
-
-/// The signals that have come.
-#[derive(Debug, Default)]
-pub struct Signalled(AtomicU8);
-
-impl Signalled {
-    /// Notes a signal. Returns whether the server ends by an earlier one.
-    fn note(&self, signal: Signal) -> bool {
-        let own = match signal {
-            Signal::Terminate => TERMINATE,
-            Signal::Interrupt => INTERRUPT,
-        };
-        self.0.fetch_or(own | ENDING, Ordering::Relaxed) & ENDING != 0
-    }
-
-    /// Takes those that have come since the last call.
-    pub fn take(&self) -> impl Iterator<Item = Signal> + use<> {
-        let known = self.0.fetch_and(ENDING, Ordering::Relaxed);
-        let signals = [(TERMINATE, Signal::Terminate), (INTERRUPT, Signal::Interrupt)];
-        signals.into_iter().filter(move |(bit, _)| known & bit != 0).map(|(_, signal)| signal)
-    }
-
-    /// Whether there are any to be taken.
-    pub fn has_come(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & (TERMINATE | INTERRUPT) != 0
-    }
-
-    /// The server goes on.
-    pub fn forget(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-}
 
 /// Starts the thread. The main thread can be reached.
 ///
 /// # Errors
 /// When the system refuses a thread.
 pub fn start(signals: Signals, shared: &Arc<Shared>) -> io::Result<()> {
-    let main = shared.handles.read().first().map(|main| main.mailbox.clone());
+    let main = shared.threads.handles.read().first().map(|main| main.mailbox.clone());
     let main = main.ok_or(io::ErrorKind::NotFound)?;
     let thread = SignalThread { shared: Arc::clone(shared), main, speaker: None };
     Builder::new().name("weft-signals".to_owned()).spawn(move || thread.run(&signals))?;
@@ -116,7 +76,7 @@ impl SignalThread {
     fn end_process(&self) -> ! {
         let shared = Arc::clone(&self.shared);
         within(WORDS_MAX, move || {
-            shared.unfinished.remove();
+            shared.saves.unfinished.remove();
             warning!("Received SIGINT again, exiting at once without saving...");
         });
         sys::process::end_at_once(1)
@@ -140,22 +100,6 @@ fn within(limit: Duration, work: impl FnOnce() + Send + 'static) -> Option<JoinH
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn signals_are_taken_once_and_the_end_is_remembered() {
-        let signalled = Signalled::default();
-        assert!(!signalled.has_come() && signalled.take().next().is_none());
-        assert!(!signalled.note(Signal::Terminate), "the first");
-        assert!(signalled.has_come());
-        assert_eq!(signalled.take().collect::<Vec<_>>(), [Signal::Terminate]);
-        assert!(!signalled.has_come() && signalled.take().next().is_none());
-        assert!(signalled.note(Signal::Interrupt), "it ends already");
-        signalled.forget();
-        assert!(
-            !signalled.has_come() && !signalled.note(Signal::Interrupt),
-            "it does not any more"
-        );
-    }
 
     #[test]
     fn who_says_nothing_is_not_waited_for() {

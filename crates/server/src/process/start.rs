@@ -4,42 +4,33 @@ use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use node::config::{Config, Invocation, USAGE, Warning, cpus, parse_arguments};
+use node::config::{Config, Invocation, USAGE, Warning, parse_arguments};
 use node::host::SaveAtEnd;
 use node::persistence::Purpose;
-use node::{Node, Worker, version};
-use parking_lot::{Mutex, RwLock};
-use sync::gate::Gate;
+use node::version;
 use sys::epoll::Event;
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
-use crate::disk::append_only::AppendOnly;
-use crate::disk::log_slot::LogSlot;
-use crate::disk::saves::{NotBegun, Saves};
+use super::load::load;
+use super::signals;
+use crate::disk::saves::NotBegun;
 use crate::disk::startup::Startup;
-use crate::disk::unfinished::Unfinished;
-use crate::http::{self, MetricsService};
-use crate::keyspace::shard_locks::Shards;
-use crate::net::{accept, tls};
-use crate::process::crash;
-use crate::process::files;
-use crate::process::garbage::Garbage;
-use crate::process::host::ProcessHost;
-use crate::process::load::load;
-use crate::process::signals::{self, Signalled};
-use crate::threads::apply;
+use crate::http;
+use crate::net::tls;
+use crate::system::crash;
+use crate::system::processors::bind_to_processors;
+use crate::system::server_log::{notice, warning};
 use crate::threads::carriers::SAMPLE_MS;
-use crate::threads::control::{self, Control, PASSES_MAX, RESERVED_FILES};
-use crate::threads::io_thread::{IoThread, ThreadMailbox};
+use crate::threads::control::{self, RESERVED_FILES};
+use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
-use crate::{notice, warning};
+use crate::threads::shared_setup::{main_thread, share};
+use crate::threads::{accept, apply};
 
-/// Shards of a standalone server.
-const SHARDS: usize = 1024;
 /// How long the allocator keeps unused pages.
 const PAGE_DECAY_MS: isize = 1000;
 /// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
@@ -123,7 +114,8 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let mut main = main_thread(&shared)?;
     crash::start_names();
     signals::start(signals, &shared).map_err(|error| format!("Can't receive signals: {error}"))?;
-    let startup = Startup::begin(&shared).inspect_err(|text| warning!("{text}"))?;
+    let startup = Startup::begin(&shared.append_only, Arc::clone(&shared) as _)
+        .inspect_err(|text| warning!("{text}"))?;
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
@@ -138,7 +130,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
         let _ = control.oom_score.follow(&config);
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
-    shared.metrics.follow(&shared, &config).inspect_err(|text| warning!("{text}"))?;
+    shared.follow_metrics(&config).inspect_err(|text| warning!("{text}"))?;
     write_pidfile(&config);
     announce_start(&shared);
     let ready = || announce(&config, &shared, file.is_some());
@@ -167,17 +159,6 @@ fn take_title(config: &Config) -> Option<(ProcessTitle, String)> {
 fn absolute(path: &OsStr) -> Result<String, String> {
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     Ok(path.to_string_lossy().into_owned())
-}
-
-/// Lets the calling thread, and those that it starts, run on the processors of a parameter only.
-pub fn bind_to_processors(parameter: &str, list: &str) {
-    let cpus = cpus(list).unwrap_or_default();
-    if cpus.is_empty() {
-        return;
-    }
-    if let Err(error) = sys::process::set_affinity(&cpus) {
-        warning!("'{parameter}' has no effect: can't run on processors {list}: {error}");
-    }
 }
 
 fn disable_huge_pages(config: &Config) {
@@ -214,58 +195,6 @@ fn limit_clients(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
-    let seed = base::random::entropy_seed();
-    let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
-    let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
-    node.load_users(read).inspect_err(|text| warning!("{text}"))?;
-    warn_of_disabled_users(&node);
-    let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
-    let cpus = config.bio_cpulist.clone();
-    let garbage = Garbage::start(&node, move || bind_to_processors("bio-cpulist", &cpus))
-        .map_err(|error| error.to_string())?;
-    Ok(Arc::new_cyclic(|me| Shared {
-        me: me.clone(),
-        node,
-        shards: Shards::new(SHARDS),
-        gate: Gate::new(PASSES_MAX),
-        handles: RwLock::new(Vec::new()),
-        control: Mutex::new(Control::new(executable, config_file)),
-        append_only: AppendOnly::default(),
-        garbage,
-        saves: Saves::default(),
-        unfinished: Unfinished::default(),
-        signalled: Signalled::default(),
-        log: LogSlot::default(),
-        metrics: MetricsService::default(),
-        started_ms: sys::clock::steady_micros() / 1000,
-        // No other thread has begun yet.
-        startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),
-        main_cpu: Mutex::default(),
-        threads_active: AtomicUsize::new(1),
-        threads_carrying: AtomicUsize::new(1),
-        cron_is_shared: AtomicBool::new(false),
-    }))
-}
-
-/// A user that nobody can authenticate to may be meant so, or its rules lack the word `on`.
-fn warn_of_disabled_users(node: &Node) {
-    for user in node.users.read().iter().filter(|user| !user.is_enabled()) {
-        let name = String::from_utf8_lossy(user.name());
-        notice!("The user '{name}' is disabled: its rules do not have the word 'on'.");
-    }
-}
-
-pub(crate) fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
-    let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
-    let seed = base::random::entropy_seed();
-    let rate = sys::clock::tsc_per_micro();
-    let table = shared.node.table;
-    let worker = Worker::new(Arc::clone(&shared.node), 0, table, seed, rate);
-    shared.handles.write().push(post.handle());
-    IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
-}
-
 fn write_pidfile(config: &Config) {
     if config.pidfile.is_empty() {
         return;
@@ -288,7 +217,7 @@ const BANNER: &str = "
 
 /// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
 fn announce_start(shared: &Shared) {
-    let threads = shared.threads_active.load(Ordering::Relaxed);
+    let threads = shared.process.threads_active.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();
     notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
     notice!("Server initialized");
@@ -313,7 +242,7 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
         // A server serves whether or not it can be seen.
         let _ = writeln!(std::io::stdout(), "{}", BANNER.replace("{port}", &port.to_string()));
     }
-    crate::process::notify::ready(config);
+    super::notify::ready(config);
 }
 
 /// What is to be done before the server is ready.
@@ -328,11 +257,13 @@ impl Start<'_> {
     /// Looks whether the server has become ready. Returns whether it is.
     fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
         if let Some(startup) = &mut self.startup
-            && !startup.look(main)?
+            && !startup.look()?
         {
             return Ok(false);
         }
-        self.startup = None;
+        if self.startup.take().is_some() {
+            main.worker.take_over_config();
+        }
         (self.ready)();
         Ok(true)
     }
@@ -372,7 +303,7 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
             control.balance(shared);
         }
         drop(control);
-        if is_refused && ProcessHost(shared).go_on() {
+        if is_refused && shared.go_on() {
             warning!("Shutdown called off: a script runs for too long that has written.");
             ending = false;
         }
@@ -381,7 +312,7 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         }
         if samples {
             sample_at_ms = now_ms + SAMPLE_MS;
-            *shared.main_cpu.lock() = sys::process::thread_cpu_time();
+            *shared.process.main_cpu.lock() = sys::process::thread_cpu_time();
         }
     }
     Ok(())
@@ -409,7 +340,7 @@ fn awaits_base(shared: &Shared) -> bool {
         return false;
     }
     // It keeps the base from being begun, and the last save follows it.
-    shared.saves.cancel(node);
+    shared.saves.cancel();
     true
 }
 
@@ -425,7 +356,7 @@ fn has_saved(shared: &Shared) -> bool {
     };
     let (node, config) = (&shared.node, shared.node.config());
     // It would be without what has changed since it began.
-    shared.saves.cancel(node);
+    shared.saves.cancel();
     let is_wanted = match how.save {
         SaveAtEnd::ByConfig => !config.saving.save.is_empty(),
         SaveAtEnd::Yes => true,
@@ -436,10 +367,9 @@ fn has_saved(shared: &Shared) -> bool {
     }
     shared.append_only.end_rewrite(how.force);
     notice!("Saving the final RDB snapshot before exiting.");
-    let begun = shared.me.upgrade().map(|own| shared.saves.begin_save(&own, Purpose::Save));
-    match begun {
-        Some(Ok(saving)) if saving.wait() => return true,
-        Some(Err(NotBegun::Running(_))) => warning!("Can't save: another snapshot is being taken"),
+    match shared.saves.begin_save(Purpose::Save) {
+        Ok(saving) if saving.wait() => return true,
+        Err(NotBegun::Running(_)) => warning!("Can't save: another snapshot is being taken"),
         _ => {}
     }
     if how.force {
@@ -447,7 +377,7 @@ fn has_saved(shared: &Shared) -> bool {
         return true;
     }
     warning!("Error trying to save the DB, can't exit.");
-    let goes_on = ProcessHost(shared).go_on();
+    let goes_on = shared.go_on();
     if goes_on {
         shared.append_only.go_on();
     }
@@ -468,8 +398,8 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
         control.end();
     }
     // Clients on their way between threads end here.
-    shared.threads_carrying.store(1, Ordering::Release);
-    for handle in shared.handles.read().iter().skip(1) {
+    shared.process.threads_carrying.store(1, Ordering::Release);
+    for handle in shared.threads.handles.read().iter().skip(1) {
         handle.mailbox.send(Message::ShutDown);
     }
     main.outlive_others();

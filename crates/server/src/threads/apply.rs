@@ -7,11 +7,11 @@ use node::host::Undo;
 use sys::syslog::Facility;
 
 use crate::net::tls;
-use crate::process::crash;
-use crate::process::log::{self, Level};
+use crate::system::crash;
+use crate::system::server_log::warning;
+use crate::system::server_log::{self, Level};
 use crate::threads::control::{RESERVED_FILES, threads_wanted};
 use crate::threads::shared::Shared;
-use crate::warning;
 
 /// What CONFIG SET replies when a socket cannot be opened, as in Redis; the log says why.
 const LISTEN_FAILED: &str = "Unable to listen on this port. Check server logs.";
@@ -26,7 +26,7 @@ pub fn configure_log(config: &Config) {
         LogLevel::Warning => Some(Level::Warning),
         LogLevel::Nothing => None,
     };
-    log::configure(level, &config.logfile);
+    server_log::configure(level, &config.logfile);
     crash::follow(config);
 }
 
@@ -43,7 +43,7 @@ pub fn open_syslog(config: &Config) {
         SyslogFacility::Local6 => Facility::Local(6),
         SyslogFacility::Local7 => Facility::Local(7),
     };
-    log::open_syslog(&config.syslog.ident, facility);
+    server_log::open_syslog(&config.syslog.ident, facility);
 }
 
 /// Makes the process follow a changed configuration in one respect. Returns what takes that back.
@@ -133,12 +133,12 @@ fn follow_append_only<'a>(
     let append_only = &shared.append_only;
     match (was_on, is_on) {
         (false, true) => {
-            append_only.start(shared)?;
-            Ok(Box::new(|| append_only.stop(shared)))
+            append_only.start()?;
+            Ok(Box::new(|| append_only.stop()))
         }
         (true, false) => {
-            append_only.stop(shared);
-            Ok(Box::new(|| log_error(append_only.start(shared))))
+            append_only.stop();
+            Ok(Box::new(|| log_error(append_only.start())))
         }
         _ => {
             append_only.configured();
@@ -195,12 +195,12 @@ fn follow_metrics<'a>(
     old: &'a Config,
     new: &Config,
 ) -> Result<Undo<'a>, String> {
-    if let Err(reason) = shared.metrics.follow(shared, new) {
+    if let Err(reason) = shared.follow_metrics(new) {
         warning!("{reason}");
-        log_error(shared.metrics.follow(shared, old));
+        log_error(shared.follow_metrics(old));
         return Err(LISTEN_FAILED.to_owned());
     }
-    Ok(Box::new(move || log_error(shared.metrics.follow(shared, old))))
+    Ok(Box::new(move || log_error(shared.follow_metrics(old))))
 }
 
 /// Gives the connections to come another TLS setup. The files are read before the lock is taken.

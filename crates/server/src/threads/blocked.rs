@@ -4,9 +4,8 @@
 use node::blocking;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::Connection;
-use crate::process::host::ProcessHost;
 use crate::threads::client_state::ClientState;
+use crate::threads::connection::Connection;
 use crate::threads::io_thread::IoThread;
 
 impl IoThread {
@@ -44,9 +43,8 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
         blocked.due_ms = None;
-        let host = ProcessHost(&self.shared);
         let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
-        blocking::on_deadline(&mut self.worker, &blocked.waiter, &locks, &host);
+        blocking::on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.shared);
         drop(locks);
         self.end_wait(slot);
     }

@@ -21,89 +21,19 @@
 //! Deadlines, cron and moves of clients rest, and a thread that is told to end does so afterwards.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
-use node::{Outcome, Worker};
-use resp::Out;
-use sync::gate::Pass;
+use node::Outcome;
 use sys::epoll::Events;
 
-use crate::keyspace::shard_locks::{Nobody, ServesOthers, ThreadShards, ThreadWaits, Waited};
-use crate::net::accept;
-use crate::net::read_batch::{Batch, ReadBatch};
-use crate::process::host::ProcessHost;
-use crate::threads::io_thread::{HANDSHAKES_MAX, IoThread, MAILBOX_TOKEN};
-use crate::threads::listeners::LISTENER_TOKEN;
-use crate::threads::shared::Shared;
+use super::accept;
+use super::io_thread::{HANDSHAKES_MAX, IoThread, MAILBOX_TOKEN};
+use super::keyspace_access::{ExecutionContext, KeyspaceAccess};
+use super::listeners::LISTENER_TOKEN;
+use super::read_batch::{Batch, ReadBatch};
+use crate::keyspace::shard_locks::{Nobody, ServesOthers};
 
 /// Events of one wait of a nested turn.
 const EVENTS_MAX: usize = 128;
-
-/// Between two tries to do what was put off.
-pub(crate) const CATCH_UP_MS: i32 = 10;
-
-/// A thread's access to the keyspace. While a script runs, its caller has it, with the thread's
-/// worker and replies, and the thread has what is here otherwise: a worker that answers with BUSY,
-/// and an empty buffer for replies.
-pub(crate) struct KeyspaceAccess {
-    shared: Arc<Shared>,
-    /// Its pass of the gate.
-    pub(crate) pass: Pass,
-    /// How its clients wait for shards.
-    pub(crate) waits: ThreadWaits,
-    worker: Box<Worker>,
-    out: Box<Out>,
-}
-
-impl KeyspaceAccess {
-    /// That of the thread with this pass and worker.
-    pub(crate) fn new(shared: Arc<Shared>, pass: Pass, worker: &mut Worker) -> Box<Self> {
-        let (busy, out) = (Box::new(worker.busy_worker()), Box::default());
-        worker.admit_scripts(false);
-        let waits = ThreadWaits::default();
-        Box::new(Self { shared, pass, waits, worker: busy, out })
-    }
-
-    fn exchange(&mut self, thread: &mut IoThread) {
-        std::mem::swap(&mut self.worker, &mut thread.worker);
-        std::mem::swap(&mut self.out, &mut thread.out);
-    }
-}
-
-/// What execution needs of its thread.
-pub(crate) struct ExecutionContext<'a> {
-    pub(crate) worker: &'a mut Worker,
-    pub(crate) out: &'a mut Out,
-    pub(crate) shared: &'a Shared,
-    /// None: the thread has no access to the keyspace, and its worker answers with BUSY.
-    pass: Option<(&'a Pass, &'a ThreadWaits)>,
-    others: &'a dyn ServesOthers,
-}
-
-impl<'a> ExecutionContext<'a> {
-    /// That of a thread for whatever runs no scripts.
-    #[inline]
-    pub(crate) fn of_thread(
-        (worker, out): (&'a mut Worker, &'a mut Out),
-        shared: &'a Shared,
-        access: Option<&'a KeyspaceAccess>,
-    ) -> Self {
-        let pass = access.map(|access| (&access.pass, &access.waits));
-        Self { worker, out, shared, pass, others: &Nobody }
-    }
-
-    /// Enters the gate for a client's requests, if the thread has access. None: a busy script is
-    /// alone behind the gate, and what is to be executed is so
-    /// [without access](IoThread::without_access).
-    #[inline]
-    pub(crate) fn enter(&self, waited: Waited) -> Option<ThreadShards<'a>> {
-        let Some((pass, waits)) = self.pass else {
-            return Some(self.shared.enter(None, self.others));
-        };
-        let locks = self.shared.enter(Some(pass), self.others).waiting(waits, waited);
-        locks.is_inside().then_some(locks)
-    }
-}
 
 /// Requests of the turn that wait behind those that are executed, with what they lie in.
 pub(crate) type Waiting<'a> = Option<(&'a ReadBatch, &'a mut [Batch])>;
@@ -164,12 +94,12 @@ impl IoThread {
 
     fn take_access(&mut self) -> Option<Box<KeyspaceAccess>> {
         let mut access = self.access.take()?;
-        access.exchange(self);
+        access.exchange(&mut self.worker, &mut self.out);
         Some(access)
     }
 
     fn restore_access(&mut self, mut access: Box<KeyspaceAccess>) {
-        access.exchange(self);
+        access.exchange(&mut self.worker, &mut self.out);
         if self.ran_nested_turn {
             self.worker.take_over(&mut access.worker);
         }
@@ -231,6 +161,6 @@ impl IoThread {
     pub(crate) fn catch_up(&mut self) {
         let Some(access) = &self.access else { return };
         let locks = self.shared.enter(Some(&access.pass), &Nobody);
-        self.worker.catch_up(&locks, &ProcessHost(&self.shared));
+        self.worker.catch_up(&locks, &*self.shared);
     }
 }

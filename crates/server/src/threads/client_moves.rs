@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sys::epoll::Interest;
 
-use crate::net::connection::Connection;
-use crate::threads::io_thread::IoThread;
+use crate::threads::connection::Connection;
+use crate::threads::io_thread::{IoThread, Moves};
 use crate::threads::message::{Message, Origin};
 
 /// How long a server that goes down goes on sending replies to clients that are slow to take them.
@@ -21,15 +21,6 @@ const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 /// Slots looked at in one turn while clients move: others do not wait for thousands of them.
 const MOVES_MAX: usize = 64;
-
-/// Clients that are to move to other threads, a few in each turn.
-#[derive(Debug)]
-pub(crate) struct Moves {
-    /// The slot to go on with.
-    pub next: usize,
-    /// All move, not only what is beyond the thread's share.
-    pub all: bool,
-}
 
 impl IoThread {
     /// Begins to serve a client that has moved here, and was counted as this thread's.

@@ -9,11 +9,10 @@ use store::{Shard, Turn};
 
 use crate::keyspace::shard_locks::Nobody;
 use crate::net::tls::HANDSHAKE_MS_MAX;
-use crate::process::host::ProcessHost;
+use crate::system::server_log::warning;
 use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
 use crate::threads::expiry_walk::{StepResult, WalkedShards};
 use crate::threads::io_thread::IoThread;
-use crate::warning;
 
 /// Keys looked at in one step on one database of one shard.
 const KEYS_A_STEP: usize = 20;
@@ -47,7 +46,7 @@ impl Cron {
                 warn_of_codes(&codes);
             }
             let unix_seconds = thread.worker.turn.unix_ms.div_euclid(1000);
-            thread.shared.saves.begin_if_due(&thread.shared, unix_seconds);
+            thread.shared.saves.begin_if_due(unix_seconds);
             let _ = (0..FORGETS).take_while(|_| thread.worker.limit_tracked_keys()).count();
         }
         if tends_shards {
@@ -73,7 +72,7 @@ impl Cron {
         let percent = TIME_PERCENT + 2 * (effort - 1);
         let start_us = sys::clock::steady_micros();
         let deadline_us = start_us + interval_ms * 10 * percent;
-        let (shards, index) = (thread.shared.shards.len(), thread.worker.index);
+        let (shards, index) = (thread.shared.keyspace.shards.len(), thread.worker.index);
         let mut walk = ThreadWalk { thread, deadline_us, looked_at: 0, expired: 0 };
         let out_of_time = self.walk.tick(&mut walk, shards, (index, threads));
         let ThreadWalk { looked_at, expired, .. } = walk;
@@ -119,7 +118,7 @@ impl WalkedShards for ThreadWalk<'_> {
                 step
             })
         });
-        blocking::deliver(worker, &ProcessHost(shared));
+        blocking::deliver(worker, &**shared);
         let StepResult { looked_at, expired, .. } = step.unwrap_or_default();
         self.looked_at += looked_at;
         self.expired += expired;

@@ -41,7 +41,13 @@ impl Deadlines {
 
 #[cfg(test)]
 mod tests {
+    use sys::clock::Reading;
+
     use super::*;
+    use crate::system::clock::SharedClock;
+    use crate::threads::cron_schedule::Cron;
+
+    const START_US: i64 = 1_700_000_000_000_000;
 
     #[test]
     fn the_soonest_is_due_first() {
@@ -63,5 +69,37 @@ mod tests {
         assert_eq!(deadlines.wait_ms(40), Some(0));
         assert_eq!(deadlines.pop_due(40), Some(11));
         assert_eq!(deadlines.pop_due(i64::MAX), None);
+    }
+
+    #[test]
+    fn timers_go_on_when_the_system_clock_is_set_back() {
+        let reading = |elapsed_us: i64, set_back_us: i64| Reading {
+            tsc: elapsed_us.cast_unsigned(),
+            unix_us: START_US + elapsed_us - set_back_us,
+            steady_us: START_US + elapsed_us,
+        };
+        let clock = SharedClock::new(reading(0, 0), 1.0);
+        let (mut cron, mut deadlines, mut kept) = (Cron::default(), Deadlines::default(), None);
+        let (mut ticks, mut due_at) = (0, None);
+        deadlines.move_to(Some(START_US / 1000 + 500), &mut kept, 1, 0);
+        for ms in 0..=1000 {
+            // After a tenth of a second the clock is set back by ten minutes.
+            let set_back_us = if ms < 100 { 0 } else { 600_000_000 };
+            let elapsed_us = ms * 1000;
+            let read = || reading(elapsed_us, set_back_us);
+            let tsc = elapsed_us.cast_unsigned();
+            let now = clock.base_at(tsc, read).at(tsc);
+            assert_eq!(now.steady_ms, START_US / 1000 + ms);
+            assert!(ms < 200 || now.unix_us < START_US, "the jump is noticed");
+            if cron.is_due(now.steady_ms, true) {
+                cron.schedule(now.steady_ms, 100);
+                ticks += 1;
+            }
+            assert!(cron.wait_ms(now.steady_ms, true, true) <= 100);
+            if deadlines.pop_due(now.steady_ms).is_some() {
+                due_at = Some(ms);
+            }
+        }
+        assert_eq!((ticks, due_at), (11, Some(500)));
     }
 }

@@ -16,38 +16,15 @@ use node::{Pending, ShardLocks};
 use resp::out::Mark;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::client_state::ClientState;
+use crate::threads::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
 
 /// What is kept for a client that is away is looked at for its limit from so many bytes on.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
 
-/// Between two looks whether those who publish may go on.
-const LOOK_AGAIN_MS: i64 = 1;
-
 /// Memory of output that is kept from round to round, in bytes.
 const OUT_KEPT_BYTES_MAX: usize = 16 << 10;
-
-/// A thread's deliveries under way.
-#[derive(Debug, Default)]
-pub(crate) struct Deliverer {
-    /// More has come than was taken in.
-    pub(crate) has_more: bool,
-    /// Clients of the round; reused.
-    ready: Vec<Pending>,
-    /// Clients that are held until they may publish.
-    publishers: Vec<usize>,
-    /// How often threads had had room again when these were last looked at.
-    relieved: usize,
-}
-
-impl Deliverer {
-    /// How long the thread may sleep before it looks again. None: nobody waits.
-    pub(crate) fn wait_ms(&self) -> Option<i64> {
-        (!self.publishers.is_empty()).then_some(LOOK_AGAIN_MS)
-    }
-}
 
 impl IoThread {
     /// Takes in what has come for the thread's clients, and sends it.

@@ -17,16 +17,15 @@ use resp::out::Mark;
 use resp::{Args, Span};
 use store::Side;
 
-use crate::keyspace::shard_locks::Waited;
-use crate::net::connection::{Connection, OwnedRequest, SEND_BYTES_MAX};
-use crate::net::read_batch::{Batch, ReadBatch};
-use crate::process::host::ProcessHost;
-use crate::threads::busy_script::ExecutionContext;
+use crate::keyspace::thread_waits::Waited;
 use crate::threads::client_state::ClientState;
+use crate::threads::connection::{Connection, OwnedRequest, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
+use crate::threads::keyspace_access::ExecutionContext;
 use crate::threads::message::{Message, Origin};
 use crate::threads::output::warn_over;
-use crate::threads::shard_waits::ShardWait;
+use crate::threads::read_batch::{Batch, ReadBatch};
+use crate::threads::shard_wait::ShardWait;
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
 const OUT_BYTES_MAX: usize = 256 * 1024;
@@ -135,7 +134,7 @@ impl IoThread {
     fn free_much(&mut self) {
         let removed = &mut self.worker.turn.lazy_free;
         if removed.is_much() {
-            ProcessHost(&self.shared).free(removed);
+            self.shared.free(removed);
         }
     }
 
@@ -144,7 +143,7 @@ impl IoThread {
         let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;
-        let shards = &self.shared.shards;
+        let shards = &self.shared.keyspace.shards;
         for index in batch.requests.clone() {
             let request = &read_batch.requests[index];
             let Some(hash) = request.hash else { continue };
@@ -419,7 +418,6 @@ impl ExecutionContext<'_> {
         let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };
         self.worker.go_on(locks.tsc(), || locks.time());
         let has_way = locks.is_inside();
-        let host = ProcessHost(self.shared);
         self.out.bytes_max = client.out_bytes_max(&self.worker.config);
         let Connection { session, query_buffer, shard_wait, commands, .. } = client;
         let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
@@ -427,7 +425,7 @@ impl ExecutionContext<'_> {
             worker: &mut *self.worker,
             session,
             locks: &locks,
-            host: GatedHost::new(&host),
+            host: GatedHost::new(self.shared),
             out: &mut *self.out,
         };
         executor.begin_batch();
@@ -447,7 +445,7 @@ impl ExecutionContext<'_> {
                     return Some(outcome);
                 }
                 Outcome::ShardInUse => {
-                    let wait = ShardWait::begin().after_try(&self.shared.shards, &locks);
+                    let wait = ShardWait::begin().after_try(&self.shared.keyspace.shards, &locks);
                     *shard_wait = Some(wait);
                     return Some(outcome);
                 }
@@ -552,13 +550,12 @@ impl ExecutionContext<'_> {
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         self.worker.go_on(locks.tsc(), || locks.time());
-        let host = ProcessHost(self.shared);
         self.out.bytes_max = client.out_bytes_max(&self.worker.config);
         let mut executor = Executor {
             worker: self.worker,
             session: &mut client.session,
             locks: &locks,
-            host: GatedHost::new(&host),
+            host: GatedHost::new(self.shared),
             out: self.out,
         };
         executor.begin_batch();
@@ -566,7 +563,7 @@ impl ExecutionContext<'_> {
         let wait = match outcome {
             Outcome::ShardInUse => {
                 let before = waited.unwrap_or_else(ShardWait::begin);
-                Some(before.after_try(&self.shared.shards, &locks))
+                Some(before.after_try(&self.shared.keyspace.shards, &locks))
             }
             // Its try is still to come.
             Outcome::MainThread | Outcome::Script => waited,
@@ -576,7 +573,7 @@ impl ExecutionContext<'_> {
             // It has run, or begins from the beginning.
             client.session.record.forget_visited();
         }
-        client.wait_for_shard(&self.shared.shards, wait);
+        client.wait_for_shard(&self.shared.keyspace.shards, wait);
         Ok(outcome)
     }
 

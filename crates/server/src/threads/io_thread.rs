@@ -16,41 +16,50 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use node::propagation::{subscribe, tracking};
 use node::{Worker, transactions};
-use resp::{Limits, Out};
+use resp::Out;
 use sync::mailbox::Mailbox;
 use sys::epoll::{Epoll, Event, Events, Interest};
 use sys::eventfd::EventFd;
 
+use super::connection::Connection;
+use super::cron_schedule::Cron;
+use super::deadlines::Deadlines;
+use super::deliverer::Deliverer;
+use super::grace_waits::Graces;
+use super::keyspace_access::KeyspaceAccess;
+use super::message::Message;
+use super::read_batch::ReadBatch;
+use super::reply_waits::ReplyWaits;
+use super::shard_wait::{ShardWaits, VISIT_WAIT_MAX};
+use super::shared::Shared;
+use super::slots::{Action, Slots};
+use super::thread_list::ThreadMailbox;
 use crate::keyspace::shard_locks::Nobody;
-use crate::net::connection::Connection;
-use crate::net::read_batch::{ReadBatch, Received};
-use crate::threads::busy_script::{CATCH_UP_MS, KeyspaceAccess};
-use crate::threads::client_moves::Moves;
-use crate::threads::client_state::ClientState;
-use crate::threads::clock::Clock;
-use crate::threads::cron_schedule::Cron;
-use crate::threads::deadlines::Deadlines;
-use crate::threads::deliveries::Deliverer;
-use crate::threads::grace::Graces;
-use crate::threads::log_holds::LogHolds;
-use crate::threads::message::Message;
-use crate::threads::shard_waits::{ShardWaits, VISIT_WAIT_MAX};
-use crate::threads::shared::{Shared, ThreadHandle};
-use crate::threads::slots::{Action, Slots};
-use crate::{verbose, warning};
+use crate::system::clock::Clock;
+use crate::system::server_log::verbose;
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
 /// descriptors greater.
 pub const MAILBOX_TOKEN: u64 = 1 << 62;
 /// Events of one wait.
 const EVENTS_MAX: usize = 512;
-/// The most unfinished input of one client, whatever `client-query-buffer-limit` says.
-const QUERY_BYTES_MAX: usize = 3 << 30;
 /// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
 /// the other clients must not wait for those of everyone who connects at the same time.
 pub(crate) const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
+
+/// Between two tries to do what was put off.
+pub(crate) const CATCH_UP_MS: i32 = 10;
+
+/// Clients that are to move to other threads, a few in each turn.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    /// The slot to go on with.
+    pub next: usize,
+    /// All move, not only what is beyond the thread's share.
+    pub all: bool,
+}
 
 /// One thread's event loop and everything it owns.
 pub struct IoThread {
@@ -97,51 +106,13 @@ pub struct IoThread {
     /// It is to end, and does when it has its access back.
     ends_later: bool,
     /// The log, and clients whose replies wait for it.
-    pub(crate) log: LogHolds,
+    pub(crate) log: ReplyWaits,
     /// Handshakes that may still go on in this turn.
     pub(crate) handshakes_left: usize,
     /// Clients that are to move to other threads.
     pub(crate) moves: Option<Moves>,
     pub(crate) turn_tsc: Arc<AtomicU64>,
     system_id: Arc<AtomicU32>,
-}
-
-/// The mailbox of a thread and what wakes its owner, made before the thread is.
-pub struct ThreadMailbox {
-    /// The receiving end.
-    pub mailbox: Mailbox<Message<Box<Connection>>>,
-    /// Readable when a message may be there.
-    pub wake: Arc<EventFd>,
-    /// Clients that the owner has and those on their way to it.
-    pub clients: Arc<AtomicUsize>,
-    /// See [`ThreadHandle::turn_tsc`].
-    pub turn_tsc: Arc<AtomicU64>,
-    /// See [`ThreadHandle::system_id`].
-    pub system_id: Arc<AtomicU32>,
-}
-
-impl ThreadMailbox {
-    /// An empty mailbox.
-    ///
-    /// # Errors
-    /// When the process is out of descriptors.
-    pub fn new() -> std::io::Result<Self> {
-        let wake = Arc::new(EventFd::new()?);
-        let signal = Arc::clone(&wake);
-        let mailbox = Mailbox::new(move || signal.signal());
-        let (clients, turn_tsc, system_id) = Default::default();
-        Ok(Self { mailbox, wake, clients, turn_tsc, system_id })
-    }
-
-    /// How others reach the owner.
-    pub fn handle(&self) -> ThreadHandle {
-        ThreadHandle {
-            mailbox: self.mailbox.sender(),
-            clients: Arc::clone(&self.clients),
-            turn_tsc: Arc::clone(&self.turn_tsc),
-            system_id: Arc::clone(&self.system_id),
-        }
-    }
 }
 
 impl IoThread {
@@ -156,7 +127,7 @@ impl IoThread {
     ) -> std::io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(post.wake.as_fd(), MAILBOX_TOKEN, Interest::READ)?;
-        let pass = shared.gate.register_as(worker.index);
+        let pass = shared.keyspace.gate.register_as(worker.index);
         let pass = pass.ok_or_else(|| std::io::Error::other("too many threads"))?;
         let mut clock = Clock::new();
         let now = clock.now();
@@ -186,7 +157,7 @@ impl IoThread {
             catch_up_ms: 0,
             ended: false,
             ends_later: false,
-            log: LogHolds::default(),
+            log: ReplyWaits::default(),
             handshakes_left: 0,
             moves: None,
             turn_tsc: post.turn_tsc,
@@ -314,152 +285,11 @@ impl IoThread {
         self.worker.index < self.shared.cron_threads()
     }
 
-    pub(crate) fn client_ready(&mut self, slot: usize, event: Event) {
-        if event.writable() {
-            self.send_pending(slot);
-        }
-        if !event.readable() {
-            return;
-        }
-        match self.slots.client_mut(slot) {
-            Some(client) if client.log_hold.is_some() => {
-                // Nothing is read now; it is watched as before when that is over.
-                match event.hung_up() {
-                    true => self.close(slot),
-                    false => self.watch(slot, Interest::NONE),
-                }
-            }
-            // The next wait reports it again.
-            Some(client)
-                if matches!(client.state, ClientState::Batched | ClientState::Postponed) => {}
-            Some(client) if client.state.is_closing() || client.state.is_held() => {
-                // Nothing is read now; only a broken connection is of interest, and the end of one
-                // whose client waits for a key.
-                let waits = client.state.blocked().is_some();
-                if event.hung_up() || waits && event.ended() {
-                    self.close(slot);
-                } else {
-                    let write = client.wants_write();
-                    self.watch(slot, Interest { read: false, write, end: waits });
-                }
-            }
-            Some(client) if client.transport.is_handshaking() => {
-                // Those left out are ready again at once, in the next turn.
-                if let Some(left) = self.handshakes_left.checked_sub(1) {
-                    self.handshakes_left = left;
-                    self.receive(slot);
-                }
-            }
-            // It is ready again at once, in the next turn.
-            Some(client) if client.held_back => {}
-            Some(_) => self.receive(slot),
-            None => self.unwatch_away(slot),
-        }
-    }
-
-    /// Reads and parses once; executes what has gathered first when there is no room.
-    fn receive(&mut self, slot: usize) {
-        if self.read_batch.as_ref().is_some_and(|read_batch| read_batch.is_full()) {
-            self.execute_turn();
-        }
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        let limits = limits(client, &self.worker);
-        let expected_bytes = client.query_buffer.as_ref().map_or(0, |buffer| buffer.wanted_bytes());
-        if expected_bytes > 0 && !self.has_room_for(expected_bytes) {
-            self.again.push_back(slot);
-            return;
-        }
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        let query_max = self.worker.config.client_query_buffer_limit;
-        // Places in a query buffer are numbers of 32 bits.
-        let query_max = usize::try_from(query_max).unwrap_or(usize::MAX).min(QUERY_BYTES_MAX);
-        let hasher = self.worker.turn.hasher;
-        let hash = |key: &[u8]| hasher.hash(key);
-        let table = self.worker.table;
-        let read_batch = self.read_batch.get_or_insert_with(|| Box::new(ReadBatch::new(table)));
-        let received = read_batch.receive(slot, client, limits, query_max, &hash);
-        self.worker.stats.reads.add(1);
-        if expected_bytes > 0 {
-            self.worker.received(sys::allocator::thread_bytes());
-        }
-        if matches!(received, Received::Batch | Received::BatchAndMore) {
-            client.state = ClientState::Batched;
-        }
-        if self.worker.limits_clients() {
-            // Before it is executed: what is too large is not.
-            client.publish(&self.worker, 0, 0);
-        }
-        match received {
-            Received::Batch => {}
-            Received::BatchAndMore => self.again.push_back(slot),
-            Received::Nothing => {
-                // A handshake may have an answer that the socket does not take yet.
-                if client.transport.is_buffered() {
-                    self.after_send(slot);
-                }
-            }
-            Received::Broken => self.refuse(slot),
-            Received::TooLong => self.close_over_query_limit(slot),
-        }
-        if let Some(client) = self.slots.client(slot)
-            && client.transport.has_received()
-            && received != Received::BatchAndMore
-        {
-            self.again.push_back(slot);
-        }
-    }
-
-    /// Looks at the clients whose input needs no event.
-    pub(crate) fn look_at_those_again(&mut self) {
-        for _ in 0..self.again.len() {
-            let Some(slot) = self.again.pop_front() else { return };
-            self.receive_again(slot);
-        }
-    }
-
     /// Handles what other threads ask.
     pub(crate) fn handle_messages(&mut self) {
         for _ in 0..MESSAGES_MAX {
             let Some(message) = self.mailbox.pop() else { return };
             self.handle(message);
-        }
-    }
-
-    /// Looks at input that came before: behind a request that may have authenticated the client, or
-    /// waiting inside its transport.
-    fn receive_again(&mut self, slot: usize) {
-        let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.held_back {
-            // The socket may be full since: no event would tell, and the client would never be
-            // read again, which may be sending and not reading until it is done.
-            self.send_pending(slot);
-            if self.slots.client(slot).is_some_and(|client| client.held_back) {
-                self.again.push_back(slot);
-            }
-            return;
-        }
-        if !matches!(client.state, ClientState::Reading) || client.log_hold.is_some() {
-            return;
-        }
-        if client.query_buffer.is_none() || client.transport.has_received() {
-            return self.receive(slot);
-        }
-        let limits = limits(client, &self.worker);
-        let hasher = self.worker.turn.hasher;
-        client.state = ClientState::Batched;
-        let table = self.worker.table;
-        let read_batch = self.read_batch.get_or_insert_with(|| Box::new(ReadBatch::new(table)));
-        if read_batch.parse_query_buffer(slot, client, limits, &|key| hasher.hash(key)) {
-            self.again.push_back(slot);
-        }
-    }
-
-    /// Looks at a client in the next turn even without an event: goes on with its queue or looks at
-    /// its input.
-    pub(crate) fn look_again(&mut self, slot: usize) {
-        match self.slots.client(slot).map(|client| &client.state) {
-            Some(ClientState::Postponed) => self.postponed.push_back(slot),
-            _ => self.again.push_back(slot),
         }
     }
 
@@ -521,20 +351,6 @@ impl IoThread {
         self.close(slot);
     }
 
-    fn close_over_query_limit(&mut self, slot: usize) {
-        self.worker.stats.query_limit_closes.add(1);
-        if let Some(client) = self.slots.client(slot) {
-            let record = &client.session.record;
-            warning!(
-                "Client id={} addr={} closed for exceeding the query buffer limit, qbuf={}",
-                record.id,
-                record.address,
-                client.query_bytes()
-            );
-        }
-        self.close(slot);
-    }
-
     /// Ends a client.
     pub fn close(&mut self, slot: usize) {
         if let Some(client) = self.slots.remove(slot) {
@@ -565,7 +381,7 @@ impl IoThread {
             self.deadlines.move_to(None, &mut blocked.due_ms, id, 0);
         }
         self.graces.forget(id);
-        client.leave_queue(&self.shared.shards);
+        client.leave_queue(&self.shared.keyspace.shards);
         // One that was only passing through has not been added.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);
@@ -576,13 +392,5 @@ impl IoThread {
         let mut cron = std::mem::take(&mut self.cron);
         cron.run(self);
         self.cron = cron;
-    }
-}
-
-/// What a client may send at the moment.
-fn limits(client: &Connection, worker: &Worker) -> Limits {
-    Limits {
-        bulk_bytes_max: worker.config.bulk_bytes_max() as i64,
-        authenticated: !client.session.must_authenticate(&worker.node.users),
     }
 }

@@ -6,8 +6,8 @@ use node::config::Config;
 use sys::epoll::{Epoll, Interest};
 
 use crate::net::listener::{ListenAddress, Listener, ListenerKind};
+use crate::system::server_log::warning;
 use crate::threads::control::Control;
-use crate::warning;
 
 /// Tokens of listening sockets begin here, in the order of [`Control::listeners`].
 pub const LISTENER_TOKEN: u64 = 1 << 63;

@@ -4,11 +4,10 @@
 use node::client_line;
 
 use crate::keyspace::shard_locks::Nobody;
-use crate::process::host::ProcessHost;
+use crate::system::server_log::{notice, warning};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
-use crate::{notice, warning};
 
 impl IoThread {
     /// Whether a client's input may take so many bytes now; otherwise in a later turn, when enough
@@ -20,7 +19,7 @@ impl IoThread {
             return true;
         }
         let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
-        let has_room = worker.expect_input(&locks, &ProcessHost(shared), bytes);
+        let has_room = worker.expect_input(&locks, &**shared, bytes);
         if !has_room {
             worker.received(sys::allocator::thread_bytes());
         }
@@ -52,12 +51,12 @@ impl IoThread {
         let Self { shared, access, worker, .. } = self;
         if worker.take_limit_changed() {
             // Those that sleep let the others see what they have.
-            let threads = shared.handles.read().len();
+            let threads = shared.threads.handles.read().len();
             (1..threads).for_each(|thread| shared.send(thread, Message::Resume));
             warn_of_limit(shared, worker.config.eviction.maxmemory);
         }
         let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
-        worker.go_on_evicting(&locks, &ProcessHost(shared));
+        worker.go_on_evicting(&locks, &**shared);
     }
 }
 

@@ -1,33 +1,47 @@
-//! The threads: an event loop each, its clients, and what threads ask of one another.
+//! The threads: an event loop each, its clients, and the messages between threads.
 
+pub(crate) mod accept;
 pub(crate) mod apply;
 mod blocked;
 mod busy_script;
-pub mod carrier_trials;
-pub mod carriers;
+mod carrier_trials;
+pub(crate) mod carriers;
 mod client_moves;
-pub(crate) mod client_state;
-pub(crate) mod clock;
+mod client_state;
+pub(crate) mod connection;
 pub(crate) mod control;
 mod cron;
-pub(crate) mod cron_schedule;
-pub(crate) mod deadlines;
+mod cron_schedule;
+mod deadlines;
+mod deliverer;
 mod deliveries;
+mod durable_waits;
 mod execute;
 mod expiry_walk;
+mod garbage;
 mod grace;
+mod grace_waits;
 mod invalidations;
-pub mod io_thread;
-pub(crate) mod listeners;
-#[cfg(test)]
-mod log_hold_tests;
-pub(crate) mod log_holds;
-mod log_waits;
+pub(crate) mod io_thread;
+mod keyspace_access;
+mod listeners;
 mod memory;
 pub(crate) mod message;
 mod output;
-pub(crate) mod shard_waits;
+mod process_host;
+mod read_batch;
+mod receive;
+mod release_replies;
+#[cfg(test)]
+mod reply_wait_tests;
+mod reply_waits;
+mod shard_wait;
+mod shard_waits;
 pub(crate) mod shared;
-pub(crate) mod slots;
-pub(crate) mod slow_turns;
-pub(crate) mod thread_count;
+pub(crate) mod shared_setup;
+mod signalled;
+mod slots;
+mod slow_turns;
+mod thread_count;
+pub(crate) mod thread_list;
+mod thread_scaling;

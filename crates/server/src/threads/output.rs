@@ -6,9 +6,9 @@
 
 use resp::out::Mark;
 
-use crate::net::connection::{Connection, SEND_BYTES_MAX};
+use crate::system::server_log::warning;
+use crate::threads::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
-use crate::warning;
 
 impl IoThread {
     /// Sends the replies so far, up to `bytes_max` bytes. Returns whether the client is still

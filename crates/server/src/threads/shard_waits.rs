@@ -36,82 +36,14 @@
 //! Entries of clients that are gone or have moved on stay until the next look.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use crate::keyspace::shard_locks::{Shards, ThreadShards, Waited, now_us};
-use crate::keyspace::shard_queues::{Owner, Ticket, gather_us};
-use crate::net::connection::Connection;
-use crate::threads::client_state::ClientState;
-use crate::threads::io_thread::IoThread;
-use crate::threads::message::Message;
-
-/// Between two looks at those who wait, for what nobody tells: that a reservation has ended, or
-/// that a shard was let go by who closed the gate.
-const LOOK_AGAIN_MS: i64 = 1;
-/// What a command that visits shards waits for one of them, in the first wait of a turn.
-pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
-
-/// How a client's request waits for shards.
-#[derive(Clone, Debug)]
-pub struct ShardWait {
-    /// Since when, in microseconds.
-    pub since_us: u64,
-    /// How often it has found a shard in use or reserved for another one.
-    pub rounds: u32,
-    /// In whose queues it stands. None: in no queue, and it is tried again without being called.
-    /// Several: it gathers them.
-    shards: Vec<usize>,
-    /// Until when it gathers shards, in microseconds.
-    gathers_until_us: u64,
-    /// It was its turn, and it tries.
-    has_turn: bool,
-}
-
-impl ShardWait {
-    /// One that begins now.
-    pub(crate) fn begin() -> Self {
-        let (since_us, rounds, shards) = (now_us(), 0, Vec::new());
-        Self { since_us, rounds, shards, gathers_until_us: 0, has_turn: false }
-    }
-
-    /// The same after another try.
-    pub(crate) fn after_try(&self, shards: &Shards, locks: &ThreadShards<'_>) -> Self {
-        let in_use: Vec<usize> = locks.take_in_use().into_iter().collect();
-        // It was tried for another reason than that its turn had come.
-        let is_as_before = !self.has_turn
-            && !in_use.is_empty()
-            && self.shards == in_use
-            && in_use.iter().all(|it| shards.is_in_use(*it));
-        let rounds = if is_as_before { self.rounds } else { locks.rounds() };
-        let needed = locks.take_needed();
-        let mut wait = Self { rounds, has_turn: false, ..self.clone() };
-        if needed.len() > 1 && !is_as_before {
-            let now_us = now_us();
-            if !self.gathers() {
-                let waited_us = now_us.saturating_sub(self.since_us);
-                wait.gathers_until_us = now_us + gather_us(waited_us);
-            }
-            wait.shards = needed;
-        } else {
-            wait.shards = in_use;
-        }
-        wait
-    }
-
-    /// Whether it stands in several queues.
-    fn gathers(&self) -> bool {
-        self.shards.len() > 1
-    }
-
-    fn ticket(&self, client: u64) -> Ticket {
-        Ticket { since_us: self.since_us, client }
-    }
-
-    /// The same for who takes shards for this client.
-    pub(crate) fn waited(&self, client: u64) -> Waited {
-        Waited { ticket: Some(self.ticket(client)), rounds: self.rounds }
-    }
-}
+use super::client_state::ClientState;
+use super::connection::Connection;
+use super::io_thread::IoThread;
+use super::shard_wait::ShardWait;
+use crate::keyspace::shard_queues::{Owner, Ticket};
+use crate::keyspace::shards::Shards;
+use crate::keyspace::shim::now_us;
 
 impl Connection {
     /// Its next request waits like this from now on, or not at all: the client leaves the queue in
@@ -136,39 +68,6 @@ impl Connection {
     }
 }
 
-/// The clients of one thread that wait for shards.
-#[derive(Debug, Default)]
-pub(crate) struct ShardWaits {
-    /// By slot and number.
-    waiting: Vec<(usize, u64)>,
-    looked_ms: i64,
-    /// A shard was let go before its client could be called.
-    has_free: bool,
-}
-
-impl ShardWaits {
-    /// How long the thread may sleep before it looks again. None: nobody waits.
-    pub(crate) fn wait_ms(&self) -> Option<i64> {
-        let wait_ms = if self.has_free { 0 } else { LOOK_AGAIN_MS };
-        (!self.waiting.is_empty()).then_some(wait_ms)
-    }
-
-    /// Takes out those who wait, if it is time to look at them.
-    fn take_due(&mut self, steady_ms: i64) -> Vec<(usize, u64)> {
-        match std::mem::take(&mut self.has_free) || steady_ms - self.looked_ms >= LOOK_AGAIN_MS {
-            true => std::mem::take(&mut self.waiting),
-            false => Vec::new(),
-        }
-    }
-
-    /// Takes out one who was called.
-    fn take(&mut self, slot: usize) {
-        if let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == slot) {
-            self.waiting.remove(at);
-        }
-    }
-}
-
 /// The first of the queues that a look has come to. None: the shard is in use.
 type Firsts = HashMap<usize, Option<Ticket>>;
 
@@ -179,7 +78,7 @@ impl IoThread {
         let id = client.session.record.id;
         self.shard_waits.waiting.push((slot, id));
         if let Some(wait) = client.shard_wait.as_ref().filter(|wait| !wait.shards.is_empty()) {
-            let (shards, thread) = (&self.shared.shards, self.worker.index);
+            let (shards, thread) = (&self.shared.keyspace.shards, self.worker.index);
             shards.stand_in_queues(&wait.shards, wait.ticket(id), Owner { thread, slot });
             let is_free = self.in_use_of(wait).is_none()
                 && shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
@@ -213,7 +112,7 @@ impl IoThread {
             }
             if client.held_back {
                 // It goes on when more of its output has left, and no shard is reserved for it.
-                client.leave_queue(&self.shared.shards);
+                client.leave_queue(&self.shared.keyspace.shards);
             }
             // One that is killed is closed.
             let is_killed = client.session.record.location.is_killed();
@@ -278,7 +177,8 @@ impl IoThread {
             self.has_gathered((slot, id), &wait)
         } else {
             let first = firsts.entry(first_shard).or_insert_with(|| {
-                let first = self.shared.shards.first_in_queue(first_shard, self.worker.index);
+                let first =
+                    self.shared.keyspace.shards.first_in_queue(first_shard, self.worker.index);
                 first.filter(|_| !self.is_in_use(first_shard))
             });
             *first == Some(wait.ticket(id))
@@ -292,7 +192,7 @@ impl IoThread {
     /// Whether a client may take all shards in whose queues it stands. If one of them has been in
     /// use for too long, it waits for that one only from now on.
     fn has_gathered(&mut self, (slot, id): (usize, u64), wait: &ShardWait) -> bool {
-        let (shards, thread) = (&self.shared.shards, self.worker.index);
+        let (shards, thread) = (&self.shared.keyspace.shards, self.worker.index);
         let is_first = shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
         let Some(in_use) = self.in_use_of(wait) else { return is_first };
         if now_us() >= wait.gathers_until_us
@@ -310,47 +210,17 @@ impl IoThread {
     }
 
     fn is_in_use(&self, shard: usize) -> bool {
-        match shard == self.shared.shards.alone() {
+        match shard == self.shared.keyspace.shards.alone() {
             true => self.worker.node.scripting.alone.is_locked(),
-            false => self.shared.shards.is_in_use(shard),
+            false => self.shared.keyspace.shards.is_in_use(shard),
         }
     }
 
     /// Tells the threads of clients that were called. Outside the gate.
     #[inline]
     pub(crate) fn tell_called(&self) {
-        if let Some(access) = &self.access
-            && access.waits.has_calls()
-        {
-            for call in access.waits.take_calls() {
-                let wake = Message::Wake { id: call.client, slot: call.owner.slot };
-                self.shared.send(call.owner.thread, wake);
-            }
+        if let Some(access) = &self.access {
+            self.shared.keyspace.wake_called(&access.waits);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn those_who_wait_are_looked_at_once_in_a_millisecond_or_when_a_shard_is_free() {
-        let mut waits = ShardWaits::default();
-        assert_eq!(waits.wait_ms(), None);
-        let entries = vec![(3, 7), (1, 8)];
-        waits.waiting.clone_from(&entries);
-        assert_eq!(waits.wait_ms(), Some(LOOK_AGAIN_MS));
-        assert_eq!(waits.take_due(101), entries);
-        waits.looked_ms = 101;
-        waits.waiting.clone_from(&entries);
-        assert_eq!(waits.take_due(101), []);
-        waits.has_free = true;
-        assert_eq!(waits.wait_ms(), Some(0));
-        assert_eq!(waits.take_due(101), entries);
-        waits.waiting.clone_from(&entries);
-        assert_eq!(waits.take_due(101), []);
-        waits.take(3);
-        assert_eq!(waits.take_due(102), entries[1..]);
     }
 }

@@ -22,9 +22,11 @@ use shuttle::thread::yield_now;
 use crate::client_state::ClientState;
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
-use crate::shard_locks::{Nobody, Shards, ThreadShards, ThreadWaits, Waited};
+use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shards::Shards;
 use crate::shim::{Command, Fault};
 use crate::slots::{Action, Client, Slots};
+use crate::thread_waits::{ThreadWaits, Waited};
 
 const SHARDS: usize = 4;
 const DATABASES: u32 = 2;

@@ -34,6 +34,9 @@ mod shard_locks;
 #[path = "../../src/keyspace/shard_queues.rs"]
 #[allow(dead_code)]
 mod shard_queues;
+#[path = "../../src/keyspace/shards.rs"]
+#[allow(dead_code)]
+mod shards;
 #[path = "../../src/threads/slots.rs"]
 #[allow(dead_code)]
 mod slots;

@@ -15,9 +15,10 @@ use shuttle::thread;
 
 use crate::gate::Pass;
 use crate::shard_lock_models::World;
-use crate::shard_locks::{Nobody, ThreadShards, ThreadWaits, Waited};
+use crate::shard_locks::{Nobody, ThreadShards};
 use crate::shard_queues::{Owner, Ticket};
 use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, let_pass, now_us};
+use crate::thread_waits::{ThreadWaits, Waited};
 use crate::{fails_with, holds};
 
 /// Schedules of each kind for a model that holds.

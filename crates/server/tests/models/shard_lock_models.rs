@@ -15,8 +15,10 @@ use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
 use crate::gate::{Gate, Pass};
-use crate::shard_locks::{Nobody, Shards, ThreadShards, ThreadWaits, Waited};
+use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shards::Shards;
 use crate::shim::{Command, Fault, give_up_shards, take_exec_closings};
+use crate::thread_waits::{ThreadWaits, Waited};
 use crate::{fails, fails_with, holds};
 
 /// Schedules of each kind for a model that holds.

@@ -51,7 +51,7 @@ const PRINT_HOMES: &[&str] = &[
     "xtask-product",
     "clients-test",
     "deploy-test",
-    "crates/server/src/process/log.rs",
+    "crates/server/src/system/server_log.rs",
     "crates/server/src/process/start.rs",
 ];
 

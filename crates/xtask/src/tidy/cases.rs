@@ -82,7 +82,7 @@ const CALLS: &[Case] = &[
         &["crates/node/src/a.rs:2", "crates/node/src/a.rs:3"],
     ),
     case("print", &[("crates/tools/src/lib.rs", "fn f() { println!() }\n")], &[]),
-    case("print", &[("crates/server/src/process/log.rs", "fn f() { eprintln!() }\n")], &[]),
+    case("print", &[("crates/server/src/system/server_log.rs", "fn f() { eprintln!() }\n")], &[]),
     case("print", &[(LIB, "#[test]\nfn f() { println!() }\n")], &[]),
     case(
         "print",

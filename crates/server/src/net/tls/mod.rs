@@ -11,7 +11,7 @@ mod files;
 mod sessions;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

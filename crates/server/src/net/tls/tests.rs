@@ -26,12 +26,12 @@ use crate::net::stream::Stream;
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12, &rustls::version::TLS13];
 
 /// An authority and certificates that it signed, as PEM files: `ca`, `server`, `client`.
-struct Files {
+pub(crate) struct Files {
     folder: TempDir,
 }
 
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca_key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([]).unwrap();
@@ -96,8 +96,8 @@ impl Files {
 }
 
 /// Both ends of a connection, driven by hand: nothing happens but what a test asks for.
-struct Pair {
-    server: TlsStream,
+pub(crate) struct Pair {
+    pub(crate) server: TlsStream,
     client: ClientConnection,
     wire: UnixStream,
 }
@@ -114,7 +114,7 @@ impl Pair {
     }
 
     /// A pair whose handshake is done.
-    fn open(files: &Files) -> Self {
+    pub(crate) fn open(files: &Files) -> Self {
         let mut pair = Self::new(files.server(), files.client(BOTH, None));
         pair.shake_hands().unwrap();
         pair
@@ -182,6 +182,6 @@ impl Pair {
 }
 
 /// Bytes that differ from place to place.
-fn noise(len: usize) -> Vec<u8> {
+pub(crate) fn noise(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + at / 256) as u8).collect()
 }

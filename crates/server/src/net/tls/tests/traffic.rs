@@ -1,13 +1,8 @@
 //! Bytes on their way: in pieces, in masses, to the end.
 #![allow(clippy::unwrap_used)]
 
-use node::{ClientRecord, Session, UserRegistry};
-use resp::Out;
-
 use super::*;
-use crate::net::connection::Connection;
 use crate::net::tls::stream::SEND_BYTES_MAX;
-use crate::net::transport::Transport;
 
 #[test]
 fn bytes_that_come_one_at_a_time_are_understood() {
@@ -232,29 +227,4 @@ fn new_keys_are_taken_in_the_middle() {
         pair.client_receives().unwrap();
         assert_eq!(pair.client_reads(), b"+PONG\r\n", "{round}");
     }
-}
-
-#[test]
-fn what_is_encrypted_and_unsent_counts_as_output() {
-    let files = Files::new();
-    let config = Config { requirepass: b"secret".to_vec(), ..Config::default() };
-    let pair = Pair::open(&files);
-    let record = Arc::new(ClientRecord::new(1, ("a".into(), "b".into()), 1, 0, 0));
-    let transport = Transport::Tls(Box::new(pair.server));
-    let users = UserRegistry::new(&config);
-    let mut client = Connection::new(Session::new(record, &users), transport);
-    // It does not read. The first reply for which the wire has no room is not sent in the end.
-    while !client.wants_write() {
-        assert!(!client.is_over_limit(&config, &users, 0));
-        let mut out = Out::default();
-        out.bytes = noise(8 * 1024);
-        client.send(&mut out, usize::MAX).unwrap();
-    }
-    assert!(client.output_bytes() > 0 && client.output.is_none());
-    let mut out = Out::default();
-    out.bytes = noise(1);
-    while client.output_bytes() <= 1024 {
-        client.send(&mut out, usize::MAX).unwrap();
-    }
-    assert!(client.is_over_limit(&config, &users, 0), "{} bytes", client.output_bytes());
 }

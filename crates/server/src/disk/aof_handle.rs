@@ -1,0 +1,167 @@
+//! The append-only file as the rest of the process sees it: what may be asked of the thread that
+//! writes it.
+
+use std::sync::Arc;
+
+use node::config::Config;
+use node::host::RewriteBegin;
+use parking_lot::Mutex;
+use persist::aof::Aof;
+
+use super::aof_files::{names, random_position};
+use super::aof_lock::AofLock;
+use super::aof_requests::{Caller, IsForced, Request};
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::log::log_slot::LogSlot;
+use crate::log::places::{self, Places};
+use crate::log::ring::LogRing;
+use crate::system::real_disk::RealDisk;
+
+/// The append-only file: what it is made of, and how to reach the thread that writes it.
+pub(crate) struct AppendOnly {
+    /// The keys that it saves.
+    pub(super) keyspace: Arc<SharedKeyspace>,
+    /// What it reads.
+    pub(super) log: Arc<LogSlot>,
+    thread: Mutex<Option<Caller>>,
+    /// While there is an append-only file.
+    lock: Mutex<Option<AofLock>>,
+}
+
+/// What clients and the log are told when the append-only file cannot be begun, as in Redis.
+const START_FAILED: &str = "Unable to turn on AOF. Check server logs.";
+
+impl AppendOnly {
+    /// No append-only file.
+    pub(crate) fn new(keyspace: &Arc<SharedKeyspace>, log: &Arc<LogSlot>) -> Self {
+        let (keyspace, log) = (Arc::clone(keyspace), Arc::clone(log));
+        Self { keyspace, log, thread: Mutex::default(), lock: Mutex::default() }
+    }
+
+    /// The thread can be reached from now on.
+    pub fn begin(&self, caller: Caller) {
+        *self.thread.lock() = Some(caller);
+    }
+
+    /// Makes sure that no other process writes the append-only file: at start, before it is read.
+    ///
+    /// # Errors
+    /// When one does.
+    pub fn lock(&self, disk: &RealDisk, config: &Config) -> Result<(), String> {
+        *self.lock.lock() = Some(AofLock::wait(disk, config)?);
+        Ok(())
+    }
+
+    fn caller(&self) -> Option<Caller> {
+        self.thread.lock().clone()
+    }
+
+    /// Begins the append-only file. On the main thread.
+    ///
+    /// # Errors
+    /// When it cannot begin; the log says why.
+    pub fn start(&self) -> Result<(), String> {
+        self.try_start().map_err(|reason| {
+            crate::system::server_log::warning!("Can't begin the append-only file: {reason}");
+            START_FAILED.to_owned()
+        })
+    }
+
+    fn try_start(&self) -> Result<(), String> {
+        let config = self.keyspace.node.config();
+        // Without a thread the append-only file is being loaded, and goes on when it is.
+        let Some(caller) = self.caller() else { return Ok(()) };
+        let mut lock = self.lock.lock();
+        let taken = caller.call_and_wait(Request::Prepare).ok_or("the server ends")??;
+        let disk = RealDisk::of_working_directory();
+        let places = Places::of(&disk, &config);
+        // Until the first base is whole, the files and what a killed process has left beyond them
+        // are all that a start finds.
+        let aof = Aof::open(disk, names(&config)).map_err(|error| error.to_string())?;
+        places.keep_left(aof.manifest().log)?;
+        let (id, begin) = (places::new_id(), random_position());
+        let ring = LogRing::create(places, id, begin);
+        let ring = ring.map_err(|error| error.to_string())?;
+        let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
+        if let Some(Err(reason)) = started {
+            ring.places().remove_own();
+            return Err(reason);
+        }
+        self.log.set(Some(ring));
+        *lock = Some(taken);
+        Ok(())
+    }
+
+    /// Ends the append-only file. On the main thread.
+    pub fn stop(&self) {
+        // One that is being loaded ends when it is.
+        let Some(caller) = self.caller() else { return };
+        self.log.set(None);
+        let stopped = caller.call_and_wait(Request::Stop);
+        if let Some(Err(reason)) = stopped {
+            crate::system::server_log::warning!("Ending the append-only file: {reason}");
+        }
+        *self.lock.lock() = None;
+    }
+
+    /// Writes all that was logged.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn flush(&self) -> Result<(), String> {
+        let flushed = self.caller().and_then(|caller| caller.call_and_wait(Request::Flush));
+        flushed.unwrap_or(Ok(()))
+    }
+
+    /// Begins a rewrite, or says why it does not.
+    pub fn rewrite(&self, later: bool) -> RewriteBegin {
+        let Some(caller) = self.caller() else { return RewriteBegin::Failed };
+        let began_ms = sys::clock::steady_micros() / 1000;
+        let begin = {
+            let mut figures = self.keyspace.node.append_only.lock();
+            if figures.rewrite_began_ms.is_some() {
+                return RewriteBegin::InProgress;
+            }
+            figures.is_rewrite_scheduled = true;
+            figures.asked += 1;
+            if later || self.keyspace.is_snapshot_running() {
+                RewriteBegin::Scheduled
+            } else {
+                figures.rewrite_began_ms = Some(began_ms);
+                figures.is_rewrite_scheduled = false;
+                RewriteBegin::Started
+            }
+        };
+        caller.call(Request::Rewrite);
+        begin
+    }
+
+    /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end. None that
+    /// is due begins until the process is to [go on](Self::go_on).
+    pub fn end_rewrite(&self, is_forced: IsForced) {
+        if let Some(caller) = self.caller() {
+            caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
+        }
+    }
+
+    /// The process does not end after all.
+    pub fn go_on(&self) {
+        if let Some(caller) = self.caller() {
+            caller.call(Request::GoOn);
+        }
+    }
+
+    /// The threads that execute commands have ended: writes and syncs what they have logged.
+    pub fn end(&self, is_forced: IsForced) {
+        if let Some(caller) = self.caller() {
+            caller.call_and_wait(|done| Request::End(is_forced, done));
+        }
+    }
+
+    /// The configuration has changed.
+    pub fn configured(&self) {
+        if let Some(caller) = self.caller() {
+            caller.call(Request::Configured);
+        }
+    }
+}

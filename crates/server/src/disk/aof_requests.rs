@@ -1,0 +1,68 @@
+//! What other threads ask of the thread that writes the append-only file.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use persist::aof::{TriedSync, WholeBase};
+
+use super::aof_lock::AofLock;
+use crate::log::ring::LogRing;
+
+/// What is asked of the thread that writes the log.
+pub enum Request {
+    /// An append-only file is about to begin: give up the rewrite that BGREWRITEAOF has asked for
+    /// while there is none, and hand over the lock.
+    Prepare(Sender<Result<AofLock, String>>),
+    /// Begin an append-only file, with a base of what is in memory.
+    Start(Arc<LogRing>, Sender<Result<(), String>>),
+    /// End it.
+    Stop(Sender<Result<(), String>>),
+    /// Write a new base.
+    Rewrite,
+    /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
+    /// unless the end of the process is forced. None begins until `GoOn` comes.
+    EndRewrite(IsForced, Sender<()>),
+    /// The end of the process is called off.
+    GoOn,
+    /// A sync was tried.
+    Synced(TriedSync),
+    /// A base was tried.
+    Based(Result<WholeBase, String>),
+    /// Write all that is in the log.
+    Flush(Sender<Result<(), String>>),
+    /// The configuration has changed.
+    Configured,
+    /// The process ends: write and sync all, and end.
+    End(IsForced, Sender<()>),
+}
+
+/// Whether the process is to end in any case: SHUTDOWN FORCE.
+pub type IsForced = bool;
+
+/// The way of requests to a thread that may sleep.
+#[derive(Clone)]
+pub struct Caller {
+    requests: Sender<Request>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Caller {
+    /// A way to whoever has the receiver, and is woken by `wake`.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> (Self, Receiver<Request>) {
+        let (requests, receiver) = channel();
+        (Self { requests, wake: Arc::new(wake) }, receiver)
+    }
+
+    /// Asks for something.
+    pub fn call(&self, request: Request) {
+        // Nobody receives it at the end of the process, when nobody waits either.
+        let _ = self.requests.send(request);
+        (self.wake)();
+    }
+
+    pub(super) fn call_and_wait<R>(&self, request: impl FnOnce(Sender<R>) -> Request) -> Option<R> {
+        let (sender, answer) = channel();
+        self.call(request(sender));
+        answer.recv().ok()
+    }
+}

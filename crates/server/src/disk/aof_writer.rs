@@ -1,0 +1,353 @@
+//! The log on its way to the append-only file: what was written, what is durable, and what to do
+//! when the disk fails.
+//!
+//! ```text
+//!     kept         durable        written            readable
+//!   ---+--------------+--------------+-------------------+----> position
+//!      |              | not synced   | not written yet   |
+//!      | up to here the log may be forgotten: a process that is killed finds it in the files
+//! ```
+//!
+//! Mostly `kept` is `written`, because the files survive the end of the process. It stays behind
+//! while the file that is written is not named by the manifest: after a failed sync, until a new
+//! base is whole.
+//!
+//! This is a state machine over a [`Disk`], without threads and clocks.
+
+use std::io;
+
+use persist::aof::{
+    Aof, AofError, BaseFormat, Batch, Cut, LogId, NewBase, PendingSync, TriedSync, WholeBase,
+};
+use persist::disk::{Disk, DiskError};
+
+use crate::log::left_log::LeftCommands;
+use crate::log::ring_reader::{LogProgress, LogSource};
+
+/// See the module's description.
+pub struct AofWriter<D: Disk> {
+    aof: Aof<D>,
+    written: u64,
+    kept: u64,
+    /// What the disk said, since writing or syncing fails.
+    failure: Option<DiskError>,
+    /// There is no base yet, so that nothing of what is written is of use.
+    is_first: bool,
+    /// What was loaded is not all in the files: until there is a base, the failure stays.
+    lacks_base: bool,
+    /// Bytes of the files before the one that is written.
+    bytes_before: u64,
+    /// Bytes of all files when the last rewrite was over.
+    base_bytes: u64,
+}
+
+impl<D: Disk> AofWriter<D> {
+    /// Goes on with files that were loaded up to this position, and have so many bytes before the
+    /// last one.
+    ///
+    /// # Errors
+    /// See [`Aof::resume`].
+    pub fn resume(mut aof: Aof<D>, position: u64, bytes_before: u64) -> Result<Self, AofError> {
+        aof.resume(position)?;
+        Ok(Self::behind(aof, position, bytes_before))
+    }
+
+    /// The same where the files, of so many bytes, do not tell that they end there.
+    ///
+    /// # Errors
+    /// See [`Aof::resume_in_new_file`].
+    pub fn resume_in_new_file(
+        mut aof: Aof<D>,
+        position: u64,
+        bytes: u64,
+    ) -> Result<Self, AofError> {
+        aof.resume_in_new_file(position)?;
+        Ok(Self::behind(aof, position, bytes))
+    }
+
+    fn behind(aof: Aof<D>, position: u64, bytes_before: u64) -> Self {
+        let base_bytes = bytes_before + aof.segment_bytes();
+        Self {
+            aof,
+            written: position,
+            kept: position,
+            failure: None,
+            is_first: false,
+            lacks_base: false,
+            bytes_before,
+            base_bytes,
+        }
+    }
+
+    /// Begins where files, of so many bytes, were loaded that cannot be written: nothing is written
+    /// before there is a base, and it has failed until then.
+    pub fn without_files(aof: Aof<D>, position: u64, bytes: u64, failure: DiskError) -> Self {
+        let failure = Some(failure);
+        Self { failure, lacks_base: true, ..Self::behind(aof, position, bytes) }
+    }
+
+    /// Begins without a base: nothing is written before [`begin_rewrite`](Self::begin_rewrite).
+    pub fn without_base(aof: Aof<D>, position: u64) -> Self {
+        Self {
+            aof,
+            written: position,
+            kept: position,
+            failure: None,
+            is_first: true,
+            lacks_base: false,
+            bytes_before: 0,
+            base_bytes: 0,
+        }
+    }
+
+    /// Writes what can be read, up to a position.
+    ///
+    /// # Errors
+    /// What the disk said; the same is tried again by the next call.
+    pub fn write(
+        &mut self,
+        source: &mut impl LogSource,
+        until: u64,
+        unix_seconds: Option<i64>,
+    ) -> Result<(), ()> {
+        if self.is_first && self.aof.needs_base() {
+            // The base will have it.
+            self.written = self.written.max(until);
+        }
+        while self.written < until && !self.aof.needs_base() {
+            let (aof, written) = (&mut self.aof, &mut self.written);
+            let mut result = Ok(());
+            source.with_bytes(*written, until, &mut |parts, end| {
+                result = aof.append(&Batch { parts, end, unix_seconds });
+                if result.is_ok() {
+                    *written = end;
+                }
+            });
+            self.note(result)?;
+            if !self.lacks_base && self.failure.as_ref().is_some_and(is_of_write) {
+                self.failure = None;
+            }
+        }
+        self.keep();
+        Ok(())
+    }
+
+    /// What is written may be forgotten, if it is found again.
+    fn keep(&mut self) {
+        if self.is_first || self.aof.is_found_again() {
+            self.kept = self.written;
+        }
+    }
+
+    /// Remembers a failure of the disk. The failures that are none say what is to be done first.
+    fn note<T>(&mut self, result: Result<T, AofError>) -> Result<T, ()> {
+        result.map_err(|error| {
+            if let AofError::Disk(error) = error {
+                self.failure = Some(error);
+            }
+        })
+    }
+
+    /// Syncs what was written.
+    pub fn sync(&mut self) {
+        let synced = self.aof.sync();
+        if self.note(synced).is_ok() {
+            self.is_synced();
+        }
+    }
+
+    /// Begins a sync for another thread, if there is something to sync and none is on its way.
+    pub fn begin_sync(&mut self) -> Option<PendingSync<D::File>> {
+        if self.aof.needs_base() || self.aof.is_syncing() {
+            return None;
+        }
+        let pending = self.aof.begin_sync();
+        self.note(pending).ok()
+    }
+
+    /// Takes the result of that sync.
+    pub fn finish_sync(&mut self, tried: TriedSync) {
+        let synced = self.aof.finish_sync(tried);
+        if self.note(synced).is_ok() {
+            self.is_synced();
+        }
+    }
+
+    /// A sync has succeeded: what had failed does not any more, unless a base is due.
+    fn is_synced(&mut self) {
+        let may_write = |failure: &DiskError| !is_of_write(failure);
+        if !self.aof.needs_base()
+            && self.aof.is_found_again()
+            && self.failure.as_ref().is_some_and(may_write)
+        {
+            self.failure = None;
+        }
+    }
+
+    /// Writes and syncs what the log of a killed process had beyond the files.
+    ///
+    /// Each part without a gap is a batch of its own, so that positions and bytes of a batch agree:
+    /// when this is interrupted, the next start goes on in the log where the file ends then. For
+    /// the same reason the log goes on behind the last command, and not behind a gap that follows.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn append_left(&mut self, left: &LeftCommands) -> Result<(), AofError> {
+        let mut at = 0;
+        for part in &left.parts {
+            let bytes = &left.bytes[at..part.until];
+            self.aof.append(&Batch { parts: [bytes, &[]], end: part.end, unix_seconds: None })?;
+            (at, self.written) = (part.until, part.end);
+        }
+        self.aof.sync()?;
+        self.keep();
+        Ok(())
+    }
+
+    /// What is written from now on is of this log.
+    ///
+    /// # Errors
+    /// See [`Aof::set_log`].
+    pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
+        self.aof.set_log(log)
+    }
+
+    /// The files.
+    pub fn aof(&self) -> &Aof<D> {
+        &self.aof
+    }
+
+    /// Begins a rewrite; everything before the cut was written, or cannot be.
+    ///
+    /// # Errors
+    /// Why it cannot begin. Everything is as before.
+    pub fn begin_rewrite(
+        &mut self,
+        cut: Cut,
+        format: BaseFormat,
+    ) -> Result<NewBase<D::File>, AofError> {
+        if self.written < cut.position && !self.aof.needs_base() {
+            // It could not be written: a new file would begin behind a gap.
+            return Err(AofError::NeedsBase);
+        }
+        let before = self.bytes_before + self.aof.segment_bytes();
+        let base = self.aof.begin_rewrite(cut, format)?;
+        self.bytes_before = before;
+        self.written = cut.position;
+        self.keep();
+        Ok(base)
+    }
+
+    /// Ends a rewrite.
+    ///
+    /// # Errors
+    /// Why it has failed. Everything is as before.
+    pub fn finish_rewrite(&mut self, base: WholeBase) -> Result<(), AofError> {
+        let bytes = base.bytes;
+        self.aof.finish_rewrite(base)?;
+        (self.is_first, self.lacks_base) = (false, false);
+        self.bytes_before = bytes;
+        self.base_bytes = self.current_bytes();
+        self.keep();
+        // The files that could not be synced are of no interest any more.
+        if !self.aof.needs_base() {
+            self.failure = None;
+        }
+        Ok(())
+    }
+
+    /// Gives up a rewrite.
+    pub fn abort_rewrite(&mut self) {
+        self.aof.abort_rewrite();
+    }
+
+    /// Removes files that nobody needs any more.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn delete_history(&mut self) -> Result<(), AofError> {
+        self.aof.delete_history()
+    }
+
+    /// Ends writing.
+    ///
+    /// # Errors
+    /// When not everything could be made durable.
+    pub fn close(mut self) -> Result<(), AofError> {
+        self.aof.close()
+    }
+
+    /// Whether nothing can be written before a rewrite begins.
+    pub fn needs_base(&self) -> bool {
+        self.aof.needs_base()
+    }
+
+    /// Whether there is no base yet, and never was.
+    pub fn is_first(&self) -> bool {
+        self.is_first
+    }
+
+    /// Whether everything before a position is in the files, and nothing has failed.
+    pub fn has_all(&self, until: u64) -> bool {
+        let is_whole = self.is_first || !self.aof.needs_base();
+        is_whole && self.failure.is_none() && self.written >= until
+    }
+
+    /// Whether a sync is on its way.
+    pub fn is_syncing(&self) -> bool {
+        self.aof.is_syncing()
+    }
+
+    /// Everything before this position is written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Everything before this position may be forgotten.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Whether something was written that is not synced.
+    pub fn has_unsynced(&self) -> bool {
+        self.aof.durable() < self.written
+    }
+
+    /// What the disk said, while writing or syncing fails.
+    pub fn failure(&self) -> Option<&DiskError> {
+        self.failure.as_ref()
+    }
+
+    /// How far the log has come. Replies wait for syncs if they are to and there is a base: before,
+    /// nothing can be durable.
+    pub fn progress(&self, waits: bool) -> LogProgress {
+        let synced = (!self.is_first).then(|| self.aof.durable());
+        let (waits, has_failed) = (waits && !self.is_first, self.failure.is_some());
+        LogProgress { written: self.kept, synced, waits, has_failed }
+    }
+
+    /// Bytes of all files.
+    pub fn current_bytes(&self) -> u64 {
+        self.bytes_before + self.aof.segment_bytes()
+    }
+
+    /// The same when the last rewrite was over, or at start.
+    pub fn base_bytes(&self) -> u64 {
+        self.base_bytes
+    }
+}
+
+/// Whether writing failed, not syncing.
+fn is_of_write(failure: &DiskError) -> bool {
+    use persist::disk::Operation;
+    matches!(failure.operation, Operation::Append | Operation::Truncate)
+}
+
+/// What the system says of an error, as `strerror` words it.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

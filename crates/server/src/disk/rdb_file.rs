@@ -1,0 +1,100 @@
+//! The RDB file of the configuration: finding and loading it, and reporting what was loaded.
+
+use std::path::Path;
+
+use node::config::Config;
+use persist::disk::{Disk, DiskFile, FileSource};
+
+use super::load_rdb::{LoadOptions, Loaded, load_rdb};
+use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::system::counted_thread::CountedThread;
+use crate::system::real_disk::{RealDisk, RealFile};
+use crate::system::server_log::{notice, warning};
+
+/// Opens the RDB file of a configuration, if there is one.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(super) fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
+    match RealDisk::of_working_directory().open(Path::new(&config.saving.dbfilename)) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.is_not_found() || config.saving.dbfilename.is_empty() => Ok(None),
+        Err(error) => Err(format!("Fatal error loading the DB: {error}")),
+    }
+}
+
+/// Loads the RDB file of the configuration; for DEBUG RELOAD.
+///
+/// # Errors
+/// Why it was not loaded.
+pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loaded, String> {
+    let config = keyspace.node.config();
+    match find_rdb(&config)? {
+        // Commands that load run on the main thread.
+        Some(file) => load_file(keyspace, file, replaces, &CountedThread::main(&keyspace.node)),
+        None => Err(format!("there is no file {}", config.saving.dbfilename)),
+    }
+}
+
+/// Loads the RDB file at start, if there is one, for an append-only file that begins.
+///
+/// # Errors
+/// Why it was not loaded.
+pub(crate) fn load_rdb_if_any(
+    keyspace: &SharedKeyspace,
+    memory: &CountedThread<'_>,
+) -> Result<Option<Loaded>, String> {
+    let file = find_rdb(&keyspace.node.config())?;
+    file.map(|file| load_file(keyspace, file, false, memory)).transpose()
+}
+
+/// Loads an RDB file. With `replaces` its keys replace those that exist.
+///
+/// # Errors
+/// Why it was not loaded.
+pub(super) fn load_file(
+    keyspace: &SharedKeyspace,
+    file: RealFile,
+    replaces: bool,
+    memory: &CountedThread<'_>,
+) -> Result<Loaded, String> {
+    let config = keyspace.node.config();
+    let name = &config.saving.dbfilename;
+    let failed = |why: &dyn std::fmt::Display| format!("Can't load {name}: {why}");
+    let progress = &keyspace.node.snapshots.loading;
+    progress.begin(unix_seconds(), file.len().map_err(|error| failed(&error))?);
+    let source = FileSource::new(file, 0).map_err(|error| failed(&error))?;
+    let options = LoadOptions {
+        checks: config.saving.rdbchecksum,
+        now_ms: sys::clock::unix_micros() / 1000,
+        keeps_expired: false,
+        replaces,
+    };
+    let loaded = load_rdb(keyspace, source, options, (memory, progress));
+    let loaded = loaded.map_err(|error| failed(&error))?;
+    report(&loaded);
+    keyspace.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);
+    Ok(loaded)
+}
+
+/// Says in the log what was loaded.
+fn report(loaded: &Loaded) {
+    if let Some(version) = loaded.aux("redis-ver").or(loaded.aux("valkey-ver")) {
+        notice!("Loading RDB produced by version {version}, format {}", loaded.version);
+    }
+    if let Some(created) = loaded.aux("ctime").and_then(|text| text.parse::<i64>().ok()) {
+        notice!("RDB age {} seconds", unix_seconds().saturating_sub(created));
+    }
+    for module in &loaded.modules {
+        warning!("The data of the module '{module}' was left out: modules are not supported");
+    }
+    if loaded.empty > 0 {
+        notice!("{} keys with empty collections were left out", loaded.empty);
+    }
+    notice!("Done loading RDB, keys loaded: {}, keys expired: {}.", loaded.keys, loaded.expired);
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_seconds() -> i64 {
+    sys::clock::unix_micros().div_euclid(1_000_000)
+}

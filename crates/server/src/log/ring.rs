@@ -1,0 +1,491 @@
+//! The log: a ring of bytes in memory that threads append effects to, that the thread of the
+//! append-only file reads, and that outlives the process when it is the mapping of a file.
+//!
+//! ```text
+//!   the memory:  header | positions (sync::log_positions) | up to a page | the ring's bytes
+//!                 id, capacity, where the memory is
+//! ```
+//!
+//! What lies in the ring are commands as clients send them, so what is read is written to the file
+//! as it is. A unit for which there is no room, or that is very large, lies *aside*, in ordinary
+//! memory; until those are written nothing is answered, because a process that is killed loses
+//! them. Room is asked for before a command takes its shards ([`LogRing::has_room`]), so what lies
+//! aside is little: what commands append that run at that moment.
+//!
+//! Invariants:
+//! - A thread appends under the locks of the shards that it has changed, and waits for nothing
+//!   there but, aside, for a lock that is never held for long.
+//! - Bytes that are not reserved are zero, so a reservation of which nothing was written is seen.
+//!
+//! One thread reads and releases ([`LogRing::readable_until`] and below); what a process has left
+//! is read by `left_log`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::Duration;
+
+use node::Node;
+use parking_lot::Mutex;
+use persist::aof::LogId;
+use store::log::{UnitPart, push_select};
+use store::{Log, LogPlace, Unit};
+use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
+use sync::log_waits::{LogSleep, Mark};
+use sys::shared_memory::SharedMemory;
+
+use super::places::Places;
+use super::ring_layout::{CAPACITY, MemoryPlace, THREADS_MAX, Words, header, memory_bytes, offset};
+
+/// Units of more bytes lie aside, so that one does not use up the ring.
+const UNIT_BYTES_MAX: u64 = CAPACITY as u64 / 4;
+/// What is free before a command begins that may write.
+const HEADROOM: u64 = CAPACITY as u64 / 8;
+
+/// Bytes that are prefetched of what comes behind a unit.
+const PREFETCH_BYTES_MAX: u64 = 512;
+
+/// A log.
+pub(crate) struct LogRing {
+    memory: Arc<SharedMemory>,
+    positions: LogPositions<Words>,
+    /// Units that lie aside, by their positions. Whoever adds or removes one holds the lock.
+    aside: Mutex<BTreeMap<u64, Arc<AsideUnit>>>,
+    /// Replies wait until the log is synced, also when nothing lies aside.
+    waits_always: AtomicBool,
+    /// Nothing can be written or synced: replies to who has written nothing do not wait.
+    serves_reads: AtomicBool,
+    /// Up to where replies may leave: what was written, or synced if they wait for that.
+    pub(crate) replies: Mark,
+    /// Up to where the log is synced.
+    pub(crate) synced: Mark,
+    sleep: LogSleep,
+    reader: OnceLock<Thread>,
+    /// Tells it from other logs of the process.
+    number: u64,
+    /// Where it is counted what lies aside.
+    node: OnceLock<Arc<Node>>,
+    places: Places,
+}
+
+impl std::fmt::Debug for LogRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (released, end) = (self.positions.released(), self.positions.end());
+        f.debug_struct("LogRing").field("released", &released).field("end", &end).finish()
+    }
+}
+
+/// A unit that is not in the ring.
+#[derive(Debug)]
+struct AsideUnit {
+    parts: Vec<AsidePart>,
+}
+
+#[derive(Debug)]
+enum AsidePart {
+    Bytes(Box<[u8]>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl AsidePart {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Shared(argument) => argument,
+        }
+    }
+}
+
+impl AsideUnit {
+    fn len(&self) -> u64 {
+        self.parts.iter().map(|part| part.as_slice().len() as u64).sum()
+    }
+
+    /// What it takes beside arguments, which may be in the keyspace as well.
+    fn own_bytes(&self) -> u64 {
+        let own = |part: &AsidePart| matches!(part, AsidePart::Bytes(_));
+        self.parts.iter().filter(|part| own(part)).map(|part| part.as_slice().len() as u64).sum()
+    }
+}
+
+impl LogRing {
+    /// A log that begins at a position, in memory of [`memory_bytes`] that is zero.
+    ///
+    /// # Errors
+    /// When the memory has another size.
+    pub(crate) fn new(
+        memory: SharedMemory,
+        id: LogId,
+        place: MemoryPlace,
+        begin: u64,
+    ) -> io::Result<Self> {
+        if memory.len() != memory_bytes() {
+            return Err(io::Error::other("the memory of a log has another size"));
+        }
+        let threads = THREADS_MAX;
+        let memory = Arc::new(memory);
+        let positions = Words { memory: Arc::clone(&memory), threads };
+        let positions = LogPositions::new(positions, threads, CAPACITY as u64, begin);
+        let set =
+            |at: usize, value| memory.words(header::WORDS)[at].store(value, Ordering::Relaxed);
+        (0..2).for_each(|at| set(header::ID + at, id.0[at]));
+        (0..4).for_each(|at| set(header::PLACE + at, place[at]));
+        set(header::CAPACITY, CAPACITY as u64);
+        set(header::THREADS, threads as u64);
+        memory.words(header::WORDS)[header::MAGIC].store(header::KNOWN, Ordering::Release);
+        Ok(Self {
+            memory,
+            positions,
+            aside: Mutex::default(),
+            waits_always: AtomicBool::new(false),
+            serves_reads: AtomicBool::new(false),
+            replies: Mark::new(threads, begin),
+            // Whoever reads it says what is.
+            synced: Mark::new(threads, 0),
+            sleep: LogSleep::default(),
+            reader: OnceLock::new(),
+            number: id.0[0],
+            node: OnceLock::new(),
+            places: Places::default(),
+        })
+    }
+
+    /// A new log that begins at a position, in one of the places.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn create(mut places: Places, id: LogId, begin: u64) -> io::Result<Arc<Self>> {
+        let (memory, place) = places.create_memory()?;
+        Ok(Arc::new(Self { places, ..Self::new(memory, id, place, begin)? }))
+    }
+
+    /// Where its memory may be.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// What tells it from others.
+    pub(crate) fn id(&self) -> LogId {
+        let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Relaxed);
+        LogId([word(header::ID), word(header::ID + 1)])
+    }
+
+    /// What lies aside is counted for this node from now on.
+    pub(crate) fn count_for(&self, node: &Arc<Node>) {
+        let _ = self.node.set(Arc::clone(node));
+    }
+
+    /// What thread `thread` appends with: one at a time for each thread.
+    pub(crate) fn producer(self: &Arc<Self>, thread: usize) -> Producer {
+        Producer { ring: Arc::clone(self), thread, select: (usize::MAX, Vec::new()), end: None }
+    }
+
+    /// Tells it from other logs of the process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The position behind all that was appended.
+    pub(crate) fn end(&self) -> u64 {
+        self.positions.end().0
+    }
+
+    /// Whether a command that may write may begin.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.positions.has_room(HEADROOM)
+    }
+
+    /// Up to where the log has to come before replies may leave that were made now. None: nothing
+    /// is to be waited for.
+    #[inline]
+    pub(crate) fn hold(&self) -> Option<u64> {
+        let (end, lies_aside) = self.positions.end();
+        let waits = lies_aside || self.waits_always.load(Ordering::Relaxed);
+        (waits && end > self.replies.reached()).then_some(end)
+    }
+
+    /// Sets whether all replies wait: `appendfsync always`.
+    pub(crate) fn set_waits_always(&self, waits: bool) {
+        self.waits_always.store(waits, Ordering::Relaxed);
+    }
+
+    /// Whether replies to who has written nothing need not wait, because the log does not come on.
+    pub(crate) fn serves_reads(&self) -> bool {
+        self.serves_reads.load(Ordering::Relaxed)
+    }
+
+    /// Sets that; threads look at those that wait when they are told.
+    pub(crate) fn set_serves_reads(&self, serves: bool) {
+        self.serves_reads.store(serves, Ordering::Relaxed);
+    }
+
+    /// At the end of a turn: wakes the reader, if it sleeps until the log is as long as it is now.
+    /// No shard is held.
+    #[inline]
+    pub(crate) fn look(&self) {
+        if self.sleep.look(self.end()) {
+            self.wake_reader();
+        }
+    }
+
+    /// Somebody waits for the reader: wakes it.
+    pub(crate) fn urge(&self) {
+        if self.sleep.urge() {
+            self.wake_reader();
+        }
+    }
+
+    fn wake_reader(&self) {
+        if let Some(reader) = self.reader.get() {
+            reader.unpark();
+        }
+    }
+
+    /// What comes next is about as long as a unit that ends at a position. Its place was cleared by
+    /// another processor some time ago, and whoever unlocks the shard waits until it is written.
+    #[inline]
+    fn prefetch(&self, position: u64, bytes: u64) {
+        let at = position as usize % CAPACITY;
+        let bytes = bytes.min(PREFETCH_BYTES_MAX) as usize;
+        self.memory.prefetch(offset(THREADS_MAX) + at, bytes.min(CAPACITY - at));
+    }
+
+    fn write(&self, position: u64, bytes: &[u8]) -> u64 {
+        let at = position as usize % CAPACITY;
+        let first = bytes.len().min(CAPACITY - at);
+        let ring = offset(THREADS_MAX);
+        self.memory.write(ring + at, &bytes[..first]);
+        if first < bytes.len() {
+            self.memory.write(ring, &bytes[first..]);
+        }
+        position + bytes.len() as u64
+    }
+}
+
+/// What the reader calls: one thread.
+impl LogRing {
+    /// The calling thread reads the log, and sleeps in [`sleep`](Self::sleep).
+    pub(crate) fn begin_reading(&self) {
+        let _ = self.reader.set(std::thread::current());
+    }
+
+    /// Everything in front of this position can be read.
+    pub(crate) fn readable_until(&self) -> u64 {
+        self.positions.readable_until()
+    }
+
+    /// The log ends here for a file, and the next unit selects its database. Nothing is executed.
+    pub(crate) fn cut(&self) -> u64 {
+        self.positions.forget_database();
+        self.end()
+    }
+
+    /// What was read and released.
+    pub(crate) fn released(&self) -> u64 {
+        self.positions.released()
+    }
+
+    /// Appends the bytes of a range that is readable and not released to `out`.
+    pub(crate) fn read(&self, range: Range<u64>, out: &mut Vec<u8>) {
+        let mut at = range.start;
+        while at < range.end {
+            // One at a time: the lock is not held while it is copied.
+            let next = self
+                .aside
+                .lock()
+                .range(at..range.end)
+                .next()
+                .map(|(at, unit)| (*at, Arc::clone(unit)));
+            let until = next.as_ref().map_or(range.end, |(position, _)| *position);
+            self.read_ring(at..until, out);
+            at = until;
+            if let Some((position, unit)) = next {
+                unit.parts.iter().for_each(|part| out.extend_from_slice(part.as_slice()));
+                at = position + unit.len();
+            }
+        }
+    }
+
+    fn read_ring(&self, range: Range<u64>, out: &mut Vec<u8>) {
+        let mut position = range.start;
+        while position < range.end {
+            let at = position as usize % CAPACITY;
+            let left = usize::try_from(range.end - position).unwrap_or(usize::MAX);
+            let count = left.min(CAPACITY - at);
+            let behind = out.len();
+            out.resize(behind + count, 0);
+            self.memory.read(offset(THREADS_MAX) + at, &mut out[behind..]);
+            position += count as u64;
+        }
+    }
+
+    /// What is in front of a position is safe elsewhere: its room is free. Returns the bytes that
+    /// were [kept](node::stats::used_memory::UsedMemory::keep_for_log) for it and are free now.
+    pub(crate) fn release(&self, until: u64) -> i64 {
+        let mut freed = 0;
+        let mut aside = self.aside.lock();
+        if !aside.is_empty() {
+            let left = aside.split_off(&until);
+            let released = std::mem::replace(&mut *aside, left);
+            freed = released.values().map(|unit| unit.own_bytes()).sum();
+            match aside.first_key_value() {
+                Some((first, _)) => self.positions.set_first_aside(*first),
+                None => self.positions.end_aside(),
+            }
+        }
+        drop(aside);
+        let mut position = self.positions.released();
+        // What is beyond lay aside.
+        let end = until.min(position + CAPACITY as u64);
+        while position < end {
+            let at = position as usize % CAPACITY;
+            let count = ((end - position) as usize).min(CAPACITY - at);
+            self.memory.clear(offset(THREADS_MAX) + at, count);
+            position += count as u64;
+        }
+        self.positions.release(until);
+        if self.node.get().is_some() { freed.cast_signed() } else { 0 }
+    }
+
+    /// Nobody reads it any more: what lies aside is dropped, and is lost for the next process.
+    /// Returns the bytes that are free now, as [`release`](Self::release) does.
+    pub(crate) fn drop_aside(&self) -> i64 {
+        let dropped = std::mem::take(&mut *self.aside.lock());
+        let freed: u64 = dropped.values().map(|unit| unit.own_bytes()).sum();
+        if self.node.get().is_some() { freed.cast_signed() } else { 0 }
+    }
+
+    /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to
+    /// look at those that wait.
+    pub(crate) fn release_replies(&self, until: u64, tell: impl FnMut(usize)) {
+        self.replies.advance(until, tell);
+    }
+
+    /// Whether somebody has waited for the reader since the last call.
+    pub(crate) fn take_urgent(&self) -> bool {
+        self.sleep.take_urgent()
+    }
+
+    /// Sleeps until the log ends at a position or behind, somebody waits for the reader, or the
+    /// time is over. It may end earlier.
+    pub(crate) fn sleep(&self, until: u64, time: Duration) {
+        if self.sleep.prepare_sleep(until, || self.end()) {
+            std::thread::park_timeout(time);
+            self.sleep.awake();
+        }
+    }
+}
+
+/// What one thread appends with.
+#[derive(Debug)]
+pub(crate) struct Producer {
+    ring: Arc<LogRing>,
+    thread: usize,
+    /// A database and the command that selects it.
+    select: (usize, Vec<u8>),
+    /// Behind what was appended last.
+    end: Option<u64>,
+}
+
+impl Log for Producer {
+    fn append(&mut self, unit: Unit<'_>) {
+        if self.select.0 != unit.db {
+            self.select.0 = unit.db;
+            self.select.1.clear();
+            push_select(&mut self.select.1, unit.db);
+        }
+        let wanted = Wanted {
+            db: u8::try_from(unit.db).unwrap_or(UNKNOWN_DATABASE),
+            bytes: unit.len() as u64,
+            select_bytes: self.select.1.len() as u64,
+            selects_others: unit.selects_others,
+        };
+        let ring = &*self.ring;
+        let fits = wanted.bytes <= UNIT_BYTES_MAX;
+        let reservation = match fits {
+            true => ring.positions.reserve(self.thread, wanted),
+            false => None,
+        };
+        let Some(reservation) = reservation else { return self.append_aside(unit, wanted) };
+        let mut position = reservation.position;
+        if reservation.selects {
+            position = ring.write(position, &self.select.1);
+        }
+        for part in unit.parts() {
+            position = ring.write(position, part.as_slice());
+        }
+        ring.positions.finish(self.thread, reservation);
+        ring.prefetch(position, wanted.bytes);
+        self.end = Some(position);
+    }
+
+    fn has_room(&self) -> bool {
+        self.ring.has_room()
+    }
+
+    fn place(&self) -> Option<LogPlace> {
+        self.end.map(|position| LogPlace { log: self.ring.number, position })
+    }
+}
+
+impl Producer {
+    #[cold]
+    fn append_aside(&mut self, unit: Unit<'_>, wanted: Wanted) {
+        let ring = &*self.ring;
+        let mut parts: Vec<AsidePart> = unit.parts().map(AsidePart::of).collect();
+        let mut aside = ring.aside.lock();
+        let reservation: Reservation = ring.positions.reserve_aside(self.thread, wanted);
+        if reservation.selects {
+            parts.insert(0, AsidePart::Bytes(self.select.1.as_slice().into()));
+        }
+        let unit = AsideUnit { parts };
+        self.end = Some(reservation.position + unit.len());
+        if let Some(node) = ring.node.get() {
+            node.used_memory.keep_for_log(unit.own_bytes().cast_signed());
+        }
+        aside.insert(reservation.position, Arc::new(unit));
+        drop(aside);
+        ring.positions.finish(self.thread, reservation);
+    }
+}
+
+impl AsidePart {
+    fn of(part: UnitPart<'_>) -> Self {
+        match part {
+            UnitPart::Bytes(bytes) => Self::Bytes(bytes.into()),
+            UnitPart::Shared(argument) => Self::Shared(Arc::clone(argument)),
+        }
+    }
+}
+
+/// For tests of what a process leaves.
+#[cfg(test)]
+impl LogRing {
+    /// The memory as it is now.
+    #[allow(clippy::unwrap_used)]
+    pub(super) fn copy_memory(&self) -> SharedMemory {
+        let (mut bytes, mut at) = (vec![0; 256 * 1024], 0);
+        let copy = SharedMemory::anonymous(self.memory.len()).unwrap();
+        while at < self.memory.len() {
+            let count = bytes.len().min(self.memory.len() - at);
+            self.memory.read(at, &mut bytes[..count]);
+            if bytes[..count].iter().any(|byte| *byte != 0) {
+                copy.write(at, &bytes[..count]);
+            }
+            at += count;
+        }
+        copy
+    }
+
+    /// A thread reserves a unit, and writes its first bytes.
+    #[allow(clippy::unwrap_used)]
+    pub(super) fn begin_unit(&self, thread: usize, bytes: u64, start: &[u8]) {
+        let wanted = Wanted { db: 0, bytes, select_bytes: 0, selects_others: false };
+        let reservation = self.positions.reserve(thread, wanted).unwrap();
+        self.write(reservation.position, start);
+    }
+}

@@ -1,0 +1,219 @@
+//! The log as the thread sees it that writes it to the append-only file.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use node::stats::used_memory::ThreadMemory;
+use store::LogPlace;
+
+use super::log_slot::LogSlot;
+use super::places::Places;
+use super::ring::LogRing;
+use super::ring_layout::CAPACITY;
+
+/// What the buffer keeps between two reads, in bytes: of several batches, since this thread may be
+/// late, and memory that is taken anew costs as much as all the rest.
+const BUFFER_BYTES_MAX: usize = 8 * BATCH_BYTES as usize;
+/// Turns of other threads that a sync waits for.
+const GATHERED_TURNS_MAX: usize = 8;
+/// Who has the processor for longer is no client's thread in one turn.
+const TURN_MAX: Duration = Duration::from_micros(500);
+/// Syncs that wait for nobody after that.
+const HURRIED_SYNCS: u32 = 256;
+
+/// How far the log has come to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogProgress {
+    /// Everything before this position is found again after the process was killed.
+    pub written: u64,
+    /// Everything before this position is found again after a power loss. None: there is no base.
+    pub synced: Option<u64>,
+    /// Replies wait until what they tell of is synced.
+    pub waits: bool,
+    /// It does not come on: replies to who has written nothing do not wait.
+    pub has_failed: bool,
+}
+
+/// Bytes of the log from a position on. All positions are those of whole units.
+pub trait LogSource {
+    /// Everything before this position can be read.
+    fn readable_until(&self) -> u64;
+
+    /// Shows bytes from a position on, at least those of a unit and none from `until` on, with the
+    /// position behind them.
+    fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64));
+
+    /// Nobody needs what is before a position any more.
+    fn release(&mut self, until: u64);
+}
+
+/// The ring as a source, when there is one.
+pub struct RingSource {
+    slot: Arc<LogSlot>,
+    ring: Option<Arc<LogRing>>,
+    /// Where the log ends while there is none.
+    end: u64,
+    buffer: Vec<u8>,
+    /// Replies may leave that wait for what is before this position.
+    replied: u64,
+    /// The part of its thread in the memory in use.
+    memory: Option<Arc<ThreadMemory>>,
+    /// How many syncs more wait for nobody.
+    hurried_syncs: u32,
+}
+
+impl RingSource {
+    /// No ring yet.
+    pub fn new(slot: &Arc<LogSlot>) -> Self {
+        let slot = Arc::clone(slot);
+        let buffer = Vec::new();
+        Self { slot, ring: None, end: 0, buffer, replied: 0, memory: None, hurried_syncs: 0 }
+    }
+
+    /// Reads another ring, on the calling thread, or none any more. What is in the one before is
+    /// safe elsewhere, or nobody needs it.
+    pub fn replace(&mut self, ring: Option<Arc<LogRing>>) {
+        if let Some(old) = self.ring.take() {
+            self.release_of(&old, old.readable_until());
+            self.end_waits(&old);
+        }
+        if let Some(ring) = &ring {
+            ring.begin_reading();
+            self.end = ring.end();
+            self.replied = ring.released();
+        }
+        self.ring = ring;
+    }
+
+    /// Reads no ring any more, and leaves what is in it to the next start.
+    pub fn leave(&mut self) {
+        if let Some(old) = self.ring.take() {
+            self.slot.node().used_memory.keep_for_log(-old.drop_aside());
+            self.end_waits(&old);
+        }
+    }
+
+    /// Whoever waits for a ring that is not read any more goes on.
+    fn end_waits(&mut self, old: &LogRing) {
+        self.end = old.end();
+        let slot = &self.slot;
+        let tell = |thread| slot.threads().log_advanced(thread);
+        slot.node().durability.set(None);
+        old.set_waits_always(false);
+        old.synced.advance(u64::MAX, tell);
+        old.release_replies(u64::MAX, tell);
+    }
+
+    /// Where the ring's memory may be.
+    pub fn places(&self) -> Option<&Places> {
+        self.ring.as_ref().map(|ring| ring.places())
+    }
+
+    /// This thread has a part in the memory in use.
+    pub fn count_as(&mut self, memory: &Arc<ThreadMemory>) {
+        self.memory = Some(Arc::clone(memory));
+    }
+
+    fn release_of(&self, ring: &LogRing, until: u64) {
+        let freed = ring.release(until);
+        let used = &self.slot.node().used_memory;
+        if let Some(memory) = &self.memory {
+            // In this order: nothing is evicted for what is free.
+            used.end_turn(memory, sys::allocator::thread_bytes(), 1);
+        }
+        used.keep_for_log(-freed);
+    }
+
+    /// Whether all threads log into the ring.
+    pub fn is_followed(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| self.slot.is_followed(ring))
+    }
+
+    /// Where the log ends, while nothing is executed. What follows selects its database.
+    pub fn cut(&self) -> u64 {
+        self.ring.as_ref().map_or(self.end, |ring| ring.cut())
+    }
+
+    /// Says how far the log has come, to whoever waits for that.
+    pub fn progress(&mut self, progress: LogProgress) {
+        let Some(ring) = &self.ring else { return };
+        let LogProgress { written, synced, waits, has_failed } = progress;
+        ring.set_waits_always(waits);
+        if ring.serves_reads() != has_failed {
+            ring.set_serves_reads(has_failed);
+            if has_failed {
+                self.slot.threads().log_failed();
+            }
+        }
+        let slot = &self.slot;
+        let tell = |thread| slot.threads().log_advanced(thread);
+        let place = synced.map(|position| LogPlace { log: ring.number(), position });
+        slot.node().durability.set(place);
+        ring.synced.advance(synced.unwrap_or(0), tell);
+        // A policy that waits for less may have been before.
+        let reached = synced.filter(|_| waits).unwrap_or(written);
+        self.replied = self.replied.max(reached);
+        ring.release_replies(self.replied, tell);
+    }
+
+    /// Sleeps until the log ends at `wake_at` or behind, somebody wakes or waits for this thread,
+    /// or the time is over.
+    pub fn wait(&self, time: Duration, wake_at: u64) {
+        match &self.ring {
+            Some(ring) => {
+                ring.sleep(wake_at, time);
+                ring.take_urgent();
+            }
+            None => std::thread::park_timeout(time),
+        }
+    }
+
+    /// Lets other threads that want this processor end their turns first, as long as that makes the
+    /// log longer: a sync for the requests of several turns costs what a sync for one costs. On a
+    /// processor that nobody else wants this takes no time. Where other programs want it, they have
+    /// it for much longer than a turn takes, so that is tried seldom.
+    pub fn gather_turns(&mut self) {
+        if self.hurried_syncs > 0 {
+            self.hurried_syncs -= 1;
+            return;
+        }
+        let mut end = self.readable_until();
+        for _ in 0..GATHERED_TURNS_MAX {
+            let start = Instant::now();
+            std::thread::yield_now();
+            if start.elapsed() > TURN_MAX {
+                self.hurried_syncs = HURRIED_SYNCS;
+                return;
+            }
+            let before = std::mem::replace(&mut end, self.readable_until());
+            if end == before {
+                return;
+            }
+        }
+    }
+}
+
+impl LogSource for RingSource {
+    fn readable_until(&self) -> u64 {
+        self.ring.as_ref().map_or(self.end, |ring| ring.readable_until())
+    }
+
+    fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64)) {
+        let Some(ring) = &self.ring else { return };
+        self.buffer.clear();
+        ring.read(from..until, &mut self.buffer);
+        look([&self.buffer, &[]], until);
+        base::room::clear(&mut self.buffer, BUFFER_BYTES_MAX);
+    }
+
+    fn release(&mut self, until: u64) {
+        if let Some(ring) = self.ring.as_ref().filter(|ring| ring.released() < until) {
+            self.release_of(ring, until);
+        }
+    }
+}
+
+/// Bytes that are worth a batch: as many as processors keep in their cache while they are copied,
+/// checksummed and cleared. Those of a larger batch come from memory each time, which takes three
+/// times as long.
+pub const BATCH_BYTES: u64 = CAPACITY as u64 / 128;

@@ -1,0 +1,184 @@
+//! Replies that wait for the log, and how a thread follows that there is one.
+//!
+//! A reply leaves when all is safe that its request wrote or saw: when the log has come to where it
+//! ended as the reply was made. While there is something to wait for
+//! ([`LogRing::hold`](crate::log::ring::LogRing::hold)), a client's output is *held*: it stays
+//! in the client, whatever state this is in, and nothing more is read of it. Its thread goes on
+//! with the others and is told by one message when the log has come on. Whoever waits in one turn
+//! is reported to the reader of the log at once, at its end.
+//!
+//! Without a log that costs a branch for each client that is answered.
+
+use std::sync::Arc;
+
+use resp::out::Mark;
+
+use super::io_thread::IoThread;
+use super::message::Message;
+use super::reply_waits::ReplyWaits;
+
+impl IoThread {
+    /// Follows that there is a log, another one, or none any more.
+    pub(crate) fn follow_log(&mut self) {
+        self.log.follows_later = self.access.is_none();
+        if self.log.follows_later {
+            return;
+        }
+        let (ring, index) = (self.shared.log.ring(), self.worker.index);
+        let producer = ring.as_ref().map(|ring| Box::new(ring.producer(index)) as _);
+        self.worker.set_log(producer);
+        let is_same = ring.as_ref().map(Arc::as_ptr) == self.log.ring.as_ref().map(Arc::as_ptr);
+        self.shared.log.followed(index, ring.as_deref());
+        let before = std::mem::replace(&mut self.log.ring, ring);
+        if is_same {
+            return;
+        }
+        self.log.ended = before;
+        if self.log.is_on() {
+            // It begins when the one before has ended.
+            self.release_held_before(u64::MAX);
+            self.log.ended = None;
+        }
+        self.log_reached();
+    }
+
+    /// At the end of a turn: the reader of the log hears of what was appended and who waits.
+    #[inline]
+    pub(crate) fn look_at_log(&mut self) {
+        if self.log.is_on() {
+            self.report_to_log();
+        }
+        if self.log.follows_later {
+            self.follow_log();
+        }
+    }
+
+    fn report_to_log(&mut self) {
+        let ReplyWaits { ring, is_urgent, .. } = &mut self.log;
+        let Some(ring) = ring else { return };
+        match std::mem::take(is_urgent) {
+            true => ring.urge(),
+            false => ring.look(),
+        }
+    }
+
+    /// Keeps the replies so far in a client if they have to wait for the log. Returns whether they
+    /// do.
+    #[inline(never)]
+    pub(crate) fn hold_replies(&mut self, slot: usize) -> bool {
+        let wrote = self.log.units.take() != Some(self.worker.turn.effects.logged_units());
+        let Some(ring) = &self.log.ring else { return false };
+        let Some(until) = ring.hold().filter(|_| wrote || !ring.serves_reads()) else {
+            return false;
+        };
+        let Some(client) = self.slots.client_mut(slot) else { return false };
+        client.keep(&self.out, Mark::default(), self.out.mark());
+        self.out.clear();
+        client.log_hold = Some(until);
+        client.log_wrote |= wrote;
+        client.publish(&self.worker, 0, 0);
+        self.begin_hold(slot, until)
+    }
+
+    /// The same for what waits in the client already.
+    pub(crate) fn hold_output(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        if client.output.is_none() {
+            return;
+        }
+        // What it has waited for elsewhere is in front of that.
+        let wrote = client.log_wrote;
+        let hold = self.log.ring.as_ref().filter(|ring| wrote || !ring.serves_reads());
+        client.log_hold = hold.and_then(|ring| ring.hold());
+        client.log_wrote &= client.log_hold.is_some();
+        if let Some(until) = client.log_hold {
+            self.begin_hold(slot, until);
+        }
+    }
+
+    /// A client that has come here has output that is held.
+    pub(crate) fn take_over_hold(&mut self, slot: usize) {
+        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold)
+            && !self.begin_hold(slot, until)
+        {
+            self.send_pending(slot);
+        }
+    }
+
+    /// Waits until the log has come to a position. Returns whether it has to.
+    fn begin_hold(&mut self, slot: usize, until: u64) -> bool {
+        let Some(client) = self.slots.client_mut(slot) else { return false };
+        let waits = match self.log.awaited() {
+            Some(ring) => ring.replies.wait(self.worker.index, until),
+            None => false,
+        };
+        if !waits {
+            client.log_hold = None;
+            return false;
+        }
+        self.log.is_urgent = true;
+        self.log.held.push((slot, client.session.record.id));
+        true
+    }
+
+    /// The log has come on: sends what need not wait any more, and goes on with those clients.
+    pub(crate) fn release_held(&mut self) {
+        self.release_held_before(
+            self.log.awaited().map_or(u64::MAX, |ring| ring.replies.reached()),
+        );
+    }
+
+    fn release_held_before(&mut self, reached: u64) {
+        let serves_reads = self.log.awaited().is_some_and(|ring| ring.serves_reads());
+        let mut first = u64::MAX;
+        let mut held = std::mem::take(&mut self.log.held);
+        let mut ready = Vec::new();
+        held.retain(|(slot, id)| {
+            let client = self.slots.client(*slot).filter(|client| client.session.record.id == *id);
+            let hold = client.and_then(|client| Some((client.log_hold?, client.log_wrote)));
+            let Some((until, wrote)) = hold else { return false };
+            let waits = until > reached && (wrote || !serves_reads);
+            if waits {
+                first = first.min(until);
+            } else {
+                ready.push(*slot);
+            }
+            waits
+        });
+        held.append(&mut self.log.held);
+        self.log.held = held;
+        if self.log.held.is_empty() {
+            self.log.ended = None;
+        }
+        if let Some(ring) = self.log.awaited()
+            && first != u64::MAX
+            && !ring.replies.wait(self.worker.index, first)
+        {
+            // It has come on meanwhile, and may not tell of that.
+            self.shared.send(self.worker.index, Message::LogReached);
+        }
+        for slot in ready {
+            self.release_client(slot);
+        }
+    }
+
+    /// Whether the output of a client is held.
+    pub(crate) fn is_held_for_log(&self, slot: usize) -> bool {
+        self.slots.client(slot).is_some_and(|client| client.log_hold.is_some())
+    }
+
+    fn release_client(&mut self, slot: usize) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        client.log_hold = None;
+        client.log_wrote = false;
+        self.send_pending(slot);
+        // What has come for it meanwhile is written now.
+        self.look_at_messages(slot);
+        self.deliverer.has_more |= self.worker.deliveries.is_active();
+        // One that is held back goes on when more of its output has left.
+        let Some(client) = self.slots.client(slot) else { return };
+        if !client.held_back && client.is_to_be_looked_at() {
+            self.look_again(slot);
+        }
+    }
+}

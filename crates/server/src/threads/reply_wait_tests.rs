@@ -1,0 +1,329 @@
+//! Replies that wait for the log, on a thread whose turns the test takes, with a log that the test
+//! reads.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use node::config::Config;
+use sys::shared_memory::SharedMemory;
+
+use crate::log::ring::LogRing;
+use crate::log::ring_layout::{CAPACITY, memory_bytes};
+use crate::net::listener::{Accepted, ListenerKind};
+use crate::net::stream::Stream;
+use crate::threads::accept::admit;
+use crate::threads::io_thread::IoThread;
+use crate::threads::message::Message;
+use crate::threads::shared::Shared;
+use crate::threads::shared_setup::{main_thread, share};
+use persist::aof::LogId;
+
+/// Turns in which what is to come has come.
+const TURNS: usize = 4;
+
+struct Server {
+    shared: Arc<Shared>,
+    thread: IoThread,
+    ring: Arc<LogRing>,
+}
+
+impl Server {
+    /// With a log that replies wait for, or not.
+    fn new(waits_always: bool) -> Self {
+        let mut config = Config::default();
+        config.saving.save.clear();
+        let shared = share(&config, String::new()).unwrap();
+        let mut thread = main_thread(&shared).unwrap();
+        let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
+        let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4, 5, 6], 100).unwrap());
+        ring.set_waits_always(waits_always);
+        shared.log.set(Some(Arc::clone(&ring)));
+        assert!(!shared.log.is_followed(&ring));
+        thread.turn(&mut |_, _| {});
+        assert!(shared.log.is_followed(&ring));
+        Self { shared, thread, ring }
+    }
+
+    fn connect(&mut self) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        peer.set_nonblocking(true).unwrap();
+        let (address, local_address) = ("a".into(), "b".into());
+        let stream = Stream::Tcp(socket);
+        let accepted = Accepted { stream, address, local_address, is_local: true };
+        let config = self.shared.node.config();
+        admit(&self.shared, &config, accepted, (ListenerKind::Tcp, None), 0);
+        self.turns();
+        Peer(peer)
+    }
+
+    fn turns(&mut self) {
+        for _ in 0..TURNS {
+            self.thread.turn(&mut |_, _| {});
+        }
+    }
+
+    /// Sends a request, and returns what has come back then.
+    fn ask(&mut self, peer: &mut Peer, request: &str) -> String {
+        peer.0.write_all(request.as_bytes()).unwrap();
+        self.turns();
+        peer.received()
+    }
+
+    /// The log is written and synced up to its end.
+    fn release(&mut self) {
+        self.release_to(self.ring.readable_until());
+    }
+
+    fn release_to(&mut self, until: u64) {
+        let shared = &self.shared;
+        self.ring.release_replies(until, |thread| shared.send(thread, Message::LogReached));
+        self.ring.release(until);
+        self.turns();
+    }
+}
+
+struct Peer(TcpStream);
+
+impl Peer {
+    /// What has come since the last call.
+    fn received(&mut self) -> String {
+        let (mut text, mut buffer) = (String::new(), [0; 4096]);
+        loop {
+            match self.0.read(&mut buffer) {
+                Ok(0) => return text + "(end)",
+                Ok(count) => text.push_str(&String::from_utf8_lossy(&buffer[..count])),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return text,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn replies_wait_for_what_they_are_based_on() {
+    let mut server = Server::new(true);
+    let (mut writer, mut reader) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$-1\r\n", "there is nothing to wait for");
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    assert_eq!(server.ask(&mut reader, "GET k\r\n"), "", "it has seen what is not safe yet");
+    let end = server.ring.end();
+    // What comes behind is not executed.
+    assert_eq!(server.ask(&mut writer, "SET k 2\r\nPING\r\n"), "");
+    assert_eq!(server.ring.end(), end);
+    server.release();
+    assert_eq!(reader.received(), "$1\r\n1\r\n");
+    assert_eq!(writer.received(), "+OK\r\n", "the next ones wait in turn");
+    assert!(server.ring.end() > end);
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n+PONG\r\n");
+    assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$1\r\n2\r\n");
+}
+
+#[test]
+fn blocked_clients_and_those_that_quit_wait_as_well() {
+    let mut server = Server::new(true);
+    let (mut blocked, mut writer) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut blocked, "SET k 1\r\nBLPOP l 0\r\n"), "");
+    assert_eq!(server.ask(&mut writer, "RPUSH l x\r\nQUIT\r\n"), "");
+    server.release();
+    assert_eq!(blocked.received(), "+OK\r\n*2\r\n$1\r\nl\r\n$1\r\nx\r\n");
+    assert_eq!(writer.received(), ":1\r\n+OK\r\n(end)");
+    // One that waits for a key while its replies are held.
+    assert_eq!(server.ask(&mut blocked, "SET k 2\r\nBLPOP l 0\r\n"), "");
+    server.release();
+    assert_eq!(blocked.received(), "+OK\r\n");
+}
+
+#[test]
+fn everyone_waits_while_units_lie_aside() {
+    let mut server = Server::new(false);
+    let (mut writer, mut reader) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "+OK\r\n");
+    let value = "v".repeat(CAPACITY / 4);
+    let request = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n", value.len());
+    let end = server.ring.end();
+    let mut rest = request.as_bytes();
+    while !rest.is_empty() {
+        match writer.0.write(rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(_) => server.thread.turn(&mut |_, _| {}),
+        }
+    }
+    while server.ring.end() == end {
+        server.thread.turn(&mut |_, _| {});
+    }
+    assert_eq!(server.ask(&mut reader, "STRLEN k\r\n"), "");
+    assert_eq!(writer.received(), "");
+    server.release();
+    assert_eq!(reader.received(), format!(":{}\r\n", value.len()));
+    assert_eq!(writer.received(), "+OK\r\n");
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "+OK\r\n");
+}
+
+#[test]
+fn writers_wait_for_room_and_readers_do_not() {
+    let mut server = Server::new(false);
+    let (mut writer, mut reader) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "+OK\r\n");
+    let mut effects = store::Effects::default();
+    effects.set_log(Some(Box::new(server.ring.producer(5))));
+    let value = "v".repeat(1 << 20);
+    while server.ring.has_room() {
+        effects.note(store::Event::new('$', "set"), b"k");
+        effects.seal(0, 0, |command| command.args(["SET", "filler", &value]));
+    }
+    let end = server.ring.end();
+    assert_eq!(server.ask(&mut writer, "SET k 2\r\nEVAL 'return 1' 0\r\n"), "");
+    assert_eq!((server.ring.end(), server.ring.hold()), (end, None));
+    assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$1\r\n1\r\n");
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n:1\r\n");
+    assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$1\r\n2\r\n");
+}
+
+#[test]
+fn replies_that_are_held_leave_before_the_server_ends() {
+    let mut server = Server::new(true);
+    let mut writer = server.connect();
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    let until = server.ring.readable_until();
+    server.ring.release_replies(until, |_| {});
+    server.thread.finish();
+    assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_subscribers_are_told_waits_for_the_log() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "HELLO 3\r\nSUBSCRIBE __keyevent@0__:set\r\n");
+    assert_eq!(server.ask(&mut writer, "SET first 1\r\n"), "");
+    assert_eq!(subscriber.received(), "", "nothing waits for it yet");
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n");
+    assert!(subscriber.received().contains("first"));
+    // One whose replies are held.
+    assert_eq!(server.ask(&mut subscriber, "SET own 1\r\n"), "");
+    let until = server.ring.readable_until();
+    assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
+    server.release_to(until);
+    let told = subscriber.received();
+    assert!(told.starts_with("+OK") && !told.contains("second"), "{told}");
+    server.release();
+    assert!(subscriber.received().contains("second"));
+    assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_waits_for_a_full_socket_waits_for_the_log_as_well() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "SUBSCRIBE channel __keyevent@0__:set\r\n");
+    let message = "m".repeat(64 << 10);
+    let full = |server: &Server| {
+        let slots =
+            (0..server.thread.slots.len()).filter_map(|slot| server.thread.slots.client(slot));
+        slots.filter(|client| client.wants_write()).count() == 1
+    };
+    while !full(&server) {
+        assert_eq!(server.ask(&mut writer, &format!("PUBLISH channel {message}\r\n")), ":1\r\n");
+    }
+    assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
+    let mut told = subscriber.received();
+    while let more = server.ask(&mut subscriber, "")
+        && !more.is_empty()
+    {
+        told += &more;
+    }
+    assert!(!told.contains("second"));
+    server.release();
+    while !told.contains("second") {
+        told += &server.ask(&mut subscriber, "");
+    }
+}
+
+#[test]
+fn changes_of_tracked_keys_are_told_when_they_are_in_the_log() {
+    let mut server = Server::new(true);
+    let (mut tracker, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut tracker, "HELLO 3\r\nCLIENT TRACKING ON\r\nGET k\r\n");
+    assert_eq!(server.ask(&mut tracker, "SET own 1\r\n"), "");
+    let until = server.ring.readable_until();
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    server.release_to(until);
+    assert_eq!(tracker.received(), "+OK\r\n");
+    server.release();
+    assert!(tracker.received().contains("invalidate"));
+}
+
+#[test]
+fn messages_come_while_the_log_fails_and_replies_to_writers_do_not() {
+    let mut server = Server::new(true);
+    let (mut subscriber, mut writer) = (server.connect(), server.connect());
+    let (mut watcher, mut blocked) = (server.connect(), server.connect());
+    server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
+    server.ask(&mut subscriber, "SUBSCRIBE __keyevent@0__:set channel\r\n");
+    server.ask(&mut watcher, "MONITOR\r\n");
+    assert_eq!(server.ask(&mut blocked, "BLPOP l 0\r\n"), "");
+    assert!(watcher.received().contains("BLPOP"));
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    server.ring.set_serves_reads(true);
+    server.thread.release_held();
+    server.turns();
+    assert!(subscriber.received().contains("__:set"));
+    assert!(watcher.received().contains("SET"));
+    let mut other = server.connect();
+    assert_eq!(server.ask(&mut other, "PUBLISH channel message\r\n"), ":1\r\n");
+    assert!(subscriber.received().contains("message"));
+    assert_eq!(server.ask(&mut subscriber, "UNSUBSCRIBE\r\nGET k\r\n").lines().last(), Some("1"));
+    assert_eq!(server.ask(&mut other, "RPUSH l x\r\n"), "");
+    assert_eq!((writer.received().as_str(), blocked.received().as_str()), ("", ""));
+    server.release();
+    assert_eq!(writer.received(), "+OK\r\n");
+    assert!(blocked.received().ends_with("x\r\n"));
+}
+
+#[test]
+fn replies_wait_for_a_log_that_has_ended_until_all_of_it_is_safe() {
+    let mut server = Server::new(true);
+    let (mut writer, mut other) = (server.connect(), server.connect());
+    assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
+    let old = Arc::clone(&server.ring);
+    server.shared.log.set(None);
+    server.turns();
+    assert_eq!(writer.received(), "");
+    assert_eq!(server.ask(&mut other, "SET k 2\r\n"), "+OK\r\n", "this one is not logged");
+    let shared = Arc::clone(&server.shared);
+    old.release_replies(u64::MAX, |thread| shared.send(thread, Message::LogReached));
+    server.turns();
+    assert_eq!(writer.received(), "+OK\r\n");
+}
+
+#[test]
+fn what_lies_aside_is_not_counted_against_maxmemory() {
+    let mut server = Server::new(false);
+    let mut writer = server.connect();
+    let node = Arc::clone(&server.shared.node);
+    let uncounted = |server: &Server| {
+        let used = &server.shared.node.used_memory;
+        let own = used.of_thread(0);
+        let bytes = sys::allocator::thread_bytes();
+        used.sum(&own, bytes).cast_signed() - used.look(&own, bytes, 1)
+    };
+    assert_eq!((node.used_memory.kept_for_log(), uncounted(&server)), (0, 0));
+    let script = "for i = 1, 20000 do redis.call('SET', 'k', string.rep('v', 1000)) end";
+    assert_eq!(server.ask(&mut writer, &format!("EVAL \"{script}\" 0\r\n")), "");
+    let kept = node.used_memory.kept_for_log();
+    assert!(kept > 20_000_000, "{kept}");
+    assert_eq!(uncounted(&server), kept.cast_signed());
+    assert_eq!(server.ring.release(server.ring.readable_until()), kept.cast_signed());
+    node.used_memory.keep_for_log(-kept.cast_signed());
+    assert_eq!(uncounted(&server), 0);
+}

@@ -1,0 +1,56 @@
+//! What a thread knows of the log, and which of its clients' replies wait for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::connection::Connection;
+use crate::log::ring::LogRing;
+
+/// A thread's part in the log.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyWaits {
+    /// The log, if there is one.
+    pub(super) ring: Option<Arc<LogRing>>,
+    /// The one that has ended: some wait until all of it is safe.
+    pub(super) ended: Option<Arc<LogRing>>,
+    /// Clients whose output is held, with their slots.
+    pub(super) held: Vec<(usize, u64)>,
+    /// Some have come to them in this turn.
+    pub(super) is_urgent: bool,
+    /// What the thread had appended when the requests began whose replies are next.
+    pub(super) units: Option<u64>,
+    /// Clients that wait until what they have written is durable, by their numbers, with their
+    /// slots.
+    pub(crate) waits: HashMap<u64, usize>,
+    /// The log is another one, which the thread follows when it has its access back.
+    pub(super) follows_later: bool,
+}
+
+impl ReplyWaits {
+    /// Whether there is a log.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// What those wait for whose output is held.
+    pub(super) fn awaited(&self) -> Option<&Arc<LogRing>> {
+        self.ring.as_ref().or(self.ended.as_ref())
+    }
+
+    /// Requests begin whose replies are next. The thread has appended so many units.
+    pub(crate) fn begin_batch(&mut self, units: u64) {
+        self.units = Some(units);
+    }
+
+    /// More waits in a client that is on its way to another thread.
+    pub(crate) fn raise_hold(&self, client: &mut Connection) {
+        let ring = self.ring.as_ref().filter(|ring| !ring.serves_reads());
+        client.log_hold = ring.and_then(|ring| ring.hold()).or(client.log_hold);
+    }
+
+    /// Whether a command that may write finds room.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ring.as_ref().is_none_or(|ring| ring.has_room())
+    }
+}
