@@ -11,7 +11,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Redis, bytes)
 }
 
-/// The checksum of bytes that come in pieces. A piece costs some 20 ns besides its bytes, so they
+/// The checksum of bytes in pieces. Each piece costs about 20 ns in addition to its bytes, so pieces
 /// should be large.
 #[derive(Clone, Debug)]
 pub struct Crc64(Digest);
@@ -28,7 +28,7 @@ impl Crc64 {
         Self(Digest::new(CrcAlgorithm::Crc64Redis))
     }
 
-    /// Goes on with the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_checksum_of_the_catalogue_in_one_piece_and_in_many() {
+    fn it_matches_the_catalogue_in_one_piece_and_in_many() {
         assert_eq!(checksum(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
         assert_eq!((checksum(b""), Crc64::new().value()), (0, 0));
         let bytes: Vec<u8> = (0..10_000u32).map(|i| ((i * i) >> 3) as u8).collect();

@@ -1,11 +1,11 @@
-//! The disk as the formats see it: a few calls, which the server makes to the kernel and tests make
-//! to a simulation that loses power.
+//! The disk: a few calls, which go to the kernel in a server, and in tests to a simulation that
+//! loses power.
 //!
-//! What a call has done is certain after a power loss only when it was synced: the bytes and the
-//! length of a file by [`DiskFile::sync`], its name by [`Disk::sync_directory`] of the directory.
-//! Before that any part of it may be there, in any order. A sync that failed says nothing about the
-//! bytes it was for, and neither does a later one that succeeds: Linux drops the pages that it
-//! could not write. Whoever sees it fail writes everything anew, to another file.
+//! A change is durable only after a sync: the bytes and the length of a file by [`DiskFile::sync`],
+//! its name by [`Disk::sync_directory`] of its directory. Before that, a power loss may leave any
+//! part of it, in any order. After a sync that failed, even a later one that succeeds does not make
+//! the same bytes durable: Linux drops the pages that it could not write. The caller must write all
+//! of them again, to another file.
 //!
 //! Paths are relative to the server's working directory, which is the empty path.
 
@@ -14,23 +14,23 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Sink, Source};
+use crate::{ByteSink, ByteSource};
 
-/// Files by their paths.
+/// Gives access to files by their paths.
 pub trait Disk {
     /// An open file. Clones are the same open file.
     type File: DiskFile;
 
-    /// Opens a file to append to it; one that exists becomes empty.
+    /// Opens an empty file to append to it. A file that exists is truncated.
     ///
     /// # Errors
-    /// What the disk says, as everywhere here.
+    /// Those of the disk, as for all methods here.
     fn create(&self, path: &Path) -> Result<Self::File, DiskError>;
 
     /// Opens a file that exists, to read it.
     ///
     /// # Errors
-    /// See `create`; of the kind `NotFound` when there is none.
+    /// See `create`. The kind is `NotFound` when there is no such file.
     fn open(&self, path: &Path) -> Result<Self::File, DiskError>;
 
     /// Opens a file that exists, to read it and to append to it.
@@ -39,7 +39,7 @@ pub trait Disk {
     /// See `open`.
     fn open_to_append(&self, path: &Path) -> Result<Self::File, DiskError>;
 
-    /// Gives a file another name, in one step; who had that name is gone.
+    /// Renames a file in one step, and replaces a file that has the new name.
     ///
     /// # Errors
     /// See `open`.
@@ -57,29 +57,29 @@ pub trait Disk {
     /// See `open`.
     fn list(&self, directory: &Path) -> Result<Vec<OsString>, DiskError>;
 
-    /// Makes a directory, if there is none of this path.
+    /// Creates a directory, unless it exists.
     ///
     /// # Errors
     /// See `create`.
     fn create_directory(&self, path: &Path) -> Result<(), DiskError>;
 
-    /// Makes the names in a directory certain.
+    /// Makes the names in a directory durable.
     ///
     /// # Errors
     /// See `create`.
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError>;
 }
 
-/// An open file. Its methods may be called by several threads at once.
+/// An open file. Several threads may call its methods at once.
 pub trait DiskFile: Clone {
-    /// Appends the parts one behind the other. After an error some of their bytes may be there.
+    /// Appends the parts one after another. After an error, the file may have some of their bytes.
     ///
     /// # Errors
-    /// What the disk says, as everywhere here.
+    /// Those of the disk, as for all methods here.
     fn append(&self, parts: &[&[u8]]) -> Result<(), DiskError>;
 
-    /// Reads bytes from a position on and says how many: fewer than there is room for at the end
-    /// alone.
+    /// Reads bytes from a position on, and returns their number. It is less than the length of
+    /// `room` only at the end of the file.
     ///
     /// # Errors
     /// See `append`.
@@ -99,23 +99,23 @@ pub trait DiskFile: Clone {
         Ok(self.len()? == 0)
     }
 
-    /// Cuts everything off from a position on.
+    /// Cuts the file to a length.
     ///
     /// # Errors
     /// See `append`.
     fn truncate(&self, len: u64) -> Result<(), DiskError>;
 
-    /// Makes the bytes and the length certain.
+    /// Makes the bytes and the length durable.
     ///
     /// # Errors
-    /// See `append`; see the module's description for what follows from one.
+    /// See `append`, and the module's description for the consequences.
     fn sync(&self) -> Result<(), DiskError>;
 }
 
-/// What was attempted.
+/// A call to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Operation {
+pub enum DiskOperation {
     Create,
     Open,
     Rename,
@@ -130,13 +130,14 @@ pub enum Operation {
     Sync,
 }
 
-impl Operation {
-    /// Whether it was to change something, so that what can be read may be whole.
+impl DiskOperation {
+    /// Whether the call changes a file or directory. If such a call fails, the files may still be
+    /// readable.
     pub fn is_of_change(self) -> bool {
         !matches!(self, Self::Open | Self::List | Self::Read | Self::Len)
     }
 
-    /// The attempt in words, before a path.
+    /// The call in words, before a path.
     fn words(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -155,14 +156,14 @@ impl Operation {
     }
 }
 
-/// What the disk refused, and why.
+/// A call to the disk that failed.
 #[derive(Debug)]
 pub struct DiskError {
-    /// What was attempted.
-    pub operation: Operation,
-    /// With which file or directory.
+    /// The call.
+    pub operation: DiskOperation,
+    /// The file or directory.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     pub error: io::Error,
 }
 
@@ -185,10 +186,10 @@ impl std::error::Error for DiskError {
     }
 }
 
-/// Bytes of a block that a file is read in.
+/// Files are read in blocks of so many bytes.
 pub(crate) const BLOCK_BYTES: usize = 256 << 10;
 
-/// Shows a file from a position on, block by block.
+/// Provides a file from a position on, block by block.
 #[derive(Debug)]
 pub struct FileSource<F> {
     file: F,
@@ -198,17 +199,17 @@ pub struct FileSource<F> {
 }
 
 impl<F: DiskFile> FileSource<F> {
-    /// Shows what a file has now, from a position on.
+    /// Provides the bytes of a file from a position on, up to its present end.
     ///
     /// # Errors
-    /// When its length cannot be had.
+    /// When the length of the file cannot be read.
     pub fn new(file: F, position: u64) -> Result<Self, DiskError> {
         let end = file.len()?;
         Ok(Self { file, block: Vec::new(), next: position, end })
     }
 }
 
-impl<F: DiskFile> Source for FileSource<F> {
+impl<F: DiskFile> ByteSource for FileSource<F> {
     fn block(&self) -> &[u8] {
         &self.block
     }
@@ -218,7 +219,7 @@ impl<F: DiskFile> Source for FileSource<F> {
     }
 
     fn advance(&mut self) -> io::Result<()> {
-        // At most a block.
+        // The cast is of at most the length of a block.
         let len = self.announced().min(BLOCK_BYTES as u64) as usize;
         self.block.resize(len, 0);
         let read = self.file.read_at(self.next, &mut self.block).map_err(|error| {
@@ -231,7 +232,7 @@ impl<F: DiskFile> Source for FileSource<F> {
     }
 }
 
-/// Appends what is put to a file. Pieces should be large.
+/// A sink that appends to a file. Each piece is a system call, so pieces should be large.
 #[derive(Debug)]
 pub struct FileSink<F> {
     file: F,
@@ -255,7 +256,7 @@ impl<F: DiskFile> FileSink<F> {
     }
 }
 
-impl<F: DiskFile> Sink for FileSink<F> {
+impl<F: DiskFile> ByteSink for FileSink<F> {
     type Error = DiskError;
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
@@ -265,7 +266,7 @@ impl<F: DiskFile> Sink for FileSink<F> {
     }
 }
 
-/// A file that replaces another one when it is whole: written under another name first.
+/// A file that replaces another one when it is complete. It has a temporary name until then.
 #[derive(Debug)]
 pub struct Replacement<F> {
     sink: FileSink<F>,
@@ -274,17 +275,17 @@ pub struct Replacement<F> {
     path: PathBuf,
 }
 
-/// How far [`Replacement::commit`] came.
+/// The state after [`Replacement::commit`] failed.
 #[derive(Debug)]
 pub enum CommitError {
-    /// Nothing was replaced.
+    /// The old file is still in place.
     Before(DiskError),
-    /// The new file has the name, and after a power loss either of the two may have it.
+    /// The new file is in place, and after a power loss it may be the old one again.
     Uncertain(DiskError),
 }
 
 impl CommitError {
-    /// What the disk refused.
+    /// The error of the disk.
     pub fn disk(self) -> DiskError {
         match self {
             Self::Before(error) | Self::Uncertain(error) => error,
@@ -293,8 +294,7 @@ impl CommitError {
 }
 
 impl<F: DiskFile> Replacement<F> {
-    /// Begins a file that will be at `path`, and is at `temporary` until then; both in one
-    /// directory.
+    /// Begins a file that is at `temporary` until it replaces `path`, both in `directory`.
     ///
     /// # Errors
     /// When it cannot be created.
@@ -308,24 +308,25 @@ impl<F: DiskFile> Replacement<F> {
         Ok(Self { sink, directory: directory.to_owned(), temporary, path })
     }
 
-    /// Where the content goes.
+    /// The sink for the content.
     pub fn sink(&mut self) -> &mut FileSink<F> {
         &mut self.sink
     }
 
-    /// Makes the content certain, then gives the file its name, and makes that certain.
+    /// Makes the content durable, then renames the file, and makes the name durable.
     ///
     /// # Errors
-    /// When any of these fails; what is left of it is removed where that is possible.
+    /// When one of these fails. The temporary file is removed if possible.
     pub fn commit<D: Disk<File = F>>(self, disk: &D) -> Result<(), CommitError> {
         self.commit_if(disk, || Some(())).map(drop)
     }
 
-    /// The same, if it is still wanted when the content is certain, which may take long: what
-    /// `is_wanted` returns is kept until the file has its name. Returns whether it was wanted.
+    /// The same, unless `is_wanted` returns `None` when the content is durable, which may take long.
+    /// Its result, such as a lock, is kept until the file has its name. Returns whether the file was
+    /// renamed.
     ///
     /// # Errors
-    /// As `commit`.
+    /// As for [`commit`](Self::commit).
     pub fn commit_if<D: Disk<File = F>, Wanted>(
         self,
         disk: &D,
@@ -336,7 +337,7 @@ impl<F: DiskFile> Replacement<F> {
             None => Ok(false),
         });
         if !matches!(renamed, Ok(true)) {
-            // Whether it goes or stays, nobody reads it.
+            // If it cannot be removed, it is never read.
             let _ = disk.remove(&self.temporary);
             return renamed.map_err(CommitError::Before);
         }
@@ -344,17 +345,17 @@ impl<F: DiskFile> Replacement<F> {
         Ok(true)
     }
 
-    /// Gives up.
+    /// Removes the temporary file.
     pub fn abandon<D: Disk<File = F>>(self, disk: &D) {
-        // Whether it goes or stays, nobody reads it.
+        // If it cannot be removed, it is never read.
         let _ = disk.remove(&self.temporary);
     }
 }
 
-/// Reads a file whole, if it has no more than so many bytes.
+/// Reads a whole file of at most so many bytes.
 ///
 /// # Errors
-/// When the disk fails; of the kind `FileTooLarge` when the file is longer.
+/// When the disk fails. The kind is `FileTooLarge` when the file is longer.
 pub(crate) fn read_whole<F: DiskFile>(
     file: &F,
     path: &Path,
@@ -363,9 +364,9 @@ pub(crate) fn read_whole<F: DiskFile>(
     let len = file.len()?;
     if len > bytes_max {
         let error = io::Error::from(io::ErrorKind::FileTooLarge);
-        return Err(DiskError { operation: Operation::Read, path: path.to_owned(), error });
+        return Err(DiskError { operation: DiskOperation::Read, path: path.to_owned(), error });
     }
-    // At most `bytes_max`, which callers choose small.
+    // The cast is of at most `bytes_max`, which is small.
     let mut bytes = vec![0; len as usize];
     let read = file.read_at(0, &mut bytes)?;
     bytes.truncate(read);

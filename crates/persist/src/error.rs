@@ -1,40 +1,37 @@
-//! Why bytes could not be read.
+//! The errors of reading.
 
 use std::fmt;
 use std::io;
 
-/// Why bytes could not be read. Of the bytes' faults only what they are is told here; where they
-/// stand, [`Input::offset`](crate::Input::offset) tells.
+/// Why bytes could not be read. The position of the fault is `ByteInput::offset`.
 #[derive(Debug)]
 pub enum Error {
     /// The source failed.
     Source(io::Error),
     /// The bytes end before the value does.
     End,
-    /// The bytes are not what the format allows; says what is wrong with them.
+    /// The format does not allow these bytes: the wrong part.
     Corrupt(&'static str),
-    /// Compressed bytes that do not stand for what they are said to; says what is wrong with them.
-    /// The input is behind them.
+    /// Compressed bytes cannot be decompressed: the wrong part. The input is after them.
     Compressed(&'static str),
-    /// A collection without elements, which no key may hold. Old servers wrote such keys, and
-    /// loaders skip them.
+    /// A collection without elements. Old servers wrote such keys, and loaders skip them.
     EmptyValue,
-    /// A value of this type, by its number in the format, which is unknown or was never released.
+    /// A value of the type with this number, which is unknown or was never released.
     UnknownType(u8),
-    /// Data of a module, by its name.
+    /// Data of the module with this name.
     Module([u8; MODULE_NAME_BYTES]),
-    /// A file of this version, or without the mark of an RDB file.
+    /// A file of this version, or `None` for a file without the magic of an RDB file.
     Version(Option<u32>),
-    /// The checksum that is stored is not that of the bytes.
+    /// The checksum is wrong.
     Checksum {
-        /// As it is stored.
+        /// The checksum in the file.
         stored: u64,
-        /// That of the bytes.
+        /// The checksum of the bytes.
         computed: u64,
     },
 }
 
-/// Letters of a module's name.
+/// The length of a module's name.
 pub const MODULE_NAME_BYTES: usize = 9;
 
 impl fmt::Display for Error {

@@ -1,9 +1,9 @@
-//! Layer 3: the formats in which data leaves the process and comes back.
+//! Layer 3: the formats of RDB files, append-only files and DUMP payloads.
 //!
-//! Bytes come from a [`Source`] and go to a [`Sink`], or to files of a [`Disk`](disk::Disk): this
-//! crate opens no file and no socket itself, reads no clock, and knows no command but those that
-//! frame a transaction. Whatever the bytes are, reading them ends in values or in an
-//! [`Error`], never in a panic, and takes memory only for bytes that have arrived.
+//! Bytes come from a [`ByteSource`] and go to a [`ByteSink`], or to files of a
+//! [`Disk`](disk::Disk). This crate opens no file and no socket itself, reads no clock, and knows
+//! only the commands that frame a transaction. Reading any bytes ends in values or in an [`Error`],
+//! never in a panic, and takes memory only for bytes that have arrived.
 #![forbid(unsafe_code)]
 
 pub mod aof;
@@ -18,5 +18,5 @@ mod sink;
 mod source;
 
 pub use error::Error;
-pub use sink::{ByteCount, Sink};
-pub use source::{Input, Source};
+pub use sink::{ByteCount, ByteSink};
+pub use source::{ByteInput, ByteSource};

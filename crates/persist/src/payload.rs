@@ -1,4 +1,4 @@
-//! What surrounds the payload of DUMP and FUNCTION DUMP.
+//! The footer of payloads of DUMP and FUNCTION DUMP.
 //!
 //! ```text
 //! content │ version u16 │ CRC64 of all before it, u64      little-endian
@@ -10,15 +10,15 @@ use crate::rdb::VERSION;
 const VERSION_BYTES: usize = 2;
 const FOOTER_BYTES: usize = VERSION_BYTES + CHECKSUM_BYTES;
 
-/// The highest version that is read: Valkey 9's. The two servers share the numbers up to 11, and
-/// those from 12 to 79 are Redis's.
+/// The highest version that is read: that of Valkey 9. Redis and Valkey share the versions up to
+/// 11; those from 12 to 79 belong to Redis.
 pub const VERSION_MAX: u16 = 80;
 
-/// The footer is not what it should be.
+/// The footer is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongFooter;
 
-/// Puts the footer behind a content.
+/// Appends the footer to a content.
 pub fn seal(content: &mut Vec<u8>) {
     content.extend_from_slice(&VERSION.to_le_bytes());
     let checksum = checksum(content);
@@ -38,7 +38,7 @@ pub fn open(payload: &[u8]) -> Result<(&[u8], u16), WrongFooter> {
     open_unchecked(payload)
 }
 
-/// The same whatever the checksum: for tests of damaged contents.
+/// The same without verifying the checksum, for tests with damaged contents.
 ///
 /// # Errors
 /// When the payload is too short or its version is not supported.
@@ -63,7 +63,7 @@ mod tests {
     fn a_sealed_content_is_opened_and_a_changed_one_is_not() {
         let mut payload = b"\x00\xc0\x0a".to_vec();
         seal(&mut payload);
-        // What Redis 8 answers to DUMP for the string 10.
+        // The reply of Redis 8 to DUMP for the string 10.
         assert_eq!(payload, b"\x00\xc0\x0a\x0c\x00\xa5\xe9\x63\x85\xf4\x84\xfd\xf2");
         assert_eq!(open(&payload), Ok((&b"\x00\xc0\x0a"[..], 12)));
         for at in 0..payload.len() {

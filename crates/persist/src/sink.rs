@@ -1,22 +1,22 @@
-//! Where written bytes go.
+//! The destination of written bytes.
 
 use std::convert::Infallible;
 
 /// Takes the bytes of a format in order.
 ///
-/// Writers hand over pieces as small as one byte: a sink that passes them on collects them first.
-pub trait Sink {
-    /// Why a piece cannot be taken. Writing stops there.
+/// Pieces may be as small as one byte: a sink that makes a system call for each must collect them.
+pub trait ByteSink {
+    /// The reason why a piece is refused, which ends writing.
     type Error;
 
     /// Takes the next piece.
     ///
     /// # Errors
-    /// What the sink says.
+    /// Those of the sink.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
-impl Sink for Vec<u8> {
+impl ByteSink for Vec<u8> {
     type Error = Infallible;
 
     #[inline]
@@ -26,7 +26,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-impl<S: Sink> Sink for &mut S {
+impl<S: ByteSink> ByteSink for &mut S {
     type Error = S::Error;
 
     #[inline]
@@ -35,11 +35,11 @@ impl<S: Sink> Sink for &mut S {
     }
 }
 
-/// Counts bytes and keeps none.
+/// Counts bytes and drops them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCount(pub u64);
 
-impl Sink for ByteCount {
+impl ByteSink for ByteCount {
     type Error = Infallible;
 
     #[inline]

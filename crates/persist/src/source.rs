@@ -1,38 +1,38 @@
-//! Where bytes come from, and reading them in order.
+//! The origin of bytes, and reading them in order.
 //!
 //! ```text
 //! blocks   | consumed | block: ... read ... ^ at ... | not arrived yet
 //! ```
 //!
-//! A source shows one block after another. What lies within a block is read in place; only what
-//! lies across two is copied. Whatever length a format announces, memory is taken for bytes that
-//! have arrived: room grows with them.
+//! A source provides one block after another. Bytes within a block are read in place; only bytes
+//! that are split between blocks are copied. Memory is taken for bytes that have arrived, whatever
+//! length a format announces.
 
 use std::io;
 
-use crate::Error;
 use crate::crc64::Crc64;
+use crate::error::Error;
 
-/// Shows bytes block by block.
-pub trait Source {
-    /// The block that arrived last, whole; empty at the end.
+/// Provides bytes block by block.
+pub trait ByteSource {
+    /// The current block; empty at the end.
     fn block(&self) -> &[u8];
 
-    /// Bytes that are known to follow the block, as those of a file are; 0 when none are. Large
-    /// collections get their room at once when their bytes are known to come.
+    /// How many bytes follow the block, if that is known, as in a file; 0 otherwise. Large
+    /// collections allocate their memory at once if their bytes are known to follow.
     fn announced(&self) -> u64 {
         0
     }
 
-    /// Replaces the block by the next one. Blocks should have some 64 KB; an empty one is the end.
+    /// Moves to the next block. Blocks should have about 64 KB; an empty one is the end.
     ///
     /// # Errors
-    /// When the next one cannot be had.
+    /// When the next block cannot be read.
     fn advance(&mut self) -> io::Result<()>;
 }
 
 /// All bytes at once.
-impl Source for &[u8] {
+impl ByteSource for &[u8] {
     fn block(&self) -> &[u8] {
         self
     }
@@ -43,37 +43,37 @@ impl Source for &[u8] {
     }
 }
 
-/// Room grows by at most this much for bytes that have not arrived.
+/// A buffer grows by at most this much for bytes that have not arrived.
 const ROOM_STEP_BYTES: usize = 1 << 20;
 
 /// Reads the bytes of a source in order.
 #[derive(Debug)]
-pub struct Input<S> {
+pub struct ByteInput<S> {
     source: S,
     /// How much of the block has been read.
     at: usize,
-    /// Bytes of the blocks before this one.
+    /// How many bytes the earlier blocks had.
     before: u64,
-    /// Over the blocks before this one.
+    /// The checksum of the earlier blocks.
     checksum: Option<Crc64>,
     copy: Option<Copy>,
 }
 
-/// The bytes that [`Input::copied`] has read.
+/// The bytes that [`ByteInput::copied`] has read.
 #[derive(Debug)]
 struct Copy {
     bytes: Vec<u8>,
-    /// Where in the block the part begins that is not copied yet.
+    /// The first byte of the block that is not copied yet.
     from: usize,
 }
 
-impl<S: Source> Input<S> {
+impl<S: ByteSource> ByteInput<S> {
     /// Reads from the beginning of the source's block.
     pub fn new(source: S) -> Self {
         Self { source, at: 0, before: 0, checksum: None, copy: None }
     }
 
-    /// Reads from the beginning of the source's block and computes the checksum of what is read.
+    /// Reads from the beginning of the source's block, and computes the checksum of all bytes read.
     pub fn with_checksum(source: S) -> Self {
         Self { checksum: Some(Crc64::new()), ..Self::new(source) }
     }
@@ -83,7 +83,7 @@ impl<S: Source> Input<S> {
         self.before + self.at as u64
     }
 
-    /// The checksum of what has been read, if one is computed.
+    /// The checksum of the bytes read, if it is computed.
     pub fn checksum(&self) -> Option<u64> {
         let mut checksum = self.checksum.clone()?;
         checksum.update(&self.source.block()[..self.at]);
@@ -95,14 +95,14 @@ impl<S: Source> Input<S> {
         (self.source, self.at)
     }
 
-    /// What has arrived and is not read.
+    /// The unread bytes of the block.
     #[inline]
     pub fn rest(&self) -> &[u8] {
         &self.source.block()[self.at..]
     }
 
-    /// How many elements to make room for where `len` are said to follow, each of so many bytes or
-    /// more: those whose bytes have arrived or are known to come.
+    /// How many elements to allocate memory for when `len` are announced, each of at least so many
+    /// bytes: those whose bytes have arrived or are known to follow.
     pub fn room_for(&self, len: u64, element_bytes_min: u64) -> usize {
         let bytes = (self.rest().len() as u64).saturating_add(self.source.announced());
         usize::try_from(len.min(bytes / element_bytes_min)).unwrap_or(0)
@@ -198,7 +198,7 @@ impl<S: Source> Input<S> {
         Ok(())
     }
 
-    /// The next `len` bytes, where they lie in the block, or in `room` when they lie across two.
+    /// The next `len` bytes, in the block or, if they are split between blocks, in `room`.
     ///
     /// # Errors
     /// At the end, and when the source fails.
@@ -217,7 +217,7 @@ impl<S: Source> Input<S> {
     /// Appends the next `len` bytes to `out`.
     ///
     /// # Errors
-    /// At the end, and when the source fails; part of the bytes may have been appended.
+    /// At the end, and when the source fails. Some of the bytes may have been appended.
     pub fn append(&mut self, len: usize, out: &mut Vec<u8>) -> Result<(), Error> {
         let announced = self.source.announced();
         if announced > 0 && len as u64 > announced.saturating_add(self.rest().len() as u64) {
@@ -231,7 +231,7 @@ impl<S: Source> Input<S> {
             let rest = self.rest();
             let piece = rest.len().min(left);
             if out.capacity() - out.len() < piece {
-                // Twice what there is, but no more than all of them.
+                // At most double what has arrived.
                 let more = left.min((len - left).max(ROOM_STEP_BYTES)).max(piece);
                 out.reserve_exact(more);
             }
@@ -242,7 +242,7 @@ impl<S: Source> Input<S> {
         Ok(())
     }
 
-    /// Passes over the next `len` bytes.
+    /// Skips the next `len` bytes.
     ///
     /// # Errors
     /// At the end, and when the source fails.
@@ -253,7 +253,7 @@ impl<S: Source> Input<S> {
                 return Err(Error::End);
             }
             let piece = (self.rest().len() as u64).min(left);
-            // At most the length of the block.
+            // The cast is of at most the length of the block.
             self.at += piece as usize;
             left -= piece;
         }
@@ -267,7 +267,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::crc64;
 
-    /// Shows bytes in blocks of one length.
+    /// Provides bytes in blocks of one length.
     pub(crate) struct Blocks<'a>(std::slice::Chunks<'a, u8>, &'a [u8]);
 
     impl<'a> Blocks<'a> {
@@ -276,7 +276,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Source for Blocks<'_> {
+    impl ByteSource for Blocks<'_> {
         fn block(&self) -> &[u8] {
             self.1
         }
@@ -288,16 +288,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reading_is_the_same_however_the_bytes_are_cut() {
+    fn reading_does_not_depend_on_the_length_of_blocks() {
         let bytes: Vec<u8> = (0..=255).collect();
         for block_bytes in [1, 2, 3, 7, 64, 255, 256, 1000] {
-            let mut input = Input::with_checksum(Blocks::new(&bytes, block_bytes));
+            let mut input = ByteInput::with_checksum(Blocks::new(&bytes, block_bytes));
             let mut room = Vec::new();
             assert_eq!(input.byte().unwrap(), 0);
             assert_eq!(input.array::<5>().unwrap(), [1, 2, 3, 4, 5]);
             assert_eq!(input.bytes(30, &mut room).unwrap(), &bytes[6..36]);
             let mut copy = b"<".to_vec();
-            let read = |input: &mut Input<_>| {
+            let read = |input: &mut ByteInput<_>| {
                 input.byte()?;
                 input.skip(63)
             };
@@ -320,7 +320,7 @@ pub(crate) mod tests {
     #[test]
     fn memory_is_taken_for_bytes_that_have_arrived() {
         let bytes = [1; 3000];
-        let mut input = Input::new(Blocks::new(&bytes, 1000));
+        let mut input = ByteInput::new(Blocks::new(&bytes, 1000));
         let mut room = Vec::new();
         assert!(matches!(input.bytes(3 << 30, &mut room), Err(Error::End)));
         assert!(room.capacity() <= 2 * ROOM_STEP_BYTES, "{} bytes", room.capacity());

@@ -9,7 +9,7 @@
 
 use persist::lzf::Compressor;
 use persist::rdb::string;
-use persist::{Input, payload};
+use persist::{ByteInput, payload};
 
 use crate::failure::Failure;
 use crate::library::Libraries;
@@ -43,7 +43,7 @@ pub fn sources(payload: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
     let opened = payload::open(payload);
     let (content, _) =
         opened.map_err(|_| Failure::new("ERR DUMP payload version or checksum are wrong"))?;
-    let mut input = Input::new(content);
+    let mut input = ByteInput::new(content);
     let mut sources = Vec::new();
     while !input.rest().is_empty() {
         match input.byte() {

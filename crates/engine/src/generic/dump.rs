@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use ds::record::Record;
 use persist::payload;
 use persist::rdb::encode::value_type;
-use persist::rdb::{Decoder, Encoder, ValueType};
-use persist::{Error as FormatError, Input};
+use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
+use persist::{ByteInput, Error as FormatError};
 use resp::{Args, Reply};
 use store::{Event, Key, Lookup, Object};
 
@@ -74,7 +74,7 @@ pub const ROWS: &[Row<Handler>] = &[
 
 thread_local! {
     /// The thread's encoder, which has a table of 256 KB, once it has run DUMP.
-    static ENCODER: RefCell<Option<Encoder>> = const { RefCell::new(None) };
+    static ENCODER: RefCell<Option<ValueEncoder>> = const { RefCell::new(None) };
 }
 
 fn dump(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -86,7 +86,7 @@ fn dump(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     };
     let mut content = vec![value_type(stored).number()];
     ENCODER.with_borrow_mut(|encoder| {
-        let encoder = encoder.get_or_insert_with(|| Encoder::new(true));
+        let encoder = encoder.get_or_insert_with(|| ValueEncoder::new(true));
         let Ok(()) = encoder.value(stored, &mut content);
     });
     payload::seal(&mut content);
@@ -187,8 +187,8 @@ fn read(
     // Seconds wrap as the clock does; the frequency is in its range.
     let idle = options.idle_seconds.map(|seconds| seconds as u32);
     let access_clock = cx.turn.restored_clock(idle, options.frequency.map(|uses| uses as u8));
-    let mut decoder = Decoder::new(cx.limits, cx.turn.hasher);
-    let mut input = Input::new(content);
+    let mut decoder = ValueDecoder::new(cx.limits, cx.turn.hasher);
+    let mut input = ByteInput::new(content);
     let value = decoder.value(value_type, &mut input)?;
     Ok(value.record(key.bytes, expires_at, access_clock))
 }

@@ -11,7 +11,7 @@ use engine::digest::Digest;
 use engine::{Error, ScriptError, ServerError, echo_start};
 use persist::ByteCount;
 use persist::rdb::encode::value_type;
-use persist::rdb::{Encoder, ValueType};
+use persist::rdb::{ValueEncoder, ValueType};
 use resp::{Args, Reply};
 use script::LogLevel;
 use store::{Entry, Lookup, Stored};
@@ -173,7 +173,7 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
 /// in front of a hash is not counted.
 fn serialized_length(stored: Stored<'_>) -> u64 {
     let mut bytes = ByteCount::default();
-    let Ok(()) = Encoder::new(true).value(stored, &mut bytes);
+    let Ok(()) = ValueEncoder::new(true).value(stored, &mut bytes);
     match value_type(stored) {
         ValueType::HashExpiring | ValueType::HashListpackExpiring => bytes.0 - 8,
         _ => bytes.0,

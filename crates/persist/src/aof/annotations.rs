@@ -1,34 +1,33 @@
-//! Annotations: lines that begin with `#` between two commands, which other servers pass over.
+//! Annotations: lines that begin with `#` between two commands, which other servers skip.
 //!
 //! ```text
-//! #TS:1700000000                            seconds since 1970; what follows was written from then
+//! #TS:1700000000                            timestamp: later commands were written from then on
 //! #WC:123:45:6789:01234567:0123456789abcdef head of a batch
 //! #WE:100:0123456789abcdef                  early end of a batch whose rest was lost
 //!
 //! head        bytes : unsynced : end : check : CRC64
 //! early end   bytes : CRC64
 //!
-//! check       the halves of the CRC64 of the three numbers, each with its colon, one XOR the
-//!             other: whether they are right is known before the bytes are
-//! CRC64       of the bytes, of where in the file this line begins, 8 bytes little-endian, and of
-//!             this line up to here; that of an early end also of the head in front of the bytes
+//! check       the two halves of the CRC64 of the three numbers, each with its colon, XORed: the
+//!             numbers can be verified before the bytes are read
+//! CRC64       of the bytes, of the position of this line in the file (8 bytes, little-endian), and
+//!             of this line up to here; that of an early end also covers the head of the batch
 //! ```
 //!
-//! What is written at once is a batch, and its head is written with it. `bytes` is its length
-//! behind the head, `end` the position in the log behind it, and `unsynced` how many bytes before
-//! the head were not certain to be on the disk at that time. So a reader that finds damage tells
-//! two cases apart: what a power loss has left of the last writes, where no later head says that it
-//! was certain, and a damage of what was safe once.
+//! A batch is what one write appends, and its head is written with it. `bytes` is its length after
+//! the head, `end` the position in the log after it, and `unsynced` how many bytes before the head
+//! were not yet durable. So a reader that finds a fault can distinguish the remains of the last
+//! writes before a power loss, which no later head says were durable, from damage of safe bytes.
 //!
-//! A reader that keeps commands of a batch whose rest is lost cuts the file behind them and writes
-//! an early end there. As the checksum is also one of the place, a copy of a file within a value is
-//! taken for what it is.
+//! A reader that keeps commands of a batch whose rest is lost cuts the file after them and writes
+//! an early end there. As the checksum covers the position, a copy of a file within a value is not
+//! mistaken for batches.
 
 use base::number;
 
 use crate::crc64::Crc64;
 
-/// Bytes of a line with its end that other servers read at once; longer ones are taken for damage.
+/// The longest line with its end that other servers read at once. They take longer ones for damage.
 pub const LINE_BYTES_MAX: usize = 1023;
 
 const TIMESTAMP: &[u8] = b"#TS:";
@@ -37,27 +36,27 @@ const EARLY_END: &[u8] = b"#WE:";
 const DIGITS: usize = 16;
 const CHECK_DIGITS: usize = 8;
 
-/// What a line says.
+/// A line that begins with `#`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Annotation {
-    /// When what follows was written, in seconds since 1970.
+    /// The time from which on later commands were written, in seconds since 1970.
     Timestamp(i64),
     /// The head of a batch.
-    Head(Head),
+    Head(BatchHead),
     /// The early end of a batch.
     EarlyEnd(EarlyEnd),
-    /// One that is not known here.
+    /// Another annotation, without meaning here.
     Unknown,
 }
 
 /// The head of a batch; see the module's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct BatchHead {
     /// Length of the batch.
     pub bytes: u64,
-    /// Bytes before the head that were not certain to be on the disk.
+    /// How many bytes before the head were not durable when it was written.
     pub unsynced: u64,
-    /// The position in the log behind the batch.
+    /// The position in the log after the batch.
     pub end: u64,
     /// The checksum.
     pub checksum: u64,
@@ -66,15 +65,15 @@ pub struct Head {
 /// The early end of a batch; see the module's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlyEnd {
-    /// How much of the batch there is.
+    /// The length of the part of the batch before it.
     pub bytes: u64,
     /// The checksum.
     pub checksum: u64,
 }
 
-impl Head {
-    /// Appends the line that begins at a place of a file, for a batch whose bytes have gone into
-    /// `crc`. The checksum in `self` does not matter.
+impl BatchHead {
+    /// Appends the line that begins at a position of a file, for a batch with this CRC. The checksum
+    /// in `self` is not used.
     pub fn push(&self, out: &mut Vec<u8>, at: u64, crc: Crc64) {
         let numbers = [self.bytes, self.unsynced, self.end];
         push_numbers(out, HEAD, &numbers);
@@ -82,35 +81,35 @@ impl Head {
         push_checksum(out, finish(crc, at, HEAD, &numbers));
     }
 
-    /// Whether this is the head at a place, of the bytes that have gone into `crc`.
+    /// Whether this is the head at a position, of a batch with this CRC.
     pub fn matches(&self, at: u64, crc: Crc64) -> bool {
         finish(crc, at, HEAD, &[self.bytes, self.unsynced, self.end]) == self.checksum
     }
 }
 
 impl EarlyEnd {
-    /// Appends the line that begins at a place of a file, for so many bytes, which have gone into
-    /// `crc`.
+    /// Appends the line that begins at a position of a file, after so many bytes of a batch. `crc`
+    /// is that of the head and these bytes.
     pub fn push(out: &mut Vec<u8>, at: u64, bytes: u64, crc: Crc64) {
         push_numbers(out, EARLY_END, &[bytes]);
         push_checksum(out, finish(crc, at, EARLY_END, &[bytes]));
     }
 
-    /// Whether this is the end at a place, of the bytes that have gone into `crc`.
+    /// Whether this is the end at a position, of a head and bytes with this CRC.
     pub fn matches(&self, at: u64, crc: Crc64) -> bool {
         finish(crc, at, EARLY_END, &[self.bytes]) == self.checksum
     }
 }
 
-/// Appends the line that says when what follows was written.
+/// Appends a timestamp.
 pub fn push_timestamp(out: &mut Vec<u8>, unix_seconds: i64) {
     out.extend_from_slice(TIMESTAMP);
     number::push_i64(out, unix_seconds);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Reads a line with its end. `None` when it is damaged: no printable text, not what its first
-/// letters announce, or with a checksum behind letters that announce none.
+/// Parses a line with its end. `None` when it is damaged: it has bytes that are not printable, it
+/// does not match its first letters, or it has a checksum after letters that announce none.
 pub fn parse(line: &[u8]) -> Option<Annotation> {
     let line = line.strip_suffix(b"\n")?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -125,18 +124,18 @@ pub fn parse(line: &[u8]) -> Option<Annotation> {
         let (stored, checksum) = rest.split_at_checked(CHECK_DIGITS)?;
         let is_right = hex(stored, CHECK_DIGITS)? == u64::from(check(&[bytes, unsynced, end]));
         let checksum = hex(checksum.strip_prefix(b":")?, DIGITS).filter(|_| is_right)?;
-        return Some(Annotation::Head(Head { bytes, unsynced, end, checksum }));
+        return Some(Annotation::Head(BatchHead { bytes, unsynced, end, checksum }));
     }
     if let Some(rest) = line.strip_prefix(EARLY_END) {
         let ([bytes], checksum) = numbers(rest)?;
         let checksum = hex(checksum, DIGITS)?;
         return Some(Annotation::EarlyEnd(EarlyEnd { bytes, checksum }));
     }
-    // Nobody else ends a line so.
+    // No other server writes lines that end like this.
     (!ends_with_checksum(line)).then_some(Annotation::Unknown)
 }
 
-/// Whether a line ends as those with a checksum do.
+/// Whether a line ends with a checksum.
 fn ends_with_checksum(line: &[u8]) -> bool {
     let (rest, end) = line.split_at(line.len().saturating_sub(DIGITS));
     rest.ends_with(b":") && end.len() == DIGITS && end.iter().all(is_digit)
@@ -146,13 +145,13 @@ fn is_digit(digit: &u8) -> bool {
     matches!(digit, b'0'..=b'9' | b'a'..=b'f')
 }
 
-/// Where the head of a batch may be in some bytes.
+/// Where the head of a batch may begin in some bytes.
 pub fn find_head(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, HEAD)
 }
 
-/// Whether a line, or the beginning of one, is that of a head, or was it before its first letters
-/// were damaged.
+/// Whether a line, or the beginning of one, is a head, or was one before its first letters were
+/// damaged.
 pub fn is_head(line: &[u8]) -> bool {
     line.starts_with(HEAD) || line.strip_suffix(b"\r\n").is_some_and(ends_with_checksum)
 }
@@ -185,7 +184,7 @@ fn finish(mut crc: Crc64, at: u64, mark: &[u8], numbers: &[u64]) -> u64 {
     crc.value()
 }
 
-/// Numbers with a colon behind each, and what follows.
+/// Parses numbers with a colon after each. Returns them and the rest.
 fn numbers<const N: usize>(mut rest: &[u8]) -> Option<([u64; N], &[u8])> {
     let mut values = [0; N];
     for value in &mut values {
@@ -196,7 +195,7 @@ fn numbers<const N: usize>(mut rest: &[u8]) -> Option<([u64; N], &[u8])> {
     Some((values, rest))
 }
 
-/// A number in so many lower-case digits.
+/// A number of so many lower-case hexadecimal digits.
 pub(super) fn hex(text: &[u8], digits: usize) -> Option<u64> {
     if text.len() != digits || !text.iter().all(is_digit) {
         return None;
@@ -216,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_head_belongs_to_its_bytes_alone() {
+    fn a_head_matches_only_its_own_bytes_and_position() {
         let mut line = Vec::new();
-        let head = Head { bytes: 5, unsynced: 70, end: 1 << 60, checksum: 0 };
+        let head = BatchHead { bytes: 5, unsynced: 70, end: 1 << 60, checksum: 0 };
         head.push(&mut line, 9, crc(b"batch"));
         assert!(line.starts_with(b"#WC:5:70:1152921504606846976:") && line.len() < LINE_BYTES_MAX);
         let Some(Annotation::Head(head)) = parse(&line) else { panic!() };
         assert_eq!((head.bytes, head.unsynced, head.end), (5, 70, 1 << 60));
-        assert!(head.matches(9, crc(b"batch")) && !head.matches(9, crc(b"Batch")));
+        assert!(head.matches(9, crc(b"batch")) && !head.matches(9, crc(b"AofBatch")));
         assert!(!head.matches(8, crc(b"batch")));
         for at in 0..line.len() {
             for bit in 0..8 {

@@ -1,54 +1,54 @@
-//! One command as it stands in a file.
+//! Parses one command of a file.
 //!
 //! ```text
 //! *2\r\n $6\r\n SELECT\r\n $1\r\n 0\r\n           without the spaces
 //! ```
 //!
-//! This is a pure function of bytes: whether they are whole, how many more are needed to know, or
-//! where they are wrong. Lengths are those that writers of such files print, without a sign and
-//! leading zeros.
+//! Parsing is a pure function of bytes: they are a complete command, more of them are needed, or
+//! they are wrong at some position. Lengths have no sign and no leading zeros, as servers write
+//! them.
 
 use base::number;
 use resp::args::Span;
 
-/// What some bytes are.
+/// The result of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
-    /// A command of so many bytes.
+pub(super) enum ParsedCommand {
+    /// A complete command of so many bytes.
     Whole(usize),
-    /// The beginning of one that has at least so many bytes.
+    /// The beginning of a command that has at least so many bytes.
     More(usize),
-    /// None.
+    /// No command.
     Wrong(Wrong),
 }
 
-/// Where a command is wrong.
+/// The position of the first wrong byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// How many bytes before are not.
+    /// How many bytes before it are right.
     pub(super) at: usize,
-    /// What is expected there.
+    /// What is expected instead.
     pub(super) expected: &'static str,
 }
 
-/// Bytes of a command at most: what a span can tell.
+/// The longest command, which is what a span can address.
 pub(super) const COMMAND_BYTES_MAX: usize = u32::MAX as usize - 1;
-/// A length is announced in so many bytes at most, with what is before and behind it.
+/// The longest line with a length.
 const LINE_BYTES_MAX: usize = 1 + number::INTEGER_BYTES_MAX + 2;
-/// Bytes of an argument at least: `$0\r\n\r\n`.
+/// The shortest argument: `$0\r\n\r\n`.
 const ARGUMENT_BYTES_MIN: usize = 6;
 
-/// Looks at the command that begins with the first byte, and says where its arguments are. Room is
-/// taken for those alone that are there.
-pub(super) fn parse(bytes: &[u8], spans: &mut Vec<Span>) -> Parsed {
+/// Parses the command that begins with the first byte, and finds its arguments. Takes memory only
+/// for arguments whose bytes are there.
+pub(super) fn parse(bytes: &[u8], spans: &mut Vec<Span>) -> ParsedCommand {
     spans.clear();
     match parse_arguments(bytes, spans) {
-        Ok(len) => Parsed::Whole(len),
+        Ok(len) => ParsedCommand::Whole(len),
         Err(other) => other,
     }
 }
 
-fn parse_arguments(bytes: &[u8], spans: &mut Vec<Span>) -> Result<usize, Parsed> {
+fn parse_arguments(bytes: &[u8], spans: &mut Vec<Span>) -> Result<usize, ParsedCommand> {
     let (count, mut at) = length(bytes, 0, b'*', "a command: '*' and the number of its arguments")?;
     if count == 0 {
         return Err(wrong(1, "the number of arguments"));
@@ -59,7 +59,7 @@ fn parse_arguments(bytes: &[u8], spans: &mut Vec<Span>) -> Result<usize, Parsed>
         let end = end.ok_or_else(|| wrong(at, "a length below 4 GB"))?;
         let Some(after) = bytes.get(end..) else {
             let later = (count - index - 1).saturating_mul(ARGUMENT_BYTES_MIN);
-            return Err(Parsed::More((end + 2).saturating_add(later)));
+            return Err(ParsedCommand::More((end + 2).saturating_add(later)));
         };
         expect(after, end, b"\r\n", "the end of an argument")?;
         spans.push(Span::new(start, len));
@@ -68,13 +68,13 @@ fn parse_arguments(bytes: &[u8], spans: &mut Vec<Span>) -> Result<usize, Parsed>
     Ok(at)
 }
 
-/// A length behind a mark, and where what follows its line begins.
+/// Parses a line with a length after a mark. Returns the length and the end of the line.
 fn length(
     bytes: &[u8],
     at: usize,
     mark: u8,
     expected: &'static str,
-) -> Result<(usize, usize), Parsed> {
+) -> Result<(usize, usize), ParsedCommand> {
     let rest = bytes.get(at..).unwrap_or_default();
     expect(rest, at, &[mark], expected)?;
     let digits = rest[1..].iter().take(LINE_BYTES_MAX);
@@ -82,7 +82,7 @@ fn length(
     let end = 1 + digits;
     let value = number::parse_u64(&rest[1..end]);
     if end == rest.len() && (digits == 0 || value.is_some()) {
-        return Err(Parsed::More(at + end + 2));
+        return Err(ParsedCommand::More(at + end + 2));
     }
     let value = value.and_then(|value| usize::try_from(value).ok());
     let value = value.ok_or_else(|| wrong(at + 1, "a number"))?;
@@ -90,20 +90,25 @@ fn length(
     Ok((value, at + end + 2))
 }
 
-/// What stands at the beginning of some bytes, as much of it as there is.
-fn expect(rest: &[u8], at: usize, wanted: &[u8], expected: &'static str) -> Result<(), Parsed> {
+/// Checks that bytes begin with the wanted ones, as far as they go.
+fn expect(
+    rest: &[u8],
+    at: usize,
+    wanted: &[u8],
+    expected: &'static str,
+) -> Result<(), ParsedCommand> {
     let same = rest.iter().zip(wanted).take_while(|(byte, wanted)| byte == wanted).count();
     if same == wanted.len() {
         Ok(())
     } else if same == rest.len() {
-        Err(Parsed::More(at + wanted.len()))
+        Err(ParsedCommand::More(at + wanted.len()))
     } else {
         Err(wrong(at + same, expected))
     }
 }
 
-fn wrong(at: usize, expected: &'static str) -> Parsed {
-    Parsed::Wrong(Wrong { at, expected })
+fn wrong(at: usize, expected: &'static str) -> ParsedCommand {
+    ParsedCommand::Wrong(Wrong { at, expected })
 }
 
 #[cfg(test)]
@@ -111,30 +116,30 @@ fn wrong(at: usize, expected: &'static str) -> Parsed {
 mod tests {
     use super::*;
 
-    fn check(bytes: &str, wanted: Parsed) {
+    fn check(bytes: &str, wanted: ParsedCommand) {
         assert_eq!(parse(bytes.as_bytes(), &mut Vec::new()), wanted, "{bytes:?}");
     }
 
     #[test]
-    fn whole_commands_and_every_beginning_of_one() {
+    fn a_cut_command_needs_more_bytes() {
         let command = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$12\r\n123456789012\r\n";
-        check(command, Parsed::Whole(command.len()));
-        check(&format!("{command}*1\r\n"), Parsed::Whole(command.len()));
+        check(command, ParsedCommand::Whole(command.len()));
+        check(&format!("{command}*1\r\n"), ParsedCommand::Whole(command.len()));
         let mut spans = Vec::new();
         for len in 0..command.len() {
             match parse(&command.as_bytes()[..len], &mut spans) {
-                Parsed::More(more) => assert!(more > len && more <= command.len(), "{len}"),
+                ParsedCommand::More(more) => assert!(more > len && more <= command.len(), "{len}"),
                 other => panic!("{len}: {other:?}"),
             }
         }
-        check("*1\r\n$99999999\r\nabc", Parsed::More(15 + 99_999_999 + 2));
-        // What is announced costs nothing.
+        check("*1\r\n$99999999\r\nabc", ParsedCommand::More(15 + 99_999_999 + 2));
+        // An announced count takes no memory.
         parse(b"*2147483647\r\n$1\r\na\r\n", &mut spans);
         assert!(spans.capacity() < 64);
     }
 
     #[test]
-    fn what_is_no_command() {
+    fn a_wrong_byte_is_found_where_it_is() {
         for (bytes, at) in [
             ("+1\r\n", 0),
             ("*0\r\n", 1),
@@ -153,7 +158,7 @@ mod tests {
             ("*1\r\n\0", 4),
         ] {
             match parse(bytes.as_bytes(), &mut Vec::new()) {
-                Parsed::Wrong(wrong) => assert_eq!(wrong.at, at, "{bytes:?}"),
+                ParsedCommand::Wrong(wrong) => assert_eq!(wrong.at, at, "{bytes:?}"),
                 other => panic!("{bytes:?}: {other:?}"),
             }
         }

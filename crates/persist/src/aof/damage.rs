@@ -1,69 +1,69 @@
-//! What is wrong with a file: its end, as a crash has left it, or what was safe once.
+//! Distinguishes the tail of a crash from damage of bytes that were safe.
 //!
-//! The two look alike where they begin. What tells them apart is what follows:
+//! The two look alike where they begin. It is damage if one of these follows:
 //!
-//! - A batch whose head says that the place was certain to be on the disk when it was written. Then
-//!   something has changed what was safe, and whoever loads the rest would lose it silently.
-//! - In files without checksums, commands that go on to the end of the file.
+//! - A batch whose head says that the bytes at this position were durable when it was written. Then
+//!   something changed them later, and a load without them would lose data silently.
+//! - In files without checksums, commands up to the end of the file.
 //!
-//! Otherwise it is the tail of the last writes before a crash, and nothing before it is in doubt.
+//! Otherwise it is the tail of the last writes before a crash, and all bytes before it are valid.
 
 use std::fmt;
 
 use resp::args::{Args, Span};
 
 use super::annotations::{self, Annotation};
-use super::command::{self, Parsed};
+use super::command::{self, ParsedCommand};
 use super::window::Window;
 use crate::crc64::Crc64;
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile};
 
-/// What is wrong at a place.
+/// A fault in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum AofFault {
     /// The file ends before the command or the batch does.
     Cut,
-    /// Zeros stand there, up to the end or where no zeros were written.
+    /// There are zeros, up to the end or where no zeros were written.
     Zeros,
-    /// This is expected and something else stands there.
+    /// This is expected, and there is something else.
     Format(&'static str),
-    /// The bytes of a batch do not have its checksum.
+    /// The checksum of a batch is wrong.
     Checksum,
     /// A transaction has no end.
     Transaction,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for AofFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut => f.write_str("the file ends within a command"),
             Self::Zeros => f.write_str("there are zeros"),
-            Self::Format(expected) => write!(f, "something else stands in the place of {expected}"),
+            Self::Format(expected) => write!(f, "there is something else instead of {expected}"),
             Self::Checksum => f.write_str("the checksum of a batch of commands is wrong"),
             Self::Transaction => f.write_str("a transaction has no EXEC"),
         }
     }
 }
 
-/// What a crash has left of the last writes.
+/// The remains of the last writes before a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tail {
-    /// Where it is seen.
+pub struct AofTail {
+    /// Where the fault was found.
     pub offset: u64,
-    /// What is seen.
-    pub fault: Fault,
-    /// Bytes that are dropped.
+    /// The fault.
+    pub fault: AofFault,
+    /// How many bytes are dropped.
     pub dropped: u64,
 }
 
-/// A damage of what was safe, or of a file that is not the last.
+/// Damage of bytes that were safe, or of a file that is not the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it is seen.
+    /// Where the fault was found.
     pub offset: u64,
-    /// What is seen.
-    pub fault: Fault,
-    /// Bytes before it that are whole commands and transactions.
+    /// The fault.
+    pub fault: AofFault,
+    /// How many bytes before it are complete commands and transactions.
     pub valid_to: u64,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Why reading cannot go on.
+/// Why reading cannot continue.
 #[derive(Debug)]
 pub enum ReadError {
     /// The disk failed.
@@ -99,7 +99,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The checksum of a part of a file, as far as the file has it.
+/// The checksum of a part of a file, which the end of the file may cut.
 pub(super) fn checksum<F: DiskFile>(
     window: &mut Window<F>,
     from: u64,
@@ -136,26 +136,27 @@ pub(super) fn only_zeros<F: DiskFile>(
     }
 }
 
-/// Work that a search may cost for each byte that it is in; behind that, it is taken to have
-/// found: refusing to load loses nothing.
+/// How many bytes a search may read for each byte that it searches. A search that needs more counts
+/// as successful: refusing to load loses no data.
 const WORK_FACTOR: u64 = 4;
-/// What it may cost besides.
+/// How many bytes a search may read in addition.
 const WORK_BYTES_MIN: u64 = 1 << 20;
-/// Bytes of a head that are looked at: it has 90 at most.
+/// How many bytes are searched for the end of a head, which has 90 at most.
 const HEAD_BYTES_MAX: usize = 128;
 
-fn work(bytes: u64) -> u64 {
+fn work_bytes_max(bytes: u64) -> u64 {
     bytes.saturating_mul(WORK_FACTOR).saturating_add(WORK_BYTES_MIN)
 }
 
-/// Whether a batch follows from `from` on that says that `place` was certain when it was written.
+/// Whether a batch at or after `from` says that the byte at `position` was durable when the batch
+/// was written.
 pub(super) fn was_safe<F: DiskFile>(
     window: &mut Window<F>,
     from: u64,
-    place: u64,
+    position: u64,
 ) -> Result<bool, DiskError> {
     let (mut at, end) = (from, window.end());
-    let mut left = work(end.saturating_sub(from));
+    let mut left = work_bytes_max(end.saturating_sub(from));
     loop {
         let bytes = window.see(at, BLOCK_BYTES)?;
         let len = bytes.len() as u64;
@@ -163,7 +164,7 @@ pub(super) fn was_safe<F: DiskFile>(
             if at + len >= end {
                 return Ok(false);
             }
-            // A mark may lie across two blocks.
+            // A mark may be split between two blocks.
             at += len - 3;
             continue;
         };
@@ -176,7 +177,7 @@ pub(super) fn was_safe<F: DiskFile>(
         let Some(rest) = left.checked_sub(head.bytes) else { return Ok(true) };
         left = rest;
         if head.matches(head_at, checksum(window, body, head.bytes)?) {
-            if head_at.saturating_sub(head.unsynced) > place {
+            if head_at.saturating_sub(head.unsynced) > position {
                 return Ok(true);
             }
             at = batch_end;
@@ -187,7 +188,7 @@ pub(super) fn was_safe<F: DiskFile>(
 fn head_line<F: DiskFile>(
     window: &mut Window<F>,
     at: u64,
-) -> Result<Option<(annotations::Head, u64)>, DiskError> {
+) -> Result<Option<(annotations::BatchHead, u64)>, DiskError> {
     let bytes = window.see(at, HEAD_BYTES_MAX)?;
     let line = memchr::memchr(b'\n', &bytes[..bytes.len().min(HEAD_BYTES_MAX)]);
     let Some(line) = line.map(|end| &bytes[..=end]) else { return Ok(None) };
@@ -197,16 +198,16 @@ fn head_line<F: DiskFile>(
     })
 }
 
-/// Commands in a row that cannot be chance.
+/// So many commands in a row are no coincidence.
 const COMMANDS_MIN: u32 = 16;
 
-/// Whether commands follow from `from` on: up to the end, or many.
+/// Whether commands begin at or after `from`, and continue to the end of the file or are many.
 pub(super) fn commands_follow<F: DiskFile>(
     window: &mut Window<F>,
     from: u64,
 ) -> Result<bool, DiskError> {
     let (mut at, end) = (from, window.end());
-    let mut left = work(end.saturating_sub(from));
+    let mut left = work_bytes_max(end.saturating_sub(from));
     let mut spans = Vec::new();
     loop {
         let bytes = window.see(at, BLOCK_BYTES)?;
@@ -226,7 +227,7 @@ pub(super) fn commands_follow<F: DiskFile>(
     }
 }
 
-/// Whether commands stand one behind the other from a position on.
+/// Whether there is one command after another from a position on.
 fn is_chain<F: DiskFile>(
     window: &mut Window<F>,
     from: u64,
@@ -242,9 +243,9 @@ fn is_chain<F: DiskFile>(
             Some(_) => {
                 commands += 1;
                 match next_command(window, at, spans)? {
-                    Next::Command(len) if has_name(window, at, len, spans)? => Some(len),
-                    // The file is cut there.
-                    Next::Cut => return Ok(commands > 1),
+                    NextCommand::Complete(len) if has_name(window, at, len, spans)? => Some(len),
+                    // The end of the file cuts a command.
+                    NextCommand::Cut => return Ok(commands > 1),
                     _ => None,
                 }
             }
@@ -267,7 +268,7 @@ fn has_name<F: DiskFile>(
     Ok(!name.is_empty() && name.iter().all(u8::is_ascii_graphic))
 }
 
-/// The length of an annotation with its end, if it has one that other servers read.
+/// The length of an annotation with its line end, if it is not longer than other servers read.
 pub(super) fn line_len<F: DiskFile>(
     window: &mut Window<F>,
     at: u64,
@@ -277,34 +278,34 @@ pub(super) fn line_len<F: DiskFile>(
     Ok(memchr::memchr(b'\n', line).map(|end| end + 1))
 }
 
-/// What begins at a position.
-pub(super) enum Next {
-    /// A command of so many bytes, which the window shows.
-    Command(usize),
-    /// One that the file does not have whole.
+/// The command at a position.
+pub(super) enum NextCommand {
+    /// A command of this length, which is in the window.
+    Complete(usize),
+    /// A command that the end of the file cuts.
     Cut,
-    /// None.
+    /// No command.
     Wrong(command::Wrong),
 }
 
-/// Looks at the command at a position.
+/// Parses the command at a position.
 pub(super) fn next_command<F: DiskFile>(
     window: &mut Window<F>,
     at: u64,
     spans: &mut Vec<Span>,
-) -> Result<Next, DiskError> {
+) -> Result<NextCommand, DiskError> {
     let mut wanted = 1;
     loop {
         let bytes = window.see(at, wanted)?;
         match command::parse(bytes, spans) {
-            Parsed::Whole(len) => return Ok(Next::Command(len)),
-            Parsed::Wrong(wrong) => return Ok(Next::Wrong(wrong)),
-            Parsed::More(len) => {
+            ParsedCommand::Whole(len) => return Ok(NextCommand::Complete(len)),
+            ParsedCommand::Wrong(wrong) => return Ok(NextCommand::Wrong(wrong)),
+            ParsedCommand::More(len) => {
                 let have = bytes.len();
                 if at.saturating_add(len as u64) > window.end() {
-                    return Ok(Next::Cut);
+                    return Ok(NextCommand::Cut);
                 }
-                // Commands of many small arguments are looked at from their beginning each time.
+                // Doubled, because each attempt parses a command of many arguments from its start.
                 wanted = len.max(have.saturating_mul(2));
             }
         }

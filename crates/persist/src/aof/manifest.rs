@@ -1,4 +1,4 @@
-//! The manifest: which files an append-only file consists of.
+//! The manifest: the list of the files that an append-only file consists of.
 //!
 //! ```text
 //! file appendonly.aof.2.base.rdb seq 2 type b
@@ -6,14 +6,13 @@
 //! file appendonly.aof.2.incr.aof seq 2 type i startoffset 1250
 //! ```
 //!
-//! A line is a file: the base (`b`), of which there is one at most; incremental files (`i`) in the
-//! order of their numbers; and those of the history (`h`), which nobody needs any more. They are
-//! read in this order: base, incremental files. `startoffset` and `endoffset` are positions in the
-//! log. Lines that begin with `#` and pairs of unknown words mean nothing. The first line of a
-//! manifest from here ends with a seal: see `manifest_seal`.
+//! Each line is a file: the base (`b`), at most one; incremental files (`i`) in the order of their
+//! numbers; and superseded files, the history (`h`). A load reads the base, then the incremental
+//! files. `startoffset` and `endoffset` are positions in the log. Lines that begin with `#` and
+//! pairs with an unknown first word are ignored. The first line that Weft writes ends with a seal:
+//! see `manifest_seal`.
 //!
-//! Only text is looked at here, as strictly as Redis does; whether the files exist is seen when
-//! they are opened.
+//! The text is parsed as strictly as Redis parses it. Whether the files exist is not checked here.
 
 use std::fmt;
 
@@ -21,21 +20,21 @@ use base::{number, quote};
 
 use super::manifest_seal::{self, LogId};
 
-/// Bytes of a line with its end.
+/// The longest line with its end.
 pub const LINE_BYTES_MAX: usize = 1024;
-/// Bytes of a manifest that is read. A file has about 50.
+/// The longest manifest that is read. A line has about 50 bytes.
 pub const BYTES_MAX: u64 = 16 << 20;
 
 const WORDS_MIN: usize = 6;
 
-/// What a file is for.
+/// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileType {
     /// All data as of a moment.
     Base,
-    /// Needed by nobody.
+    /// Superseded by a base.
     History,
-    /// What was written from a moment on.
+    /// Commands that were written from a moment on.
     Incremental,
 }
 
@@ -51,12 +50,12 @@ impl FileType {
 
 /// A file of an append-only file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Its name within the directory.
     pub name: Vec<u8>,
-    /// Its number among those of its type.
+    /// Its number among the files of its type.
     pub sequence: u64,
-    /// What it is for.
+    /// Its use.
     pub file_type: FileType,
     /// The position in the log where it begins.
     pub start_offset: Option<u64>,
@@ -64,7 +63,7 @@ pub struct Entry {
     pub end_offset: Option<u64>,
 }
 
-impl Entry {
+impl ManifestEntry {
     /// An entry without positions.
     pub fn new(name: Vec<u8>, sequence: u64, file_type: FileType) -> Self {
         Self { name, sequence, file_type, start_offset: None, end_offset: None }
@@ -75,48 +74,48 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// All data as of a moment.
-    pub base: Option<Entry>,
-    /// What was written since, in its order.
-    pub incremental: Vec<Entry>,
-    /// What nobody needs.
-    pub history: Vec<Entry>,
-    /// The log that goes on where the files end.
+    pub base: Option<ManifestEntry>,
+    /// The commands since then, in order.
+    pub incremental: Vec<ManifestEntry>,
+    /// Superseded files.
+    pub history: Vec<ManifestEntry>,
+    /// The log that continues where the files end.
     pub log: Option<LogId>,
 }
 
 /// Why a manifest is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
-    /// The number of the line, from 1; 0 for the whole.
+    /// The number of the line, from 1; 0 for the manifest as a whole.
     pub line: usize,
-    /// The line, as much of it as is shown.
+    /// The beginning of the line, to show it.
     pub text: Vec<u8>,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: ManifestFault,
 }
 
 /// What is wrong with a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ManifestFault {
     /// It has no lines.
     Empty,
     /// A line is too long, or does not end.
     LongLine,
-    /// A line is not made of pairs of words, or lacks some, or has a value that is none.
+    /// A line does not consist of pairs of words, lacks a required one, or has an invalid value.
     Format,
     /// A name is a path.
     Path,
     /// There are two bases.
     TwoBases,
-    /// An incremental file has no higher number than the one before.
+    /// The number of an incremental file is not higher than that of the one before.
     Order,
     /// A file has an unknown type.
     Type,
-    /// The text is not what was written here.
+    /// The text does not match its checksum.
     Checksum,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ManifestFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "Found an empty AOF manifest",
@@ -127,14 +126,14 @@ impl fmt::Display for Fault {
             Self::Order => "Found a non-monotonic sequence number",
             Self::Type => "Unknown AOF file type",
             Self::Checksum => {
-                "the manifest does not have its checksum; who has changed it on purpose removes \
-                 'checksum' and the word behind it"
+                "the manifest does not match its checksum; after a change on purpose, remove \
+                 'checksum' and the word after it"
             }
         })
     }
 }
 
-/// Bytes of a line that are shown.
+/// How many bytes of a line are shown.
 const SHOWN_BYTES_MAX: usize = 128;
 
 impl fmt::Display for ManifestError {
@@ -152,21 +151,21 @@ impl fmt::Display for ManifestError {
 impl std::error::Error for ManifestError {}
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
     /// When it is damaged.
     pub fn parse(text: &[u8]) -> Result<Self, ManifestError> {
         let mut manifest = Self::default();
         if text.is_empty() {
-            return Err(ManifestError { line: 0, text: Vec::new(), fault: Fault::Empty });
+            return Err(ManifestError { line: 0, text: Vec::new(), fault: ManifestFault::Empty });
         }
-        let seal = manifest_seal::check(text);
+        let is_intact = manifest_seal::is_intact(text);
         for (index, line) in Lines(text).enumerate() {
-            let added = match seal {
-                Err(fault) if index == 0 => Err(fault),
-                _ if line.starts_with(b"#") => Ok(()),
-                _ => manifest.add_line(line, index == 0),
+            let added = match () {
+                () if index == 0 && !is_intact => Err(ManifestFault::Checksum),
+                () if line.starts_with(b"#") => Ok(()),
+                () => manifest.add_line(line, index == 0),
             };
             added.map_err(|fault| ManifestError {
                 line: index + 1,
@@ -177,22 +176,22 @@ impl Manifest {
         Ok(manifest)
     }
 
-    fn add_line(&mut self, line: &[u8], is_first: bool) -> Result<(), Fault> {
-        // Redis reads lines as C strings, which end at a zero.
+    fn add_line(&mut self, line: &[u8], is_first: bool) -> Result<(), ManifestFault> {
+        // Redis reads lines as C strings, which end at a zero byte.
         if !line.ends_with(b"\n") || line.contains(&0) {
-            return Err(Fault::LongLine);
+            return Err(ManifestFault::LongLine);
         }
-        let words = quote::split_args(line).ok_or(Fault::Format)?;
+        let words = quote::split_args(line).ok_or(ManifestFault::Format)?;
         let entry = parse_line(&words)?;
         self.add_seal(&words, is_first)?;
         match entry.file_type {
-            FileType::Base if self.base.is_some() => return Err(Fault::TwoBases),
+            FileType::Base if self.base.is_some() => return Err(ManifestFault::TwoBases),
             FileType::Base => self.base = Some(entry),
             FileType::History => self.history.push(entry),
             FileType::Incremental => {
                 let last = self.incremental.last();
                 if last.is_some_and(|last| entry.sequence <= last.sequence) {
-                    return Err(Fault::Order);
+                    return Err(ManifestFault::Order);
                 }
                 self.incremental.push(entry);
             }
@@ -200,13 +199,13 @@ impl Manifest {
         Ok(())
     }
 
-    /// Takes the log of a line. A checksum that was not looked at is in a wrong place.
-    fn add_seal(&mut self, words: &[Vec<u8>], is_first: bool) -> Result<(), Fault> {
+    /// Takes the log from a line. A checksum is valid only in the first line, where it was verified.
+    fn add_seal(&mut self, words: &[Vec<u8>], is_first: bool) -> Result<(), ManifestFault> {
         for pair in words.chunks_exact(2) {
-            let [word, value] = pair else { return Err(Fault::Format) };
+            let [word, value] = pair else { return Err(ManifestFault::Format) };
             let is_known = is_first && word == b"checksum";
             if !is_known && manifest_seal::is_checksum(word, value) {
-                return Err(Fault::Checksum);
+                return Err(ManifestFault::Checksum);
             }
             if word == manifest_seal::LOG.as_bytes() {
                 self.log = manifest_seal::log(value);
@@ -215,12 +214,12 @@ impl Manifest {
         Ok(())
     }
 
-    /// The text, with a seal.
+    /// The text with a seal.
     pub fn sealed(&self) -> Vec<u8> {
         manifest_seal::sealed(&self.write(), self.log)
     }
 
-    /// A line for each file.
+    /// The text without a seal: a line for each file.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for entry in self.base.iter().chain(&self.history).chain(&self.incremental) {
@@ -234,28 +233,29 @@ impl Manifest {
         self.base.is_none() && self.incremental.is_empty()
     }
 
-    /// The files in the order in which they are loaded.
-    pub fn load_order(&self) -> impl Iterator<Item = &Entry> {
+    /// The files that are loaded, in order.
+    pub fn load_order(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.base.iter().chain(&self.incremental)
     }
 
-    /// A number that no file of a type has.
+    /// A number that no file of this type has.
     pub fn free_sequence(&self, file_type: FileType) -> u64 {
-        // Those of the history may have had any type.
+        // Files of the history may have had any type.
         let all = self.base.iter().filter(|_| file_type == FileType::Base);
         let all = all.chain(self.incremental.iter().filter(|_| file_type != FileType::Base));
         all.chain(&self.history).map(|entry| entry.sequence).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Makes the base a part of the history, and the first `incremental` of the other files.
+    /// Moves the base and the first `incremental` incremental files to the history.
     pub fn retire(&mut self, incremental: usize) {
         let base = self.base.take();
         let retired = base.into_iter().chain(self.incremental.drain(..incremental));
-        self.history.extend(retired.map(|entry| Entry { file_type: FileType::History, ..entry }));
+        self.history
+            .extend(retired.map(|entry| ManifestEntry { file_type: FileType::History, ..entry }));
     }
 }
 
-/// Lines with their ends; those that are too long in pieces, as Redis reads them.
+/// Lines with their ends. A line that is too long comes in pieces, as Redis reads it.
 struct Lines<'a>(&'a [u8]);
 
 impl<'a> Iterator for Lines<'a> {
@@ -270,18 +270,18 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-fn parse_line(words: &[Vec<u8>]) -> Result<Entry, Fault> {
+fn parse_line(words: &[Vec<u8>]) -> Result<ManifestEntry, ManifestFault> {
     if words.len() < WORDS_MIN || !words.len().is_multiple_of(2) {
-        return Err(Fault::Format);
+        return Err(ManifestFault::Format);
     }
     let (mut name, mut sequence, mut letter) = (None, None, None);
     let (mut start_offset, mut end_offset) = (None, None);
     for pair in words.chunks_exact(2) {
-        let [word, value] = pair else { return Err(Fault::Format) };
+        let [word, value] = pair else { return Err(ManifestFault::Format) };
         let is = |wanted: &str| word.eq_ignore_ascii_case(wanted.as_bytes());
         if is("file") {
             if value.iter().any(|byte| matches!(byte, b'/' | b'\\')) {
-                return Err(Fault::Path);
+                return Err(ManifestFault::Path);
             }
             // "." and ".." are directories.
             let is_name = !value.is_empty() && value != b"." && value != b"..";
@@ -297,16 +297,16 @@ fn parse_line(words: &[Vec<u8>]) -> Result<Entry, Fault> {
         }
     }
     let (Some(name), Some(sequence), Some(letter)) = (name, sequence, letter) else {
-        return Err(Fault::Format);
+        return Err(ManifestFault::Format);
     };
     let types = [FileType::Base, FileType::History, FileType::Incremental];
     let file_type = types.into_iter().find(|known| known.letter() == letter);
-    let file_type = file_type.ok_or(Fault::Type)?;
-    Ok(Entry { name, sequence, file_type, start_offset, end_offset })
+    let file_type = file_type.ok_or(ManifestFault::Type)?;
+    Ok(ManifestEntry { name, sequence, file_type, start_offset, end_offset })
 }
 
-/// The number at the beginning of a text, whatever follows, as Redis reads it; none below 0, which
-/// stands for none.
+/// The number at the beginning of a text, whatever follows, as Redis reads it. `None` for a negative
+/// number, which means that there is none.
 fn leading_number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"+").unwrap_or(text);
@@ -317,9 +317,9 @@ fn leading_number(text: &[u8]) -> Option<u64> {
     if digits == 0 { None } else { u64::try_from(value).ok() }
 }
 
-fn write_line(out: &mut Vec<u8>, entry: &Entry) {
+fn write_line(out: &mut Vec<u8>, entry: &ManifestEntry) {
     out.extend_from_slice(b"file ");
-    // A line is a comment when it begins with '#', so a name may.
+    // The name may begin with '#', because the line does not.
     let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'\\' | b'"' | b'\'');
     if entry.name.iter().all(is_plain) {
         out.extend_from_slice(&entry.name);

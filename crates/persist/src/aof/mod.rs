@@ -1,5 +1,4 @@
-//! The append-only file: several files and a manifest that names them, as Redis 7 and later and
-//! Valkey have them.
+//! The append-only file: a manifest and the files that it names, as in Redis 7 and Valkey.
 //!
 //! ```text
 //!          open            load, repair          resume
@@ -9,211 +8,84 @@
 //!                    +----> begin_rewrite ------------------>+<-- begin_rewrite
 //! ```
 //!
-//! [`Aof`] is a state machine over a [`Disk`]: it has no threads and reads no clock. Each of its
-//! steps leaves files that can be loaded, wherever it is interrupted, and a step that fails leaves
-//! the state before it. What it says is durable stays so:
+//! [`Aof`] is a state machine over a [`Disk`], without threads and clocks. Each step leaves files
+//! that can be loaded, wherever it is interrupted, and a step that fails changes no state. Bytes
+//! that were reported as durable stay durable:
 //!
-//! - A file is named by the manifest when its name is certain, and the manifest is replaced whole.
-//! - An incremental file is synced before another one follows it, so only the last one can have the
+//! - The manifest names a file only when the file's name is durable, and is replaced as a whole.
+//! - An incremental file is synced before another one follows, so only the last one can have the
 //!   tail of a crash.
-//! - An incremental file whose sync failed is never written again. What comes later goes to a file
-//!   that the manifest does not name, until a new base makes the one that failed superfluous.
-//! - When the manifest was replaced and that is not certain, nothing becomes durable until it is.
+//! - An incremental file whose sync failed is never written again. Later commands go to a file that
+//!   the manifest does not name, until a new base makes the failed file superfluous.
+//! - While it is uncertain whether a new manifest is durable, no commands become durable.
 //!
-//! Data as such are none of its business: the base is written by whoever has a snapshot, commands
-//! are loaded by whoever can run them.
+//! The content is not interpreted here: the owner of a snapshot writes the base, and the loader
+//! executes the commands.
 
 pub mod annotations;
+mod batch;
 mod command;
 mod damage;
+mod end;
+mod load_file;
 pub mod manifest;
 mod manifest_seal;
 mod names;
 mod reader;
 mod rewrite;
+mod segment;
+mod step_error;
 mod window;
 mod writer;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{CommitError, Disk, DiskError, DiskFile, Replacement, read_whole};
-use crate::sink::Sink;
+use crate::disk::{CommitError, Disk, DiskError, DiskFile, Replacement};
+use crate::sink::ByteSink;
 
-pub use damage::{Damage, Fault, ReadError, Tail};
-pub use manifest::{Entry, FileType, Manifest, ManifestError};
+pub use damage::{AofFault, AofTail, Damage, ReadError};
+pub use end::{AofEnd, FileOrder, Repair};
+pub use load_file::LoadFile;
+pub(crate) use load_file::{begins_with_rdb, load_files, read_manifest};
+pub use manifest::{FileType, Manifest, ManifestEntry, ManifestError};
 pub use manifest_seal::LogId;
-pub use names::{BaseFormat, Names};
-pub use reader::{End, Item, Place, Reader, Repair};
-use rewrite::Rewrite;
+pub use names::{AofNames, BaseFormat};
+pub use reader::{AofItem, AofReader};
+use rewrite::PendingRewrite;
 pub use rewrite::{Cut, NewBase, WholeBase};
-use writer::BatchHeads;
-pub use writer::{Batch, push_command};
+use segment::Segment;
+pub use segment::{PendingSync, TriedSync};
+pub use step_error::AofError;
+pub use writer::{AofBatch, push_command};
 
 /// An append-only file; see the module's description.
 #[derive(Debug)]
 pub struct Aof<D: Disk> {
     disk: D,
-    names: Names,
+    names: AofNames,
     manifest: Manifest,
-    /// Whether the manifest on the disk is certainly this one.
+    /// Whether this manifest is durable.
     is_settled: bool,
     segment: Option<Segment<D::File>>,
-    rewrite: Option<Rewrite>,
-    /// Whether a sync is on its way.
+    rewrite: Option<PendingRewrite>,
+    /// Whether a sync is in progress.
     is_syncing: bool,
     durable: u64,
-    /// The log that is written from now on.
+    /// The log that new commands belong to.
     log: Option<LogId>,
 }
 
-/// The file that is appended to.
-#[derive(Debug)]
-struct Segment<F> {
-    file: F,
-    path: PathBuf,
-    heads: BatchHeads,
-    /// Bytes of whole batches.
-    len: u64,
-    /// Those that are certain.
-    synced_len: u64,
-    /// The position in the log where it begins.
-    start: u64,
-    /// The positions behind those bytes.
-    end: u64,
-    synced_end: u64,
-    /// Whether the manifest names it.
-    is_listed: bool,
-    /// Whether no sync of it has failed.
-    is_trusted: bool,
-    /// Whether part of a batch may follow its whole ones.
-    is_torn: bool,
-}
-
-impl<F> Segment<F> {
-    /// An empty file for what follows a position.
-    fn new(file: F, path: PathBuf, start: Cut, is_listed: bool) -> Self {
-        // Commands that are loaded from a file begin in database 0.
-        let heads = BatchHeads::of_file(Some(start.database).filter(|database| *database > 0));
-        Self {
-            file,
-            path,
-            heads,
-            len: 0,
-            synced_len: 0,
-            start: start.position,
-            end: start.position,
-            synced_end: start.position,
-            is_listed,
-            is_trusted: true,
-            is_torn: false,
-        }
-    }
-}
-
-/// Why a step was not taken.
-#[derive(Debug)]
-pub enum AofError {
-    /// The disk failed. The same step may succeed later.
-    Disk(DiskError),
-    /// The manifest is damaged.
-    Manifest(PathBuf, ManifestError),
-    /// There is no file to append to, or a sync of it has failed: a base must be written first.
-    NeedsBase,
-    /// A base is being written.
-    Rewriting,
-    /// No base is being written.
-    NotRewriting,
-    /// A sync is on its way.
-    Syncing,
-}
-
-impl fmt::Display for AofError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disk(error) => error.fmt(f),
-            Self::Manifest(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NeedsBase => f.write_str("the append-only file needs a rewrite"),
-            Self::Rewriting => f.write_str("a rewrite of the append-only file is in progress"),
-            Self::NotRewriting => f.write_str("no rewrite of the append-only file is in progress"),
-            Self::Syncing => f.write_str("an fsync of the append-only file is in progress"),
-        }
-    }
-}
-
-impl std::error::Error for AofError {}
-
-impl From<DiskError> for AofError {
-    fn from(error: DiskError) -> Self {
-        Self::Disk(error)
-    }
-}
-
-/// A file to load.
-#[derive(Debug)]
-pub struct LoadFile<F> {
-    /// Its entry in the manifest.
-    pub entry: Entry,
-    /// Its path.
-    pub path: PathBuf,
-    /// The file.
-    pub file: F,
-    /// Its length.
-    pub bytes: u64,
-    /// Whether another one follows.
-    pub place: Place,
-}
-
-impl<F: DiskFile> LoadFile<F> {
-    /// Whether it begins with an RDB file, behind which commands may follow.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn begins_with_rdb(&self) -> Result<bool, DiskError> {
-        begins_with_rdb(&self.file)
-    }
-}
-
-pub(crate) fn begins_with_rdb<F: DiskFile>(file: &F) -> Result<bool, DiskError> {
-    let mut magic = [0; 6];
-    let read = file.read_at(0, &mut magic)?;
-    Ok(magic[..read].starts_with(b"REDIS") || magic[..read].starts_with(b"VALKEY"))
-}
-
-/// A sync on its way; see [`Aof::begin_sync`].
-#[derive(Debug)]
-pub struct PendingSync<F> {
-    file: F,
-    len: u64,
-    end: u64,
-}
-
-/// A sync that was tried.
-#[derive(Debug)]
-pub struct TriedSync {
-    len: u64,
-    end: u64,
-    result: Result<(), DiskError>,
-}
-
-impl<F: DiskFile> PendingSync<F> {
-    /// Makes the bytes certain, on whichever thread, however long that takes.
-    pub fn run(self) -> TriedSync {
-        TriedSync { len: self.len, end: self.end, result: self.file.sync() }
-    }
-}
-
 impl<D: Disk> Aof<D> {
-    /// Reads the manifest, if there is one, and removes what an interrupted step has left.
+    /// Reads the manifest, if there is one, and removes the files that an interrupted step left.
     ///
     /// # Errors
     /// When the disk fails or the manifest is damaged.
-    pub fn open(disk: D, names: Names) -> Result<Self, AofError> {
+    pub fn open(disk: D, names: AofNames) -> Result<Self, AofError> {
         let manifest = read_manifest(&disk, &names)?;
         let leftovers =
             [names.temporary_manifest(), names.temporary_base(), names.temporary_incremental()];
         for name in leftovers {
-            // Mostly there is none; where it cannot be removed, it does no harm.
+            // Usually there is none, and one that stays does no harm.
             let _ = disk.remove(&names.path(&name));
         }
         Ok(Self {
@@ -230,10 +102,10 @@ impl<D: Disk> Aof<D> {
     }
 
     /// Makes the single file of a Redis before version 7 the base, if there is one and no other
-    /// data. To be called before anything is loaded. Says whether it did.
+    /// data. Call it before loading. Returns whether there was such a file.
     ///
     /// # Errors
-    /// When the disk fails. The same can be done again then, and after a crash.
+    /// When the disk fails. The call can be repeated then, and after a crash.
     pub fn upgrade_single_file(&mut self) -> Result<bool, AofError> {
         let (old, new) = (self.names.single_file(), self.names.path(&self.names.file));
         if !exists(&self.disk, &old)? {
@@ -247,7 +119,7 @@ impl<D: Disk> Aof<D> {
                 return Ok(false);
             }
             self.create_directory()?;
-            let base = Entry::new(self.names.file.clone(), 1, FileType::Base);
+            let base = ManifestEntry::new(self.names.file.clone(), 1, FileType::Base);
             let manifest = Manifest { base: Some(base), ..self.manifest.clone() };
             self.replace_manifest(manifest)?;
         }
@@ -258,11 +130,11 @@ impl<D: Disk> Aof<D> {
         Ok(true)
     }
 
-    /// What is appended from now on is of this log. Where files are gone on with, the manifest says
-    /// so when this returns, and otherwise with the first base.
+    /// Sets the log that new commands belong to. If they are appended to files that the manifest
+    /// names, the manifest names the log when this returns, and otherwise with the first base.
     ///
     /// # Errors
-    /// When the disk fails: what is appended is of the log that the manifest names, if any.
+    /// When the disk fails: new commands belong to the log that the manifest names, if any.
     pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
         if self.is_segment_listed() {
             self.log = self.manifest.log;
@@ -272,7 +144,7 @@ impl<D: Disk> Aof<D> {
         Ok(())
     }
 
-    /// The log of which what is appended is, if it was set.
+    /// The log that new commands belong to, if it was set.
     pub fn log(&self) -> Option<LogId> {
         self.log
     }
@@ -282,17 +154,17 @@ impl<D: Disk> Aof<D> {
         &self.manifest
     }
 
-    /// The files to load, in their order.
+    /// Opens the files to load, in the order in which they are loaded.
     ///
     /// # Errors
-    /// When one of them cannot be opened, as one that is missing.
+    /// When a file is missing or cannot be opened.
     pub fn load_files(&self) -> Result<Vec<LoadFile<D::File>>, DiskError> {
         load_files(&self.disk, &self.names, &self.manifest)
     }
 
-    /// Goes on with the last incremental file, which was loaded and repaired, or begins the first
-    /// one behind the base. What was loaded ends at this position of the log, and the log goes on
-    /// by selecting a database.
+    /// Continues the last incremental file, which was loaded and repaired, or begins the first one
+    /// after the base. The loaded commands end at this position of the log, and the next command
+    /// of the log is a SELECT.
     ///
     /// # Errors
     /// When there is no base, or the disk fails.
@@ -309,23 +181,23 @@ impl<D: Disk> Aof<D> {
         self.end_resuming(segment, position)
     }
 
-    /// The same where the last file does not tell that it ends at this position, because another
-    /// server has written it: in a file of its own, which begins there.
+    /// The same for a last file that does not say that it ends at this position, because another
+    /// server wrote it: begins a new file there.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`resume`](Self::resume).
     pub fn resume_in_new_file(&mut self, position: u64) -> Result<(), AofError> {
         self.begin_resuming()?;
         let segment = self.list_new_incremental(Cut { position, database: 0 })?;
         self.end_resuming(segment, position)
     }
 
-    /// The last incremental file, which is made certain.
+    /// Opens the last incremental file and makes it durable.
     fn begin_resuming(&mut self) -> Result<Option<(PathBuf, D::File)>, AofError> {
         if self.manifest.has_no_data() {
             return Err(AofError::NeedsBase);
         }
-        // Whoever wrote the manifest may not have come to this.
+        // The writer of the manifest may have crashed before it did this.
         self.disk.sync_directory(&self.names.directory)?;
         let Some(last) = self.manifest.incremental.last() else { return Ok(None) };
         let path = self.names.path(&last.name);
@@ -336,7 +208,7 @@ impl<D: Disk> Aof<D> {
 
     fn end_resuming(&mut self, segment: Segment<D::File>, position: u64) -> Result<(), AofError> {
         if self.manifest.incremental.iter().any(|entry| entry.end_offset.is_some()) {
-            // It is not the end any more.
+            // The file will no longer end there.
             let mut manifest = self.manifest.clone();
             manifest.incremental.iter_mut().for_each(|entry| entry.end_offset = None);
             self.replace_manifest(manifest)?;
@@ -346,12 +218,12 @@ impl<D: Disk> Aof<D> {
         Ok(())
     }
 
-    /// Appends bytes of the log. They are not durable yet.
+    /// Appends a batch of the log. It is not durable yet.
     ///
     /// # Errors
-    /// When the disk fails: nothing was appended then, and the same batch can be tried again.
-    /// [`AofError::NeedsBase`] when nothing can be appended until a base is begun.
-    pub fn append(&mut self, batch: &Batch<'_>) -> Result<(), AofError> {
+    /// When the disk fails: nothing was appended, and the same batch can be appended again.
+    /// [`AofError::NeedsBase`] when a base must be begun first.
+    pub fn append(&mut self, batch: &AofBatch<'_>) -> Result<(), AofError> {
         let segment = self.segment.as_mut().filter(|segment| segment.is_trusted);
         let segment = segment.ok_or(AofError::NeedsBase)?;
         if segment.is_torn {
@@ -372,19 +244,20 @@ impl<D: Disk> Aof<D> {
         Ok(())
     }
 
-    /// Makes what was appended durable and says up to which position of the log everything is.
+    /// Makes all appended batches durable. Returns the position of the log up to which commands are
+    /// durable.
     ///
     /// # Errors
-    /// When the disk fails. If that was the sync of the file, a base must be written.
+    /// When the disk fails. If the sync of the file failed, a base must be written.
     pub fn sync(&mut self) -> Result<u64, AofError> {
-        let tried = self.begin_sync()?.run();
+        let tried = self.begin_sync()?.sync();
         self.finish_sync(tried)
     }
 
-    /// Begins a sync that another thread may carry out while more is appended.
+    /// Begins a sync, which another thread may carry out while more is appended.
     ///
     /// # Errors
-    /// When there is no file to append to, or one sync is on its way.
+    /// When there is no file to append to, or a sync is in progress.
     pub fn begin_sync(&mut self) -> Result<PendingSync<D::File>, AofError> {
         if self.is_syncing {
             return Err(AofError::Syncing);
@@ -396,7 +269,7 @@ impl<D: Disk> Aof<D> {
         Ok(PendingSync { file: file.clone(), len: *len, end: *end })
     }
 
-    /// Takes the result of a sync and says up to which position of the log everything is durable.
+    /// Takes the result of a sync. Returns the position of the log up to which commands are durable.
     ///
     /// # Errors
     /// When the sync failed: a base must be written.
@@ -415,23 +288,23 @@ impl<D: Disk> Aof<D> {
         Ok(self.durable)
     }
 
-    /// The position of the log up to which everything is durable.
+    /// The position of the log up to which commands are durable.
     pub fn durable(&self) -> u64 {
         self.durable
     }
 
-    /// Whether nothing can be appended until a base is begun.
+    /// Whether a base must be begun before anything can be appended.
     pub fn needs_base(&self) -> bool {
         !self.segment.as_ref().is_some_and(|segment| segment.is_trusted)
     }
 
-    /// Whether what is appended is found again when the files are opened anew: not while it goes to
-    /// a file that the manifest does not name yet.
+    /// Whether appended commands are found when the files are opened again: false while they go to a
+    /// file that the manifest does not name yet.
     pub fn is_found_again(&self) -> bool {
         self.segment.as_ref().is_some_and(|segment| segment.is_listed)
     }
 
-    /// Whether a sync is on its way.
+    /// Whether a sync is in progress.
     pub fn is_syncing(&self) -> bool {
         self.is_syncing
     }
@@ -446,10 +319,10 @@ impl<D: Disk> Aof<D> {
         self.segment.as_ref().map_or(0, |segment| segment.len)
     }
 
-    /// Ends appending: at a shutdown, or when `appendonly` is switched off.
+    /// Ends appending, at a shutdown or when `appendonly` is switched off.
     ///
     /// # Errors
-    /// When not everything could be made durable. It has ended all the same.
+    /// When not all commands could be made durable. Appending has ended nevertheless.
     pub fn close(&mut self) -> Result<(), AofError> {
         if self.is_syncing {
             return Err(AofError::Syncing);
@@ -469,15 +342,15 @@ impl<D: Disk> Aof<D> {
         self.replace_manifest(manifest)
     }
 
-    /// Removes the files that nobody needs. May be done later or again.
+    /// Removes the files of the history. May be called at any time, and again.
     ///
     /// # Errors
-    /// When the disk fails; the rest of the files is still named by the manifest.
+    /// When the disk fails. The manifest still names the remaining files.
     pub fn delete_history(&mut self) -> Result<(), AofError> {
         if self.manifest.history.is_empty() {
             return Ok(());
         }
-        // As long as the manifest before may come back, they are needed.
+        // The previous manifest needs them, as long as it may come back after a power loss.
         self.settle()?;
         for entry in &self.manifest.history {
             match self.disk.remove(&self.names.path(&entry.name)) {
@@ -493,26 +366,26 @@ impl<D: Disk> Aof<D> {
         self.disk.sync_directory(Path::new(""))
     }
 
-    /// Creates an incremental file for what follows a position, and names it in the manifest.
+    /// Creates an incremental file for the commands after a cut, and names it in the manifest.
     fn list_new_incremental(&mut self, start: Cut) -> Result<Segment<D::File>, AofError> {
         let sequence = self.manifest.free_sequence(FileType::Incremental);
         let name = self.names.incremental(sequence);
         let path = self.names.path(&name);
         let file = self.disk.create(&path)?;
         let mut manifest = self.manifest.clone();
-        let entry = Entry::new(name, sequence, FileType::Incremental);
-        manifest.incremental.push(Entry { start_offset: Some(start.position), ..entry });
+        let entry = ManifestEntry::new(name, sequence, FileType::Incremental);
+        manifest.incremental.push(ManifestEntry { start_offset: Some(start.position), ..entry });
         let listed = self.disk.sync_directory(&self.names.directory).map_err(AofError::from);
         if let Err(error) = listed.and_then(|()| self.replace_manifest(manifest)) {
-            // Where it cannot be removed, the next one takes its place.
+            // If it cannot be removed, the next file replaces it.
             let _ = self.disk.remove(&path);
             return Err(error);
         }
         Ok(Segment::new(file, path, start, true))
     }
 
-    /// Replaces the manifest. When that cannot be made certain, the new one counts, but nothing
-    /// becomes durable.
+    /// Replaces the manifest. If the new one cannot be made durable, it is used nevertheless, but no
+    /// commands become durable.
     fn replace_manifest(&mut self, manifest: Manifest) -> Result<(), AofError> {
         match self.write_manifest(&manifest) {
             Err(CommitError::Before(error)) => return Err(error.into()),
@@ -523,7 +396,7 @@ impl<D: Disk> Aof<D> {
         Ok(())
     }
 
-    /// Makes certain that the manifest on the disk is this one.
+    /// Makes this manifest durable.
     fn settle(&mut self) -> Result<(), AofError> {
         if !self.is_settled {
             self.write_manifest(&self.manifest).map_err(CommitError::disk)?;
@@ -533,7 +406,7 @@ impl<D: Disk> Aof<D> {
     }
 
     fn write_manifest(&self, manifest: &Manifest) -> Result<(), CommitError> {
-        let Names { directory, .. } = &self.names;
+        let AofNames { directory, .. } = &self.names;
         let temporary = self.names.path(&self.names.temporary_manifest());
         let path = self.names.path(&self.names.manifest());
         let replacement = Replacement::begin(&self.disk, directory, temporary, path);
@@ -552,32 +425,4 @@ fn exists<D: Disk>(disk: &D, path: &Path) -> Result<bool, DiskError> {
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// The manifest of an append-only file, empty if there is none.
-pub(crate) fn read_manifest<D: Disk>(disk: &D, names: &Names) -> Result<Manifest, AofError> {
-    let path = names.path(&names.manifest());
-    let file = match disk.open(&path) {
-        Ok(file) => file,
-        Err(error) if error.is_not_found() => return Ok(Manifest::default()),
-        Err(error) => return Err(error.into()),
-    };
-    let text = read_whole(&file, &path, manifest::BYTES_MAX)?;
-    Manifest::parse(&text).map_err(|error| AofError::Manifest(path, error))
-}
-
-pub(crate) fn load_files<D: Disk>(
-    disk: &D,
-    names: &Names,
-    manifest: &Manifest,
-) -> Result<Vec<LoadFile<D::File>>, DiskError> {
-    let count = manifest.load_order().count();
-    let files = manifest.load_order().enumerate().map(|(index, entry)| {
-        let path = names.path(&entry.name);
-        let file = disk.open(&path)?;
-        let bytes = file.len()?;
-        let place = if index + 1 == count { Place::Last } else { Place::BeforeOthers };
-        Ok(LoadFile { entry: entry.clone(), path, file, bytes, place })
-    });
-    files.collect()
 }

@@ -1,10 +1,10 @@
-//! The names of the files: those that Redis gives.
+//! The names of the files, which are those of Redis.
 //!
 //! ```text
 //! appendonlydir/appendonly.aof.manifest
 //!               appendonly.aof.2.base.rdb          or .aof
 //!               appendonly.aof.5.incr.aof
-//!               temp-appendonly.aof.manifest       until they are whole
+//!               temp-appendonly.aof.manifest       until they are complete
 //!               temp-appendonly.aof.base
 //!               temp-appendonly.aof.incr
 //! ```
@@ -13,25 +13,25 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How the base is written.
+/// The format of a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseFormat {
-    /// As an RDB file: `aof-use-rdb-preamble yes`.
+    /// An RDB file: `aof-use-rdb-preamble yes`.
     Rdb,
-    /// As commands.
+    /// Commands.
     Commands,
 }
 
 /// Where an append-only file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct AofNames {
     /// The directory of its files: `appenddirname`.
     pub directory: PathBuf,
-    /// How their names begin: `appendfilename`.
+    /// The beginning of their names: `appendfilename`.
     pub file: Vec<u8>,
 }
 
-impl Names {
+impl AofNames {
     /// The path of a file.
     pub fn path(&self, name: &[u8]) -> PathBuf {
         self.directory.join(OsStr::from_bytes(name))

@@ -1,12 +1,12 @@
-//! A rewrite: a new base, from a snapshot, takes the place of all that was written before it.
+//! A rewrite: a new base, from a snapshot, replaces all commands before it.
 //!
 //! ```text
 //! begin_rewrite   base 1, incr 1          ->  base 1, incr 1, incr 2       incr 1 is synced
 //! finish_rewrite  base 1, incr 1, incr 2  ->  base 2, incr 2               history: base 1, incr 1
 //! ```
 //!
-//! When there is no file that can be trusted, because `appendonly` was off or a sync has failed,
-//! the new incremental file has a temporary name, and the manifest names it together with the base:
+//! When there is no file that can be trusted, because `appendonly` was off or a sync failed, the new
+//! incremental file has a temporary name until the manifest names it together with the base:
 //!
 //! ```text
 //! begin_rewrite   base 1, incr 1          ->  base 1, incr 1               temp-incr
@@ -15,36 +15,41 @@
 
 use std::path::Path;
 
-use super::{Aof, AofError, BaseFormat, Batch, BatchHeads, Entry, FileType, Manifest, Segment};
+use super::Aof;
+use super::manifest::{FileType, Manifest, ManifestEntry};
+use super::names::BaseFormat;
+use super::segment::Segment;
+use super::step_error::AofError;
+use super::writer::{AofBatch, HeadWriter};
 use crate::disk::{Disk, DiskError, DiskFile, FileSink};
-use crate::sink::Sink;
+use crate::sink::ByteSink;
 
 /// The moment of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The position of the log: what is before it is in the base.
+    /// The position of the log. The base has all commands before it.
     pub position: u64,
-    /// The database that the log has selected there.
+    /// The database that is selected in the log there.
     pub database: u64,
 }
 
-/// A rewrite that was begun.
+/// A rewrite that is in progress.
 #[derive(Debug)]
-pub(super) struct Rewrite {
+pub(super) struct PendingRewrite {
     format: BaseFormat,
-    /// Incremental files that the base makes superfluous, from the first on.
+    /// How many incremental files the base makes superfluous, counted from the first.
     retired: usize,
 }
 
-/// A base that is being written, on whichever thread.
+/// A base that is being written, on any thread.
 #[derive(Debug)]
 pub struct NewBase<F> {
     sink: FileSink<F>,
-    heads: BatchHeads,
+    heads: HeadWriter,
     position: u64,
 }
 
-/// A base that is whole and certain.
+/// A base that is complete and durable.
 #[derive(Debug)]
 pub struct WholeBase {
     /// Its length.
@@ -52,17 +57,17 @@ pub struct WholeBase {
 }
 
 impl<F: DiskFile> NewBase<F> {
-    /// Where an RDB file goes.
+    /// The sink for a base that is an RDB file.
     pub fn sink(&mut self) -> &mut FileSink<F> {
         &mut self.sink
     }
 
-    /// Writes whole commands, with a checksum for all of them together.
+    /// Appends complete commands to a base of commands, with one checksum for all of them.
     ///
     /// # Errors
-    /// When the disk fails: the base is lost then.
+    /// When the disk fails: the base must be given up.
     pub fn commands(&mut self, bytes: &[u8], unix_seconds: Option<i64>) -> Result<(), DiskError> {
-        let batch = Batch { parts: [bytes, &[]], end: self.position, unix_seconds };
+        let batch = AofBatch { parts: [bytes, &[]], end: self.position, unix_seconds };
         let prefix = self.heads.prefix(&batch, self.sink.written(), 0);
         self.sink.put(prefix.head)?;
         self.sink.put(prefix.text)?;
@@ -71,10 +76,10 @@ impl<F: DiskFile> NewBase<F> {
         Ok(())
     }
 
-    /// Makes it certain, which may take long.
+    /// Makes it durable, which may take long.
     ///
     /// # Errors
-    /// When the disk fails: the base is lost then.
+    /// When the disk fails: the base must be given up.
     pub fn finish(self) -> Result<WholeBase, DiskError> {
         self.sink.file().sync()?;
         Ok(WholeBase { bytes: self.sink.written() })
@@ -82,12 +87,12 @@ impl<F: DiskFile> NewBase<F> {
 }
 
 impl<D: Disk> Aof<D> {
-    /// Begins a rewrite: everything before the cut was appended, or is not needed because nothing
-    /// can be appended; what comes later goes to another file. Returns the base to write. When the
-    /// file before cannot be synced now, the rewrite is one of the second kind.
+    /// Begins a rewrite and returns the base to write. All commands before the cut must have been
+    /// appended, unless nothing can be appended; later commands go to another file. When the file
+    /// before the cut cannot be synced now, the rewrite is of the second kind.
     ///
     /// # Errors
-    /// When one is in progress or the disk fails.
+    /// When a rewrite is in progress or the disk fails.
     pub fn begin_rewrite(
         &mut self,
         cut: Cut,
@@ -102,18 +107,18 @@ impl<D: Disk> Aof<D> {
         self.create_directory()?;
         let base = self.disk.create(&self.names.path(&self.names.temporary_base()))?;
         match self.switch_segment(cut) {
-            Ok(retired) => self.rewrite = Some(Rewrite { format, retired }),
+            Ok(retired) => self.rewrite = Some(PendingRewrite { format, retired }),
             Err(error) => {
-                // Where it cannot be removed, the next one takes its place.
+                // If it cannot be removed, the next base replaces it.
                 let _ = self.disk.remove(&self.names.path(&self.names.temporary_base()));
                 return Err(error);
             }
         }
         let sink = FileSink::new(base);
-        Ok(NewBase { sink, heads: BatchHeads::default(), position: cut.position })
+        Ok(NewBase { sink, heads: HeadWriter::default(), position: cut.position })
     }
 
-    /// Begins the file for what follows a cut. How many incremental files are before it.
+    /// Begins the file for the commands after a cut. Returns how many incremental files precede it.
     fn switch_segment(&mut self, cut: Cut) -> Result<usize, AofError> {
         if !self.needs_base() && self.is_segment_listed() && self.sync_last().is_ok() {
             let retired = self.manifest.incremental.len();
@@ -126,7 +131,7 @@ impl<D: Disk> Aof<D> {
         Ok(self.manifest.incremental.len())
     }
 
-    /// Makes the file that is left certain, with nothing behind its whole batches.
+    /// Makes the file before the cut durable, without the part of a batch at its end.
     fn sync_last(&mut self) -> Result<(), AofError> {
         if let Some(segment) = self.segment.as_mut().filter(|segment| segment.is_torn) {
             segment.file.truncate(segment.len)?;
@@ -139,17 +144,17 @@ impl<D: Disk> Aof<D> {
         self.segment.as_ref().is_some_and(|segment| segment.is_listed)
     }
 
-    /// Ends a rewrite: the base takes the place of what was before the cut, which becomes history.
+    /// Ends a rewrite: the base replaces the files before the cut, which become history.
     ///
     /// # Errors
-    /// When none is in progress or the disk fails: the rewrite has failed then, and everything is
-    /// as before.
+    /// When no rewrite is in progress or the disk fails: the rewrite has failed then, and the files
+    /// before the cut stay in use.
     pub fn finish_rewrite(&mut self, base: WholeBase) -> Result<(), AofError> {
         let WholeBase { .. } = base;
         let Some(rewrite) = &self.rewrite else { return Err(AofError::NotRewriting) };
         let is_lost = self.needs_base() && !self.is_segment_listed();
         let result = if is_lost {
-            // A sync of the file that the manifest would name has failed.
+            // A sync of the file that the manifest would name failed.
             Err(AofError::NeedsBase)
         } else {
             self.switch_base(rewrite.format, rewrite.retired)
@@ -167,7 +172,7 @@ impl<D: Disk> Aof<D> {
         let name = self.names.base(sequence, format);
         let base_path = self.names.path(&name);
         self.disk.rename(&self.names.path(&self.names.temporary_base()), &base_path)?;
-        let base = Entry::new(name, sequence, FileType::Base);
+        let base = ManifestEntry::new(name, sequence, FileType::Base);
         let sequence = manifest.free_sequence(FileType::Incremental);
         manifest.retire(retired);
         manifest.base = Some(base);
@@ -177,11 +182,11 @@ impl<D: Disk> Aof<D> {
             let name = self.names.incremental(sequence);
             new_path = Some(self.names.path(&name));
             let start_offset = self.segment.as_ref().map(|segment| segment.start);
-            let entry = Entry::new(name, sequence, FileType::Incremental);
-            manifest.incremental.push(Entry { start_offset, ..entry });
+            let entry = ManifestEntry::new(name, sequence, FileType::Incremental);
+            manifest.incremental.push(ManifestEntry { start_offset, ..entry });
         }
         if let Err(error) = self.name_new(manifest, new_path.as_deref()) {
-            // Where they cannot be removed, the next ones take their place.
+            // If they cannot be removed, the next ones replace them.
             let _ = self.disk.remove(&base_path);
             let _ = new_path.map(|path| self.disk.remove(&path));
             return Err(error);
@@ -197,7 +202,7 @@ impl<D: Disk> Aof<D> {
         Ok(())
     }
 
-    /// Gives the incremental file its name, and names everything in the manifest.
+    /// Gives the incremental file its final name, and replaces the manifest.
     fn name_new(&mut self, manifest: Manifest, path: Option<&Path>) -> Result<(), AofError> {
         if let (Some(path), Some(segment)) = (path, &self.segment) {
             self.disk.rename(&segment.path, path)?;
@@ -211,7 +216,7 @@ impl<D: Disk> Aof<D> {
         if self.rewrite.take().is_none() {
             return;
         }
-        // Where they cannot be removed, the next ones take their place.
+        // If they cannot be removed, the next ones replace them.
         let _ = self.disk.remove(&self.names.path(&self.names.temporary_base()));
         if !self.is_segment_listed() {
             let _ = self.disk.remove(&self.names.path(&self.names.temporary_incremental()));

@@ -1,17 +1,16 @@
-//! A part of a file in memory, which moves on as the file is read.
+//! A part of a file in memory, which moves forward as the file is read.
 //!
-//! What is taken of memory is what was asked for and is there: nothing for a length that the file
-//! does not have.
+//! It takes memory only for bytes that were requested and that the file has.
 
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile};
 
-/// What is kept of the room when a part was longer.
+/// How much memory is kept after a longer part.
 const ROOM_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub(super) struct Window<F> {
     file: F,
-    /// Where the file is taken to end.
+    /// Where the file ends, as far as is known.
     end: u64,
     bytes: Vec<u8>,
     /// Where in the file the first of the bytes is.
@@ -27,8 +26,8 @@ impl<F: DiskFile> Window<F> {
         self.end
     }
 
-    /// The bytes from a position on: `len` of them or more, or all there are. Those before may be
-    /// forgotten.
+    /// The bytes from a position on: at least `len`, or all up to the end of the file. Earlier bytes
+    /// may be dropped.
     pub(super) fn see(&mut self, from: u64, len: usize) -> Result<&[u8], DiskError> {
         if from >= self.end {
             return Ok(&[]);
@@ -42,7 +41,7 @@ impl<F: DiskFile> Window<F> {
         Ok(self.bytes.get(at..).unwrap_or_default())
     }
 
-    /// Reads on, so that `until` is reached or passed.
+    /// Reads the file up to `until` or further.
     #[cold]
     fn load(&mut self, from: u64, until: u64) -> Result<(), DiskError> {
         if from >= self.start && from - self.start <= self.bytes.len() as u64 {
@@ -55,14 +54,14 @@ impl<F: DiskFile> Window<F> {
             self.bytes.shrink_to(ROOM_BYTES_MAX);
         }
         let have = self.bytes.len();
-        // The bytes are there, so this fits memory or reading them cannot.
+        // The file has these bytes, so memory is not taken for an announced length.
         let missing = (until - from) as usize - have.min((until - from) as usize);
         let left = (self.end - from) as usize - have;
         let more = missing.max(BLOCK_BYTES).min(left);
         self.bytes.resize(have + more, 0);
         let read = self.file.read_at(from + have as u64, &mut self.bytes[have..]);
         self.bytes.truncate(have + read.as_ref().map_or(0, |read| *read));
-        // A file that has become shorter ends here.
+        // The file was truncated meanwhile.
         if read? < more {
             self.end = self.start + self.bytes.len() as u64;
         }

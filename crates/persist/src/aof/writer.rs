@@ -1,68 +1,68 @@
-//! Batches on their way to the disk: bytes of the log with what goes before them in the file.
+//! Writes batches: bytes of the log, and what precedes them in the file.
 //!
 //! ```text
-//! head of the batch │ timestamp, when a second has passed │ SELECT, first of a file │ bytes
+//! head of the batch │ timestamp, once a second │ SELECT, at the beginning of a file │ bytes
 //! ```
 //!
-//! Nothing is copied: the log's bytes go to the disk from where they are, in two parts when they
-//! lie around the end of a ring.
+//! The bytes are written from where they are in the log, without a copy, and in two parts where
+//! they wrap around the end of a ring.
 
 use base::number;
 
-use super::annotations::{Head, push_timestamp};
+use super::annotations::{BatchHead, push_timestamp};
 use crate::crc64::Crc64;
 
-/// Bytes of the log, whole commands each.
+/// Complete commands of the log.
 #[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
+pub struct AofBatch<'a> {
     /// The bytes; the second part may be empty.
     pub parts: [&'a [u8]; 2],
-    /// The position in the log behind them.
+    /// The position in the log after them.
     pub end: u64,
-    /// The time in seconds since 1970, if it is to be written: `aof-timestamp-enabled`.
+    /// The time in seconds since 1970, if timestamps are written: `aof-timestamp-enabled`.
     pub unix_seconds: Option<i64>,
 }
 
-impl Batch<'_> {
-    /// Bytes of the log.
+impl AofBatch<'_> {
+    /// How many bytes of the log they are.
     pub fn len(&self) -> u64 {
         self.parts.iter().map(|part| part.len() as u64).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no commands.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Writes what goes before the bytes of each batch of a file.
+/// Writes what precedes the bytes of each batch of a file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BatchHeads {
-    /// The time that was written last.
+pub(super) struct HeadWriter {
+    /// The last timestamp that was written.
     unix_seconds: Option<i64>,
-    /// The database of the first command, until it is written.
+    /// The database of the first command, until its SELECT was written.
     database: Option<u64>,
     text: Vec<u8>,
     head: Vec<u8>,
 }
 
-/// What goes before the bytes of a batch.
-pub(super) struct Prefix<'a> {
+/// What precedes the bytes of a batch.
+pub(super) struct BatchPrefix<'a> {
     /// The head.
     pub(super) head: &'a [u8],
-    /// What the head counts with the bytes.
+    /// The timestamp and SELECT, which the head counts with the bytes.
     pub(super) text: &'a [u8],
 }
 
-impl BatchHeads {
-    /// Those of a file whose first command is for this database.
+impl HeadWriter {
+    /// The writer of a file whose first command is for this database.
     pub(super) fn of_file(database: Option<u64>) -> Self {
         Self { database, ..Self::default() }
     }
 
-    /// What goes before a batch at a place of a file, of which so many bytes are certain to be on
-    /// the disk. The same again until [`written`](Self::written) is called.
-    pub(super) fn prefix(&mut self, batch: &Batch<'_>, at: u64, synced: u64) -> Prefix<'_> {
+    /// Writes what precedes a batch at position `at` of a file whose first `synced` bytes are
+    /// durable. Returns the same again until [`written`](Self::written) is called.
+    pub(super) fn prefix(&mut self, batch: &AofBatch<'_>, at: u64, synced: u64) -> BatchPrefix<'_> {
         self.text.clear();
         self.head.clear();
         if let Some(now) = batch.unix_seconds.filter(|now| self.unix_seconds < Some(*now)) {
@@ -76,12 +76,12 @@ impl BatchHeads {
         batch.parts.iter().for_each(|part| crc.update(part));
         let bytes = self.text.len() as u64 + batch.len();
         let unsynced = at.saturating_sub(synced);
-        Head { bytes, unsynced, end: batch.end, checksum: 0 }.push(&mut self.head, at, crc);
-        Prefix { head: &self.head, text: &self.text }
+        BatchHead { bytes, unsynced, end: batch.end, checksum: 0 }.push(&mut self.head, at, crc);
+        BatchPrefix { head: &self.head, text: &self.text }
     }
 
-    /// The batch has been written.
-    pub(super) fn written(&mut self, batch: &Batch<'_>) {
+    /// Notes that the batch was written.
+    pub(super) fn written(&mut self, batch: &AofBatch<'_>) {
         self.database = None;
         self.unix_seconds = self.unix_seconds.max(batch.unix_seconds);
     }
@@ -93,7 +93,7 @@ fn push_select(out: &mut Vec<u8>, database: u64) {
     push_command(out, &[b"SELECT", &digits]);
 }
 
-/// Appends a command as it stands in a file.
+/// Appends a command in the form of the file.
 pub fn push_command(out: &mut Vec<u8>, args: &[&[u8]]) {
     out.push(b'*');
     number::push_u64(out, args.len() as u64);

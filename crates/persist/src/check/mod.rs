@@ -1,7 +1,6 @@
-//! Looking through files without loading them: what is valid, where the first damage is, and what
-//! a repair would keep.
+//! Checks files without a server: the valid part, the first damage, and what a fix would keep.
 //!
-//! Nothing is changed here but by [`Fix::apply`].
+//! Only [`Fix::apply`] changes a file that exists.
 
 mod aof;
 mod rdb;
@@ -16,7 +15,7 @@ pub use rdb::{KeyFound, LibraryFound, RdbReport, check_rdb, write_loaded};
 use crate::aof::AofError;
 use crate::disk::DiskError;
 
-/// Why files could not be looked through.
+/// Why files could not be checked.
 #[derive(Debug)]
 pub enum CheckError {
     /// The disk failed.

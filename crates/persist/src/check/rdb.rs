@@ -15,8 +15,8 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::CheckError;
 use crate::crc64::Crc64;
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, FileSink, FileSource};
-use crate::rdb::{self, Decoder, Item, Reader};
-use crate::{Error, Sink, Source};
+use crate::rdb::{self, RdbItem, RdbReader, ValueDecoder};
+use crate::{ByteSink, ByteSource, Error};
 
 /// The result of loading an RDB file.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub struct LibraryFound {
 /// When the disk fails.
 pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
     let mut report = RdbReport::default();
-    let loaded = match Reader::new(FileSource::new(file.clone(), 0)?, true) {
+    let loaded = match RdbReader::new(FileSource::new(file.clone(), 0)?, true) {
         Ok(mut reader) => {
             (report.version, report.items_to) = (reader.version(), reader.offset());
             load_items(&mut reader, &mut report).map_err(|error| (reader.offset(), error))
@@ -81,20 +81,23 @@ pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
 }
 
 /// Loads items up to the end of the file or to an error, and adds them to the report.
-fn load_items<S: Source>(reader: &mut Reader<S>, report: &mut RdbReport) -> Result<(), Error> {
+fn load_items<S: ByteSource>(
+    reader: &mut RdbReader<S>,
+    report: &mut RdbReport,
+) -> Result<(), Error> {
     let (limits, seed) = (Limits::default(), entropy_seed());
-    let mut decoder = Decoder::new(&limits, KeyHasher::new(seed));
+    let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(seed));
     let (mut names, mut database) = (HashSet::new(), 0);
     loop {
         let offset = report.items_to;
         match reader.item()? {
-            Item::Key(head) => {
+            RdbItem::Key(head) => {
                 let key = KeyFound { name: head.key.to_vec(), database, offset };
                 match reader.record(&mut decoder, 0) {
                     Ok(_) => {
                         let hash = xxh3_128_with_seed(&key.name, seed.wrapping_add(database));
                         if !names.insert(hash) {
-                            return Err(Error::Corrupt("a key that is there twice"));
+                            return Err(Error::Corrupt("a key occurs twice"));
                         }
                         report.keys += 1;
                         report.last_key = Some(key);
@@ -104,19 +107,19 @@ fn load_items<S: Source>(reader: &mut Reader<S>, report: &mut RdbReport) -> Resu
                     Err(error) => return Err(error),
                 }
             }
-            Item::Function(source) => {
+            RdbItem::Function(source) => {
                 let source = source.to_vec();
                 report.libraries.push(LibraryFound { range: offset..reader.offset(), source });
             }
-            Item::Database(number) => {
+            RdbItem::Database(number) => {
                 database = number;
                 report.database_max = report.database_max.max(number);
             }
-            Item::End => {
+            RdbItem::End => {
                 report.end = Some(reader.offset());
                 return Ok(());
             }
-            Item::Sizes(_) | Item::Slot(..) | Item::Aux(..) | Item::Skipped(_) => {}
+            RdbItem::Sizes(_) | RdbItem::Slot(..) | RdbItem::Aux(..) | RdbItem::Skipped(_) => {}
         }
         report.items_to = reader.offset();
     }

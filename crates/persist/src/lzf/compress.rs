@@ -1,31 +1,31 @@
-//! Finding what can be copied.
+//! Finds bytes that can be copied from earlier ones.
 //!
-//! A table remembers, by a hash of three bytes, where they were last seen. Positions are counted on
-//! from one input to the next, so that what the table has of earlier inputs lies too far back to
-//! be taken and the table, which is larger than most inputs, is not cleared.
+//! A table has, for a hash of three bytes, the position where they were last seen. Positions
+//! continue from one input to the next, so the positions of earlier inputs are too far back to be
+//! used, and the table, which is larger than most inputs, is not cleared.
 
 use super::{COPY_BYTES_MAX, COPY_BYTES_MIN, DISTANCE_MAX, LITERALS_MAX, LONG_COPY_BYTES_MIN};
-use crate::Sink;
+use crate::ByteSink;
 use crate::sink::ByteCount;
 
 const HASH_BITS: u32 = 16;
-/// Whatever has no copies keeps this many of its last bytes as literals.
+/// The last bytes of an input are literals.
 const TAIL_BYTES: usize = 2;
-/// What is saved at least; otherwise the bytes are stored as they are.
+/// Bytes that compression shortens by less are stored uncompressed.
 const SAVED_BYTES_MIN: usize = 4;
-/// Compressed bytes up to this length are kept while they are counted; longer ones are found a
-/// second time, so that memory stays bounded.
+/// Inputs up to this length are compressed once, in memory. Longer ones are compressed twice, to
+/// count and to write, which bounds the memory.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Compresses one input after another. It has a table of 256 KB.
+/// Compresses one input after another, with a table of 256 KB.
 pub struct Compressor {
-    /// The counted position where three bytes with this hash were last seen.
+    /// The position where three bytes with this hash were last seen.
     table: Box<[u32]>,
-    /// The counted position of the input's first byte.
+    /// The position of the input's first byte.
     base: u32,
-    /// That of the next input's.
+    /// The position of the next input's first byte.
     next_base: u32,
-    /// What was compressed last.
+    /// The last compressed bytes.
     out: Vec<u8>,
 }
 
@@ -45,24 +45,24 @@ impl Default for Compressor {
 pub(crate) enum Compressed<'a> {
     /// The bytes.
     Bytes(&'a [u8]),
-    /// How many they are; [`Compressor::write`] finds them again.
+    /// Their number; [`Compressor::write`] compresses again.
     Len(usize),
 }
 
-/// The codes of one input on their way out.
-struct Codes<'a, S: Sink> {
+/// Writes the codes of one input.
+struct Codes<'a, S: ByteSink> {
     out: &'a mut S,
     input: &'a [u8],
-    /// Where the literals begin that are not written yet.
+    /// The first literal that is not written yet.
     literals_at: usize,
-    /// Bytes written.
+    /// How many bytes were written.
     written: usize,
-    /// How long they may become.
+    /// How many bytes may be written.
     len_max: usize,
 }
 
-impl<S: Sink> Codes<'_, S> {
-    /// What is written when the literals up to `at` are, and one byte that begins the next code.
+impl<S: ByteSink> Codes<'_, S> {
+    /// The length after the literals up to `at` and the first byte of the next code.
     fn len_at(&self, at: usize) -> usize {
         self.written + 1 + (at - self.literals_at)
     }
@@ -108,32 +108,39 @@ impl<S: Sink> Codes<'_, S> {
 }
 
 impl Compressor {
-    /// A compressor that has seen nothing.
+    /// A compressor with an empty table.
     pub fn new() -> Self {
         let table = vec![0; 1 << HASH_BITS].into_boxed_slice();
         Self { table, base: 1, next_base: 1, out: Vec::new() }
     }
 
-    /// The compressed form of some bytes, when it is at least 4 bytes shorter.
+    /// Compresses bytes. `None` unless the result is at least 4 bytes shorter.
     pub(crate) fn compress(&mut self, input: &[u8]) -> Option<Compressed<'_>> {
         if input.len() > KEPT_BYTES_MAX {
-            return self.run(input, &mut ByteCount(0)).unwrap_or_default().map(Compressed::Len);
+            return self
+                .compress_to(input, &mut ByteCount(0))
+                .unwrap_or_default()
+                .map(Compressed::Len);
         }
         let mut out = std::mem::take(&mut self.out);
         out.clear();
-        let len = self.run(input, &mut out).unwrap_or_default();
+        let len = self.compress_to(input, &mut out).unwrap_or_default();
         self.out = out;
         len.map(|_| Compressed::Bytes(&self.out))
     }
 
-    /// Writes the compressed form of bytes that have one.
-    pub(crate) fn write<S: Sink>(&mut self, input: &[u8], out: &mut S) -> Result<(), S::Error> {
-        self.run(input, out).map(|_| ())
+    /// Writes the compressed form of bytes for which [`compress`](Self::compress) returned a length.
+    pub(crate) fn write<S: ByteSink>(&mut self, input: &[u8], out: &mut S) -> Result<(), S::Error> {
+        self.compress_to(input, out).map(|_| ())
     }
 
-    /// Writes codes until the input ends or does not become short enough. Returns the length that
-    /// was written if it does.
-    fn run<S: Sink>(&mut self, input: &[u8], out: &mut S) -> Result<Option<usize>, S::Error> {
+    /// Writes codes up to the end of the input, and returns their length. `None` as soon as the
+    /// result is not short enough.
+    fn compress_to<S: ByteSink>(
+        &mut self,
+        input: &[u8],
+        out: &mut S,
+    ) -> Result<Option<usize>, S::Error> {
         let len_max = input.len().saturating_sub(SAVED_BYTES_MIN);
         if len_max == 0 {
             return Ok(None);
@@ -177,9 +184,9 @@ impl Compressor {
         Ok(Some(codes.written))
     }
 
-    /// Counts positions on behind those of the last input.
+    /// Assigns positions after those of the last input.
     fn begin(&mut self, input: &[u8]) {
-        // A string is below 4 GiB; behind that fewer copies would be found.
+        // A string is below 4 GiB. A longer input would only find fewer copies.
         let len = u32::try_from(input.len()).unwrap_or(u32::MAX - 1);
         self.base = self.next_base;
         if self.base.checked_add(len).is_none() {
@@ -189,8 +196,8 @@ impl Compressor {
         self.next_base = self.base + len;
     }
 
-    /// How far back the three bytes at `at` were last seen, if that is near enough and not at the
-    /// very beginning; they are remembered.
+    /// How far back the three bytes at `at` were last seen, if that is near enough and not the first
+    /// byte of the input. Remembers their position.
     #[inline]
     fn find(&mut self, input: &[u8], at: usize) -> Option<usize> {
         let bytes = *input[at..].first_chunk::<COPY_BYTES_MIN>()?;
@@ -211,7 +218,7 @@ impl Compressor {
     }
 }
 
-/// The place of three bytes in the table, by LibLZF's hash.
+/// The index of three bytes in the table, by LibLZF's hash.
 #[inline]
 fn index_of([first, second, third]: [u8; COPY_BYTES_MIN]) -> usize {
     let hash = u32::from_be_bytes([0, first, second, third]);
@@ -219,9 +226,8 @@ fn index_of([first, second, third]: [u8; COPY_BYTES_MIN]) -> usize {
         as usize
 }
 
-/// How many bytes from `at` on can be copied. As in LibLZF a copy leaves the last two bytes of the
-/// input, unless it would be very short, or ends within them after having been compared blindly
-/// for 16 bytes.
+/// How many bytes from `at` on can be copied. As in LibLZF, a copy ends before the last two bytes
+/// of the input, except that the first bytes, 3 or 19, are compared without that limit.
 #[inline]
 fn copy_len(input: &[u8], at: usize, distance: usize) -> usize {
     const UNCHECKED_BYTES: usize = 16;

@@ -7,8 +7,8 @@
 //! 111ooooo LLLLLLLL oooooooo    copy L+9 bytes, 9 to 264, from o+1 bytes back
 //! ```
 //!
-//! The format does not say how long the result is; who stores it does. Matches are found as LibLZF
-//! finds them, so that files are as long as those of Redis.
+//! The length of the decompressed bytes is stored outside of the format. Matches are found as in
+//! LibLZF, so files are as long as those of Redis.
 
 mod compress;
 
@@ -21,18 +21,18 @@ const LITERALS_MAX: usize = 1 << 5;
 const DISTANCE_MAX: usize = 1 << 13;
 const COPY_BYTES_MIN: usize = 3;
 const COPY_BYTES_MAX: usize = 264;
-/// The least length whose copy has a byte for it.
+/// The shortest copy that has a byte for its length.
 const LONG_COPY_BYTES_MIN: usize = 9;
-/// The bytes of the longest copy.
+/// The bytes of the code for a long copy.
 const LONG_COPY_CODE_BYTES: usize = 3;
 
-/// Appends to `out` the `len` bytes that `input` stands for.
+/// Decompresses `input` to `len` bytes, which it appends to `out`.
 ///
-/// A code byte stands for 88 bytes at most. A length beyond that is refused before any memory is
+/// A byte of `input` produces at most 88 bytes. A length beyond that is refused before memory is
 /// taken for it.
 ///
 /// # Errors
-/// When `input` is not LZF or stands for more or fewer bytes.
+/// When `input` is not LZF or has another length.
 pub fn decompress(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     const CORRUPT: Error = Error::Corrupt("LZF");
     if len / COPY_BYTES_MAX > input.len() / LONG_COPY_CODE_BYTES {
@@ -71,12 +71,12 @@ pub fn decompress(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), Err
     if out.len() - start == len { Ok(()) } else { Err(CORRUPT) }
 }
 
-/// Appends `bytes` bytes from `distance` back, which may reach into what is appended.
+/// Appends `bytes` bytes from `distance` back. The two ranges may overlap.
 fn copy_back(out: &mut Vec<u8>, distance: usize, bytes: usize) {
     let mut left = bytes;
     let from = out.len() - distance;
     while left > 0 {
-        // Each round doubles what can be copied at once.
+        // Each round doubles the bytes that can be copied at once.
         let piece = left.min(out.len() - from);
         out.extend_from_within(from..from + piece);
         left -= piece;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_of_the_format() {
+    fn each_code_is_decompressed() {
         assert_eq!(restored(b"", 0).unwrap(), b"");
         assert_eq!(restored(b"\x02abc", 3).unwrap(), b"abc");
         // Copies of 3 and of 8 bytes, and one of 9 whose length has its own byte.
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_at_random_are_refused_or_restored_to_their_length() {
+    fn random_bytes_are_refused_or_restored_to_their_length() {
         let mut random = Random::new(1);
         for _ in 0..20_000 {
             let input: Vec<u8> = (0..random.below(40)).map(|_| random.next_u64() as u8).collect();

@@ -8,7 +8,7 @@
 //! 11eeeeee                  no length: a string in a special encoding, see `string`
 //! ```
 
-use crate::{Error, Input, Sink, Source};
+use crate::{ByteInput, ByteSink, ByteSource, Error};
 
 const BITS_14: u8 = 0x40;
 const BITS_32: u8 = 0x80;
@@ -16,7 +16,7 @@ const BITS_64: u8 = 0x81;
 const ENCODED: u8 = 0xc0;
 const LOW_6: u8 = 0x3f;
 
-/// What stands where a length is expected.
+/// A length, or the mark of a special encoding in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// A length.
@@ -30,7 +30,7 @@ pub enum Length {
 /// # Errors
 /// Those of the sink.
 #[inline]
-pub fn write<S: Sink>(out: &mut S, len: u64) -> Result<(), S::Error> {
+pub fn write<S: ByteSink>(out: &mut S, len: u64) -> Result<(), S::Error> {
     // The casts take the lowest byte.
     if len <= u64::from(LOW_6) {
         out.put(&[len as u8])
@@ -50,7 +50,7 @@ pub fn write<S: Sink>(out: &mut S, len: u64) -> Result<(), S::Error> {
 /// # Errors
 /// When the input fails or the form is unknown.
 #[inline]
-pub fn read_any<S: Source>(input: &mut Input<S>) -> Result<Length, Error> {
+pub fn read_any<S: ByteSource>(input: &mut ByteInput<S>) -> Result<Length, Error> {
     let first = input.byte()?;
     Ok(match first {
         0..BITS_14 => Length::Plain(u64::from(first)),
@@ -68,12 +68,12 @@ pub fn read_any<S: Source>(input: &mut Input<S>) -> Result<Length, Error> {
 /// Reads a length.
 ///
 /// # Errors
-/// When the input fails or something else stands there.
+/// When the input fails or there is no length.
 #[inline]
-pub fn read<S: Source>(input: &mut Input<S>) -> Result<u64, Error> {
+pub fn read<S: ByteSource>(input: &mut ByteInput<S>) -> Result<u64, Error> {
     match read_any(input)? {
         Length::Plain(len) => Ok(len),
-        Length::Encoding(_) => Err(Error::Corrupt("an encoded string in the place of a length")),
+        Length::Encoding(_) => Err(Error::Corrupt("an encoded string instead of a length")),
     }
 }
 
@@ -86,11 +86,11 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, len).unwrap();
         assert_eq!(out, bytes, "{len}");
-        let mut input = Input::new(bytes);
+        let mut input = ByteInput::new(bytes);
         assert_eq!(read(&mut input).unwrap(), len);
         assert!(input.is_at_end().unwrap());
         let cut = &bytes[..bytes.len() - 1];
-        assert!(matches!(read(&mut Input::new(cut)), Err(Error::End)), "{len}");
+        assert!(matches!(read(&mut ByteInput::new(cut)), Err(Error::End)), "{len}");
     }
 
     #[test]
@@ -106,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_encodings_or_refused() {
-        assert_eq!(read_any(&mut Input::new(&b"\xc3"[..])).unwrap(), Length::Encoding(3));
-        assert!(matches!(read(&mut Input::new(&b"\xc0"[..])), Err(Error::Corrupt(_))));
+    fn other_first_bytes_are_encodings_or_refused() {
+        assert_eq!(read_any(&mut ByteInput::new(&b"\xc3"[..])).unwrap(), Length::Encoding(3));
+        assert!(matches!(read(&mut ByteInput::new(&b"\xc0"[..])), Err(Error::Corrupt(_))));
         for first in 0x82..0xc0 {
             let bytes = [first; 9];
-            assert!(matches!(read_any(&mut Input::new(&bytes[..])), Err(Error::Corrupt(_))));
+            assert!(matches!(read_any(&mut ByteInput::new(&bytes[..])), Err(Error::Corrupt(_))));
         }
     }
 }

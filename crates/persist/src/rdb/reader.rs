@@ -1,71 +1,71 @@
-//! Reading a file: what is in it, item by item.
+//! Reads a file item by item.
 //!
 //! ```text
 //! magic │ item ... │ ff │ CRC64 of all before it          the checksum from version 5 on
 //! magic   REDIS and 4 digits of version, or VALKEY and 3
-//! item    opcode and what it says, or the type of a value, its key and the value
+//! item    opcode and its data, or the type of a value, its key and the value
 //! ```
 //!
-//! The caller asks for the next item and, when it is a key, decides what becomes of the value: read
-//! it, copy its bytes for another thread, or pass over it. A file may be followed by something
-//! else, as in an append-only file that begins with one: [`Reader::into_source`] tells where.
+//! The caller requests the next item and, when it is a key, either decodes the value, copies its
+//! bytes for another thread, or skips it. Other data may follow the file, as in an append-only file
+//! that begins with one; they begin where [`RdbReader::into_source`] says.
 
 use ds::record::{ACCESS_CLOCK_MASK, Record};
 use store::Object;
 
-use super::decode::{Decoder, UNSIGNED, module_name, skip, skip_module};
+use super::decode::{UNSIGNED, ValueDecoder, module_name, skip, skip_module};
 use super::types::{VALKEY_VERSION_MIN, ValueType};
 use super::{VERSION, length, opcode, string};
 use crate::crc64::CHECKSUM_BYTES;
 use crate::error::MODULE_NAME_BYTES;
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
 const MAGIC_BYTES: usize = 9;
 const REDIS: &[u8] = b"REDIS";
 const VALKEY: &[u8] = b"VALKEY";
 /// Older files end without a checksum.
 pub(crate) const CHECKSUM_VERSION_MIN: u16 = 5;
-/// The earliest expiry of a field, in front of a hash.
+/// The earliest expiry of a field, which precedes a hash.
 const EARLIEST_BYTES: usize = 8;
-/// How an expiry that is none was written.
+/// Stands for no expiry.
 const NO_EXPIRY: i64 = -1;
 
-/// What stands next in a file.
+/// The next item of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Item<'a> {
+pub enum RdbItem<'a> {
     /// A key, whose value follows.
     Key(KeyHead<'a>),
     /// The keys that follow are in this database.
     Database(u64),
-    /// How many keys the database has, and how many of them expire. A hint that may be wrong.
-    Sizes(Sizes),
-    /// The slot of the keys that follow, and the same about them.
-    Slot(u64, Sizes),
-    /// A name and a value about the file. Unknown names are passed over.
+    /// The sizes of the database. They are a hint and may be wrong.
+    Sizes(DatabaseSizes),
+    /// The slot of the keys that follow, and its sizes.
+    Slot(u64, DatabaseSizes),
+    /// Metadata of the file: a name and a value. Unknown names are ignored.
     Aux(&'a [u8], &'a [u8]),
     /// The source of a library of functions.
     Function(&'a [u8]),
-    /// Something that has no meaning here and was passed over.
+    /// Data without meaning here, which were skipped.
     Skipped(Skipped),
-    /// Nothing more, and the checksum is right.
+    /// The end. The checksum is right.
     End,
 }
 
-/// What has no meaning here.
+/// Data without meaning here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// What a module of this name keeps besides keys.
+    /// Data of the module with this name, other than keys.
     ModuleAux([u8; MODULE_NAME_BYTES]),
-    /// The import of slots that was going on.
+    /// An import of slots that was in progress.
     SlotImport,
 }
 
-/// How many keys there are, and how many of them expire.
+/// The sizes of a database or slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// Keys.
+pub struct DatabaseSizes {
+    /// How many keys it has.
     pub keys: u64,
-    /// Those that expire.
+    /// How many of them expire.
     pub expiring: u64,
 }
 
@@ -74,51 +74,52 @@ pub struct Sizes {
 pub struct KeyHead<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// What its value is.
+    /// The type of its value.
     pub value_type: ValueType,
-    /// What else the file tells of it.
+    /// Its other attributes.
     pub attributes: Attributes,
 }
 
-/// What a file tells of a key besides its value.
+/// The attributes of a key besides its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// When it expires, in milliseconds since 1970.
+    /// Its expiry, in milliseconds since 1970.
     pub expires_at: Option<i64>,
-    /// Seconds since it was used.
+    /// Seconds since its last use.
     pub idle_seconds: Option<u64>,
     /// How often it is used, on the logarithmic scale of OBJECT FREQ.
     pub frequency: Option<u8>,
 }
 
 impl Attributes {
-    /// The access clock of the key when that of the server is `now`.
+    /// The access clock of the key, if that of the server is `now`.
     pub fn access_clock(&self, now: u32) -> u32 {
-        // Seconds wrap as the clock does.
+        // Seconds wrap like the clock.
         now.wrapping_sub(self.idle_seconds.unwrap_or(0) as u32) & ACCESS_CLOCK_MASK
     }
 }
 
 /// Reads a file; see the module's description.
 #[derive(Debug)]
-pub struct Reader<S> {
-    input: Input<S>,
+pub struct RdbReader<S> {
+    input: ByteInput<S>,
     version: u16,
     is_valkey: bool,
     checks: bool,
     key: Vec<u8>,
     text: Vec<u8>,
-    /// What is known of the last key, while its value has not been read.
+    /// The last key, until its value is read.
     due: Option<(ValueType, Attributes)>,
 }
 
-impl<S: Source> Reader<S> {
-    /// Reads the magic of a file. `checks` says whether its checksum must be right.
+impl<S: ByteSource> RdbReader<S> {
+    /// Reads the magic of a file. `checks` says whether the checksum is verified.
     ///
     /// # Errors
-    /// When it is no file of a supported version.
+    /// When this is no file of a supported version.
     pub fn new(source: S, checks: bool) -> Result<Self, Error> {
-        let mut input = if checks { Input::with_checksum(source) } else { Input::new(source) };
+        let mut input =
+            if checks { ByteInput::with_checksum(source) } else { ByteInput::new(source) };
         let magic = input.array::<MAGIC_BYTES>()?;
         let (is_valkey, digits) = match (magic.strip_prefix(REDIS), magic.strip_prefix(VALKEY)) {
             (Some(digits), _) => (false, digits),
@@ -139,7 +140,7 @@ impl<S: Source> Reader<S> {
         Ok(Self { input, version, is_valkey, checks, key, text, due: None })
     }
 
-    /// Bytes that are known to follow; 0 when none are.
+    /// How many bytes follow, if that is known; 0 otherwise.
     pub fn announced(&self) -> u64 {
         self.input.room_for(u64::MAX, 1) as u64
     }
@@ -154,22 +155,22 @@ impl<S: Source> Reader<S> {
         self.is_valkey
     }
 
-    /// How many bytes have been read: after an error, where about the cause is.
+    /// How many bytes have been read. After an error, its cause is near this offset.
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }
 
-    /// The source, and how much of its block has been read: what follows the file begins there.
+    /// The source, and how much of its block has been read: data after the file begin there.
     pub fn into_source(self) -> (S, usize) {
         self.input.into_source()
     }
 
-    /// The next item. A value that nobody wanted is passed over.
+    /// The next item. Skips the value of the last key, if it was not read.
     ///
     /// # Errors
     /// When the source fails, the file is damaged, or its checksum is wrong. After
-    /// [`Error::Compressed`] reading can go on with the next item.
-    pub fn item(&mut self) -> Result<Item<'_>, Error> {
+    /// [`Error::Compressed`], reading can continue with the next item.
+    pub fn item(&mut self) -> Result<RdbItem<'_>, Error> {
         self.skip_value()?;
         let mut attributes = Attributes::default();
         loop {
@@ -186,62 +187,62 @@ impl<S: Source> Reader<S> {
                 opcode::FREQUENCY => attributes.frequency = Some(self.input.byte()?),
                 opcode::END => {
                     self.check_end()?;
-                    return Ok(Item::End);
+                    return Ok(RdbItem::End);
                 }
                 opcode::SLOT_INFO.. => return self.opcode(number),
                 opcode::SLOT_IMPORT if self.is_valkey => return self.opcode(number),
                 _ => {
                     let value_type = ValueType::of(number, self.version)?;
                     self.key.clear();
-                    let key = passed(string::append(&mut self.input, &mut self.key))?;
+                    let key = recoverable(string::append(&mut self.input, &mut self.key))?;
                     self.due = Some((value_type, attributes));
                     key?;
-                    return Ok(Item::Key(KeyHead { key: &self.key, value_type, attributes }));
+                    return Ok(RdbItem::Key(KeyHead { key: &self.key, value_type, attributes }));
                 }
             }
         }
     }
 
-    /// What follows an opcode that is not about the next key.
-    fn opcode(&mut self, number: u8) -> Result<Item<'_>, Error> {
+    /// Reads the data of an opcode that does not belong to the next key.
+    fn opcode(&mut self, number: u8) -> Result<RdbItem<'_>, Error> {
         let Self { input, key, text, .. } = self;
         Ok(match number {
-            opcode::SELECT_DB => Item::Database(length::read(input)?),
-            opcode::RESIZE_DB => Item::Sizes(sizes(input)?),
-            opcode::SLOT_INFO => Item::Slot(length::read(input)?, sizes(input)?),
+            opcode::SELECT_DB => RdbItem::Database(length::read(input)?),
+            opcode::RESIZE_DB => RdbItem::Sizes(sizes(input)?),
+            opcode::SLOT_INFO => RdbItem::Slot(length::read(input)?, sizes(input)?),
             opcode::AUX => {
                 key.clear();
                 text.clear();
-                let name = passed(string::append(input, key))?;
-                passed(string::append(input, text))?.and(name)?;
-                Item::Aux(key, text)
+                let name = recoverable(string::append(input, key))?;
+                recoverable(string::append(input, text))?.and(name)?;
+                RdbItem::Aux(key, text)
             }
             opcode::FUNCTION => {
                 text.clear();
                 string::append(input, text)?;
-                Item::Function(text)
+                RdbItem::Function(text)
             }
             opcode::FUNCTION_PREVIEW => {
                 preview_function(input, text)?;
-                Item::Function(text)
+                RdbItem::Function(text)
             }
             opcode::MODULE_AUX => {
                 let id = length::read(input)?;
                 if length::read(input)? != UNSIGNED {
-                    return Err(Error::Corrupt("when a module's data are due"));
+                    return Err(Error::Corrupt("the time to load a module's data"));
                 }
                 length::read(input)?;
                 skip_module(input)?;
-                Item::Skipped(Skipped::ModuleAux(module_name(id)))
+                RdbItem::Skipped(Skipped::ModuleAux(module_name(id)))
             }
-            // SLOT_IMPORT: all others are met before.
+            // SLOT_IMPORT: the other opcodes are handled above or by the caller.
             _ => {
                 string::skip(input)?;
                 for _ in 0..length::read(input)? {
                     length::read(input)?;
                     length::read(input)?;
                 }
-                Item::Skipped(Skipped::SlotImport)
+                RdbItem::Skipped(Skipped::SlotImport)
             }
         })
     }
@@ -253,7 +254,7 @@ impl<S: Source> Reader<S> {
         let computed = self.input.checksum();
         let stored = u64::from_le_bytes(self.input.array::<CHECKSUM_BYTES>()?);
         match computed {
-            // Who writes without a checksum writes 0.
+            // A file that was written without a checksum has 0.
             Some(computed) if self.checks && stored != 0 && stored != computed => {
                 Err(Error::Checksum { stored, computed })
             }
@@ -261,28 +262,28 @@ impl<S: Source> Reader<S> {
         }
     }
 
-    /// How much the last key's value is said to hold: bytes of a string, or elements. 0 when that
-    /// does not stand in front of it, as for what is packed or compressed.
+    /// The length that the last key's value announces: bytes of a string, or elements. 0 if it does
+    /// not begin with a length, as in packed or compressed values.
     pub fn announced_len(&self) -> u64 {
         let before = match self.due {
             Some((ValueType::HashExpiring, _)) => EARLIEST_BYTES,
             _ => 0,
         };
-        let mut front = Input::new(self.input.rest().get(before..).unwrap_or_default());
+        let mut front = ByteInput::new(self.input.rest().get(before..).unwrap_or_default());
         length::read(&mut front).unwrap_or(0)
     }
 
-    /// Reads the value of the last key to a record.
+    /// Decodes the value of the last key into a record.
     ///
     /// # Errors
     /// When the source fails or the value is damaged. After [`Error::EmptyValue`] and
-    /// [`Error::Module`] reading can go on: the key has a value that no key can have here.
+    /// [`Error::Module`], reading can continue: the key has a value that no key can have here.
     ///
     /// # Panics
     /// When the last item was no key, or its value has been read.
     pub fn record(
         &mut self,
-        decoder: &mut Decoder<'_>,
+        decoder: &mut ValueDecoder<'_>,
         access_clock: u32,
     ) -> Result<Record<Object>, Error> {
         let (value_type, attributes) = self.take_due();
@@ -297,7 +298,7 @@ impl<S: Source> Reader<S> {
         }
     }
 
-    /// Appends the bytes of the last key's value to `out`, for a [`Decoder`] elsewhere.
+    /// Appends the bytes of the last key's value to `out`, for a [`ValueDecoder`] on another thread.
     ///
     /// # Errors
     /// When the source fails or the outline of the value is damaged.
@@ -309,7 +310,7 @@ impl<S: Source> Reader<S> {
         self.input.copied(out, |input| skip(value_type, input))
     }
 
-    /// Passes over the last key's value, if it has not been read.
+    /// Skips the last key's value, if it was not read.
     ///
     /// # Errors
     /// As for `copy_value`.
@@ -321,7 +322,7 @@ impl<S: Source> Reader<S> {
     }
 
     fn take_due(&mut self) -> (ValueType, Attributes) {
-        self.due.take().unwrap_or_else(|| unreachable!("a value is read once, behind its key"))
+        self.due.take().unwrap_or_else(|| unreachable!("a value is read once, after its key"))
     }
 }
 
@@ -329,30 +330,33 @@ fn expiry(at: i64) -> Option<i64> {
     (at != NO_EXPIRY).then_some(at)
 }
 
-fn sizes<S: Source>(input: &mut Input<S>) -> Result<Sizes, Error> {
-    Ok(Sizes { keys: length::read(input)?, expiring: length::read(input)? })
+fn sizes<S: ByteSource>(input: &mut ByteInput<S>) -> Result<DatabaseSizes, Error> {
+    Ok(DatabaseSizes { keys: length::read(input)?, expiring: length::read(input)? })
 }
 
-/// Reads a library as the release candidates of Redis 7 wrote it, with its name and engine outside
-/// of the source, and gives it the first line that says both.
-fn preview_function<S: Source>(input: &mut Input<S>, text: &mut Vec<u8>) -> Result<(), Error> {
+/// Reads a library as the release candidates of Redis 7 wrote it, with its name and engine before
+/// the source, and adds the first line that has both.
+fn preview_function<S: ByteSource>(
+    input: &mut ByteInput<S>,
+    text: &mut Vec<u8>,
+) -> Result<(), Error> {
     let (mut name, mut engine) = (Vec::new(), Vec::new());
-    let name_read = passed(string::append(input, &mut name))?;
-    let engine_read = passed(string::append(input, &mut engine))?;
+    let name_read = recoverable(string::append(input, &mut name))?;
+    let engine_read = recoverable(string::append(input, &mut engine))?;
     if length::read(input)? != 0 {
-        // What it is for.
+        // The description.
         string::skip(input)?;
     }
     text.clear();
     for part in [b"#!", &engine[..], b" name=", &name, b"\n"] {
         text.extend_from_slice(part);
     }
-    passed(string::append(input, text))?.and(name_read).and(engine_read)
+    recoverable(string::append(input, text))?.and(name_read).and(engine_read)
 }
 
-/// Tells an error after which the input is behind what was read, so that reading can go on, from
-/// others.
-fn passed(read: Result<(), Error>) -> Result<Result<(), Error>, Error> {
+/// Separates an error after which the input is at the end of the string, so that reading can
+/// continue, from other errors.
+fn recoverable(read: Result<(), Error>) -> Result<Result<(), Error>, Error> {
     match read {
         Ok(()) => Ok(Ok(())),
         Err(error @ Error::Compressed(_)) => Ok(Err(error)),

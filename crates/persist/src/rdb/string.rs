@@ -1,11 +1,11 @@
 //! Strings.
 //!
 //! ```text
-//! length, bytes                 as they are
-//! 11000000 i8                   an integer in its canonical spelling
+//! length, bytes                 the bytes themselves
+//! 11000000 i8                   the canonical spelling of an integer
 //! 11000001 i16                  the same; little-endian
 //! 11000010 i32                  the same
-//! 11000011 clen len bytes       clen bytes of LZF that stand for len bytes
+//! 11000011 clen len bytes       clen bytes of LZF, which decompress to len bytes
 //! ```
 //!
 //! Keys, elements and whole packed collections are strings.
@@ -16,7 +16,7 @@ use store::limits::STRING_BYTES_MAX;
 
 use super::length::{self, Length};
 use crate::lzf::{self, Compressor};
-use crate::{Error, Input, Sink, Source};
+use crate::{ByteInput, ByteSink, ByteSource, Error};
 
 const INT_8: u8 = 0;
 const INT_16: u8 = 1;
@@ -28,13 +28,13 @@ const INT_32_BYTES_MAX: usize = 11;
 /// Shorter strings are not compressed.
 const COMPRESSED_BYTES_MIN: usize = 21;
 
-/// Writes a string, as an integer where it is one and compressed where that makes it shorter.
-/// Without a compressor nothing is compressed.
+/// Writes a string: as an integer if it is one, compressed if there is a compressor and the result
+/// is shorter.
 ///
 /// # Errors
 /// Those of the sink.
 #[inline]
-pub fn write<S: Sink>(
+pub fn write<S: ByteSink>(
     out: &mut S,
     text: &[u8],
     compressor: Option<&mut Compressor>,
@@ -58,7 +58,7 @@ pub fn write<S: Sink>(
 ///
 /// # Errors
 /// Those of the sink.
-pub fn write_integer<S: Sink>(out: &mut S, value: i64) -> Result<(), S::Error> {
+pub fn write_integer<S: ByteSink>(out: &mut S, value: i64) -> Result<(), S::Error> {
     if let Ok(value) = i32::try_from(value) {
         return write_i32(out, value);
     }
@@ -73,7 +73,7 @@ pub fn write_integer<S: Sink>(out: &mut S, value: i64) -> Result<(), S::Error> {
 /// # Errors
 /// Those of the sink.
 #[inline]
-pub fn write_entry<S: Sink>(
+pub fn write_entry<S: ByteSink>(
     out: &mut S,
     entry: Entry<'_>,
     compressor: Option<&mut Compressor>,
@@ -84,7 +84,7 @@ pub fn write_entry<S: Sink>(
     }
 }
 
-fn write_i32<S: Sink>(out: &mut S, value: i32) -> Result<(), S::Error> {
+fn write_i32<S: ByteSink>(out: &mut S, value: i32) -> Result<(), S::Error> {
     let [a, b, c, d] = value.to_le_bytes();
     if i8::try_from(value).is_ok() {
         out.put(&[ENCODED | INT_8, a])
@@ -95,8 +95,8 @@ fn write_i32<S: Sink>(out: &mut S, value: i32) -> Result<(), S::Error> {
     }
 }
 
-/// Returns whether the string became shorter; otherwise nothing is written.
-fn write_compressed<S: Sink>(
+/// Writes a string compressed if that is shorter, and nothing otherwise. Returns whether it wrote.
+fn write_compressed<S: ByteSink>(
     out: &mut S,
     text: &[u8],
     compressor: &mut Compressor,
@@ -113,7 +113,7 @@ fn write_compressed<S: Sink>(
     compressor.write(text, out).map(|()| true)
 }
 
-fn write_compressed_lengths<S: Sink>(
+fn write_compressed_lengths<S: ByteSink>(
     out: &mut S,
     compressed_len: usize,
     len: usize,
@@ -123,7 +123,7 @@ fn write_compressed_lengths<S: Sink>(
     length::write(out, len as u64)
 }
 
-/// A length that a string may have.
+/// Checks the length of a string.
 fn checked_len(len: u64) -> Result<usize, Error> {
     if len > STRING_BYTES_MAX {
         return Err(Error::Corrupt("the length of a string"));
@@ -132,13 +132,13 @@ fn checked_len(len: u64) -> Result<usize, Error> {
     Ok(len as usize)
 }
 
-/// Reads a string. It lies in the input or in `room`, which keeps its memory for the next one.
+/// Reads a string. The result is in the input or in `room`, whose memory is used again.
 ///
 /// # Errors
 /// When the input fails, the encoding is unknown or the string is too long.
 #[inline]
-pub fn read<'a, S: Source>(
-    input: &'a mut Input<S>,
+pub fn read<'a, S: ByteSource>(
+    input: &'a mut ByteInput<S>,
     room: &'a mut Vec<u8>,
 ) -> Result<Entry<'a>, Error> {
     match length::read_any(input)? {
@@ -154,9 +154,9 @@ pub fn read<'a, S: Source>(
 
 /// A string that was read.
 pub(super) enum Text<'a> {
-    /// It lies in the input or in a room.
+    /// In the input or in a room.
     Seen(Entry<'a>),
-    /// It got a buffer of its own.
+    /// In its own buffer.
     Own(Vec<u8>),
 }
 
@@ -164,8 +164,8 @@ pub(super) enum Text<'a> {
 ///
 /// # Errors
 /// As for [`read`].
-pub(super) fn read_or_own<'a, S: Source>(
-    input: &'a mut Input<S>,
+pub(super) fn read_or_own<'a, S: ByteSource>(
+    input: &'a mut ByteInput<S>,
     room: &'a mut Vec<u8>,
     seen_bytes_max: usize,
 ) -> Result<Text<'a>, Error> {
@@ -196,7 +196,7 @@ pub(super) fn read_or_own<'a, S: Source>(
 ///
 /// # Errors
 /// As for [`read`]; part of the text may have been appended.
-pub fn append<S: Source>(input: &mut Input<S>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub fn append<S: ByteSource>(input: &mut ByteInput<S>, out: &mut Vec<u8>) -> Result<(), Error> {
     match length::read_any(input)? {
         Length::Plain(len) => input.append(checked_len(len)?, out),
         Length::Encoding(LZF) => append_compressed(input, out),
@@ -208,11 +208,11 @@ pub fn append<S: Source>(input: &mut Input<S>, out: &mut Vec<u8>) -> Result<(), 
     }
 }
 
-/// Passes over a string; what is compressed is not looked at.
+/// Skips a string. Compressed bytes are not checked.
 ///
 /// # Errors
 /// When the input fails or the encoding is unknown.
-pub fn skip<S: Source>(input: &mut Input<S>) -> Result<(), Error> {
+pub fn skip<S: ByteSource>(input: &mut ByteInput<S>) -> Result<(), Error> {
     match length::read_any(input)? {
         Length::Plain(len) => input.skip(len),
         Length::Encoding(LZF) => {
@@ -224,7 +224,7 @@ pub fn skip<S: Source>(input: &mut Input<S>) -> Result<(), Error> {
     }
 }
 
-fn read_integer<S: Source>(input: &mut Input<S>, encoding: u8) -> Result<i64, Error> {
+fn read_integer<S: ByteSource>(input: &mut ByteInput<S>, encoding: u8) -> Result<i64, Error> {
     Ok(match encoding {
         INT_8 => i64::from(i8::from_le_bytes(input.array()?)),
         INT_16 => i64::from(i16::from_le_bytes(input.array()?)),
@@ -233,7 +233,10 @@ fn read_integer<S: Source>(input: &mut Input<S>, encoding: u8) -> Result<i64, Er
     })
 }
 
-fn append_compressed<S: Source>(input: &mut Input<S>, out: &mut Vec<u8>) -> Result<(), Error> {
+fn append_compressed<S: ByteSource>(
+    input: &mut ByteInput<S>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     let compressed_len = checked_len(length::read(input)?)?;
     let len = length::read(input)?;
     let mut room = Vec::new();
@@ -262,19 +265,19 @@ mod tests {
     /// Checks all ways to read and skip a string, from one block and from blocks of a byte.
     fn check_read(bytes: &[u8], text: &[u8]) {
         let mut room = Vec::new();
-        assert_eq!(read(&mut Input::new(bytes), &mut room).unwrap().to_vec(), text);
-        let mut input = Input::new(Blocks::new(bytes, 1));
+        assert_eq!(read(&mut ByteInput::new(bytes), &mut room).unwrap().to_vec(), text);
+        let mut input = ByteInput::new(Blocks::new(bytes, 1));
         assert_eq!(read(&mut input, &mut room).unwrap().to_vec(), text);
         assert!(input.is_at_end().unwrap());
         let mut out = b"<".to_vec();
-        append(&mut Input::new(bytes), &mut out).unwrap();
+        append(&mut ByteInput::new(bytes), &mut out).unwrap();
         assert_eq!(out[1..], *text);
-        let mut input = Input::new(bytes);
+        let mut input = ByteInput::new(bytes);
         skip(&mut input).unwrap();
         assert!(input.is_at_end().unwrap());
         for len in 0..bytes.len() {
-            assert!(read(&mut Input::new(&bytes[..len]), &mut room).is_err(), "{len} bytes");
-            assert!(skip(&mut Input::new(&bytes[..len])).is_err(), "{len} bytes");
+            assert!(read(&mut ByteInput::new(&bytes[..len]), &mut room).is_err(), "{len} bytes");
+            assert!(skip(&mut ByteInput::new(&bytes[..len])).is_err(), "{len} bytes");
         }
     }
 
@@ -297,13 +300,13 @@ mod tests {
         check(b"2147483648", b"\x0a2147483648");
         check(b"007", b"\x03007");
         check(b"aaaaaaaaaaaaaaaaaaaa", b"\x14aaaaaaaaaaaaaaaaaaaa");
-        // What Redis makes of 21 and of 100 times the same letter.
+        // As Redis compresses 21 and 100 times the same letter.
         check(&[b'a'; 21], b"\xc3\x06\x15\x01aa\xe0\x0a\x00");
         check(&[b'a'; 100], b"\xc3\x09\x40\x64\x01aa\xe0\x57\x00\x01aa");
     }
 
     #[test]
-    fn integers_beyond_32_bits_are_text() {
+    fn integers_beyond_32_bits_are_written_as_text() {
         for value in [i64::MIN, -1 << 31, -1, 0, 1 << 31, i64::MAX] {
             let mut out = Vec::new();
             write_integer(&mut out, value).unwrap();
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_all_lengths_come_back() {
+    fn strings_of_all_lengths_are_read_back() {
         let mut random = Random::new(7);
         let mut compressor = Compressor::new();
         for round in 0..400usize {
@@ -324,7 +327,7 @@ mod tests {
             write(&mut out, &text, Some(&mut compressor)).unwrap();
             assert!(out.len() <= len + 5);
             let mut room = Vec::new();
-            let mut input = Input::new(Blocks::new(&out, 1000));
+            let mut input = ByteInput::new(Blocks::new(&out, 1000));
             assert_eq!(read(&mut input, &mut room).unwrap(), Entry::Bytes(&text));
         }
     }
@@ -341,12 +344,12 @@ mod tests {
         write(&mut out, &text, Some(&mut compressor)).unwrap();
         assert_eq!(out.len() as u64, count.0);
         let mut restored = Vec::new();
-        append(&mut Input::new(&out[..]), &mut restored).unwrap();
+        append(&mut ByteInput::new(&out[..]), &mut restored).unwrap();
         assert_eq!(restored, text);
     }
 
     #[test]
-    fn what_is_no_string_is_refused() {
+    fn wrong_encodings_and_lengths_are_refused() {
         let faults: &[&[u8]] = &[
             b"\xc4",
             b"\xff",
@@ -357,7 +360,7 @@ mod tests {
             b"\xc3\x02\x80\xff\xff\xff\xff\x00a",
         ];
         for bytes in faults {
-            assert!(read(&mut Input::new(*bytes), &mut Vec::new()).is_err(), "{bytes:?}");
+            assert!(read(&mut ByteInput::new(*bytes), &mut Vec::new()).is_err(), "{bytes:?}");
         }
     }
 }

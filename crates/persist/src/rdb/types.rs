@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// How a value is written.
+/// The type of a value in a file, which includes its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// A string.
@@ -31,7 +31,7 @@ pub enum ValueType {
     HashZiplist,
     /// A list as ziplists.
     ListQuicklist,
-    /// A stream without what later versions added.
+    /// A stream in its first form.
     Stream,
     /// A hash as a listpack.
     HashListpack,
@@ -39,11 +39,11 @@ pub enum ValueType {
     SortedSetListpack,
     /// A list as listpacks and single elements.
     ListQuicklist2,
-    /// A stream with the first identifier, the highest deleted one and counts of entries.
+    /// The same with the first identifier, the highest deleted one and counts of entries.
     Stream2,
     /// A set as a listpack.
     SetListpack,
-    /// A stream that also knows when each consumer was active.
+    /// The same with the time when each consumer was last active.
     Stream3,
     /// A hash whose fields have absolute expiries; only of release candidates.
     HashExpiringPreview,
@@ -53,7 +53,7 @@ pub enum ValueType {
     HashExpiring,
     /// A hash as a listpack with expiries.
     HashListpackExpiring,
-    /// A hash whose fields have an expiry behind their value: Valkey's.
+    /// A hash whose fields have an expiry after their value, as Valkey writes it.
     HashExpiringValkey,
 }
 
@@ -61,10 +61,10 @@ pub enum ValueType {
 pub const VALKEY_VERSION_MIN: u16 = 80;
 
 impl ValueType {
-    /// The type that a number means in files of a version.
+    /// The type with a number in files of a version.
     ///
     /// # Errors
-    /// When it means none.
+    /// When the version has no such type.
     pub fn of(number: u8, version: u16) -> Result<Self, Error> {
         Ok(match number {
             22 if version >= VALKEY_VERSION_MIN => Self::HashExpiringValkey,
@@ -97,7 +97,7 @@ impl ValueType {
         })
     }
 
-    /// The number that means the type.
+    /// The number of the type.
     pub fn number(self) -> u8 {
         match self {
             Self::String => 0,

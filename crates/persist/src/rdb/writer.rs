@@ -1,39 +1,39 @@
-//! Writing a file; see [`reader`](super::reader) for its parts.
+//! Writes a file; see [`reader`](super::reader) for its parts.
 
 use store::Stored;
 
-use super::encode::Encoder;
-use super::reader::{Attributes, Sizes};
-use super::{SHARED_VERSION, VERSION, length, opcode, string};
-use crate::Sink;
+use super::encode::{Options, ValueEncoder};
+use super::reader::{Attributes, DatabaseSizes};
+use super::{length, opcode, string};
+use crate::ByteSink;
 use crate::crc64::Crc64;
 
-/// What is collected before it goes on.
+/// How many bytes are collected for the sink.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Collects small pieces and computes the checksum of all.
+/// Collects small pieces for a sink, and computes the checksum of all bytes.
 #[derive(Debug)]
-struct Buffer<S> {
+struct ChecksumBuffer<S> {
     sink: S,
     bytes: Vec<u8>,
     checksum: Option<Crc64>,
-    /// Bytes that have gone on.
-    passed: u64,
+    /// How many bytes the sink has.
+    flushed: u64,
 }
 
-impl<S: Sink> Buffer<S> {
-    fn pass(&mut self) -> Result<(), S::Error> {
+impl<S: ByteSink> ChecksumBuffer<S> {
+    fn flush(&mut self) -> Result<(), S::Error> {
         if let Some(checksum) = &mut self.checksum {
             checksum.update(&self.bytes);
         }
         self.sink.put(&self.bytes)?;
-        self.passed += self.bytes.len() as u64;
+        self.flushed += self.bytes.len() as u64;
         self.bytes.clear();
         Ok(())
     }
 }
 
-impl<S: Sink> Sink for Buffer<S> {
+impl<S: ByteSink> ByteSink for ChecksumBuffer<S> {
     type Error = S::Error;
 
     #[inline]
@@ -42,7 +42,7 @@ impl<S: Sink> Sink for Buffer<S> {
         while self.bytes.len() + rest.len() > BUFFER_BYTES {
             let (now, later) = rest.split_at(BUFFER_BYTES - self.bytes.len());
             self.bytes.extend_from_slice(now);
-            self.pass()?;
+            self.flush()?;
             rest = later;
         }
         self.bytes.extend_from_slice(rest);
@@ -50,39 +50,14 @@ impl<S: Sink> Sink for Buffer<S> {
     }
 }
 
-/// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether strings are compressed: `rdbcompression`.
-    pub compress: bool,
-    /// Whether the file ends with its checksum, or with 0: `rdbchecksum`.
-    pub checksum: bool,
-    /// Whether fields of hashes expire. A file without such fields has the version that Valkey
-    /// reads as well.
-    pub fields_expire: bool,
-}
-
-impl Options {
-    /// The version of the file.
-    pub fn version(self) -> u16 {
-        if self.fields_expire { VERSION } else { SHARED_VERSION }
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { compress: true, checksum: true, fields_expire: true }
-    }
-}
-
-/// Writes a file. The pieces that the sink gets have 64 KB, but the last.
+/// Writes a file. The sink gets pieces of 64 KB, except the last two.
 #[derive(Debug)]
-pub struct Writer<S> {
-    out: Buffer<S>,
-    encoder: Encoder,
+pub struct RdbWriter<S> {
+    out: ChecksumBuffer<S>,
+    encoder: ValueEncoder,
 }
 
-impl<S: Sink> Writer<S> {
+impl<S: ByteSink> RdbWriter<S> {
     /// Begins a file with its magic.
     ///
     /// # Errors
@@ -90,17 +65,18 @@ impl<S: Sink> Writer<S> {
     pub fn new(sink: S, options: Options) -> Result<Self, S::Error> {
         let checksum = options.checksum.then(Crc64::new);
         let bytes = Vec::with_capacity(BUFFER_BYTES);
-        let mut out = Buffer { sink, bytes, checksum, passed: 0 };
+        let mut out = ChecksumBuffer { sink, bytes, checksum, flushed: 0 };
         out.put(format!("REDIS{:04}", options.version()).as_bytes())?;
-        Ok(Self { out, encoder: Encoder::of_file(options) })
+        Ok(Self { out, encoder: ValueEncoder::of_file(options) })
     }
 
-    /// How many bytes have been written, those included that wait for more.
+    /// How many bytes have been written, including those that the sink does not have yet.
     pub fn written(&self) -> u64 {
-        self.out.passed + self.out.bytes.len() as u64
+        self.out.flushed + self.out.bytes.len() as u64
     }
 
-    /// Writes a name and a value about the file. Before all keys; Redis tells its version first.
+    /// Writes metadata: a name and a value. To be called before all keys; Redis writes its version
+    /// first.
     ///
     /// # Errors
     /// See `new`.
@@ -119,17 +95,17 @@ impl<S: Sink> Writer<S> {
         self.encoder.string(source, &mut self.out)
     }
 
-    /// The keys that follow are in this database, of which the sizes are told.
+    /// Begins a database, and writes its sizes.
     ///
     /// # Errors
     /// See `new`.
-    pub fn database(&mut self, number: u64, sizes: Sizes) -> Result<(), S::Error> {
+    pub fn database(&mut self, number: u64, sizes: DatabaseSizes) -> Result<(), S::Error> {
         self.select(number)?;
         self.out.put(&[opcode::RESIZE_DB])?;
         self.sizes(sizes)
     }
 
-    /// The keys that follow are in this database.
+    /// Begins a database, or continues it.
     ///
     /// # Errors
     /// See `new`.
@@ -137,17 +113,17 @@ impl<S: Sink> Writer<S> {
         self.encoder.select(number, &mut self.out)
     }
 
-    /// The keys that follow are in this slot of a cluster, of which the sizes are told.
+    /// Begins a slot of a cluster, and writes its sizes.
     ///
     /// # Errors
     /// See `new`.
-    pub fn slot(&mut self, number: u64, sizes: Sizes) -> Result<(), S::Error> {
+    pub fn slot(&mut self, number: u64, sizes: DatabaseSizes) -> Result<(), S::Error> {
         self.out.put(&[opcode::SLOT_INFO])?;
         length::write(&mut self.out, number)?;
         self.sizes(sizes)
     }
 
-    fn sizes(&mut self, sizes: Sizes) -> Result<(), S::Error> {
+    fn sizes(&mut self, sizes: DatabaseSizes) -> Result<(), S::Error> {
         length::write(&mut self.out, sizes.keys)?;
         length::write(&mut self.out, sizes.expiring)
     }
@@ -160,7 +136,7 @@ impl<S: Sink> Writer<S> {
         self.encoder.key(value, attributes, &mut self.out)
     }
 
-    /// Writes keys that [`Encoder::key`] has written elsewhere.
+    /// Writes keys that [`ValueEncoder::key`] encoded.
     ///
     /// # Errors
     /// See `new`.
@@ -168,21 +144,21 @@ impl<S: Sink> Writer<S> {
         self.out.put(bytes)
     }
 
-    /// Writes the end. Returns the sink, which has everything now.
+    /// Writes the end and flushes all bytes. Returns the sink.
     ///
     /// # Errors
     /// See `new`.
     pub fn finish(mut self) -> Result<S, S::Error> {
         self.out.put(&[opcode::END])?;
-        self.out.pass()?;
+        self.out.flush()?;
         let checksum = self.out.checksum.map_or(0, |checksum| checksum.value());
         self.out.sink.put(&checksum.to_le_bytes())?;
         Ok(self.out.sink)
     }
 }
 
-/// For an [`Encoder`] that writes keys: see [`Writer::keys`].
-impl<S: Sink> Sink for Writer<S> {
+/// For a [`ValueEncoder`] that writes keys: see [`RdbWriter::keys`].
+impl<S: ByteSink> ByteSink for RdbWriter<S> {
     type Error = S::Error;
 
     #[inline]
@@ -191,21 +167,21 @@ impl<S: Sink> Sink for Writer<S> {
     }
 }
 
-impl Encoder {
-    /// Writes that the keys that follow are in this database.
+impl ValueEncoder {
+    /// Begins a database, or continues it.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn select<S: Sink>(&mut self, number: u64, out: &mut S) -> Result<(), S::Error> {
+    pub fn select<S: ByteSink>(&mut self, number: u64, out: &mut S) -> Result<(), S::Error> {
         out.put(&[opcode::SELECT_DB])?;
         length::write(out, number)
     }
 
-    /// Writes a key with its value as it stands in a file.
+    /// Writes a key with its attributes and its value.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn key<S: Sink>(
+    pub fn key<S: ByteSink>(
         &mut self,
         value: Stored<'_>,
         attributes: Attributes,
@@ -219,8 +195,8 @@ impl Encoder {
 }
 
 impl Attributes {
-    /// Writes what stands before a value's type.
-    pub(super) fn write<S: Sink>(self, out: &mut S) -> Result<(), S::Error> {
+    /// Writes the attributes, which precede the type of the value.
+    pub(super) fn write<S: ByteSink>(self, out: &mut S) -> Result<(), S::Error> {
         if let Some(at) = self.expires_at {
             out.put(&[opcode::EXPIRES_AT_MS])?;
             out.put(&at.to_le_bytes())?;

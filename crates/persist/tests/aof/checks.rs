@@ -6,7 +6,7 @@ use std::path::Path;
 use persist::Error;
 use persist::check::{KeyFound, RdbReport, check_rdb, write_loaded};
 use persist::disk::{Disk, FileSink};
-use persist::rdb::Writer;
+use persist::rdb::RdbWriter;
 
 use crate::simulated_disk::SimulatedDisk;
 
@@ -41,7 +41,7 @@ fn fixed(bytes: &[u8]) -> (Vec<u8>, RdbReport) {
 /// A file with these items.
 fn file(items: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, Default::default()).unwrap();
+    let mut writer = RdbWriter::new(&mut bytes, Default::default()).unwrap();
     items.iter().for_each(|item| writer.keys(item).unwrap());
     writer.finish().unwrap();
     bytes

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use persist::aof::{Aof, AofError, BaseFormat, Batch, Cut, Fault, LogId, Place, ReadError, Reader};
+use persist::aof::{
+    Aof, AofBatch, AofError, AofFault, AofReader, BaseFormat, Cut, FileOrder, LogId, ReadError,
+};
 use persist::check::{CheckError, Later, check_aof, check_directory, later_than};
 use persist::disk::{Disk, DiskFile};
 use persist::rdb;
-use persist::rdb::writer::Options;
+use persist::rdb::encode::Options;
 
 use crate::log::{names, position, read_file};
 use crate::simulated_disk::SimulatedDisk;
@@ -58,7 +60,7 @@ fn what_no_sync_had_made_certain_is_a_tail_whatever_follows() {
                 assert!(index > 3, "{index}: {end:?}");
                 assert!(commands[..] == all.commands[..*before]);
                 let tail = end.tail.unwrap();
-                assert_eq!((tail.offset, tail.fault), (*start as u64, Fault::Checksum));
+                assert_eq!((tail.offset, tail.fault), (*start as u64, AofFault::Checksum));
                 assert_eq!(tail.dropped as usize, bytes.len() - start);
             }
             Err(error) => assert!(index <= 3, "{index}: {error}"),
@@ -104,18 +106,18 @@ fn files_without_checksums_are_refused_where_commands_follow() {
 #[test]
 fn a_check_says_what_loading_would_keep() {
     let all = sample(6, 3, |_| true);
-    let report = check_aof(&View(&all.bytes, 0), Place::Last).unwrap();
+    let report = check_aof(&View(&all.bytes, 0), FileOrder::Last).unwrap();
     assert!(report.is_whole() && report.unsealed == 0 && report.repair.is_none());
     assert_eq!(report.commands as usize, all.commands.len());
     let (start, before) = all.batches[2];
     let mut bytes = all.bytes.clone();
     bytes[start + 200] ^= 4;
-    let report = check_aof(&View(&bytes, 0), Place::Last).unwrap();
+    let report = check_aof(&View(&bytes, 0), FileOrder::Last).unwrap();
     let damage = report.damage.unwrap();
-    assert_eq!((damage.offset, damage.fault), (start as u64, Fault::Checksum));
+    assert_eq!((damage.offset, damage.fault), (start as u64, AofFault::Checksum));
     assert_eq!(report.valid_to as usize, start);
     assert_eq!((report.commands as usize, report.unsealed), (before, 0));
-    assert_eq!(damage.to_string(), format!("damage at offset {start}: {}", Fault::Checksum));
+    assert_eq!(damage.to_string(), format!("damage at offset {start}: {}", AofFault::Checksum));
     let kept = &bytes[..report.repair.unwrap().truncate_to as usize];
     let (commands, end) = read(kept, 0).unwrap();
     assert_eq!((commands.len(), end.tail), (before, None));
@@ -134,7 +136,7 @@ fn what_is_later_than_a_time_can_be_cut_off() {
     for number in 2..6 {
         let bytes = crate::log::bytes(number);
         let (end, unix_seconds) = (position(number), Some(10 * number as i64));
-        aof.append(&Batch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
+        aof.append(&AofBatch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
         aof.sync().unwrap();
         let whole = disk.read(&path);
         ends.push(whole.len() as u64);
@@ -147,23 +149,23 @@ fn what_is_later_than_a_time_can_be_cut_off() {
     let rest = [&plain[..], b"*1\r\n$4\r\nEXEC\r\n"].concat();
     let later = |bytes: &[u8], place, seconds| later_than(&View(bytes, 0), place, seconds).unwrap();
     for (seconds, batches) in [(20, 1), (29, 1), (30, 2), (49, 3)] {
-        let Later::From(kept, repair) = later(&whole, Place::Last, seconds) else {
+        let Later::From(kept, repair) = later(&whole, FileOrder::Last, seconds) else {
             panic!("{seconds}")
         };
         assert_eq!((kept, repair.truncate_to), (ends[batches], ends[batches]), "{seconds}");
         let (commands, end) = read(&whole[..kept as usize], 0).unwrap();
         assert_eq!((commands.len(), end.tail), (counts[batches], None), "{seconds}");
     }
-    assert!(matches!(later(&whole, Place::Last, 19), Later::All));
-    assert!(matches!(later(&whole, Place::Last, 50), Later::Nothing));
-    assert!(matches!(later(&whole, Place::BeforeOthers, 30), Later::From(at, _) if at == ends[2]));
-    assert!(matches!(later(&rest, Place::Last, 10), Later::From(22, _)));
-    assert!(matches!(later(&rest, Place::Last, 20), Later::Nothing));
-    assert!(matches!(later(plain, Place::Last, 30), Later::Damaged));
+    assert!(matches!(later(&whole, FileOrder::Last, 19), Later::All));
+    assert!(matches!(later(&whole, FileOrder::Last, 50), Later::Nothing));
+    assert!(matches!(later(&whole, FileOrder::Earlier, 30), Later::From(at, _) if at == ends[2]));
+    assert!(matches!(later(&rest, FileOrder::Last, 10), Later::From(22, _)));
+    assert!(matches!(later(&rest, FileOrder::Last, 20), Later::Nothing));
+    assert!(matches!(later(plain, FileOrder::Last, 30), Later::Damaged));
     let mut changed = whole.clone();
     changed[ends[1] as usize + 100] ^= 1;
-    assert!(matches!(later(&changed, Place::Last, 40), Later::Damaged));
-    assert!(matches!(later(&changed, Place::Last, 19), Later::All));
+    assert!(matches!(later(&changed, FileOrder::Last, 40), Later::Damaged));
+    assert!(matches!(later(&changed, FileOrder::Last, 19), Later::All));
 }
 
 #[test]
@@ -176,7 +178,8 @@ fn the_position_in_the_log_is_that_of_what_is_loaded() {
     let (_, end) = read(&[&all.bytes[..], more].concat(), 0).unwrap();
     assert_eq!(end.log_end, Some(plain(18).len() as u64 + 14));
     assert_eq!(end.unsealed, more.len() as u64);
-    let reader = Reader::new(View(&all.bytes, 0), all.batches[3].0 as u64, Place::Last).unwrap();
+    let reader =
+        AofReader::new(View(&all.bytes, 0), all.batches[3].0 as u64, FileOrder::Last).unwrap();
     assert_eq!(read_file(reader).unwrap().1.log_end, Some(plain(18).len() as u64));
 }
 
@@ -192,7 +195,7 @@ fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
             }
         }
         BaseFormat::Rdb => {
-            let mut writer = rdb::Writer::new(base.sink(), Options::default()).unwrap();
+            let mut writer = rdb::RdbWriter::new(base.sink(), Options::default()).unwrap();
             writer.aux(b"redis-ver", b"8.0.6").unwrap();
             writer.function(b"#!lua name=lib").unwrap();
             writer.finish().unwrap();
@@ -204,13 +207,13 @@ fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
     for number in 4..7 {
         let bytes = crate::log::bytes(number);
         let (end, unix_seconds) = (position(number), Some(number as i64));
-        aof.append(&Batch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
+        aof.append(&AofBatch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
         aof.sync().unwrap();
     }
     // The last batch is cut and ends early, and others follow.
     let incremental = names().path(b"appendonly.aof.1.incr.aof");
     let torn = [crate::log::bytes(7), crate::log::bytes(8)].concat();
-    aof.append(&Batch { parts: [&torn, &[]], end: position(8), unix_seconds: None }).unwrap();
+    aof.append(&AofBatch { parts: [&torn, &[]], end: position(8), unix_seconds: None }).unwrap();
     drop(aof);
     let file = disk.open_to_append(&incremental).unwrap();
     file.truncate(file.len().unwrap() - 3).unwrap();
@@ -220,7 +223,7 @@ fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
     aof.resume(position(7)).unwrap();
     for number in 8..10 {
         let bytes = crate::log::bytes(number);
-        aof.append(&Batch { parts: [&bytes, &[]], end: position(number), unix_seconds: None })
+        aof.append(&AofBatch { parts: [&bytes, &[]], end: position(number), unix_seconds: None })
             .unwrap();
         aof.sync().unwrap();
     }

@@ -1,6 +1,6 @@
 //! Commands and batches that are larger than what is read of a file at once.
 
-use persist::aof::{Fault, Item, Place, ReadError, Reader, push_command};
+use persist::aof::{AofFault, AofItem, AofReader, FileOrder, ReadError, push_command};
 
 use crate::state::{append_bytes, new_file};
 use crate::view::{View, read};
@@ -46,7 +46,7 @@ fn commands_and_batches_across_blocks_are_read() {
     changed[500_000] ^= 64;
     match read(&changed, 0) {
         Err(ReadError::Damage(damage)) => {
-            assert_eq!((damage.offset, damage.fault), (0, Fault::Checksum));
+            assert_eq!((damage.offset, damage.fault), (0, AofFault::Checksum));
         }
         other => panic!("{:?}", other.map(|(commands, end)| (commands.len(), end))),
     }
@@ -54,7 +54,7 @@ fn commands_and_batches_across_blocks_are_read() {
     let cut = sealed.len() / 2 + 900_000;
     let (found, end) = read(&sealed[..cut], 0).unwrap();
     assert_eq!(found.len(), 5);
-    assert_eq!(end.tail.unwrap().fault, Fault::Cut);
+    assert_eq!(end.tail.unwrap().fault, AofFault::Cut);
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn times_are_told_where_they_change() {
         append_bytes(&mut aof, &bytes(&large_commands()[3..]), seconds);
     }
     let file = disk.read(path);
-    let mut reader = Reader::new(View(&file, 0), 0, Place::Last).unwrap();
+    let mut reader = AofReader::new(View(&file, 0), 0, FileOrder::Last).unwrap();
     let mut told = Vec::new();
     loop {
         match reader.item().unwrap() {
-            Item::Timestamp(seconds) => told.push(seconds),
-            Item::Command { .. } => told.push(0),
-            Item::End(_) => break,
+            AofItem::Timestamp(seconds) => told.push(seconds),
+            AofItem::Command { .. } => told.push(0),
+            AofItem::End(_) => break,
         }
     }
     assert_eq!(told, [5, 0, 0, 6, 0, 0, 7, 0]);

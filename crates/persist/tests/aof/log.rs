@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use base::random::Random;
 use persist::aof::{
-    Aof, AofError, BaseFormat, Batch, Cut, End, Item, Names, NewBase, ReadError, Reader,
-    push_command,
+    Aof, AofBatch, AofEnd, AofError, AofItem, AofNames, AofReader, BaseFormat, Cut, NewBase,
+    ReadError, push_command,
 };
 use persist::disk::DiskFile;
 
@@ -15,8 +15,8 @@ use crate::simulated_disk::{SimulatedDisk, SimulatedFile};
 /// A command.
 pub type Command = Vec<Vec<u8>>;
 
-pub fn names() -> Names {
-    Names { directory: PathBuf::from("appendonlydir"), file: b"appendonly.aof".to_vec() }
+pub fn names() -> AofNames {
+    AofNames { directory: PathBuf::from("appendonlydir"), file: b"appendonly.aof".to_vec() }
 }
 
 /// The commands of a write: one, or a transaction.
@@ -72,11 +72,13 @@ fn positions() -> &'static [u64] {
 }
 
 /// The commands of a file, those of an incomplete transaction left out, and its end.
-pub fn read_file<F: DiskFile>(mut reader: Reader<F>) -> Result<(Vec<Command>, End), ReadError> {
+pub fn read_file<F: DiskFile>(
+    mut reader: AofReader<F>,
+) -> Result<(Vec<Command>, AofEnd), ReadError> {
     let (mut all, mut open): (Vec<Command>, Option<usize>) = (Vec::new(), None);
     loop {
         match reader.item()? {
-            Item::Command { args, .. } => {
+            AofItem::Command { args, .. } => {
                 let command: Command = args.iter().map(<[u8]>::to_vec).collect();
                 match &command[0][..] {
                     b"MULTI" => open = Some(all.len()),
@@ -85,8 +87,8 @@ pub fn read_file<F: DiskFile>(mut reader: Reader<F>) -> Result<(Vec<Command>, En
                 }
                 all.push(command);
             }
-            Item::Timestamp(_) => {}
-            Item::End(end) => {
+            AofItem::Timestamp(_) => {}
+            AofItem::End(end) => {
                 all.truncate(open.unwrap_or(all.len()));
                 assert_eq!(end.commands, all.len() as u64);
                 return Ok((all, end));
@@ -114,7 +116,7 @@ impl Driver {
         aof.upgrade_single_file()?;
         let (mut all, mut log_end) = (Vec::new(), None);
         for file in aof.load_files().map_err(AofError::from)? {
-            let reader = Reader::new(file.file, 0, file.place).map_err(AofError::from)?;
+            let reader = AofReader::new(file.file, 0, file.order).map_err(AofError::from)?;
             let (commands, end) = read_file(reader).map_err(StartError::Read)?;
             all.extend(commands.into_iter().filter(|command| command[0] != b"SELECT"));
             log_end = end.log_end.or(log_end);
@@ -145,7 +147,7 @@ impl Driver {
             self.seconds += random.below(2) as i64;
             let (first, second) = all.split_at(middle);
             let unix_seconds = Some(self.seconds);
-            let batch = Batch { parts: [first, second], end: position(until), unix_seconds };
+            let batch = AofBatch { parts: [first, second], end: position(until), unix_seconds };
             self.aof.append(&batch)?;
             self.appended = until;
         }

@@ -1,14 +1,14 @@
 //! Manifests, good and bad.
 
-use persist::aof::manifest::{Fault, LINE_BYTES_MAX, Manifest};
-use persist::aof::{Entry, FileType, LogId};
+use persist::aof::manifest::{LINE_BYTES_MAX, Manifest, ManifestFault};
+use persist::aof::{FileType, LogId, ManifestEntry};
 
-fn check(text: &str, wanted: Result<&str, (usize, Fault)>) {
+fn check(text: &str, wanted: Result<&str, (usize, ManifestFault)>) {
     check_bytes(text.as_bytes(), wanted);
 }
 
 /// A good manifest is written in the normal form; a bad one has a fault in a line.
-fn check_bytes(text: &[u8], wanted: Result<&str, (usize, Fault)>) {
+fn check_bytes(text: &[u8], wanted: Result<&str, (usize, ManifestFault)>) {
     let shown = String::from_utf8_lossy(text);
     match (Manifest::parse(text), wanted) {
         (Ok(manifest), Ok(normal)) => {
@@ -36,7 +36,7 @@ fn manifests_as_servers_write_them() {
         Ok("file b seq 1 type b\nfile i seq 1 type i\n"),
     );
     check("  FILE a\tSEQ 1 Type i  \n", Ok("file a seq 1 type i\n"));
-    check("file a seq 1 type i file b\n\n", Err((2, Fault::Format)));
+    check("file a seq 1 type i file b\n\n", Err((2, ManifestFault::Format)));
     check("file a seq 1 type i startoffset -1\n", Ok("file a seq 1 type i\n"));
     check("file a seq 007x type i\n", Ok("file a seq 7 type i\n"));
     check("file a file b seq 2 type i\n", Ok("file b seq 2 type i\n"));
@@ -49,15 +49,15 @@ fn names_are_quoted() {
     check("file 'a b' seq 1 type b\n", Ok("file \"a b\" seq 1 type b\n"));
     check("file \"\\x41\\\"\\xff\" seq 1 type b\n", Ok("file \"A\\\"\\xff\" seq 1 type b\n"));
     check("file \"a'b\" seq 1 type b\n", Ok("file \"a'b\" seq 1 type b\n"));
-    let entry = Entry::new(b"\xe4 \"'\\\r\n\t".to_vec(), 9, FileType::Base);
+    let entry = ManifestEntry::new(b"\xe4 \"'\\\r\n\t".to_vec(), 9, FileType::Base);
     // A backslash cannot be in a name that is read.
     let manifest = Manifest { base: Some(entry), ..Manifest::default() };
-    assert_eq!(Manifest::parse(&manifest.write()).unwrap_err().fault, Fault::Path);
+    assert_eq!(Manifest::parse(&manifest.write()).unwrap_err().fault, ManifestFault::Path);
 }
 
 #[test]
 fn manifests_that_are_refused() {
-    check("", Err((0, Fault::Empty)));
+    check("", Err((0, ManifestFault::Empty)));
     for line in [
         "\n",
         " \n",
@@ -77,17 +77,17 @@ fn manifests_that_are_refused() {
         "file .. seq 1 type b\n",
         "file \"a\\x00\" seq 1 type b\n",
     ] {
-        check(line, Err((1, Fault::Format)));
-        check(&format!("# first\n{line}"), Err((2, Fault::Format)));
+        check(line, Err((1, ManifestFault::Format)));
+        check(&format!("# first\n{line}"), Err((2, ManifestFault::Format)));
     }
-    check("file a seq 1 type b", Err((1, Fault::LongLine)));
-    check("file a seq 1 type b\0\n", Err((1, Fault::LongLine)));
-    check("file a/b seq 1 type b\n", Err((1, Fault::Path)));
-    check("file a\\b seq 1 type b\n", Err((1, Fault::Path)));
-    check("file a seq 1 type x\n", Err((1, Fault::Type)));
-    check("file a seq 1 type b\nfile b seq 2 type b\n", Err((2, Fault::TwoBases)));
-    check("file a seq 2 type i\nfile b seq 2 type i\n", Err((2, Fault::Order)));
-    check("file a seq 2 type i\nfile b seq 1 type i\n", Err((2, Fault::Order)));
+    check("file a seq 1 type b", Err((1, ManifestFault::LongLine)));
+    check("file a seq 1 type b\0\n", Err((1, ManifestFault::LongLine)));
+    check("file a/b seq 1 type b\n", Err((1, ManifestFault::Path)));
+    check("file a\\b seq 1 type b\n", Err((1, ManifestFault::Path)));
+    check("file a seq 1 type x\n", Err((1, ManifestFault::Type)));
+    check("file a seq 1 type b\nfile b seq 2 type b\n", Err((2, ManifestFault::TwoBases)));
+    check("file a seq 2 type i\nfile b seq 2 type i\n", Err((2, ManifestFault::Order)));
+    check("file a seq 2 type i\nfile b seq 1 type i\n", Err((2, ManifestFault::Order)));
     check_bytes(b"file \xff seq 1 type b\n", Ok("file \"\\xff\" seq 1 type b\n"));
 }
 
@@ -98,15 +98,15 @@ fn lines_have_a_limit() {
         format!("file {} seq 1 type b\n", "a".repeat(len - rest.len()))
     };
     assert!(Manifest::parse(line(LINE_BYTES_MAX).as_bytes()).is_ok());
-    check(&line(LINE_BYTES_MAX + 1), Err((1, Fault::LongLine)));
+    check(&line(LINE_BYTES_MAX + 1), Err((1, ManifestFault::LongLine)));
     // What is behind the limit of a comment is a line of its own.
     let comment = format!("#{}\n", "x".repeat(LINE_BYTES_MAX));
-    check(&comment, Err((2, Fault::Format)));
+    check(&comment, Err((2, ManifestFault::Format)));
 }
 
 #[test]
 fn a_manifest_that_was_changed_is_refused_until_its_seal_is_removed() {
-    let entry = Entry::new(b"a".to_vec(), 7, FileType::Base);
+    let entry = ManifestEntry::new(b"a".to_vec(), 7, FileType::Base);
     let log = Some(LogId([1, u64::MAX]));
     let manifest = Manifest { base: Some(entry), log, ..Manifest::default() };
     let sealed = String::from_utf8(manifest.sealed()).unwrap_or_default();
@@ -118,11 +118,11 @@ fn a_manifest_that_was_changed_is_refused_until_its_seal_is_removed() {
     // Without a checksum anything can be changed.
     let unsealed = sealed.replace(&format!(" checksum {digits}"), "");
     assert_eq!(Manifest::parse(unsealed.as_bytes()).map(|manifest| manifest.log), Ok(log));
-    check(&sealed.replace("seq 7", "seq 5"), Err((1, Fault::Checksum)));
-    check(&sealed.replace("checksum", "chekcsum"), Err((1, Fault::Checksum)));
-    check(&sealed.replace("checksum", "Checksum"), Err((1, Fault::Checksum)));
-    check(&format!("# a comment\n{sealed}"), Err((2, Fault::Checksum)));
-    check(&format!("{sealed}file i seq 1 type i\n"), Err((1, Fault::Checksum)));
-    check(sealed.trim_end(), Err((1, Fault::Checksum)));
-    check(&format!("{}\n", &sealed[..sealed.len() - 2]), Err((1, Fault::Checksum)));
+    check(&sealed.replace("seq 7", "seq 5"), Err((1, ManifestFault::Checksum)));
+    check(&sealed.replace("checksum", "chekcsum"), Err((1, ManifestFault::Checksum)));
+    check(&sealed.replace("checksum", "Checksum"), Err((1, ManifestFault::Checksum)));
+    check(&format!("# a comment\n{sealed}"), Err((2, ManifestFault::Checksum)));
+    check(&format!("{sealed}file i seq 1 type i\n"), Err((1, ManifestFault::Checksum)));
+    check(sealed.trim_end(), Err((1, ManifestFault::Checksum)));
+    check(&format!("{}\n", &sealed[..sealed.len() - 2]), Err((1, ManifestFault::Checksum)));
 }

@@ -3,7 +3,7 @@
 
 use base::random::Random;
 use persist::aof::manifest::Manifest;
-use persist::aof::{Item, Place, Reader};
+use persist::aof::{AofItem, AofReader, FileOrder};
 use persist::check::check_aof;
 
 use crate::view::{View, plain, sample};
@@ -29,18 +29,18 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-fn check(bytes: &[u8], place: Place) -> bool {
-    let mut reader = Reader::new(View(bytes, 0), 0, place).unwrap();
+fn check(bytes: &[u8], place: FileOrder) -> bool {
+    let mut reader = AofReader::new(View(bytes, 0), 0, place).unwrap();
     let mut shown = 0;
     let is_read = loop {
         match reader.item() {
-            Ok(Item::Command { args, offset }) => {
+            Ok(AofItem::Command { args, offset }) => {
                 let len: usize = args.iter().map(<[u8]>::len).sum();
                 assert!(args.len() > 0 && offset as usize + len < bytes.len());
                 shown += len;
             }
-            Ok(Item::Timestamp(_)) => {}
-            Ok(Item::End(end)) => {
+            Ok(AofItem::Timestamp(_)) => {}
+            Ok(AofItem::End(end)) => {
                 assert!(end.valid_to as usize <= bytes.len());
                 break true;
             }
@@ -50,7 +50,7 @@ fn check(bytes: &[u8], place: Place) -> bool {
     assert!(shown <= bytes.len());
     let report = check_aof(&View(bytes, 0), place).unwrap();
     // What a repair leaves is whole.
-    if let (Some(repair), Place::Last) = (&report.repair, place) {
+    if let (Some(repair), FileOrder::Last) = (&report.repair, place) {
         let kept = [&bytes[..repair.truncate_to as usize], &repair.annotation].concat();
         let again = check_aof(&View(&kept, 0), place).unwrap();
         assert!(again.is_whole() && again.commands == report.commands || report.damage.is_some());
@@ -67,7 +67,7 @@ fn damaged_files_are_read_or_refused() {
         let mut random = Random::new(seed);
         let mut bytes = sources[random.below(2) as usize].clone();
         damage(&mut bytes, &mut random);
-        let place = [Place::Last, Place::BeforeOthers][random.below(2) as usize];
+        let place = [FileOrder::Last, FileOrder::Earlier][random.below(2) as usize];
         if check(&bytes, place) { read += 1 } else { refused += 1 }
     }
     assert!(read > 300 && refused > 300, "{read} read, {refused} refused");
@@ -95,7 +95,7 @@ fn random_bytes_end() {
         for _ in 0..random.below(40) {
             bytes.extend_from_slice(pieces[random.below(12) as usize]);
         }
-        check(&bytes, Place::Last);
+        check(&bytes, FileOrder::Last);
         // It ends, in whatever.
         let _ = Manifest::parse(&bytes);
     }

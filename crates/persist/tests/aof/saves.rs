@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use persist::check::check_rdb;
 use persist::disk::{CommitError, Disk, DiskError, Replacement};
-use persist::rdb::Writer;
-use persist::rdb::reader::Sizes;
-use persist::rdb::writer::Options;
+use persist::rdb::RdbWriter;
+use persist::rdb::encode::Options;
+use persist::rdb::reader::DatabaseSizes;
 
 use crate::simulated_disk::{Failure, Loss, SimulatedDisk};
 
@@ -19,10 +19,10 @@ fn save(disk: &SimulatedDisk, databases: u64) -> Result<(), DiskError> {
     let replacement = Replacement::begin(disk, Path::new(""), temporary, PathBuf::from(NAME));
     let mut replacement = replacement?;
     let written = (|| {
-        let mut writer = Writer::new(replacement.sink(), Options::default())?;
+        let mut writer = RdbWriter::new(replacement.sink(), Options::default())?;
         writer.aux(b"padding", &vec![b'x'; 70_000])?;
         for number in 0..databases {
-            writer.database(number, Sizes { keys: 1, expiring: 0 })?;
+            writer.database(number, DatabaseSizes { keys: 1, expiring: 0 })?;
             writer.keys(b"\x00\x01a\x01x")?;
         }
         writer.finish().map(drop)

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use base::random::Random;
-use persist::disk::{Disk, DiskError, DiskFile, Operation};
+use persist::disk::{Disk, DiskError, DiskFile, DiskOperation};
 
 const SECTOR_BYTES: usize = 512;
 /// What everything says when the power is gone.
@@ -73,7 +73,7 @@ struct State {
     pending: Vec<NameChange>,
     directories: Vec<PathBuf>,
     failure: Failure,
-    operations: Vec<Operation>,
+    operations: Vec<DiskOperation>,
     random: Random,
 }
 
@@ -109,7 +109,7 @@ impl SimulatedDisk {
     }
 
     /// What was asked of it so far.
-    pub fn operations(&self) -> Vec<Operation> {
+    pub fn operations(&self) -> Vec<DiskOperation> {
         self.0.borrow().operations.clone()
     }
 
@@ -184,7 +184,7 @@ impl SimulatedDisk {
 
     fn operation<R>(
         &self,
-        operation: Operation,
+        operation: DiskOperation,
         path: &Path,
         run: impl FnOnce(&mut State) -> Result<R, ErrorKind>,
     ) -> Result<R, DiskError> {
@@ -197,13 +197,13 @@ impl SimulatedDisk {
     }
 }
 
-fn error(operation: Operation, path: &Path, kind: ErrorKind) -> DiskError {
+fn error(operation: DiskOperation, path: &Path, kind: ErrorKind) -> DiskError {
     DiskError { operation, path: path.to_owned(), error: io::Error::from(kind) }
 }
 
 impl State {
     /// Counts an operation and says whether it fails.
-    fn count(&mut self, operation: Operation) -> Option<ErrorKind> {
+    fn count(&mut self, operation: DiskOperation) -> Option<ErrorKind> {
         let number = self.operations.len() as u64;
         self.operations.push(operation);
         match self.failure {
@@ -298,7 +298,7 @@ impl Disk for SimulatedDisk {
     type File = SimulatedFile;
 
     fn create(&self, path: &Path) -> Result<SimulatedFile, DiskError> {
-        let inode = self.operation(Operation::Create, path, |state| {
+        let inode = self.operation(DiskOperation::Create, path, |state| {
             if !state.directories.contains(&path.parent().unwrap().to_owned()) {
                 return Err(ErrorKind::NotFound);
             }
@@ -315,7 +315,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn open(&self, path: &Path) -> Result<SimulatedFile, DiskError> {
-        let inode = self.operation(Operation::Open, path, |state| {
+        let inode = self.operation(DiskOperation::Open, path, |state| {
             state.names.get(path).copied().ok_or(ErrorKind::NotFound)
         })?;
         Ok(SimulatedFile { disk: self.clone(), inode, path: path.to_owned(), appends: false })
@@ -326,7 +326,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.operation(Operation::Rename, from, |state| {
+        self.operation(DiskOperation::Rename, from, |state| {
             let inode = *state.names.get(from).ok_or(ErrorKind::NotFound)?;
             state.change(Some(from), Some((to, inode)));
             Ok(())
@@ -334,7 +334,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        self.operation(Operation::Remove, path, |state| {
+        self.operation(DiskOperation::Remove, path, |state| {
             if !state.names.contains_key(path) {
                 return Err(ErrorKind::NotFound);
             }
@@ -344,14 +344,14 @@ impl Disk for SimulatedDisk {
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<OsString>, DiskError> {
-        self.operation(Operation::List, directory, |state| {
+        self.operation(DiskOperation::List, directory, |state| {
             let paths = state.names.keys().filter(|path| path.parent() == Some(directory));
             Ok(paths.map(|path| path.file_name().unwrap().to_owned()).collect())
         })
     }
 
     fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
-        self.operation(Operation::CreateDirectory, path, |state| {
+        self.operation(DiskOperation::CreateDirectory, path, |state| {
             if !state.directories.contains(&path.to_owned()) {
                 state.directories.push(path.to_owned());
             }
@@ -360,7 +360,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
-        self.operation(Operation::SyncDirectory, path, |state| {
+        self.operation(DiskOperation::SyncDirectory, path, |state| {
             let concerned =
                 |change: &NameChange| change.directories.iter().any(|directory| directory == path);
             let pending = std::mem::take(&mut state.pending);
@@ -377,7 +377,7 @@ impl DiskFile for SimulatedFile {
     fn append(&self, parts: &[&[u8]]) -> Result<(), DiskError> {
         let bytes = parts.concat();
         let mut state = self.disk.0.borrow_mut();
-        let failure = state.count(Operation::Append);
+        let failure = state.count(DiskOperation::Append);
         let failure = failure.or((!self.appends).then_some(ErrorKind::PermissionDenied));
         let len = match failure {
             None => bytes.len(),
@@ -386,11 +386,11 @@ impl DiskFile for SimulatedFile {
             Some(_) => state.random.below(bytes.len() as u64 + 1) as usize,
         };
         state.inodes[self.inode].written.extend_from_slice(&bytes[..len]);
-        failure.map_or(Ok(()), |kind| Err(error(Operation::Append, &self.path, kind)))
+        failure.map_or(Ok(()), |kind| Err(error(DiskOperation::Append, &self.path, kind)))
     }
 
     fn read_at(&self, position: u64, room: &mut [u8]) -> Result<usize, DiskError> {
-        self.disk.operation(Operation::Read, &self.path, |state| {
+        self.disk.operation(DiskOperation::Read, &self.path, |state| {
             let written = &state.inodes[self.inode].written;
             let rest = written.get(position as usize..).unwrap_or_default();
             let len = rest.len().min(room.len());
@@ -400,13 +400,13 @@ impl DiskFile for SimulatedFile {
     }
 
     fn len(&self) -> Result<u64, DiskError> {
-        self.disk.operation(Operation::Len, &self.path, |state| {
+        self.disk.operation(DiskOperation::Len, &self.path, |state| {
             Ok(state.inodes[self.inode].written.len() as u64)
         })
     }
 
     fn truncate(&self, len: u64) -> Result<(), DiskError> {
-        self.disk.operation(Operation::Truncate, &self.path, |state| {
+        self.disk.operation(DiskOperation::Truncate, &self.path, |state| {
             state.inodes[self.inode].truncate(len as usize);
             Ok(())
         })
@@ -414,12 +414,12 @@ impl DiskFile for SimulatedFile {
 
     fn sync(&self) -> Result<(), DiskError> {
         let mut state = self.disk.0.borrow_mut();
-        match state.count(Operation::Sync) {
+        match state.count(DiskOperation::Sync) {
             Some(kind) => {
                 if kind != NO_POWER {
                     state.inodes[self.inode].sync_failed();
                 }
-                Err(error(Operation::Sync, &self.path, kind))
+                Err(error(DiskOperation::Sync, &self.path, kind))
             }
             None => {
                 state.inodes[self.inode].sync();

@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use base::random::Random;
-use persist::Sink;
-use persist::aof::{Aof, AofError, BaseFormat, Batch, Cut, Place};
+use persist::ByteSink;
+use persist::aof::{Aof, AofBatch, AofError, BaseFormat, Cut, FileOrder};
 use persist::check::check_directory;
-use persist::disk::{Disk, DiskFile, Operation};
+use persist::disk::{Disk, DiskFile, DiskOperation};
 
 use crate::log::{Driver, bytes, check_prefix, names, position};
 use crate::simulated_disk::{Failure, SimulatedDisk};
@@ -24,7 +24,7 @@ fn manifest(disk: &SimulatedDisk) -> String {
 fn append(aof: &mut Aof<SimulatedDisk>, writes: std::ops::RangeInclusive<u64>) {
     let end = position(*writes.end());
     let all: Vec<u8> = writes.flat_map(bytes).collect();
-    aof.append(&Batch { parts: [&all, &[]], end, unix_seconds: None }).unwrap();
+    aof.append(&AofBatch { parts: [&all, &[]], end, unix_seconds: None }).unwrap();
 }
 
 /// A file to append to, and where it is.
@@ -39,7 +39,7 @@ pub fn new_file() -> (SimulatedDisk, Aof<SimulatedDisk>, &'static str) {
 pub fn append_bytes(aof: &mut Aof<SimulatedDisk>, bytes: &[u8], unix_seconds: i64) {
     let (first, second) = bytes.split_at(bytes.len() / 3);
     let end = aof.durable() + bytes.len() as u64;
-    let batch = Batch { parts: [first, second], end, unix_seconds: Some(unix_seconds) };
+    let batch = AofBatch { parts: [first, second], end, unix_seconds: Some(unix_seconds) };
     aof.append(&batch).unwrap();
     assert_eq!(aof.sync().unwrap(), end);
 }
@@ -133,7 +133,7 @@ fn a_file_whose_sync_failed_is_not_written_again() {
     assert!(matches!(aof.sync(), Err(AofError::Disk(_))) && aof.needs_base());
     let before = (manifest(&disk), disk.read("appendonlydir/appendonly.aof.1.incr.aof"));
     assert!(matches!(aof.sync(), Err(AofError::NeedsBase)));
-    let batch = Batch { parts: [b"x", b""], end: position(5), unix_seconds: None };
+    let batch = AofBatch { parts: [b"x", b""], end: position(5), unix_seconds: None };
     assert!(matches!(aof.append(&batch), Err(AofError::NeedsBase)));
     let cut = Cut { position: position(4), database: 0 };
     let mut base = aof.begin_rewrite(cut, BaseFormat::Commands).unwrap();
@@ -159,7 +159,7 @@ fn one_sync_at_a_time_while_more_is_appended() {
     assert!(matches!(aof.begin_sync(), Err(AofError::Syncing)));
     let cut = Cut { position: position(3), database: 0 };
     assert!(matches!(aof.begin_rewrite(cut, BaseFormat::Rdb), Err(AofError::Syncing)));
-    let tried = sync.run();
+    let tried = sync.sync();
     assert_eq!(aof.finish_sync(tried).unwrap(), position(2));
     assert_eq!(aof.sync().unwrap(), position(3));
 }
@@ -179,7 +179,7 @@ fn nothing_is_durable_while_the_manifest_may_be_the_old_one() {
     let at = disk.operations().len() as u64 + 6;
     disk.fail(Failure::Between(at, at + 1, ErrorKind::Other));
     aof.finish_rewrite(base).unwrap();
-    assert_eq!(disk.operations().last(), Some(&Operation::SyncDirectory), "{probe:?}");
+    assert_eq!(disk.operations().last(), Some(&DiskOperation::SyncDirectory), "{probe:?}");
     append(&mut aof, 3..=3);
     let at = disk.operations().len() as u64;
     disk.fail(Failure::Between(at, at + 1, ErrorKind::Other));
@@ -248,7 +248,7 @@ fn a_check_of_a_directory_proposes_what_repairs_it() {
     append(&mut aof, 8..=9);
     let report = check_directory(&disk, &names()).unwrap();
     assert!(report.files.iter().all(|(_, report)| report.is_whole()) && report.fix().is_none());
-    assert_eq!(report.files[0].0.place, Place::BeforeOthers);
+    assert_eq!(report.files[0].0.order, FileOrder::Earlier);
 
     let path = Path::new("appendonlydir/appendonly.aof.1.incr.aof");
     let file = disk.open_to_append(path).unwrap();

@@ -1,23 +1,23 @@
 //! Ends of files as crashes leave them: every cut, zeros and garbage.
 
 use base::random::Random;
-use persist::aof::{End, Fault, Item, Place, ReadError, Reader};
+use persist::aof::{AofEnd, AofFault, AofItem, AofReader, FileOrder, ReadError};
 
 use crate::log::Command;
 use crate::view::{Sample, View, plain, read, sample};
 
 /// Where a file can be cut without a loss: behind each command outside of transactions.
 fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let mut reader = Reader::new(View(bytes, 0), 0, Place::Last).unwrap();
+    let mut reader = AofReader::new(View(bytes, 0), 0, FileOrder::Last).unwrap();
     let (mut all, mut count, mut open) = (vec![(0, 0)], 0, false);
     loop {
         match reader.item().unwrap() {
-            Item::Command { args, .. } => {
+            AofItem::Command { args, .. } => {
                 open = if open { args.name() != b"EXEC" } else { args.name() == b"MULTI" };
                 count += 1;
             }
-            Item::Timestamp(_) => continue,
-            Item::End(_) => return all,
+            AofItem::Timestamp(_) => continue,
+            AofItem::End(_) => return all,
         }
         if !open {
             all.push((reader.offset() as usize, count));
@@ -53,11 +53,11 @@ fn check_cut(all: &Sample, places: &[(usize, usize)], cut: usize, tail: &[u8]) {
     assert!(end.tail.is_none() && end.repair.is_none() && again.len() == commands.len(), "{cut}");
 }
 
-fn check_from(view: View<'_>, from: u64) -> End {
-    let mut reader = Reader::new(view, from, Place::Last).unwrap();
+fn check_from(view: View<'_>, from: u64) -> AofEnd {
+    let mut reader = AofReader::new(view, from, FileOrder::Last).unwrap();
     loop {
         match reader.item() {
-            Ok(Item::End(end)) => return end,
+            Ok(AofItem::End(end)) => return end,
             Ok(_) => {}
             Err(error) => panic!("{from}: {error}"),
         }
@@ -98,7 +98,7 @@ fn a_value_with_a_sector_that_did_not_reach_the_disk_is_not_loaded() {
         let (commands, end) = read(&bytes[..cut], 0).unwrap();
         assert!(commands == all.commands[..commands.len()] && commands.len() > 5);
         assert!(!commands.iter().any(|command| command[1..].contains(&b"key:7".to_vec())));
-        assert_eq!(end.tail.unwrap().fault, Fault::Zeros);
+        assert_eq!(end.tail.unwrap().fault, AofFault::Zeros);
     }
 }
 
@@ -121,7 +121,7 @@ fn a_tail_of_garbage_is_dropped_with_its_batch() {
 }
 
 /// Of a file without checksums.
-fn check_plain(tail: &[u8], fault: Fault) {
+fn check_plain(tail: &[u8], fault: AofFault) {
     let whole = plain(40);
     for cut in (whole.len() - 2500..=whole.len()).step_by(7) {
         let bytes = [&whole[..cut], tail].concat();
@@ -130,7 +130,7 @@ fn check_plain(tail: &[u8], fault: Fault) {
         assert!(commands[..] == wanted[..commands.len()]);
         assert!(commands.len() + 14 > wanted.len(), "{cut}: {}", commands.len());
         if let Some(tail) = end.tail {
-            let cut = matches!(tail.fault, Fault::Cut | Fault::Transaction);
+            let cut = matches!(tail.fault, AofFault::Cut | AofFault::Transaction);
             assert!(tail.fault == fault || cut, "{tail:?}");
             assert_eq!(end.valid_to + tail.dropped, bytes.len() as u64);
         }
@@ -140,14 +140,14 @@ fn check_plain(tail: &[u8], fault: Fault) {
 
 #[test]
 fn files_of_other_servers_may_end_as_a_crash_leaves_them() {
-    check_plain(b"", Fault::Cut);
-    check_plain(&[0; 3000], Fault::Zeros);
+    check_plain(b"", AofFault::Cut);
+    check_plain(&[0; 3000], AofFault::Zeros);
     let mut random = Random::new(5);
     let garbage: Vec<u8> = (0..900).map(|_| random.next_u64() as u8 | 0x80).collect();
     let whole = [&plain(40)[..], &garbage].concat();
     let (commands, end) = read(&whole, 0).unwrap();
     assert_eq!(end.valid_to, plain(40).len() as u64);
-    assert!(matches!(end.tail.unwrap().fault, Fault::Format(_)), "{}", commands.len());
+    assert!(matches!(end.tail.unwrap().fault, AofFault::Format(_)), "{}", commands.len());
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn where_another_file_follows_nothing_may_be_missing() {
     let all = sample(4, 3, |_| true);
     for bytes in [all.bytes, plain(20)] {
         for cut in 1..bytes.len() {
-            let mut reader = Reader::new(View(&bytes[..cut], 0), 0, Place::BeforeOthers).unwrap();
+            let mut reader = AofReader::new(View(&bytes[..cut], 0), 0, FileOrder::Earlier).unwrap();
             let result = loop {
                 match reader.item() {
-                    Ok(Item::End(end)) => break Ok(end),
+                    Ok(AofItem::End(end)) => break Ok(end),
                     Ok(_) => {}
                     Err(error) => break Err(error),
                 }

@@ -1,6 +1,6 @@
 //! Bytes as a file, and files as a writer makes them.
 
-use persist::aof::{BaseFormat, Batch, Cut, Place, ReadError, Reader};
+use persist::aof::{AofBatch, AofReader, BaseFormat, Cut, FileOrder, ReadError};
 use persist::disk::{DiskError, DiskFile};
 
 use crate::log::{Command, Driver, names, read_file};
@@ -36,8 +36,8 @@ impl DiskFile for View<'_> {
 }
 
 /// What a file with these bytes from a position on has there.
-pub fn read(bytes: &[u8], from: u64) -> Result<(Vec<Command>, persist::aof::End), ReadError> {
-    read_file(Reader::new(View(bytes, from), from, Place::Last).unwrap())
+pub fn read(bytes: &[u8], from: u64) -> Result<(Vec<Command>, persist::aof::AofEnd), ReadError> {
+    read_file(AofReader::new(View(bytes, from), from, FileOrder::Last).unwrap())
 }
 
 /// An incremental file with batches of writes, each of them synced or not; and where they begin.
@@ -68,7 +68,7 @@ pub fn sample(batches: u64, writes: u64, synced: impl Fn(u64) -> bool) -> Sample
         }
         end += bytes.len() as u64;
         let unix_seconds = Some(batch as i64 / 3);
-        aof.append(&Batch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
+        aof.append(&AofBatch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
         if synced(batch) {
             aof.sync().unwrap();
         }

@@ -5,8 +5,8 @@
 
 use base::random::Random;
 use persist::aof::manifest::{BYTES_MAX, Manifest};
-use persist::aof::{Entry, FileType, LogId};
-use persist::rdb::{Encoder, ValueType};
+use persist::aof::{FileType, LogId, ManifestEntry};
+use persist::rdb::{ValueEncoder, ValueType};
 use persist::{crc64, lzf, payload};
 
 use crate::mutations::damage;
@@ -32,7 +32,7 @@ pub fn fuzz(rounds: u64, seeds: &[Vec<u8>], mut decode: impl FnMut(&[u8], &mut R
 /// A text as it is compressed, without the two lengths in front.
 fn compressed(text: &str) -> Vec<u8> {
     let mut string = Vec::new();
-    Encoder::new(true).string(text.as_bytes(), &mut string).unwrap();
+    ValueEncoder::new(true).string(text.as_bytes(), &mut string).unwrap();
     assert_eq!(string[0], 0xc3, "it is compressed");
     let length_bytes = |first: u8| if first < 0x40 { 1 } else { 2 };
     let before = 1 + length_bytes(string[1]);
@@ -64,7 +64,7 @@ fn damaged_compressed_strings_have_their_length_or_are_refused() {
 #[test]
 fn damaged_payloads_are_refused_and_resealed_ones_are_sound() {
     let mut keyspace = Keyspace::new(7);
-    let mut encoder = Encoder::new(true);
+    let mut encoder = ValueEncoder::new(true);
     let mut seeds = Vec::new();
     for round in 0..60 {
         let name = keyspace.add(round % 6);
@@ -111,9 +111,9 @@ fn damaged_payloads_are_refused_and_resealed_ones_are_sound() {
 
 #[test]
 fn damaged_manifests_are_refused_or_written_again() {
-    let entry = |name: &str, number, file_type| Entry {
+    let entry = |name: &str, number, file_type| ManifestEntry {
         start_offset: Some(number * 100),
-        ..Entry::new(name.as_bytes().to_vec(), number, file_type)
+        ..ManifestEntry::new(name.as_bytes().to_vec(), number, file_type)
     };
     let mut manifest = Manifest {
         base: Some(entry("appendonly.aof.2.base.rdb", 2, FileType::Base)),

@@ -2,7 +2,7 @@
 //! intsets, ziplists, zipmaps. What is taken is a value like any other. As in `decoders`, what is
 //! whole comes first, and `FORMAT_FUZZ_ROUNDS` makes it longer.
 
-use persist::rdb::{Encoder, ValueType};
+use persist::rdb::{ValueEncoder, ValueType};
 
 use crate::decoders::fuzz;
 use crate::old::{INTEGERS, ziplist};
@@ -34,7 +34,7 @@ fn written(types: &[ValueType], kinds: &[u64]) -> Vec<Vec<u8>> {
     for seed in 0..4 {
         let mut keyspace = Keyspace::new(seed);
         // Uncompressed, so that the damage reaches what is inside.
-        let mut encoder = Encoder::new(false);
+        let mut encoder = ValueEncoder::new(false);
         for kind in kinds.iter().cycle().take(60) {
             let name = keyspace.add(*kind);
             let value = keyspace.write(&name, &mut encoder);
@@ -50,7 +50,7 @@ fn written(types: &[ValueType], kinds: &[u64]) -> Vec<Vec<u8>> {
 /// Damages encoded values, each of which is read as any of the types.
 fn check(seeds: &[Vec<u8>], types: &[ValueType]) {
     let mut keyspace = Keyspace::new(11);
-    let mut encoder = Encoder::new(true);
+    let mut encoder = ValueEncoder::new(true);
     for seed in seeds {
         let as_type = |value_type: &ValueType| {
             keyspace.read(&Written { value_type: *value_type, bytes: string(seed) }).is_ok()

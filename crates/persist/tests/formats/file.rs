@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::random::Random;
-use persist::rdb::reader::{Attributes, Sizes, Skipped};
-use persist::rdb::writer::Options;
-use persist::rdb::{Decoder, Item, Reader, Writer};
-use persist::{Error, Input, Source, crc64};
+use persist::rdb::encode::Options;
+use persist::rdb::reader::{Attributes, DatabaseSizes, Skipped};
+use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder};
+use persist::{ByteInput, ByteSource, Error, crc64};
 
 use crate::mutations::damage;
 use crate::samples::{Keyspace, contents};
@@ -26,16 +26,16 @@ enum Values {
     Skip,
 }
 
-fn read(source: impl Source, checks: bool, values: Values) -> Result<Found, Error> {
+fn read(source: impl ByteSource, checks: bool, values: Values) -> Result<Found, Error> {
     let mut keyspace = Keyspace::new(1);
     let (limits, hasher) = (keyspace.limits.clone(), keyspace.turn.hasher);
-    let mut decoder = Decoder::new(&limits, hasher);
-    let mut reader = Reader::new(source, checks)?;
+    let mut decoder = ValueDecoder::new(&limits, hasher);
+    let mut reader = RdbReader::new(source, checks)?;
     let mut found = Found::default();
     loop {
         let (key, head) = match reader.item()? {
-            Item::End => return Ok(found),
-            Item::Key(head) => (head.key.to_vec(), (head.attributes, head.value_type)),
+            RdbItem::End => return Ok(found),
+            RdbItem::Key(head) => (head.key.to_vec(), (head.attributes, head.value_type)),
             other => {
                 found.notes.push(format!("{other:?}"));
                 continue;
@@ -57,7 +57,7 @@ fn read(source: impl Source, checks: bool, values: Values) -> Result<Found, Erro
             Values::Copy => {
                 let mut bytes = Vec::new();
                 reader.copy_value(&mut bytes)?;
-                let mut input = Input::new(&bytes[..]);
+                let mut input = ByteInput::new(&bytes[..]);
                 let record = decoder.value(value_type, &mut input)?;
                 let record = record.record(&key, attributes.expires_at, 0);
                 assert!(input.is_at_end()?);
@@ -87,18 +87,18 @@ fn record_contents(
 fn sample(seed: u64, options: Options) -> (Vec<u8>, Found) {
     let mut keyspace = Keyspace::new(seed);
     let mut found = Found::default();
-    let mut writer = Writer::new(Vec::new(), options).unwrap();
+    let mut writer = RdbWriter::new(Vec::new(), options).unwrap();
     writer.aux(b"redis-ver", b"8.0.6").unwrap();
-    found.notes.push(format!("{:?}", Item::Aux(b"redis-ver", b"8.0.6")));
+    found.notes.push(format!("{:?}", RdbItem::Aux(b"redis-ver", b"8.0.6")));
     writer.function(b"#!lua name=f\n...").unwrap();
-    found.notes.push(format!("{:?}", Item::Function(b"#!lua name=f\n...")));
+    found.notes.push(format!("{:?}", RdbItem::Function(b"#!lua name=f\n...")));
     for db in 0..2u64 {
-        let sizes = Sizes { keys: 60, expiring: 20 };
+        let sizes = DatabaseSizes { keys: 60, expiring: 20 };
         writer.database(db, sizes).unwrap();
         writer.slot(db + 700, sizes).unwrap();
-        found.notes.push(format!("{:?}", Item::Database(db)));
-        found.notes.push(format!("{:?}", Item::Sizes(sizes)));
-        found.notes.push(format!("{:?}", Item::Slot(db + 700, sizes)));
+        found.notes.push(format!("{:?}", RdbItem::Database(db)));
+        found.notes.push(format!("{:?}", RdbItem::Sizes(sizes)));
+        found.notes.push(format!("{:?}", RdbItem::Slot(db + 700, sizes)));
         for round in 0..60u64 {
             let name = keyspace.add(round % 6);
             let attributes = Attributes {
@@ -120,7 +120,7 @@ fn sample(seed: u64, options: Options) -> (Vec<u8>, Found) {
 /// Shows bytes in blocks of a length.
 pub struct Blocks<'a>(pub std::slice::Chunks<'a, u8>, pub &'a [u8]);
 
-impl Source for Blocks<'_> {
+impl ByteSource for Blocks<'_> {
     fn block(&self) -> &[u8] {
         self.1
     }
@@ -147,8 +147,8 @@ fn a_file_comes_back_however_it_is_cut_into_blocks() {
         let skipped = read(&file[..], true, Values::Skip).unwrap();
         assert!(skipped.keys.keys().eq(wanted.keys.keys()));
         assert_eq!(skipped.notes, wanted.notes);
-        let mut reader = Reader::new(&file[..], true).unwrap();
-        while reader.item().unwrap() != Item::End {}
+        let mut reader = RdbReader::new(&file[..], true).unwrap();
+        while reader.item().unwrap() != RdbItem::End {}
         assert_eq!(reader.offset(), file.len() as u64);
         let (source, at) = reader.into_source();
         assert_eq!(source[at..], *b"");
@@ -175,8 +175,8 @@ fn a_file_that_is_cut_or_changed_is_found_out() {
     assert!(read(&changed[..], false, Values::Skip).is_ok());
     // What follows a file is somebody else's.
     let longer = [&file[..], b"*1\r\n"].concat();
-    let mut reader = Reader::new(&longer[..], true).unwrap();
-    while reader.item().unwrap() != Item::End {}
+    let mut reader = RdbReader::new(&longer[..], true).unwrap();
+    while reader.item().unwrap() != RdbItem::End {}
     let (source, at) = reader.into_source();
     assert_eq!(source[at..], *b"*1\r\n");
 }
@@ -187,7 +187,7 @@ fn a_file_whose_fields_do_not_expire_is_of_the_version_that_valkey_reads() {
     let mut types = [BTreeSet::new(), BTreeSet::new()];
     let mut wanted = BTreeMap::new();
     let mut writers = [false, true].map(|fields_expire| {
-        Writer::new(Vec::new(), Options { fields_expire, ..Options::default() }).unwrap()
+        RdbWriter::new(Vec::new(), Options { fields_expire, ..Options::default() }).unwrap()
     });
     for round in 0..300u64 {
         let name = keyspace.add(round % 6);
@@ -203,13 +203,13 @@ fn a_file_whose_fields_do_not_expire_is_of_the_version_that_valkey_reads() {
         let found = read(&file[..], true, Values::Read).unwrap();
         let found: BTreeMap<_, _> = found.keys.into_iter().map(|(key, it)| (key, it.1)).collect();
         assert_eq!(found, wanted);
-        let mut reader = Reader::new(&file[..], true).unwrap();
+        let mut reader = RdbReader::new(&file[..], true).unwrap();
         types.insert(u16::from(file.starts_with(b"REDIS0012")));
         assert!(file.starts_with(format!("REDIS{:04}", reader.version()).as_bytes()));
         loop {
             match reader.item().unwrap() {
-                Item::Key(head) => types.insert(u16::from(head.value_type.number()) + 100),
-                Item::End => break,
+                RdbItem::Key(head) => types.insert(u16::from(head.value_type.number()) + 100),
+                RdbItem::End => break,
                 _ => true,
             };
         }
@@ -288,12 +288,12 @@ fn opcodes_of_later_versions() {
     ];
     let notes = [
         "Aux([99, 116, 105, 109], [53])",
-        &format!("{:?}", Item::Skipped(Skipped::ModuleAux(*b"test-type"))),
+        &format!("{:?}", RdbItem::Skipped(Skipped::ModuleAux(*b"test-type"))),
         "Function([120])",
-        &format!("{:?}", Item::Function(b"#!lua name=n\ncode")),
+        &format!("{:?}", RdbItem::Function(b"#!lua name=n\ncode")),
         "Database(0)",
-        "Sizes(Sizes { keys: 2, expiring: 1 })",
-        "Slot(5, Sizes { keys: 1, expiring: 0 })",
+        "Sizes(DatabaseSizes { keys: 2, expiring: 1 })",
+        "Slot(5, DatabaseSizes { keys: 1, expiring: 0 })",
         "skipped",
         "skipped",
     ];
@@ -322,23 +322,24 @@ fn files_of_valkey() {
     );
     // Elsewhere the numbers mean other things.
     assert!(read(&file("REDIS0012", parts)[..], true, Values::Read).is_err());
-    let reader = Reader::new(&file("VALKEY080", parts)[..], true).map(|reader| reader.is_valkey());
+    let reader =
+        RdbReader::new(&file("VALKEY080", parts)[..], true).map(|reader| reader.is_valkey());
     assert!(reader.unwrap());
 }
 
 #[test]
 fn what_is_no_file_of_a_supported_version_is_refused() {
     for magic in ["REDIS0000", "REDIS0013", "REDIS0080", "VALKEY011", "VALKEY079", "VALKEY081"] {
-        let result = Reader::new(magic.as_bytes(), true).map(|_| ());
+        let result = RdbReader::new(magic.as_bytes(), true).map(|_| ());
         assert!(matches!(result, Err(Error::Version(Some(_)))), "{magic}");
     }
     for magic in
         ["REDIS00x1", "REDIX0001", "VALKEY08:", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"]
     {
-        let result = Reader::new(magic.as_bytes(), true).map(|_| ());
+        let result = RdbReader::new(magic.as_bytes(), true).map(|_| ());
         assert!(matches!(result, Err(Error::Version(None))), "{magic}");
     }
-    assert!(matches!(Reader::new(&b"REDIS001"[..], true).map(|_| ()), Err(Error::End)));
+    assert!(matches!(RdbReader::new(&b"REDIS001"[..], true).map(|_| ()), Err(Error::End)));
     let faults: &[&[u8]] = &[b"\x06\x01k", b"\x08\x01k", b"\x1a\x01k", b"\xf3\x01k", b"\xf2"];
     for fault in faults {
         let result = read(&file("REDIS0012", &[fault])[..], true, Values::Read);

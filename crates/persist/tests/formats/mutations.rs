@@ -3,7 +3,7 @@
 //! fails is in the message.
 
 use base::random::Random;
-use persist::rdb::{Encoder, ValueType};
+use persist::rdb::{ValueEncoder, ValueType};
 
 use crate::samples::{Keyspace, Written, contents};
 
@@ -38,7 +38,7 @@ pub fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 }
 
 /// Every form of value that this server writes, and the old ones made of its strings.
-fn corpus(keyspace: &mut Keyspace, encoder: &mut Encoder) -> Vec<Written> {
+fn corpus(keyspace: &mut Keyspace, encoder: &mut ValueEncoder) -> Vec<Written> {
     let mut all: Vec<Written> = (0..120)
         .map(|round| {
             let name = keyspace.add(round % 6);
@@ -68,7 +68,7 @@ fn damaged_values_are_refused_or_sound() {
     for seed in 0..12 {
         let mut keyspace = Keyspace::new(seed);
         // Uncompressed, so that the damage reaches what is inside.
-        let mut encoder = Encoder::new(seed % 4 == 0);
+        let mut encoder = ValueEncoder::new(seed % 4 == 0);
         let corpus = corpus(&mut keyspace, &mut encoder);
         let mut random = Random::new(seed);
         for round in 0..4000 {

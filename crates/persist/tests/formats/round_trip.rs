@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use persist::rdb::{Encoder, ValueType};
-use persist::{ByteCount, Input};
+use persist::rdb::{ValueEncoder, ValueType};
+use persist::{ByteCount, ByteInput};
 
 use crate::file::Blocks;
 use crate::samples::{Keyspace, contents};
@@ -14,7 +14,7 @@ fn values_of_every_form_come_back() {
     let mut types = BTreeSet::new();
     for seed in 0..60 {
         let mut keyspace = Keyspace::new(seed);
-        let mut encoder = Encoder::new(seed % 3 > 0);
+        let mut encoder = ValueEncoder::new(seed % 3 > 0);
         for round in 0..60 {
             let name = keyspace.add(round % 6);
             let written = keyspace.write(&name, &mut encoder);
@@ -40,7 +40,7 @@ fn values_of_every_form_come_back() {
 #[test]
 fn counting_bytes_is_writing_them() {
     let mut keyspace = Keyspace::new(3);
-    let mut encoder = Encoder::new(true);
+    let mut encoder = ValueEncoder::new(true);
     for round in 0..120 {
         let name = keyspace.add(round % 6);
         let written = keyspace.write(&name, &mut encoder);
@@ -53,15 +53,15 @@ fn counting_bytes_is_writing_them() {
 #[test]
 fn values_are_read_however_their_bytes_are_cut() {
     let mut keyspace = Keyspace::new(4);
-    let mut encoder = Encoder::new(true);
+    let mut encoder = ValueEncoder::new(true);
     for round in 0..120 {
         let name = keyspace.add(round % 6);
         let written = keyspace.write(&name, &mut encoder);
         for block_bytes in [1, 7, 100] {
             let blocks = Blocks(written.bytes.chunks(block_bytes), &[]);
-            let mut input = Input::new(blocks);
+            let mut input = ByteInput::new(blocks);
             let hasher = keyspace.turn.hasher;
-            let mut decoder = persist::rdb::Decoder::new(&keyspace.limits, hasher);
+            let mut decoder = persist::rdb::ValueDecoder::new(&keyspace.limits, hasher);
             let value = decoder.value(written.value_type, &mut input).unwrap();
             let record = value.record(b"again", None, 0);
             let key = keyspace.turn.key(b"again");
@@ -85,7 +85,7 @@ fn limits_decide_the_form_of_what_is_read() {
         list_max_listpack_size: 2,
         ..store::Limits::default()
     };
-    let mut encoder = Encoder::new(true);
+    let mut encoder = ValueEncoder::new(true);
     let mut changed = BTreeSet::new();
     for round in 0..300 {
         let name = wide.add(1 + round % 5);

@@ -5,8 +5,8 @@ use base::random::Random;
 use ds::packed::Digits;
 use ds::stream::{ChunkLimits, Group, Id, Pending};
 use persist::rdb::encode::value_type;
-use persist::rdb::{Decoder, Encoder, ValueType};
-use persist::{Error, Input};
+use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
+use persist::{ByteInput, Error};
 use store::hash::FieldExpiry;
 use store::string::NewString;
 use store::{
@@ -208,7 +208,7 @@ impl Keyspace {
     }
 
     /// Writes the value under a key.
-    pub fn write(&mut self, name: &[u8], encoder: &mut Encoder) -> Written {
+    pub fn write(&mut self, name: &[u8], encoder: &mut ValueEncoder) -> Written {
         let key = self.turn.key(name);
         let stored = self.db.lookup(&mut self.turn, key, Lookup::Quiet).unwrap();
         let mut bytes = Vec::new();
@@ -220,8 +220,8 @@ impl Keyspace {
     pub fn read(&mut self, written: &Written) -> Result<Vec<u8>, Error> {
         let name = self.key();
         let hasher = self.turn.hasher;
-        let mut decoder = Decoder::new(&self.limits, hasher);
-        let mut input = Input::new(&written.bytes[..]);
+        let mut decoder = ValueDecoder::new(&self.limits, hasher);
+        let mut input = ByteInput::new(&written.bytes[..]);
         let record = decoder.value(written.value_type, &mut input)?.record(&name, None, 0);
         let key = self.turn.key(&name);
         self.db.insert(&mut self.turn, key, record);

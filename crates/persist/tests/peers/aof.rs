@@ -7,11 +7,13 @@ use std::process::Command;
 
 use base::hash::KeyHasher;
 use base::random::Random;
-use persist::Sink;
-use persist::aof::{Aof, BaseFormat, Batch, Cut, Item, Names, Place, Reader, push_command};
+use persist::ByteSink;
+use persist::aof::{
+    Aof, AofBatch, AofItem, AofNames, AofReader, BaseFormat, Cut, FileOrder, push_command,
+};
 use persist::check::check_directory;
 use persist::disk::{Disk, DiskFile, FileSource};
-use persist::rdb::{self, Decoder};
+use persist::rdb::{self, ValueDecoder};
 use store::{Db, Limits, Lookup, StringValue, Turn};
 
 use crate::peer::{Peer, Reply};
@@ -21,8 +23,8 @@ use crate::real_disk::{RealDisk, RealFile};
 /// Strings by database and key.
 type Data = BTreeMap<(u64, Vec<u8>), Vec<u8>>;
 
-fn names() -> Names {
-    Names { directory: PathBuf::from("appendonlydir"), file: b"appendonly.aof".to_vec() }
+fn names() -> AofNames {
+    AofNames { directory: PathBuf::from("appendonlydir"), file: b"appendonly.aof".to_vec() }
 }
 
 /// What the files of a folder have, which must be whole; repairs the last one.
@@ -33,29 +35,31 @@ fn load(disk: &RealDisk, aof: &Aof<RealDisk>) -> Data {
         if file.begins_with_rdb().unwrap() {
             from = load_rdb(file.file.clone(), &mut data);
         }
-        let mut reader = Reader::new(file.file, from, file.place).unwrap();
+        let mut reader = AofReader::new(file.file, from, file.order).unwrap();
         let (mut db, mut queued) = (0, None);
         let end = loop {
             match reader.item().unwrap() {
-                Item::End(end) => break end,
-                Item::Timestamp(_) => {}
-                Item::Command { args, .. } => match args.name().to_ascii_uppercase().as_slice() {
-                    b"SELECT" => db = String::from_utf8_lossy(args.text(1)).parse().unwrap(),
-                    b"MULTI" => queued = Some(Vec::new()),
-                    b"EXEC" => data.extend(queued.take().unwrap()),
-                    b"SET" => {
-                        let set = ((db, args.text(1).to_vec()), args.text(2).to_vec());
-                        match &mut queued {
-                            Some(queued) => queued.push(set),
-                            None => drop(data.insert(set.0, set.1)),
+                AofItem::End(end) => break end,
+                AofItem::Timestamp(_) => {}
+                AofItem::Command { args, .. } => {
+                    match args.name().to_ascii_uppercase().as_slice() {
+                        b"SELECT" => db = String::from_utf8_lossy(args.text(1)).parse().unwrap(),
+                        b"MULTI" => queued = Some(Vec::new()),
+                        b"EXEC" => data.extend(queued.take().unwrap()),
+                        b"SET" => {
+                            let set = ((db, args.text(1).to_vec()), args.text(2).to_vec());
+                            match &mut queued {
+                                Some(queued) => queued.push(set),
+                                None => drop(data.insert(set.0, set.1)),
+                            }
                         }
+                        other => panic!("{}", String::from_utf8_lossy(other)),
                     }
-                    other => panic!("{}", String::from_utf8_lossy(other)),
-                },
+                }
             }
         };
         if let Some(repair) = end.repair {
-            assert_eq!(file.place, Place::Last);
+            assert_eq!(file.order, FileOrder::Last);
             repair.apply(&disk.open_to_append(&file.path).unwrap()).unwrap();
         }
     }
@@ -64,13 +68,13 @@ fn load(disk: &RealDisk, aof: &Aof<RealDisk>) -> Data {
 
 fn load_rdb(file: RealFile, data: &mut Data) -> u64 {
     let limits = Limits::default();
-    let mut decoder = Decoder::new(&limits, KeyHasher::new(1));
-    let mut reader = rdb::Reader::new(FileSource::new(file, 0).unwrap(), true).unwrap();
+    let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(1));
+    let mut reader = rdb::RdbReader::new(FileSource::new(file, 0).unwrap(), true).unwrap();
     let mut db = 0;
     loop {
         match reader.item().unwrap() {
-            rdb::Item::Database(number) => db = number,
-            rdb::Item::Key(head) => {
+            rdb::RdbItem::Database(number) => db = number,
+            rdb::RdbItem::Key(head) => {
                 let key = head.key.to_vec();
                 let record = reader.record(&mut decoder, 0).unwrap();
                 let (mut turn, mut keys) = (Turn::alone(KeyHasher::new(1)), Db::default());
@@ -81,7 +85,7 @@ fn load_rdb(file: RealFile, data: &mut Data) -> u64 {
                 let text = value.bytes(&mut Default::default()).to_vec();
                 data.insert((db, key), text);
             }
-            rdb::Item::End => return reader.offset(),
+            rdb::RdbItem::End => return reader.offset(),
             _ => {}
         }
     }
@@ -219,7 +223,7 @@ fn append(aof: &mut Aof<RealDisk>, data: &mut Data, position: u64) {
         }
         end += bytes.len() as u64;
         let unix_seconds = Some(1_700_000_000 + batch as i64 / 2);
-        aof.append(&Batch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
+        aof.append(&AofBatch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
     }
     aof.sync().unwrap();
 }
@@ -254,7 +258,7 @@ fn append_only_files_from_here_are_loaded_by_peers() {
             let mut bytes = Vec::new();
             push_command(&mut bytes, &[b"SET", b"kept", b"1"]);
             push_command(&mut bytes, &[b"SET", b"lost", b"1"]);
-            let batch = Batch { parts: [&bytes, &[]], end: 100_000, unix_seconds: None };
+            let batch = AofBatch { parts: [&bytes, &[]], end: 100_000, unix_seconds: None };
             aof.append(&batch).unwrap();
             drop(aof);
             let path = names().path(b"appendonly.aof.1.incr.aof");

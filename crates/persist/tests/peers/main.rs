@@ -17,9 +17,9 @@ use base::hash::KeyHasher;
 use base::random::Random;
 use ds::Record;
 use peer::{Peer, Reply};
-use persist::rdb::reader::{Attributes, KeyHead, Sizes};
-use persist::rdb::writer::Options;
-use persist::rdb::{Decoder, Item, Reader, ValueType, Writer};
+use persist::rdb::encode::Options;
+use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead};
+use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder, ValueType};
 use store::{Db, Hash, Limits, Lookup, Object, Turn};
 
 /// Keys of each database that is made.
@@ -101,19 +101,19 @@ struct Key {
 fn read(path: &Path) -> Vec<Key> {
     let file = std::fs::read(path).unwrap();
     let limits = Limits { hash_max_listpack_entries: 128, ..Limits::default() };
-    let mut decoder = Decoder::new(&limits, KeyHasher::new(1));
+    let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(1));
     // The values' bytes and the values are had by reading twice.
-    let mut twice = [&file[..], &file[..]].map(|file| Reader::new(file, true).unwrap());
+    let mut twice = [&file[..], &file[..]].map(|file| RdbReader::new(file, true).unwrap());
     let [one, two] = &mut twice;
     let (mut keys, mut db) = (Vec::new(), 0);
     loop {
         let head = match (one.item().unwrap(), two.item().unwrap()) {
-            (Item::End, Item::End) => return keys,
-            (Item::Database(number), _) => {
+            (RdbItem::End, RdbItem::End) => return keys,
+            (RdbItem::Database(number), _) => {
                 db = number;
                 continue;
             }
-            (Item::Key(KeyHead { key, value_type, attributes }), _) => {
+            (RdbItem::Key(KeyHead { key, value_type, attributes }), _) => {
                 (key.to_vec(), value_type, attributes)
             }
             (other, again) => {
@@ -132,14 +132,14 @@ fn read(path: &Path) -> Vec<Key> {
 /// Writes keys that Valkey reads as well, or all.
 fn write(keys: Vec<Key>, for_valkey: bool, path: &Path) -> usize {
     let writer =
-        Writer::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
+        RdbWriter::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
     let mut writer = writer.unwrap();
     let mut turn = Turn::alone(KeyHasher::new(1));
     let mut by_db: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
     keys.into_iter().for_each(|key| by_db.entry(key.db).or_default().push(key));
     let mut written = 0;
     for (number, keys) in by_db {
-        let sizes = Sizes { keys: keys.len() as u64, expiring: 0 };
+        let sizes = DatabaseSizes { keys: keys.len() as u64, expiring: 0 };
         writer.database(number, sizes).unwrap();
         let mut db = Db::default();
         for key in keys {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use node::config::Config;
-use persist::aof::Names;
+use persist::aof::AofNames;
 
 /// Where the log of a new append-only file begins: at another position than any other, so that
 /// positions of two files are not mistaken for one another.
@@ -12,9 +12,9 @@ pub fn random_position() -> u64 {
 }
 
 /// Where a configuration has the append-only file.
-pub fn names(config: &Config) -> Names {
+pub fn names(config: &Config) -> AofNames {
     let config = &config.append_only;
-    Names {
+    AofNames {
         directory: Path::new(&config.appenddirname).to_owned(),
         file: config.appendfilename.clone().into_bytes(),
     }

@@ -17,7 +17,7 @@
 use std::io;
 
 use persist::aof::{
-    Aof, AofError, BaseFormat, Batch, Cut, LogId, NewBase, PendingSync, TriedSync, WholeBase,
+    Aof, AofBatch, AofError, BaseFormat, Cut, LogId, NewBase, PendingSync, TriedSync, WholeBase,
 };
 use persist::disk::{Disk, DiskError};
 
@@ -118,7 +118,7 @@ impl<D: Disk> AofWriter<D> {
             let (aof, written) = (&mut self.aof, &mut self.written);
             let mut result = Ok(());
             source.with_bytes(*written, until, &mut |parts, end| {
-                result = aof.append(&Batch { parts, end, unix_seconds });
+                result = aof.append(&AofBatch { parts, end, unix_seconds });
                 if result.is_ok() {
                     *written = end;
                 }
@@ -196,7 +196,11 @@ impl<D: Disk> AofWriter<D> {
         let mut at = 0;
         for part in &left.parts {
             let bytes = &left.bytes[at..part.until];
-            self.aof.append(&Batch { parts: [bytes, &[]], end: part.end, unix_seconds: None })?;
+            self.aof.append(&AofBatch {
+                parts: [bytes, &[]],
+                end: part.end,
+                unix_seconds: None,
+            })?;
             (at, self.written) = (part.until, part.end);
         }
         self.aof.sync()?;
@@ -339,8 +343,8 @@ impl<D: Disk> AofWriter<D> {
 
 /// Whether writing failed, not syncing.
 fn is_of_write(failure: &DiskError) -> bool {
-    use persist::disk::Operation;
-    matches!(failure.operation, Operation::Append | Operation::Truncate)
+    use persist::disk::DiskOperation;
+    matches!(failure.operation, DiskOperation::Append | DiskOperation::Truncate)
 }
 
 /// What the system says of an error, as `strerror` words it.

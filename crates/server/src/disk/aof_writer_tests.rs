@@ -16,7 +16,8 @@ use std::path::Path;
 
 use base::random::Random;
 use persist::aof::{
-    Aof, BaseFormat, Cut, Item, Names, NewBase, PendingSync, Reader, TriedSync, push_command,
+    Aof, AofItem, AofNames, AofReader, BaseFormat, Cut, NewBase, PendingSync, TriedSync,
+    push_command,
 };
 use persist::disk::Disk;
 
@@ -27,8 +28,8 @@ use crate::log::ring_reader::LogSource;
 const BEGIN: u64 = 1000;
 const TURNS: u64 = 30;
 
-fn names() -> Names {
-    Names { directory: Path::new("appendonlydir").to_owned(), file: b"appendonly.aof".to_vec() }
+fn names() -> AofNames {
+    AofNames { directory: Path::new("appendonlydir").to_owned(), file: b"appendonly.aof".to_vec() }
 }
 
 fn bytes(write: u64) -> Vec<u8> {
@@ -124,7 +125,7 @@ impl Server {
 
     fn finish_sync(&mut self) {
         if let Some(pending) = self.pending.take() {
-            let tried: TriedSync = pending.run();
+            let tried: TriedSync = pending.sync();
             self.writer.finish_sync(tried);
         }
     }
@@ -175,16 +176,16 @@ fn load(disk: &SimulatedDisk, context: &str) -> u64 {
     let Ok(aof) = Aof::open(disk.clone(), names()) else { panic!("{context}") };
     let mut writes = 0;
     for file in aof.load_files().unwrap_or_else(|error| panic!("{context}: {error}")) {
-        let mut reader = Reader::new(file.file, 0, file.place).unwrap();
+        let mut reader = AofReader::new(file.file, 0, file.order).unwrap();
         loop {
             match reader.item().unwrap_or_else(|error| panic!("{context}: {error}")) {
-                Item::Command { args, .. } if args.name() == b"SELECT" => {}
-                Item::Command { args, .. } => {
+                AofItem::Command { args, .. } if args.name() == b"SELECT" => {}
+                AofItem::Command { args, .. } => {
                     writes += 1;
                     assert_eq!(args.text(1), format!("{writes:08}").as_bytes(), "{context}");
                 }
-                Item::Timestamp(_) => {}
-                Item::End(end) => {
+                AofItem::Timestamp(_) => {}
+                AofItem::End(end) => {
                     if let Some(repair) = end.repair {
                         repair.apply(&disk.open_to_append(&file.path).unwrap()).unwrap();
                     }

@@ -21,7 +21,7 @@ pub fn start(node: &Arc<Node>, caller: Caller) -> io::Result<Sender<PendingSync<
     std::thread::Builder::new().name("weft-fsync".to_owned()).spawn(move || {
         CountedThread::run(&node, |memory| {
             for pending in receiver {
-                caller.call(Request::Synced(pending.run()));
+                caller.call(Request::Synced(pending.sync()));
                 memory.publish();
             }
         });

@@ -19,7 +19,7 @@ use std::time::Duration;
 use node::node::PAUSE_FOR_EVER;
 use node::persistence::LoadProgress;
 use node::{Host, Replayed, Replayer};
-use persist::aof::{Aof, Damage, End, Item, LoadFile, Place, ReadError, Reader};
+use persist::aof::{Aof, AofEnd, AofItem, AofReader, Damage, FileOrder, LoadFile, ReadError};
 use persist::disk::{Disk, FileSource};
 use resp::Args;
 use resp::args::Span;
@@ -148,7 +148,7 @@ impl<'a> AofLoader<'a> {
         Ok(loaded)
     }
 
-    fn load_file(&mut self, file: &LoadFile<RealFile>, disk: &RealDisk) -> Result<End, String> {
+    fn load_file(&mut self, file: &LoadFile<RealFile>, disk: &RealDisk) -> Result<AofEnd, String> {
         let began_us = sys::clock::steady_micros();
         self.replayer.select(0);
         let from = match file.begins_with_rdb().map_err(|error| fatal(&error))? {
@@ -156,7 +156,7 @@ impl<'a> AofLoader<'a> {
             false => 0,
         };
         let mut reader =
-            Reader::new(file.file.clone(), from, file.place).map_err(|error| fatal(&error))?;
+            AofReader::new(file.file.clone(), from, file.order).map_err(|error| fatal(&error))?;
         let end = self.replay(&mut reader, file)?;
         self.transaction = None;
         self.replayer.publish(sys::allocator::thread_bytes());
@@ -207,9 +207,9 @@ impl<'a> AofLoader<'a> {
 
     fn replay(
         &mut self,
-        reader: &mut Reader<RealFile>,
+        reader: &mut AofReader<RealFile>,
         file: &LoadFile<RealFile>,
-    ) -> Result<End, String> {
+    ) -> Result<AofEnd, String> {
         loop {
             let item = match reader.item() {
                 Ok(item) => item,
@@ -217,9 +217,9 @@ impl<'a> AofLoader<'a> {
                 Err(ReadError::Damage(damage)) => return Err(damaged(file, &damage)),
             };
             match item {
-                Item::Timestamp(_) => {}
-                Item::End(end) => return Ok(end),
-                Item::Command { args, offset } => {
+                AofItem::Timestamp(_) => {}
+                AofItem::End(end) => return Ok(end),
+                AofItem::Command { args, offset } => {
                     self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
                     if self.delay_us != 0 {
                         let load = (&**self.keyspace, self.progress);
@@ -318,8 +318,8 @@ impl<'a> AofLoader<'a> {
     fn drop_tail(
         &self,
         file: &LoadFile<RealFile>,
-        tail: &persist::aof::Tail,
-        end: &End,
+        tail: &persist::aof::AofTail,
+        end: &AofEnd,
         disk: &RealDisk,
     ) -> Result<(), String> {
         let (name, offset, dropped) = (name_of(file), tail.offset, tail.dropped);
@@ -371,9 +371,9 @@ fn remedy() -> &'static str {
 }
 
 fn damaged(file: &LoadFile<RealFile>, damage: &Damage) -> String {
-    let what = match file.place {
-        Place::Last => "what was safe on the disk once is damaged",
-        Place::BeforeOthers => "another file follows, so it was whole once",
+    let what = match file.order {
+        FileOrder::Last => "what was safe on the disk once is damaged",
+        FileOrder::Earlier => "another file follows, so it was whole once",
     };
     format!(
         "Bad file format reading the append only file {}: {damage} ({what}; the first {} bytes are \

@@ -22,9 +22,9 @@ use std::thread::ScopedJoinHandle;
 use ds::record::Record;
 use node::persistence::LoadProgress;
 use parking_lot::Mutex;
-use persist::rdb::reader::{Attributes, KeyHead, Sizes, Skipped};
-use persist::rdb::{Decoder, Item, Reader, ValueType};
-use persist::{Error, Input, Source};
+use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead, Skipped};
+use persist::rdb::{RdbItem, RdbReader, ValueDecoder, ValueType};
+use persist::{ByteInput, ByteSource, Error};
 use store::{KeyCounts, Limits, Object, Turn};
 
 use super::snapshot_job::delay;
@@ -160,7 +160,7 @@ struct Load<'a> {
 ///
 /// # Errors
 /// See [`LoadError`].
-pub fn load_rdb<S: Source>(
+pub fn load_rdb<S: ByteSource>(
     keyspace: &SharedKeyspace,
     source: S,
     options: LoadOptions,
@@ -229,7 +229,7 @@ impl Load<'_> {
 struct Adder<'a> {
     load: &'a Load<'a>,
     turn: Turn,
-    decoder: Decoder<'a>,
+    decoder: ValueDecoder<'a>,
     memory: &'a CountedThread<'a>,
     delayed: u64,
     ahead: Vec<(Record<Object>, u64)>,
@@ -249,7 +249,7 @@ impl<'a> Adder<'a> {
         Self {
             load,
             turn,
-            decoder: Decoder::new(load.limits, node.hasher),
+            decoder: ValueDecoder::new(load.limits, node.hasher),
             memory,
             delayed: 0,
             ahead: Vec::with_capacity(AHEAD),
@@ -276,7 +276,7 @@ impl<'a> Adder<'a> {
         let mut keys = 0;
         for chunk in batch.keys.chunks(AHEAD) {
             for key in chunk {
-                let mut input = Input::new(&batch.bytes[key.value.clone()]);
+                let mut input = ByteInput::new(&batch.bytes[key.value.clone()]);
                 match self.decoder.value(key.value_type, &mut input) {
                     Ok(value) => {
                         let name = &batch.bytes[key.key.clone()];
@@ -375,9 +375,10 @@ struct Reading<'a, 'b> {
 }
 
 impl Reading<'_, '_> {
-    fn read<S: Source>(mut self, source: S) -> Result<Loaded, LoadError> {
+    fn read<S: ByteSource>(mut self, source: S) -> Result<Loaded, LoadError> {
         let checks = self.load.options.checks;
-        let mut reader = Reader::new(source, checks).map_err(|error| LoadError::File(0, error))?;
+        let mut reader =
+            RdbReader::new(source, checks).map_err(|error| LoadError::File(0, error))?;
         let mut loaded = Loaded { version: reader.version(), ..Loaded::default() };
         let mut batch = Batch::default();
         loop {
@@ -386,25 +387,27 @@ impl Reading<'_, '_> {
             let item = reader.item().map_err(|error| LoadError::File(offset, error))?;
             let mut due = None;
             match item {
-                Item::Key(head) => due = Some(batch.begin(&head)),
-                Item::Database(number) => {
+                RdbItem::Key(head) => due = Some(batch.begin(&head)),
+                RdbItem::Database(number) => {
                     self.send(&mut batch)?;
                     let known = usize::try_from(number).ok();
                     let known = known.filter(|number| *number < self.load.keyspace.node.databases);
                     batch.db = known.ok_or(LoadError::Database(number))?;
                 }
-                Item::Sizes(Sizes { keys, .. }) => self.own.reserve(db, keys.min(keys_max)),
-                Item::Slot(..) | Item::Skipped(Skipped::SlotImport) => {}
-                Item::Aux(name, value) => {
+                RdbItem::Sizes(DatabaseSizes { keys, .. }) => {
+                    self.own.reserve(db, keys.min(keys_max))
+                }
+                RdbItem::Slot(..) | RdbItem::Skipped(Skipped::SlotImport) => {}
+                RdbItem::Aux(name, value) => {
                     if name == b"used-mem" {
                         let used = base::number::parse_i64(value).unwrap_or(0).unsigned_abs();
                         self.load.progress.writer_used_bytes.store(used, Ordering::Relaxed);
                     }
                     loaded.note_aux(name, value);
                 }
-                Item::Function(source) => loaded.functions.push(source.to_vec()),
-                Item::Skipped(Skipped::ModuleAux(name)) => loaded.note_module(&name),
-                Item::End => break,
+                RdbItem::Function(source) => loaded.functions.push(source.to_vec()),
+                RdbItem::Skipped(Skipped::ModuleAux(name)) => loaded.note_module(&name),
+                RdbItem::End => break,
             }
             if let Some(key) = due {
                 self.value(&mut reader, key, &mut batch, &mut loaded)?;
@@ -424,9 +427,9 @@ impl Reading<'_, '_> {
 
 impl Reading<'_, '_> {
     /// Reads the value of a key, or gives it to the workers.
-    fn value<S: Source>(
+    fn value<S: ByteSource>(
         &mut self,
-        reader: &mut Reader<S>,
+        reader: &mut RdbReader<S>,
         mut key: BatchKey,
         batch: &mut Batch,
         loaded: &mut Loaded,

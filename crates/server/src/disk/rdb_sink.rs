@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use node::Node;
 use node::config::Config;
+use persist::rdb::encode::Options;
 use persist::rdb::encode::parts::Parts;
 use persist::rdb::reader::Attributes;
-use persist::rdb::writer::Options;
-use persist::rdb::{Encoder, Writer};
+use persist::rdb::{RdbWriter, ValueEncoder};
 use script::Library;
 use store::Stored;
 use store::snapshot::{Head, Part, Sink};
@@ -59,9 +59,9 @@ impl Uses {
     }
 }
 
-struct RdbSink<S: persist::Sink> {
-    writer: Writer<S>,
-    encoder: Encoder,
+struct RdbSink<S: persist::ByteSink> {
+    writer: RdbWriter<S>,
+    encoder: ValueEncoder,
     /// What was encoded while a shard was locked.
     buffer: Vec<u8>,
     uses: Uses,
@@ -106,19 +106,19 @@ impl SnapshotJob {
     ///
     /// # Errors
     /// When the snapshot is not whole or the sink fails.
-    pub fn write_to<S: persist::Sink>(
+    pub fn write_to<S: persist::ByteSink>(
         self,
         out: S,
         options: &RdbOptions,
         pacing: Pacing<'_>,
     ) -> Result<S, WalkError<S::Error>> {
         let format = Options { fields_expire: self.fields_expire, ..options.format };
-        let mut writer = Writer::new(out, format).map_err(WalkError::Sink)?;
+        let mut writer = RdbWriter::new(out, format).map_err(WalkError::Sink)?;
         write_front(&mut writer, options, &self.libraries).map_err(WalkError::Sink)?;
         self.write_sizes(&mut writer).map_err(WalkError::Sink)?;
         let mut sink = RdbSink {
             writer,
-            encoder: Encoder::of_file(format),
+            encoder: ValueEncoder::of_file(format),
             buffer: Vec::new(),
             uses: options.uses,
             db: u32::MAX,
@@ -133,7 +133,7 @@ impl SnapshotJob {
 
     /// The databases are told of with their sizes at once, because their keys do not come one
     /// database after the other.
-    fn write_sizes<S: persist::Sink>(&self, writer: &mut Writer<S>) -> Result<(), S::Error> {
+    fn write_sizes<S: persist::ByteSink>(&self, writer: &mut RdbWriter<S>) -> Result<(), S::Error> {
         let mut used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
         used.try_for_each(|(number, sizes)| writer.database(number as u64, *sizes))
     }
@@ -143,19 +143,19 @@ impl SnapshotJob {
 ///
 /// # Errors
 /// When the sink fails.
-pub fn write_empty<S: persist::Sink>(
+pub fn write_empty<S: persist::ByteSink>(
     out: S,
     options: &RdbOptions,
     libraries: &[Arc<Library>],
 ) -> Result<S, S::Error> {
-    let mut writer = Writer::new(out, options.format)?;
+    let mut writer = RdbWriter::new(out, options.format)?;
     write_front(&mut writer, options, libraries)?;
     writer.finish()
 }
 
 /// What stands before databases.
-fn write_front<S: persist::Sink>(
-    writer: &mut Writer<S>,
+fn write_front<S: persist::ByteSink>(
+    writer: &mut RdbWriter<S>,
     options: &RdbOptions,
     libraries: &[Arc<Library>],
 ) -> Result<(), S::Error> {
@@ -187,7 +187,7 @@ macro_rules! write {
     };
 }
 
-impl<S: persist::Sink> RdbSink<S> {
+impl<S: persist::ByteSink> RdbSink<S> {
     fn select(&mut self, db: u32) {
         if self.db != db {
             self.db = db;
@@ -196,7 +196,7 @@ impl<S: persist::Sink> RdbSink<S> {
     }
 }
 
-impl<S: persist::Sink> Sink for RdbSink<S> {
+impl<S: persist::ByteSink> Sink for RdbSink<S> {
     fn entry(&mut self, db: u32, value: Stored<'_>) {
         self.select(db);
         self.keys += 1;
@@ -225,7 +225,7 @@ impl<S: persist::Sink> Sink for RdbSink<S> {
     }
 }
 
-impl<S: persist::Sink> SnapshotSink for RdbSink<S> {
+impl<S: persist::ByteSink> SnapshotSink for RdbSink<S> {
     type Error = S::Error;
 
     fn is_locked(&mut self, locked: bool) {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use node::Node;
 use node::config::Config;
 use node::persistence::snapshots::SaveProgress;
-use persist::Sink;
+use persist::ByteSink;
 use persist::aof::{BaseFormat, NewBase, WholeBase};
 use persist::disk::{DiskError, DiskFile, FileSink};
 
@@ -109,7 +109,7 @@ struct SyncedSink<'a> {
     synced: u64,
 }
 
-impl Sink for SyncedSink<'_> {
+impl ByteSink for SyncedSink<'_> {
     type Error = DiskError;
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {

@@ -12,7 +12,7 @@ use node::config::Config;
 use node::persistence::snapshots::{Ended, Running, SnapshotFigures};
 use node::persistence::{Due, Purpose};
 use parking_lot::{Condvar, Mutex};
-use persist::Sink;
+use persist::ByteSink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
 
 use super::rdb_sink::{rdb_options, write_empty};
@@ -112,7 +112,7 @@ struct SyncingSink<'a, F> {
     syncs: bool,
 }
 
-impl<F: DiskFile> Sink for SyncingSink<'_, F> {
+impl<F: DiskFile> ByteSink for SyncingSink<'_, F> {
     type Error = DiskError;
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use node::persistence::SaveProgress;
-use persist::rdb::reader::Sizes;
+use persist::rdb::reader::DatabaseSizes;
 use script::Library;
 use store::snapshot::{Budget, Sink, Task};
 use store::{Shard, Snapshot};
@@ -96,7 +96,7 @@ pub struct SnapshotJob {
     pass: Pass,
     waits: ThreadWaits,
     /// How many keys each database has at the cut; those beyond have none.
-    pub sizes: Vec<Sizes>,
+    pub sizes: Vec<DatabaseSizes>,
     /// Whether fields of hashes expire.
     pub fields_expire: bool,
     /// The libraries of functions at the cut.
@@ -126,7 +126,7 @@ impl SnapshotJob {
                 let mut shard = keyspace.shards.lock(shard);
                 snapshot.mark(&mut shard);
                 shard.dbs().for_each(|db| {
-                    let none = Sizes { keys: 0, expiring: 0 };
+                    let none = DatabaseSizes { keys: 0, expiring: 0 };
                     sizes.resize(sizes.len().max(db.number() + 1), none);
                     let sizes = &mut sizes[db.number()];
                     sizes.keys += db.len() as u64;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use persist::disk::{Disk, DiskError, DiskFile, Operation};
+use persist::disk::{Disk, DiskError, DiskFile, DiskOperation};
 
 use super::directory::Directory;
 
@@ -27,7 +27,7 @@ pub struct RealFile {
     path: PathBuf,
 }
 
-fn said<R>(operation: Operation, path: &Path, result: io::Result<R>) -> Result<R, DiskError> {
+fn said<R>(operation: DiskOperation, path: &Path, result: io::Result<R>) -> Result<R, DiskError> {
     result.map_err(|error| DiskError { operation, path: path.to_owned(), error })
 }
 
@@ -53,7 +53,7 @@ impl RealDisk {
     /// # Errors
     /// When its directory could not be opened.
     pub fn place(&self, path: &Path) -> Result<PathBuf, DiskError> {
-        said(Operation::Open, Path::new("."), self.directory.place(path))
+        said(DiskOperation::Open, Path::new("."), self.directory.place(path))
     }
 
     /// Whether its files are those of whichever directory has the name.
@@ -68,7 +68,7 @@ impl RealDisk {
 
     fn open_with(
         &self,
-        operation: Operation,
+        operation: DiskOperation,
         path: &Path,
         options: &OpenOptions,
     ) -> Result<RealFile, DiskError> {
@@ -83,31 +83,31 @@ impl Disk for RealDisk {
     fn create(&self, path: &Path) -> Result<RealFile, DiskError> {
         let options = &mut OpenOptions::new();
         let options = options.create(true).append(true).read(true);
-        let file = self.open_with(Operation::Create, path, options)?;
-        said(Operation::Create, path, file.file.set_len(0))?;
+        let file = self.open_with(DiskOperation::Create, path, options)?;
+        said(DiskOperation::Create, path, file.file.set_len(0))?;
         Ok(file)
     }
 
     fn open(&self, path: &Path) -> Result<RealFile, DiskError> {
-        self.open_with(Operation::Open, path, OpenOptions::new().read(true))
+        self.open_with(DiskOperation::Open, path, OpenOptions::new().read(true))
     }
 
     fn open_to_append(&self, path: &Path) -> Result<RealFile, DiskError> {
-        self.open_with(Operation::Open, path, OpenOptions::new().read(true).append(true))
+        self.open_with(DiskOperation::Open, path, OpenOptions::new().read(true).append(true))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        said(Operation::Rename, from, fs::rename(self.place(from)?, self.place(to)?))
+        said(DiskOperation::Rename, from, fs::rename(self.place(from)?, self.place(to)?))
     }
 
     fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        said(Operation::Remove, path, fs::remove_file(self.place(path)?))
+        said(DiskOperation::Remove, path, fs::remove_file(self.place(path)?))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<OsString>, DiskError> {
         let entries = fs::read_dir(self.place(directory)?);
         let names = entries.and_then(|all| all.map(|entry| Ok(entry?.file_name())).collect());
-        said(Operation::List, directory, names)
+        said(DiskOperation::List, directory, names)
     }
 
     fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
@@ -115,19 +115,19 @@ impl Disk for RealDisk {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             made => made,
         };
-        said(Operation::CreateDirectory, path, made)
+        said(DiskOperation::CreateDirectory, path, made)
     }
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
         let synced = File::open(self.place(path)?).and_then(|directory| directory.sync_all());
-        said(Operation::SyncDirectory, path, synced)
+        said(DiskOperation::SyncDirectory, path, synced)
     }
 }
 
 impl DiskFile for RealFile {
     fn append(&self, parts: &[&[u8]]) -> Result<(), DiskError> {
         let appended = parts.chunks(PARTS_MAX).try_for_each(|parts| append(&self.file, parts));
-        said(Operation::Append, &self.path, appended)
+        said(DiskOperation::Append, &self.path, appended)
     }
 
     fn read_at(&self, position: u64, room: &mut [u8]) -> Result<usize, DiskError> {
@@ -135,7 +135,7 @@ impl DiskFile for RealFile {
         while read < room.len() {
             match self.file.read_at(&mut room[read..], position + read as u64) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                more => match said(Operation::Read, &self.path, more)? {
+                more => match said(DiskOperation::Read, &self.path, more)? {
                     0 => break,
                     more => read += more,
                 },
@@ -145,16 +145,16 @@ impl DiskFile for RealFile {
     }
 
     fn len(&self) -> Result<u64, DiskError> {
-        Ok(said(Operation::Len, &self.path, self.file.metadata())?.len())
+        Ok(said(DiskOperation::Len, &self.path, self.file.metadata())?.len())
     }
 
     fn truncate(&self, len: u64) -> Result<(), DiskError> {
-        said(Operation::Truncate, &self.path, self.file.set_len(len))
+        said(DiskOperation::Truncate, &self.path, self.file.set_len(len))
     }
 
     fn sync(&self) -> Result<(), DiskError> {
         // The length as well, as far as it is needed to read the bytes.
-        said(Operation::Sync, &self.path, self.file.sync_data())
+        said(DiskOperation::Sync, &self.path, self.file.sync_data())
     }
 }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use persist::aof::{Names, Place};
+use persist::aof::{AofNames, FileOrder};
 use persist::check::{AofReport, Later, check_aof, check_directory, files, later_than};
 use persist::disk::Disk;
 
@@ -55,7 +55,7 @@ fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> 
 /// Looks through one file, as if it were the last.
 fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let mut report = check_aof(&disk.open(&name)?, Place::Last)?;
+    let mut report = check_aof(&disk.open(&name)?, FileOrder::Last)?;
     if show(&name, &mut report)? == Finding::Damaged {
         return Ok(Finding::Damaged);
     }
@@ -82,10 +82,10 @@ fn is_manifest(file: &Path) -> bool {
 }
 
 /// What a manifest without a directory names.
-fn names(manifest: &Path) -> Names {
+fn names(manifest: &Path) -> AofNames {
     let name = manifest.as_os_str().as_bytes();
     let file = name[..name.len() - MANIFEST.len()].to_vec();
-    Names { directory: PathBuf::new(), file }
+    AofNames { directory: PathBuf::new(), file }
 }
 
 fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
@@ -132,9 +132,9 @@ pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<d
     let files = match is_manifest(&name) {
         true => {
             let files = files(&disk, &names(&name))?.into_iter();
-            files.map(|file| (file.path, file.place, file.bytes)).collect()
+            files.map(|file| (file.path, file.order, file.bytes)).collect()
         }
-        false => vec![(name.clone(), Place::Last, 0)],
+        false => vec![(name.clone(), FileOrder::Last, 0)],
     };
     for (number, (path, place, _)) in files.iter().enumerate() {
         let shown = path.display();

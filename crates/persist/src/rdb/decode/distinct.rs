@@ -1,12 +1,12 @@
-//! Whether packed elements are distinct.
+//! Checks that packed elements are distinct.
 
 use base::hash::KeyHasher;
 use ds::packed::Packed;
 
-/// Up to this many elements each is compared with those before it.
+/// Up to this many elements, each is compared with all others.
 const COMPARED_MAX: usize = 8;
 
-/// Finds elements that stand twice. It has an open table of positions, which is used again.
+/// Finds elements that occur twice, with a hash table of positions whose memory is used again.
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
     /// 1 + the position of an entry; 0: empty. A packed list is below 4 GiB.
@@ -14,8 +14,8 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Whether every `stride`th element, the first included, differs from all others of them. The
-    /// entries are in canonical form, so that equal ones have the same bytes.
+    /// Whether the elements 0, `stride`, 2 * `stride` and so on are all different. Entries are in
+    /// canonical form, so equal ones have the same bytes.
     pub(super) fn check(&mut self, list: Packed<'_>, stride: usize, hasher: &KeyHasher) -> bool {
         let len = list.len() / stride;
         if len <= COMPARED_MAX {
@@ -31,7 +31,7 @@ impl Distinct {
             let entry = &entries[at..after];
             let mut slot = hasher.hash(entry) as usize & mask;
             while let Some(other) = self.slots[slot].checked_sub(1) {
-                // An entry tells its own length, so that none is the beginning of another.
+                // An entry contains its length, so none is the beginning of another.
                 if entries[other as usize..].starts_with(entry) {
                     return false;
                 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_agrees_with_a_set_whatever_the_length() {
+    fn it_agrees_with_a_hash_set_at_every_length() {
         let (hasher, mut random) = (KeyHasher::new(1), Random::new(2));
         let mut distinct = Distinct::default();
         let mut found = [0; 2];

@@ -5,23 +5,23 @@ use ds::packed::{Digits, Entry, Packed};
 use store::hash::NewHash;
 use store::{Limits, NewValue};
 
-use super::{Decoder, Rooms, read_bytes, read_len, zipmap};
+use super::{Rooms, ValueDecoder, read_bytes, read_len, zipmap};
 use crate::rdb::{length, string};
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
-/// The latest expiry of a field, in milliseconds since 1970: those of Redis have 48 bits.
+/// The latest expiry of a field, in milliseconds since 1970, as in Redis.
 const EXPIRES_AT_MAX: u64 = (1 << 48) - 1;
 const CORRUPT_EXPIRY: Error = Error::Corrupt("the expiry of a field");
-/// The bytes that a field and its value take, but those that are empty.
+/// The fewest bytes of a field and a value that are not empty.
 const PAIR_BYTES_MIN: u64 = 4;
-/// How Valkey writes that a field does not expire.
+/// Valkey's mark for a field that does not expire.
 const VALKEY_NO_EXPIRY: i64 = -1;
 
-impl Decoder<'_> {
+impl ValueDecoder<'_> {
     /// A hash written field by field.
-    pub(super) fn fields<S: Source>(
+    pub(super) fn fields<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
     ) -> Result<NewValue<'_>, Error> {
         let len = read_len(input)?;
         let Rooms { name, text, .. } = &mut self.rooms;
@@ -35,10 +35,10 @@ impl Decoder<'_> {
     }
 
     /// The same with an expiry before each field: 0 for none, and otherwise one more than the
-    /// distance to `earliest`, or absolute where nothing is known to be the earliest.
-    pub(super) fn expiring_fields<S: Source>(
+    /// distance to `earliest`, or an absolute time without `earliest`.
+    pub(super) fn expiring_fields<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
         earliest: Option<u64>,
     ) -> Result<NewValue<'_>, Error> {
         let len = read_len(input)?;
@@ -57,10 +57,10 @@ impl Decoder<'_> {
         Ok(hash.finish())
     }
 
-    /// The same with an expiry behind each value. Such a hash is a table, as in Valkey.
-    pub(super) fn valkey_fields<S: Source>(
+    /// The same with an expiry after each value. Such a hash is a table, as in Valkey.
+    pub(super) fn valkey_fields<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
     ) -> Result<NewValue<'_>, Error> {
         let Rooms { name, text, .. } = &mut self.rooms;
         let len = read_len(input)?;
@@ -78,11 +78,11 @@ impl Decoder<'_> {
         Ok(hash.finish())
     }
 
-    /// A hash as a packed list, which `open` opens: of fields and values, or of fields, values and
-    /// expiries.
-    pub(super) fn hash_packed<S: Source>(
+    /// A hash as a packed list of fields and values, or of fields, values and expiries, which `open`
+    /// reads.
+    pub(super) fn hash_packed<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
         expiring: bool,
         open: impl for<'a> Fn(&'a [u8], &'a mut Vec<u8>) -> Result<Packed<'a>, Error>,
     ) -> Result<NewValue<'_>, Error> {
@@ -99,15 +99,15 @@ impl Decoder<'_> {
             check_expiries(fields)?;
         }
         if !distinct.check(fields, stride, &self.hasher) {
-            return Err(Error::Corrupt("a field stands twice"));
+            return Err(Error::Corrupt("a field occurs twice"));
         }
         Ok(NewValue::packed_hash(fields, expiring, self.limits, &self.hasher, value)?)
     }
 
     /// A hash as a zipmap.
-    pub(super) fn hash_zipmap<S: Source>(
+    pub(super) fn hash_zipmap<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
     ) -> Result<NewValue<'_>, Error> {
         let bytes = read_bytes(input, &mut self.rooms.text)?;
         let mut len = 0;
@@ -127,10 +127,10 @@ impl Decoder<'_> {
     }
 }
 
-/// An empty hash in the form for so many fields.
-fn new_hash<'l, S: Source>(
+/// An empty hash in the form of one with so many fields.
+fn new_hash<'l, S: ByteSource>(
     len: u64,
-    input: &Input<S>,
+    input: &ByteInput<S>,
     may_expire: bool,
     limits: &'l Limits,
     hasher: &KeyHasher,
@@ -141,13 +141,13 @@ fn new_hash<'l, S: Source>(
     NewHash::table(input.room_for(len, PAIR_BYTES_MIN), limits, hasher)
 }
 
-/// Reads a string whose text is needed while others are read.
-fn read_name<S: Source>(input: &mut Input<S>, name: &mut Vec<u8>) -> Result<(), Error> {
+/// Reads a string to a buffer, because it is needed while the next ones are read.
+fn read_name<S: ByteSource>(input: &mut ByteInput<S>, name: &mut Vec<u8>) -> Result<(), Error> {
     name.clear();
     string::append(input, name)
 }
 
-/// An expiry that a field may have. One at 1970 would mean none.
+/// Checks the expiry of a field. 0 would mean none.
 fn checked_expiry(expires_at: u64) -> Result<i64, Error> {
     match expires_at {
         1..=EXPIRES_AT_MAX => Ok(expires_at as i64),
@@ -155,7 +155,7 @@ fn checked_expiry(expires_at: u64) -> Result<i64, Error> {
     }
 }
 
-/// Looks at the expiries of packed fields: those that expire come first, the earliest in front.
+/// Checks the expiries of packed fields: fields that expire come first, in the order of expiry.
 fn check_expiries(fields: Packed<'_>) -> Result<(), Error> {
     let mut elements = fields.iter();
     let mut before = Some(0);

@@ -6,10 +6,10 @@ use crate::Error;
 
 const CORRUPT: Error = Error::Corrupt("an intset");
 
-/// Writes the integers of an intset to `out` as [`IntSet`] has them.
+/// Writes the integers of an intset to `out` in the form of [`IntSet`].
 ///
 /// # Errors
-/// When it is none.
+/// When this is no intset.
 pub(super) fn open(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let (width, rest) = bytes.split_first_chunk().ok_or(CORRUPT)?;
     let (len, ints) = rest.split_first_chunk().ok_or(CORRUPT)?;

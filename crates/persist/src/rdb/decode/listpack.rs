@@ -1,5 +1,5 @@
-//! Listpacks, and other packed forms as if they were some; see
-//! [`encode`](crate::rdb::encode) for their layout.
+//! Listpacks, and ziplists converted to their entries; see [`encode`](crate::rdb::encode) for the
+//! layout.
 
 use ds::packed::{self, Encoded, Packed};
 
@@ -12,10 +12,10 @@ const HEADER_BYTES: usize = 6;
 const END: u8 = 0xff;
 const LEN_UNKNOWN: u16 = u16::MAX;
 
-/// The elements of a listpack, in `bytes` or written anew in `room`.
+/// The elements of a listpack, in `bytes` or encoded again in `room`.
 ///
 /// # Errors
-/// When it is none.
+/// When this is no listpack.
 pub(super) fn open<'a>(bytes: &'a [u8], room: &'a mut Vec<u8>) -> Result<Packed<'a>, Error> {
     const CORRUPT: Error = Error::Corrupt("a listpack");
     if bytes.len() < BYTES_MIN || bytes.last() != Some(&END) {
@@ -37,10 +37,10 @@ pub(super) fn open<'a>(bytes: &'a [u8], room: &'a mut Vec<u8>) -> Result<Packed<
     Ok(Packed::of_entries(room, checked.len))
 }
 
-/// The elements of a ziplist, written anew in `room`.
+/// The elements of a ziplist, encoded in `room`.
 ///
 /// # Errors
-/// When it is none.
+/// When this is no ziplist.
 pub(super) fn of_ziplist<'a>(bytes: &'a [u8], room: &'a mut Vec<u8>) -> Result<Packed<'a>, Error> {
     room.clear();
     let mut len = 0;

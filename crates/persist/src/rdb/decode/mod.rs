@@ -1,9 +1,9 @@
-//! Reading values, however they were written: RDB versions 1 to 12, and Valkey's 80.
+//! Decodes values of RDB versions 1 to 12 and of Valkey's 80.
 //!
-//! Everything is looked through before it becomes a value: encodings, lengths, order, and that no
-//! field or member stands twice. Packed collections are copied as they are when their entries are
-//! in the form that this server gives them, which those of Redis are, and written anew otherwise.
-//! Which form a value gets depends on the limits, as in Redis; see [`store::new_value`].
+//! Encodings, lengths, order, and that no field or member occurs twice are checked before bytes
+//! become a value. A packed collection is copied if its entries have the form that this server
+//! writes, as those of Redis have, and is encoded again otherwise. The form of the value depends on
+//! the limits, as in Redis; see [`store::new_value`].
 
 mod distinct;
 mod hash;
@@ -29,18 +29,19 @@ use store::{Limits, NewValue};
 use super::length;
 use super::string::{self, Text};
 use super::types::ValueType;
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 use distinct::Distinct;
+use stream::StreamVersion;
 
 pub(super) use module::{UNSIGNED, name as module_name, skip as skip_module};
 pub use skip::skip;
 
-/// What is kept of each room between two values.
+/// How much memory each buffer keeps between two values.
 const ROOM_BYTES_MAX: usize = 1 << 20;
 
-/// Reads values one after another.
+/// Decodes values one after another.
 #[derive(Debug)]
-pub struct Decoder<'l> {
+pub struct ValueDecoder<'l> {
     limits: &'l Limits,
     hasher: KeyHasher,
     rooms: Rooms,
@@ -49,37 +50,37 @@ pub struct Decoder<'l> {
 /// Buffers that are used again.
 #[derive(Debug, Default)]
 struct Rooms {
-    /// A string that lies across two blocks, or was compressed.
+    /// A string that is split between two blocks, or was compressed.
     text: Vec<u8>,
     /// The string before it, while both are needed.
     name: Vec<u8>,
-    /// Entries that are written anew.
+    /// Entries that are encoded again.
     entries: Vec<u8>,
-    /// The value in the form that its record gets.
+    /// The value in the form of its record.
     value: Vec<u8>,
     distinct: Distinct,
 }
 
 impl From<Duplicate> for Error {
     fn from(_: Duplicate) -> Self {
-        Self::Corrupt("an element stands twice")
+        Self::Corrupt("an element occurs twice")
     }
 }
 
-impl<'l> Decoder<'l> {
-    /// A decoder that makes values for a keyspace with these limits and this hash of members.
+impl<'l> ValueDecoder<'l> {
+    /// A decoder for a keyspace with these limits and this hash function.
     pub fn new(limits: &'l Limits, hasher: KeyHasher) -> Self {
         Self { limits, hasher, rooms: Rooms::default() }
     }
 
-    /// Reads a value of a type.
+    /// Decodes a value of a type.
     ///
     /// # Errors
-    /// When the input fails, or is no such value. For a value of a module nothing has been read.
-    pub fn value<'a, S: Source>(
+    /// When the input fails or is no such value. Of a module's value, only the identifier was read.
+    pub fn value<'a, S: ByteSource>(
         &'a mut self,
         value_type: ValueType,
-        input: &'a mut Input<S>,
+        input: &'a mut ByteInput<S>,
     ) -> Result<NewValue<'a>, Error> {
         self.clear();
         match value_type {
@@ -100,7 +101,7 @@ impl<'l> Decoder<'l> {
             ValueType::HashZiplist => self.hash_packed(input, false, listpack::of_ziplist),
             ValueType::HashListpack => self.hash_packed(input, false, listpack::open),
             ValueType::HashListpackExpiring => {
-                // The earliest expiry, which the fields tell too.
+                // The earliest expiry, which the fields contain too.
                 input.array::<8>()?;
                 self.hash_packed(input, true, listpack::open)
             }
@@ -111,9 +112,9 @@ impl<'l> Decoder<'l> {
             }
             ValueType::HashExpiringPreview => self.expiring_fields(input, None),
             ValueType::HashExpiringValkey => self.valkey_fields(input),
-            ValueType::Stream => self.stream(input, stream::Version::One),
-            ValueType::Stream2 => self.stream(input, stream::Version::Two),
-            ValueType::Stream3 => self.stream(input, stream::Version::Three),
+            ValueType::Stream => self.stream(input, StreamVersion::One),
+            ValueType::Stream2 => self.stream(input, StreamVersion::Two),
+            ValueType::Stream3 => self.stream(input, StreamVersion::Three),
             ValueType::Module2 => Err(Error::Module(module::name(length::read(input)?))),
         }
     }
@@ -125,7 +126,10 @@ impl<'l> Decoder<'l> {
         }
     }
 
-    fn string<'a, S: Source>(&'a mut self, input: &'a mut Input<S>) -> Result<NewValue<'a>, Error> {
+    fn string<'a, S: ByteSource>(
+        &'a mut self,
+        input: &'a mut ByteInput<S>,
+    ) -> Result<NewValue<'a>, Error> {
         let text = match string::read_or_own(input, &mut self.rooms.text, INLINE_BYTES_MAX)? {
             Text::Seen(Entry::Integer(value)) => NewString::Integer(value),
             Text::Seen(Entry::Bytes(text)) => NewString::encode(text, None),
@@ -136,25 +140,25 @@ impl<'l> Decoder<'l> {
 }
 
 /// Reads how many elements a collection has.
-fn read_len<S: Source>(input: &mut Input<S>) -> Result<u64, Error> {
+fn read_len<S: ByteSource>(input: &mut ByteInput<S>) -> Result<u64, Error> {
     match length::read(input)? {
         0 => Err(Error::EmptyValue),
         len => Ok(len),
     }
 }
 
-/// Reads a string that is no text.
-fn read_bytes<'a, S: Source>(
-    input: &'a mut Input<S>,
+/// Reads a string that is a packed collection.
+fn read_bytes<'a, S: ByteSource>(
+    input: &'a mut ByteInput<S>,
     room: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Error> {
     match string::read(input, room)? {
         Entry::Bytes(bytes) => Ok(bytes),
-        Entry::Integer(_) => Err(Error::Corrupt("an integer in the place of a collection")),
+        Entry::Integer(_) => Err(Error::Corrupt("an integer instead of a collection")),
     }
 }
 
-/// A string as an element: what is an integer is written as one.
+/// A string as an element, encoded as an integer if it is one.
 fn encoded(text: Entry<'_>) -> Encoded<'_> {
     match text {
         Entry::Integer(value) => Encoded::integer(value),

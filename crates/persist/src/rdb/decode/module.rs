@@ -1,14 +1,14 @@
-//! Values of modules, which are not understood but can be passed over.
+//! Values of modules, which can be skipped but not decoded.
 //!
 //! ```text
 //! id        length: 9 letters of 6 bits, 10 bits of version
 //! value     part ... │ 0
-//! part      1 or 2, length │ 3, float │ 4, double │ 5, string        the numbers are lengths
+//! part      1 or 2, length │ 3, float │ 4, double │ 5, string        numbers have the form of lengths
 //! ```
 
 use crate::error::MODULE_NAME_BYTES;
 use crate::rdb::{length, string};
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
 const END: u64 = 0;
 const SIGNED: u64 = 1;
@@ -29,11 +29,11 @@ pub fn name(id: u64) -> [u8; MODULE_NAME_BYTES] {
     })
 }
 
-/// Passes over the parts of a value, whose module has been read.
+/// Skips the parts of a value, after the identifier of its module.
 ///
 /// # Errors
 /// When the input fails or a part is unknown.
-pub fn skip<S: Source>(input: &mut Input<S>) -> Result<(), Error> {
+pub fn skip<S: ByteSource>(input: &mut ByteInput<S>) -> Result<(), Error> {
     loop {
         match length::read(input)? {
             END => return Ok(()),
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_name_is_in_the_upper_bits_of_the_identifier() {
-        // As its documentation tells: "test-type" and encoding version 3.
+        // The example of the documentation: "test-type" and encoding version 3.
         let id = b"test-type".iter().fold(0u64, |id, letter| {
             id << LETTER_BITS | LETTERS.iter().position(|own| own == letter).unwrap() as u64
         });
@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn each_part_is_passed_over() {
+    fn each_part_is_skipped() {
         let parts = b"\x01\x05\x02\x40\xff\x03abcd\x04abcdefgh\x05\x03abc\x00rest";
-        let mut input = Input::new(&parts[..]);
+        let mut input = ByteInput::new(&parts[..]);
         skip(&mut input).unwrap();
         assert_eq!(input.rest(), b"rest");
-        assert!(skip(&mut Input::new(&b"\x06"[..])).is_err());
+        assert!(skip(&mut ByteInput::new(&b"\x06"[..])).is_err());
         for len in 0..parts.len() - 4 {
-            assert!(skip(&mut Input::new(&parts[..len])).is_err());
+            assert!(skip(&mut ByteInput::new(&parts[..len])).is_err());
         }
     }
 }

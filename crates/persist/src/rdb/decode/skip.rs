@@ -1,24 +1,24 @@
-//! Passing over values: for who hands their bytes to another thread, or does not want them.
+//! Skips values whose bytes are decoded on another thread or not needed.
 //!
-//! Only lengths are looked at; what is damaged inside is found when the bytes are decoded.
+//! Only lengths are checked. Damage inside a value is found when its bytes are decoded.
 
 use super::module;
-use super::stream::Version;
+use super::stream::StreamVersion;
 use crate::rdb::types::ValueType;
 use crate::rdb::{length, string};
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
 const TIME_BYTES: u64 = 8;
 const SCORE_BYTES: u64 = 8;
 const ID_BYTES: u64 = 16;
-/// A score as text is behind its length; lengths from here on say what no number says.
+/// Lengths of a score as text from this value on stand for infinities and NaN.
 const SCORE_TEXT_END: u8 = 253;
 
-/// Passes over a value of a type.
+/// Skips a value of a type.
 ///
 /// # Errors
 /// When the input fails, or the outline of the value is not that of its type.
-pub fn skip<S: Source>(value_type: ValueType, input: &mut Input<S>) -> Result<(), Error> {
+pub fn skip<S: ByteSource>(value_type: ValueType, input: &mut ByteInput<S>) -> Result<(), Error> {
     match value_type {
         ValueType::String
         | ValueType::HashZipmap
@@ -62,9 +62,9 @@ pub fn skip<S: Source>(value_type: ValueType, input: &mut Input<S>) -> Result<()
             pair(input)?;
             input.skip(TIME_BYTES)
         }),
-        ValueType::Stream => stream(input, Version::One),
-        ValueType::Stream2 => stream(input, Version::Two),
-        ValueType::Stream3 => stream(input, Version::Three),
+        ValueType::Stream => stream(input, StreamVersion::One),
+        ValueType::Stream2 => stream(input, StreamVersion::Two),
+        ValueType::Stream3 => stream(input, StreamVersion::Three),
         ValueType::Module2 => {
             length::read(input)?;
             module::skip(input)
@@ -72,31 +72,31 @@ pub fn skip<S: Source>(value_type: ValueType, input: &mut Input<S>) -> Result<()
     }
 }
 
-fn each<S: Source>(
-    input: &mut Input<S>,
-    skip: impl Fn(&mut Input<S>) -> Result<(), Error>,
+fn each<S: ByteSource>(
+    input: &mut ByteInput<S>,
+    skip: impl Fn(&mut ByteInput<S>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let len = length::read(input)?;
     (0..len).try_for_each(|_| skip(input))
 }
 
-fn pair<S: Source>(input: &mut Input<S>) -> Result<(), Error> {
+fn pair<S: ByteSource>(input: &mut ByteInput<S>) -> Result<(), Error> {
     string::skip(input)?;
     string::skip(input)
 }
 
-fn expiring_pair<S: Source>(input: &mut Input<S>) -> Result<(), Error> {
+fn expiring_pair<S: ByteSource>(input: &mut ByteInput<S>) -> Result<(), Error> {
     length::read(input)?;
     pair(input)
 }
 
-fn lengths<S: Source>(input: &mut Input<S>, count: usize) -> Result<(), Error> {
+fn lengths<S: ByteSource>(input: &mut ByteInput<S>, count: usize) -> Result<(), Error> {
     (0..count).try_for_each(|_| length::read(input).map(|_| ()))
 }
 
-fn stream<S: Source>(input: &mut Input<S>, version: Version) -> Result<(), Error> {
+fn stream<S: ByteSource>(input: &mut ByteInput<S>, version: StreamVersion) -> Result<(), Error> {
     each(input, pair)?;
-    let has_counts = version >= Version::Two;
+    let has_counts = version >= StreamVersion::Two;
     // The number of entries and the last identifier; then two more identifiers and a number.
     lengths(input, if has_counts { 3 + 5 } else { 3 })?;
     each(input, |input| {
@@ -108,7 +108,7 @@ fn stream<S: Source>(input: &mut Input<S>, version: Version) -> Result<(), Error
         })?;
         each(input, |input| {
             string::skip(input)?;
-            let times = if version >= Version::Three { 2 } else { 1 };
+            let times = if version >= StreamVersion::Three { 2 } else { 1 };
             input.skip(times * TIME_BYTES)?;
             each(input, |input| input.skip(ID_BYTES))
         })

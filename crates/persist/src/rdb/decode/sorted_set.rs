@@ -8,22 +8,22 @@ use ds::sorted_set::Builder;
 use store::NewValue;
 use store::sorted_set::NewSortedSet;
 
-use super::{Decoder, Rooms, read_bytes, read_len};
+use super::{Rooms, ValueDecoder, read_bytes, read_len};
 use crate::rdb::string;
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
 const CORRUPT_SCORE: Error = Error::Corrupt("a score");
 
-/// The bytes that a member and a score take.
+/// The fewest bytes of a member and a score.
 const PAIR_BYTES_MIN: u64 = 3;
 
 /// Reads a score of 8 bytes.
-pub(super) fn binary_score<S: Source>(input: &mut Input<S>) -> Result<f64, Error> {
+pub(super) fn binary_score<S: ByteSource>(input: &mut ByteInput<S>) -> Result<f64, Error> {
     Ok(f64::from_le_bytes(input.array()?))
 }
 
-/// Reads a score that is text behind its length, a byte; some lengths mean what no number says.
-pub(super) fn text_score<S: Source>(input: &mut Input<S>) -> Result<f64, Error> {
+/// Reads a score that is text after its length, one byte. Some lengths mean infinities and NaN.
+pub(super) fn text_score<S: ByteSource>(input: &mut ByteInput<S>) -> Result<f64, Error> {
     match input.byte()? {
         253 => Ok(f64::NAN),
         254 => Ok(f64::INFINITY),
@@ -36,12 +36,12 @@ pub(super) fn text_score<S: Source>(input: &mut Input<S>) -> Result<f64, Error> 
     }
 }
 
-impl Decoder<'_> {
+impl ValueDecoder<'_> {
     /// A sorted set written member by member, in any order.
-    pub(super) fn scored_members<S: Source>(
+    pub(super) fn scored_members<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
-        read_score: impl Fn(&mut Input<S>) -> Result<f64, Error>,
+        input: &mut ByteInput<S>,
+        read_score: impl Fn(&mut ByteInput<S>) -> Result<f64, Error>,
     ) -> Result<NewValue<'_>, Error> {
         let len = read_len(input)?;
         let may_pack = len <= self.limits.zset_max_listpack_entries;
@@ -58,7 +58,7 @@ impl Decoder<'_> {
             if may_pack {
                 small.push(member, score);
             } else if !big.push(member, score) {
-                return Err(Error::Corrupt("a member stands twice"));
+                return Err(Error::Corrupt("a member occurs twice"));
             }
         }
         if !may_pack {
@@ -67,20 +67,20 @@ impl Decoder<'_> {
         self.small(small)
     }
 
-    /// A sorted set of few members, which may stand twice.
+    /// A sorted set of few members, which may contain one twice.
     fn small(&self, set: NewSortedSet) -> Result<NewValue<'static>, Error> {
         let mut names: Vec<&[u8]> = set.iter().map(|(member, _)| member).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(Error::Corrupt("a member stands twice"));
+            return Err(Error::Corrupt("a member occurs twice"));
         }
         Ok(NewValue::sorted_set(set, self.limits, &self.hasher)?)
     }
 
-    /// A sorted set as a packed list, which `open` opens.
-    pub(super) fn sorted_set_packed<S: Source>(
+    /// A sorted set as a packed list, which `open` reads.
+    pub(super) fn sorted_set_packed<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
         open: impl for<'a> Fn(&'a [u8], &'a mut Vec<u8>) -> Result<Packed<'a>, Error>,
     ) -> Result<NewValue<'_>, Error> {
         let Rooms { text, entries, value, distinct, .. } = &mut self.rooms;
@@ -93,7 +93,7 @@ impl Decoder<'_> {
         }
         let is_sorted = is_sorted(pairs)?;
         if !distinct.check(pairs, 2, &self.hasher) {
-            return Err(Error::Corrupt("a member stands twice"));
+            return Err(Error::Corrupt("a member occurs twice"));
         }
         if is_sorted {
             return Ok(NewValue::packed_sorted_set(pairs, self.limits, &self.hasher, value)?);
@@ -115,7 +115,7 @@ fn score_of(entry: Entry<'_>) -> Result<f64, Error> {
     }
 }
 
-/// Whether pairs are in the order of score and member. Looks at all scores.
+/// Whether pairs are in the order of score and member. Checks all scores.
 fn is_sorted(pairs: Packed<'_>) -> Result<bool, Error> {
     let mut elements = pairs.iter();
     let mut before: Option<(f64, Entry<'_>)> = None;

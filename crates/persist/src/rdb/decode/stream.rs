@@ -1,25 +1,25 @@
-//! Streams; see [`encode`](crate::rdb::encode::stream) for their layout and what stands in it.
+//! Streams; see [`encode`](crate::rdb::encode::stream) for their layout.
 
 use ds::packed::{Entry, Iter, Packed};
 use ds::stream::{ChunkEntry, Consumer, Group, Id, NewChunk, Pending, Unfit};
 use store::NewValue;
 
-use super::{Decoder, Rooms, listpack, read_bytes};
+use super::{Rooms, ValueDecoder, listpack, read_bytes};
 use crate::rdb::encode::stream::{DELETED, FRAME_ELEMENTS, SAME_FIELDS};
 use crate::rdb::{length, string};
-use crate::{Error, Input, Source};
+use crate::{ByteInput, ByteSource, Error};
 
 const CORRUPT_CHUNK: Error = Error::Corrupt("a chunk of a stream");
 
-/// What is written of a stream has grown twice.
+/// The form of a stream, which has grown twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(super) enum StreamVersion {
     /// Redis 5.
     One,
-    /// With the first identifier, the highest deleted one, and how many entries were ever added and
-    /// have been read by each group.
+    /// With the first identifier, the highest deleted one, the number of entries ever added, and the
+    /// number that each group has read.
     Two,
-    /// With the times when consumers were active.
+    /// With the times when consumers were last active.
     Three,
 }
 
@@ -30,12 +30,12 @@ impl From<Unfit> for Error {
 }
 
 /// The elements of a chunk's listpack, in order.
-struct Elements<'a> {
+struct ChunkElements<'a> {
     list: Packed<'a>,
     iter: Iter<'a>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ChunkElements<'a> {
     fn integer(&mut self) -> Result<i64, Error> {
         match self.iter.next() {
             Some(Entry::Integer(value)) => Ok(value),
@@ -58,13 +58,12 @@ impl<'a> Elements<'a> {
 
     fn entry(&mut self, base: Id, fields: usize) -> Result<ChunkEntry<'a>, Error> {
         let flags = self.integer()?;
-        // Two's complement, as in Redis: differences wrap.
+        // Differences wrap in two's complement, as in Redis.
         let ms = base.ms.wrapping_add(self.integer()? as u64);
         let seq = base.seq.wrapping_add(self.integer()? as u64);
         let same_fields = flags & SAME_FIELDS != 0;
         let pairs = if same_fields { fields } else { self.count()? };
-        // Each pair takes two elements, and a list is below 4 GiB: a higher number leads to its
-        // end.
+        // Too high a number reaches the end of the list, which is below 4 GiB.
         let elements = if same_fields { pairs } else { pairs.saturating_mul(2) };
         let content = self.entries(elements)?;
         let framed = elements + FRAME_ELEMENTS + usize::from(!same_fields);
@@ -76,9 +75,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Makes a chunk of a listpack.
+/// Builds a chunk from a listpack.
 fn chunk(base: Id, list: Packed<'_>) -> Result<NewChunk, Error> {
-    let mut elements = Elements { list, iter: list.iter() };
+    let mut elements = ChunkElements { list, iter: list.iter() };
     let (live, deleted) = (elements.count()?, elements.count()?);
     let fields = elements.count()?;
     let names = elements.entries(fields)?;
@@ -98,22 +97,21 @@ fn chunk(base: Id, list: Packed<'_>) -> Result<NewChunk, Error> {
     }
 }
 
-impl Decoder<'_> {
-    /// A stream as a version writes it.
-    pub(super) fn stream<S: Source>(
+impl ValueDecoder<'_> {
+    /// A stream in the form of a version.
+    pub(super) fn stream<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
-        version: Version,
+        input: &mut ByteInput<S>,
+        version: StreamVersion,
     ) -> Result<NewValue<'_>, Error> {
         let mut stream = ds::Stream::new();
         self.chunks(input, &mut stream)?;
         let log = &mut stream.log;
-        // The number of entries, which has been counted, and the first identifier, which is known,
-        // are passed over.
+        // The number of entries and the first identifier are skipped: the chunks have both.
         length::read(input)?;
         log.last_id = read_id(input)?;
         log.entries_added = log.len();
-        if version >= Version::Two {
+        if version >= StreamVersion::Two {
             read_id(input)?;
             log.max_deleted_id = read_id(input)?;
             log.entries_added = length::read(input)?;
@@ -126,26 +124,26 @@ impl Decoder<'_> {
             let mut name = Vec::new();
             string::append(input, &mut name)?;
             let last_id = read_id(input)?;
-            let read = if version >= Version::Two {
+            let read = if version >= StreamVersion::Two {
                 length::read(input)? as i64
             } else {
                 stream.log.entries_until(last_id)
             };
             groups.push((name, group(input, Group::new(last_id, read), version)?));
         }
-        // In their order adding costs least.
+        // Adding in order costs least.
         groups.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, group) in groups {
             if !stream.groups.add(&name, group) {
-                return Err(Error::Corrupt("a group stands twice"));
+                return Err(Error::Corrupt("a group occurs twice"));
             }
         }
         Ok(NewValue::stream(stream))
     }
 
-    fn chunks<S: Source>(
+    fn chunks<S: ByteSource>(
         &mut self,
-        input: &mut Input<S>,
+        input: &mut ByteInput<S>,
         stream: &mut ds::Stream,
     ) -> Result<(), Error> {
         let Rooms { text, entries, .. } = &mut self.rooms;
@@ -159,27 +157,27 @@ impl Decoder<'_> {
     }
 }
 
-/// An entry that is pending for a consumer which is not known yet.
+/// A pending entry before its consumer is known.
 struct Unowned {
     id: Id,
     delivered_ms: i64,
     deliveries: i64,
 }
 
-/// A consumer and what is pending for it.
-struct Owner {
+/// A consumer and its pending entries.
+struct NewConsumer {
     name: Vec<u8>,
     seen_ms: i64,
     active_ms: i64,
-    /// Where its entries are among all that are pending.
+    /// The indexes of its entries among those of the group.
     pending: Vec<usize>,
 }
 
-/// Reads what is pending in a group, and its consumers.
-fn group<S: Source>(
-    input: &mut Input<S>,
+/// Reads the pending entries of a group, and its consumers.
+fn group<S: ByteSource>(
+    input: &mut ByteInput<S>,
     mut group: Group,
-    version: Version,
+    version: StreamVersion,
 ) -> Result<Group, Error> {
     let mut pending = Vec::new();
     for _ in 0..length::read(input)? {
@@ -192,21 +190,21 @@ fn group<S: Source>(
     if pending.windows(2).any(|pair| pair[0].id == pair[1].id) {
         return Err(Error::Corrupt("an entry is pending twice"));
     }
-    let mut owners = Vec::new();
+    let mut consumers = Vec::new();
     for _ in 0..length::read(input)? {
-        owners.push(owner(input, &pending, version)?);
+        consumers.push(consumer(input, &pending, version)?);
     }
-    // In their order adding costs least.
-    owners.sort_by(|a, b| a.name.cmp(&b.name));
+    // Adding in order costs least.
+    consumers.sort_by(|a, b| a.name.cmp(&b.name));
     let mut handles = vec![None; pending.len()];
-    for owner in owners {
-        let (handle, is_new) = group.find_or_add(&owner.name, owner.seen_ms);
+    for new in consumers {
+        let (handle, is_new) = group.find_or_add(&new.name, new.seen_ms);
         if !is_new {
-            return Err(Error::Corrupt("a consumer stands twice"));
+            return Err(Error::Corrupt("a consumer occurs twice"));
         }
         let consumer: &mut Consumer = group.consumer_mut(handle);
-        consumer.active_ms = owner.active_ms;
-        for at in owner.pending {
+        consumer.active_ms = new.active_ms;
+        for at in new.pending {
             if handles[at].replace(handle).is_some() {
                 return Err(Error::Corrupt("an entry is pending for two consumers"));
             }
@@ -221,17 +219,17 @@ fn group<S: Source>(
 }
 
 /// Reads a consumer.
-fn owner<S: Source>(
-    input: &mut Input<S>,
+fn consumer<S: ByteSource>(
+    input: &mut ByteInput<S>,
     pending: &[Unowned],
-    version: Version,
-) -> Result<Owner, Error> {
+    version: StreamVersion,
+) -> Result<NewConsumer, Error> {
     let mut name = Vec::new();
     string::append(input, &mut name)?;
     let seen_ms = i64::from_le_bytes(input.array()?);
-    // What is known of when it was active.
+    // The best estimate in older versions.
     let mut active_ms = seen_ms;
-    if version >= Version::Three {
+    if version >= StreamVersion::Three {
         active_ms = i64::from_le_bytes(input.array()?);
     }
     let mut own = Vec::new();
@@ -240,16 +238,16 @@ fn owner<S: Source>(
         let at = pending.binary_search_by_key(&id, |entry| entry.id);
         own.push(at.map_err(|_| Error::Corrupt("an entry is pending for a consumer only"))?);
     }
-    Ok(Owner { name, seen_ms, active_ms, pending: own })
+    Ok(NewConsumer { name, seen_ms, active_ms, pending: own })
 }
 
-fn read_id<S: Source>(input: &mut Input<S>) -> Result<Id, Error> {
+fn read_id<S: ByteSource>(input: &mut ByteInput<S>) -> Result<Id, Error> {
     Ok(Id::new(length::read(input)?, length::read(input)?))
 }
 
 /// The identifier in 16 bytes.
 fn id_of(bytes: &[u8; 16]) -> Id {
     let both = u128::from_be_bytes(*bytes);
-    // The upper half and the lower one.
+    // The casts take the halves.
     Id::new((both >> 64) as u64, both as u64)
 }

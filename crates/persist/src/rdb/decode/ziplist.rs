@@ -1,4 +1,4 @@
-//! Ziplists, in which Redis up to 6 kept small collections.
+//! Ziplists: small collections of Redis up to 6.
 //!
 //! ```text
 //! bytes u32 │ last entry u32 │ entries u16 │ entry ... │ ff     little-endian; 65535: unknown
@@ -18,14 +18,14 @@ use crate::Error;
 const HEADER_BYTES: usize = 10;
 const END: u8 = 0xff;
 const LEN_UNKNOWN: u16 = u16::MAX;
-/// A length of the entry before that has 4 bytes follows.
+/// The length of the previous entry follows in 4 bytes.
 const BEFORE_LONG: u8 = 0xfe;
 const CORRUPT: Error = Error::Corrupt("a ziplist");
 
-/// Shows the elements of a ziplist.
+/// Calls `visit` with each element of a ziplist.
 ///
 /// # Errors
-/// When it is none; elements may have been shown by then.
+/// When this is no ziplist; `visit` may have been called before.
 pub(super) fn read<'a>(bytes: &'a [u8], mut visit: impl FnMut(Entry<'a>)) -> Result<(), Error> {
     let header: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(CORRUPT)?;
     let [a, b, c, d, e, f, g, h, i, j] = *header;
@@ -48,14 +48,14 @@ pub(super) fn read<'a>(bytes: &'a [u8], mut visit: impl FnMut(Entry<'a>)) -> Res
         visit(element);
         (before, at, len) = (next - at, next, len + 1);
     }
-    // Of an empty list this is where an entry would begin.
+    // In an empty list, an entry would begin there.
     if last_at != at - before || stored_len != LEN_UNKNOWN && usize::from(stored_len) != len {
         return Err(CORRUPT);
     }
     Ok(())
 }
 
-/// The length of the entry before the one at `at`, and what follows it.
+/// The length of the entry before the one at `at`, and the position after that length.
 fn length_before(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     match *bytes.get(at)? {
         BEFORE_LONG => {
@@ -67,7 +67,7 @@ fn length_before(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The element whose encoding is at `at`, and what follows it.
+/// The element whose encoding is at `at`, and the position after the element.
 fn element(bytes: &[u8], at: usize) -> Option<(Entry<'_>, usize)> {
     let rest = bytes.get(at..)?;
     let (first, after) = rest.split_first()?;
@@ -85,7 +85,7 @@ fn element(bytes: &[u8], at: usize) -> Option<(Entry<'_>, usize)> {
         0xe0 => int(i64::from_le_bytes(*after.first_chunk()?), 8),
         0xf0 => {
             let [a, b, c] = *after.first_chunk()?;
-            // In the upper bytes first, so that shifting back extends the sign.
+            // Shifted from the upper bytes, which extends the sign.
             int(i64::from(i32::from_le_bytes([0, a, b, c]) >> 8), 3)
         }
         0xfe => int(i64::from(i8::from_le_bytes(*after.first_chunk()?)), 1),

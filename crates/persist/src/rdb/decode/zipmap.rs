@@ -1,4 +1,4 @@
-//! Zipmaps, in which Redis up to 2.4 kept small hashes.
+//! Zipmaps: small hashes of Redis up to 2.4.
 //!
 //! ```text
 //! fields u8 │ entry ... │ ff               254 or more fields: unknown
@@ -13,10 +13,10 @@ const LONG: u8 = 0xfe;
 const END: u8 = 0xff;
 const CORRUPT: Error = Error::Corrupt("a zipmap");
 
-/// Shows the fields of a zipmap with their values.
+/// Calls `visit` with each field of a zipmap and its value.
 ///
 /// # Errors
-/// When it is none, and what `visit` returns.
+/// When this is no zipmap, and those of `visit`.
 pub(super) fn read(
     bytes: &[u8],
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
@@ -37,14 +37,14 @@ pub(super) fn read(
     Ok(())
 }
 
-/// A text behind its length, and what follows it. `free_bytes` is 1 where a byte stands between
-/// them that tells how many unused bytes follow the text.
+/// A text after its length, and the rest. `free_bytes` is 1 if a byte between the two says how many
+/// unused bytes follow the text.
 fn text(rest: &[u8], free_bytes: usize) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match rest.split_first()? {
         (&LONG, rest) => {
             let (len, rest) = rest.split_first_chunk()?;
             let len = u32::from_le_bytes(*len) as usize;
-            // A length that fits one byte is written in one.
+            // A length that fits into one byte has one.
             (Some(len).filter(|len| *len >= usize::from(LONG))?, rest)
         }
         (&END, _) => return None,

@@ -1,19 +1,17 @@
-//! Writing values as Redis 8 writes them, so that it and its tools read them: RDB version 12, or 11
-//! in files without fields that expire.
+//! Writes values as Redis 8 does: RDB version 12, or 11 in files without fields that expire.
 //!
 //! | value | packed in its record | otherwise |
 //! |---|---|---|
 //! | string | | a string |
-//! | list | one listpack | listpacks, and large elements as they are |
+//! | list | one listpack | listpacks, and single large elements |
 //! | set | an intset or a listpack | members |
 //! | sorted set | a listpack | members with binary scores, the highest first |
 //! | hash | a listpack | fields with values |
 //! | hash with expiries | the earliest, a listpack | the earliest, fields with distances to it |
 //! | stream | | a listpack for each chunk; identifiers; groups |
 //!
-//! However large a value is, at most one of its strings, packed collections or chunks is copied
-//! before it is written. Packed collections beyond 16 MB are written as they are, not compressed:
-//! compression needs them in one piece.
+//! Of a large value, at most one string, packed collection or chunk is copied before it is written.
+//! Packed collections above 16 MB are not compressed, because compression needs them in one piece.
 
 mod packed;
 pub mod parts;
@@ -27,26 +25,50 @@ use store::stored::Stored;
 use store::{Hash, HashRef, Kind, List, Set, SortedSet, Stream, StringRef, StringValue};
 
 use super::types::ValueType;
-use super::writer::Options;
-use super::{length, string};
-use crate::Sink;
+use super::{SHARED_VERSION, VERSION, length, string};
+use crate::ByteSink;
 use crate::lzf::Compressor;
 
-/// What a part of a list is.
+/// The kinds of parts of a list: a single large element, or a listpack.
 pub(super) const PLAIN_NODE: u64 = 1;
 pub(super) const PACKED_NODE: u64 = 2;
 
+/// The options of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether strings are compressed: `rdbcompression`.
+    pub compress: bool,
+    /// Whether the file ends with its checksum, or with 0: `rdbchecksum`.
+    pub checksum: bool,
+    /// Whether fields of hashes may expire. A file without such fields gets the version that Valkey
+    /// reads too.
+    pub fields_expire: bool,
+}
+
+impl Options {
+    /// The version of the file.
+    pub fn version(self) -> u16 {
+        if self.fields_expire { VERSION } else { SHARED_VERSION }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { compress: true, checksum: true, fields_expire: true }
+    }
+}
+
 /// Writes values one after another.
 #[derive(Debug, Default)]
-pub struct Encoder {
+pub struct ValueEncoder {
     compressor: Option<Compressor>,
-    /// Where packed collections get the form of a file.
+    /// Packed collections in the form of a file.
     room: Vec<u8>,
-    /// Hashes none of whose fields expires are written as if none ever had.
+    /// Whether a hash with room for expiries, none of which is set, is written as one without.
     forgets_expiries: bool,
 }
 
-/// The type as which a value is written by DUMP.
+/// The type that DUMP gives to a value.
 pub fn value_type(value: Stored<'_>) -> ValueType {
     match value.kind() {
         Kind::Bytes | Kind::EditedBytes | Kind::Integer | Kind::Shared => ValueType::String,
@@ -66,19 +88,19 @@ pub fn value_type(value: Stored<'_>) -> ValueType {
     }
 }
 
-impl Encoder {
-    /// An encoder that compresses strings, or not.
+impl ValueEncoder {
+    /// An encoder for payloads of DUMP. `compress` says whether strings are compressed.
     pub fn new(compress: bool) -> Self {
         let compressor = compress.then(Compressor::new);
         Self { compressor, ..Self::default() }
     }
 
-    /// An encoder of what is in a file.
+    /// An encoder for a file.
     pub fn of_file(options: Options) -> Self {
         Self { forgets_expiries: !options.fields_expire, ..Self::new(options.compress) }
     }
 
-    /// The type as which it writes a value.
+    /// The type that this encoder gives to a value.
     pub(super) fn value_type(&self, value: Stored<'_>) -> ValueType {
         match value_type(value) {
             ValueType::HashListpackExpiring if self.forgets(value.view::<Hash>()) => {
@@ -96,7 +118,7 @@ impl Encoder {
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn value<S: Sink>(&mut self, value: Stored<'_>, out: &mut S) -> Result<(), S::Error> {
+    pub fn value<S: ByteSink>(&mut self, value: Stored<'_>, out: &mut S) -> Result<(), S::Error> {
         if let Some(text) = value.view::<StringValue>() {
             match text {
                 StringRef::Bytes(text) => self.string(text, out),
@@ -112,7 +134,7 @@ impl Encoder {
                 return self.packed(packed, out);
             }
             length::write(out, set.len() as u64)?;
-            // Redis reads them fastest in this order.
+            // Redis loads them fastest in this order.
             for pair in set.walk(0..set.len(), true) {
                 self.scored_member(pair.member, pair.score(), out)?;
             }
@@ -122,7 +144,7 @@ impl Encoder {
         } else if let Some(stream) = value.view::<Stream>() {
             self.stream(stream, out)
         } else {
-            unreachable!("a value is of one of the types")
+            unreachable!("a value has one of the types above")
         }
     }
 
@@ -131,7 +153,7 @@ impl Encoder {
     /// # Errors
     /// Those of the sink.
     #[inline]
-    pub fn string<S: Sink>(&mut self, text: &[u8], out: &mut S) -> Result<(), S::Error> {
+    pub fn string<S: ByteSink>(&mut self, text: &[u8], out: &mut S) -> Result<(), S::Error> {
         string::write(out, text, self.compressor.as_mut())
     }
 
@@ -140,11 +162,11 @@ impl Encoder {
     /// # Errors
     /// Those of the sink.
     #[inline]
-    pub fn entry<S: Sink>(&mut self, entry: Entry<'_>, out: &mut S) -> Result<(), S::Error> {
+    pub fn entry<S: ByteSink>(&mut self, entry: Entry<'_>, out: &mut S) -> Result<(), S::Error> {
         string::write_entry(out, entry, self.compressor.as_mut())
     }
 
-    fn list<S: Sink>(&mut self, list: ListRef<'_>, out: &mut S) -> Result<(), S::Error> {
+    fn list<S: ByteSink>(&mut self, list: ListRef<'_>, out: &mut S) -> Result<(), S::Error> {
         match list {
             ListRef::Packed(list) => {
                 length::write(out, 1)?;
@@ -157,11 +179,15 @@ impl Encoder {
         }
     }
 
-    /// Writes a part of a list; the number of parts stands in front of them.
+    /// Writes a part of a list. The number of parts precedes them.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn list_node<S: Sink>(&mut self, node: ChunkRef<'_>, out: &mut S) -> Result<(), S::Error> {
+    pub fn list_node<S: ByteSink>(
+        &mut self,
+        node: ChunkRef<'_>,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
         match node {
             ChunkRef::Packed(list) => {
                 length::write(out, PACKED_NODE)?;
@@ -174,7 +200,7 @@ impl Encoder {
         }
     }
 
-    fn set<S: Sink>(&mut self, set: SetRef<'_>, out: &mut S) -> Result<(), S::Error> {
+    fn set<S: ByteSink>(&mut self, set: SetRef<'_>, out: &mut S) -> Result<(), S::Error> {
         match set {
             SetRef::Ints(ints) => self.ints(ints, out),
             SetRef::Packed(members) => self.packed(members, out),
@@ -185,12 +211,12 @@ impl Encoder {
         }
     }
 
-    /// Writes a member of a big sorted set; the number of members stands in front of them.
+    /// Writes a member of a big sorted set. The number of members precedes them.
     ///
     /// # Errors
     /// Those of the sink.
     #[inline]
-    pub fn scored_member<S: Sink>(
+    pub fn scored_member<S: ByteSink>(
         &mut self,
         member: Entry<'_>,
         score: f64,
@@ -200,7 +226,7 @@ impl Encoder {
         out.put(&score.to_le_bytes())
     }
 
-    fn hash<S: Sink>(&mut self, hash: HashRef<'_>, out: &mut S) -> Result<(), S::Error> {
+    fn hash<S: ByteSink>(&mut self, hash: HashRef<'_>, out: &mut S) -> Result<(), S::Error> {
         let earliest = hash.earliest();
         match hash {
             HashRef::Packed(fields) => return self.packed(fields, out),
@@ -234,9 +260,9 @@ impl Encoder {
     }
 }
 
-/// How a field's expiry is written: 0 for none, and otherwise one more than the distance to the
-/// earliest of the hash.
+/// The form of a field's expiry in a file: 0 for none, and otherwise one more than the distance to
+/// the earliest expiry of the hash.
 pub fn distance(earliest: i64, expires_at: Option<i64>) -> u64 {
-    // The earliest is not above any, and expiries have 48 bits.
+    // No expiry is below the earliest, and expiries have 48 bits.
     expires_at.map_or(0, |at| at.wrapping_sub(earliest).wrapping_add(1) as u64)
 }

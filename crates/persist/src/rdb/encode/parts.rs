@@ -1,5 +1,5 @@
-//! Writing a large collection part by part, as a snapshot gives it: the same bytes as of one that
-//! is written whole, but for the order of members.
+//! Writes a large collection part by part, as a snapshot provides it. The bytes are those of
+//! [`ValueEncoder::value`], except for the order of members.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use ds::stream::{self, GroupHead, Handle, Id};
 use store::snapshot::{Head, Part, Shape};
 
 use super::stream::{raw_id, write_consumer, write_group_head, write_head, write_pending};
-use super::{Encoder, distance};
-use crate::Sink;
+use super::{ValueEncoder, distance};
+use crate::ByteSink;
 use crate::rdb::length;
 use crate::rdb::reader::Attributes;
 use crate::rdb::types::ValueType;
 
-/// A collection of which parts are being written.
+/// A collection that is being written part by part.
 #[derive(Debug)]
-pub struct Parts(Form);
+pub struct Parts(PartsForm);
 
 #[derive(Debug)]
-enum Form {
+enum PartsForm {
     Members,
     /// The earliest expiry of a field.
     Fields(Option<i64>),
@@ -32,11 +32,11 @@ struct StreamParts {
     group: Option<OpenGroup>,
 }
 
-/// A group whose consumers follow what is pending in it.
+/// A group that is being written. Its consumers follow its pending entries.
 #[derive(Debug)]
 struct OpenGroup {
     head: GroupHead,
-    /// What is pending of each consumer.
+    /// The pending entries of each consumer.
     pending: BTreeMap<Handle, Vec<Id>>,
 }
 
@@ -51,12 +51,12 @@ fn value_type(shape: &Shape) -> ValueType {
     }
 }
 
-impl Encoder {
+impl ValueEncoder {
     /// Begins a key with a large collection.
     ///
     /// # Errors
-    /// Those of the sink, as everywhere here.
-    pub fn begin<S: Sink>(
+    /// Those of the sink, as for all methods here.
+    pub fn begin<S: ByteSink>(
         &mut self,
         head: &Head,
         attributes: Attributes,
@@ -66,22 +66,22 @@ impl Encoder {
         out.put(&[value_type(&head.shape).number()])?;
         self.string(&head.key, out)?;
         let (form, parts) = match head.shape {
-            Shape::Set(len) | Shape::SortedSet(len) => (Form::Members, len),
-            Shape::List(chunks) => (Form::Members, chunks),
+            Shape::Set(len) | Shape::SortedSet(len) => (PartsForm::Members, len),
+            Shape::List(chunks) => (PartsForm::Members, chunks),
             Shape::Hash(len, earliest) => {
                 if let Some(earliest) = earliest {
                     out.put(&earliest.to_le_bytes())?;
                 }
-                (Form::Fields(earliest), len)
+                (PartsForm::Fields(earliest), len)
             }
             Shape::Stream(head) => {
                 let parts = StreamParts { head, chunks_left: head.chunks, group: None };
-                (Form::Stream(Box::new(parts)), head.chunks)
+                (PartsForm::Stream(Box::new(parts)), head.chunks)
             }
         };
         length::write(out, parts as u64)?;
         match &form {
-            Form::Stream(stream) if parts == 0 => write_head(&stream.head, out)?,
+            PartsForm::Stream(stream) if parts == 0 => write_head(&stream.head, out)?,
             _ => {}
         }
         Ok(Parts(form))
@@ -91,7 +91,7 @@ impl Encoder {
     ///
     /// # Errors
     /// See `begin`.
-    pub fn part<S: Sink>(
+    pub fn part<S: ByteSink>(
         &mut self,
         parts: &mut Parts,
         part: Part<'_>,
@@ -104,19 +104,19 @@ impl Encoder {
                 out.put(&score.to_le_bytes())
             }
             (Part::Field(field, value), form) => {
-                if let Form::Fields(Some(earliest)) = form {
+                if let PartsForm::Fields(Some(earliest)) = form {
                     length::write(out, distance(*earliest, value.expires_at))?;
                 }
                 self.string(field, out)?;
                 self.entry(value.entry, out)
             }
             (Part::Chunk(chunk), _) => self.list_node(chunk, out),
-            (Part::Stream(part), Form::Stream(stream)) => self.stream_part(stream, part, out),
+            (Part::Stream(part), PartsForm::Stream(stream)) => self.stream_part(stream, part, out),
             (Part::Stream(_), _) => Ok(()),
         }
     }
 
-    fn stream_part<S: Sink>(
+    fn stream_part<S: ByteSink>(
         &mut self,
         stream: &mut StreamParts,
         part: stream::Part<'_>,
@@ -144,7 +144,7 @@ impl Encoder {
         }
     }
 
-    fn end_group<S: Sink>(
+    fn end_group<S: ByteSink>(
         &mut self,
         stream: &mut StreamParts,
         out: &mut S,
@@ -164,9 +164,9 @@ impl Encoder {
     ///
     /// # Errors
     /// See `begin`.
-    pub fn end<S: Sink>(&mut self, parts: Parts, out: &mut S) -> Result<(), S::Error> {
+    pub fn end<S: ByteSink>(&mut self, parts: Parts, out: &mut S) -> Result<(), S::Error> {
         match parts.0 {
-            Form::Stream(mut stream) => self.end_group(&mut stream, out),
+            PartsForm::Stream(mut stream) => self.end_group(&mut stream, out),
             _ => Ok(()),
         }
     }

@@ -8,38 +8,38 @@
 //!           flags, ms, seq, fields, names and values ..., elements   own fields
 //! groups    count │ (name, last id, entries read, pending, consumers) ...
 //! pending   count │ (id, delivered at, deliveries) ...
-//! consumers count │ (name, seen at, active at, ids of what is pending) ...
+//! consumers count │ (name, seen at, active at, ids of pending entries) ...
 //! ```
 //!
-//! All of a listpack are its elements; what stands outside are lengths, except that identifiers of
-//! pending entries are 16 bytes, big-endian, as the base, and times 8 bytes, little-endian. The
-//! milliseconds and the sequence of an entry are the differences to those of the base.
+//! The parts of a listpack are its elements. Numbers outside of listpacks are lengths, except that
+//! identifiers of pending entries have 16 bytes, big-endian, as has the base, and times 8 bytes,
+//! little-endian. The ms and seq of an entry are the differences from those of the base.
 
 use ds::Stream;
 use ds::packed::Encoded;
 use ds::stream::{ChunkEntry, ChunkRef, Consumer, Group, Head, Id, Pending};
 
-use super::Encoder;
+use super::ValueEncoder;
 use super::packed::{LISTPACK_END, listpack_header};
-use crate::Sink;
+use crate::ByteSink;
 use crate::rdb::length;
 
 /// The flags of an entry.
 pub(crate) const DELETED: i64 = 1;
 pub(crate) const SAME_FIELDS: i64 = 2;
-/// The elements of an entry that are neither names nor values: flags, ms, seq, number of elements
-/// except this.
+/// The elements of an entry besides names and values: flags, ms, seq. The number of elements at its
+/// end does not count itself.
 pub(crate) const FRAME_ELEMENTS: usize = 3;
 
 const HEADER_BYTES: usize = 6;
 
-/// Builds a listpack in room that has its header already.
-struct Elements<'a> {
+/// Appends elements to a buffer that begins with the header of a listpack.
+struct ListpackBuilder<'a> {
     room: &'a mut Vec<u8>,
     len: usize,
 }
 
-impl Elements<'_> {
+impl ListpackBuilder<'_> {
     fn integer(&mut self, value: i64) {
         Encoded::integer(value).append_to(self.room);
         self.len += 1;
@@ -53,7 +53,7 @@ impl Elements<'_> {
     fn entry(&mut self, base: Id, entry: &ChunkEntry<'_>) {
         let ChunkEntry { id, deleted, same_fields, pairs, content } = *entry;
         self.integer(if deleted { DELETED } else { 0 } | if same_fields { SAME_FIELDS } else { 0 });
-        // Two's complement, as in Redis: differences wrap.
+        // Differences wrap in two's complement, as in Redis.
         self.integer(id.ms.wrapping_sub(base.ms) as i64);
         self.integer(id.seq.wrapping_sub(base.seq) as i64);
         let elements = if same_fields {
@@ -68,8 +68,12 @@ impl Elements<'_> {
     }
 }
 
-impl Encoder {
-    pub(super) fn stream<S: Sink>(&mut self, stream: &Stream, out: &mut S) -> Result<(), S::Error> {
+impl ValueEncoder {
+    pub(super) fn stream<S: ByteSink>(
+        &mut self,
+        stream: &Stream,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
         let log = &stream.log;
         length::write(out, log.chunks_len() as u64)?;
         for chunk in log.chunk_refs() {
@@ -82,11 +86,11 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes a chunk of a stream; the number of chunks stands in front of them.
+    /// Writes a chunk of a stream. The number of chunks precedes them.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn stream_chunk<S: Sink>(
+    pub fn stream_chunk<S: ByteSink>(
         &mut self,
         chunk: ChunkRef<'_>,
         out: &mut S,
@@ -94,7 +98,7 @@ impl Encoder {
         self.string(&raw_id(chunk.base()), out)?;
         self.in_room(out, |room| {
             room.extend_from_slice(&[0; HEADER_BYTES]);
-            let mut elements = Elements { room, len: 0 };
+            let mut elements = ListpackBuilder { room, len: 0 };
             elements.integer(chunk.live() as i64);
             elements.integer(chunk.deleted() as i64);
             let (fields, names) = chunk.fields();
@@ -111,7 +115,12 @@ impl Encoder {
         })
     }
 
-    fn group<S: Sink>(&mut self, name: &[u8], group: &Group, out: &mut S) -> Result<(), S::Error> {
+    fn group<S: ByteSink>(
+        &mut self,
+        name: &[u8],
+        group: &Group,
+        out: &mut S,
+    ) -> Result<(), S::Error> {
         self.string(name, out)?;
         write_group_head(group.last_id, group.entries_read, group.pending_len(), out)?;
         for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
@@ -121,15 +130,15 @@ impl Encoder {
         group.consumers().try_for_each(|consumer| self.consumer(consumer, out))
     }
 
-    fn consumer<S: Sink>(&mut self, consumer: &Consumer, out: &mut S) -> Result<(), S::Error> {
+    fn consumer<S: ByteSink>(&mut self, consumer: &Consumer, out: &mut S) -> Result<(), S::Error> {
         self.string(consumer.name(), out)?;
         write_consumer(consumer.seen_ms, consumer.active_ms, consumer.pending_len(), out)?;
         consumer.pending_ids(Id::MIN..=Id::MAX).try_for_each(|id| out.put(&raw_id(id)))
     }
 }
 
-/// What stands behind the chunks.
-pub(super) fn write_head<S: Sink>(head: &Head, out: &mut S) -> Result<(), S::Error> {
+/// Writes the part of a stream after its chunks and before its groups.
+pub(super) fn write_head<S: ByteSink>(head: &Head, out: &mut S) -> Result<(), S::Error> {
     length::write(out, head.len)?;
     write_id(head.last_id, out)?;
     write_id(head.first_id, out)?;
@@ -138,20 +147,20 @@ pub(super) fn write_head<S: Sink>(head: &Head, out: &mut S) -> Result<(), S::Err
     length::write(out, head.groups as u64)
 }
 
-/// What stands behind a group's name, before what is pending in it.
-pub(super) fn write_group_head<S: Sink>(
+/// Writes the part of a group between its name and its pending entries.
+pub(super) fn write_group_head<S: ByteSink>(
     last_id: Id,
     entries_read: i64,
     pending: usize,
     out: &mut S,
 ) -> Result<(), S::Error> {
     write_id(last_id, out)?;
-    // -1, when it is not known, is the highest length.
+    // Unknown is -1, which becomes the highest length.
     length::write(out, entries_read as u64)?;
     length::write(out, pending as u64)
 }
 
-pub(super) fn write_pending<S: Sink>(
+pub(super) fn write_pending<S: ByteSink>(
     id: Id,
     pending: Pending,
     out: &mut S,
@@ -161,8 +170,8 @@ pub(super) fn write_pending<S: Sink>(
     length::write(out, pending.deliveries as u64)
 }
 
-/// What stands behind a consumer's name, before what is pending of it.
-pub(super) fn write_consumer<S: Sink>(
+/// Writes the part of a consumer between its name and its pending entries.
+pub(super) fn write_consumer<S: ByteSink>(
     seen_ms: i64,
     active_ms: i64,
     pending: usize,
@@ -173,7 +182,7 @@ pub(super) fn write_consumer<S: Sink>(
     length::write(out, pending as u64)
 }
 
-fn write_id<S: Sink>(id: Id, out: &mut S) -> Result<(), S::Error> {
+fn write_id<S: ByteSink>(id: Id, out: &mut S) -> Result<(), S::Error> {
     length::write(out, id.ms)?;
     length::write(out, id.seq)
 }
