@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: builds the release binary and has its `bench preset` measure.
+//! `cargo xtask bench`: builds the release binary and runs its `bench preset`.
 //!
-//! This program is built for development, so it measures nothing itself. What the presets are is
-//! said in `tools::bench::preset`.
+//! This program is built for development, so it measures nothing itself. `tools::bench::preset`
+//! defines the presets.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use xtask::Failure;
 
 use crate::server;
 
-/// What is handed on.
+/// The arguments for `weft bench preset`.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Options {

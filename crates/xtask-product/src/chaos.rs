@@ -1,7 +1,6 @@
-//! `cargo xtask chaos`: clients that check what they see, while others are killed, paused and
-//! moved.
+//! `cargo xtask chaos`: clients that check each reply, while clients are killed, paused and moved.
 //!
-//! The work is done by the crate `chaos`; here are the command line and the server.
+//! The crate `chaos` does the work; this file has the command line and starts the server.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,13 +14,13 @@ use xtask::Failure;
 
 use crate::server::{self, Where};
 
-/// What to run, and for how long.
+/// The options of a run.
 #[derive(clap::Args)]
 pub struct Options {
     /// How long clients act
     #[arg(long, default_value_t = 60, value_name = "S")]
     seconds: u64,
-    /// Where the random numbers begin; the order in which threads meet differs all the same
+    /// Seed of the random numbers; the order of threads still differs from run to run
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Clients of each of the seven kinds
@@ -30,24 +29,24 @@ pub struct Options {
     /// Speak TLS with the server, which is started for it
     #[arg(long)]
     tls: bool,
-    /// Plant a fault between the clients and the server, which has to be found
+    /// Plant a fault between the clients and the server, which the clients must find
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Option<Fault>,
-    /// The server under test, whose data is lost [default: Weft, built from this source]
+    /// The server under test; the run deletes its data [default: Weft, built from this source]
     #[arg(long, value_name = "HOST:PORT|PROGRAM")]
     server: Option<String>,
     /// The server is not Weft: leave out the parameters that only Weft has
     #[arg(long, requires = "server")]
     peer: bool,
-    /// Build Weft as it is released
+    /// Build Weft with the release profile
     #[arg(long)]
     release: bool,
 }
 
-/// Runs the clients, and prints what they met.
+/// Runs the clients, and prints their report.
 ///
 /// # Errors
-/// When a client saw what must not be, or the server cannot be started.
+/// When a client saw a broken promise, or the server does not start.
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     let origin = match &options.server {
         Some(text) => server::origin(text),
@@ -64,7 +63,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     });
     let tls = tls_options.as_ref().map(|options| Tls::new(options, "127.0.0.1"));
     let tls = tls.transpose().map_err(|e| e.to_string())?;
-    // The server lives as long as this.
+    // Stops the server when it is dropped.
     let started;
     let address = match origin {
         Where::Address(address) => address,
@@ -87,7 +86,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     match (report.failures.is_empty(), options.fault) {
         (true, None) | (false, Some(_)) => Ok(()),
         (true, Some(fault)) => Err(format!("{fault:?} was not found")),
-        (false, None) => Err("a client saw what must not be".to_owned()),
+        (false, None) => Err("a client saw a broken promise".to_owned()),
     }
 }
 

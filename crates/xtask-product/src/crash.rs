@@ -1,7 +1,7 @@
 //! `cargo xtask crash`: kills Weft while clients write, and checks that nothing acknowledged is
 //! lost.
 //!
-//! The work is done by the crate `crash`; here is the command line.
+//! The crate `crash` does the work; this file has the command line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use xtask::Failure;
 
 use crate::server;
 
-/// What to run, and how often.
+/// The options of a run.
 #[derive(clap::Args)]
 pub struct Options {
     /// How often the server is killed
     #[arg(long, default_value_t = 1000, value_name = "N")]
     rounds: u32,
-    /// Where the random numbers begin; the order in which threads meet differs all the same
+    /// Seed of the random numbers; the order of threads still differs from run to run
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Clients that write
@@ -27,18 +27,18 @@ pub struct Options {
     /// The longest time between a start and a kill
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     round_ms: u64,
-    /// Spoil the files between two rounds, which has to be found
+    /// Damage the files between two rounds, which the check must find
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Option<Fault>,
-    /// Build Weft as it is released
+    /// Build Weft with the release profile
     #[arg(long)]
     release: bool,
 }
 
-/// Runs the rounds, and prints what came of them.
+/// Runs the rounds, and prints their report.
 ///
 /// # Errors
-/// When something acknowledged was lost, or the server cannot be started.
+/// When an acknowledged write was lost, or the server does not start.
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     let program = server::build(root, options.release)?;
     let report = crash::run(&Plan {
@@ -53,7 +53,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     match (report.failures.is_empty(), options.fault) {
         (true, None) | (false, Some(_)) => Ok(()),
         (true, Some(fault)) => Err(format!("{fault:?} was not found")),
-        (false, None) => Err("something acknowledged was lost".to_owned()),
+        (false, None) => Err("an acknowledged write was lost".to_owned()),
     }
 }
 

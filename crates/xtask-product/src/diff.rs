@@ -1,8 +1,9 @@
-//! `cargo xtask diff`: the same random requests to Weft and to a reference, and what differs.
+//! `cargo xtask diff`: sends the same random requests to Weft and to a reference, and prints the
+//! differences.
 //!
-//! The reference is a server that runs already, or the program of one; Weft is built for
-//! development, so that arithmetic and invariants are checked while it is tested. The work is done
-//! by the crate `diff`; here are the command line, the servers and the report.
+//! The reference is a running server, or the program of one. Weft is built for development, so
+//! that overflows and broken invariants panic. The crate `diff` does the work; this file has the
+//! command line, starts the servers and prints the report.
 
 use std::io;
 use std::path::Path;
@@ -20,13 +21,13 @@ use crate::server::{self, Where};
 /// Bytes of an argument that are printed.
 const PRINTED_BYTES_MAX: usize = 400;
 
-/// Errors that are shown of each command.
+/// Errors that are shown for each command.
 const ERRORS_SHOWN_MAX: usize = 5;
 
 /// The last requests of a list that are printed; most lists are shorter.
 const STEPS_SHOWN_MAX: usize = 40;
 
-/// What to compare with what.
+/// The options of a run.
 #[derive(clap::Args)]
 pub struct Options {
     /// HOST:PORT of the server to compare with, or the path of its program, which is then started
@@ -38,7 +39,7 @@ pub struct Options {
     /// How many requests
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     commands: u64,
-    /// Where the random numbers begin; a difference names the seed of its round
+    /// Seed of the random numbers; a difference names the seed of its round
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Only commands of these groups; transactions, scripting and acl make theirs of all others,
@@ -72,10 +73,10 @@ pub struct Options {
     rules: bool,
 }
 
-/// Compares, and prints what differs.
+/// Compares the servers, and prints the differences.
 ///
 /// # Errors
-/// When the servers differ in what no row explains, or one cannot be reached.
+/// When a difference has no row that explains it, or a server cannot be reached.
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     if options.rules {
         print!("{}", rules::describe());
@@ -121,7 +122,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     report(&summary.map_err(failed)?, options)
 }
 
-/// Connects to a server, and starts it first if it has a command. Restarts it when it ends.
+/// Connects to a server, which is started first if it is a command, and again when it ends.
 fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     let failed = |e: io::Error| format!("the {name} cannot be reached: {e}");
     let words = match origin {
@@ -129,7 +130,7 @@ fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
         Where::Command(words) => words.clone(),
     };
     let target = server::target(name, words);
-    // Held for as long as the peer can ask for it.
+    // Lives as long as the peer, which restarts the server through it.
     let mut running = Vec::new();
     let mut start = move || {
         running.clear();
@@ -142,7 +143,7 @@ fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
     Ok(Peer::connect(name, &address).map_err(failed)?.revived_by(Box::new(start)))
 }
 
-/// The commands on data that were asked for.
+/// The commands on data that the options select.
 fn wanted(options: &Options) -> Vec<Command> {
     let named = |list: &[String], text: &str| list.iter().any(|wanted| wanted == text);
     let all_groups = options.groups.iter().all(|group| is_kind(group));
@@ -155,8 +156,7 @@ fn wanted(options: &Options) -> Vec<Command> {
     commands
 }
 
-/// What was asked to be made of the commands: everything when nothing is named, and otherwise only
-/// what is.
+/// The kinds of requests that the options select: all kinds by default, otherwise the named ones.
 fn mix(options: &Options) -> Mix {
     let kinds: Vec<&str> =
         options.groups.iter().map(String::as_str).filter(|group| is_kind(group)).collect();
@@ -194,7 +194,7 @@ fn report(summary: &Summary, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// How a command fared, and the errors it met most.
+/// How often a command succeeded, and its most frequent errors.
 fn coverage(name: &str, tally: &Tally) -> String {
     let mut text = format!("{name:<24}{:>9} sent {:>9} refused\n", tally.sent, tally.refused());
     let mut errors: Vec<_> = tally.errors.iter().collect();
@@ -234,7 +234,7 @@ fn describe(difference: &Difference) -> String {
     text
 }
 
-/// What tells the steps of the other connections from those of the first.
+/// A mark for the steps of all connections but the first.
 fn by(step: &Step) -> &'static str {
     match step.client {
         Client::First => "",
@@ -243,7 +243,7 @@ fn by(step: &Step) -> &'static str {
     }
 }
 
-/// A request as `redis-cli` would take it.
+/// A request in the syntax of `redis-cli`.
 fn line(request: &Request) -> String {
     let word = |word: &Vec<u8>| {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\".contains(byte);

@@ -1,9 +1,9 @@
 //! `cargo xtask docs`: the documents that are derived from tables in the source.
 //!
 //! `docs/commands.md` comes from the rows of all commands, `docs/configuration.md`, `weft.conf` and
-//! `deploy/weft.conf` from those of the configuration. Nobody edits them: tidy refuses a committed
-//! one that is not what the tables give, as `--check` does. Rustdoc's pages are another matter, and
-//! cargo's.
+//! `deploy/weft.conf` from those of the configuration. They are not edited by hand: `cargo xtask
+//! rows` and `--check` refuse a file that differs from its tables. `cargo doc` makes the pages of
+//! Rustdoc, and this command does not.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ mod configuration;
 pub struct Document {
     /// From the workspace root.
     pub path: &'static str,
-    /// What makes the whole of it.
+    /// Makes its whole text.
     pub text: fn() -> String,
 }
 
@@ -30,7 +30,7 @@ pub const DOCUMENTS: &[Document] = &[
     Document { path: "deploy/weft.conf", text: deployed },
 ];
 
-/// The machine that `deploy/terraform` asks for: c6i.4xlarge.
+/// The machine that `deploy/terraform` requests: c6i.4xlarge.
 const DEPLOYED: Machine = Machine { processors: 16, memory_bytes: 32 << 30 };
 
 fn deployed() -> String {
@@ -42,15 +42,15 @@ fn deployed() -> String {
     }
 }
 
-/// How to run docs.
+/// The options of the command.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Write nothing, and fail when a file is not what the tables give
+    /// Write nothing, and fail when a file differs from its tables
     #[arg(long)]
     check: bool,
 }
 
-/// Writes the documents that changed, or says which would.
+/// Writes the documents that changed, or names those that would.
 ///
 /// # Errors
 /// Fails when a file cannot be written, and with `--check` when one is stale.
@@ -58,7 +58,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     let mut stale = Vec::new();
     for Document { path, text } in DOCUMENTS {
         let (file, wanted) = (root.join(path), text());
-        // One that cannot be read is written anew, and writing says what is wrong with it.
+        // A file that cannot be read counts as changed: writing it reports the cause.
         if std::fs::read_to_string(&file).is_ok_and(|current| current == wanted) {
             continue;
         }

@@ -1,6 +1,6 @@
 //! `cargo xtask lin`: concurrent operations on Weft, and whether their history is linearizable.
 //!
-//! The work is done by the crate `lin`; here are the command line and the server.
+//! The crate `lin` does the work; this file has the command line and starts the server.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use xtask::Failure;
 
 use crate::server::{self, Where};
 
-/// What to test, and for how long.
+/// The options of a run.
 #[derive(clap::Args)]
 pub struct Options {
     /// End after this many operations
@@ -19,8 +19,8 @@ pub struct Options {
     /// End after this time, if it comes first
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Where the random numbers begin; the order in which the server meets the operations differs
-    /// from run to run all the same
+    /// Seed of the random numbers; the order in which the server receives the operations still
+    /// differs from run to run
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Connections at a time, a random number of them
@@ -29,13 +29,13 @@ pub struct Options {
     /// Only these kinds of history [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profiles: Vec<String>,
-    /// Plant a fault between the connections and the server, which has to be found
+    /// Plant a fault between the connections and the server, which the checker must find
     #[arg(long, value_name = "NAME")]
     fault: Option<String>,
     /// The server under test [default: Weft, built from this source]
     #[arg(long, value_name = "HOST:PORT|PROGRAM")]
     server: Option<String>,
-    /// Build Weft as it is released, for more operations in the same time
+    /// Build Weft with the release profile, for more operations in the same time
     #[arg(long)]
     release: bool,
     /// Print the kinds of history and the faults, and end
@@ -43,7 +43,7 @@ pub struct Options {
     list: bool,
 }
 
-/// Tests the server, and prints what the run came to.
+/// Tests the server, and prints the verdict.
 ///
 /// # Errors
 /// When a history is not linearizable, or the server cannot be tested.
@@ -64,7 +64,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
             Where::Command(words)
         }
     };
-    // The server lives as long as this.
+    // Stops the server when it is dropped.
     let started;
     let address = match origin {
         Where::Address(address) => address,
@@ -84,7 +84,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// The options as the program takes them.
+/// The options as arguments of the checker.
 fn arguments(options: &Options) -> Vec<String> {
     let (fewest, most) = options.connections;
     let mut words = vec![

@@ -1,7 +1,7 @@
 //! The commands of `cargo xtask` that read the product's tables or run it.
 //!
-//! `cargo xtask` forwards to this program. It is a crate apart from `xtask`, so that the rules of
-//! style do not compile the product.
+//! `cargo xtask` forwards to this program. It is not part of the crate `xtask`, so that checking
+//! the rules of style does not compile the product.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ enum Command {
     Rows,
     /// Write the documents that are derived from tables in the source
     Docs(docs::Options),
-    /// Measure Weft beside the floor and the peers, and print tables
+    /// Measure Weft, the floor and the peers, and print tables
     Bench(bench::Options),
     /// Send random requests to Weft and to another server, and compare replies and data
     Diff(diff::Options),

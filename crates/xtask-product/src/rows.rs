@@ -1,9 +1,9 @@
 //! `cargo xtask rows`: what the rows of the commands require of the rest of the tree.
 //!
-//! Rules in the form of the rules of style: generated documents are current, every command is a
-//! request of some transcript, the bench measures every class of cost, and every parameter of the
-//! configuration is read where its row says. They are here and not in `xtask` because they compile
-//! the product to read its tables.
+//! The rules have the form of the rules of style: generated documents are current, some transcript
+//! sends every command, the bench measures every class of cost, and every parameter of the
+//! configuration is read where its row says. They are not in `xtask` because they compile the
+//! product to read its tables.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     report("rows", &Tree::read(root)?, CHECKS)
 }
 
-/// Every generated file is what its tables give.
+/// Every generated file equals the text that its tables give.
 fn generated(tree: &Tree) -> Vec<Finding> {
     let stale = |Document { path, text }: &Document| {
         let current = tree.file(path).map_or("", |file| &file.text);
@@ -69,11 +69,11 @@ fn read(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether code, tests at its end left out, names the field of a parameter.
+/// Whether the code names the field of a parameter, outside the tests at its end.
 fn reads(text: &str, parameter: &str) -> bool {
     let field = parameter.replace('-', "_");
-    // The parameters of TLS but for the port, and those of ACL, scripts, latency, lazy freeing,
-    // metrics, the system's log and crashes are fields of structs.
+    // The parameters of ACL, scripts, latency, lazy freeing, metrics, the system's log, crashes and
+    // TLS (except its port) are fields of structs, without the prefix.
     let of_acl = field.strip_prefix("acl").map(|name| name.trim_start_matches('_'));
     let structs = ["tls_", "script_", "latency_", "lazyfree_", "syslog_", "metrics_", "crash_log_"];
     let of_structs = structs.iter().filter_map(|prefix| field.strip_prefix(prefix));
@@ -91,7 +91,7 @@ fn reads(text: &str, parameter: &str) -> bool {
     bare.any(|word| names.contains(&word))
 }
 
-/// Every command, subcommands included, is a request of some transcript.
+/// Some transcript sends every command, subcommands included.
 fn tested(tree: &Tree) -> Vec<Finding> {
     let transcripts = tree.files.iter().filter(|file| file.path.starts_with(TRANSCRIPTS));
     let named = resolve(transcripts.flat_map(|file| file.text.lines().flat_map(requests)));
@@ -126,9 +126,8 @@ fn resolve<'a>(requests: impl Iterator<Item = &'a str>) -> HashSet<u16> {
     named
 }
 
-/// The requests on one line of Rust: each stands behind `> ` or `client> ` at the start of a
-/// transcript's line, and such a line starts with the file's, behind a quote, or behind an escaped
-/// line end.
+/// The requests on one line of Rust. Each follows `> ` or `client> ` at the start of a line of a
+/// transcript, which starts with the line of the file, after a quote, or after an escaped line end.
 fn requests(line: &str) -> impl Iterator<Item = &str> {
     let lines = line.split("\\n").flat_map(|part| part.split('"'));
     lines.filter_map(|part| {
@@ -137,10 +136,9 @@ fn requests(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What the cost of a command depends on, as far as its row says: the type of value, whether it
-/// writes, whether it looks for waiting clients, and how the time grows.
+/// The properties in a row that decide the cost of a command.
 ///
-/// Commands of one class share their code but for details, so one workload speaks for all.
+/// Commands of one class share most of their code, so one workload represents them all.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct CostClass {
     group: &'static str,
@@ -150,8 +148,8 @@ struct CostClass {
 }
 
 impl CostClass {
-    /// The class of a command on keys. Commands without keys concern the whole keyspace, and those
-    /// for developers of the server are not for measuring: they have none.
+    /// The class of a command on keys. Commands without keys concern the whole keyspace, and system
+    /// commands are for developers of the server: neither has a class.
     fn of(spec: &'static Spec) -> Option<Self> {
         let is_measured = !spec.keys.is_empty() && !spec.flags.has(Flags::SYSTEM);
         is_measured.then(|| Self {
@@ -178,7 +176,7 @@ fn is_on_data(entry: &Entry) -> bool {
     matches!(entry.call, Call::Data(_) | Call::FlushAll(_) | Call::Blocking(_))
 }
 
-/// The classes of cost that none of the templates measures.
+/// The classes of cost that no template measures.
 fn unmeasured(templates: &[&str]) -> Vec<Finding> {
     let named = resolve(templates.iter().copied());
     let mut classes: BTreeMap<CostClass, (bool, Vec<String>)> = BTreeMap::new();
@@ -248,7 +246,7 @@ mod tests {
         let all: Vec<String> = data.map(sent).collect();
         let mut templates: Vec<&str> = all.iter().map(String::as_str).collect();
         assert!(messages(unmeasured(&templates)).is_empty());
-        // RPUSH speaks for LPUSH.
+        // RPUSH represents LPUSH.
         templates.retain(|name| *name != "LPUSH");
         assert!(messages(unmeasured(&templates)).is_empty());
         templates.retain(|name| *name != "BLMOVE" && *name != "BRPOPLPUSH");

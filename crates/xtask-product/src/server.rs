@@ -1,4 +1,4 @@
-//! The servers that commands test: running already, or the program of one, which is then started.
+//! The servers that commands test: a running one, or a program, which is then started.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ pub fn server_words(program: &[&str]) -> Vec<String> {
     program.iter().chain(&rest).map(|word| (*word).to_owned()).collect()
 }
 
-/// A server to be started with this command.
+/// A server that starts with this command.
 pub fn target(name: &str, words: Vec<String>) -> Target {
     Target {
         name: name.to_owned(),
@@ -41,7 +41,7 @@ pub fn target(name: &str, words: Vec<String>) -> Target {
     }
 }
 
-/// Builds `weft`, as it is released or for development.
+/// Builds `weft` for release or development, and returns the path of the binary.
 ///
 /// # Errors
 /// When it does not build.
@@ -60,7 +60,7 @@ pub fn build(root: &Path, release: bool) -> Result<String, Failure> {
     Ok(target_folder()?.join(profile).join("weft").display().to_string())
 }
 
-/// Cargo's target folder, where this program is too.
+/// Cargo's target folder, which holds this program.
 ///
 /// # Errors
 /// When this program was moved out of it.

@@ -1,12 +1,13 @@
-//! `cargo xtask transcripts`: expectations updated in place, and transcripts replayed elsewhere.
+//! `cargo xtask transcripts`: updates expectations in place, and replays transcripts on another
+//! server.
 //!
-//! The transcripts are tests of the crate `node`. Here they run once more with their comparison
-//! off, and leave a record of what they expect, send and receive. From the record,
+//! The transcripts are tests of the crate `node`. This command runs them with their comparison off,
+//! so that they leave a record of their requests, replies and expectations. From the record,
 //!
 //! - `--bless` rewrites the expectations that are not met, in the sources;
-//! - `--reference HOST:PORT` sends the same requests to a running Redis or Valkey, and prints where
-//!   that server answers differently and `transcripts/accepted.txt` has no reason for it. The
-//!   server loses its data and its clients; its configuration is changed and restored.
+//! - `--reference HOST:PORT` sends the same requests to a running Redis or Valkey, and prints each
+//!   different reply for which `transcripts/accepted.txt` has no reason. The server loses its data
+//!   and its clients; its configuration is changed and restored.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,16 +21,16 @@ mod record;
 mod reference;
 mod replay;
 
-/// Names the file of the record to the tests.
+/// The variable that names the file of the record to the tests.
 const RECORD: &str = "WEFT_TRANSCRIPTS_RECORD";
 
-/// What to do with the transcripts.
+/// The options of the command.
 #[derive(clap::Args)]
 pub struct Options {
     /// Rewrite the expectations that are not met
     #[arg(long, required_unless_present = "reference", conflicts_with = "reference")]
     bless: bool,
-    /// Replay on this server, whose data is lost
+    /// Replay on this server, and delete its data
     #[arg(long, value_name = "HOST:PORT")]
     reference: Option<String>,
     /// Only tests with this text in their names
@@ -37,10 +38,10 @@ pub struct Options {
     filter: Option<String>,
 }
 
-/// Runs the transcripts and does what the options ask for.
+/// Runs the transcripts, and blesses or replays them.
 ///
 /// # Errors
-/// When the tests do not run, when an expectation has to be edited by hand, and when the reference
+/// When the tests do not run, when an expectation must be edited by hand, and when the reference
 /// differs without a reason.
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     let cases = recorded(root, options.filter.as_deref().unwrap_or_default())?;
@@ -59,7 +60,7 @@ fn recorded(root: &Path, filter: &str) -> Result<Vec<Case>, Failure> {
     let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let path = folder.path().join("record");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Several threads give each test a thread with its name.
+    // With several threads, each test has a thread with its name.
     let words = "test --quiet --package node --test transcripts -- --test-threads 2";
     let output = Command::new(cargo)
         .args(words.split(' '))

@@ -1,4 +1,4 @@
-//! The rules of style, and what all commands of the project share.
+//! The rules of style, and the parts that all commands of the project share.
 //!
 //! This crate does not depend on the product, so that `cargo xtask tidy` and the hook that runs it
 //! build in seconds. Commands that read the product's tables are in `xtask-product`.
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 pub mod tidy;
 
-/// What went wrong, as a sentence for the user of the command.
+/// The reason for a failure, as a sentence for the user of the command.
 pub type Failure = String;
 
 /// The nearest folder upwards whose manifest opens a workspace, so that a command works from any

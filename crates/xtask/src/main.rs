@@ -31,7 +31,7 @@ enum Command {
     /// Write the documents that are derived from tables in the source
     #[command(disable_help_flag = true)]
     Docs(Forwarded),
-    /// Measure Weft beside the floor and the peers, and print tables
+    /// Measure Weft, the floor and the peers, and print tables
     #[command(disable_help_flag = true)]
     Bench(Forwarded),
     /// Send random requests to Weft and to another server, and compare replies and data
@@ -95,7 +95,7 @@ fn cargo<'a>(
     env: &[(&str, &str)],
 ) -> Result<(), Failure> {
     let args: Vec<&str> = args.into_iter().collect();
-    // Cargo names itself in the environment of what it runs. Using that keeps one toolchain.
+    // Cargo sets `CARGO` for the programs that it runs, so that they use the same toolchain.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Process::new(cargo)
         .args(&args)

@@ -1,12 +1,12 @@
-//! `docs/commands.md`: every command with what its row says, group by group.
+//! `docs/commands.md`: every command with the contents of its row, group by group.
 //!
-//! The order is that of the alphabet, so that the page changes only where a row does.
+//! Commands are in alphabetical order, so that the page changes only where a row does.
 
 use command::{Begin, Find, Flags, Group, KeySpec, Spec};
 use engine::help;
 use node::{Entry, Table};
 
-/// What the page opens with.
+/// The start of the page.
 const INTRODUCTION: &str = "\
 <!-- Made by `cargo xtask docs` from the rows of the commands; change those. -->
 
@@ -65,7 +65,7 @@ fn about(entry: &Entry) -> String {
         text.push_str(&format!("\nDeprecated since {version}; instead: {instead}.\n"));
     }
     let mut facts = format!("\nArity {}, since {}", spec.arity, spec.since);
-    // Some rows say it in a sentence, and XREAD's, like Redis's, not at all.
+    // Some rows have a sentence, and XREAD's has none, as in Redis.
     let complexity = spec.complexity.trim_end_matches('.');
     if !spec.is_container && !complexity.is_empty() {
         facts.push_str(&format!(", {complexity}"));
@@ -82,7 +82,7 @@ fn about(entry: &Entry) -> String {
 fn flags(spec: &Spec) -> String {
     let flag_name = |name: &str| format!("`{name}`");
     let mut names: Vec<String> = spec.flags.names().map(flag_name).collect();
-    // Redis has no name for this flag. It matters for the load of the threads.
+    // Redis has no name for this flag, which matters for the load of the threads.
     if spec.flags.has(Flags::MAIN) {
         names.push("runs on the main thread".to_owned());
     }

@@ -1,13 +1,13 @@
-//! What `docs/commands.md` says of the differences from Redis: the commands that one has and the
-//! other has not.
+//! The section of `docs/commands.md` on differences from Redis: the commands that only one of the
+//! two has.
 
 use node::{Entry, Table};
 
-/// The version of Redis that the names below come from, by its COMMAND.
+/// The version of Redis whose COMMAND lists the names below.
 const VERSION: (u32, u32) = (8, 0);
 
-/// Commands of Redis that were missing when this was written, with what they belong to. Those that
-/// have a row by now are left out.
+/// Commands of Redis that Weft lacked when this was written, with their subject. The page leaves
+/// out those that have a row by now.
 const MISSING: &[(&str, &[&str])] = &[
     ("cluster mode", &["asking", "cluster", "readonly", "readwrite", "restore-asking"]),
     (
@@ -34,7 +34,7 @@ const MISSING: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The section.
+/// The text of the section.
 pub fn section(table: &Table) -> String {
     let listed = |names: &mut dyn Iterator<Item = &str>| {
         names.map(|name| format!("`{}`", name.to_uppercase())).collect::<Vec<_>>().join(", ")
@@ -59,7 +59,7 @@ pub fn section(table: &Table) -> String {
     text + &format!("\nOf later versions of Redis and Valkey it has {later}. `WEFT` is its own.\n")
 }
 
-/// Whether a command came after the version that is compared.
+/// Whether Redis got the command after the compared version.
 fn is_later(entry: &Entry) -> bool {
     let mut numbers = entry.spec.since.split('.').filter_map(|number| number.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) > VERSION

@@ -1,10 +1,10 @@
-//! `docs/configuration.md`: every parameter with what its row says, part by part.
+//! `docs/configuration.md`: every parameter with the contents of its row, part by part.
 
 use node::config::{
     Config, DEPRECATED, Kind, NOT_YET, Notation, PARAMETERS, Parameter, REFUSED, heading,
 };
 
-/// What the page opens with.
+/// The start of the page.
 const INTRODUCTION: &str = "\
 <!-- Made by `cargo xtask docs` from the table of parameters; change that. -->
 
@@ -60,7 +60,7 @@ fn line(row: &Parameter, config: &Config) -> String {
     format!("| `{}`{alias} | {} | {default} | {about} |\n", row.name, cell(&values(&row.kind)))
 }
 
-/// What a parameter takes, in words.
+/// The values that a parameter takes, in words.
 fn values(kind: &Kind) -> String {
     match *kind {
         Kind::Flag(_) => "`yes` or `no`".to_owned(),
@@ -84,7 +84,7 @@ fn values(kind: &Kind) -> String {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         }
         Kind::Special(special) => special.form.to_owned(),
-        // `Kind` may grow; a test finds the empty cell.
+        // A test finds the empty cell of a new `Kind`.
         _ => String::new(),
     }
 }
@@ -94,7 +94,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// The parameters of Redis that the table does not have.
+/// The parameters of Redis that the table lacks.
 fn others() -> String {
     let names = |names: Vec<&str>| {
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
@@ -124,7 +124,7 @@ mod tests {
             let opening = format!("\n| `{}`", row.name);
             assert_eq!(page.matches(&opening).count(), 1, "{}", row.name);
         }
-        // Four cells, whatever a text contains.
+        // Four cells, even if a text has bars.
         for line in page.lines().filter(|line| line.starts_with('|')) {
             assert_eq!(line.replace("\\|", "").matches('|').count(), 5, "{line}");
             assert!(line.ends_with("| |") || !line.contains("|  |"), "{line}");

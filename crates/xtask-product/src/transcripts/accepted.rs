@@ -1,13 +1,13 @@
-//! Which differences between Weft and the reference are accepted, and why.
+//! The accepted differences between Weft and the reference, with their reasons.
 //!
-//! The table is a text: a reason on a line, then what it is the reason for, indented:
+//! The table is a text: a line with a reason, then indented lines with its differences:
 //!
 //! - `accept TEST: REQUEST` is a difference in the reply to a request of a test;
-//! - `may TEST: REQUEST` is one that depends on time, and does not always differ;
+//! - `may TEST: REQUEST` is a difference that depends on time, and does not always occur;
 //! - `omit TEST: REQUEST` is a request that is not sent;
 //! - `skip TEST` is a test that is not replayed.
 //!
-//! Both names are globs, in which a request is as it stands in the transcript.
+//! TEST and REQUEST are globs; a request is written as in the transcript.
 
 use base::glob;
 
@@ -41,7 +41,7 @@ impl<'a> Table<'a> {
     /// Reads a table.
     ///
     /// # Errors
-    /// Names the line that is none of it.
+    /// Names the line that has none of these forms.
     pub fn parse(text: &'a str) -> Result<Self, Failure> {
         let mut rows = Vec::new();
         let mut reason = "";
@@ -70,17 +70,17 @@ impl<'a> Table<'a> {
         Ok(Self { rows })
     }
 
-    /// Why a test is not replayed, if so.
+    /// The reason not to replay a test, if there is one.
     pub fn skipped(&mut self, test: &str) -> Option<&'a str> {
         self.reason(Kind::Skip, test, "")
     }
 
-    /// Why a request is not sent, if so.
+    /// The reason not to send a request, if there is one.
     pub fn omitted(&mut self, test: &str, request: &str) -> Option<&'a str> {
         self.reason(Kind::Omit, test, request)
     }
 
-    /// Why a difference is accepted, if it is.
+    /// The reason to accept a difference, if there is one.
     pub fn accepted(&mut self, test: &str, request: &str) -> Option<&'a str> {
         let always = self.reason(Kind::Accept, test, request);
         always.or_else(|| self.reason(Kind::May, test, request))
@@ -95,7 +95,7 @@ impl<'a> Table<'a> {
         Some(row.reason)
     }
 
-    /// The rows that nothing needed.
+    /// The rows that no test or request needed.
     pub fn unused(&self) -> Vec<String> {
         let unused = self.rows.iter().filter(|row| !row.is_used && row.kind != Kind::May);
         unused

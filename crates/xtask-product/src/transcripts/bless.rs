@@ -1,9 +1,9 @@
 //! Rewrites expectations in the sources where they are not met.
 //!
-//! A transcript is a raw string literal; its lines are lines of the source. The literal that a run
-//! came from is found by its text: it may be only a part of the transcript, behind others, and in
-//! `format!` its lines may have holes. What is not found, has a hole, or is a pattern, which says
-//! what may vary, is left to be edited by hand.
+//! A transcript is a raw string literal; its lines are lines of the source. The text of a run leads
+//! to its literal, which may be only a part of the transcript, after others, and in `format!` may
+//! have holes. An expectation that is not found, has a hole, or is a pattern, which states what may
+//! vary, must be edited by hand.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::record::{Case, Run, Unmet};
 use xtask::Failure;
 
-/// Lines of a source and what replaces them.
+/// Lines of a source and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edit {
     /// From 0.
@@ -22,10 +22,10 @@ struct Edit {
     new: Vec<String>,
 }
 
-/// Rewrites, and prints what it changed.
+/// Rewrites the sources, and prints each edit.
 ///
 /// # Errors
-/// When an expectation has to be edited by hand.
+/// When an expectation must be edited by hand.
 pub fn run(root: &Path, cases: &[Case]) -> Result<(), Failure> {
     let mut by_file: BTreeMap<&str, Vec<(&Case, &Run)>> = BTreeMap::new();
     for case in cases {
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
         Ok(Self { lines: text.lines().collect(), literals })
     }
 
-    /// What an expectation becomes, or why it is left as it is.
+    /// The edit for an expectation, or the reason for none.
     fn edit(&self, run: &Run, unmet: &Unmet) -> Result<Edit, &'static str> {
         if unmet.is_pattern {
             return Err("a pattern");
@@ -106,9 +106,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The literal that has the expectation, and the line at which the transcript would begin.
+    /// The literal that holds the expectation, and the line where the transcript would begin.
     fn find(&self, run: &Run, unmet: &Unmet) -> Option<(&Literal, usize)> {
-        // The literal in the call comes first, then others of the file.
+        // The literal in the call comes first, then the other literals of the file.
         let (before, after): (Vec<_>, Vec<_>) =
             self.literals.iter().partition(|literal| literal.lines.end < run.line);
         after.into_iter().chain(before).find_map(|literal| {
@@ -126,12 +126,12 @@ struct Literal {
     /// The lines of the source between its first and its last, from 0.
     lines: Range<usize>,
     is_format: bool,
-    /// What ends it.
+    /// The characters that end it.
     end: String,
 }
 
 impl Literal {
-    /// The line of the source at which the run's transcript would begin, if this is part of it.
+    /// The line of the source where the run's transcript would begin, if this is part of it.
     fn start_of(&self, source: &[&str], run: &Run) -> Option<usize> {
         let own = source.get(self.lines.clone())?;
         let fits = |line: &&str, said: &String| match (self.is_format, line.find('{')) {
@@ -147,7 +147,8 @@ impl Literal {
         self.lines.start.checked_sub(at)
     }
 
-    /// Whether a line with holes may have become this text: before and behind them.
+    /// Whether a line with holes may have become this text: its parts before and after the holes
+    /// are there.
     fn fits(&self, line: &str, said: &str) -> bool {
         let line = line.replace("{{", "\u{1}").replace("}}", "\u{2}");
         let plain = |part: &str| part.replace('\u{1}', "{").replace('\u{2}', "}");
@@ -283,12 +284,12 @@ fn t() {
         let plain = run_of(3, "\n> GET k\n\"old\"\n> PING\n");
         let new = blessed(&plain, &unmet(2, 1, &["[\"a\"", "  ]"]))?;
         assert_eq!(new, SOURCE.replace("\"old\"", "[\"a\"\n  ]"));
-        // One that was missing, and one that is too many.
+        // A missing expectation, and a superfluous one.
         let new = blessed(&plain, &unmet(4, 0, &["PONG"]))?;
         assert_eq!(new, SOURCE.replace("> PING\n", "> PING\nPONG\n"));
         let new = blessed(&plain, &unmet(2, 1, &[]))?;
         assert_eq!(new, SOURCE.replace("\"old\"\n", ""));
-        // A transcript that something was put before.
+        // A transcript with text before it.
         let longer = run_of(3, "> SET k v\nOK\n\n> GET k\n\"old\"\n> PING\n");
         let new = blessed(&longer, &unmet(4, 1, &["nil"]))?;
         assert_eq!(new, SOURCE.replace("\"old\"", "nil"));

@@ -1,4 +1,4 @@
-//! The record that the transcripts leave; `record.rs` beside them says how it is written.
+//! The record that the transcripts leave; `record.rs` next to them defines its format.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ pub struct Case {
 pub struct Run {
     /// The source file, below the root of the workspace.
     pub file: String,
-    /// Where the test gives the transcript to the runner, from 1.
+    /// The line where the test gives the transcript to the runner, from 1.
     pub line: usize,
     /// The transcript's lines.
     pub text: Vec<String>,
@@ -38,9 +38,9 @@ pub struct Step {
     /// From 0.
     pub line: usize,
     pub action: Action,
-    /// What the client received of Weft.
+    /// The text that the client received from Weft.
     pub replies: Vec<Value>,
-    /// What the transcript expects: a text or a pattern.
+    /// The text or pattern that the transcript expects.
     pub expected: String,
 }
 
@@ -61,7 +61,7 @@ pub struct Unmet {
     /// How many lines it has.
     pub lines: usize,
     pub is_pattern: bool,
-    /// The lines that would be met.
+    /// The lines that Weft would meet.
     pub new: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Begins a run, and returns the place of its case.
+/// Begins a run, and returns the index of its case.
 fn begin(cases: &mut Vec<Case>, words: &[Vec<u8>]) -> Option<usize> {
     let (test, server, file) = (word(words, 0)?, word(words, 1)?, word(words, 2)?);
     let run = Run { file, line: number(words, 3)?, ..Run::default() };
@@ -115,7 +115,7 @@ fn add(run: &mut Run, kind: &[u8], words: &[Vec<u8>]) -> Option<()> {
             let step = run.steps.last_mut()?;
             step.expected = word(words, 0)?;
             let mut bytes = words.get(1)?.as_slice();
-            // A push, which is passed over, may come last.
+            // A push may come last; it is skipped.
             while let Ok(value) = Value::read(&mut bytes) {
                 step.replies.push(value);
             }

@@ -1,7 +1,7 @@
-//! A running server that transcripts are replayed on, and its clients.
+//! The running server on which transcripts are replayed, and its clients.
 //!
-//! Between cases it is as empty as it was at first: no clients, no keys, no statistics, and the
-//! configuration that it began with.
+//! Each case starts with an empty server: no clients, no keys, no statistics, and the configuration
+//! from before the first case.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, ErrorKind, Write};
@@ -11,23 +11,23 @@ use std::time::Duration;
 use diff::reply::Value;
 use diff::{Request, request};
 
-/// How long a transcript waits for a reply, and the replay for one of its own, which a transcript
-/// may have delayed.
+/// How long a transcript waits for a reply, and the replay for a reply to its own requests, which
+/// a transcript may have delayed.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(1);
-/// How long a reply may take that should not come, which a busy machine delays.
+/// How long the replay waits for a reply that should not come. A busy machine may delay it.
 const UNEXPECTED_TIME: Duration = Duration::from_millis(50);
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The server.
+/// The server and its clients.
 pub struct Reference {
     address: String,
     control: Connection,
     clients: HashMap<String, Connection>,
-    /// The configuration it began with.
+    /// The configuration before the first case.
     config: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// One client of it.
+/// One client of the server.
 struct Connection {
     stream: BufReader<TcpStream>,
 }
@@ -36,7 +36,7 @@ impl Reference {
     /// Connects to a server at `HOST:PORT`.
     ///
     /// # Errors
-    /// What the system says.
+    /// When the connection fails.
     pub fn connect(address: &str) -> io::Result<Self> {
         let mut control = Connection::open(address, CONTROL_TIME_MAX)?;
         let config = config(&control.ask(&words_of("CONFIG GET *"))?);
@@ -44,7 +44,7 @@ impl Reference {
         Ok(Self { address: address.to_owned(), control, clients, config })
     }
 
-    /// Forgets everything that a case left.
+    /// Removes everything that a case left.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -66,7 +66,7 @@ impl Reference {
         self.reset_users()
     }
 
-    /// Leaves the default user alone, unrestricted.
+    /// Removes all users except the default one, which becomes unrestricted.
     fn reset_users(&mut self) -> io::Result<()> {
         let users = self.ask(&words_of("ACL USERS"))?;
         let names = users.elements().iter().filter_map(Value::text);
@@ -81,7 +81,7 @@ impl Reference {
         Ok(())
     }
 
-    /// A line of the server's about itself: `redis_version`.
+    /// The value of a line of INFO, such as `redis_version`.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -92,7 +92,7 @@ impl Reference {
         Ok(line.map(str::to_owned))
     }
 
-    /// Sends a client's request and reads so many replies; with none, what came nevertheless.
+    /// Sends a client's request and reads `replies` replies; for 0, a reply that came nevertheless.
     ///
     /// # Errors
     /// When too few replies come.
@@ -102,12 +102,12 @@ impl Reference {
         request: &Request,
         replies: usize,
     ) -> io::Result<Vec<Value>> {
-        // What nobody read of what this client was told after a wait.
+        // Replies that the client received after a wait, and that no step of the case read.
         self.receive(client, 0)?;
         let sent = self.client(client)?.send(request);
         let read = sent.and_then(|()| self.receive(client, replies));
         match read {
-            // It was closed before.
+            // The server closed it before.
             Err(e) if is_closed(&e) && self.clients.remove(client).is_some() => {
                 self.client(client)?.send(request)?;
                 self.receive(client, replies)
@@ -116,7 +116,7 @@ impl Reference {
         }
     }
 
-    /// Reads so many replies of a client; with none, what came nevertheless.
+    /// Reads `replies` replies of a client; for 0, a reply that came nevertheless.
     ///
     /// # Errors
     /// When too few replies come.
@@ -125,7 +125,7 @@ impl Reference {
             let connection = self.client(client)?;
             return (0..replies).map(|_| connection.read()).collect();
         }
-        // What the server has read before this request is done when this request is.
+        // The server has executed all earlier requests when it replies to this one.
         for _ in 0..2 {
             self.ask(&words_of("PING"))?;
         }
@@ -146,7 +146,7 @@ impl Reference {
         self.ask(&words_of("PING")).map(|_| ())
     }
 
-    /// Asks on the connection that no transcript uses; a transcript may close it.
+    /// Sends a request on the connection that no transcript uses; a transcript may close it.
     fn ask(&mut self, request: &Request) -> io::Result<Value> {
         match self.control.ask(request) {
             Err(e) if is_closed(&e) => {
@@ -203,7 +203,7 @@ impl Connection {
         self.read()
     }
 
-    /// Whether a byte is there, or comes in a moment. A connection that the other side closed has
+    /// Whether a byte is there or arrives in a moment. A connection that the server closed has
     /// none.
     fn has_bytes(&mut self) -> io::Result<bool> {
         if !self.stream.buffer().is_empty() {

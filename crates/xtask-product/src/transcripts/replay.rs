@@ -1,8 +1,8 @@
-//! Replays recorded transcripts on a reference and reports what differs.
+//! Replays recorded transcripts on a reference and reports the differences.
 //!
-//! Replies are compared with those of Weft by the rules of `diff`, which know what has no order and
-//! what is random; where the transcript has a pattern, with the pattern. Effects are Weft's own and
-//! not compared. Time is slept.
+//! The rules of `diff`, which know unordered and random replies, compare replies with those of
+//! Weft. Where the transcript has a pattern, the reply must match it. Effects exist only in Weft
+//! and are not compared. Where the transcript advances its clock, the replay sleeps.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,13 +26,13 @@ use xtask::Failure;
 const ACCEPTED: &str = "crates/xtask-product/src/transcripts/accepted.txt";
 const ACCEPTED_VERSION: &str = "8.0.";
 
-/// The longest time that a case is slept for.
+/// The longest sleep for a case.
 const SLEEP_MS_MAX: u64 = 3_000;
 
 /// Commands that are not sent: they would end the server or write its files.
 const NOT_SENT: &[&str] = &["shutdown", "config|rewrite"];
 
-/// What replaying found.
+/// The result of a replay.
 #[derive(Default)]
 struct Report {
     replayed: usize,
@@ -44,11 +44,11 @@ struct Report {
     differences: Vec<String>,
 }
 
-/// Replays, and prints what differs without a reason. When all cases are replayed, rows of the
-/// table that nothing needs count as differences.
+/// Replays the cases, and prints the differences without a reason. When all cases are replayed, an
+/// unneeded row of the table counts as a difference.
 ///
 /// # Errors
-/// When something differs, or the server cannot be reached.
+/// When there is a difference, or the server cannot be reached.
 pub fn run(root: &Path, cases: &[Case], address: &str, all: bool) -> Result<(), Failure> {
     let failed = |e: io::Error| format!("{address} does not answer: {e}");
     let text = std::fs::read_to_string(root.join(ACCEPTED));
@@ -163,10 +163,10 @@ fn replay(
     Ok(())
 }
 
-/// A request, or nothing when the client only listened, and what came.
+/// A request, or nothing when the client only listened, and the replies.
 type Exchange = (Request, io::Result<Vec<Value>>);
 
-/// Takes one step; none when nothing is to be compared.
+/// Takes one step; returns `None` if it has nothing to compare.
 fn perform(
     reference: &mut Reference,
     step: &Step,
@@ -184,7 +184,7 @@ fn perform(
         }
         Action::Receive(client) => Some((request(&[]), reference.receive(client, replies))),
         Action::Advance(ms) => {
-            // Timers of servers run a little late.
+            // Timers of a server expire a little late.
             sleep(Duration::from_millis(ms + 2));
             None
         }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::transcripts::record::parse;
 
-    /// A server that has no keys but `k`, which is "v", and its address. It ends with its clients.
+    /// A server with the one key `k`, which is "v", and its address. It ends with its clients.
     fn server() -> io::Result<String> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?.to_string();
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// A record of one case with these steps: the request, what is expected, and Weft's reply.
+    /// A record of one case with these steps: the request, the expectation, and Weft's reply.
     fn case(steps: &[(&str, &str, &str)]) -> Result<Vec<Case>, Failure> {
         let mut text = "case test 1 t.rs 5 0\n".to_owned();
         for (line, (request, expected, bytes)) in steps.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! Calls that have a home, and are refused elsewhere.
+//! Calls that only some crates may make.
 //!
 //! Below layer 6 a node is a state machine: sockets, files, threads, clocks and the environment are
-//! handed to it, which is what lets a test run one in one thread with a fake clock. Printing
-//! belongs to the tools, and in the server to its log and its start. Tests may call what they like.
+//! arguments, so that a test runs a node in one thread with a fake clock. Only the tools print, and
+//! the server's log and start. Tests may call everything.
 
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// What is banned, and what to use instead.
+/// Banned paths, each with the reason or the replacement.
 const BANNED: &[(&[&str], &str)] = &[
     (&["std", "net"], "sockets are opened by `server`; plain addresses are in `core::net`"),
     (&["unix", "net"], "sockets are opened by `server`"),
@@ -42,8 +42,8 @@ const CALL_HOMES: &[&str] = &[
 /// Macros that print.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
 
-/// Crates and files that print: of the server, its log, and its start, which answers `--help` and
-/// `--version` and says why it could not start before there is a log.
+/// Crates and files that print. The start of the server prints `--help`, `--version`, and the
+/// reason why it cannot start while there is no log.
 const PRINT_HOMES: &[&str] = &[
     "tools",
     "weft",

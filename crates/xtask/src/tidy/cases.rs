@@ -1,8 +1,8 @@
 //! A small tree for every check: one that passes, and ones with the mistake planted.
 //!
-//! A case is a check's name, the files, and the places it must find, no more and no less. The first
-//! test holds every row of `CHECKS` to having both kinds, because a check that cannot fail is worth
-//! nothing. Patterns that tidy refuses are written in pieces here too.
+//! A case is a check's name, the files, and exactly the places that it must find. Each row of
+//! `CHECKS` needs both kinds, because a check that cannot fail is worth nothing. Patterns that tidy
+//! refuses are written in pieces here too.
 #![allow(clippy::expect_used)]
 
 use super::tree::Tree;
@@ -11,7 +11,7 @@ use super::{CHECKS, Finding};
 struct Case {
     check: &'static str,
     files: &'static [(&'static str, &'static str)],
-    /// `PATH:LINE` of each finding, in order; none for a tree that is fine.
+    /// `PATH:LINE` of each finding, in order; none for a tree without a mistake.
     finds: &'static [&'static str],
 }
 
@@ -23,7 +23,7 @@ const fn case(
     Case { check, files, finds }
 }
 
-/// Checks with a test below instead of a case: one of `length` would be hundreds of lines long.
+/// Checks with a test below instead of a case, which for `length` would have hundreds of lines.
 const PLANTED_ELSEWHERE: &[&str] = &["length"];
 
 const LIB: &str = "crates/base/src/lib.rs";
@@ -251,7 +251,7 @@ const ORDERS: &[Case] = &[
         &[(ORDER, "# A.\nbase = [\"net\"]\n"), NET, TABLE, (DISK, "")],
         &["crates/xtask/tidy-order.toml:2"],
     ),
-    // Downward, and what is no use: tests, modules, and what the root exports.
+    // Downward, and no use at all: tests, modules, and exports of the root.
     case("order", &[(ORDER, "base = [\"net\", \"disk\"]"), NET, TABLE, (DISK, UP)], &[]),
     case("order", &[NET_OVER_DISK, NET, TABLE, (DISK, "#[cfg(test)]\nuse crate::net::f;\n")], &[]),
     case("order", &[NET_OVER_DISK, NET, TABLE, (DISK, "\nuse crate::net;\n")], &[]),

@@ -1,8 +1,8 @@
-//! Turns of phrase that a reader must read twice, and what to write instead.
+//! Turns of phrase that need a second reading, with their replacements.
 //!
-//! STYLE.md has the rules of language; this finds their worst breaches in comments and in Markdown,
-//! those that have hardly another meaning. Text that Redis defines stands in strings, which are not
-//! read, and in `inline code`.
+//! STYLE.md has the rules of language. This check finds the worst breaches in comments and in
+//! Markdown; each pattern has hardly another meaning. Strings, which hold the texts that Redis
+//! defines, and `inline code` are not read.
 
 use super::Finding;
 use super::prose::{self, Block, Word};

@@ -5,14 +5,13 @@
 //! use crate::net;  net::open(..)  ->  net/mod.rs: pub use socket::open;  ->  net/socket.rs
 //! ```
 //!
-//! A path is followed through imports and exports to the file that defines its item, and counts as
-//! a use of that file. So `mod name;`, an export and an import of a module are no uses by
-//! themselves; the paths through them are. What a module file (`mod.rs`, `lib.rs`, `net.rs` beside
-//! `net/`) uses of the files below it does not count either: it stands for its folder, and lists
-//! what is in it. The files below use what the module file defines, and that counts.
+//! Each path is followed through imports and exports to the file that defines its item, and counts
+//! as a use of that file. So `mod name;`, an export, and an import of a module are no uses; paths
+//! through them are. A module file (`mod.rs`, `lib.rs`, or `net.rs` next to `net/`) may use the
+//! files below it: that does not count, because the file represents its folder and lists the
+//! contents. Files below use items that the module file defines, and that counts.
 //!
-//! Tests, and what only tests compile, are left out. Calls of methods name no file and are not
-//! seen.
+//! Code for tests is left out. Calls of methods name no file and are not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +39,7 @@ pub struct Use {
     pub line: usize,
 }
 
-/// How long a chain of imports may be: more is a circle of names.
+/// The longest chain of imports: names of a longer one go round in a circle.
 const STEPS_MAX: u32 = 32;
 
 type Path = Vec<String>;
@@ -135,14 +134,14 @@ fn module_path(file: &File) -> Path {
     parts
 }
 
-/// All modules of a crate by their paths. The root can be two files, `lib.rs` and `main.rs`.
+/// All modules of a crate by their paths. The root may have two files, `lib.rs` and `main.rs`.
 struct Names<'t> {
     modules: BTreeMap<Path, Vec<(usize, &'t Module)>>,
     /// The file of each macro that is named at the root wherever it is defined.
     macros: BTreeMap<&'t str, usize>,
 }
 
-/// What a path names.
+/// The target of a path.
 enum Named {
     /// An item of this file.
     Item(usize),
@@ -246,7 +245,7 @@ impl<'t> Names<'t> {
             return Some(named);
         }
         let exported = self.macros.get(name.as_str()).filter(|_| module.is_empty());
-        // What is not found is written by a macro of the module.
+        // A macro of the module makes the names that are not found.
         exported.or(parts.first().map(|(file, _)| file)).map(|file| Named::Item(*file))
     }
 

@@ -1,8 +1,7 @@
 //! The lengths of files and functions, as a ratchet.
 //!
-//! What is longer than its limit must be in `tidy-ratchet.toml` with its length, and that length
-//! may only shrink: longer is a finding, and shorter is one too until `cargo xtask tidy --bless`
-//! has lowered the entry.
+//! Files and functions above the limit are in `tidy-ratchet.toml` with their lengths. A greater
+//! length is a finding, and so is a smaller one, until `cargo xtask tidy --bless` lowers the entry.
 
 use std::collections::BTreeMap;
 

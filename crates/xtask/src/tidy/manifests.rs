@@ -1,7 +1,7 @@
-//! What the manifests must hold to: layers, and a reason for each dependency.
+//! The rules for manifests: layers, and a reason for each dependency.
 //!
-//! Cargo refuses circles; the layers refuse more: a crate depends only on layers below its own, in
-//! its tests too. Versions and reasons are in one place, the workspace's manifest.
+//! Cargo refuses circles, and the layers refuse more: a crate depends only on layers below its own,
+//! in its tests too. The workspace's manifest has all versions and reasons.
 
 use toml_edit::{Document, Item, TableLike};
 
@@ -84,7 +84,7 @@ pub fn layers(tree: &Tree) -> Vec<Finding> {
 pub fn reasons(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| is_crate_manifest(&file.path)) {
-        // One that cannot be read is reported with its layers.
+        // `layers` reports a manifest that cannot be read.
         for dependency in read(file, &[]).map(|(_, list)| list).unwrap_or_default() {
             if !dependency.inherited {
                 let message =

@@ -2,9 +2,9 @@
 //!
 //! Each rule is a `Check`: a name and a function from the tree to its findings. To add one, write
 //! the function, add its row to `CHECKS`, and plant it in `cases.rs`, whose test refuses a check
-//! without an example that passes and one that fails. A check reads nothing but the tree. What
-//! rustfmt and clippy already refuse has no check here. Rules that read the rows of the commands
-//! are in `xtask-product`, as `cargo xtask rows`.
+//! without an example that passes and one that fails. A check reads only the tree, and repeats no
+//! rule of rustfmt or clippy. Rules that read the rows of the commands are in `xtask-product`, as
+//! `cargo xtask rows`.
 
 use std::path::Path;
 
@@ -39,9 +39,9 @@ use ratchet::Ratchet;
 pub struct Check {
     /// Printed with each finding.
     pub name: &'static str,
-    /// What breaks the rule.
+    /// Finds the places that break the rule.
     pub run: fn(&Tree) -> Vec<Finding>,
-    /// Where the ratchet allows some findings, over what they are counted.
+    /// The area in which findings are counted, if the ratchet may allow some.
     pub area: Option<Area>,
 }
 
@@ -52,7 +52,7 @@ pub struct Finding {
     pub path: String,
     /// From 1.
     pub line: usize,
-    /// What is wrong, and what to do where that is not plain.
+    /// The mistake, and the remedy where that is not obvious.
     pub message: String,
     /// The name it is about, for a rule with [`Area::Subject`].
     pub subject: String,
@@ -84,10 +84,10 @@ const CHECKS: &[Check] = &[
     Check::new("cycle", order::cycles).counted(Area::Crate),
 ];
 
-/// How to run tidy.
+/// The options of the command.
 #[derive(clap::Args, Default)]
 pub struct Options {
-    /// Lower the recorded sizes of what is too long to today's; never raises or adds one
+    /// Lower the numbers of the ratchet to today's; never raises or adds one
     #[arg(long)]
     bless: bool,
 }
@@ -105,7 +105,7 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     report("tidy", &tree, CHECKS)
 }
 
-/// Lowers what the ratchet records to what is there today.
+/// Lowers the numbers of the ratchet to today's.
 fn bless(root: &Path, tree: &Tree) -> Result<(), Failure> {
     let mut ratchet = Ratchet::read(tree)?;
     lengths::lower(&mut ratchet, tree);
@@ -142,7 +142,7 @@ impl Check {
         Self { name, run, area: None }
     }
 
-    /// The rule with as many findings in each area as the ratchet records.
+    /// The rule, with as many findings in each area as the ratchet records.
     const fn counted(self, area: Area) -> Self {
         Self { area: Some(area), ..self }
     }

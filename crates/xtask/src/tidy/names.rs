@@ -1,4 +1,4 @@
-//! Names that say nothing, and names that say it twice.
+//! Names without meaning, redundant names, and names of types that occur twice.
 //!
 //! A banned name usually hides that the thing has no single purpose: name what it holds or does.
 
@@ -12,7 +12,7 @@ use super::tree::Tree;
 const BANNED: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "common", "commons"];
 
-/// Names of types that are plain only with their module: `bench::Options`.
+/// Names of types that always need their module: `bench::Options`.
 const SHARED: &[&str] = &["Error", "Options", "Builder"];
 
 /// No file, folder, module or type has a name that says nothing.

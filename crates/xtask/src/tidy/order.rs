@@ -1,8 +1,8 @@
 //! The order inside a crate: its folders are layers too, and cycles of files are small.
 //!
 //! `tidy-order.toml` lists the folders and files at the top of each crate's `src/` from bottom to
-//! top; a file uses only what is in its own folder or lower. `lib.rs` and `main.rs` stand for the
-//! whole crate and have no place in the list. What counts as a use is in `graph.rs`.
+//! top; a file uses only files of its own folder or of a lower one. `lib.rs` and `main.rs`
+//! represent the whole crate and are not listed. `graph.rs` defines a use.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const CYCLE_FILES_MAX: usize = 3;
 /// The names at the top of each crate, from bottom to top, by crate.
 type Orders = BTreeMap<String, Vec<String>>;
 
-/// The list of orders names what is there, once, and nothing else.
+/// The lists name each folder and file at the top of a crate once, and nothing else.
 pub fn listed(tree: &Tree) -> Vec<Finding> {
     let text = tree.file(ORDER_PATH).map_or("", |file| &file.text);
     let orders = match parse(text) {
@@ -58,7 +58,7 @@ pub fn listed(tree: &Tree) -> Vec<Finding> {
 /// No file uses one of a folder that is higher in its crate.
 pub fn upward(tree: &Tree) -> Vec<Finding> {
     let text = tree.file(ORDER_PATH).map_or("", |file| &file.text);
-    // A list that cannot be read is reported by `listed`.
+    // `listed` reports a list that cannot be read.
     let orders = parse(text).unwrap_or_default();
     let mut findings = Vec::new();
     for graph in graph::graphs(tree) {

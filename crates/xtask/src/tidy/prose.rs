@@ -1,8 +1,7 @@
 //! The sentences of a file: comments of Rust, and Markdown.
 //!
-//! Code is left out: strings, fences and `inline code`, of which only the place stays. Paragraphs,
-//! items of lists, headings and cells of tables are blocks of their own, so that a sentence starts
-//! with each.
+//! Code is left out: strings, fences, and the letters of `inline code`. Each paragraph, item of a
+//! list, heading and cell of a table is a block, and starts a sentence.
 
 use super::tree::File;
 
@@ -15,12 +14,12 @@ pub struct Block {
     pub is_text: bool,
 }
 
-/// A word with what follows it.
+/// A word with the signs after it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
     /// Letters, digits, and signs between them, as written.
     pub text: String,
-    /// What stands between it and the next blank.
+    /// The signs between it and the next blank.
     pub after: String,
     /// From 1.
     pub line: usize,
@@ -28,7 +27,7 @@ pub struct Word {
     pub is_start: bool,
 }
 
-/// What the words of code become.
+/// Replaces each letter of inline code.
 const CODE: char = '\u{1}';
 
 /// Every block of the file; none if it is neither Rust nor Markdown.
@@ -118,7 +117,7 @@ fn character(text: &str) -> usize {
 /// The length of a name or number, so that its letters open no raw string.
 fn word(text: &str) -> usize {
     let length = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    // `b"..` and `br#"..` are strings behind one letter.
+    // `br#"..` is a raw string after the letter `b`.
     if text.starts_with("br") && raw(&text[1..]).is_some() { 1 } else { length }
 }
 

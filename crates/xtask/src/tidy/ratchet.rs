@@ -1,10 +1,9 @@
-//! What breaks a rule today and may go on doing so, as numbers that only shrink.
+//! Known breaches of rules, as numbers that only shrink.
 //!
 //! `tidy-ratchet.toml` has a section for each rule with exceptions: lengths of files and functions
-//! (`lengths.rs`), and for a rule with an `Area` how many findings each area may have. More is a
-//! finding; fewer is fine. `cargo xtask tidy --bless` lowers the numbers to today's and drops what
-//! is no longer needed. It never raises or adds one: a new exception is written by hand, where a
-//! reviewer sees it.
+//! (`lengths.rs`), and for a rule with an `Area` the number of findings that each area may have.
+//! `cargo xtask tidy --bless` lowers the numbers to today's and removes unneeded ones. It never
+//! raises or adds one: a new exception is written by hand, where a reviewer sees it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,9 +19,9 @@ pub const PATH: &str = "crates/xtask/tidy-ratchet.toml";
 
 /// The header of the file when it is written.
 const HEADER: &str = "\
-# What breaks a rule of tidy today: the lengths of what is too long (600 lines a file, 70 a
-# function), and for other rules how many findings each crate has. The numbers only shrink:
-# `cargo xtask tidy --bless` lowers them, and adds nothing.
+# Known breaches of the rules of tidy: the lengths of files above 600 lines and functions above 70,
+# and for other rules the number of findings in each crate. The numbers only shrink: `cargo xtask
+# tidy --bless` lowers them, and adds nothing.
 ";
 
 /// Numbers by their keys.
@@ -39,7 +38,8 @@ pub enum Area {
     Subject,
 }
 
-/// How many findings of an area that has exceptions are shown: which of them are new is not known.
+/// The number of findings that are shown of an area with exceptions. All are alike: the record does
+/// not tell which ones are new.
 const SHOWN_MAX: usize = 20;
 
 /// The whole file: sections by the names of their rules.
@@ -50,7 +50,7 @@ impl Ratchet {
     /// Reads the file, which may be absent.
     ///
     /// # Errors
-    /// Says what is not TOML or not a number.
+    /// Names the part that is not TOML or not a number.
     pub fn read(tree: &Tree) -> Result<Self, Failure> {
         Self::parse(tree.file(PATH).map_or("", |file| &file.text))
     }
@@ -82,7 +82,7 @@ impl Ratchet {
         format!("{HEADER}\n{document}")
     }
 
-    /// Lowers a section to what is there today, and drops what is not.
+    /// Lowers the numbers of a section to today's, and removes those that became zero.
     pub fn lower(&mut self, name: &str, today: &Section) {
         if let Some(section) = self.0.get_mut(name) {
             section.retain(|key, number| {
@@ -129,7 +129,7 @@ pub fn count(findings: &[Finding], area: Area) -> Section {
     counts
 }
 
-/// What the check finds, without the areas that have no more findings than the record allows.
+/// The findings of a check, without those of areas that have no more than the record allows.
 pub fn judge(check: &Check, tree: &Tree) -> Vec<Finding> {
     let findings = (check.run)(tree);
     let Some(area) = check.area else { return findings };

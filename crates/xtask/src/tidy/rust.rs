@@ -1,4 +1,4 @@
-//! One Rust file, reduced to what the checks ask about.
+//! One Rust file, reduced to the facts that the checks use.
 //!
 //! Items come from syn's tree (`Rust::parse`), paths and `unsafe` from the tokens below it
 //! (`tokens.rs`), because macros keep their bodies as tokens. Comments and strings are in neither,
@@ -12,7 +12,7 @@ use syn::{Attribute, Item, Meta};
 use super::modules::{self, Module};
 use super::tokens::{self, PathUse, Unsafe};
 
-/// What is known of one file.
+/// The facts about one file.
 #[derive(Default)]
 pub struct Rust {
     /// Every function with a body.
@@ -225,7 +225,7 @@ fn line(span: Span) -> usize {
     span.start().line
 }
 
-/// The attributes of an item; of a few kinds that carry none here, none.
+/// The attributes of an item; empty for rare kinds of items.
 pub fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
@@ -243,7 +243,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether what carries the attribute is compiled for tests or model checkers alone.
+/// Whether only tests or model checkers compile the item with the attribute.
 pub fn is_test_only(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_tests_are_told_from_lines_of_the_product() -> Result<(), String> {
+    fn lines_of_tests_and_of_the_product_are_distinguished() -> Result<(), String> {
         let rust = Rust::parse(
             "fn product() {}\n#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n\
              #[cfg(not(test))]\nfn real() {}\n#[cfg(any(test, feature = \"x\"))]\nfn both() {}\n\

@@ -1,8 +1,7 @@
 //! Where unsafe code is allowed, and with what reason.
 //!
-//! The compiler enforces `forbid` where it is written; these checks see that it is written, and
-//! that each promise made to the compiler has its reason beside it. Whether the reason is true is
-//! for the reader.
+//! The compiler enforces `forbid` where it is written. These checks require that it is written, and
+//! that each promise to the compiler has its reason above it. Only a reader can judge the reason.
 
 use super::Finding;
 use super::tokens::UnsafeKind;
@@ -23,7 +22,7 @@ pub fn home(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Every other crate says so at its root.
+/// Every other crate forbids unsafe code at its root.
 pub fn forbidden(tree: &Tree) -> Vec<Finding> {
     let roots = tree.rust().filter(|(file, _)| file.is_crate_root() && !is_home(file));
     let silent = roots.filter(|(_, rust)| !rust.forbids_unsafe);

@@ -1,11 +1,11 @@
-//! What the signatures of functions say.
+//! The names and parameters of functions.
 
 use super::Finding;
 use super::manifests;
 use super::rust::{Function, Rust};
 use super::tree::{File, Tree};
 
-/// Starts of names that say that a function does a part of another, and not which.
+/// Starts of names that tell when a function runs, and not what it does.
 const STEPS: &[&str] = &["run_", "call_", "execute_"];
 
 /// No function of the product is named after its place in a chain of calls.

@@ -1,7 +1,7 @@
 //! Rules about lines of text, of whatever language.
 //!
-//! The patterns are put together with `concat!`, so that this file does not break its own rules.
-//! Lock files are the package managers' and are left alone.
+//! `concat!` makes the patterns, so that this file does not break its own rules. Lock files, which
+//! package managers write, are left out.
 
 use super::Finding;
 use super::tree::{File, Tree};
@@ -19,7 +19,7 @@ const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!
 const MACHINE_FOLDERS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/ro", "ot/")];
 
-/// Every Rust file opens with what it is.
+/// Every Rust file opens with a header that describes it.
 pub fn header(tree: &Tree) -> Vec<Finding> {
     let opens = |file: &File| file.text.lines().next().is_some_and(|line| line.starts_with("//! "));
     let bare = tree.rust().filter(|(file, _)| !opens(file));
@@ -48,7 +48,7 @@ pub fn whitespace(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Nothing is left for later in the text: what does not work is absent, plans are issues.
+/// No text promises later work: a feature that does not work is absent, and a plan is an issue.
 pub fn unfinished(tree: &Tree) -> Vec<Finding> {
     each_line(tree, |_, line| {
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');

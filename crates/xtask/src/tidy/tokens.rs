@@ -1,8 +1,8 @@
 //! Paths and `unsafe`, read from the tokens of a file.
 //!
-//! Tokens and not syn's tree, because the body of a macro call is only tokens, and a banned call
-//! inside `assert_eq!(..)` is as banned as outside it. A group of imports is taken apart:
-//! `use std::{fs, io::Read}` gives `std::fs` and `std::io::Read`.
+//! The body of a macro call is tokens only, and a banned call inside `assert_eq!(..)` is banned
+//! too: so this reads tokens and not syn's tree. A group of imports is taken apart: `use std::{fs,
+//! io::Read}` gives `std::fs` and `std::io::Read`.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -17,12 +17,12 @@ pub struct PathUse {
     pub is_macro: bool,
 }
 
-/// What an `unsafe` opens.
+/// The kind of code that an `unsafe` opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsafeKind {
     /// A block or an impl: a promise made here, which needs its reason.
     Promise,
-    /// A function, a trait, an attribute: an obligation for somebody else.
+    /// A function, a trait, an attribute: an obligation for its users.
     Other,
 }
 
@@ -31,7 +31,7 @@ pub enum UnsafeKind {
 pub struct Unsafe {
     /// From 1.
     pub line: usize,
-    /// What follows the word.
+    /// The kind of code after the word.
     pub kind: UnsafeKind,
 }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsafe_block_and_impl_is_told_from_the_rest() {
+    fn unsafe_blocks_and_impls_are_promises() {
         let (_, unsafes) =
             read("unsafe fn f() {}\nunsafe impl Send for A {}\nfn g() {\n m!(unsafe { f() }) }");
         let seen: Vec<_> = unsafes.iter().map(|found| (found.line, found.kind)).collect();

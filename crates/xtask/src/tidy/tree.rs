@@ -1,8 +1,8 @@
-//! What tidy reads: the text files that are, or are about to be, committed.
+//! The text files that are committed, or could be.
 //!
-//! Git decides which those are, so build output and ignored files are never read. Each Rust file is
-//! parsed once, here; the checks only look things up. Paths are relative to the workspace root with
-//! `/` between their parts. Binary files are left out.
+//! Git lists them, so that build output and ignored files are never read. Each Rust file is parsed
+//! once, before the checks. Paths are relative to the workspace root and have `/` between their
+//! parts. Binary files are left out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,9 +24,9 @@ pub struct File {
     pub path: String,
     /// The whole of it.
     pub text: String,
-    /// What the checks want to know of it, if it is Rust.
+    /// The facts about it, if it is Rust.
     pub rust: Option<Rust>,
-    /// Whether it is code that only tests, benches, examples or fuzzers run.
+    /// Whether only tests, benches, examples or fuzzers run it.
     pub is_test: bool,
 }
 
@@ -34,14 +34,14 @@ pub struct File {
 const TEST_FOLDERS: &[&str] = &["tests", "benches", "examples", "fuzz"];
 
 impl Tree {
-    /// Reads what git knows of the workspace, and what it does not ignore.
+    /// Reads the files that git tracks in the workspace, and those that it does not ignore.
     ///
     /// # Errors
     /// Fails when git does not answer, or a Rust file does not parse.
     pub fn read(root: &Path) -> Result<Self, Failure> {
         let mut sources = Vec::new();
         for path in listed(root)? {
-            // Git also lists what was removed and not yet committed, and links to folders.
+            // Git also lists removed files until the removal is committed, and links to folders.
             let Ok(bytes) = std::fs::read(root.join(&path)) else { continue };
             if let Ok(text) = String::from_utf8(bytes) {
                 sources.push((path, text));
@@ -103,7 +103,7 @@ impl File {
             || inside.strip_prefix("src/bin/").is_some_and(|bin| !bin.contains('/'))
     }
 
-    /// Whether the file says in its first line that a program wrote it.
+    /// Whether the first line marks the file as written by a program.
     pub fn is_generated(&self) -> bool {
         self.text.lines().next().is_some_and(|line| line.contains("@generated"))
     }
@@ -113,7 +113,7 @@ impl File {
         self.is_test || self.rust.as_ref().is_some_and(|rust| rust.is_test_line(line))
     }
 
-    /// Whether the file is the record of a package manager.
+    /// Whether a package manager wrote the file to pin versions.
     pub fn is_lock(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         name.ends_with(".lock") || matches!(name, "package-lock.json" | "go.sum")
@@ -123,7 +123,7 @@ impl File {
 /// The paths git tracks, and those it would add.
 fn listed(root: &Path) -> Result<BTreeSet<String>, Failure> {
     let output = Command::new("git")
-        // The clone may belong to another user, as in a container; reading its index is harmless.
+        // In a container, the clone may belong to another user; reading its index is harmless.
         .args(["-c", "safe.directory=*", "ls-files", "-z"])
         .args(["--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -146,7 +146,7 @@ fn in_test_folder(path: &str) -> bool {
         || stem.ends_with("_tests")
 }
 
-/// A file declared as `#[cfg(test)] mod name;` is test code, though nothing inside it says so.
+/// Marks files that are declared as `#[cfg(test)] mod name;`, since they do not show it themselves.
 fn mark_test_modules(files: &mut [File]) {
     let mut marked = BTreeSet::new();
     for file in files.iter() {
