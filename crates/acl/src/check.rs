@@ -13,7 +13,7 @@ use crate::user::User;
 
 /// A request that a user wants to run.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct AccessRequest<'a> {
     /// The command's index in the table.
     pub index: u16,
     /// The command's row.
@@ -21,12 +21,12 @@ pub struct Request<'a> {
     /// The arguments, the command's name included.
     pub args: &'a Args<'a>,
     /// The channels among the arguments.
-    pub channels: &'a [Channel],
+    pub channels: &'a [CheckedChannel],
 }
 
 /// A channel, or a pattern of channels, in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Channel {
+pub struct CheckedChannel {
     /// Index of its argument.
     pub at: usize,
     /// It is a pattern, as of PSUBSCRIBE.
@@ -52,7 +52,7 @@ impl User {
     ///
     /// # Errors
     /// What of it is denied.
-    pub fn check(&self, request: &Request<'_>) -> Result<(), Denied> {
+    pub fn check(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         if self.is_unrestricted() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl User {
     /// A request that is allowed may still have an option by which it reads any key: then one of
     /// the selectors that allow it must allow to read all keys.
     #[inline]
-    fn check_option(&self, request: &Request<'_>) -> Result<(), Denied> {
+    fn check_option(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         let mut words = request.spec.keys.iter().filter_map(|key| key.pattern_word(request.args));
         let Some(word) = words.next() else { return Ok(()) };
         let allows = |selector: &Selector| {
@@ -85,7 +85,7 @@ impl User {
 }
 
 impl Selector {
-    fn check(&self, request: &Request<'_>) -> Result<(), Denied> {
+    fn check(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         let is_allowed = self.all_commands
             || self.commands.contains(request.index)
             || request.spec.flags.has(Flags::NO_AUTH);
@@ -104,7 +104,7 @@ impl Selector {
     }
 
     #[cold]
-    fn allows_first_arg(&self, request: &Request<'_>) -> bool {
+    fn allows_first_arg(&self, request: &AccessRequest<'_>) -> bool {
         let known = self.first_args.get(&request.index);
         known.zip(request.args.at(1)).is_some_and(|(known, first)| {
             known.items().iter().any(|arg| arg.eq_ignore_ascii_case(first))
@@ -112,7 +112,7 @@ impl Selector {
     }
 
     #[inline]
-    fn check_keys(&self, request: &Request<'_>) -> Result<(), Denied> {
+    fn check_keys(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         for spec in request.spec.keys {
             let access = needed(spec.access_in(request.args));
             let allowed = |at: &usize| self.allows_key(request.args.text(*at), access);

@@ -8,7 +8,7 @@ use command::Category;
 
 /// One command or subcommand.
 #[derive(Debug)]
-pub struct Command {
+pub struct IndexedCommand {
     /// Its full name in lower case: `config|get`.
     pub name: Box<str>,
     /// Index of the command that it is a subcommand of.
@@ -20,12 +20,12 @@ pub struct Command {
 
 /// All commands, by the indexes of the table.
 #[derive(Debug, Default)]
-pub struct Commands {
-    all: Vec<Command>,
+pub struct CommandIndex {
+    all: Vec<IndexedCommand>,
     by_name: HashMap<Box<[u8]>, u16>,
 }
 
-impl Commands {
+impl CommandIndex {
     /// Adds the command with the next index. A subcommand comes after its command.
     pub fn push(&mut self, name: &str, parent: Option<u16>, categories: Category) {
         let index = self.all.len() as u16;
@@ -33,7 +33,12 @@ impl Commands {
             parent.subcommands.push(index);
         }
         self.by_name.insert(name.as_bytes().into(), index);
-        self.all.push(Command { name: name.into(), parent, categories, subcommands: Vec::new() });
+        self.all.push(IndexedCommand {
+            name: name.into(),
+            parent,
+            categories,
+            subcommands: Vec::new(),
+        });
     }
 
     /// Commands in all.
@@ -47,7 +52,7 @@ impl Commands {
     }
 
     /// A command with its index, by a name like `get` or `config|get` in any case.
-    pub fn find(&self, name: &[u8]) -> Option<(u16, &Command)> {
+    pub fn find(&self, name: &[u8]) -> Option<(u16, &IndexedCommand)> {
         let index = *self.by_name.get(name.to_ascii_lowercase().as_slice())?;
         Some((index, &self.all[usize::from(index)]))
     }

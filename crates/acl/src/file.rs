@@ -10,7 +10,7 @@
 
 use crate::arguments;
 use crate::error::RuleError;
-use crate::rules::{Context, has_blanks};
+use crate::rules::{RuleContext, has_blanks};
 use crate::user::{DEFAULT_USER, User};
 use crate::users::Users;
 
@@ -22,8 +22,8 @@ const NOTHING_CHANGED: &[u8] =
 ///
 /// # Errors
 /// What is wrong with the lines, as ACL LOAD replies it; `path` names the file there.
-pub fn read(text: &[u8], path: &str, context: Context<'_>) -> Result<Users, Vec<u8>> {
-    let mut reading = Reading { path, users: Users::new(context), errors: Vec::new() };
+pub fn read(text: &[u8], path: &str, context: RuleContext<'_>) -> Result<Users, Vec<u8>> {
+    let mut reading = FileReading { path, users: Users::new(context), errors: Vec::new() };
     let mut seen_default = false;
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if let Some(user) = reading.line(number + 1, line, seen_default, context) {
@@ -43,13 +43,13 @@ pub fn write(users: &Users) -> Vec<u8> {
     users.iter().flat_map(|user| [user.line(), b"\n".to_vec()].concat()).collect()
 }
 
-struct Reading<'a> {
+struct FileReading<'a> {
     path: &'a str,
     users: Users,
     errors: Vec<u8>,
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     /// Notes what is wrong with a line.
     fn error(&mut self, parts: &[&[u8]]) {
         self.errors.extend(parts.concat());
@@ -62,7 +62,7 @@ impl Reading<'_> {
         number: usize,
         line: &[u8],
         seen_default: bool,
-        context: Context<'_>,
+        context: RuleContext<'_>,
     ) -> Option<User> {
         let is_space = |byte: &u8| b" \t\r\n".contains(byte);
         let start = line.iter().position(|byte| !is_space(byte))?;
@@ -98,7 +98,13 @@ impl Reading<'_> {
 
     /// Applies the words for a user. Of those that are no commands only the first is told, because
     /// the others may follow from it, and not with its text, which may be a secret.
-    fn apply_all(&mut self, user: &mut User, words: &[Vec<u8>], at: &[u8], context: Context<'_>) {
+    fn apply_all(
+        &mut self,
+        user: &mut User,
+        words: &[Vec<u8>],
+        at: &[u8],
+        context: RuleContext<'_>,
+    ) {
         let mut told = false;
         for word in words {
             let is_end = |byte: &u8| b"\t\r\n".contains(byte);

@@ -2,7 +2,7 @@
 //! and the log of what was denied.
 //!
 //! Everything here is plain data without locks, files or clocks. The commands that rules name come
-//! in as a [`Commands`] view of the table, and a request as what its row says of it. Which user a
+//! in as a [`CommandIndex`] view of the table, and a request as what its row says of it. Which user a
 //! client is, and when a changed user takes effect, is the business of `node`.
 #![forbid(unsafe_code)]
 
@@ -20,11 +20,11 @@ pub mod selector;
 pub mod user;
 pub mod users;
 
-pub use check::{Channel, Denied, Request};
-pub use commands::Commands;
+pub use check::{AccessRequest, CheckedChannel, Denied};
+pub use commands::CommandIndex;
 pub use error::{EditError, RuleError};
-pub use password::Digest;
-pub use rules::{Context, has_blanks};
+pub use password::PasswordDigest;
+pub use rules::{RuleContext, has_blanks};
 pub use selector::Selector;
 pub use user::{DEFAULT_USER, User};
 pub use users::Users;

@@ -55,7 +55,7 @@ impl Reason {
 
 /// From where a request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum DenialOrigin {
     /// By the client itself.
     TopLevel,
     /// By the client in a transaction.
@@ -64,7 +64,7 @@ pub enum Origin {
     Lua,
 }
 
-impl Origin {
+impl DenialOrigin {
     /// The name in ACL LOG.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,20 +77,20 @@ impl Origin {
 
 /// Something that was denied. Of long names only the beginning is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct AclEvent {
     reason: Reason,
-    origin: Origin,
+    origin: DenialOrigin,
     object: Box<[u8]>,
     user: Box<[u8]>,
     client: Box<[u8]>,
 }
 
-impl Event {
+impl AclEvent {
     /// Something that was denied to a user and client, which is described as by CLIENT INFO.
     /// `object` is the command, key or channel.
     pub fn new(
         (reason, object): (Reason, &[u8]),
-        origin: Origin,
+        origin: DenialOrigin,
         user: &[u8],
         client: &[u8],
     ) -> Self {
@@ -110,7 +110,7 @@ impl Event {
     }
 
     /// From where.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> DenialOrigin {
         self.origin
     }
 
@@ -132,13 +132,13 @@ impl Event {
 
 /// Equal events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AclLogEntry {
     /// Counts up from 0 and is never used again.
     pub id: u64,
     /// How many events.
     pub count: u64,
     /// The last of them.
-    pub event: Event,
+    pub event: AclEvent,
     /// When the first came, in milliseconds since 1970.
     pub created_ms: i64,
     /// When the last came, in milliseconds since 1970.
@@ -147,19 +147,19 @@ pub struct Entry {
 
 /// The log, newest entry first.
 #[derive(Debug, Default)]
-pub struct Log {
-    entries: VecDeque<Entry>,
+pub struct AclLog {
+    entries: VecDeque<AclLogEntry>,
     next_id: u64,
 }
 
-impl Log {
+impl AclLog {
     /// Adds an event, and forgets the oldest entries beyond `len_max`.
-    pub fn push(&mut self, event: Event, unix_ms: i64, len_max: u64) {
+    pub fn push(&mut self, event: AclEvent, unix_ms: i64, len_max: u64) {
         let len_max = usize::try_from(len_max).unwrap_or(usize::MAX);
         if len_max == 0 {
             return self.clear();
         }
-        let is_same = |entry: &Entry| {
+        let is_same = |entry: &AclLogEntry| {
             let (old, new) = (&entry.event, &event);
             (old.reason, old.origin) == (new.reason, new.origin)
                 && entry.updated_ms.abs_diff(unix_ms) <= GROUPED_MS_MAX as u64
@@ -167,11 +167,11 @@ impl Log {
         };
         let place = self.entries.iter().take(COMPARED_MAX).position(is_same);
         let entry = match place.and_then(|place| self.entries.remove(place)) {
-            Some(same) => Entry { count: same.count + 1, event, updated_ms: unix_ms, ..same },
+            Some(same) => AclLogEntry { count: same.count + 1, event, updated_ms: unix_ms, ..same },
             None => {
                 self.next_id += 1;
                 let id = self.next_id - 1;
-                Entry { id, count: 1, event, created_ms: unix_ms, updated_ms: unix_ms }
+                AclLogEntry { id, count: 1, event, created_ms: unix_ms, updated_ms: unix_ms }
             }
         };
         self.entries.push_front(entry);
@@ -179,7 +179,7 @@ impl Log {
     }
 
     /// The entries, newest first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &AclLogEntry> {
         self.entries.iter()
     }
 

@@ -7,18 +7,18 @@ use std::collections::HashMap;
 
 /// Items found by text, in the order in which they came.
 #[derive(Clone, Debug)]
-pub(crate) struct Ordered<T> {
+pub(crate) struct OrderedNames<T> {
     items: Vec<T>,
     places: HashMap<Box<[u8]>, usize>,
 }
 
-impl<T> Default for Ordered<T> {
+impl<T> Default for OrderedNames<T> {
     fn default() -> Self {
         Self { items: Vec::new(), places: HashMap::new() }
     }
 }
 
-impl<T> Ordered<T> {
+impl<T> OrderedNames<T> {
     /// The item of a text, made when it is not there.
     pub(crate) fn find_or_add(&mut self, text: &[u8], make: impl FnOnce() -> T) -> &mut T {
         let place = match self.places.get(text) {

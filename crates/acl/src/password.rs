@@ -11,9 +11,9 @@ const BYTES: usize = 32;
 
 /// The digest of a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; BYTES]);
+pub struct PasswordDigest([u8; BYTES]);
 
-impl Digest {
+impl PasswordDigest {
     /// The digest of a password.
     pub fn of(password: &[u8]) -> Self {
         Self(Sha256::digest(password).into())
@@ -48,14 +48,14 @@ fn digit(byte: u8) -> Option<u8> {
 }
 
 /// The digits.
-impl fmt::Display for Digest {
+impl fmt::Display for PasswordDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// No digest gets into a log.
-impl fmt::Debug for Digest {
+impl fmt::Debug for PasswordDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest")
     }
@@ -70,19 +70,19 @@ mod tests {
 
     #[test]
     fn digests_are_written_and_read() {
-        let digest = Digest::of(b"abc");
+        let digest = PasswordDigest::of(b"abc");
         assert_eq!(digest.to_string(), ABC);
-        assert_eq!(Digest::from_hex(ABC.as_bytes()), Some(digest));
+        assert_eq!(PasswordDigest::from_hex(ABC.as_bytes()), Some(digest));
         let upper = ABC.to_uppercase();
         for wrong in ["", "b", &ABC[1..], &ABC[2..], &format!("{ABC}00"), &upper] {
-            assert_eq!(Digest::from_hex(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(PasswordDigest::from_hex(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
     #[test]
     fn only_the_same_digest_is_the_same() {
-        let digest = Digest::of(b"abc");
-        assert!(digest.is_same(&Digest::of(b"abc")));
+        let digest = PasswordDigest::of(b"abc");
+        assert!(digest.is_same(&PasswordDigest::of(b"abc")));
         for bit in 0..8 * BYTES {
             let mut other = digest;
             other.0[bit / 8] ^= 1 << (bit % 8);

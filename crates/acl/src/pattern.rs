@@ -50,12 +50,12 @@ fn head_of(text: &[u8]) -> u64 {
 
 /// A key or channel that is compared with patterns.
 #[derive(Clone, Copy, Debug)]
-pub struct Name<'a> {
+pub struct PatternName<'a> {
     bytes: &'a [u8],
     head: u64,
 }
 
-impl<'a> Name<'a> {
+impl<'a> PatternName<'a> {
     /// Prepares a name.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -65,7 +65,7 @@ impl<'a> Name<'a> {
 
 /// What follows the literal beginning of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
+enum PatternRest {
     /// Nothing: the pattern is a name.
     Nothing,
     /// Stars only.
@@ -76,7 +76,7 @@ enum Rest {
 
 /// A glob pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct AclPattern {
     head: u64,
     /// The bits of `head` that the pattern fixes.
     mask: u64,
@@ -84,20 +84,20 @@ pub struct Pattern {
     tail: u64,
     /// Bytes of the literal beginning.
     literal: usize,
-    rest: Rest,
+    rest: PatternRest,
     text: Box<[u8]>,
 }
 
-impl Pattern {
+impl AclPattern {
     /// Prepares a pattern, which has no zero byte.
     pub fn new(text: &[u8]) -> Self {
         let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
         let literal = text.iter().position(is_special).unwrap_or(text.len());
         let (start, rest) = text.split_at(literal);
         let rest = match rest {
-            [] => Rest::Nothing,
-            stars if stars.iter().all(|byte| *byte == b'*') => Rest::Anything,
-            _ => Rest::Glob,
+            [] => PatternRest::Nothing,
+            stars if stars.iter().all(|byte| *byte == b'*') => PatternRest::Anything,
+            _ => PatternRest::Glob,
         };
         let mask = match literal {
             0 => 0,
@@ -116,7 +116,7 @@ impl Pattern {
 
     /// Whether a name matches.
     #[inline]
-    pub fn matches(&self, name: Name<'_>) -> bool {
+    pub fn matches(&self, name: PatternName<'_>) -> bool {
         (name.head ^ self.head) & self.mask == 0
             && (self.literal <= WORD || self.has_tail(name.bytes))
             && self.matches_rest(name.bytes)
@@ -132,11 +132,11 @@ impl Pattern {
     /// Whether a name matches that has the first and last bytes of the literal beginning.
     fn matches_rest(&self, name: &[u8]) -> bool {
         match self.rest {
-            Rest::Nothing => name == &*self.text,
+            PatternRest::Nothing => name == &*self.text,
             // As a glob has it, a star alone does not match the empty name.
-            Rest::Anything if self.literal <= 2 * WORD => !name.is_empty(),
-            Rest::Anything => name.starts_with(&self.text[..self.literal]),
-            Rest::Glob => glob::matches(&self.text, name, false),
+            PatternRest::Anything if self.literal <= 2 * WORD => !name.is_empty(),
+            PatternRest::Anything => name.starts_with(&self.text[..self.literal]),
+            PatternRest::Glob => glob::matches(&self.text, name, false),
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
                 for name in [&name, &literal, &format!("{literal}{name}")] {
                     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
                     let expected = glob::matches(pattern, name, false);
-                    prop_assert_eq!(Pattern::new(pattern).matches(Name::new(name)), expected);
+                    prop_assert_eq!(AclPattern::new(pattern).matches(PatternName::new(name)), expected);
                 }
             }
         }
@@ -163,12 +163,12 @@ mod tests {
         #[test]
         fn names_of_any_bytes(pattern in "[abc]{0,12}", tail: Vec<u8>) {
             let pattern = pattern.into_bytes();
-            let prefix = Pattern::new(&[&pattern[..], b"*"].concat());
-            let exact = Pattern::new(&pattern);
+            let prefix = AclPattern::new(&[&pattern[..], b"*"].concat());
+            let exact = AclPattern::new(&pattern);
             let name = [&pattern[..], &tail].concat();
-            prop_assert_eq!(prefix.matches(Name::new(&name)), !name.is_empty());
-            prop_assert_eq!(exact.matches(Name::new(&name)), tail.is_empty());
-            prop_assert_eq!(prefix.matches(Name::new(&tail)), tail.starts_with(&pattern)
+            prop_assert_eq!(prefix.matches(PatternName::new(&name)), !name.is_empty());
+            prop_assert_eq!(exact.matches(PatternName::new(&name)), tail.is_empty());
+            prop_assert_eq!(prefix.matches(PatternName::new(&tail)), tail.starts_with(&pattern)
                 && !tail.is_empty());
         }
     }
@@ -177,7 +177,8 @@ mod tests {
     fn a_pattern_of_thousands_of_stars_takes_bounded_time() {
         let name = "a".repeat(20_000);
         for pattern in ["a*".repeat(5_000) + "b", "*a".repeat(5_000) + "?b", "*".repeat(50_000)] {
-            let matches = Pattern::new(pattern.as_bytes()).matches(Name::new(name.as_bytes()));
+            let matches =
+                AclPattern::new(pattern.as_bytes()).matches(PatternName::new(name.as_bytes()));
             assert_eq!(matches, pattern.len() == 50_000);
         }
     }

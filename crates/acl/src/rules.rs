@@ -17,16 +17,16 @@
 
 use command::Category;
 
-use crate::commands::{CommandSet, Commands};
+use crate::commands::{CommandIndex, CommandSet};
 use crate::error::RuleError;
-use crate::pattern::{KeyAccess, Pattern};
+use crate::pattern::{AclPattern, KeyAccess};
 use crate::selector::{KeyPattern, Selector};
 
 /// What rules depend on besides their words.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct RuleContext<'a> {
     /// The commands that they name.
-    pub commands: &'a Commands,
+    pub commands: &'a CommandIndex,
     /// Whether new selectors and users that are reset allow all channels: `acl-pubsub-default`.
     pub all_channels: bool,
 }
@@ -44,7 +44,7 @@ pub fn has_blanks(text: &[u8]) -> bool {
 
 impl Selector {
     /// Applies a word. When it fails, the selector may have changed.
-    pub(crate) fn apply(&mut self, word: &[u8], commands: &Commands) -> Result<(), RuleError> {
+    pub(crate) fn apply(&mut self, word: &[u8], commands: &CommandIndex) -> Result<(), RuleError> {
         let text = until_zero(word);
         match text.to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => self.reset_keys(true),
@@ -79,7 +79,7 @@ impl Selector {
         self.channels.clear();
     }
 
-    pub(crate) fn reset_commands(&mut self, commands: &Commands, all: bool) {
+    pub(crate) fn reset_commands(&mut self, commands: &CommandIndex, all: bool) {
         self.commands = CommandSet::new(commands.len(), all);
         self.all_commands = all;
         self.begins_with_all = all;
@@ -121,7 +121,7 @@ impl Selector {
         if has_blanks(pattern) {
             return Err(RuleError::Syntax);
         }
-        let new = || KeyPattern { pattern: Pattern::new(pattern), access };
+        let new = || KeyPattern { pattern: AclPattern::new(pattern), access };
         let known = self.keys.find_or_add(pattern, new);
         known.access = known.access.with(access);
         Ok(())
@@ -134,7 +134,7 @@ impl Selector {
         if has_blanks(pattern) {
             return Err(RuleError::Syntax);
         }
-        self.channels.find_or_add(pattern, || Pattern::new(pattern));
+        self.channels.find_or_add(pattern, || AclPattern::new(pattern));
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Selector {
         &mut self,
         name: &[u8],
         allowed: bool,
-        commands: &Commands,
+        commands: &CommandIndex,
     ) -> Result<(), RuleError> {
         let category = Category::from_name(name).ok_or(RuleError::Unknown)?;
         for index in commands.of_category(category) {
@@ -157,7 +157,7 @@ impl Selector {
         &mut self,
         name: &[u8],
         allowed: bool,
-        commands: &Commands,
+        commands: &CommandIndex,
     ) -> Result<(), RuleError> {
         let (index, command) = commands.find(name).ok_or(RuleError::Unknown)?;
         self.set(index, allowed, commands);
@@ -166,7 +166,7 @@ impl Selector {
     }
 
     /// A rule that allows a command, a subcommand, or a command with one first argument.
-    fn allow(&mut self, text: &[u8], commands: &Commands) -> Result<(), RuleError> {
+    fn allow(&mut self, text: &[u8], commands: &CommandIndex) -> Result<(), RuleError> {
         let Some(bar) = text.iter().rposition(|byte| *byte == b'|') else {
             return self.set_command(text, true, commands);
         };
@@ -190,7 +190,7 @@ impl Selector {
 
     /// Allows a command with its subcommands, or forbids it. Rules about its first argument are
     /// void then.
-    fn set(&mut self, index: u16, allowed: bool, commands: &Commands) {
+    fn set(&mut self, index: u16, allowed: bool, commands: &CommandIndex) {
         self.all_commands &= allowed;
         self.first_args.remove(&index);
         for index in commands.family(index) {

@@ -16,14 +16,14 @@ use std::ops::Bound;
 
 use base::quote::push_quoted;
 
-use crate::commands::{CommandSet, Commands};
-use crate::ordered::Ordered;
-use crate::pattern::{KeyAccess, Name, Pattern};
+use crate::commands::{CommandIndex, CommandSet};
+use crate::ordered::OrderedNames;
+use crate::pattern::{AclPattern, KeyAccess, PatternName};
 
 /// A pattern of keys, and what they may be used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
-    pub(crate) pattern: Pattern,
+    pub(crate) pattern: AclPattern,
     pub(crate) access: KeyAccess,
 }
 
@@ -74,17 +74,17 @@ pub struct Selector {
     /// The rules about commands begin from all of them, and not from none.
     pub(crate) begins_with_all: bool,
     /// First arguments with which commands are allowed that are not in the set.
-    pub(crate) first_args: BTreeMap<u16, Ordered<Box<[u8]>>>,
+    pub(crate) first_args: BTreeMap<u16, OrderedNames<Box<[u8]>>>,
     pub(crate) rules: CommandRules,
     pub(crate) all_keys: bool,
-    pub(crate) keys: Ordered<KeyPattern>,
+    pub(crate) keys: OrderedNames<KeyPattern>,
     pub(crate) all_channels: bool,
-    pub(crate) channels: Ordered<Pattern>,
+    pub(crate) channels: OrderedNames<AclPattern>,
 }
 
 impl Selector {
     /// A selector that allows nothing, but for all channels if so wanted.
-    pub(crate) fn new(commands: &Commands, all_channels: bool) -> Self {
+    pub(crate) fn new(commands: &CommandIndex, all_channels: bool) -> Self {
         Self {
             commands: CommandSet::new(commands.len(), false),
             all_commands: false,
@@ -92,9 +92,9 @@ impl Selector {
             first_args: BTreeMap::new(),
             rules: CommandRules::default(),
             all_keys: false,
-            keys: Ordered::default(),
+            keys: OrderedNames::default(),
             all_channels,
-            channels: Ordered::default(),
+            channels: OrderedNames::default(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Selector {
     }
 
     /// What the rules say about channels: all, or patterns.
-    pub(crate) fn channels(&self) -> (bool, &[Pattern]) {
+    pub(crate) fn channels(&self) -> (bool, &[AclPattern]) {
         (self.all_channels, self.channels.items())
     }
 
@@ -115,7 +115,7 @@ impl Selector {
 
     /// Whether a key may be used so.
     pub(crate) fn allows_key(&self, key: &[u8], access: KeyAccess) -> bool {
-        let name = Name::new(key);
+        let name = PatternName::new(key);
         self.all_keys
             || self
                 .keys
@@ -132,7 +132,7 @@ impl Selector {
 
     /// Whether a channel may be used, or all that a pattern matches.
     pub(crate) fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
-        let name = Name::new(channel);
+        let name = PatternName::new(channel);
         self.all_channels
             || match is_pattern {
                 // What two patterns have in common is not computed: it must be the same pattern.

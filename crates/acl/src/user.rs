@@ -9,8 +9,8 @@ use base::quote::{push_quoted, split_args};
 
 use crate::arguments;
 use crate::error::{EditError, RuleError};
-use crate::password::Digest;
-use crate::rules::{Context, until_zero};
+use crate::password::PasswordDigest;
+use crate::rules::{RuleContext, until_zero};
 use crate::selector::Selector;
 
 /// The user that connections begin as.
@@ -23,7 +23,7 @@ pub struct User {
     enabled: bool,
     no_password: bool,
     skips_sanitizing: bool,
-    passwords: Vec<Digest>,
+    passwords: Vec<PasswordDigest>,
     /// The first is the root selector, which words outside of parentheses are about.
     selectors: Vec<Selector>,
     unrestricted: bool,
@@ -31,7 +31,7 @@ pub struct User {
 
 impl User {
     /// A new user, who may do nothing and not even authenticate.
-    pub fn new(name: &[u8], context: Context<'_>) -> Self {
+    pub fn new(name: &[u8], context: RuleContext<'_>) -> Self {
         Self {
             name: name.into(),
             enabled: false,
@@ -44,7 +44,7 @@ impl User {
     }
 
     /// The default user of a server without configuration, who may do everything without password.
-    pub fn unrestricted_default(context: Context<'_>) -> Self {
+    pub fn unrestricted_default(context: RuleContext<'_>) -> Self {
         let mut user = Self::new(DEFAULT_USER, context);
         user.enabled = true;
         user.no_password = true;
@@ -62,7 +62,7 @@ impl User {
     pub fn edited(
         &self,
         args: &[impl AsRef<[u8]>],
-        context: Context<'_>,
+        context: RuleContext<'_>,
     ) -> Result<Self, EditError> {
         let words = arguments::words(args).map_err(|index| {
             let first = args.get(index).map(|arg| arg.as_ref().to_vec());
@@ -82,7 +82,7 @@ impl User {
         user.no_password = password.is_empty();
         user.passwords.clear();
         if !password.is_empty() {
-            user.passwords.push(Digest::of(password));
+            user.passwords.push(PasswordDigest::of(password));
         }
         user
     }
@@ -130,7 +130,7 @@ impl User {
 
     /// Whether a client with this password may become this user. All passwords are looked at, so
     /// that the time does not tell which one it is.
-    pub fn accepts(&self, password: &Digest) -> bool {
+    pub fn accepts(&self, password: &PasswordDigest) -> bool {
         let known = self.passwords.iter().fold(false, |known, own| known | own.is_same(password));
         self.enabled && (self.no_password || known)
     }
@@ -148,7 +148,7 @@ impl User {
     }
 
     /// Its passwords.
-    pub fn passwords(&self) -> &[Digest] {
+    pub fn passwords(&self) -> &[PasswordDigest] {
         &self.passwords
     }
 
@@ -186,7 +186,7 @@ impl User {
     }
 
     /// Applies one word. When it fails, the user may have changed.
-    pub(crate) fn apply(&mut self, word: &[u8], context: Context<'_>) -> Result<(), RuleError> {
+    pub(crate) fn apply(&mut self, word: &[u8], context: RuleContext<'_>) -> Result<(), RuleError> {
         let text = until_zero(word);
         match text.to_ascii_lowercase().as_slice() {
             b"" if word.is_empty() => {}
@@ -200,9 +200,9 @@ impl User {
             b"reset" => *self = Self { name: Arc::clone(&self.name), ..Self::new(b"", context) },
             _ => {
                 return match word {
-                    [b'>', password @ ..] => self.add_password(Digest::of(password)),
+                    [b'>', password @ ..] => self.add_password(PasswordDigest::of(password)),
                     [b'#', digits @ ..] => self.add_password(digest(digits)?),
-                    [b'<', password @ ..] => self.remove_password(&Digest::of(password)),
+                    [b'<', password @ ..] => self.remove_password(&PasswordDigest::of(password)),
                     [b'!', digits @ ..] => self.remove_password(&digest(digits)?),
                     [b'(', words @ .., b')'] => self.add_selector(words, context),
                     _ => self.selectors[0].apply(word, context.commands),
@@ -222,7 +222,7 @@ impl User {
         self.passwords.clear();
     }
 
-    fn add_password(&mut self, digest: Digest) -> Result<(), RuleError> {
+    fn add_password(&mut self, digest: PasswordDigest) -> Result<(), RuleError> {
         if !self.passwords.contains(&digest) {
             self.passwords.push(digest);
         }
@@ -230,13 +230,13 @@ impl User {
         Ok(())
     }
 
-    fn remove_password(&mut self, digest: &Digest) -> Result<(), RuleError> {
+    fn remove_password(&mut self, digest: &PasswordDigest) -> Result<(), RuleError> {
         let place = self.passwords.iter().position(|own| own == digest);
         self.passwords.remove(place.ok_or(RuleError::NoSuchPassword)?);
         Ok(())
     }
 
-    fn add_selector(&mut self, words: &[u8], context: Context<'_>) -> Result<(), RuleError> {
+    fn add_selector(&mut self, words: &[u8], context: RuleContext<'_>) -> Result<(), RuleError> {
         let mut selector = Selector::new(context.commands, context.all_channels);
         // As in Redis, words with a quote that is not closed are none.
         for word in split_args(words).unwrap_or_default() {
@@ -247,6 +247,6 @@ impl User {
     }
 }
 
-fn digest(digits: &[u8]) -> Result<Digest, RuleError> {
-    Digest::from_hex(digits).ok_or(RuleError::Digest)
+fn digest(digits: &[u8]) -> Result<PasswordDigest, RuleError> {
+    PasswordDigest::from_hex(digits).ok_or(RuleError::Digest)
 }

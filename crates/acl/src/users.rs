@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::EditError;
-use crate::rules::Context;
+use crate::rules::RuleContext;
 use crate::user::{DEFAULT_USER, User};
 
 /// All users.
@@ -17,7 +17,7 @@ pub struct Users {
 
 impl Users {
     /// The default user alone, unrestricted.
-    pub fn new(context: Context<'_>) -> Self {
+    pub fn new(context: RuleContext<'_>) -> Self {
         let default = Arc::new(User::unrestricted_default(context));
         let by_name = BTreeMap::from([(DEFAULT_USER.into(), Arc::clone(&default))]);
         Self { by_name, default }
@@ -69,7 +69,7 @@ impl Users {
         &mut self,
         name: &[u8],
         args: &[impl AsRef<[u8]>],
-        context: Context<'_>,
+        context: RuleContext<'_>,
     ) -> Result<(), EditError> {
         let user = match self.find(name) {
             Some(user) => user.edited(args, context)?,
@@ -88,7 +88,7 @@ impl Users {
         &mut self,
         name: &[u8],
         args: &[impl AsRef<[u8]>],
-        context: Context<'_>,
+        context: RuleContext<'_>,
     ) -> Result<(), EditError> {
         self.put(User::new(name, context).edited(args, context)?);
         Ok(())

@@ -16,8 +16,6 @@ use store::Key;
 use crate::cx::Cx;
 use crate::error::Error;
 
-pub mod error;
-
 /// Tries to answer a waiting request because `key` has changed, or because the time has come that
 /// it named. If it does not reply, the request goes on waiting, and nothing must have been written.
 /// An error ends the wait, and is the reply.

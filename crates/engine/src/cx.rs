@@ -3,7 +3,7 @@
 
 use base::random::Random;
 use resp::Args;
-use store::{Db, Event, Key, Limits, Shard, Stored, Turn};
+use store::{Db, EncodingLimits, Key, KeyspaceEvent, Shard, Stored, Turn};
 
 use crate::ScriptError;
 use crate::args::number::integer;
@@ -27,7 +27,7 @@ pub struct CxParts<'a> {
     /// Length of the longest string in bytes: `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
     /// Sizes up to which collections keep their compact encodings.
-    pub limits: &'a Limits,
+    pub limits: &'a EncodingLimits,
 }
 
 /// The context of one command.
@@ -47,7 +47,7 @@ pub struct Cx<'a> {
     /// Length of the longest string in bytes: `proto-max-bulk-len`.
     pub bulk_bytes_max: usize,
     /// Sizes up to which collections keep their compact encodings.
-    pub limits: &'a Limits,
+    pub limits: &'a EncodingLimits,
     /// The source of random numbers.
     pub random: &'a mut Random,
 }
@@ -163,14 +163,14 @@ impl<'a> Cx<'a> {
 
     /// Records what the command did to a key, as the effect of the write.
     #[inline]
-    pub fn wrote(&mut self, event: Event, key: &[u8]) {
+    pub fn wrote(&mut self, event: KeyspaceEvent, key: &[u8]) {
         self.turn.effects.note(event, key);
     }
 
     /// Records that the command removed elements of a value: its own event, and `del` when none are
     /// left.
     #[inline]
-    pub fn wrote_removal(&mut self, event: Event, key: &[u8], emptied: bool) {
+    pub fn wrote_removal(&mut self, event: KeyspaceEvent, key: &[u8], emptied: bool) {
         self.wrote(event, key);
         if emptied {
             self.wrote(event::DEL, key);

@@ -8,14 +8,16 @@
 use base::number::DoubleText;
 use ds::stream::Id;
 use sha1::{Digest as _, Sha1};
-use store::sorted_set::Digits;
-use store::{Entry, Hash, List, Set, SortedSet, Stored, Stream, StringValue};
+use store::Digits;
+use store::{
+    Entry, HashValue, ListValue, SetValue, SortedSetValue, Stored, StreamValue, StringValue,
+};
 
 /// What is known of some data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digest([u8; Digest::BYTES]);
+pub struct DatasetDigest([u8; DatasetDigest::BYTES]);
 
-impl Digest {
+impl DatasetDigest {
     /// Its length.
     pub const BYTES: usize = 20;
 
@@ -65,18 +67,18 @@ impl Digest {
         self.chain(&type_number.to_be_bytes());
         if let Some(text) = stored.view::<StringValue>() {
             self.chain(text.bytes(&mut Default::default()));
-        } else if let Some(list) = stored.view::<List>() {
+        } else if let Some(list) = stored.view::<ListValue>() {
             list.iter_from(0).for_each(|element| self.chain_entry(element));
-        } else if let Some(set) = stored.view::<Set>() {
+        } else if let Some(set) = stored.view::<SetValue>() {
             set.iter().for_each(|member| self.join(member.text(&mut Digits::default())));
-        } else if let Some(set) = stored.view::<SortedSet>() {
+        } else if let Some(set) = stored.view::<SortedSetValue>() {
             for pair in set.walk(0..set.len(), false) {
                 let mut own = Self::default();
                 own.chain_entry(pair.member);
                 own.chain(DoubleText::shortest(pair.score()).as_bytes());
                 self.join_digest(own);
             }
-        } else if let Some(hash) = stored.view::<Hash>() {
+        } else if let Some(hash) = stored.view::<HashValue>() {
             for (field, value) in hash.iter() {
                 let mut own = Self::default();
                 own.chain_entry(field);
@@ -86,7 +88,7 @@ impl Digest {
                 }
                 self.join_digest(own);
             }
-        } else if let Some(stream) = stored.view::<Stream>() {
+        } else if let Some(stream) = stored.view::<StreamValue>() {
             for entry in stream.log.range(Id::MIN, Id::MAX) {
                 self.chain(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
                 for (field, value) in entry.pairs() {

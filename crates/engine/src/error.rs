@@ -10,32 +10,42 @@ use std::fmt;
 
 use store::WrongType;
 
-use crate::bitmap::error::BitmapError;
-use crate::blocking::error::WaitError;
-use crate::generic::error::RestoreError;
-use crate::geo::error::GeoError;
-use crate::hash::error::HashError;
-use crate::hyperloglog::error::HyperLogLogError;
-use crate::list::error::ListError;
-use crate::sorted_set::error::SortedSetError;
-use crate::stream::error::StreamError;
-use crate::string::error::StringError;
 use acl::AclError;
+use bitmap::BitmapError;
 use connection::ConnectionError;
+use geo::GeoError;
+use hash::HashError;
 use hotkeys::HotkeysError;
+use hyperloglog::HyperLogLogError;
+use list::ListError;
+use restore::RestoreError;
 use script::ScriptError;
 use server::ServerError;
+use sorted_set::SortedSetError;
+use stream::StreamError;
+use string::StringError;
 use tracking::TrackingError;
 use transaction::TransactionError;
+use wait::WaitError;
 
 pub mod acl;
+pub mod bitmap;
 pub mod connection;
 pub mod echo;
+pub mod geo;
+pub mod hash;
 pub mod hotkeys;
+pub mod hyperloglog;
+pub mod list;
+pub mod restore;
 pub mod script;
 pub mod server;
+pub mod sorted_set;
+pub mod stream;
+pub mod string;
 pub mod tracking;
 pub mod transaction;
+pub mod wait;
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

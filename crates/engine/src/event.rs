@@ -1,10 +1,10 @@
 //! Keyspace events that commands of several families cause. Those of one family stand in it.
 
-use store::Event;
+use store::KeyspaceEvent;
 
 /// A command removed a key, or the last element of its value.
-pub(crate) const DEL: Event = Event::new('g', "del");
+pub(crate) const DEL: KeyspaceEvent = KeyspaceEvent::new('g', "del");
 /// A command set the expiry of a key.
-pub(crate) const EXPIRE: Event = Event::new('g', "expire");
+pub(crate) const EXPIRE: KeyspaceEvent = KeyspaceEvent::new('g', "expire");
 /// A command removed the expiry of a key.
-pub(crate) const PERSIST: Event = Event::new('g', "persist");
+pub(crate) const PERSIST: KeyspaceEvent = KeyspaceEvent::new('g', "persist");

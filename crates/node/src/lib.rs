@@ -34,6 +34,6 @@ pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
 pub use node::Node;
 pub use propagation::{Deliveries, Inboxes};
-pub use pubsub::Pending;
+pub use pubsub::PendingClient;
 pub use stats::ThreadCounters;
 pub use version::{COMPAT_VERSION, VERSION};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use base::hash::KeyHasher;
 use engine::ShardMap;
 use parking_lot::{Mutex, RwLock};
-use pubsub::Registry as Subscribed;
+use pubsub::ChannelRegistry as Subscribed;
 use store::{KeyCounts, ShardSets};
 
 use crate::blocking::Waits;

@@ -34,7 +34,7 @@ pub mod subscribers;
 pub mod subscriptions;
 mod threads;
 
-pub use message::{Kind, Name, Published};
-pub use registry::{Registered, Registry};
-pub use subscribers::{Pending, Subscribers};
+pub use message::{ChannelKind, Name, PublishedMessage};
+pub use registry::{ChannelRegistry, Registered};
+pub use subscribers::{PendingClient, Subscribers};
 pub use subscriptions::Subscriptions;

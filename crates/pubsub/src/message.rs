@@ -24,7 +24,7 @@ pub const COPIED_BYTES_MAX: usize = 16 * 1024;
 
 /// What a client is subscribed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ChannelKind {
     /// A channel.
     Channel,
     /// All channels that a pattern matches.
@@ -36,7 +36,7 @@ pub enum Kind {
     Requests,
 }
 
-impl Kind {
+impl ChannelKind {
     /// The first element of what its subscribers receive. None: they receive the body as it is.
     fn word(self) -> Option<&'static [u8]> {
         match self {
@@ -59,9 +59,9 @@ pub struct Matches {
 
 /// A message on its way to the subscribers of one thread.
 #[derive(Debug)]
-pub struct Published {
-    /// Any but [`Kind::Pattern`].
-    pub(crate) kind: Kind,
+pub struct PublishedMessage {
+    /// Any but [`ChannelKind::Pattern`].
+    pub(crate) kind: ChannelKind,
     /// The hash of the channel's name.
     pub(crate) hash: u64,
     /// When it was published, among the changes of the channels of its bucket.
@@ -85,9 +85,9 @@ pub(crate) const DELIVERY_BYTES: usize = 64;
 const EVENT_BYTES: usize = 256;
 const PENDING_BYTES: usize = 16;
 
-impl Published {
+impl PublishedMessage {
     pub(crate) fn new(
-        (kind, hash, moment): (Kind, u64, u64),
+        (kind, hash, moment): (ChannelKind, u64, u64),
         (body, channel): (Arc<Told>, Range<usize>),
         matches: Option<Arc<Matches>>,
     ) -> Self {
@@ -97,7 +97,7 @@ impl Published {
 
     /// Whether it shows a request to clients that MONITOR.
     pub fn is_request(&self) -> bool {
-        self.kind == Kind::Requests
+        self.kind == ChannelKind::Requests
     }
 
     /// The name of the channel that it was published to.
@@ -166,13 +166,13 @@ pub(crate) fn encode(
 /// Writes a message as a client receives it that is subscribed to the channel, or to `pattern`.
 pub(crate) fn write(
     body: &Arc<Told>,
-    kind: Kind,
+    kind: ChannelKind,
     pattern: Option<&Name>,
     (out, resp3): (&mut Out, bool),
 ) {
     let before = out.bytes.len();
     let mut reply = Reply::new(out, resp3);
-    let kind = if pattern.is_some() { Kind::Pattern } else { kind };
+    let kind = if pattern.is_some() { ChannelKind::Pattern } else { kind };
     if let Some(word) = kind.word() {
         reply.push(3 + usize::from(pattern.is_some()));
         reply.bulk(word);

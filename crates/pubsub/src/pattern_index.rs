@@ -28,7 +28,7 @@ const PREFIX_BYTES_MAX: usize = 64;
 
 /// A pattern and where it has subscribers.
 #[derive(Debug)]
-struct Pattern {
+struct PatternThreads {
     name: Name,
     hash: u64,
     /// Its place among the patterns of its prefix.
@@ -38,7 +38,7 @@ struct Pattern {
 
 /// The patterns with the same literal beginning.
 #[derive(Debug)]
-struct Prefix {
+struct PatternPrefix {
     hash: u64,
     bytes: Box<[u8]>,
     /// Places in `patterns`.
@@ -49,10 +49,10 @@ struct Prefix {
 #[derive(Debug)]
 pub struct PatternIndex {
     hasher: KeyHasher,
-    patterns: Vec<Option<Pattern>>,
+    patterns: Vec<Option<PatternThreads>>,
     free: Vec<usize>,
     by_name: HashTable<usize>,
-    by_prefix: HashTable<Prefix>,
+    by_prefix: HashTable<PatternPrefix>,
     /// Prefixes of each length.
     lengths: [usize; PREFIX_BYTES_MAX + 1],
 }
@@ -118,7 +118,7 @@ impl PatternIndex {
     fn shrink(&mut self) {
         let before = std::mem::replace(self, Self::new(self.hasher));
         self.patterns.reserve_exact(2 * before.by_name.len());
-        for Pattern { name, hash, threads, .. } in before.patterns.into_iter().flatten() {
+        for PatternThreads { name, hash, threads, .. } in before.patterns.into_iter().flatten() {
             let at = self.insert(hash, name);
             if let Some(pattern) = &mut self.patterns[at] {
                 pattern.threads = threads;
@@ -180,12 +180,12 @@ impl PatternIndex {
         let lengths = &mut self.lengths;
         let mut prefix = entry.or_insert_with(|| {
             lengths[start.len()] += 1;
-            Prefix { hash: prefix_hash, bytes: start.into(), patterns: Vec::new() }
+            PatternPrefix { hash: prefix_hash, bytes: start.into(), patterns: Vec::new() }
         });
         let prefix = prefix.get_mut();
         let place = prefix.patterns.len();
         prefix.patterns.push(at);
-        self.patterns[at] = Some(Pattern { name, hash, place, threads: Threads::default() });
+        self.patterns[at] = Some(PatternThreads { name, hash, place, threads: Threads::default() });
         let Self { by_name, patterns, .. } = self;
         let hash_of = |at: &usize| patterns[*at].as_ref().map_or(0, |pattern| pattern.hash);
         by_name.insert_unique(hash, at, hash_of);

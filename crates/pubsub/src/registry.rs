@@ -21,7 +21,7 @@ use hashbrown::HashTable;
 use resp::out::Told;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
-use crate::message::{COPIED_BYTES_MAX, Kind, Matches, Name, Published, encode};
+use crate::message::{COPIED_BYTES_MAX, ChannelKind, Matches, Name, PublishedMessage, encode};
 use crate::pattern_index::{PatternIndex, prefix_of};
 use crate::subscribers::shrink;
 use crate::threads::Threads;
@@ -39,7 +39,7 @@ pub struct Registered {
 }
 
 #[derive(Debug)]
-struct Channel {
+struct ChannelThreads {
     hash: u64,
     name: Name,
     threads: Threads,
@@ -48,25 +48,25 @@ struct Channel {
 /// Some of the channels.
 #[derive(Debug, Default)]
 struct Bucket {
-    channels: HashTable<Channel>,
+    channels: HashTable<ChannelThreads>,
     moment: u64,
 }
 
 impl Bucket {
-    fn find(&self, hash: u64, name: &[u8]) -> Option<&Channel> {
+    fn find(&self, hash: u64, name: &[u8]) -> Option<&ChannelThreads> {
         self.channels.find(hash, |channel| *channel.name == *name)
     }
 }
 
 /// Channels of one kind.
 #[derive(Debug)]
-struct Channels {
+struct ChannelBuckets {
     buckets: Box<[CachePadded<Mutex<Bucket>>]>,
     /// Channels in all buckets.
     count: AtomicUsize,
 }
 
-impl Channels {
+impl ChannelBuckets {
     fn new(buckets: usize) -> Self {
         let buckets = (0..buckets).map(|_| CachePadded::new(Mutex::new(Bucket::default())));
         Self { buckets: buckets.collect(), count: AtomicUsize::new(0) }
@@ -79,45 +79,45 @@ impl Channels {
 }
 
 #[derive(Debug)]
-struct Patterns {
+struct PatternRegistry {
     index: PatternIndex,
     moment: u64,
 }
 
 /// Which threads have subscribers of which channels and patterns.
 #[derive(Debug)]
-pub struct Registry {
+pub struct ChannelRegistry {
     hasher: KeyHasher,
-    channels: Channels,
-    shard_channels: Channels,
-    /// Of [`Kind::Requests`].
-    requests: Channels,
-    patterns: RwLock<Patterns>,
+    channels: ChannelBuckets,
+    shard_channels: ChannelBuckets,
+    /// Of [`ChannelKind::Requests`].
+    requests: ChannelBuckets,
+    patterns: RwLock<PatternRegistry>,
     /// Patterns in the index.
     pattern_count: AtomicUsize,
     /// Where those are who may receive events of keys.
     event_followers: Mutex<Threads>,
 }
 
-impl Registry {
+impl ChannelRegistry {
     /// No subscribers. Clients choose the names, so the hash must have a secret.
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             hasher,
-            channels: Channels::new(BUCKETS),
-            shard_channels: Channels::new(BUCKETS),
-            requests: Channels::new(1),
-            patterns: RwLock::new(Patterns { index: PatternIndex::new(hasher), moment: 0 }),
+            channels: ChannelBuckets::new(BUCKETS),
+            shard_channels: ChannelBuckets::new(BUCKETS),
+            requests: ChannelBuckets::new(1),
+            patterns: RwLock::new(PatternRegistry { index: PatternIndex::new(hasher), moment: 0 }),
             pattern_count: AtomicUsize::new(0),
             event_followers: Mutex::new(Threads::default()),
         }
     }
 
-    fn of(&self, kind: Kind) -> &Channels {
+    fn of(&self, kind: ChannelKind) -> &ChannelBuckets {
         match kind {
-            Kind::Shard => &self.shard_channels,
-            Kind::Requests => &self.requests,
-            Kind::Channel | Kind::Pattern => &self.channels,
+            ChannelKind::Shard => &self.shard_channels,
+            ChannelKind::Requests => &self.requests,
+            ChannelKind::Channel | ChannelKind::Pattern => &self.channels,
         }
     }
 
@@ -130,14 +130,14 @@ impl Registry {
     /// called with what has begun.
     pub fn subscribe(
         &self,
-        (kind, name, hash): (Kind, &[u8], u64),
+        (kind, name, hash): (ChannelKind, &[u8], u64),
         thread: usize,
         announce: impl FnOnce(&Registered),
     ) -> Registered {
         if may_be_event(kind, name) {
             self.event_followers.lock().add(thread);
         }
-        if kind == Kind::Pattern {
+        if kind == ChannelKind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
             let name = patterns.index.add(name, thread);
@@ -156,7 +156,7 @@ impl Registry {
             .entry(hash, |channel| *channel.name == *name, |channel| channel.hash)
             .or_insert_with(|| {
                 is_new = true;
-                Channel { hash, name: name.into(), threads: Threads::default() }
+                ChannelThreads { hash, name: name.into(), threads: Threads::default() }
             });
         let channel = channel.get_mut();
         channel.threads.add(thread);
@@ -173,14 +173,14 @@ impl Registry {
     /// `announce` is called with that.
     pub fn unsubscribe(
         &self,
-        (kind, name, hash): (Kind, &[u8], u64),
+        (kind, name, hash): (ChannelKind, &[u8], u64),
         thread: usize,
         announce: impl FnOnce(u64),
     ) -> u64 {
         if may_be_event(kind, name) {
             self.event_followers.lock().remove(thread);
         }
-        if kind == Kind::Pattern {
+        if kind == ChannelKind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
             patterns.index.remove(name, thread);
@@ -211,7 +211,7 @@ impl Registry {
     /// the thread `from`. While nobody can publish to it, `announce` is called with that.
     pub fn transfer(
         &self,
-        (kind, name, hash): (Kind, &[u8], u64),
+        (kind, name, hash): (ChannelKind, &[u8], u64),
         (from, to): (usize, usize),
         announce: impl FnOnce(u64),
     ) -> u64 {
@@ -220,7 +220,7 @@ impl Registry {
             followers.add(to);
             followers.remove(from);
         }
-        if kind == Kind::Pattern {
+        if kind == ChannelKind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
             patterns.index.transfer(name, from, to);
@@ -242,9 +242,9 @@ impl Registry {
     #[inline]
     pub fn publish(
         &self,
-        kind: Kind,
+        kind: ChannelKind,
         (channel, payload): (&[u8], &[u8]),
-        send: &mut dyn FnMut(usize, Published),
+        send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
         self.publish_any((kind, false), (channel, payload), send)
     }
@@ -254,19 +254,20 @@ impl Registry {
     pub fn publish_event(
         &self,
         (channel, payload): (&[u8], &[u8]),
-        send: &mut dyn FnMut(usize, Published),
+        send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
-        self.publish_any((Kind::Channel, true), (channel, payload), send)
+        self.publish_any((ChannelKind::Channel, true), (channel, payload), send)
     }
 
     #[inline]
     fn publish_any(
         &self,
-        (kind, is_event): (Kind, bool),
+        (kind, is_event): (ChannelKind, bool),
         (channel, payload): (&[u8], &[u8]),
-        send: &mut dyn FnMut(usize, Published),
+        send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
-        let is_matched = kind != Kind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0;
+        let is_matched =
+            kind != ChannelKind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0;
         if !is_matched && self.of(kind).count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
@@ -276,10 +277,10 @@ impl Registry {
     #[inline(never)]
     fn publish_to_some(
         &self,
-        (kind, is_event): (Kind, bool),
+        (kind, is_event): (ChannelKind, bool),
         is_matched: bool,
         (channel, payload): (&[u8], &[u8]),
-        send: &mut dyn FnMut(usize, Published),
+        send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
         let hash = self.hasher.hash(channel);
         let mut encoded = None;
@@ -309,7 +310,7 @@ impl Registry {
                 of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
             Arc::new(Matches { moment: patterns.moment, patterns: names })
         });
-        let message = Published::new((kind, hash, bucket.moment), body, matches);
+        let message = PublishedMessage::new((kind, hash, bucket.moment), body, matches);
         if of_patterns.is_empty() {
             let threads = found.into_iter().flat_map(|found| found.threads.iter());
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
@@ -333,21 +334,21 @@ impl Registry {
         &self,
         mut line: Vec<u8>,
         stamp: impl FnOnce(&mut [u8]),
-        send: &mut dyn FnMut(usize, Published),
+        send: &mut dyn FnMut(usize, PublishedMessage),
     ) {
         let hash = self.hasher.hash(b"");
         let bucket = self.requests.bucket(hash).lock();
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
-        let moment = (Kind::Requests, hash, bucket.moment);
-        let message = Published::new(moment, (Arc::new(Told::new(line)), 0..0), None);
+        let moment = (ChannelKind::Requests, hash, bucket.moment);
+        let message = PublishedMessage::new(moment, (Arc::new(Told::new(line)), 0..0), None);
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
     /// Whether a message to a channel would go to one of the threads that are asked for.
     pub fn reaches(
         &self,
-        kind: Kind,
+        kind: ChannelKind,
         channel: &[u8],
         is_asked_for: impl Fn(usize) -> bool,
     ) -> bool {
@@ -359,7 +360,7 @@ impl Registry {
         }
         drop(bucket);
         let mut reached = false;
-        if kind != Kind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0 {
+        if kind != ChannelKind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0 {
             let patterns = self.patterns.read();
             patterns.index.matching(channel, |_, _, threads| reached |= reaches(threads));
         }
@@ -371,7 +372,12 @@ impl Registry {
         self.event_followers.lock().iter().any(|(thread, _)| is_asked_for(thread))
     }
 
-    fn has_receivers(&self, kind: Kind, is_matched: bool, (channel, hash): (&[u8], u64)) -> bool {
+    fn has_receivers(
+        &self,
+        kind: ChannelKind,
+        is_matched: bool,
+        (channel, hash): (&[u8], u64),
+    ) -> bool {
         let mut matches = self.of(kind).bucket(hash).lock().find(hash, channel).is_some();
         if is_matched && !matches {
             self.patterns.read().index.matching(channel, |_, _, _| matches = true);
@@ -380,15 +386,15 @@ impl Registry {
     }
 
     /// Channels of a kind that have subscribers, or patterns.
-    pub fn len(&self, kind: Kind) -> usize {
+    pub fn len(&self, kind: ChannelKind) -> usize {
         match kind {
-            Kind::Pattern => self.pattern_count.load(Ordering::Relaxed),
+            ChannelKind::Pattern => self.pattern_count.load(Ordering::Relaxed),
             _ => self.of(kind).count.load(Ordering::Relaxed),
         }
     }
 
     /// Subscribers of a channel.
-    pub fn clients(&self, kind: Kind, channel: &[u8]) -> usize {
+    pub fn clients(&self, kind: ChannelKind, channel: &[u8]) -> usize {
         let hash = self.hasher.hash(channel);
         let bucket = self.of(kind).bucket(hash).lock();
         bucket.find(hash, channel).map_or(0, |found| found.threads.clients())
@@ -396,7 +402,7 @@ impl Registry {
 
     /// The channels of a kind that have subscribers. No publisher waits for longer than it takes to
     /// visit one bucket.
-    pub fn names(&self, kind: Kind) -> Vec<Name> {
+    pub fn names(&self, kind: ChannelKind) -> Vec<Name> {
         let mut names = Vec::new();
         for bucket in &self.of(kind).buckets {
             names.extend(bucket.lock().channels.iter().map(|channel| channel.name.clone()));
@@ -409,13 +415,13 @@ impl Registry {
 const EVENTS: &[u8] = b"__key";
 
 /// Whether events of keys may be published to a channel, or one that matches a pattern.
-fn may_be_event(kind: Kind, name: &[u8]) -> bool {
+fn may_be_event(kind: ChannelKind, name: &[u8]) -> bool {
     match kind {
-        Kind::Channel => name.starts_with(EVENTS),
-        Kind::Pattern => {
+        ChannelKind::Channel => name.starts_with(EVENTS),
+        ChannelKind::Pattern => {
             let start = prefix_of(name);
             start.starts_with(EVENTS) || EVENTS.starts_with(start)
         }
-        Kind::Shard | Kind::Requests => false,
+        ChannelKind::Shard | ChannelKind::Requests => false,
     }
 }

@@ -23,7 +23,7 @@ use hashbrown::HashTable;
 use resp::Out;
 use resp::out::Told;
 
-use crate::message::{DELIVERY_BYTES, Kind, Name, Published, write};
+use crate::message::{ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
 
 /// The end of a subscription that goes on.
 const NEVER: u64 = u64::MAX;
@@ -34,7 +34,7 @@ const KEPT_BYTES: usize = 64;
 
 /// One client among those of a channel or pattern.
 #[derive(Debug)]
-struct Place {
+struct Receiver {
     /// The place of the client.
     at: usize,
     /// The moments between which messages are for it.
@@ -47,11 +47,11 @@ struct Place {
 struct Followed {
     hash: u64,
     name: Name,
-    clients: Vec<Place>,
+    clients: Vec<Receiver>,
 }
 
 impl Followed {
-    fn place(&mut self, at: usize) -> Option<&mut Place> {
+    fn place(&mut self, at: usize) -> Option<&mut Receiver> {
         let found = self.clients.binary_search_by_key(&at, |place| place.at).ok()?;
         self.clients.get_mut(found)
     }
@@ -59,7 +59,7 @@ impl Followed {
 
 /// A message that is here, and the pattern by which a client receives it.
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct MessageRef {
     /// Its number.
     message: u32,
     pattern: u32,
@@ -67,8 +67,8 @@ struct Item {
 
 /// The same beyond the round.
 #[derive(Debug)]
-struct Kept {
-    kind: Kind,
+struct KeptMessage {
+    kind: ChannelKind,
     pattern: Option<Name>,
     body: Arc<Told>,
     /// What it takes of memory beside its body, if it is an event. Otherwise 0.
@@ -76,12 +76,12 @@ struct Kept {
 }
 
 #[derive(Debug)]
-struct Client {
+struct Subscriber {
     id: u64,
     slot: Option<usize>,
     subscriptions: usize,
-    kept: Vec<Kept>,
-    pending: Vec<Item>,
+    kept: Vec<KeptMessage>,
+    pending: Vec<MessageRef>,
     /// What both take in its output, about.
     waiting_bytes: usize,
     /// It is among those for whom something is pending.
@@ -92,7 +92,7 @@ struct Client {
 
 /// A client for whom something is to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending {
+pub struct PendingClient {
     at: usize,
     /// The client's number.
     pub id: u64,
@@ -103,7 +103,7 @@ pub struct Pending {
 /// The subscribers of one thread.
 #[derive(Debug, Default)]
 pub struct Subscribers {
-    clients: Vec<Option<Client>>,
+    clients: Vec<Option<Subscriber>>,
     free: Vec<usize>,
     by_id: HashMap<u64, usize>,
     channels: HashTable<Followed>,
@@ -111,7 +111,7 @@ pub struct Subscribers {
     shard_channels: HashTable<Followed>,
     requests: HashTable<Followed>,
     /// The messages of the round, and behind them those of the next one.
-    messages: Vec<Published>,
+    messages: Vec<PublishedMessage>,
     /// The number of the first one. It wraps.
     first: u32,
     /// How many of them belong to the round that is written.
@@ -125,12 +125,12 @@ impl Subscribers {
         self.by_id.is_empty()
     }
 
-    fn table(&mut self, kind: Kind) -> &mut HashTable<Followed> {
+    fn table(&mut self, kind: ChannelKind) -> &mut HashTable<Followed> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shard_channels,
-            Kind::Requests => &mut self.requests,
+            ChannelKind::Channel => &mut self.channels,
+            ChannelKind::Pattern => &mut self.patterns,
+            ChannelKind::Shard => &mut self.shard_channels,
+            ChannelKind::Requests => &mut self.requests,
         }
     }
 
@@ -141,7 +141,7 @@ impl Subscribers {
         }
     }
 
-    fn client_mut(&mut self, id: u64) -> Option<&mut Client> {
+    fn client_mut(&mut self, id: u64) -> Option<&mut Subscriber> {
         self.clients.get_mut(*self.by_id.get(&id)?)?.as_mut()
     }
 
@@ -150,7 +150,7 @@ impl Subscribers {
     pub fn add(
         &mut self,
         (id, slot): (u64, Option<usize>),
-        (kind, name, hash): (Kind, Name, u64),
+        (kind, name, hash): (ChannelKind, Name, u64),
         since: u64,
     ) {
         let at = self.by_id.get(&id).copied().unwrap_or_else(|| self.join(id, slot));
@@ -172,7 +172,7 @@ impl Subscribers {
                     // Nearly always there is one.
                     clients.reserve_exact(1);
                 }
-                clients.insert(behind, Place { at, since, until: NEVER });
+                clients.insert(behind, Receiver { at, since, until: NEVER });
             }
         }
         if let Some(Some(client)) = self.clients.get_mut(at) {
@@ -185,7 +185,7 @@ impl Subscribers {
             self.clients.push(None);
             self.clients.len() - 1
         });
-        self.clients[at] = Some(Client {
+        self.clients[at] = Some(Subscriber {
             id,
             slot,
             subscriptions: 0,
@@ -200,7 +200,7 @@ impl Subscribers {
     }
 
     /// Messages from the moment `until` on are not for a client's subscription any more.
-    pub fn end(&mut self, id: u64, (kind, name, hash): (Kind, &[u8], u64), until: u64) {
+    pub fn end(&mut self, id: u64, (kind, name, hash): (ChannelKind, &[u8], u64), until: u64) {
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let followed = self.table(kind).find_mut(hash, |followed| *followed.name == *name);
         if let Some(place) = followed.and_then(|followed| followed.place(at)) {
@@ -209,7 +209,7 @@ impl Subscribers {
     }
 
     /// Removes a subscription of a client. What has come for it before stays pending.
-    pub fn remove(&mut self, id: u64, (kind, name, hash): (Kind, &[u8], u64)) {
+    pub fn remove(&mut self, id: u64, (kind, name, hash): (ChannelKind, &[u8], u64)) {
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let found = self.table(kind).find_entry(hash, |followed| *followed.name == *name);
         let Ok(mut found) = found else { return };
@@ -258,7 +258,7 @@ impl Subscribers {
     }
 
     /// Takes in a message. Returns to how many subscriptions it goes.
-    pub fn receive(&mut self, message: Published) -> usize {
+    pub fn receive(&mut self, message: PublishedMessage) -> usize {
         let number = self.first.wrapping_add(self.messages.len() as u32);
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
         let mut receivers = 0;
@@ -276,15 +276,15 @@ impl Subscribers {
                     client.is_ready = true;
                     ready.push(place.at);
                 }
-                client.pending.push(Item { message: number, pattern });
+                client.pending.push(MessageRef { message: number, pattern });
                 client.waiting_bytes += bytes;
                 receivers += 1;
             }
         };
         let of_kind = match message.kind {
-            Kind::Shard => shard_channels,
-            Kind::Requests => requests,
-            Kind::Channel | Kind::Pattern => channels,
+            ChannelKind::Shard => shard_channels,
+            ChannelKind::Requests => requests,
+            ChannelKind::Channel | ChannelKind::Pattern => channels,
         };
         let channel = message.channel();
         if let Some(followed) = of_kind.find(message.hash, |other| *other.name == *channel) {
@@ -306,22 +306,22 @@ impl Subscribers {
     /// Begins a round: lists the clients for whom something is to be written. For each of them,
     /// unless it is [forgotten](Self::forget) meanwhile, call either [`write`](Self::write) or
     /// [`keep`](Self::keep), and then [`end_round`](Self::end_round).
-    pub fn take_ready(&mut self, ready: &mut Vec<Pending>) {
+    pub fn take_ready(&mut self, ready: &mut Vec<PendingClient>) {
         ready.clear();
         self.in_round = self.messages.len();
         for at in self.ready.drain(..) {
             if let Some(Some(client)) = self.clients.get_mut(at) {
                 client.is_ready = false;
-                ready.push(Pending { at, id: client.id, slot: client.slot });
+                ready.push(PendingClient { at, id: client.id, slot: client.slot });
             }
         }
     }
 
     /// Writes all that is pending for a client, if it is still here.
-    pub fn write(&mut self, pending: Pending, out: &mut Out, resp3: bool) {
+    pub fn write(&mut self, pending: PendingClient, out: &mut Out, resp3: bool) {
         let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
-            for Kept { kind, pattern, body, .. } in std::mem::take(&mut client.kept) {
+            for KeptMessage { kind, pattern, body, .. } in std::mem::take(&mut client.kept) {
                 write(&body, kind, pattern.as_ref(), (out, resp3));
             }
         }
@@ -340,7 +340,7 @@ impl Subscribers {
 
     /// Keeps what is pending for a client for whom nothing can be written now. Returns how many
     /// bytes wait for it, about.
-    pub fn keep(&mut self, pending: Pending) -> usize {
+    pub fn keep(&mut self, pending: PendingClient) -> usize {
         let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
         for item in client.pending.drain(..) {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
@@ -348,7 +348,7 @@ impl Subscribers {
             };
             let (kind, body) = (message.kind, Arc::clone(message.body()));
             let _uncounted = Uncounted::new(if body.is_of_keys() { KEPT_BYTES } else { 0 });
-            client.kept.push(Kept { kind, pattern: pattern.cloned(), body, _uncounted });
+            client.kept.push(KeptMessage { kind, pattern: pattern.cloned(), body, _uncounted });
         }
         if !client.is_ready {
             client.is_ready = true;
@@ -397,7 +397,7 @@ impl Subscribers {
             return;
         }
         client.is_ready = false;
-        let pending = Pending { at, id, slot: client.slot };
+        let pending = PendingClient { at, id, slot: client.slot };
         self.ready.retain(|ready| *ready != at);
         self.write(pending, out, resp3);
     }
@@ -432,13 +432,20 @@ pub(crate) const SHRINK_RATIO: usize = 8;
 const PENDING_KEPT: usize = 64;
 
 /// The client in a place, unless that has passed to another one.
-fn client_of(clients: &mut [Option<Client>], pending: Pending) -> Option<&mut Client> {
+fn client_of(
+    clients: &mut [Option<Subscriber>],
+    pending: PendingClient,
+) -> Option<&mut Subscriber> {
     clients.get_mut(pending.at)?.as_mut().filter(|client| client.id == pending.id)
 }
 
 /// A message that is here, of which the first has the number `first`, and the pattern by which a
 /// client receives it.
-fn resolve(messages: &[Published], first: u32, item: Item) -> Option<(&Published, Option<&Name>)> {
+fn resolve(
+    messages: &[PublishedMessage],
+    first: u32,
+    item: MessageRef,
+) -> Option<(&PublishedMessage, Option<&Name>)> {
     let message = messages.get(item.message.wrapping_sub(first) as usize);
     debug_assert!(message.is_some(), "what is pending is here");
     let message = message?;

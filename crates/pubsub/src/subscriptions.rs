@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::{Kind, Name};
+use crate::message::{ChannelKind, Name};
 
 /// What a subscription takes besides its name, about, in bytes: its places here, in the registry
 /// and on its thread.
@@ -40,45 +40,45 @@ impl Subscriptions {
         std::mem::replace(&mut self.counted_on, thread)
     }
 
-    fn of(&self, kind: Kind) -> &BTreeMap<Name, u64> {
+    fn of(&self, kind: ChannelKind) -> &BTreeMap<Name, u64> {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shard_channels,
-            Kind::Requests => &self.requests,
+            ChannelKind::Channel => &self.channels,
+            ChannelKind::Pattern => &self.patterns,
+            ChannelKind::Shard => &self.shard_channels,
+            ChannelKind::Requests => &self.requests,
         }
     }
 
-    fn of_mut(&mut self, kind: Kind) -> &mut BTreeMap<Name, u64> {
+    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<Name, u64> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shard_channels,
-            Kind::Requests => &mut self.requests,
+            ChannelKind::Channel => &mut self.channels,
+            ChannelKind::Pattern => &mut self.patterns,
+            ChannelKind::Shard => &mut self.shard_channels,
+            ChannelKind::Requests => &mut self.requests,
         }
     }
 
     /// Adds a subscription that there is not yet.
-    pub fn add(&mut self, kind: Kind, name: Name, hash: u64) {
+    pub fn add(&mut self, kind: ChannelKind, name: Name, hash: u64) {
         self.bytes += name.len() + SUBSCRIPTION_BYTES;
         self.of_mut(kind).insert(name, hash);
     }
 
     /// Removes a subscription. Returns its name as others keep it and the hash; none: there is no
     /// such subscription.
-    pub fn remove(&mut self, kind: Kind, name: &[u8]) -> Option<(Name, u64)> {
+    pub fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> Option<(Name, u64)> {
         let removed = self.of_mut(kind).remove_entry(name)?;
         self.bytes -= removed.0.len() + SUBSCRIPTION_BYTES;
         Some(removed)
     }
 
     /// Whether there is such a subscription.
-    pub fn contains(&self, kind: Kind, name: &[u8]) -> bool {
+    pub fn contains(&self, kind: ChannelKind, name: &[u8]) -> bool {
         self.of(kind).contains_key(name)
     }
 
     /// Subscriptions of a kind.
-    pub fn len(&self, kind: Kind) -> usize {
+    pub fn len(&self, kind: ChannelKind) -> usize {
         self.of(kind).len()
     }
 
@@ -94,21 +94,21 @@ impl Subscriptions {
     }
 
     /// The count that a confirmation tells: that of shard channels, or that of all others.
-    pub fn counted(&self, kind: Kind) -> usize {
+    pub fn counted(&self, kind: ChannelKind) -> usize {
         match kind {
-            Kind::Shard => self.shard_channels.len(),
+            ChannelKind::Shard => self.shard_channels.len(),
             _ => self.channels.len() + self.patterns.len(),
         }
     }
 
     /// The names of a kind, each with its hash.
-    pub fn iter(&self, kind: Kind) -> impl Iterator<Item = (&Name, u64)> {
+    pub fn iter(&self, kind: ChannelKind) -> impl Iterator<Item = (&Name, u64)> {
         self.of(kind).iter().map(|(name, hash)| (name, *hash))
     }
 
     /// All subscriptions.
-    pub fn all(&self) -> impl Iterator<Item = (Kind, &Name, u64)> {
-        [Kind::Channel, Kind::Pattern, Kind::Shard, Kind::Requests]
+    pub fn all(&self) -> impl Iterator<Item = (ChannelKind, &Name, u64)> {
+        [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard, ChannelKind::Requests]
             .into_iter()
             .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))
     }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resp::{Args, Out, Reply, Span};
-use script::{Host, Input, LogLevel, Replication, Script, Tick, Vm};
+use script::{LogLevel, Script, ScriptInput, ScriptReplication, Tick, Vm, VmHost};
 
 const MEMORY_BYTES_MAX: usize = 256 << 20;
 
 struct Canned(Instant);
 
-impl Host for Canned {
+impl VmHost for Canned {
     fn call(&mut self, args: Args<'_>, _resp3: bool, out: &mut Out) {
         let reply: &[u8] = match args.name() {
             b"GET" => b"$10\r\n0123456789\r\n",
@@ -32,7 +32,7 @@ impl Host for Canned {
         Some(true)
     }
 
-    fn set_replication(&mut self, _: Replication) {}
+    fn set_replication(&mut self, _: ScriptReplication) {}
 
     fn clock(&mut self) -> Duration {
         self.0.elapsed()
@@ -68,7 +68,7 @@ fn main() {
         vm.load_script(&script).expect("the script compiles");
         let (bytes, spans) = (b"key:000001value:0000000001", [Span::new(0, 10), Span::new(10, 16)]);
         let args = Args::new(bytes, &spans, &[]);
-        let input = Input { args, first_key: 0, keys };
+        let input = ScriptInput { args, first_key: 0, keys };
         let mut out = Out::default();
         let mut best = Duration::MAX;
         for _ in 0..5 {

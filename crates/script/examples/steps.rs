@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resp::{Args, Out, Reply};
-use script::{Host, Input, LogLevel, Replication, Script, Tick, Vm};
+use script::{LogLevel, Script, ScriptInput, ScriptReplication, Tick, Vm, VmHost};
 
 const MEMORY_BYTES_MAX: usize = 256 << 20;
 const RUN: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(nanoseconds.unwrap_or(0))
 }
 
-impl Host for Watch {
+impl VmHost for Watch {
     fn call(&mut self, _: Args<'_>, _: bool, out: &mut Out) {
         out.bytes.extend_from_slice(b"+PONG\r\n");
     }
@@ -37,7 +37,7 @@ impl Host for Watch {
         None
     }
 
-    fn set_replication(&mut self, _: Replication) {}
+    fn set_replication(&mut self, _: ScriptReplication) {}
 
     fn clock(&mut self) -> Duration {
         self.start.elapsed()
@@ -98,7 +98,7 @@ fn main() {
         let (start, last_cpu) = (Instant::now(), cpu_time());
         let mut watch = Watch { start, last_cpu, longest: Duration::ZERO };
         let mut out = Out::default();
-        let input = Input { args: Args::new(&[], &[], &[]), first_key: 0, keys: 0 };
+        let input = ScriptInput { args: Args::new(&[], &[], &[]), first_key: 0, keys: 0 };
         let result = vm.run_script(&mut watch, &loaded, input, &mut Reply::new(&mut out, false));
         let text = result.expect_err("it does not end by itself").text;
         let end = if text.starts_with(b"ERR Script killed") { "killed" } else { "failed" };

@@ -11,7 +11,7 @@ use persist::lzf::Compressor;
 use persist::rdb::string;
 use persist::{ByteInput, payload};
 
-use crate::failure::Failure;
+use crate::failure::ScriptFailure;
 use crate::library::Libraries;
 
 /// A library follows.
@@ -39,24 +39,24 @@ pub fn dump(libraries: &Libraries) -> Vec<u8> {
 /// # Errors
 ///
 /// The payload is damaged, of a version that is not known, or holds something else.
-pub fn sources(payload: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+pub fn sources(payload: &[u8]) -> Result<Vec<Vec<u8>>, ScriptFailure> {
     let opened = payload::open(payload);
     let (content, _) =
-        opened.map_err(|_| Failure::new("ERR DUMP payload version or checksum are wrong"))?;
+        opened.map_err(|_| ScriptFailure::new("ERR DUMP payload version or checksum are wrong"))?;
     let mut input = ByteInput::new(content);
     let mut sources = Vec::new();
     while !input.rest().is_empty() {
         match input.byte() {
             Ok(LIBRARY) => {}
             Ok(LIBRARY_PREVIEW) => {
-                return Err(Failure::new("ERR Pre-GA function format not supported"));
+                return Err(ScriptFailure::new("ERR Pre-GA function format not supported"));
             }
-            Ok(_) => return Err(Failure::new("ERR given type is not a function")),
-            Err(_) => return Err(Failure::new("ERR can not read data type")),
+            Ok(_) => return Err(ScriptFailure::new("ERR given type is not a function")),
+            Err(_) => return Err(ScriptFailure::new("ERR can not read data type")),
         }
         let mut source = Vec::new();
         string::append(&mut input, &mut source)
-            .map_err(|_| Failure::new("ERR Failed loading library payload"))?;
+            .map_err(|_| ScriptFailure::new("ERR Failed loading library payload"))?;
         sources.push(source);
     }
     Ok(sources)

@@ -1,17 +1,21 @@
 //! How a script fails, in the words of Redis.
 
+use mlua::Error;
 use mlua::debug::Debug;
+
+/// The chunk name of the prelude, which no error shows.
+pub const PRELUDE_NAME: &str = "weft";
 
 /// Why there is no reply of the script: one error reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ScriptFailure {
     /// The error with its code and without `-` or line ends.
     pub text: Vec<u8>,
     /// Whether it is the error of a command that the script called, which has been counted.
     pub counted: bool,
 }
 
-impl Failure {
+impl ScriptFailure {
     /// An error that begins with its code.
     pub fn new(text: impl Into<Vec<u8>>) -> Self {
         Self { text: one_line(text.into()), counted: false }
@@ -20,7 +24,7 @@ impl Failure {
 
 /// Where in a script an error happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// The name of the chunk: with `@` before a file's name, with `=` before another name, else its
     /// text.
     pub source: Vec<u8>,
@@ -28,13 +32,13 @@ pub struct Place {
     pub line: usize,
 }
 
-impl Place {
+impl SourcePlace {
     /// The place of a stack frame, unless it is none of a script.
-    pub fn of(frame: &Debug<'_>) -> Option<Place> {
+    pub fn of(frame: &Debug<'_>) -> Option<SourcePlace> {
         let source = frame.source();
         let (short, line) = (source.short_src?, frame.current_line()?);
-        let is_script = short != crate::vm::PRELUDE_NAME && short != "[C]";
-        is_script.then(|| Place {
+        let is_script = short != PRELUDE_NAME && short != "[C]";
+        is_script.then(|| SourcePlace {
             source: source.source.unwrap_or_default().into_owned().into_bytes(),
             line,
         })
@@ -103,14 +107,14 @@ pub fn name_call(
     has: impl Fn(&[u8], &[u8]) -> Option<bool>,
 ) {
     let line = source.split(|byte| *byte == b'\n').nth(line.saturating_sub(1));
-    let calls: Vec<Call<'_>> = line.map(calls).unwrap_or_default();
+    let calls: Vec<SourceCall<'_>> = line.map(calls).unwrap_or_default();
     let missing = calls
         .iter()
         .rev()
         .find(|call| call.of.is_some_and(|library| has(library, call.name) == Some(false)));
     let called = match (missing, calls.as_slice()) {
         (Some(call), _) => call.name,
-        (None, [Call { of: Some(_), name }]) => name,
+        (None, [SourceCall { of: Some(_), name }]) => name,
         _ => return,
     };
     text.truncate(text.len() - CALL_OF_NIL.len());
@@ -120,18 +124,18 @@ pub fn name_call(
 }
 
 /// A call in a line of source: `name(` or `of.name(`.
-struct Call<'a> {
+struct SourceCall<'a> {
     of: Option<&'a [u8]>,
     name: &'a [u8],
 }
 
-fn calls(line: &[u8]) -> Vec<Call<'_>> {
+fn calls(line: &[u8]) -> Vec<SourceCall<'_>> {
     let open = line.iter().enumerate().filter(|(_, byte)| **byte == b'(');
     let call = |(at, _): (usize, &u8)| {
         let (before, name) = split_name(line[..at].trim_ascii_end());
         let of = before.strip_suffix(b".").map(|before| split_name(before).1);
         let is_call = !name.is_empty() && name != b"function";
-        is_call.then_some(Call { of, name })
+        is_call.then_some(SourceCall { of, name })
     };
     open.filter_map(call).collect()
 }
@@ -141,4 +145,16 @@ fn split_name(text: &[u8]) -> (&[u8], &[u8]) {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let start = text.iter().rposition(|byte| !is_name(byte)).map_or(0, |at| at + 1);
     text.split_at(start)
+}
+
+/// The message of an error of the interpreter, without a traceback.
+pub fn message(error: &Error) -> String {
+    let text = match error {
+        Error::SyntaxError { message, .. } => message.clone(),
+        Error::CallbackError { cause, .. } => return message(cause),
+        Error::MemoryError(_) => "not enough memory".to_owned(),
+        Error::RuntimeError(text) => text.clone(),
+        other => other.to_string(),
+    };
+    text.lines().next().unwrap_or_default().to_owned()
 }

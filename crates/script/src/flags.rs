@@ -2,46 +2,46 @@
 
 /// Flags of a script's shebang or of a registered function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct ScriptFlags(u8);
 
 /// Names in the order in which FUNCTION LIST shows them.
-const NAMES: [(&str, Flags); 5] = [
-    ("no-writes", Flags::NO_WRITES),
-    ("allow-oom", Flags::ALLOW_OOM),
-    ("allow-stale", Flags::ALLOW_STALE),
-    ("no-cluster", Flags::NO_CLUSTER),
-    ("allow-cross-slot-keys", Flags::ALLOW_CROSS_SLOT_KEYS),
+const NAMES: [(&str, ScriptFlags); 5] = [
+    ("no-writes", ScriptFlags::NO_WRITES),
+    ("allow-oom", ScriptFlags::ALLOW_OOM),
+    ("allow-stale", ScriptFlags::ALLOW_STALE),
+    ("no-cluster", ScriptFlags::NO_CLUSTER),
+    ("allow-cross-slot-keys", ScriptFlags::ALLOW_CROSS_SLOT_KEYS),
 ];
 
-impl Flags {
+impl ScriptFlags {
     /// `no-writes`: it calls no command that writes. Implies that it runs when memory is short.
-    pub const NO_WRITES: Flags = Flags(1);
+    pub const NO_WRITES: ScriptFlags = ScriptFlags(1);
     /// `allow-oom`: it runs when memory is short.
-    pub const ALLOW_OOM: Flags = Flags(2);
+    pub const ALLOW_OOM: ScriptFlags = ScriptFlags(2);
     /// `allow-stale`: it runs on a replica that has lost its master.
-    pub const ALLOW_STALE: Flags = Flags(4);
+    pub const ALLOW_STALE: ScriptFlags = ScriptFlags(4);
     /// `no-cluster`: it does not run in cluster mode.
-    pub const NO_CLUSTER: Flags = Flags(8);
+    pub const NO_CLUSTER: ScriptFlags = ScriptFlags(8);
     /// `allow-cross-slot-keys`: it may use keys of several slots.
-    pub const ALLOW_CROSS_SLOT_KEYS: Flags = Flags(16);
+    pub const ALLOW_CROSS_SLOT_KEYS: ScriptFlags = ScriptFlags(16);
 
     /// Whether all flags of `other` are set.
-    pub fn contains(self, other: Flags) -> bool {
+    pub fn contains(self, other: ScriptFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// The flags of both.
-    pub fn union(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+    pub fn union(self, other: ScriptFlags) -> ScriptFlags {
+        ScriptFlags(self.0 | other.0)
     }
 
     /// The flag of a name, as written.
-    pub fn named(name: &[u8]) -> Option<Flags> {
+    pub fn named(name: &[u8]) -> Option<ScriptFlags> {
         NAMES.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, flag)| *flag)
     }
 
     /// The flag of a name in any case.
-    pub fn named_any_case(name: &[u8]) -> Option<Flags> {
+    pub fn named_any_case(name: &[u8]) -> Option<ScriptFlags> {
         let known = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
         NAMES.iter().find(|(name, _)| known(name)).map(|(_, flag)| *flag)
     }

@@ -1,6 +1,6 @@
 //! What a script reaches of the server while it runs.
 //!
-//! The one who runs a script implements [`Host`] for as long as the script runs; `redis.*` calls
+//! The one who runs a script implements [`VmHost`] for as long as the script runs; `redis.*` calls
 //! it. Callbacks of a VM live as long as the VM and cannot hold a borrow, so the host is lent to
 //! them in a thread-local variable that is set for one run and unset before the run returns.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use resp::{Args, Out};
 
 /// The command that runs a script, as seen from inside the script.
-pub trait Host {
+pub trait VmHost {
     /// Executes one command: `redis.call` and `redis.pcall`.
     ///
     /// Appends exactly one reply to `out`, in RESP3 if `resp3` and in RESP2 otherwise. What the
@@ -31,7 +31,7 @@ pub trait Host {
     fn acl_check(&mut self, args: Args<'_>) -> Option<bool>;
 
     /// `redis.set_repl`: where the effects of the calls that follow go.
-    fn set_replication(&mut self, targets: Replication);
+    fn set_replication(&mut self, targets: ScriptReplication);
 
     /// `os.clock`: processor time that the server has used, or any clock that only grows.
     fn clock(&mut self) -> Duration;
@@ -71,7 +71,7 @@ pub enum LogLevel {
 
 /// Who receives the effects of a script's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replication {
+pub struct ScriptReplication {
     /// The append-only file: `redis.REPL_AOF`, 1.
     pub aof: bool,
     /// The replicas: `redis.REPL_REPLICA`, 2.
@@ -80,5 +80,5 @@ pub struct Replication {
 
 scoped_tls_hkt::scoped_thread_local!(
     /// The host of the script that runs on this thread.
-    pub(crate) static mut HOST: for<'a> &'a mut dyn Host
+    pub(crate) static mut HOST: for<'a> &'a mut dyn VmHost
 );

@@ -2,7 +2,7 @@
 //!
 //! Everything of EVAL and FUNCTION that does not depend on the server: the interpreter with its
 //! sandbox ([`Vm`]), what scripts call (`redis`, `cjson`, `cmsgpack`, `struct`, `bit`), and which
-//! scripts and libraries there are. The server is behind [`Host`]. Nothing here opens a file or
+//! scripts and libraries there are. The server is behind [`VmHost`]. Nothing here opens a file or
 //! socket, starts a thread or reads a clock.
 #![forbid(unsafe_code)]
 
@@ -16,22 +16,22 @@ mod dump;
 mod failure;
 mod flags;
 mod host;
+mod json_config;
 mod key_use;
 mod library;
 mod libs;
 mod number;
 mod script;
 mod shebang;
+mod state;
 mod vm;
 
 pub use dump::{dump, sources};
-pub use failure::Failure;
-pub use flags::Flags;
-pub use host::{Host, LogLevel, Replication, Tick};
+pub use failure::ScriptFailure;
+pub use flags::ScriptFlags;
+pub use host::{LogLevel, ScriptReplication, Tick, VmHost};
 pub use key_use::{KeyUse, KeyUseSeen};
-pub use library::{Draft, ENGINE, FunctionInfo, Libraries, Library, RestorePolicy};
-pub use script::{EVALUATED_SCRIPTS_MAX, Script, Scripts, Sha};
-pub use vm::{
-    Input, LARGE_SOURCE_BYTES, LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT, LoadedFunction, LoadedScript,
-    NewLibrary, Vm,
-};
+pub use library::{ENGINE, FunctionInfo, Libraries, Library, LibraryDraft, RestorePolicy};
+pub use script::{EVALUATED_SCRIPTS_MAX, Script, ScriptRegistry, Sha};
+pub use state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};
+pub use vm::{LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript, NewLibrary, ScriptInput, Vm};

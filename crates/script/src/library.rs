@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::Failure;
-use crate::flags::Flags;
+use crate::failure::ScriptFailure;
+use crate::flags::ScriptFlags;
 use crate::key_use::KeyUseSeen;
 use crate::shebang;
 
@@ -32,7 +32,7 @@ pub struct FunctionInfo {
     /// Its description, if it has one.
     pub description: Option<Vec<u8>>,
     /// What it declares.
-    pub flags: Flags,
+    pub flags: ScriptFlags,
 }
 
 /// A library as it was loaded.
@@ -50,26 +50,26 @@ pub struct Library {
 
 /// A library whose code has not run yet.
 #[derive(Debug)]
-pub struct Draft {
+pub struct LibraryDraft {
     /// Its name.
     pub name: Vec<u8>,
     code: Arc<[u8]>,
     code_start: usize,
 }
 
-impl Draft {
+impl LibraryDraft {
     /// The code of a library by its shebang.
     ///
     /// # Errors
     ///
     /// The shebang is missing or wrong, the name is none, or there is no such engine.
-    pub fn new(code: &[u8]) -> Result<Self, Failure> {
+    pub fn new(code: &[u8]) -> Result<Self, ScriptFailure> {
         let metadata = shebang::library(code)?;
         if !is_name(&metadata.name) {
-            return Err(Failure::new(format!("ERR {INVALID_NAME}")));
+            return Err(ScriptFailure::new(format!("ERR {INVALID_NAME}")));
         }
         if !metadata.engine.eq_ignore_ascii_case(ENGINE.as_bytes()) {
-            return Err(Failure::new(
+            return Err(ScriptFailure::new(
                 [b"ERR Engine '", metadata.engine.as_slice(), b"' not found"].concat(),
             ));
         }
@@ -146,11 +146,11 @@ impl Libraries {
     ///
     /// # Errors
     ///
-    /// As [`Draft::new`], or the library exists and is not to be replaced.
-    pub fn draft(&self, code: &[u8], replace: bool) -> Result<Draft, Failure> {
-        let draft = Draft::new(code)?;
+    /// As [`LibraryDraft::new`], or the library exists and is not to be replaced.
+    pub fn draft(&self, code: &[u8], replace: bool) -> Result<LibraryDraft, ScriptFailure> {
+        let draft = LibraryDraft::new(code)?;
         if !replace && self.libraries.contains_key(&draft.name) {
-            return Err(Failure::new(
+            return Err(ScriptFailure::new(
                 [b"ERR Library '", draft.name.as_slice(), b"' already exists"].concat(),
             ));
         }
@@ -163,7 +163,7 @@ impl Libraries {
     ///
     /// The library exists and is not to be replaced, or a function of another library has the name
     /// of one of its functions. Nothing has changed; VMs forget the library.
-    pub fn insert(&mut self, library: &Arc<Library>, replace: bool) -> Result<(), Failure> {
+    pub fn insert(&mut self, library: &Arc<Library>, replace: bool) -> Result<(), ScriptFailure> {
         let inserted = self.try_insert(library, replace);
         if inserted.is_err() {
             library.live.store(false, Ordering::Release);
@@ -171,9 +171,9 @@ impl Libraries {
         inserted
     }
 
-    fn try_insert(&mut self, library: &Arc<Library>, replace: bool) -> Result<(), Failure> {
+    fn try_insert(&mut self, library: &Arc<Library>, replace: bool) -> Result<(), ScriptFailure> {
         if !replace && self.libraries.contains_key(&library.name) {
-            return Err(Failure::new(
+            return Err(ScriptFailure::new(
                 [b"ERR Library '", library.name.as_slice(), b"' already exists"].concat(),
             ));
         }
@@ -188,13 +188,13 @@ impl Libraries {
         &self,
         functions: &[FunctionInfo],
         goes: impl Fn(&Library) -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let taken = functions.iter().find(|function| {
             let taken = self.functions.get(&function.name.to_ascii_lowercase());
             taken.is_some_and(|(other, _)| !goes(other))
         });
         match taken {
-            Some(function) => Err(Failure::new(
+            Some(function) => Err(ScriptFailure::new(
                 [b"ERR Function ", function.name.as_slice(), b" already exists"].concat(),
             )),
             None => Ok(()),
@@ -243,7 +243,7 @@ impl Libraries {
         &mut self,
         mut restored: Libraries,
         policy: RestorePolicy,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let joined = self.join(&restored, policy);
         if joined.is_err() {
             restored.flush();
@@ -251,13 +251,13 @@ impl Libraries {
         joined
     }
 
-    fn join(&mut self, restored: &Libraries, policy: RestorePolicy) -> Result<(), Failure> {
+    fn join(&mut self, restored: &Libraries, policy: RestorePolicy) -> Result<(), ScriptFailure> {
         if policy == RestorePolicy::Flush {
             self.flush();
         }
         for library in restored.libraries.values() {
             if policy == RestorePolicy::Append && self.libraries.contains_key(&library.name) {
-                return Err(Failure::new(
+                return Err(ScriptFailure::new(
                     [b"ERR Library ", library.name.as_slice(), b" already exists"].concat(),
                 ));
             }

@@ -43,6 +43,86 @@ fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
+/// The number at the beginning of a text, and its length, as C's `strtod` reads it: decimal,
+/// hexadecimal, infinity or NaN.
+pub fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
+    let sign_len = usize::from(matches!(text.first(), Some(b'+' | b'-')));
+    let sign = if text.first() == Some(&b'-') { -1.0 } else { 1.0 };
+    let rest = &text[sign_len..];
+    let begins =
+        |word: &[u8]| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    for (word, value) in
+        [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)]
+    {
+        if begins(word) {
+            return Some((sign * value, sign_len + word.len()));
+        }
+    }
+    if begins(b"0x")
+        && let Some((value, used)) = hexadecimal(&rest[2..])
+    {
+        return Some((sign * value, sign_len + 2 + used));
+    }
+    let digits = |from: usize| {
+        rest.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let whole = digits(0);
+    let mut len = whole;
+    if rest.get(len) == Some(&b'.') {
+        let fraction = digits(len + 1);
+        if whole + fraction > 0 {
+            len += 1 + fraction;
+        }
+    }
+    if len == 0 {
+        return None;
+    }
+    if matches!(rest.get(len), Some(b'e' | b'E')) {
+        let exponent_sign = usize::from(matches!(rest.get(len + 1), Some(b'+' | b'-')));
+        let exponent = digits(len + 1 + exponent_sign);
+        if exponent > 0 {
+            len += 1 + exponent_sign + exponent;
+        }
+    }
+    let number = std::str::from_utf8(&rest[..len]).ok()?.parse::<f64>().ok()?;
+    Some((sign * number, sign_len + len))
+}
+
+/// A hexadecimal number with its fraction and its exponent of two, and its length.
+fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
+    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let (mut value, mut at, mut digits, mut scale) = (0.0f64, 0, 0, 0i32);
+    let mut is_fraction = false;
+    loop {
+        match digit(at) {
+            Some(next) => {
+                value = value * 16.0 + f64::from(next);
+                scale = scale.saturating_sub(if is_fraction { 4 } else { 0 });
+                digits += 1;
+            }
+            None if !is_fraction && text.get(at) == Some(&b'.') => is_fraction = true,
+            None => break,
+        }
+        at += 1;
+    }
+    if digits == 0 {
+        return None;
+    }
+    if matches!(text.get(at), Some(b'p' | b'P')) {
+        let sign_len = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
+        let from = at + 1 + sign_len;
+        let len = text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if len > 0 {
+            let fold = |sum: i32, byte: &u8| (sum * 10 + i32::from(byte - b'0')).min(10_000);
+            let exponent = text[from..from + len].iter().fold(0, fold);
+            let is_negative = sign_len == 1 && text[at + 1] == b'-';
+            scale = scale.saturating_add(if is_negative { -exponent } else { exponent });
+            at = from + len;
+        }
+    }
+    Some((value * 2f64.powi(scale), at))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

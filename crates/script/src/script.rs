@@ -1,6 +1,6 @@
 //! EVAL scripts: the ones that there are, by the SHA-1 of their bodies.
 //!
-//! A [`Script`] is shared by all threads; each compiles it for its own VM. [`Scripts`] is the
+//! A [`Script`] is shared by all threads; each compiles it for its own VM. [`ScriptRegistry`] is the
 //! register of those that EVALSHA finds. What EVAL brought is evicted when there are too many of
 //! them, the least recently used first; what SCRIPT LOAD brought stays until SCRIPT FLUSH.
 
@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::failure::Failure;
-use crate::flags::Flags;
+use sha1::{Digest, Sha1};
+
+use crate::failure::ScriptFailure;
+use crate::flags::ScriptFlags;
 use crate::key_use::KeyUseSeen;
 use crate::shebang;
-use crate::vm::hex;
 
 /// Scripts from EVAL that are kept, as in Redis.
 pub const EVALUATED_SCRIPTS_MAX: usize = 500;
@@ -26,7 +27,7 @@ pub struct Script {
     sha: Sha,
     body: Arc<[u8]>,
     code_start: usize,
-    flags: Option<Flags>,
+    flags: Option<ScriptFlags>,
     /// Whether it is registered: false once it was evicted or flushed.
     live: AtomicBool,
     /// Whether SCRIPT LOAD brought it.
@@ -44,7 +45,7 @@ impl Script {
     /// # Errors
     ///
     /// The shebang is wrong.
-    pub fn new(body: &[u8]) -> Result<Self, Failure> {
+    pub fn new(body: &[u8]) -> Result<Self, ScriptFailure> {
         let (flags, code_start) = shebang::script(body)?;
         Ok(Self {
             sha: hex(body),
@@ -60,7 +61,7 @@ impl Script {
     }
 
     /// What a body declares, or `None` without a shebang or with a wrong one.
-    pub fn declared(body: &[u8]) -> Option<Flags> {
+    pub fn declared(body: &[u8]) -> Option<ScriptFlags> {
         shebang::script(body).ok().and_then(|(flags, _)| flags)
     }
 
@@ -80,7 +81,7 @@ impl Script {
     }
 
     /// What it declares, or `None` for a script without a shebang.
-    pub fn flags(&self) -> Option<Flags> {
+    pub fn flags(&self) -> Option<ScriptFlags> {
         self.flags
     }
 
@@ -106,7 +107,7 @@ impl Script {
 
 /// The scripts that EVALSHA finds.
 #[derive(Debug, Default)]
-pub struct Scripts {
+pub struct ScriptRegistry {
     by_sha: HashMap<Sha, Arc<Script>, foldhash::fast::RandomState>,
     evaluated: usize,
     body_bytes: usize,
@@ -114,7 +115,7 @@ pub struct Scripts {
     registered: u64,
 }
 
-impl Scripts {
+impl ScriptRegistry {
     /// The script with a SHA-1, in digits of any case.
     pub fn find(&self, sha: &[u8]) -> Option<&Arc<Script>> {
         self.by_sha.get(&lower(sha)?)
@@ -205,4 +206,19 @@ pub fn lower(sha: &[u8]) -> Option<Sha> {
     let mut sha: Sha = sha.try_into().ok()?;
     sha.make_ascii_lowercase();
     Some(sha)
+}
+
+/// The SHA-1 of bytes in lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> [u8; 40] {
+    digits(Sha1::new_with_prefix(bytes))
+}
+
+pub fn digits(sha: Sha1) -> [u8; 40] {
+    let mut hex = [0; 40];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(sha.finalize()) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    hex
 }

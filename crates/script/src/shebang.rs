@@ -2,11 +2,11 @@
 
 use base::quote::split_args;
 
-use crate::failure::Failure;
-use crate::flags::Flags;
+use crate::failure::ScriptFailure;
+use crate::flags::ScriptFlags;
 
 /// The parts of the line after `#!`, and where the line ends.
-struct Line {
+struct ShebangLine {
     parts: Vec<Vec<u8>>,
     end: usize,
 }
@@ -17,18 +17,18 @@ struct Line {
 /// # Errors
 ///
 /// The line does not end, names another engine, or has an unknown option or flag.
-pub fn script(body: &[u8]) -> Result<(Option<Flags>, usize), Failure> {
+pub fn script(body: &[u8]) -> Result<(Option<ScriptFlags>, usize), ScriptFailure> {
     if !body.starts_with(b"#!") {
         return Ok((None, 0));
     }
-    let line = line(body).ok_or_else(|| Failure::new("ERR Invalid script shebang"))?;
+    let line = line(body).ok_or_else(|| ScriptFailure::new("ERR Invalid script shebang"))?;
     let Some((engine, options)) = line.parts.split_first() else {
-        return Err(Failure::new("ERR Invalid engine in script shebang"));
+        return Err(ScriptFailure::new("ERR Invalid engine in script shebang"));
     };
     if engine != b"#!lua" {
         return Err(refused("Unexpected engine in script shebang: ", engine));
     }
-    let mut flags = Flags::default();
+    let mut flags = ScriptFlags::default();
     for option in options {
         let names = option.strip_prefix(b"flags=");
         let names = names.ok_or_else(|| refused("Unknown lua shebang option: ", option))?;
@@ -36,7 +36,7 @@ pub fn script(body: &[u8]) -> Result<(Option<Flags>, usize), Failure> {
             continue;
         }
         for name in names.split(|byte| *byte == b',') {
-            let flag = Flags::named(name);
+            let flag = ScriptFlags::named(name);
             let flag = flag.ok_or_else(|| refused("Unexpected flag in script shebang: ", name))?;
             flags = flags.union(flag);
         }
@@ -60,11 +60,11 @@ pub struct Metadata {
 /// # Errors
 ///
 /// There is none, or it has no name, two names or something else.
-pub fn library(code: &[u8]) -> Result<Metadata, Failure> {
+pub fn library(code: &[u8]) -> Result<Metadata, ScriptFailure> {
     if !code.starts_with(b"#!") {
-        return Err(Failure::new("ERR Missing library metadata"));
+        return Err(ScriptFailure::new("ERR Missing library metadata"));
     }
-    let invalid = || Failure::new("ERR Invalid library metadata");
+    let invalid = || ScriptFailure::new("ERR Invalid library metadata");
     let line = line(code).ok_or_else(invalid)?;
     let (engine, options) = line.parts.split_first().ok_or_else(invalid)?;
     let mut name = None;
@@ -74,27 +74,27 @@ pub fn library(code: &[u8]) -> Result<Metadata, Failure> {
             return Err(refused("Invalid metadata value given: ", option));
         }
         if name.is_some() {
-            return Err(Failure::new(
+            return Err(ScriptFailure::new(
                 "ERR Invalid metadata value, name argument was given multiple times",
             ));
         }
         name = Some(value.to_vec());
     }
-    let name = name.ok_or_else(|| Failure::new("ERR Library name was not given"))?;
+    let name = name.ok_or_else(|| ScriptFailure::new("ERR Library name was not given"))?;
     let engine = engine.get(2..).unwrap_or_default().to_vec();
     Ok(Metadata { engine, name, code_start: line.end })
 }
 
 /// The first line in words. `None` if it does not end; no words if its quotes do not close.
-fn line(text: &[u8]) -> Option<Line> {
+fn line(text: &[u8]) -> Option<ShebangLine> {
     // As in C, a zero byte ends the text.
     let end = memchr::memchr2(b'\n', 0, text)?;
     if text.get(end) != Some(&b'\n') {
         return None;
     }
-    Some(Line { parts: split_args(text.get(..end)?).unwrap_or_default(), end })
+    Some(ShebangLine { parts: split_args(text.get(..end)?).unwrap_or_default(), end })
 }
 
-fn refused(text: &str, what: &[u8]) -> Failure {
-    Failure::new([b"ERR ", text.as_bytes(), what].concat())
+fn refused(text: &str, what: &[u8]) -> ScriptFailure {
+    ScriptFailure::new([b"ERR ", text.as_bytes(), what].concat())
 }

@@ -12,15 +12,11 @@
 //! one are read as the other until the key is used again.
 
 use base::random::Random;
-use ds::record::ACCESS_CLOCK_MASK;
-
-use crate::stored::Stored;
-use crate::turn::Turn;
 
 /// The frequency of a new key: it gets the time to be used before it is the first to go.
-const FREQUENCY_AT_FIRST: u8 = 5;
+pub(crate) const FREQUENCY_AT_FIRST: u8 = 5;
 /// A minute of the clock, in milliseconds.
-const MINUTE_MS: i64 = 60_000;
+pub(crate) const MINUTE_MS: i64 = 60_000;
 
 /// How the frequency of a key rises and falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +29,15 @@ pub struct LfuTuning {
 
 /// How a thread writes access clocks.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct AccessPolicy {
     /// Keys need not have values of their own: nobody asks when or how often each is used.
     pub shares_values: bool,
     /// The policy counts how often keys are used. None: it notes when.
     pub lfu: Option<LfuTuning>,
-    random: Random,
+    pub(crate) random: Random,
 }
 
-impl Default for Access {
+impl Default for AccessPolicy {
     fn default() -> Self {
         Self { lfu: None, shares_values: true, random: Random::new(1) }
     }
@@ -49,7 +45,7 @@ impl Default for Access {
 
 impl LfuTuning {
     /// The frequency that is left of a clock at this minute.
-    fn frequency(self, clock: u32, minute: u16) -> u8 {
+    pub(crate) fn frequency(self, clock: u32, minute: u16) -> u8 {
         let periods = match self.decay_minutes {
             0 => 0,
             minutes => u32::from(minutes_since(clock, minute)) / minutes,
@@ -59,192 +55,10 @@ impl LfuTuning {
 }
 
 /// Minutes since an LFU clock was written.
-fn minutes_since(clock: u32, minute: u16) -> u16 {
+pub(crate) fn minutes_since(clock: u32, minute: u16) -> u16 {
     minute.wrapping_sub((clock >> 8) as u16)
 }
 
-fn lfu_clock(minute: u16, frequency: u8) -> u32 {
+pub(crate) fn lfu_clock(minute: u16, frequency: u8) -> u32 {
     u32::from(minute) << 8 | u32::from(frequency)
-}
-
-impl Turn {
-    /// The 24-bit clock of last use: seconds.
-    #[inline]
-    pub fn access_clock(&self) -> u32 {
-        (self.unix_ms / 1000) as u32 & ACCESS_CLOCK_MASK
-    }
-
-    /// The 16 bits of an LFU clock.
-    fn minute(&self) -> u16 {
-        (self.unix_ms / MINUTE_MS) as u16
-    }
-
-    /// The access clock of a new key.
-    #[inline]
-    pub fn new_clock(&self) -> u32 {
-        match self.access.lfu {
-            None => self.access_clock(),
-            Some(_) => lfu_clock(self.minute(), FREQUENCY_AT_FIRST),
-        }
-    }
-
-    /// The access clock of a key that is used now and had this one.
-    #[inline]
-    pub fn used_clock(&mut self, clock: u32) -> u32 {
-        match self.access.lfu {
-            None => self.access_clock(),
-            Some(lfu) => self.count_use(lfu, clock),
-        }
-    }
-
-    #[inline(never)]
-    fn count_use(&mut self, lfu: LfuTuning, clock: u32) -> u32 {
-        let minute = self.minute();
-        let mut frequency = lfu.frequency(clock, minute);
-        let base = frequency.saturating_sub(FREQUENCY_AT_FIRST);
-        let one_in = u64::from(base) * u64::from(lfu.log_factor) + 1;
-        if frequency < u8::MAX && self.access.random.below(one_in) == 0 {
-            frequency += 1;
-        }
-        lfu_clock(minute, frequency)
-    }
-
-    /// The access clock of a key that comes from elsewhere with what is known of its use: seconds
-    /// since the last one, or its frequency. As in Redis, what the policy does not ask for is lost.
-    pub fn restored_clock(&self, idle_seconds: Option<u32>, frequency: Option<u8>) -> u32 {
-        match (self.access.lfu, idle_seconds, frequency) {
-            (None, Some(idle), _) => self.access_clock().wrapping_sub(idle) & ACCESS_CLOCK_MASK,
-            (Some(_), _, Some(frequency)) => lfu_clock(self.minute(), frequency),
-            _ => self.new_clock(),
-        }
-    }
-}
-
-impl Stored<'_> {
-    /// Seconds since the key was last used. None: the policy counts how often instead.
-    pub fn idle_seconds(self, turn: &Turn) -> Option<u32> {
-        turn.access.lfu.is_none().then(|| self.seconds_since_use(turn))
-    }
-
-    /// How often the key is used, on the logarithmic scale of OBJECT FREQ. None: the policy notes
-    /// when instead.
-    pub fn frequency(self, turn: &Turn) -> Option<u8> {
-        Some(turn.access.lfu?.frequency(self.0.access_clock(), turn.minute()))
-    }
-
-    /// The 24 bits as they are.
-    pub fn access_clock(self) -> u32 {
-        self.0.access_clock()
-    }
-
-    /// Seconds since the key was last used, if the policy notes when.
-    pub fn seconds_since_use(self, turn: &Turn) -> u32 {
-        turn.access_clock().wrapping_sub(self.0.access_clock()) & ACCESS_CLOCK_MASK
-    }
-
-    /// How much the key deserves to be evicted for not having been used lately.
-    pub(crate) fn staleness(self, turn: &Turn) -> u64 {
-        u64::from(self.seconds_since_use(turn))
-    }
-
-    /// The same for being used seldom; of those that are used as seldom, the longest unused first.
-    pub(crate) fn rarity(self, turn: &Turn) -> u64 {
-        let lfu = turn.access.lfu.unwrap_or(LfuTuning { log_factor: 0, decay_minutes: 0 });
-        let (clock, minute) = (self.0.access_clock(), turn.minute());
-        let frequency = lfu.frequency(clock, minute);
-        u64::from(u8::MAX - frequency) << 16 | u64::from(minutes_since(clock, minute))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::hash::KeyHasher;
-
-    const HOUR_MS: i64 = 60 * MINUTE_MS;
-
-    fn turn(lfu: Option<LfuTuning>) -> Turn {
-        let mut turn = Turn::alone(KeyHasher::new(1));
-        turn.access.lfu = lfu;
-        turn.set_time(1_700_000_000_000_000);
-        turn
-    }
-
-    fn after(turn: &mut Turn, ms: i64) {
-        turn.set_time((turn.unix_ms + ms) * 1000);
-    }
-
-    #[track_caller]
-    fn frequency(turn: &Turn, clock: u32) -> u8 {
-        turn.access.lfu.map_or(0, |lfu| lfu.frequency(clock, turn.minute()))
-    }
-
-    /// The mean frequency of a hundred keys after so many uses.
-    fn mean_after(uses: u32, log_factor: u32) -> f64 {
-        let mut turn = turn(Some(LfuTuning { log_factor, decay_minutes: 1 }));
-        let mut sum = 0;
-        for _ in 0..100 {
-            let mut clock = turn.new_clock();
-            assert_eq!(frequency(&turn, clock), FREQUENCY_AT_FIRST);
-            (0..uses).for_each(|_| clock = turn.used_clock(clock));
-            sum += u32::from(frequency(&turn, clock));
-        }
-        f64::from(sum) / 100.0
-    }
-
-    /// The same from the probabilities of all frequencies.
-    fn expected_after(uses: u32, log_factor: u32) -> f64 {
-        let mut shares = [0.0; 256];
-        shares[usize::from(FREQUENCY_AT_FIRST)] = 1.0;
-        for _ in 0..uses {
-            for frequency in (usize::from(FREQUENCY_AT_FIRST)..255).rev() {
-                let base = (frequency - usize::from(FREQUENCY_AT_FIRST)) as f64;
-                let rising = shares[frequency] / (base * f64::from(log_factor) + 1.0);
-                shares[frequency] -= rising;
-                shares[frequency + 1] += rising;
-            }
-        }
-        shares.iter().enumerate().map(|(frequency, share)| frequency as f64 * share).sum()
-    }
-
-    #[test]
-    fn the_counter_grows_with_the_logarithm_of_the_uses() {
-        for log_factor in [0, 1, 10, 100] {
-            for uses in [0, 1, 10, 100, 1000, 10_000] {
-                let (mean, expected) =
-                    (mean_after(uses, log_factor), expected_after(uses, log_factor));
-                let off = (mean - expected).abs() / expected;
-                assert!(off < 0.03, "{mean}, not {expected}, after {uses} with {log_factor}");
-            }
-        }
-        assert_eq!(mean_after(300, 0), 255.0);
-    }
-
-    #[test]
-    fn the_counter_decays_with_the_minutes() {
-        let mut turn = turn(Some(LfuTuning { log_factor: 0, decay_minutes: 2 }));
-        let clock = (0..95).fold(turn.new_clock(), |clock, _| turn.used_clock(clock));
-        assert_eq!(frequency(&turn, clock), 100);
-        for (ms, left) in [(MINUTE_MS, 100), (MINUTE_MS, 99), (HOUR_MS, 69), (3 * HOUR_MS, 0)] {
-            after(&mut turn, ms);
-            assert_eq!(frequency(&turn, clock), left);
-        }
-        // Used again, it goes on from what is left.
-        let clock = turn.used_clock(clock);
-        assert_eq!(frequency(&turn, clock), 1);
-        turn.access.lfu = Some(LfuTuning { log_factor: 0, decay_minutes: 0 });
-        after(&mut turn, 1000 * HOUR_MS);
-        assert_eq!(frequency(&turn, clock), 1);
-    }
-
-    #[test]
-    fn restored_keys_keep_what_the_policy_asks_for() {
-        let by_time = turn(None);
-        let now = by_time.access_clock();
-        assert_eq!(by_time.restored_clock(Some(100), None), now - 100);
-        assert_eq!(by_time.restored_clock(None, Some(77)), now);
-        let counts = turn(Some(LfuTuning { log_factor: 10, decay_minutes: 1 }));
-        assert_eq!(frequency(&counts, counts.restored_clock(None, Some(77))), 77);
-        assert_eq!(frequency(&counts, counts.restored_clock(Some(100), None)), 5);
-    }
 }

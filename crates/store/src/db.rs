@@ -18,6 +18,7 @@
 
 mod edit;
 pub(crate) mod keys;
+mod large_keys;
 pub(crate) mod marks;
 mod pick;
 mod prefetch;
@@ -25,31 +26,21 @@ mod prefetch;
 mod tests;
 mod watch;
 
-use ds::record::{Payload, Record, RecordRef};
+use base::hash::KeyHasher;
+use ds::record::{Payload, Record};
 use ds::table::Table;
 
 pub use edit::Edit;
-use keys::{Cleared, Keys};
+use keys::{Cleared, GuardedKeys};
 
-use crate::effect::Event;
-use crate::key_index::{IndexEntry, KeyIndex, SizeClass};
-use crate::snapshot::debt::Debt;
-use crate::stored::{Kind, Object, Stored};
-use crate::string::NewString;
-use crate::turn::{Key, Turn};
+use crate::effect::KeyspaceEvent;
+use crate::key::Key;
+use crate::key_index::{IndexEntry, KeyIndex};
+use crate::pre_images::pending::PendingPreImage;
+use crate::size_class::SizeClass;
+use crate::turn::Turn;
+use crate::value::stored::{Object, Stored, StoredType, ValueKind};
 use crate::watchers::Presence;
-
-/// A type of value: how its records are seen.
-pub trait Type {
-    /// The kind of a value of this type that has no bytes in its record.
-    const EMPTY: Kind;
-    /// The value for reading.
-    type View<'a>;
-    /// The value in the record, or `None` when it is of another type.
-    fn view(record: RecordRef<'_, Object>) -> Option<Self::View<'_>>;
-    /// Whether the value has nothing left, so that its key must go.
-    fn is_empty(record: RecordRef<'_, Object>) -> bool;
-}
 
 /// The key holds a value of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +73,7 @@ pub enum ExpiryChange {
 /// One shard's part of one database.
 #[derive(Debug, Default)]
 pub struct Db {
-    pub(crate) table: Keys,
+    pub(crate) table: GuardedKeys,
     /// The database's number, for effects.
     pub(crate) number: u32,
     /// In database 0: whether a client is in the queues of the shard's
@@ -117,6 +108,11 @@ impl Db {
         self.table.expiring_len()
     }
 
+    /// Makes room for so many keys in all, so that adding them moves few.
+    pub fn reserve(&mut self, turn: &Turn, keys: usize) {
+        self.table.reserve(keys, &turn.hasher);
+    }
+
     /// Slots of the table, occupied or not.
     pub fn slots_len(&self) -> usize {
         self.table.slots_len()
@@ -130,6 +126,15 @@ impl Db {
     /// The classes of size of the keys, in no order, each with the number of its keys.
     pub fn sizes(&self) -> &[(SizeClass, u32)] {
         self.key_index.sizes()
+    }
+
+    /// Before anything changes in the record of a key with this hash, or one comes or goes.
+    #[inline]
+    pub(crate) fn before_change(&mut self, hasher: &KeyHasher, hash: u64) -> Cleared {
+        if self.in_snapshot {
+            self.save_for_snapshot(hasher, hash);
+        }
+        Cleared::by_db()
     }
 
     /// The slot of a key that is there and has not expired.
@@ -154,7 +159,7 @@ impl Db {
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
         let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
-        let events = [(Event::new('x', "expired"), key)];
+        let events = [(KeyspaceEvent::new('x', "expired"), key)];
         turn.effects.push((db, unix_ms), events, |command| {
             command.arg(name);
             command.arg(key);
@@ -230,7 +235,7 @@ impl Db {
     /// # Errors
     /// When the value is of another type.
     #[inline]
-    pub fn read<T: Type>(
+    pub fn read<T: StoredType>(
         &mut self,
         turn: &mut Turn,
         key: Key<'_>,
@@ -263,7 +268,7 @@ impl Db {
     ///
     /// # Errors
     /// When the value is of another type.
-    pub fn edit<'a, T: Type>(
+    pub fn edit<'a, T: StoredType>(
         &'a mut self,
         turn: &'a mut Turn,
         key: Key<'_>,
@@ -278,7 +283,7 @@ impl Db {
     ///
     /// # Errors
     /// When the value is of another type.
-    pub fn read_and_edit<'a, T: Type>(
+    pub fn read_and_edit<'a, T: StoredType>(
         &'a mut self,
         turn: &'a mut Turn,
         key: Key<'_>,
@@ -289,7 +294,7 @@ impl Db {
         }
     }
 
-    fn edit_at<'a, T: Type>(
+    fn edit_at<'a, T: StoredType>(
         &'a mut self,
         turn: &'a mut Turn,
         at: usize,
@@ -307,7 +312,7 @@ impl Db {
     ///
     /// # Errors
     /// When the value is of another type.
-    pub fn edit_or_create<'a, T: Type>(
+    pub fn edit_or_create<'a, T: StoredType>(
         &'a mut self,
         turn: &'a mut Turn,
         key: Key<'_>,
@@ -341,7 +346,7 @@ impl Db {
     ) -> Option<Option<i64>> {
         let at = self.find(turn, key)?;
         let record = self.table.at(at);
-        if Kind::from_bits(record.kind()) != Kind::Integer {
+        if ValueKind::from_bits(record.kind()) != ValueKind::Integer {
             return None;
         }
         let old = i64::from_le_bytes(record.bytes()?.try_into().ok()?);
@@ -360,35 +365,13 @@ impl Db {
         Some(Some(sum))
     }
 
-    /// Sets a key to a string, whatever its type was. Returns whether the key is new.
-    #[inline]
-    pub fn put(
-        &mut self,
-        turn: &mut Turn,
-        key: Key<'_>,
-        text: NewString<'_>,
-        expires_at: ExpiryChange,
-    ) -> bool {
-        let integer;
-        let (kind, payload) = match text {
-            NewString::Bytes(bytes) => (Kind::Bytes, Payload::Bytes(bytes)),
-            NewString::Edited(bytes) => (Kind::EditedBytes, Payload::Bytes(bytes)),
-            NewString::Integer(value) => {
-                integer = value.to_le_bytes();
-                (Kind::Integer, Payload::Bytes(&integer))
-            }
-            NewString::Shared(text) => (Kind::Shared, Payload::Object(Object::String(text))),
-        };
-        self.replace(turn, key, kind, payload, expires_at)
-    }
-
     /// Sets a key to a value of any type, whatever its type was. Returns whether the key is new.
     #[inline]
     pub(crate) fn replace(
         &mut self,
         turn: &mut Turn,
         key: Key<'_>,
-        kind: Kind,
+        kind: ValueKind,
         payload: Payload<'_, Object>,
         expires_at: ExpiryChange,
     ) -> bool {
@@ -460,7 +443,7 @@ impl Db {
         let told = marks::key_changes(turn, key.bytes);
         self.changed(told, key.hash, IndexEntry::ABSENT, after);
         let cleared = self.before_change(&turn.hasher, key.hash);
-        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
         self.add_record(turn, key.hash, record, cleared);
         turn.effects.note_new(self.number, key.bytes);
     }
@@ -474,7 +457,7 @@ impl Db {
         marks::key_expires(turn, key.hash, record.view().has_expiry());
         marks::field_expires(turn, key.hash, after.due.is_some());
         let cleared = self.before_change(&turn.hasher, key.hash);
-        self.note_arrival(key, record.view().object().and_then(Debt::of));
+        self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
         let old = std::mem::replace(&mut *self.table.at_mut(at, cleared), record);
         let told = marks::key_changes(turn, key.bytes);
         self.changed(told, key.hash, before, after);

@@ -9,12 +9,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::log::{CommandWriter, Commands, Log, LogPlace};
+use crate::log::{CommandWriter, LogPosition, LoggedCommands, WriteLog};
 use crate::touched::Touched;
 
 /// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct KeyspaceEvent {
     /// `g` generic, `$` string, `x` expired ...
     pub class: char,
     /// The name that subscribers see.
@@ -23,7 +23,7 @@ pub struct Event {
     pub db: Option<usize>,
 }
 
-impl Event {
+impl KeyspaceEvent {
     /// An event of a class.
     pub const fn new(class: char, name: &'static str) -> Self {
         Self { class, name, db: None }
@@ -57,13 +57,13 @@ impl EventClasses {
 }
 
 /// A key was added.
-const NEW: Event = Event::new('n', "new");
+const NEW: KeyspaceEvent = KeyspaceEvent::new('n', "new");
 /// A read did not find its key.
-const MISSED: Event = Event::new('m', "keymiss");
+const MISSED: KeyspaceEvent = KeyspaceEvent::new('m', "keymiss");
 
 /// An event of which clients are to be notified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct KeyspaceNotice {
     /// Database number; none until the command ends that did it.
     pub db: Option<usize>,
     /// The event's name.
@@ -78,7 +78,7 @@ pub struct Effect {
     /// Database number.
     pub db: usize,
     /// What happened to which keys, in order.
-    pub events: Vec<(Event, Vec<u8>)>,
+    pub events: Vec<(KeyspaceEvent, Vec<u8>)>,
     /// The commands that make the same change when they are replayed; several as one transaction.
     pub commands: Vec<Replay>,
     /// Milliseconds since 1970.
@@ -120,7 +120,7 @@ pub struct Effects {
     /// The classes of events of which clients are notified.
     notified: EventClasses,
     /// Events of these classes that nobody has been told yet.
-    notices: Vec<Notice>,
+    notices: Vec<KeyspaceNotice>,
     /// Keys that have changed, with the event's database, while they are watched.
     changed: Vec<(Option<usize>, Vec<u8>)>,
     /// Of these so many, from the first on, are those of commands that have ended within a
@@ -128,14 +128,14 @@ pub struct Effects {
     ended: usize,
     /// The same keys, to be found.
     ended_keys: BTreeSet<(usize, Vec<u8>)>,
-    events: Vec<(Event, Vec<u8>)>,
+    events: Vec<(KeyspaceEvent, Vec<u8>)>,
     /// The running command has noted something that is to be replayed.
     noted: bool,
     eventless: bool,
     /// How the running command is replayed, if not as it was sent.
-    replay: Commands,
+    replay: LoggedCommands,
     /// What the transaction that has not ended has left so far.
-    unit: Commands,
+    unit: LoggedCommands,
     /// The databases of its first and its last command, and whether there is another one.
     unit_dbs: (usize, usize, bool),
     /// The effect of a transaction that has not ended.
@@ -147,7 +147,7 @@ pub struct Effects {
     /// Transactions and scripts that have begun and not ended, one within the other.
     depth: u32,
     collected: Vec<Effect>,
-    log: Option<Box<dyn Log>>,
+    log: Option<Box<dyn WriteLog>>,
     /// How often something was appended to a log.
     logged_units: u64,
 }
@@ -159,7 +159,7 @@ impl Effects {
     }
 
     /// Sets where effects are logged, if they are. No command runs.
-    pub fn set_log(&mut self, log: Option<Box<dyn Log>>) {
+    pub fn set_log(&mut self, log: Option<Box<dyn WriteLog>>) {
         self.set(LOGGED, log.is_some());
         self.log = log;
     }
@@ -175,7 +175,7 @@ impl Effects {
     }
 
     /// Behind what was appended last to the log, if there is one and anything was.
-    pub fn log_place(&self) -> Option<LogPlace> {
+    pub fn log_place(&self) -> Option<LogPosition> {
         self.log.as_ref().and_then(|log| log.place())
     }
 
@@ -254,13 +254,13 @@ impl Effects {
     }
 
     /// The events of which clients are to be notified, in order, since the last call.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
+    pub fn take_notices(&mut self) -> Vec<KeyspaceNotice> {
         std::mem::take(&mut self.notices)
     }
 
-    fn notify(&mut self, db: Option<usize>, event: Event, key: &[u8]) {
+    fn notify(&mut self, db: Option<usize>, event: KeyspaceEvent, key: &[u8]) {
         if self.notified.contains(event.class) {
-            self.notices.push(Notice { db, name: event.name, key: key.to_vec() });
+            self.notices.push(KeyspaceNotice { db, name: event.name, key: key.to_vec() });
         }
     }
 
@@ -285,7 +285,7 @@ impl Effects {
     }
 
     /// Notes something that changed nothing: only those hear of it who are notified.
-    pub fn note_unchanged(&mut self, event: Event, key: &[u8]) {
+    pub fn note_unchanged(&mut self, event: KeyspaceEvent, key: &[u8]) {
         if self.is(NOTIFIED) {
             self.notify(event.db, event, key);
         }
@@ -355,14 +355,14 @@ impl Effects {
 
     /// Notes what the running command did to a key.
     #[inline]
-    pub fn note(&mut self, event: Event, key: &[u8]) {
+    pub fn note(&mut self, event: KeyspaceEvent, key: &[u8]) {
         if self.wanted != 0 {
             self.note_wanted(event, key);
         }
     }
 
     /// The same for a change that no blocked client can be served with: none is tried.
-    pub fn note_unawaited(&mut self, event: Event, key: &[u8]) {
+    pub fn note_unawaited(&mut self, event: KeyspaceEvent, key: &[u8]) {
         self.noted |= self.is(REPLAYED);
         if self.is(CONSUMED) {
             self.events.push((event, key.to_vec()));
@@ -373,7 +373,7 @@ impl Effects {
     }
 
     #[inline(never)]
-    fn note_wanted(&mut self, event: Event, key: &[u8]) {
+    fn note_wanted(&mut self, event: KeyspaceEvent, key: &[u8]) {
         if self.is(NOTIFIED) {
             self.notify(event.db, event, key);
         }
@@ -441,7 +441,7 @@ impl Effects {
     pub fn push<'k>(
         &mut self,
         (db, unix_ms): (usize, i64),
-        events: impl IntoIterator<Item = (Event, &'k [u8])>,
+        events: impl IntoIterator<Item = (KeyspaceEvent, &'k [u8])>,
         write: impl FnOnce(&mut CommandWriter<'_>),
     ) {
         if self.is(REPLAYED | NOTIFIED) {
@@ -509,7 +509,7 @@ impl Effects {
     }
 
     /// Adds an effect whose commands are written: to the transaction, if there is one.
-    fn add(&mut self, db: usize, unix_ms: i64, events: Vec<(Event, Vec<u8>)>) {
+    fn add(&mut self, db: usize, unix_ms: i64, events: Vec<(KeyspaceEvent, Vec<u8>)>) {
         if self.unlogged {
             self.replay.clear();
         }
@@ -550,7 +550,7 @@ impl Effects {
         self.unit.clear();
     }
 
-    fn collect(&mut self, db: usize, unix_ms: i64, events: Vec<(Event, Vec<u8>)>) {
+    fn collect(&mut self, db: usize, unix_ms: i64, events: Vec<(KeyspaceEvent, Vec<u8>)>) {
         let commands = self.replay.decode().into_iter().map(|args| Replay { db, args });
         let effect = Effect { db, events, commands: commands.collect(), unix_ms };
         let Some(whole) = &mut self.transaction else { return self.collected.push(effect) };
@@ -558,7 +558,7 @@ impl Effects {
         whole.commands.extend(effect.commands);
         whole.events.extend(effect.events.into_iter().map(|(event, key)| {
             let db = event.db.unwrap_or(db);
-            (Event { db: (db != whole_db).then_some(db), ..event }, key)
+            (KeyspaceEvent { db: (db != whole_db).then_some(db), ..event }, key)
         }));
     }
 

@@ -10,9 +10,9 @@
 //! Which shard, when, and how many: the caller decides (`node::eviction`).
 
 use crate::db::Db;
-use crate::effect::Event;
-use crate::stored::{Object, Stored};
+use crate::effect::KeyspaceEvent;
 use crate::turn::Turn;
+use crate::value::stored::{Object, Stored};
 
 /// The most keys of one sample, as `maxmemory-samples` allows.
 pub const SAMPLES_MAX: usize = 64;
@@ -21,7 +21,7 @@ pub const SLOTS_MAX: usize = 4096;
 
 /// Which keys go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum EvictionOrder {
     /// Those that were not used for the longest time.
     LeastRecent,
     /// Those that are used least often.
@@ -34,25 +34,25 @@ pub enum Order {
 
 /// How keys are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct EvictionChoice {
     /// Only keys that have an expiry may go.
     pub volatile: bool,
     /// Which of them first.
-    pub order: Order,
+    pub order: EvictionOrder,
 }
 
-impl Choice {
+impl EvictionChoice {
     /// How much a key deserves to be evicted: the more, the sooner.
     fn score(self, stored: Stored<'_>, turn: &Turn) -> u64 {
         match self.order {
-            Order::LeastRecent => stored.staleness(turn),
-            Order::LeastFrequent => stored.rarity(turn),
-            Order::SoonestExpiry => {
+            EvictionOrder::LeastRecent => stored.staleness(turn),
+            EvictionOrder::LeastFrequent => stored.rarity(turn),
+            EvictionOrder::SoonestExpiry => {
                 let at = stored.expires_at().unwrap_or(i64::MAX);
                 // Times before 1970 are the greatest.
                 u64::MAX - at.wrapping_sub(i64::MIN).cast_unsigned()
             }
-            Order::Random => 0,
+            EvictionOrder::Random => 0,
         }
     }
 }
@@ -61,7 +61,7 @@ impl Choice {
 const FETCHED_MAX: usize = 8;
 
 /// Slots that a walk has found.
-struct Found {
+struct FoundSlots {
     slots: [usize; FETCHED_MAX],
     len: usize,
     /// Where it ended.
@@ -70,7 +70,7 @@ struct Found {
 
 impl Db {
     /// Keys that may be evicted.
-    pub fn evictable_len(&self, choice: Choice) -> usize {
+    pub fn evictable_len(&self, choice: EvictionChoice) -> usize {
         if choice.volatile { self.expiring_len() } else { self.len() }
     }
 
@@ -80,7 +80,7 @@ impl Db {
     pub fn sample<'a>(
         &'a self,
         turn: &Turn,
-        choice: Choice,
+        choice: EvictionChoice,
         (start, samples): (usize, usize),
         mut visit: impl FnMut(u64, Stored<'a>),
     ) -> (usize, usize) {
@@ -103,13 +103,13 @@ impl Db {
     /// slots that it looks at.
     fn walk_slots(
         &self,
-        choice: Choice,
+        choice: EvictionChoice,
         start: usize,
         (wanted, left): (usize, &mut usize),
-    ) -> Found {
+    ) -> FoundSlots {
         let len = self.table.slots_len();
         let wanted = wanted.min(FETCHED_MAX);
-        let mut found = Found { slots: [0; FETCHED_MAX], len: 0, end: start % len.max(1) };
+        let mut found = FoundSlots { slots: [0; FETCHED_MAX], len: 0, end: start % len.max(1) };
         while found.len < wanted && *left > 0 {
             let walked = found.end..(found.end + *left).min(len);
             match self.table.first_in(walked.clone(), choice.volatile) {
@@ -137,7 +137,7 @@ impl Db {
     pub fn evict(
         &mut self,
         turn: &mut Turn,
-        choice: Choice,
+        choice: EvictionChoice,
         (hash, score): (u64, u64),
     ) -> Option<Option<Object>> {
         let hasher = turn.hasher;
@@ -152,7 +152,7 @@ impl Db {
     pub fn evict_from(
         &mut self,
         turn: &mut Turn,
-        choice: Choice,
+        choice: EvictionChoice,
         start: usize,
     ) -> Result<Option<Object>, usize> {
         let mut left = self.table.slots_len().min(SLOTS_MAX);
@@ -169,7 +169,7 @@ impl Db {
         let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
         turn.effects.change(Some(db), record.view().key());
         let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
-        let events = [(Event::new('e', "evicted"), key)];
+        let events = [(KeyspaceEvent::new('e', "evicted"), key)];
         turn.effects.push((db, unix_ms), events, |command| {
             command.arg(name);
             command.arg(key);
@@ -183,11 +183,13 @@ mod tests {
     use super::*;
     use crate::access::LfuTuning;
     use crate::db::{ExpiryChange, Lookup};
-    use crate::string::NewString;
+    use crate::new::string::NewString;
     use base::hash::KeyHasher;
 
-    const ALL: Choice = Choice { volatile: false, order: Order::LeastRecent };
-    const VOLATILE: Choice = Choice { volatile: true, order: Order::SoonestExpiry };
+    const ALL: EvictionChoice =
+        EvictionChoice { volatile: false, order: EvictionOrder::LeastRecent };
+    const VOLATILE: EvictionChoice =
+        EvictionChoice { volatile: true, order: EvictionOrder::SoonestExpiry };
     const START_MS: i64 = 1_700_000_000_000;
 
     fn turn() -> Turn {
@@ -202,7 +204,7 @@ mod tests {
     }
 
     /// The best of a sample, with its score.
-    fn best(db: &Db, turn: &Turn, choice: Choice, start: usize) -> (u64, Vec<u8>) {
+    fn best(db: &Db, turn: &Turn, choice: EvictionChoice, start: usize) -> (u64, Vec<u8>) {
         let mut best = (0, Vec::new());
         db.sample(turn, choice, (start, SAMPLES_MAX), |score, stored| {
             best = best.clone().max((score, stored.key().to_vec()));
@@ -250,7 +252,7 @@ mod tests {
         assert!(db.evict(&mut turn, ALL, (hash, 0)).is_none(), "it is gone");
 
         turn.access.lfu = Some(LfuTuning { log_factor: 0, decay_minutes: 1 });
-        let seldom = Choice { volatile: false, order: Order::LeastFrequent };
+        let seldom = EvictionChoice { volatile: false, order: EvictionOrder::LeastFrequent };
         let mut db = Db::default();
         for i in 0..20 {
             put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
@@ -300,7 +302,7 @@ mod tests {
             assert!(db.evict_from(&mut turn, ALL, 5).is_ok());
             let effects = turn.effects.take();
             assert_eq!(effects[0].commands[0].args, [command.as_bytes(), b"k"]);
-            assert_eq!(effects[0].events, [(Event::new('e', "evicted"), b"k".to_vec())]);
+            assert_eq!(effects[0].events, [(KeyspaceEvent::new('e', "evicted"), b"k".to_vec())]);
             assert_eq!(effects.len(), 1);
         }
         assert_eq!((turn.counters.evicted, db.len()), (2, 0));

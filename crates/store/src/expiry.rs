@@ -9,12 +9,12 @@
 //! began is met, whatever happens to the table between the steps.
 
 use crate::db::Db;
-use crate::stored::Stored;
 use crate::turn::Turn;
+use crate::value::stored::Stored;
 
 /// What a step found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct ExpiryStep {
     /// Keys with an expiry that were looked at.
     pub looked_at: usize,
     /// Of these, removed.
@@ -26,7 +26,7 @@ pub struct Step {
 impl Db {
     /// Looks at `keys_max` keys that have an expiry, and at the few more that share the last one's
     /// home.
-    pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> Step {
+    pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> ExpiryStep {
         let mut ttls_ms = 0.0;
         let step = self.walk_step(turn, keys_max, &mut ttls_ms);
         let living = step.looked_at - step.expired;
@@ -44,8 +44,8 @@ impl Db {
     }
 
     /// Adds to `ttls_ms` how long the keys that it leaves have to live.
-    fn walk_step(&mut self, turn: &mut Turn, keys_max: usize, ttls_ms: &mut f64) -> Step {
-        let mut step = Step::default();
+    fn walk_step(&mut self, turn: &mut Turn, keys_max: usize, ttls_ms: &mut f64) -> ExpiryStep {
+        let mut step = ExpiryStep::default();
         // The walk goes home by home, and the first slot of a home has the home's number.
         let mut home = self.table.home_of(self.key_index.walk_at());
         let mut at = home;
@@ -93,7 +93,7 @@ impl Db {
 mod tests {
     use super::*;
     use crate::db::ExpiryChange;
-    use crate::string::NewString;
+    use crate::new::string::NewString;
     use base::hash::KeyHasher;
     use proptest::prelude::*;
 
@@ -193,7 +193,7 @@ mod tests {
     fn a_walk_without_expiring_keys_wraps_at_once() {
         let mut turn = Turn::alone(KeyHasher::new(1));
         let mut db = Db::default();
-        let wrapped = Step { wrapped: true, ..Step::default() };
+        let wrapped = ExpiryStep { wrapped: true, ..ExpiryStep::default() };
         assert_eq!(db.expire_step(&mut turn, 10), wrapped);
         put(&mut db, &mut turn, "k", ExpiryChange::Clear);
         assert_eq!(db.expire_step(&mut turn, 10), wrapped);

@@ -11,84 +11,27 @@ use std::collections::BTreeSet;
 use base::number::decimal_len_i64;
 use ds::record::RecordRef;
 
-use crate::db::Type;
-use crate::hash::Hash;
 use crate::large_keys::LargeKeys;
-use crate::list::List;
-use crate::set::Set;
-use crate::snapshot::part::Part;
-use crate::sorted_set::SortedSet;
-use crate::stored::{Kind, Object};
-use crate::stream::Stream;
-use crate::string::StringValue;
+use crate::pre_images::progress::DbProgress;
+use crate::size_class::{SizeClass, SizeFamily};
+use crate::value::hash::HashValue;
+use crate::value::stored::{Object, Stored, ValueKind};
 use crate::watchers::Watchers;
 
-/// The types, as sizes are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// By their bytes.
-    Strings,
-    /// By their elements.
-    Lists,
-    /// By their members.
-    Sets,
-    /// By their members.
-    SortedSets,
-    /// By their fields.
-    Hashes,
-    /// By their entries; INFO does not report them, as in Redis.
-    Streams,
-}
+/// A slot of the table, which is four fifths full.
+const SLOT_BYTES: usize = 10;
+/// An entry of the order of hashes whose fields expire, with its part of the tree's nodes.
+const DUE_ENTRY_BYTES: usize = 34;
 
-impl Family {
-    /// The types whose sizes INFO reports, in its order.
-    pub const REPORTED: [Self; 5] =
-        [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
-}
-
-/// A type and a size rounded down to a power of two: the bits of the size, 0 for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SizeClass {
-    /// The type.
-    pub family: Family,
-    /// Bits that the size needs: 3 for 4 to 7.
-    pub bits: u8,
-}
-
-impl SizeClass {
-    #[inline]
-    fn new(family: Family, size: usize) -> Self {
-        // At most 64.
-        Self { family, bits: (usize::BITS - size.leading_zeros()) as u8 }
-    }
-
-    /// The class of the value in a record.
-    #[inline]
-    pub(crate) fn of(record: RecordRef<'_, Object>) -> Option<Self> {
-        let (family, size) = Self::measure(record)?;
-        Some(Self::new(family, size))
-    }
-
-    /// The bytes or elements of the value in a record.
-    pub(crate) fn size_of(record: RecordRef<'_, Object>) -> Option<usize> {
-        Self::measure(record).map(|(_, size)| size)
-    }
-
-    #[inline]
-    fn measure(record: RecordRef<'_, Object>) -> Option<(Family, usize)> {
-        Some(match Kind::from_bits(record.kind()) {
-            Kind::Bytes | Kind::EditedBytes => (Family::Strings, record.bytes()?.len()),
-            Kind::Integer | Kind::Shared => (Family::Strings, StringValue::view(record)?.len()),
-            Kind::PackedList | Kind::List => (Family::Lists, List::view(record)?.len()),
-            Kind::IntSet | Kind::PackedSet | Kind::Set => (Family::Sets, Set::view(record)?.len()),
-            Kind::PackedHash | Kind::PackedExpiringHash | Kind::Hash => {
-                (Family::Hashes, Hash::view(record)?.len())
-            }
-            Kind::PackedSortedSet | Kind::SortedSet => {
-                (Family::SortedSets, SortedSet::view(record)?.len())
-            }
-            Kind::Stream => (Family::Streams, Stream::view(record)?.log.len() as usize),
-        })
+impl Stored<'_> {
+    /// Bytes of memory that the key and its value take, with the key's part of the table and of
+    /// what is kept beside it.
+    pub fn memory_bytes(self) -> usize {
+        let object = self.0.object().map_or(0, Object::memory_bytes);
+        let is_due = matches!(self.kind(), ValueKind::PackedExpiringHash | ValueKind::Hash)
+            && HashValue::due(self.0).is_some();
+        let due = if is_due { DUE_ENTRY_BYTES } else { 0 };
+        self.0.allocated_bytes() + SLOT_BYTES + due + object
     }
 }
 
@@ -112,7 +55,7 @@ impl IndexEntry {
     /// Of a string that is an integer.
     #[inline]
     pub(crate) fn of_integer(value: i64) -> Self {
-        let class = SizeClass::new(Family::Strings, decimal_len_i64(value));
+        let class = SizeClass::new(SizeFamily::Strings, decimal_len_i64(value));
         Self { due: None, class: Some(class) }
     }
 
@@ -120,9 +63,9 @@ impl IndexEntry {
     #[inline]
     pub(crate) fn of(record: RecordRef<'_, Object>) -> Self {
         // Most values are strings in the record.
-        match (Kind::from_bits(record.kind()), record.bytes()) {
-            (Kind::Bytes | Kind::EditedBytes, Some(bytes)) => {
-                Self { due: None, class: Some(SizeClass::new(Family::Strings, bytes.len())) }
+        match (ValueKind::from_bits(record.kind()), record.bytes()) {
+            (ValueKind::Bytes | ValueKind::EditedBytes, Some(bytes)) => {
+                Self { due: None, class: Some(SizeClass::new(SizeFamily::Strings, bytes.len())) }
             }
             _ => Self::of_any(record),
         }
@@ -130,8 +73,8 @@ impl IndexEntry {
 
     #[inline(never)]
     fn of_any(record: RecordRef<'_, Object>) -> Self {
-        let due = match Kind::from_bits(record.kind()) {
-            Kind::PackedExpiringHash | Kind::Hash => Hash::due(record),
+        let due = match ValueKind::from_bits(record.kind()) {
+            ValueKind::PackedExpiringHash | ValueKind::Hash => HashValue::due(record),
             _ => None,
         };
         Self { due, class: SizeClass::of(record) }
@@ -155,7 +98,7 @@ struct Contents {
     mean_ttl_ms: f64,
     watchers: Watchers,
     /// The database's part in a snapshot.
-    part: Option<Box<Part>>,
+    part: Option<Box<DbProgress>>,
 }
 
 impl KeyIndex {
@@ -223,18 +166,18 @@ impl KeyIndex {
 
     /// The database's part in a snapshot.
     #[inline]
-    pub(crate) fn part(&mut self) -> Option<&mut Part> {
+    pub(crate) fn part(&mut self) -> Option<&mut DbProgress> {
         self.0.as_mut()?.part.as_deref_mut()
     }
 
-    pub(crate) fn set_part(&mut self, part: Option<Box<Part>>) {
+    pub(crate) fn set_part(&mut self, part: Option<Box<DbProgress>>) {
         if part.is_some() || self.0.is_some() {
             self.0.get_or_insert_default().part = part;
             self.drop_empty();
         }
     }
 
-    pub(crate) fn take_part(&mut self) -> Option<Box<Part>> {
+    pub(crate) fn take_part(&mut self) -> Option<Box<DbProgress>> {
         self.0.as_mut()?.part.take()
     }
 
@@ -310,12 +253,12 @@ mod tests {
     #[test]
     fn classes_are_counted_and_forgotten() {
         let entry =
-            |size| IndexEntry { due: None, class: Some(SizeClass::new(Family::Lists, size)) };
+            |size| IndexEntry { due: None, class: Some(SizeClass::new(SizeFamily::Lists, size)) };
         let mut key_index = KeyIndex::default();
         key_index.changed(1, IndexEntry::ABSENT, entry(4));
         key_index.changed(2, IndexEntry::ABSENT, entry(7));
         key_index.changed(1, entry(4), entry(8));
-        let class = |bits| SizeClass { family: Family::Lists, bits };
+        let class = |bits| SizeClass { family: SizeFamily::Lists, bits };
         assert_eq!(key_index.sizes(), [(class(3), 1), (class(4), 1)]);
         key_index.changed(1, entry(8), IndexEntry::ABSENT);
         key_index.changed(2, entry(7), IndexEntry::ABSENT);

@@ -4,34 +4,20 @@
 //! in its class cost nothing. Only hashes are kept; a report looks at the records. Of each type
 //! [`LARGE_KEYS_MAX`] are kept: a key beyond them is noticed again when it grows.
 
-use crate::db::Db;
-use crate::key_index::{Family, SizeClass};
-use crate::stored::Stored;
-use crate::turn::Turn;
+use crate::size_class::SizeClass;
 
 /// Keys of one type that are kept.
 pub const LARGE_KEYS_MAX: usize = 8;
-/// A string is large from 2^14 bytes on.
-const STRING_BITS_MIN: u8 = 15;
-/// Another value is large from 2^9 elements on.
-const ELEMENTS_BITS_MIN: u8 = 10;
-
 /// Hashes of large keys with their classes, in no order.
 #[derive(Debug, Default)]
 pub(crate) struct LargeKeys(Vec<(SizeClass, u64)>);
 
-impl SizeClass {
-    #[inline]
-    pub(crate) fn is_large(self) -> bool {
-        let min = match self.family {
-            Family::Strings => STRING_BITS_MIN,
-            _ => ELEMENTS_BITS_MIN,
-        };
-        self.bits >= min
-    }
-}
-
 impl LargeKeys {
+    /// The hashes with their classes.
+    pub(crate) fn as_slice(&self) -> &[(SizeClass, u64)] {
+        &self.0
+    }
+
     /// The key with this hash has changed its class; none: it was or is absent.
     pub(crate) fn changed(
         &mut self,
@@ -65,31 +51,12 @@ impl LargeKeys {
     }
 }
 
-impl Db {
-    /// The largest keys, in no order, each with the bytes of its string or the number of its
-    /// elements. Expired ones that nobody has noticed are among them.
-    pub fn large_keys(&self, turn: &Turn) -> Vec<(Stored<'_>, usize)> {
-        let find = |(class, hash): &(SizeClass, u64)| {
-            let at = self.table.find_where(*hash, |record| {
-                SizeClass::of(record) == Some(*class) && turn.hasher.hash(record.key()) == *hash
-            })?;
-            let record = self.table.at(at);
-            Some((Stored(record), SizeClass::size_of(record)?))
-        };
-        self.key_index
-            .large_keys()
-            .map_or(&[][..], |large| &large.0)
-            .iter()
-            .filter_map(find)
-            .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::size_class::SizeFamily;
 
-    fn class(family: Family, bits: u8) -> Option<SizeClass> {
+    fn class(family: SizeFamily, bits: u8) -> Option<SizeClass> {
         Some(SizeClass { family, bits })
     }
 
@@ -103,25 +70,25 @@ mod tests {
     fn the_largest_of_each_type_stay() {
         let mut large = LargeKeys::default();
         for bits in 1..=30 {
-            large.changed(u64::from(bits), None, class(Family::Strings, bits));
-            large.changed(100 + u64::from(bits), None, class(Family::Sets, bits));
+            large.changed(u64::from(bits), None, class(SizeFamily::Strings, bits));
+            large.changed(100 + u64::from(bits), None, class(SizeFamily::Sets, bits));
         }
         let expected: Vec<u64> = (23..=30).chain(123..=130).collect();
         assert_eq!(hashes(&large), expected);
         // A smaller one finds no place.
-        large.changed(7, None, class(Family::Sets, 12));
+        large.changed(7, None, class(SizeFamily::Sets, 12));
         assert_eq!(hashes(&large), expected);
     }
 
     #[test]
     fn what_shrinks_or_goes_is_forgotten() {
         let mut large = LargeKeys::default();
-        large.changed(1, None, class(Family::Lists, 12));
-        large.changed(2, class(Family::Lists, 9), class(Family::Lists, 10));
-        large.changed(2, class(Family::Lists, 10), class(Family::Lists, 11));
+        large.changed(1, None, class(SizeFamily::Lists, 12));
+        large.changed(2, class(SizeFamily::Lists, 9), class(SizeFamily::Lists, 10));
+        large.changed(2, class(SizeFamily::Lists, 10), class(SizeFamily::Lists, 11));
         assert_eq!(hashes(&large), [1, 2]);
-        large.changed(1, class(Family::Lists, 12), class(Family::Lists, 9));
-        large.changed(2, class(Family::Lists, 11), None);
+        large.changed(1, class(SizeFamily::Lists, 12), class(SizeFamily::Lists, 9));
+        large.changed(2, class(SizeFamily::Lists, 11), None);
         assert!(hashes(&large).is_empty());
     }
 }

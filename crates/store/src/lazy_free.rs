@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ds::table::Table;
 
-use crate::snapshot::debt::unless_owed;
-use crate::stored::Object;
+use crate::pre_images::pending::unless_owed;
+use crate::value::stored::Object;
 
 /// Pieces that cost more than this are big: below it, handing them over costs more.
 const SMALL_COST_MAX: usize = 64;
@@ -32,14 +32,14 @@ const KEPT_BYTES_MAX: usize = 64 * 1024;
 
 /// One thing to be dropped.
 #[derive(Debug)]
-pub enum Piece {
+pub enum FreedPiece {
     /// A value.
     Object(Object),
     /// A whole database's part of a shard.
     Table(Table<Object>),
 }
 
-impl Piece {
+impl FreedPiece {
     /// The values of keys in it.
     pub fn values(&self) -> usize {
         match self {
@@ -78,7 +78,7 @@ fn cost_of(object: &Object) -> usize {
     object.allocations() + bytes / BYTES_PER_COST
 }
 
-impl Piece {
+impl FreedPiece {
     /// About how many bytes dropping it frees. Of a table it measures some records.
     fn bytes(&self) -> usize {
         match self {
@@ -107,25 +107,25 @@ fn bytes_of(object: &Object) -> usize {
 #[derive(Debug)]
 pub struct BigPiece {
     /// What is to be dropped.
-    pub piece: Piece,
+    pub piece: FreedPiece,
     /// About how many bytes that frees.
     pub bytes: i64,
 }
 
 impl BigPiece {
-    fn new(piece: Piece) -> Self {
+    fn new(piece: FreedPiece) -> Self {
         let bytes = i64::try_from(piece.bytes()).unwrap_or(i64::MAX);
         Self { piece, bytes }
     }
 }
 
-impl From<Object> for Piece {
+impl From<Object> for FreedPiece {
     fn from(object: Object) -> Self {
         Self::Object(object)
     }
 }
 
-impl From<Table<Object>> for Piece {
+impl From<Table<Object>> for FreedPiece {
     fn from(table: Table<Object>) -> Self {
         Self::Table(table)
     }
@@ -134,7 +134,7 @@ impl From<Table<Object>> for Piece {
 /// The values and tables that a turn has removed.
 #[derive(Debug, Default)]
 pub struct LazyFree {
-    pieces: Vec<Piece>,
+    pieces: Vec<FreedPiece>,
     /// Of evicted keys.
     evicted: Vec<BigPiece>,
     /// So many of the pieces, from the first on, have been measured.
@@ -145,9 +145,9 @@ pub struct LazyFree {
 
 impl LazyFree {
     /// Adds a value or a table.
-    pub fn push(&mut self, piece: impl Into<Piece>) {
+    pub fn push(&mut self, piece: impl Into<FreedPiece>) {
         match piece.into() {
-            Piece::Object(object) => self.extend(Some(object)),
+            FreedPiece::Object(object) => self.extend(Some(object)),
             table => self.pieces.push(table),
         }
     }
@@ -184,7 +184,7 @@ impl LazyFree {
 
     fn measure(&mut self) -> usize {
         let new = self.pieces[self.measured..].iter();
-        let new = new.map(|piece| piece.bytes().saturating_add(size_of::<Piece>()));
+        let new = new.map(|piece| piece.bytes().saturating_add(size_of::<FreedPiece>()));
         self.measured_bytes = new.fold(self.measured_bytes, usize::saturating_add);
         self.measured = self.pieces.len();
         self.measured_bytes
@@ -197,7 +197,7 @@ impl LazyFree {
     pub fn take_big(&mut self) -> (Vec<BigPiece>, i64) {
         let mut big = std::mem::take(&mut self.evicted);
         let mut left = KEPT_COST_MAX;
-        let is_taken = |piece: &mut Piece| {
+        let is_taken = |piece: &mut FreedPiece| {
             // What is taken anyway is not measured.
             let cost = if left == 0 { usize::MAX } else { piece.cost() };
             if cost <= SMALL_COST_MAX {
@@ -226,7 +226,7 @@ impl Extend<Object> for LazyFree {
     fn extend<I: IntoIterator<Item = Object>>(&mut self, objects: I) {
         // A snapshot gets what it needs; all that is dropped of the keyspace comes by here.
         let objects = objects.into_iter().filter_map(unless_owed);
-        self.pieces.extend(objects.map(Piece::Object));
+        self.pieces.extend(objects.map(FreedPiece::Object));
     }
 }
 
@@ -347,7 +347,7 @@ mod tests {
         };
         let mut list = ds::List::new(ds::list::ChunkLimit::of(-2));
         list.push_back(&*vec![0; 15_625]);
-        let pieces_until_much = |make: &dyn Fn() -> Piece| {
+        let pieces_until_much = |make: &dyn Fn() -> FreedPiece| {
             let mut lazy_free = LazyFree::default();
             while !lazy_free.is_much() {
                 assert!(lazy_free.pieces.len() < 1000);

@@ -7,7 +7,7 @@ pub const STRING_BYTES_MAX: u64 = (3 << 30) - (1 << 20);
 
 /// The limits of small forms, each named like its parameter but the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct EncodingLimits {
     /// Fields of a packed hash.
     pub hash_max_listpack_entries: u64,
     /// Bytes of each field and value of a packed hash.
@@ -38,7 +38,7 @@ pub struct Limits {
     pub packed_bytes_max: usize,
 }
 
-impl Default for Limits {
+impl Default for EncodingLimits {
     fn default() -> Self {
         Self {
             hash_max_listpack_entries: 512,

@@ -6,7 +6,7 @@
 //!   MULTI  command ...  EXEC              several that are one write
 //! ```
 //!
-//! What is appended to a log at once is a [`Unit`]: it is replayed whole or not at all. What it
+//! What is appended to a log at once is a [`LogUnit`]: it is replayed whole or not at all. What it
 //! says of databases other than its own it selects itself; that its own is selected is up to the
 //! log, which knows what comes before.
 //!
@@ -27,21 +27,21 @@ const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
 /// Where writes are logged.
-pub trait Log: Debug + Send {
+pub trait WriteLog: Debug + Send {
     /// Appends what one write has left. The shards are locked that it has changed, so it waits for
     /// nothing.
-    fn append(&mut self, unit: Unit<'_>);
+    fn append(&mut self, unit: LogUnit<'_>);
 
     /// Whether there is room for what a command may leave that has not begun.
     fn has_room(&self) -> bool;
 
     /// Behind what was appended last here, if anything was.
-    fn place(&self) -> Option<LogPlace>;
+    fn place(&self) -> Option<LogPosition>;
 }
 
 /// A place in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogPlace {
+pub struct LogPosition {
     /// Tells one log from another.
     pub log: u64,
     /// The position, which grows.
@@ -50,7 +50,7 @@ pub struct LogPlace {
 
 /// What is logged at once: commands, and between their bytes long arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Unit<'a> {
+pub struct LogUnit<'a> {
     /// The database that has to be selected.
     pub db: usize,
     /// Some of the commands select others.
@@ -81,7 +81,7 @@ impl<'a> UnitPart<'a> {
     }
 }
 
-impl<'a> Unit<'a> {
+impl<'a> LogUnit<'a> {
     /// Bytes in all.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -104,14 +104,14 @@ impl<'a> Unit<'a> {
 
 /// Commands in the form of the log.
 #[derive(Debug, Default)]
-pub(crate) struct Commands {
+pub(crate) struct LoggedCommands {
     bytes: Vec<u8>,
     shared: Vec<(usize, Arc<Vec<u8>>)>,
     /// How many there are, without those around and between them.
     len: usize,
 }
 
-impl Commands {
+impl LoggedCommands {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -174,19 +174,19 @@ impl Commands {
 
     /// All of them.
     #[inline]
-    pub(crate) fn unit(&self, db: usize) -> Unit<'_> {
+    pub(crate) fn unit(&self, db: usize) -> LogUnit<'_> {
         let Self { bytes, shared, .. } = self;
-        Unit { db, selects_others: false, bytes, shared, from: 0 }
+        LogUnit { db, selects_others: false, bytes, shared, from: 0 }
     }
 
     /// The same, which have [begun](Self::begin) as a transaction.
-    pub(crate) fn transaction(&mut self, db: usize, selects_others: bool) -> Unit<'_> {
+    pub(crate) fn transaction(&mut self, db: usize, selects_others: bool) -> LogUnit<'_> {
         let from = if self.len == 1 { MULTI.len() } else { 0 };
         if from == 0 {
             self.bytes.extend_from_slice(EXEC);
         }
         let Self { bytes, shared, .. } = self;
-        Unit { db, selects_others, bytes: &bytes[from..], shared, from }
+        LogUnit { db, selects_others, bytes: &bytes[from..], shared, from }
     }
 
     /// The arguments of each command, of those without a transaction around them.
@@ -214,7 +214,7 @@ fn push_number(bytes: &mut Vec<u8>, number: i64) {
 /// Writes one command, argument after argument, its name first.
 #[derive(Debug)]
 pub struct CommandWriter<'a> {
-    commands: &'a mut Commands,
+    commands: &'a mut LoggedCommands,
     len: usize,
 }
 
@@ -250,7 +250,7 @@ impl CommandWriter<'_> {
         if arg.len() < SHARED_BYTES_MIN {
             return self.arg(arg.as_slice());
         }
-        let Commands { bytes, shared, .. } = &mut *self.commands;
+        let LoggedCommands { bytes, shared, .. } = &mut *self.commands;
         bytes.push(b'$');
         push_u64(bytes, arg.len() as u64);
         bytes.extend_from_slice(b"\r\n");
@@ -285,7 +285,7 @@ fn decode(mut bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    fn text(unit: &Unit<'_>) -> Vec<u8> {
+    fn text(unit: &LogUnit<'_>) -> Vec<u8> {
         let text: Vec<u8> = unit.parts().flat_map(|part| part.as_slice().iter().copied()).collect();
         assert_eq!(text.len(), unit.len());
         text
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn commands_are_written_as_clients_send_them() {
-        let mut commands = Commands::default();
+        let mut commands = LoggedCommands::default();
         commands.add(|command| {
             command.arg("SET");
             command.args([&b"k"[..], b""]);
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn long_arguments_are_shared_also_behind_many_others() {
         let long = Arc::new(vec![b'x'; SHARED_BYTES_MIN]);
-        let mut commands = Commands::default();
+        let mut commands = LoggedCommands::default();
         commands.begin();
         for _ in 0..2 {
             commands.add(|command| {
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_transaction_of_one_command_is_that_command() {
-        let mut commands = Commands::default();
+        let mut commands = LoggedCommands::default();
         commands.begin();
         commands.add(|command| {
             command.arg("SET");

@@ -10,19 +10,20 @@
 //! is asked for.
 
 use crate::db::Db;
-use crate::turn::{Key, Turn};
+use crate::key::Key;
+use crate::turn::Turn;
 use crate::waiters::{BlockedClient, Waiters};
 
 /// One shard's part of every database.
 #[derive(Debug, Default)]
 pub struct Shard {
     first: Db,
-    rest: Box<Rest>,
+    rest: Box<ShardRest>,
 }
 
 /// What is used less often.
 #[derive(Debug, Default)]
-struct Rest {
+struct ShardRest {
     /// Databases that held keys when they came here, by ascending number.
     others: Vec<Db>,
     /// The absent database that was asked for last; number 0 until the first is asked for.
@@ -32,7 +33,7 @@ struct Rest {
     waiters: Waiters,
 }
 
-impl Rest {
+impl ShardRest {
     #[inline]
     fn place_of(&self, number: usize) -> Result<usize, usize> {
         self.others.binary_search_by_key(&(number as u32), |db| db.number)
@@ -96,14 +97,14 @@ impl Shard {
 
     /// Database 0 and all others that hold keys, in no order.
     pub fn dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        let Rest { others, spare, .. } = &mut *self.rest;
+        let ShardRest { others, spare, .. } = &mut *self.rest;
         let others = others.iter_mut().chain(std::iter::once(spare));
         std::iter::once(&mut self.first).chain(others.filter(|db| !db.is_empty()))
     }
 
     /// All databases, those that are empty or absent included.
     pub(crate) fn all_dbs(&mut self) -> impl Iterator<Item = &mut Db> {
-        let Rest { others, spare, .. } = &mut *self.rest;
+        let ShardRest { others, spare, .. } = &mut *self.rest;
         let others = others.iter_mut().chain(std::iter::once(spare));
         std::iter::once(&mut self.first).chain(others)
     }
@@ -195,7 +196,7 @@ impl Shard {
 mod tests {
     use super::*;
     use crate::db::{ExpiryChange, Lookup};
-    use crate::string::NewString;
+    use crate::new::string::NewString;
     use base::hash::KeyHasher;
 
     #[test]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 
-use crate::access::Access;
+use crate::access::AccessPolicy;
 use crate::effect::Effects;
+use crate::key::Key;
 use crate::key_counts::{KeyCount, KeyCounts};
 use crate::lazy_free::LazyFree;
 use crate::shard_sets::ShardSets;
+use crate::value::stored::Stored;
 
 /// The time by both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,15 +19,6 @@ pub struct Time {
     pub unix_us: i64,
     /// Milliseconds by the steady clock, which is never set. Timers and timeouts run by it.
     pub steady_ms: i64,
-}
-
-/// A key and its hash, computed once for a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Key<'a> {
-    /// The key as the client wrote it.
-    pub bytes: &'a [u8],
-    /// Decides shard, place and tag.
-    pub hash: u64,
 }
 
 /// Counts for INFO, added to the thread's totals after the turn.
@@ -64,7 +57,7 @@ pub struct Turn {
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
     /// How the use of keys is noted.
-    pub access: Access,
+    pub access: AccessPolicy,
     /// What the turn counted.
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
@@ -117,7 +110,7 @@ impl Turn {
             replays: false,
             steady_ms: 0,
             touch: true,
-            access: Access::default(),
+            access: AccessPolicy::default(),
             counters: KeyspaceCounters::default(),
             keys,
             shard_sets,
@@ -166,5 +159,13 @@ impl Turn {
     #[inline]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
         Key { bytes, hash: self.hasher.hash(bytes) }
+    }
+}
+
+impl Stored<'_> {
+    /// Whether the key has expired. At the millisecond of its expiry it has not, as in Redis.
+    #[inline]
+    pub fn is_expired(self, turn: &Turn) -> bool {
+        self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.expired_before_ms)
     }
 }

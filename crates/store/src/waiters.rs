@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use base::hash::ByKeyHash;
 
-use crate::turn::Key;
+use crate::key::Key;
 
 /// What a client is blocked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,18 +64,18 @@ const KEYS_KEPT: usize = 8;
 #[derive(Debug, Default)]
 pub struct Waiters {
     /// By the hash of the key.
-    queues: ByKeyHash<Queues>,
+    queues: ByKeyHash<HashQueues>,
 }
 
 /// The queues of the keys that share a hash.
 #[derive(Debug, Default)]
-struct Queues {
-    of_keys: Vec<Queue>,
+struct HashQueues {
+    of_keys: Vec<KeyQueue>,
     /// The targets of all their clients, each with the number of places that have it.
     targets: BTreeMap<u64, usize>,
 }
 
-impl Queues {
+impl HashQueues {
     fn count_target(&mut self, target: Option<u64>) {
         if let Some(target) = target {
             *self.targets.entry(target).or_default() += 1;
@@ -96,14 +96,14 @@ impl Queues {
 
 /// The clients blocked on one key of one database.
 #[derive(Debug)]
-struct Queue {
+struct KeyQueue {
     db: usize,
     key: Box<[u8]>,
     clients: VecDeque<BlockedClient>,
 }
 
 impl Waiters {
-    fn queue(&mut self, db: usize, key: Key<'_>) -> Option<&mut Queue> {
+    fn queue(&mut self, db: usize, key: Key<'_>) -> Option<&mut KeyQueue> {
         let queues = &mut self.queues.get_mut(&key.hash)?.of_keys;
         queues.iter_mut().find(|queue| queue.db == db && *queue.key == *key.bytes)
     }
@@ -120,7 +120,7 @@ impl Waiters {
             self.queues.entry(key.hash).or_default().count_target(client.target);
             return PLACE_BYTES;
         }
-        let queue = Queue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
+        let queue = KeyQueue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
         let queues = self.queues.entry(key.hash).or_default();
         // Hardly ever do keys share a hash.
         queues.of_keys.reserve_exact(1);

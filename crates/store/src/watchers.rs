@@ -54,16 +54,16 @@ impl Watch {
 
 /// The watched keys, by hash.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(ByKeyHash<WatchedKey>);
+pub(crate) struct Watchers(ByKeyHash<KeyWatchers>);
 
 #[derive(Debug)]
-struct WatchedKey {
+struct KeyWatchers {
     /// Shared with those who watch it.
     name: Arc<[u8]>,
     clients: Vec<Watcher>,
 }
 
-impl WatchedKey {
+impl KeyWatchers {
     /// What it takes for the first client that watches it, in bytes, about.
     fn bytes(&self) -> usize {
         KEY_BYTES + self.name.len()
@@ -80,7 +80,7 @@ struct Watcher {
 
 /// How a watched key has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum WatchedChange {
     /// It has a value, which has changed or is new.
     Written,
     /// It is gone.
@@ -102,7 +102,7 @@ impl Watchers {
         expired: bool,
     ) -> Arc<[u8]> {
         let key = self.0.entry(hash);
-        let key = key.or_insert_with(|| WatchedKey { name: name.into(), clients: Vec::new() });
+        let key = key.or_insert_with(|| KeyWatchers { name: name.into(), clients: Vec::new() });
         watch.count(if key.clients.is_empty() { key.bytes() } else { PLACE_BYTES });
         // Few keys are watched by several.
         key.clients.reserve_exact(1);
@@ -126,10 +126,10 @@ impl Watchers {
     }
 
     /// Marks the clients that watch a key, because it has changed.
-    pub(crate) fn touch(&mut self, hash: u64, change: Change) {
+    pub(crate) fn touch(&mut self, hash: u64, change: WatchedChange) {
         for client in self.0.get_mut(&hash).into_iter().flat_map(|key| &mut key.clients) {
             let was_absent = std::mem::take(&mut client.expired);
-            if change == Change::Written || !was_absent {
+            if change == WatchedChange::Written || !was_absent {
                 client.watch.touch();
             }
         }
@@ -179,12 +179,12 @@ mod tests {
         watchers.add(1, b"k", &a, false);
         watchers.add(2, b"l", &b, false);
         watchers.add(1, b"k", &c, true);
-        watchers.touch(3, Change::Written);
+        watchers.touch(3, WatchedChange::Written);
         assert!(!a.is_touched());
-        watchers.touch(1, Change::Removed);
+        watchers.touch(1, WatchedChange::Removed);
         assert!(a.is_touched() && !b.is_touched());
         assert!(!c.is_touched(), "it was gone for this one before");
-        watchers.touch(1, Change::Removed);
+        watchers.touch(1, WatchedChange::Removed);
         assert!(c.is_touched());
         for watch in [&a, &b, &c] {
             watchers.remove(1, watch);

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use base::hash::KeyHasher;
 use base::random::Random;
-use store::snapshot::{Budget, Head, Part, Sink, Task};
-use store::string::NewString;
-use store::{ExpiryChange, Limits, Shard, Snapshot, SortedSet, Stored, Turn};
+use store::NewString;
+use store::snapshot::{Budget, CollectionHead, CollectionPart, KeySink, Task};
+use store::{EncodingLimits, ExpiryChange, Shard, Snapshot, SortedSetValue, Stored, Turn};
 
 const KEYS: u64 = 100_000;
 const MEMBERS: u64 = 5_000_000;
@@ -23,16 +23,16 @@ struct Count {
     parts: u64,
 }
 
-impl Sink for Count {
+impl KeySink for Count {
     fn entry(&mut self, _: u32, _: Stored<'_>) {
         self.keys += 1;
     }
 
-    fn begin(&mut self, _: &Head) {
+    fn begin(&mut self, _: &CollectionHead) {
         self.keys += 1;
     }
 
-    fn part(&mut self, _: Part<'_>) {
+    fn part(&mut self, _: CollectionPart<'_>) {
         self.parts += 1;
     }
 
@@ -108,10 +108,10 @@ fn keys() {
     sets(&mut shard, &mut turn, "SET, no snapshot any more");
 }
 
-fn zadd(shard: &mut Shard, turn: &mut Turn, limits: &Limits, member: u64, score: u64) {
+fn zadd(shard: &mut Shard, turn: &mut Turn, limits: &EncodingLimits, member: u64, score: u64) {
     let name = format!("member:{member:08}");
     let key = turn.key(b"zset");
-    let mut edit = shard.db(0).edit_or_create::<SortedSet>(turn, key).unwrap();
+    let mut edit = shard.db(0).edit_or_create::<SortedSetValue>(turn, key).unwrap();
     edit.add(name.as_bytes(), score as f64, limits);
 }
 
@@ -119,7 +119,7 @@ fn zadd(shard: &mut Shard, turn: &mut Turn, limits: &Limits, member: u64, score:
 #[ignore = "a measurement"]
 fn a_large_sorted_set() {
     let (mut shard, mut turn) = (Shard::default(), Turn::alone(KeyHasher::new(1)));
-    let (limits, mut random) = (Limits::default(), Random::new(1));
+    let (limits, mut random) = (EncodingLimits::default(), Random::new(1));
     (0..MEMBERS).for_each(|member| zadd(&mut shard, &mut turn, &limits, member, member));
     let mut before = Durations::default();
     for _ in 0..1_000_000 {

@@ -35,7 +35,7 @@ pub const NOBODY: u64 = 0;
 
 /// The last change of a key.
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct KeyChange {
     /// The client that has made it.
     source: u64,
     /// Its number among those of the part.
@@ -45,7 +45,7 @@ struct Change {
 /// Keys that have changed, each with the client that has changed it last.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedKeys {
-    keys: BTreeMap<Box<[u8]>, Change>,
+    keys: BTreeMap<Box<[u8]>, KeyChange>,
     /// What they take, about. No key is evicted for it.
     bytes: Uncounted,
     /// They were too many.
@@ -57,7 +57,7 @@ impl ChangedKeys {
         self.keys.is_empty() && !self.all
     }
 
-    fn add(&mut self, key: &[u8], change: Change) {
+    fn add(&mut self, key: &[u8], change: KeyChange) {
         if self.all {
             return;
         }
@@ -95,7 +95,7 @@ impl ChangedKeys {
     /// The array of their names in the protocol, but for those that one client has changed last.
     /// None: no other is left.
     pub fn encode(&self, but: Option<u64>) -> Option<Vec<u8>> {
-        let is_told = |change: &Change| but.is_none_or(|client| client != change.source);
+        let is_told = |change: &KeyChange| but.is_none_or(|client| client != change.source);
         let count = self.keys.values().filter(|change| is_told(change)).count();
         if count == 0 {
             return None;
@@ -120,7 +120,7 @@ struct Member<M> {
 }
 
 #[derive(Debug)]
-struct Part<M> {
+struct ThreadPart<M> {
     thread: usize,
     /// By ascending number.
     members: Vec<Member<M>>,
@@ -133,7 +133,7 @@ struct Part<M> {
 
 /// What a thread tells its members.
 #[derive(Debug)]
-pub struct Round<M> {
+pub struct InvalidationRound<M> {
     /// The members.
     pub members: Vec<M>,
     /// The keys that have changed.
@@ -144,7 +144,7 @@ pub struct Round<M> {
 #[derive(Debug)]
 pub struct Audience<M> {
     prefix: Box<[u8]>,
-    parts: Mutex<Vec<Part<M>>>,
+    parts: Mutex<Vec<ThreadPart<M>>>,
 }
 
 impl<M: Clone> Audience<M> {
@@ -161,7 +161,7 @@ impl<M: Clone> Audience<M> {
     /// Adds the client with this number to the part of a thread, unless it is a member.
     pub fn join(&self, client: u64, member: M, thread: usize) {
         let mut parts = self.parts.lock();
-        let is_member = |part: &Part<M>| part.place(client).is_ok();
+        let is_member = |part: &ThreadPart<M>| part.place(client).is_ok();
         if !parts.iter().any(is_member) {
             add(&mut parts, Member { client, member, told: 0 }, thread);
         }
@@ -196,7 +196,7 @@ impl<M: Clone> Audience<M> {
                 tell(part.thread);
             }
             part.changes += 1;
-            part.changed.add(key, Change { source, number: part.changes });
+            part.changed.add(key, KeyChange { source, number: part.changes });
         }
     }
 
@@ -214,7 +214,7 @@ impl<M: Clone> Audience<M> {
     }
 
     /// Takes what a thread has to tell, which it knows of no more.
-    pub fn take(&self, thread: usize) -> Option<Round<M>> {
+    pub fn take(&self, thread: usize) -> Option<InvalidationRound<M>> {
         let mut parts = self.parts.lock();
         let part = parts.iter_mut().find(|part| part.thread == thread)?;
         part.knows = false;
@@ -223,20 +223,20 @@ impl<M: Clone> Audience<M> {
         }
         let untold = part.members.iter().filter(|member| member.told < part.changes);
         let members = untold.map(|member| member.member.clone()).collect();
-        Some(Round { members, changed: std::mem::take(&mut part.changed) })
+        Some(InvalidationRound { members, changed: std::mem::take(&mut part.changed) })
     }
 }
 
-impl<M> Part<M> {
+impl<M> ThreadPart<M> {
     fn place(&self, client: u64) -> Result<usize, usize> {
         self.members.binary_search_by_key(&client, |member| member.client)
     }
 }
 
-fn add<M>(parts: &mut Vec<Part<M>>, member: Member<M>, thread: usize) {
+fn add<M>(parts: &mut Vec<ThreadPart<M>>, member: Member<M>, thread: usize) {
     let at = parts.iter().position(|part| part.thread == thread).unwrap_or_else(|| {
         let changed = ChangedKeys::default();
-        parts.push(Part { thread, members: Vec::new(), changed, changes: 0, knows: false });
+        parts.push(ThreadPart { thread, members: Vec::new(), changed, changes: 0, knows: false });
         parts.len() - 1
     });
     let part = &mut parts[at];
@@ -246,7 +246,7 @@ fn add<M>(parts: &mut Vec<Part<M>>, member: Member<M>, thread: usize) {
 }
 
 /// Takes a client out of its part, which goes with its last member.
-fn take_out<M>(parts: &mut Vec<Part<M>>, client: u64) -> Option<M> {
+fn take_out<M>(parts: &mut Vec<ThreadPart<M>>, client: u64) -> Option<M> {
     let found =
         parts.iter().enumerate().find_map(|(at, part)| Some((at, part.place(client).ok()?)));
     let (at, place) = found?;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum AudienceStep {
         Join(u64, usize),
         Leave(u64),
         Relocate(u64, usize),
@@ -343,14 +343,14 @@ mod tests {
         Take(usize),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = AudienceStep> {
         prop_oneof![
-            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::Join(client, thread)),
-            1 => (1u64..5).prop_map(Step::Leave),
-            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::Relocate(client, thread)),
-            4 => (0u8..10).prop_map(Step::Note),
-            2 => (1u64..5, 0usize..3).prop_map(|(client, thread)| Step::CatchUp(client, thread)),
-            2 => (0usize..3).prop_map(Step::Take),
+            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::Join(client, thread)),
+            1 => (1u64..5).prop_map(AudienceStep::Leave),
+            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::Relocate(client, thread)),
+            4 => (0u8..10).prop_map(AudienceStep::Note),
+            2 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::CatchUp(client, thread)),
+            2 => (0usize..3).prop_map(AudienceStep::Take),
         ]
     }
 
@@ -370,29 +370,29 @@ mod tests {
             };
             for step in steps {
                 match step {
-                    Step::Join(client, thread) => {
+                    AudienceStep::Join(client, thread) => {
                         audience.join(client, client, thread);
                         untold.entry(client).or_default();
                     }
-                    Step::Leave(client) => {
+                    AudienceStep::Leave(client) => {
                         untold.remove(&client);
                         prop_assert_eq!(audience.leave(client), untold.is_empty());
                     }
-                    Step::Relocate(client, thread) => {
+                    AudienceStep::Relocate(client, thread) => {
                         if let Some(changed) = audience.relocate(client, thread) {
                             tell(&mut untold, client, &changed);
                         }
                     }
-                    Step::Note(key) => {
+                    AudienceStep::Note(key) => {
                         audience.note(&[key], NOBODY, |thread| { threads.insert(thread); });
                         untold.values_mut().for_each(|keys| { keys.insert(vec![key]); });
                     }
-                    Step::CatchUp(client, thread) => {
+                    AudienceStep::CatchUp(client, thread) => {
                         if let Some(changed) = audience.catch_up(client, thread) {
                             tell(&mut untold, client, &changed);
                         }
                     }
-                    Step::Take(thread) => {
+                    AudienceStep::Take(thread) => {
                         let knows = threads.remove(&thread);
                         if let Some(round) = audience.take(thread) {
                             prop_assert!(knows);

@@ -180,19 +180,19 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum KeysStep {
         Remember(u8, u64),
         Take(u8),
         ForgetOne(usize),
         Clear,
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = KeysStep> {
         prop_oneof![
-            8 => (0u8..40, 1u64..4).prop_map(|(key, client)| Step::Remember(key, client)),
-            4 => (0u8..40).prop_map(Step::Take),
-            2 => (0usize..100).prop_map(Step::ForgetOne),
-            1 => Just(Step::Clear),
+            8 => (0u8..40, 1u64..4).prop_map(|(key, client)| KeysStep::Remember(key, client)),
+            4 => (0u8..40).prop_map(KeysStep::Take),
+            2 => (0usize..100).prop_map(KeysStep::ForgetOne),
+            1 => Just(KeysStep::Clear),
         ]
     }
 
@@ -204,23 +204,23 @@ mod tests {
             let named = |key: u8| vec![b'k', key];
             for step in steps {
                 match step {
-                    Step::Remember(key, client) => {
+                    KeysStep::Remember(key, client) => {
                         tables.remember(&named(key), hasher.hash(&named(key)), client);
                         model.entry(named(key)).or_default().insert(client);
                     }
-                    Step::Take(key) => {
+                    KeysStep::Take(key) => {
                         let taken = tables.take(&named(key), hasher.hash(&named(key)));
                         let taken = taken.map(|readers| readers.iter().collect());
                         prop_assert_eq!(taken, model.remove(&named(key)));
                     }
-                    Step::ForgetOne(number) => match tables.forget_one(number) {
+                    KeysStep::ForgetOne(number) => match tables.forget_one(number) {
                         None => prop_assert!(model.is_empty()),
                         Some((name, readers)) => {
                             let wanted = model.remove(&name.to_vec());
                             prop_assert_eq!(Some(readers.iter().collect()), wanted);
                         }
                     },
-                    Step::Clear => {
+                    KeysStep::Clear => {
                         tables.clear();
                         model.clear();
                     }

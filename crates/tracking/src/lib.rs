@@ -26,7 +26,7 @@ pub mod keys;
 pub mod options;
 pub mod prefixes;
 
-pub use audience::{Audience, Round};
+pub use audience::{Audience, InvalidationRound};
 pub use keys::KeyTables;
-pub use options::{Conflict, Options, State};
+pub use options::{Conflict, Options, TrackingState};
 pub use prefixes::Prefixes;

@@ -65,7 +65,7 @@ pub enum Conflict {
 
 /// What a client that tracks has asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct TrackingState {
     /// The number of the client that is told instead; 0: itself.
     pub redirect: u64,
     broadcasts: bool,
@@ -78,7 +78,7 @@ pub struct State {
     prefix_bytes: usize,
 }
 
-impl State {
+impl TrackingState {
     /// A client asks for `options`, and has asked for `state` if it tracks already. Returns the
     /// prefixes that it has not asked for before: a client may ask for very many one by one, and
     /// nothing is done with those that it has.
@@ -231,7 +231,7 @@ fn check_overlaps(own: &BTreeSet<Prefix>, asked: &[&[u8]]) -> Result<(), Conflic
 mod tests {
     use super::*;
 
-    fn begin(before: Option<&State>, words: &str) -> Result<State, Conflict> {
+    fn begin(before: Option<&TrackingState>, words: &str) -> Result<TrackingState, Conflict> {
         let mut options = Options::default();
         for word in words.split_whitespace() {
             match word {
@@ -243,7 +243,7 @@ mod tests {
             }
         }
         let mut state = before.cloned().map(Box::new);
-        let begun = State::begin(&mut state, &options);
+        let begun = TrackingState::begin(&mut state, &options);
         if begun.is_err() {
             assert_eq!(state.as_deref(), before);
         }
@@ -302,7 +302,7 @@ mod tests {
         let mut ask = |names: &[String]| {
             let prefixes = names.iter().map(|name| name.as_bytes()).collect();
             let options = Options { broadcasts: true, prefixes, ..Options::default() };
-            State::begin(&mut state, &options).unwrap().len()
+            TrackingState::begin(&mut state, &options).unwrap().len()
         };
         assert!(one_by_one.chunks(1).all(|one| ask(one) == 1));
         assert_eq!(ask(together), 30_000);

@@ -1,7 +1,7 @@
 //! What users may run.
 
 use acl::Denied::{self, Channel, Command, Key, Option};
-use acl::{Digest, User};
+use acl::{PasswordDigest, User};
 
 use crate::table::{may_run, user};
 
@@ -136,14 +136,18 @@ fn a_user_without_restrictions_is_known() {
 
 #[test]
 fn authentication() {
-    let accepts = |rules: &str, password: &[u8]| user(rules).accepts(&Digest::of(password));
+    let accepts = |rules: &str, password: &[u8]| user(rules).accepts(&PasswordDigest::of(password));
     assert!(accepts("on >a >b", b"a") && accepts("on >a >b", b"b"));
     assert!(!accepts("on >a", b"") && !accepts("on >a", b"ab") && !accepts("on", b""));
     assert!(accepts("on nopass", b"whatever"));
     assert!(!accepts("off nopass", b"x") && !accepts("off >a", b"a"));
     let binary = user("on \">a\\x00b\"");
-    assert!(binary.accepts(&Digest::of(b"a\0b")) && !binary.accepts(&Digest::of(b"a")));
+    assert!(
+        binary.accepts(&PasswordDigest::of(b"a\0b")) && !binary.accepts(&PasswordDigest::of(b"a"))
+    );
     let with = User::with_password(&user("on nopass"), b"secret");
-    assert!(with.accepts(&Digest::of(b"secret")) && !with.accepts(&Digest::of(b"")));
-    assert!(with.with_password(b"").accepts(&Digest::of(b"anything")));
+    assert!(
+        with.accepts(&PasswordDigest::of(b"secret")) && !with.accepts(&PasswordDigest::of(b""))
+    );
+    assert!(with.with_password(b"").accepts(&PasswordDigest::of(b"anything")));
 }

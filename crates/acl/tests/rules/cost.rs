@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use acl::Request;
+use acl::AccessRequest;
 use resp::{Args, Span};
 
 use crate::table::{ROWS, user};
@@ -15,7 +15,7 @@ fn nanoseconds(rules: &str, key: &str) -> f64 {
     let buffer = format!("get{key}");
     let spans = [Span::new(0, 3), Span::new(3, key.len())];
     let args = Args::new(buffer.as_bytes(), &spans, &[]);
-    let request = Request { index: 0, spec: &ROWS[0].0, args: &args, channels: &[] };
+    let request = AccessRequest { index: 0, spec: &ROWS[0].0, args: &args, channels: &[] };
     let run = || {
         let start = Instant::now();
         for _ in 0..ROUNDS {

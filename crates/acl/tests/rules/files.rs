@@ -1,13 +1,13 @@
 //! Files of users: read whole or not at all.
 
-use acl::{Context, Users, file};
+use acl::{RuleContext, Users, file};
 use base::quote::split_args;
 
 use crate::table::commands;
 
 fn read(text: &str) -> Result<Users, String> {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let users = file::read(text.as_bytes(), "users.acl", context);
     users.map_err(|error| String::from_utf8(error).unwrap())
 }
@@ -87,7 +87,7 @@ fn files_with_errors() {
 #[test]
 fn users_by_name() {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let mut users = Users::new(context);
     assert!(users.default_user().is_unrestricted());
     users.set(b"alice", &["on"], context).unwrap();
@@ -107,7 +107,7 @@ fn users_by_name() {
 #[test]
 fn lines_of_configuration_files_are_quoted_where_they_must_be() {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let mut users = Users::new(context);
     let words: [&[u8]; 4] = [b"on", b"~\"a", b"~b\\", b"(~c' +get)"];
     users.add_new(b"x\"y", &words, context).unwrap();

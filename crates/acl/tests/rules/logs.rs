@@ -1,14 +1,19 @@
 //! The log of what was denied.
 
 use acl::Denied;
-use acl::log::{Event, Log, Origin, Reason};
+use acl::log::{AclEvent, AclLog, DenialOrigin, Reason};
 
-fn event(object: &str, user: &str) -> Event {
-    Event::new((Reason::Key, object.as_bytes()), Origin::TopLevel, user.as_bytes(), b"id=1")
+fn event(object: &str, user: &str) -> AclEvent {
+    AclEvent::new(
+        (Reason::Key, object.as_bytes()),
+        DenialOrigin::TopLevel,
+        user.as_bytes(),
+        b"id=1",
+    )
 }
 
 /// The entries of a log: number, count, object, first and last time.
-fn entries(log: &Log) -> Vec<(u64, u64, String, i64, i64)> {
+fn entries(log: &AclLog) -> Vec<(u64, u64, String, i64, i64)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     log.iter()
         .map(|entry| {
@@ -20,7 +25,7 @@ fn entries(log: &Log) -> Vec<(u64, u64, String, i64, i64)> {
 
 #[test]
 fn equal_events_within_a_minute_are_one_entry() {
-    let mut log = Log::default();
+    let mut log = AclLog::default();
     log.push(event("a", "u"), 1000, 9);
     log.push(event("b", "u"), 2000, 9);
     log.push(event("a", "u"), 61_000, 9);
@@ -31,9 +36,9 @@ fn equal_events_within_a_minute_are_one_entry() {
     assert_eq!(entries(&log)[0], a(2, 1, 121_001, 121_001));
     log.push(event("a", "v"), 121_001, 9);
     assert_eq!(entries(&log)[0], a(3, 1, 121_001, 121_001));
-    let command = Event::new((Reason::Command, b"a"), Origin::TopLevel, b"v", b"id=1");
+    let command = AclEvent::new((Reason::Command, b"a"), DenialOrigin::TopLevel, b"v", b"id=1");
     log.push(command, 121_001, 9);
-    let script = Event::new((Reason::Key, b"a"), Origin::Lua, b"v", b"id=1");
+    let script = AclEvent::new((Reason::Key, b"a"), DenialOrigin::Lua, b"v", b"id=1");
     log.push(script, 121_001, 9);
     assert_eq!(log.iter().len(), 6);
     log.clear();
@@ -43,7 +48,7 @@ fn equal_events_within_a_minute_are_one_entry() {
 
 #[test]
 fn a_log_is_bounded() {
-    let mut log = Log::default();
+    let mut log = AclLog::default();
     for number in 0..20 {
         log.push(event(&number.to_string(), "u"), 0, 5);
     }
@@ -58,7 +63,7 @@ fn a_log_is_bounded() {
 
 #[test]
 fn an_event_is_compared_with_the_newest_entries() {
-    let mut log = Log::default();
+    let mut log = AclLog::default();
     for object in ["old", "0", "1", "2", "3", "4", "5", "6", "7", "8"] {
         log.push(event(object, "u"), 0, 99);
     }

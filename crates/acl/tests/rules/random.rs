@@ -2,7 +2,7 @@
 //! with a model that applies the rules to one request alone. The number of rounds is bounded;
 //! `ACL_FUZZ_ROUNDS` in the environment makes it larger.
 
-use acl::{Context, User, Users, file};
+use acl::{RuleContext, User, Users, file};
 use base::glob;
 use command::Category;
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 /// Applies those words that are right.
 fn user_of(words: &[String]) -> User {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let new = User::new(b"u", context);
     words.iter().fold(new, |user, word| user.edited(&[word], context).unwrap_or(user))
 }
@@ -117,7 +117,7 @@ proptest! {
         let text = String::from_utf8(user.words().join(&b' ')).unwrap();
         let shown = user_of(&[]);
         let commands = commands();
-        let context = Context { commands: &commands, all_channels: false };
+        let context = RuleContext { commands: &commands, all_channels: false };
         let again: Vec<&str> = text.split(' ').collect();
         let again = shown.edited(&again, context);
         prop_assert!(again.is_ok(), "{}: {:?}", text, again);
@@ -132,7 +132,7 @@ proptest! {
     fn the_check_agrees_with_the_words(
         words in prop::collection::vec(word(), 0..12), key in "[abc]{1,3}",
     ) {
-        let user = user_of(&words).edited(&["clearselectors"], Context {
+        let user = user_of(&words).edited(&["clearselectors"], RuleContext {
             commands: &commands(),
             all_channels: false,
         }).unwrap();
@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn any_words_end(words: Vec<Vec<u8>>) {
         let commands = commands();
-        let context = Context { commands: &commands, all_channels: false };
+        let context = RuleContext { commands: &commands, all_channels: false };
         let user = User::new(b"u", context);
         for word in &words {
             let _ = user.edited(&[word], context);
@@ -166,7 +166,7 @@ proptest! {
         0..24,
     )) {
         let commands = commands();
-        let context = Context { commands: &commands, all_channels: false };
+        let context = RuleContext { commands: &commands, all_channels: false };
         if let Ok(users) = file::read(&lines.concat(), "users.acl", context) {
             same_when_written(&users, context)?;
         }
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn written_users_are_read_back(all in prop::collection::vec(("[a-d]", words()), 0..6)) {
         let commands = commands();
-        let context = Context { commands: &commands, all_channels: false };
+        let context = RuleContext { commands: &commands, all_channels: false };
         let mut users = Users::new(context);
         for (name, words) in all {
             let _ = users.set(name.as_bytes(), &words, context);
@@ -184,7 +184,7 @@ proptest! {
     }
 }
 
-fn same_when_written(users: &Users, context: Context<'_>) -> Result<(), TestCaseError> {
+fn same_when_written(users: &Users, context: RuleContext<'_>) -> Result<(), TestCaseError> {
     let text = file::write(users);
     let again = file::read(&text, "users.acl", context);
     prop_assert!(again.is_ok(), "{:?}: {:?}", String::from_utf8_lossy(&text), again);

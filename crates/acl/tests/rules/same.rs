@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use acl::{Context, DEFAULT_USER, Users};
+use acl::{DEFAULT_USER, RuleContext, Users};
 
 use crate::table::commands;
 
 #[test]
 fn a_user_that_is_added_again_is_another_one() {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: true };
+    let context = RuleContext { commands: &commands, all_channels: true };
     let mut users = Users::new(context);
     users.set(b"u", &["on"], context).unwrap();
     let name = Arc::clone(users.find(b"u").unwrap().name());

@@ -1,6 +1,6 @@
 //! A small table of commands, and requests of it.
 
-use acl::{Commands, Context, Denied, Request, User};
+use acl::{AccessRequest, CommandIndex, Denied, RuleContext, User};
 use base::quote::split_args;
 use command::{Access, Category, Flags, Group, KeySpec, Spec};
 use resp::{Args, Span};
@@ -57,8 +57,8 @@ pub static ROWS: &[(Spec, Option<u16>)] = &[
 ];
 
 /// The view of the rows.
-pub fn commands() -> Commands {
-    let mut commands = Commands::default();
+pub fn commands() -> CommandIndex {
+    let mut commands = CommandIndex::default();
     for (spec, parent) in ROWS {
         let name = match parent {
             Some(parent) => format!("{}|{}", ROWS[usize::from(*parent)].0.name, spec.name),
@@ -72,7 +72,7 @@ pub fn commands() -> Commands {
 /// A new user with words of ACL SETUSER.
 pub fn user_with(words: &[impl AsRef<[u8]>]) -> User {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     User::new(b"u", context).edited(words, context).expect("rules without errors")
 }
 
@@ -97,7 +97,7 @@ pub fn may_run(user: &User, request: &str) -> Result<(), Denied> {
     let sub = [args.name(), b"|", args.text(1)].concat();
     let (index, _) = commands.find(&sub).or_else(|| commands.find(args.name())).expect("a command");
     let spec = &ROWS[usize::from(index)].0;
-    let channel = [acl::Channel { at: 1, is_pattern: false }];
+    let channel = [acl::CheckedChannel { at: 1, is_pattern: false }];
     let channels = if spec.name == "publish" { &channel[..] } else { &[] };
-    user.check(&Request { index, spec, args: &args, channels })
+    user.check(&AccessRequest { index, spec, args: &args, channels })
 }

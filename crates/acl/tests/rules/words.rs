@@ -1,6 +1,6 @@
 //! What the words of rules make of a user, as ACL LIST shows it, and which words are refused.
 
-use acl::{Context, EditError, User};
+use acl::{EditError, RuleContext, User};
 use base::quote::split_args;
 
 use crate::table::{commands, user, user_with};
@@ -23,7 +23,7 @@ fn check(words: &str, expected: &str) {
 #[track_caller]
 fn refused(words: &str, word: &str, reason: &str) {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let args = split_args(words.as_bytes()).unwrap();
     match User::new(b"u", context).edited(&args, context) {
         Err(EditError::Word(wrong, error)) => {
@@ -148,7 +148,7 @@ fn selectors() {
     refused("(&* &a)", "(&* &a)", "Try 'resetchannels'");
     refused("\" ()\"", " ()", "Syntax error");
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: true };
+    let context = RuleContext { commands: &commands, all_channels: true };
     let unmatched = User::new(b"u", context).edited(&["on", "(+get", "~a"], context);
     assert_eq!(unmatched.err(), Some(EditError::Unmatched(b"(+get".to_vec())));
     // Their channels, and those of users that are reset, depend on the configuration.
@@ -159,7 +159,7 @@ fn selectors() {
 #[test]
 fn a_change_is_made_whole_or_not_at_all() {
     let commands = commands();
-    let context = Context { commands: &commands, all_channels: false };
+    let context = RuleContext { commands: &commands, all_channels: false };
     let before = user("on +get ~a");
     assert!(before.edited(&["off", "+set", "nonsense"], context).is_err());
     assert_eq!(before.words(), user("on +get ~a").words());

@@ -30,14 +30,14 @@ pub(crate) const CONDITION: Argument = Argument::new(
 
 /// The unit of an amount of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ExpiryUnit {
     Seconds,
     Milliseconds,
 }
 
 /// The point in time from which an amount counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub(crate) enum ExpiryBase {
     Now,
     /// 1 January 1970.
     Epoch,
@@ -46,19 +46,19 @@ pub(crate) enum Base {
 /// What the amount of an expiry means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExpiryForm {
-    pub(crate) unit: Unit,
-    pub(crate) base: Base,
+    pub(crate) unit: ExpiryUnit,
+    pub(crate) base: ExpiryBase,
 }
 
 impl ExpiryForm {
     /// Seconds from now: EX, EXPIRE.
-    pub(crate) const EX: Self = Self { unit: Unit::Seconds, base: Base::Now };
+    pub(crate) const EX: Self = Self { unit: ExpiryUnit::Seconds, base: ExpiryBase::Now };
     /// Milliseconds from now: PX, PEXPIRE.
-    pub(crate) const PX: Self = Self { unit: Unit::Milliseconds, base: Base::Now };
+    pub(crate) const PX: Self = Self { unit: ExpiryUnit::Milliseconds, base: ExpiryBase::Now };
     /// Seconds since 1970: EXAT, EXPIREAT.
-    pub(crate) const EXAT: Self = Self { unit: Unit::Seconds, base: Base::Epoch };
+    pub(crate) const EXAT: Self = Self { unit: ExpiryUnit::Seconds, base: ExpiryBase::Epoch };
     /// Milliseconds since 1970: PXAT, PEXPIREAT.
-    pub(crate) const PXAT: Self = Self { unit: Unit::Milliseconds, base: Base::Epoch };
+    pub(crate) const PXAT: Self = Self { unit: ExpiryUnit::Milliseconds, base: ExpiryBase::Epoch };
 
     /// The form of the amount behind this word.
     pub(crate) fn of(word: &[u8]) -> Option<Self> {
@@ -75,12 +75,12 @@ impl ExpiryForm {
     #[inline]
     pub(crate) fn at_ms(self, amount: i64, now_ms: i64) -> Option<i64> {
         let ms = match self.unit {
-            Unit::Seconds => amount.checked_mul(1000)?,
-            Unit::Milliseconds => amount,
+            ExpiryUnit::Seconds => amount.checked_mul(1000)?,
+            ExpiryUnit::Milliseconds => amount,
         };
         match self.base {
-            Base::Now => ms.checked_add(now_ms),
-            Base::Epoch => Some(ms),
+            ExpiryBase::Now => ms.checked_add(now_ms),
+            ExpiryBase::Epoch => Some(ms),
         }
     }
 }

@@ -19,21 +19,21 @@ pub(crate) const LIMIT: Argument = Argument::new(
 
 /// A part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limit {
+pub(crate) struct LimitClause {
     /// Elements to skip. Commands differ in what a negative number means.
     pub(crate) offset: i64,
     /// Elements to return at most; all when negative.
     pub(crate) count: i64,
 }
 
-impl Default for Limit {
+impl Default for LimitClause {
     /// The whole result.
     fn default() -> Self {
         Self { offset: 0, count: -1 }
     }
 }
 
-impl Limit {
+impl LimitClause {
     /// Parses the two arguments behind LIMIT.
     ///
     /// # Errors

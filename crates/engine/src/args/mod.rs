@@ -7,7 +7,6 @@
 pub(crate) mod count;
 pub(crate) mod expiry;
 pub(crate) mod limit;
-pub(crate) mod multi_pop;
 pub(crate) mod number;
 pub(crate) mod range;
 pub(crate) mod timeout;

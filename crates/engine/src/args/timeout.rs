@@ -3,8 +3,8 @@
 use base::decimal::LongDouble;
 use base::number::{parse_f64, parse_f64_saturating, parse_i64};
 
-use crate::blocking::error::WaitError;
 use crate::error::Error;
+use crate::error::wait::WaitError;
 use command::{Argument, Shape};
 
 /// `timeout`, in seconds.

@@ -1,13 +1,13 @@
 //! One bit: SETBIT and GETBIT.
 
 use resp::{Args, Reply};
-use store::string::Digits;
+use store::StringDigits;
 use store::{StringRef, StringValue};
 
-use super::error::BitmapError;
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, offset, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape};
@@ -71,7 +71,7 @@ fn getbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 /// A bit of a string; those behind its end are zeros.
 #[inline]
 fn bit_at(text: StringRef<'_>, offset: usize) -> bool {
-    let mut digits = Digits::default();
+    let mut digits = StringDigits::default();
     let byte = text.bytes(&mut digits).get(offset / 8);
     byte.is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1)
 }

@@ -6,15 +6,15 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::string::Digits;
+use store::StringDigits;
 use store::{StringRef, StringValue};
 
-use super::error::BitmapError;
 use super::{READ, READ_KEY, spec};
 use crate::args::number::integer;
 use crate::args::range::{clamped_range, is_reversed};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape};
@@ -62,14 +62,14 @@ const UNITS_CAME: &[(&str, &str)] = &[("7.0.0", "The words `BYTE` and `BIT`.")];
 
 /// A part of a string as it was asked for.
 #[derive(Clone, Copy)]
-struct Part {
+struct CountedRange {
     start: i64,
     end: i64,
     /// Bits in a step of both: 8 or 1.
     unit_bits: usize,
 }
 
-impl Part {
+impl CountedRange {
     /// Reads the arguments from `at`: start, end and the unit, of which the last ones may lack. A
     /// wrong end is an error before or after an unknown unit.
     fn parse(args: &Args<'_>, at: usize, end_first: bool) -> Result<Self, Error> {
@@ -108,11 +108,11 @@ fn bitcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     if args.len() == 3 || args.len() > 5 {
         return Err(Error::Syntax);
     }
-    let part = Part::parse(args, 2, true)?;
+    let part = CountedRange::parse(args, 2, true)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
-    let mut digits = Digits::default();
+    let mut digits = StringDigits::default();
     let bytes = text.bytes(&mut digits);
     reply.len(if part.is_reversed() { 0 } else { ones_in(bytes, part.bits(bytes.len())) });
     Ok(())
@@ -126,7 +126,7 @@ fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if args.len() > 6 {
         return Err(Error::Syntax);
     }
-    let part = Part::parse(args, 3, false)?;
+    let part = CountedRange::parse(args, 3, false)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let Some(text) = db.read::<StringValue>(turn, key)? else {
@@ -134,7 +134,7 @@ fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         reply.int(-bit);
         return Ok(());
     };
-    let mut digits = Digits::default();
+    let mut digits = StringDigits::default();
     let bytes = text.bytes(&mut digits);
     let range = part.bits(bytes.len());
     let found = if range.is_empty() { None } else { first_in(bytes, range.clone(), bit == 1) };
@@ -216,13 +216,13 @@ mod tests {
             for start in ends {
                 for end in ends {
                     for unit_bits in [1, 8] {
-                        let bits = Part { start, end, unit_bits }.bits(len);
+                        let bits = CountedRange { start, end, unit_bits }.bits(len);
                         assert!(bits.start <= bits.end && bits.end <= len * 8);
                     }
                 }
             }
         }
-        let part = |start, end, unit_bits| Part { start, end, unit_bits }.bits(3);
+        let part = |start, end, unit_bits| CountedRange { start, end, unit_bits }.bits(3);
         assert_eq!(part(-100, -50, 8), 0..8);
         assert_eq!(part(-50, -100, 8), 0..8);
         assert_eq!(part(-1, -2, 8), 0..0);

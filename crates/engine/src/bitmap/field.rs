@@ -9,15 +9,15 @@
 //! string.
 
 use resp::{Args, Reply};
-use store::string::Digits;
+use store::StringDigits;
 use store::{StringEdit, StringRef, StringValue};
 
-use super::error::BitmapError;
-use super::integer::{Kind, Overflow};
+use super::integer::{IntegerKind, Overflow};
 use super::{BITS_SET, OFFSET, READ, READ_ACCESS, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape};
@@ -96,7 +96,7 @@ const WRITE_OPERATION: Argument = Argument::new(
 
 /// What is done with one integer.
 #[derive(Clone, Copy)]
-enum Action {
+enum FieldAction {
     Get,
     Set(i64, Overflow),
     Add(i64, Overflow),
@@ -104,14 +104,14 @@ enum Action {
 
 /// One operation of a request.
 #[derive(Clone, Copy)]
-struct Operation {
-    action: Action,
-    kind: Kind,
+struct FieldOperation {
+    action: FieldAction,
+    kind: IntegerKind,
     /// The integer's first bit.
     offset: usize,
 }
 
-impl Operation {
+impl FieldOperation {
     /// The length of a string that holds the integer, in bytes.
     fn end_bytes(self) -> usize {
         (self.offset + self.kind.bits as usize).div_ceil(8)
@@ -132,7 +132,7 @@ impl<'a> Operations<'a> {
         Self { args, overflow: Overflow::Wrap, bytes_max }
     }
 
-    fn next(&mut self) -> Result<Option<Operation>, Error> {
+    fn next(&mut self) -> Result<Option<FieldOperation>, Error> {
         let args = &mut self.args;
         while args.remaining() >= 2 && args.take_word("overflow") {
             let behaviours: [(&[u8], Overflow); 3] = [
@@ -148,16 +148,17 @@ impl<'a> Operations<'a> {
         if remaining == 0 {
             return Ok(None);
         }
-        let action: fn(i64, Overflow) -> Action = if remaining >= 3 && args.take_word("get") {
-            |_, _| Action::Get
+        let action: fn(i64, Overflow) -> FieldAction = if remaining >= 3 && args.take_word("get") {
+            |_, _| FieldAction::Get
         } else if remaining >= 4 && args.take_word("set") {
-            Action::Set
+            FieldAction::Set
         } else if remaining >= 4 && args.take_word("incrby") {
-            Action::Add
+            FieldAction::Add
         } else {
             return Err(Error::Syntax);
         };
-        let kind = Kind::parse(args.next().unwrap_or_default()).ok_or(BitmapError::FieldType)?;
+        let kind =
+            IntegerKind::parse(args.next().unwrap_or_default()).ok_or(BitmapError::FieldType)?;
         let offset = args.next().unwrap_or_default();
         let (offset, step) = match offset.strip_prefix(b"#") {
             Some(number) => (number, u64::from(kind.bits)),
@@ -165,10 +166,10 @@ impl<'a> Operations<'a> {
         };
         let offset = scaled_offset(offset, step, self.bytes_max)?;
         let mut action = action(0, self.overflow);
-        if let Action::Set(value, _) | Action::Add(value, _) = &mut action {
+        if let FieldAction::Set(value, _) | FieldAction::Add(value, _) = &mut action {
             *value = integer(args.next().unwrap_or_default())?;
         }
-        Ok(Some(Operation { action, kind, offset }))
+        Ok(Some(FieldOperation { action, kind, offset }))
     }
 }
 
@@ -179,7 +180,7 @@ fn check(args: &Args<'_>, bytes_max: usize) -> Result<(usize, usize), Error> {
     let (mut count, mut end_bytes) = (0, 0);
     while let Some(operation) = operations.next()? {
         count += 1;
-        if !matches!(operation.action, Action::Get) {
+        if !matches!(operation.action, FieldAction::Get) {
             end_bytes = end_bytes.max(operation.end_bytes());
         }
     }
@@ -213,7 +214,7 @@ fn read(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
-    let mut digits = Digits::default();
+    let mut digits = StringDigits::default();
     let bytes = text.bytes(&mut digits);
     reply.array(count);
     while let Some(operation) = operations.next()? {
@@ -244,7 +245,7 @@ fn write(
         match apply(&mut edit, operation) {
             Some((shown, changes)) => {
                 reply.int(shown);
-                let writes = grows && !matches!(operation.action, Action::Get);
+                let writes = grows && !matches!(operation.action, FieldAction::Get);
                 changed += usize::from(changes || writes);
             }
             None => reply.null(),
@@ -262,13 +263,13 @@ fn write(
 
 /// Carries out one operation. Returns what it replies and whether it changes anything, nothing when
 /// it fails.
-fn apply(edit: &mut StringEdit<'_>, operation: Operation) -> Option<(i64, bool)> {
-    let Operation { action, kind, offset } = operation;
-    let old = kind.read(edit.text().bytes(&mut Digits::default()), offset);
+fn apply(edit: &mut StringEdit<'_>, operation: FieldOperation) -> Option<(i64, bool)> {
+    let FieldOperation { action, kind, offset } = operation;
+    let old = kind.read(edit.text().bytes(&mut StringDigits::default()), offset);
     let (new, shown) = match action {
-        Action::Get => return Some((old, false)),
-        Action::Set(value, overflow) => (kind.set(value, overflow)?, old),
-        Action::Add(increment, overflow) => {
+        FieldAction::Get => return Some((old, false)),
+        FieldAction::Set(value, overflow) => (kind.set(value, overflow)?, old),
+        FieldAction::Add(increment, overflow) => {
             let sum = kind.add(old, increment, overflow)?;
             (sum, sum)
         }

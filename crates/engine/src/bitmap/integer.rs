@@ -4,7 +4,7 @@
 
 /// The type of an integer: `i1` to `i64`, `u1` to `u63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct IntegerKind {
     pub(super) signed: bool,
     /// Width in bits.
     pub(super) bits: u32,
@@ -21,7 +21,7 @@ pub(super) enum Overflow {
     Fail,
 }
 
-impl Kind {
+impl IntegerKind {
     /// A type by its name.
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         let (sign, bits) = name.split_first()?;
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn types_by_name() {
-        assert_eq!(Kind::parse(b"i64"), Some(Kind { signed: true, bits: 64 }));
-        assert_eq!(Kind::parse(b"u63"), Some(Kind { signed: false, bits: 63 }));
+        assert_eq!(IntegerKind::parse(b"i64"), Some(IntegerKind { signed: true, bits: 64 }));
+        assert_eq!(IntegerKind::parse(b"u63"), Some(IntegerKind { signed: false, bits: 63 }));
         for wrong in ["", "i", "u", "u64", "i65", "i0", "u0", "I8", "x8", "u-1", "u8 ", "u08"] {
-            assert_eq!(Kind::parse(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(IntegerKind::parse(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
         for _ in 0..5000 {
             let signed = random.below(2) == 0;
             let bits = 1 + random.below(if signed { 64 } else { 63 }) as u32;
-            let kind = Kind { signed, bits };
+            let kind = IntegerKind { signed, bits };
             let mut bytes: Vec<u8> = (0..20).map(|_| random.below(256) as u8).collect();
             let before = bytes.clone();
             let offset = random.below(160 - u64::from(bits) + 1) as usize;
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn sums_at_the_edges() {
         let (i8, u8, i64) = (kind("i8"), kind("u8"), kind("i64"));
-        let all = |kind: Kind, value, increment| {
+        let all = |kind: IntegerKind, value, increment| {
             [Overflow::Wrap, Overflow::Saturate, Overflow::Fail]
                 .map(|overflow| kind.add(value, increment, overflow))
         };
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(i64.set(i64::MIN, Overflow::Saturate), Some(i64::MIN));
     }
 
-    fn kind(name: &str) -> Kind {
-        Kind::parse(name.as_bytes()).unwrap()
+    fn kind(name: &str) -> IntegerKind {
+        IntegerKind::parse(name.as_bytes()).unwrap()
     }
 }

@@ -7,17 +7,16 @@
 //! the arithmetic.
 
 use base::number::parse_i64;
-use store::Event;
+use store::KeyspaceEvent;
 
 use crate::error::Error;
+use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
-use error::BitmapError;
 
 mod bit;
 mod count;
-pub mod error;
 mod field;
 mod integer;
 mod op;
@@ -41,7 +40,7 @@ const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READ_ACCESS)];
 const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 const OFFSET: Argument = Argument::new("offset", Shape::Integer);
 
-const BITS_SET: Event = Event::new('$', "setbit");
+const BITS_SET: KeyspaceEvent = KeyspaceEvent::new('$', "setbit");
 
 /// A bitmap command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {

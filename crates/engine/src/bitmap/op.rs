@@ -6,13 +6,13 @@
 use std::mem;
 
 use resp::{Args, Reply};
-use store::string::{Digits, NewString};
-use store::{Event, ExpiryChange, StringRef, StringValue};
+use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
+use store::{NewString, StringDigits};
 
-use super::error::BitmapError;
 use super::{WRITE, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::bitmap::BitmapError;
 use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
@@ -48,7 +48,7 @@ const OPERATIONS: &[Argument] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Op {
+enum BitOperation {
     And,
     Or,
     Xor,
@@ -63,15 +63,15 @@ enum Op {
     One,
 }
 
-const NAMES: [(&str, Op); 8] = [
-    ("AND", Op::And),
-    ("OR", Op::Or),
-    ("XOR", Op::Xor),
-    ("NOT", Op::Not),
-    ("DIFF", Op::Diff),
-    ("DIFF1", Op::Diff1),
-    ("ANDOR", Op::AndOr),
-    ("ONE", Op::One),
+const NAMES: [(&str, BitOperation); 8] = [
+    ("AND", BitOperation::And),
+    ("OR", BitOperation::Or),
+    ("XOR", BitOperation::Xor),
+    ("NOT", BitOperation::Not),
+    ("DIFF", BitOperation::Diff),
+    ("DIFF1", BitOperation::Diff1),
+    ("ANDOR", BitOperation::AndOr),
+    ("ONE", BitOperation::One),
 ];
 
 fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -80,8 +80,8 @@ fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (name, op) = named.ok_or(Error::Syntax)?;
     let sources = args.len() - 3;
     match op {
-        Op::Not if sources > 1 => return Err(BitmapError::OneSource.into()),
-        Op::Diff | Op::Diff1 | Op::AndOr if sources < 2 => {
+        BitOperation::Not if sources > 1 => return Err(BitmapError::OneSource.into()),
+        BitOperation::Diff | BitOperation::Diff1 | BitOperation::AndOr if sources < 2 => {
             return Err(BitmapError::TwoSources(name).into());
         }
         _ => {}
@@ -98,27 +98,32 @@ fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 }
 
 /// Combines all sources into `result`, which is empty.
-fn combine(cx: &mut Cx<'_>, args: &Args<'_>, op: Op, result: &mut Vec<u8>) -> Result<(), Error> {
+fn combine(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    op: BitOperation,
+    result: &mut Vec<u8>,
+) -> Result<(), Error> {
     let sources = 1..args.len() - 2;
     match op {
-        Op::And => fold(cx, args, sources, result, |a, b| a & b),
-        Op::Or => fold(cx, args, sources, result, |a, b| a | b),
-        Op::Xor => fold(cx, args, sources, result, |a, b| a ^ b),
-        Op::Not => {
+        BitOperation::And => fold(cx, args, sources, result, |a, b| a & b),
+        BitOperation::Or => fold(cx, args, sources, result, |a, b| a | b),
+        BitOperation::Xor => fold(cx, args, sources, result, |a, b| a ^ b),
+        BitOperation::Not => {
             fold(cx, args, sources, result, |a, _| a)?;
             result.iter_mut().for_each(|byte| *byte = !*byte);
             Ok(())
         }
-        Op::Diff => fold(cx, args, sources, result, |a, b| a & !b),
+        BitOperation::Diff => fold(cx, args, sources, result, |a, b| a & !b),
         // The first one comes last, on what all others have together.
-        Op::Diff1 | Op::AndOr => {
+        BitOperation::Diff1 | BitOperation::AndOr => {
             // An error in the first one comes first.
             with_source(cx, args, 1, |_| ())?;
             fold(cx, args, 2..sources.end, result, |a, b| a | b)?;
-            let last = if op == Op::Diff1 { |a: u8, b: u8| a & !b } else { |a, b| a & b };
+            let last = if op == BitOperation::Diff1 { |a: u8, b: u8| a & !b } else { |a, b| a & b };
             with_source(cx, args, 1, |bytes| apply(result, bytes, last))
         }
-        Op::One => {
+        BitOperation::One => {
             let mut several = Vec::new();
             for nth in sources {
                 with_source(cx, args, nth, |bytes| {
@@ -164,7 +169,7 @@ fn with_source<R>(
     let key = cx.nth_key(args, nth, nth + 2);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
-    Ok(look(text.bytes(&mut Digits::default())))
+    Ok(look(text.bytes(&mut StringDigits::default())))
 }
 
 /// Combines `bytes` into `result`; the shorter of both is filled up with zeros.
@@ -186,7 +191,7 @@ fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
     let (db, turn) = cx.db(key);
     if !result.is_empty() {
         db.put(turn, key, NewString::edited(result), ExpiryChange::Clear);
-        cx.wrote(Event::new('$', "set"), key.bytes);
+        cx.wrote(KeyspaceEvent::new('$', "set"), key.bytes);
     } else if db.remove(turn, key) {
         cx.wrote(DEL, key.bytes);
     }

@@ -13,7 +13,7 @@ use persist::rdb::encode::value_type;
 use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
 use persist::{ByteInput, Error as FormatError};
 use resp::{Args, Reply};
-use store::{Event, Key, Lookup, Object};
+use store::{Key, KeyspaceEvent, Lookup, Object};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -23,10 +23,10 @@ use crate::exec::{Handler, write_arg};
 use command::Row;
 use command::{Access, Argument, Category, Flags, KeySpec, Shape};
 
-use super::error::RestoreError;
 use super::spec;
+use crate::error::restore::RestoreError;
 
-const RESTORED: Event = Event::new('g', "restore");
+const RESTORED: KeyspaceEvent = KeyspaceEvent::new('g', "restore");
 const FREQUENCY_MAX: i64 = 255;
 
 /// The two commands.

@@ -1,6 +1,6 @@
 //! Copies of the elements of a collection, whatever its type: one buffer for all of them.
 
-use store::{Db, Key, List, Lookup, Set, SortedSet, Turn};
+use store::{Db, Key, ListValue, Lookup, SetValue, SortedSetValue, Turn};
 
 use crate::error::Error;
 
@@ -9,12 +9,12 @@ const SHORT_BYTES: usize = 8;
 
 /// Texts one behind another.
 #[derive(Debug, Default)]
-pub(super) struct Elements {
+pub(super) struct SortElements {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Elements {
+impl SortElements {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
@@ -42,7 +42,7 @@ impl Elements {
 
 /// The order in which a collection has its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SortOrder {
     /// As they were put there.
     Given,
     /// None that means anything.
@@ -59,37 +59,40 @@ pub(super) fn push_elements(
     db: &mut Db,
     turn: &mut Turn,
     key: Key<'_>,
-    elements: &mut Elements,
-) -> Result<Order, Error> {
+    elements: &mut SortElements,
+) -> Result<SortOrder, Error> {
     let type_name = db.lookup(turn, key, Lookup::Read).map(|stored| stored.kind().type_name());
     let mut digits = Default::default();
     match type_name {
-        None => Ok(Order::Given),
+        None => Ok(SortOrder::Given),
         Some("set") => {
-            let set = db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<Set>());
+            let set =
+                db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<SetValue>());
             elements.reserve(set.map_or(0, |set| set.len()));
             for member in set.into_iter().flat_map(|set| set.iter()) {
                 elements.push(member.text(&mut digits));
             }
-            Ok(Order::Any)
+            Ok(SortOrder::Any)
         }
         Some("zset") => {
-            let set =
-                db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<SortedSet>());
+            let set = db
+                .lookup(turn, key, Lookup::Quiet)
+                .and_then(|stored| stored.view::<SortedSetValue>());
             elements.reserve(set.map_or(0, |set| set.len()));
             for pair in set.into_iter().flat_map(|set| set.walk(0..set.len(), false)) {
                 elements.push(pair.member.text(&mut digits));
             }
-            Ok(Order::Ranked)
+            Ok(SortOrder::Ranked)
         }
         Some(_) => {
-            let list = db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<List>());
+            let list =
+                db.lookup(turn, key, Lookup::Quiet).and_then(|stored| stored.view::<ListValue>());
             let list = list.ok_or(Error::WrongType)?;
             elements.reserve(list.len());
             for element in list.iter_from(0) {
                 elements.push(element.text(&mut digits));
             }
-            Ok(Order::Given)
+            Ok(SortOrder::Given)
         }
     }
 }

@@ -7,7 +7,7 @@
 use resp::{Args, Reply};
 use store::Lookup;
 
-use crate::args::expiry::{self, Base, ExpiryCondition, ExpiryForm, Unit};
+use crate::args::expiry::{self, ExpiryBase, ExpiryCondition, ExpiryForm, ExpiryUnit};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -188,10 +188,13 @@ fn remaining(
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {
-            let ms =
-                if form.base == Base::Now { at_ms.saturating_sub(turn.unix_ms) } else { at_ms };
+            let ms = if form.base == ExpiryBase::Now {
+                at_ms.saturating_sub(turn.unix_ms)
+            } else {
+                at_ms
+            };
             // Seconds are rounded to the nearest; adding first would leave the range of i64.
-            if form.unit == Unit::Seconds { ms / 1000 + (ms % 1000 + 500) / 1000 } else { ms }
+            if form.unit == ExpiryUnit::Seconds { ms / 1000 + (ms % 1000 + 500) / 1000 } else { ms }
         }
     };
     reply.int(value);

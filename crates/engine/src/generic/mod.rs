@@ -2,7 +2,7 @@
 //! they are there and what type they have; the rest in one file a subject.
 
 use resp::{Args, Reply};
-use store::{Key, Kind, Lookup};
+use store::{Key, Lookup, ValueKind};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -11,10 +11,8 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
 
-pub(crate) mod cursor;
 pub mod dump;
 mod elements;
-pub mod error;
 pub mod expire;
 pub mod object;
 pub mod scan;
@@ -133,6 +131,6 @@ fn type_of(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let kind = db.lookup(turn, key, Lookup::NoTouch).map(store::Stored::kind);
-    reply.simple(kind.map_or("none", Kind::type_name));
+    reply.simple(kind.map_or("none", ValueKind::type_name));
     Ok(())
 }

@@ -19,8 +19,8 @@ use crate::locked_shards::Visited;
 use command::Row;
 use command::{Argument, Category, Flags, Shape, ShardScope};
 
-use super::cursor::{MATCH, Pattern, Scanned, Wanted, parse_cursor};
 use super::spec;
+use crate::cursor::{MATCH, MatchPattern, ScanOptions, Scanned, parse_cursor};
 
 /// Shards that one SCAN visits at most: all of a standalone server's when they are empty, so that a
 /// small keyspace takes one call.
@@ -80,7 +80,7 @@ pub const ROWS: &[Row<Handler>] = &[
 ];
 
 fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let pattern = Pattern::new(args.text(1));
+    let pattern = MatchPattern::new(args.text(1));
     let number = cx.db;
     if let Some(name) = pattern.literal() {
         let key = cx.key(name);
@@ -131,7 +131,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 /// Whether a value is of the wanted type.
-fn is_of_type(wanted: &Wanted<'_>, stored: Stored<'_>) -> bool {
+fn is_of_type(wanted: &ScanOptions<'_>, stored: Stored<'_>) -> bool {
     let kind = stored.kind().type_name().as_bytes();
     wanted.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind))
 }
@@ -139,7 +139,7 @@ fn is_of_type(wanted: &Wanted<'_>, stored: Stored<'_>) -> bool {
 fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let cursor = parse_cursor(args.text(1))?;
     args.seek(2);
-    let wanted = Wanted::parse(args, Scanned::Keys)?;
+    let wanted = ScanOptions::parse(args, Scanned::Keys)?;
     let page = reply.array_deferred();
     let number = cx.db;
     let (mut visited, mut found) = (0, 0);

@@ -8,11 +8,11 @@
 use std::cmp::Ordering;
 
 use resp::{Args, Reply};
-use store::{Db, Event, Key, List, StringValue, Turn};
+use store::{Db, Key, KeyspaceEvent, ListValue, StringValue, Turn};
 
-use super::elements::{Elements, Order, push_elements};
+use super::elements::{SortElements, SortOrder, push_elements};
 use super::spec;
-use crate::args::limit::{LIMIT, Limit};
+use crate::args::limit::{LIMIT, LimitClause};
 use crate::args::number::float_before_nul;
 use crate::cx::Cx;
 use crate::error::Error;
@@ -112,7 +112,7 @@ const fn sorting(name: &'static str, since: &'static str) -> Spec {
 #[derive(Debug, Default)]
 struct Options<'a> {
     by: Option<&'a [u8]>,
-    limit: Limit,
+    limit: LimitClause,
     gets: Vec<&'a [u8]>,
     descending: bool,
     alpha: bool,
@@ -131,7 +131,7 @@ impl<'a> Options<'a> {
             } else if args.take_word("ALPHA") {
                 options.alpha = true;
             } else if args.remaining() > 2 && args.take_word("LIMIT") {
-                options.limit = Limit::parse(args)?;
+                options.limit = LimitClause::parse(args)?;
             } else if args.remaining() > 1 && may_store && args.take_word("STORE") {
                 options.store = args.next();
             } else if args.remaining() > 1 && args.take_word("BY") {
@@ -183,20 +183,20 @@ fn run(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let key = cx.key(key);
-    let mut elements = Elements::default();
+    let mut elements = SortElements::default();
     let (db, turn) = cx.db(key);
     let given = push_elements(db, turn, key, &mut elements)?;
     // Neither what is stored nor what a script does may depend on the order that a set happens to
     // have.
     let must_sort = options.store.is_some() || turn.in_script;
-    if options.keeps_order() && given == Order::Any && must_sort {
+    if options.keeps_order() && given == SortOrder::Any && must_sort {
         options.by = None;
         options.alpha = true;
     }
     let mut order: Vec<usize> = (0..elements.len()).collect();
     let range = options.range(order.len());
     if options.keeps_order() {
-        if options.descending && given != Order::Any {
+        if options.descending && given != SortOrder::Any {
             order.reverse();
         }
     } else {
@@ -212,7 +212,7 @@ fn run(
         });
         return Ok(());
     };
-    let mut stored = Elements::default();
+    let mut stored = SortElements::default();
     stored.reserve(values);
     each_value(cx, &elements, &options, chosen, &mut |value| {
         stored.push(value.unwrap_or_default());
@@ -225,12 +225,12 @@ fn run(
 /// Brings the first `end` elements of `order` into order.
 fn sort_by_weight(
     cx: &mut Cx<'_>,
-    elements: &Elements,
+    elements: &SortElements,
     options: &Options<'_>,
     order: &mut Vec<usize>,
     end: usize,
 ) -> Result<(), Error> {
-    let mut texts = Elements::default();
+    let mut texts = SortElements::default();
     let mut weights = Vec::with_capacity(elements.len());
     let mut found = Vec::new();
     for index in 0..elements.len() {
@@ -277,7 +277,7 @@ fn sort_by_weight(
 /// Visits what is replied or stored for the chosen elements: themselves, or what GET asks for.
 fn each_value(
     cx: &mut Cx<'_>,
-    elements: &Elements,
+    elements: &SortElements,
     options: &Options<'_>,
     chosen: &[usize],
     visit: &mut dyn FnMut(Option<&[u8]>),
@@ -338,7 +338,7 @@ fn push_field(
 }
 
 /// Puts the result under its key as a list; nothing leaves no key.
-fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Result<(), Error> {
+fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &SortElements) -> Result<(), Error> {
     let key = cx.key(destination);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
@@ -350,13 +350,13 @@ fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &Elements) -> Resul
         return Ok(());
     }
     let (db, turn) = cx.db(key);
-    let mut list = db.edit_or_create::<List>(turn, key)?;
+    let mut list = db.edit_or_create::<ListValue>(turn, key)?;
     list.fill((0..values.len()).map(|index| values.at(index)), limits);
     drop(list);
     if was_there {
         turn.effects.take_back_new();
     }
     cx.count_elements(1 + u64::from(was_there), values.len());
-    cx.wrote(Event::new('l', "sortstore"), destination);
+    cx.wrote(KeyspaceEvent::new('l', "sortstore"), destination);
     Ok(())
 }

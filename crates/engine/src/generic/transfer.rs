@@ -3,7 +3,7 @@
 //! A record moves as it is: value, expiry and time of last use go with it.
 
 use resp::{Args, Reply};
-use store::{Event, Lookup};
+use store::{KeyspaceEvent, Lookup};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -117,7 +117,7 @@ fn move_key(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
             db.insert(turn, key, record);
             cx.count_elements(2, 1);
         }
-        cx.wrote(Event::new('g', "move_from"), key.bytes);
+        cx.wrote(KeyspaceEvent::new('g', "move_from"), key.bytes);
         cx.wrote(event_in(cx, "move_to", number), key.bytes);
     }
     reply.int(i64::from(moves));
@@ -156,12 +156,12 @@ fn rename_unless(cx: &mut Cx<'_>, args: &Args<'_>, must_be_free: bool) -> Result
     let (db, turn) = cx.db(target);
     db.insert(turn, target, record);
     cx.count_elements(2 + u64::from(replaces), 1);
-    cx.wrote(Event::new('g', "rename_from"), source.bytes);
-    cx.wrote(Event::new('g', "rename_to"), target.bytes);
+    cx.wrote(KeyspaceEvent::new('g', "rename_from"), source.bytes);
+    cx.wrote(KeyspaceEvent::new('g', "rename_to"), target.bytes);
     Ok(true)
 }
 
-fn event_in(cx: &Cx<'_>, name: &'static str, number: usize) -> Event {
-    let event = Event::new('g', name);
+fn event_in(cx: &Cx<'_>, name: &'static str, number: usize) -> KeyspaceEvent {
+    let event = KeyspaceEvent::new('g', name);
     if number == cx.db { event } else { event.in_db(number) }
 }

@@ -4,8 +4,8 @@
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::sorted_set::Change;
-use store::{CommandWriter, Edit, Event, Limits, SortedSet};
+use store::ScoreChange;
+use store::{CommandWriter, Edit, EncodingLimits, KeyspaceEvent, SortedSetValue};
 
 use super::{LATITUDE, LONGITUDE, MEMBER, WRITE, point, spec};
 use crate::cx::Cx;
@@ -81,14 +81,14 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let set = if options.xx {
-        db.edit::<SortedSet>(turn, key)?
+        db.edit::<SortedSetValue>(turn, key)?
     } else {
-        Some(db.edit_or_create::<SortedSet>(turn, key)?)
+        Some(db.edit_or_create::<SortedSetValue>(turn, key)?)
     };
     let (added, updated) = apply(set, args, options, limits)?;
     if added + updated > 0 {
         cx.count_elements(1, added + updated);
-        cx.wrote(Event::new('z', "zadd"), key.bytes);
+        cx.wrote(KeyspaceEvent::new('z', "zadd"), key.bytes);
         cx.turn.effects.replay_as(|replay| as_zadd(replay, args, options));
     }
     reply.len(added + if options.ch { updated } else { 0 });
@@ -98,10 +98,10 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 /// Sets the positions of members in a set, if it exists. Returns how many were added and how many
 /// were updated.
 fn apply(
-    set: Option<Edit<'_, SortedSet>>,
+    set: Option<Edit<'_, SortedSetValue>>,
     args: &Args<'_>,
     options: Options,
-    limits: &Limits,
+    limits: &EncodingLimits,
 ) -> Result<(usize, usize), Error> {
     let Some(mut set) = set else { return Ok((0, 0)) };
     let positions = (options.at..args.len()).step_by(3);
@@ -113,8 +113,8 @@ fn apply(
             let refused = if old.is_some() { options.nx } else { options.xx };
             (!refused).then_some(score)
         });
-        added += usize::from(change == Change::Added);
-        updated += usize::from(change == Change::Updated);
+        added += usize::from(change == ScoreChange::Added);
+        updated += usize::from(change == ScoreChange::Updated);
     }
     Ok((added, updated))
 }

@@ -11,13 +11,12 @@ use resp::Reply;
 
 use crate::args::number::float;
 use crate::error::Error;
+use crate::error::geo::GeoError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
-use error::GeoError;
 
 mod add;
-pub mod error;
 mod query;
 mod read;
 mod rows;

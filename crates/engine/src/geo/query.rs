@@ -5,17 +5,17 @@ use base::geohash::Point;
 use base::number::parse_i64;
 use resp::Args;
 
-use super::error::GeoError;
-use super::shape::{Area, Shape};
+use super::shape::{Area, GeoShape};
 use super::{point, unit};
 use crate::args::count::positive;
 use crate::args::number::{float, integer};
 use crate::error::Error;
 use crate::error::echo::echo;
+use crate::error::geo::GeoError;
 
 /// The commands that search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Search {
+pub(super) enum GeoSearch {
     /// GEORADIUS; whether it may store its result.
     Radius(bool),
     /// GEORADIUSBYMEMBER; whether it may store its result.
@@ -26,7 +26,7 @@ pub(super) enum Search {
 
 /// The order of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum DistanceOrder {
     /// As it is found.
     None,
     Ascending,
@@ -35,7 +35,7 @@ pub(super) enum Order {
 
 /// Where a result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct GeoTarget {
     /// Index of the argument that is the key.
     pub(super) at: usize,
     /// Distances become the scores.
@@ -44,9 +44,9 @@ pub(super) struct Target {
 
 /// A search.
 #[derive(Clone, Debug)]
-pub(super) struct Query {
+pub(super) struct GeoQuery {
     /// Where to search; none when the center is a missing member.
-    pub(super) shape: Option<Shape>,
+    pub(super) shape: Option<GeoShape>,
     /// Metres in the unit of the result's distances.
     pub(super) unit_m: f64,
     pub(super) with_distance: bool,
@@ -56,18 +56,18 @@ pub(super) struct Query {
     pub(super) count: usize,
     /// The first ones found will do.
     pub(super) any: bool,
-    pub(super) order: Order,
-    pub(super) target: Option<Target>,
+    pub(super) order: DistanceOrder,
+    pub(super) target: Option<GeoTarget>,
 }
 
 /// What is known while arguments are read.
-struct Draft<'a> {
-    query: Query,
+struct GeoDraft<'a> {
+    query: GeoQuery,
     center: Option<Point>,
     area: Option<Area>,
     from_member: bool,
     from_position: bool,
-    search: Search,
+    search: GeoSearch,
     /// The position of a member, or none for a missing member; none when the key is missing.
     position_of: &'a mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
 }
@@ -76,10 +76,10 @@ struct Draft<'a> {
 /// missing: then arguments that need a position are parsed as if it existed.
 pub(super) fn parse(
     args: &mut Args<'_>,
-    search: Search,
+    search: GeoSearch,
     position_of: &mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
-) -> Result<Query, Error> {
-    let query = Query {
+) -> Result<GeoQuery, Error> {
+    let query = GeoQuery {
         shape: None,
         unit_m: 1.0,
         with_distance: false,
@@ -87,12 +87,13 @@ pub(super) fn parse(
         with_position: false,
         count: 0,
         any: false,
-        order: Order::None,
+        order: DistanceOrder::None,
         target: None,
     };
     let (center, area) = (None, None);
     let (from_member, from_position) = (false, false);
-    let mut draft = Draft { query, center, area, from_member, from_position, search, position_of };
+    let mut draft =
+        GeoDraft { query, center, area, from_member, from_position, search, position_of };
     draft.positional(args)?;
     while args.remaining() > 0 {
         draft.word(args)?;
@@ -100,25 +101,25 @@ pub(super) fn parse(
     draft.finish(args.name())
 }
 
-impl Draft<'_> {
+impl GeoDraft<'_> {
     /// Parses the arguments before the options.
     fn positional(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
         match self.search {
-            Search::Radius(_) => {
+            GeoSearch::Radius(_) => {
                 self.center = Some(point(args.text(2), args.text(3))?);
                 self.area = Some(self.circle(args.text(4), args.text(5))?);
                 args.seek(6);
             }
-            Search::RadiusByMember(_) => {
+            GeoSearch::RadiusByMember(_) => {
                 self.member(args.text(2))?;
                 if self.center.is_some() {
                     self.area = Some(self.circle(args.text(3), args.text(4))?);
                 }
                 args.seek(5);
             }
-            Search::Geosearch => args.seek(2),
-            Search::Geosearchstore => {
-                self.query.target = Some(Target { at: 1, distances: false });
+            GeoSearch::Geosearch => args.seek(2),
+            GeoSearch::Geosearchstore => {
+                self.query.target = Some(GeoTarget { at: 1, distances: false });
                 args.seek(3);
             }
         }
@@ -129,8 +130,9 @@ impl Draft<'_> {
     fn word(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
         // Arguments behind the option.
         let behind = args.remaining() - 1;
-        let may_store = matches!(self.search, Search::Radius(true) | Search::RadiusByMember(true))
-            && behind > 0;
+        let may_store =
+            matches!(self.search, GeoSearch::Radius(true) | GeoSearch::RadiusByMember(true))
+                && behind > 0;
         if args.take_word("withdist") {
             self.query.with_distance = true;
         } else if args.take_word("withhash") {
@@ -140,9 +142,9 @@ impl Draft<'_> {
         } else if args.take_word("any") {
             self.query.any = true;
         } else if args.take_word("asc") {
-            self.query.order = Order::Ascending;
+            self.query.order = DistanceOrder::Ascending;
         } else if args.take_word("desc") {
-            self.query.order = Order::Descending;
+            self.query.order = DistanceOrder::Descending;
         } else if behind > 0 && args.take_word("count") {
             let count = args.next().unwrap_or_default();
             integer(count)?;
@@ -151,9 +153,9 @@ impl Draft<'_> {
             self.target(args, false);
         } else if may_store && args.take_word("storedist") {
             self.target(args, true);
-        } else if self.search == Search::Geosearchstore && args.take_word("storedist") {
-            self.query.target = Some(Target { at: 1, distances: true });
-        } else if matches!(self.search, Search::Geosearch | Search::Geosearchstore) {
+        } else if self.search == GeoSearch::Geosearchstore && args.take_word("storedist") {
+            self.query.target = Some(GeoTarget { at: 1, distances: true });
+        } else if matches!(self.search, GeoSearch::Geosearch | GeoSearch::Geosearchstore) {
             return self.center_or_shape(args, behind);
         } else {
             return Err(Error::Syntax);
@@ -162,7 +164,7 @@ impl Draft<'_> {
     }
 
     fn target(&mut self, args: &mut Args<'_>, distances: bool) {
-        self.query.target = Some(Target { at: Args::position(args), distances });
+        self.query.target = Some(GeoTarget { at: Args::position(args), distances });
         args.next();
     }
 
@@ -222,18 +224,18 @@ impl Draft<'_> {
     }
 
     /// Checks the options together.
-    fn finish(self, name: &[u8]) -> Result<Query, Error> {
+    fn finish(self, name: &[u8]) -> Result<GeoQuery, Error> {
         let Self { mut query, center, area, from_member, from_position, search, .. } = self;
         let name = || echo(name);
         let shows = query.with_distance || query.with_hash || query.with_position;
         if query.target.is_some() && shows {
             let who = match search {
-                Search::Geosearchstore => "GEOSEARCHSTORE",
+                GeoSearch::Geosearchstore => "GEOSEARCHSTORE",
                 _ => "STORE option in GEORADIUS",
             };
             return Err(GeoError::NothingToShow(who).into());
         }
-        if matches!(search, Search::Geosearch | Search::Geosearchstore) {
+        if matches!(search, GeoSearch::Geosearch | GeoSearch::Geosearchstore) {
             let polygon = matches!(area, Some(Area::Polygon(_)));
             if !from_member && !from_position && !polygon {
                 return Err(GeoError::From(name()).into());
@@ -246,12 +248,12 @@ impl Draft<'_> {
             return Err(GeoError::AnyAlone.into());
         }
         // Some of many are the nearest ones, unless any will do.
-        if query.count > 0 && query.order == Order::None && !query.any {
-            query.order = Order::Ascending;
+        if query.count > 0 && query.order == DistanceOrder::None && !query.any {
+            query.order = DistanceOrder::Ascending;
         }
         query.shape = match (center, area) {
-            (_, Some(Area::Polygon(vertices))) => Some(Shape::polygon(vertices)),
-            (Some(center), Some(area)) => Some(Shape { center, area }),
+            (_, Some(Area::Polygon(vertices))) => Some(GeoShape::polygon(vertices)),
+            (Some(center), Some(area)) => Some(GeoShape { center, area }),
             _ => None,
         };
         Ok(query)

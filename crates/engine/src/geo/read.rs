@@ -2,7 +2,7 @@
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::SortedSet;
+use store::SortedSetValue;
 
 use super::{MEMBER, READ_KEY, UNIT, reply_distance, reply_point, spec, unit};
 use crate::cx::Cx;
@@ -55,7 +55,7 @@ fn geodist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     let position = |at| set?.score(args.text(at)).map(Point::of_score);
     match (position(2), position(3)) {
         (Some(a), Some(b)) => reply_distance(reply, a.distance_m(b) / metres),
@@ -87,7 +87,7 @@ fn each(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     reply.array(args.len() - 2);
     for member in args.iter().skip(2) {
         let score = set.and_then(|set| set.score(member));

@@ -1,6 +1,6 @@
 //! The rows of the commands that search.
 
-use super::query::Search;
+use super::query::GeoSearch;
 use super::search::search;
 use super::{LATITUDE, LONGITUDE, MEMBER, READ_KEY, UNIT, WRITE, spec};
 use crate::exec::Handler;
@@ -33,7 +33,7 @@ pub(super) const GEORADIUS: Row<Handler> = Row::new(
             STORE,
         ])
         .deprecated("6.2.0", "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument"),
-    |cx, args, reply| search(cx, args, reply, Search::Radius(true)),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::Radius(true)),
 );
 
 pub(super) const GEORADIUS_RO: Row<Handler> = Row::new(
@@ -54,7 +54,7 @@ pub(super) const GEORADIUS_RO: Row<Handler> = Row::new(
             ORDER,
         ])
         .deprecated("6.2.0", "`GEOSEARCH` with the `BYRADIUS` argument"),
-    |cx, args, reply| search(cx, args, reply, Search::Radius(false)),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::Radius(false)),
 );
 
 pub(super) const GEORADIUSBYMEMBER: Row<Handler> = Row::new(
@@ -80,7 +80,7 @@ pub(super) const GEORADIUSBYMEMBER: Row<Handler> = Row::new(
             "6.2.0",
             "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
         ),
-    |cx, args, reply| search(cx, args, reply, Search::RadiusByMember(true)),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::RadiusByMember(true)),
 );
 
 pub(super) const GEORADIUSBYMEMBER_RO: Row<Handler> = Row::new(
@@ -100,7 +100,7 @@ pub(super) const GEORADIUSBYMEMBER_RO: Row<Handler> = Row::new(
             ORDER,
         ])
         .deprecated("6.2.0", "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"),
-    |cx, args, reply| search(cx, args, reply, Search::RadiusByMember(false)),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::RadiusByMember(false)),
 );
 
 pub(super) const GEOSEARCH: Row<Handler> = Row::new(
@@ -109,7 +109,7 @@ pub(super) const GEOSEARCH: Row<Handler> = Row::new(
         .flags(Flags::READONLY)
         .keys(READ_KEY)
         .arguments(&[Argument::key(), FROM, BY, ORDER, COUNT, WITH_COORD, WITH_DIST, WITH_HASH]),
-    |cx, args, reply| search(cx, args, reply, Search::Geosearch),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::Geosearch),
 );
 
 pub(super) const GEOSEARCHSTORE: Row<Handler> = Row::new(
@@ -129,7 +129,7 @@ pub(super) const GEOSEARCHSTORE: Row<Handler> = Row::new(
             COUNT,
             Argument::word("storedist", "STOREDIST").optional(),
         ]),
-    |cx, args, reply| search(cx, args, reply, Search::Geosearchstore),
+    |cx, args, reply| search(cx, args, reply, GeoSearch::Geosearchstore),
 );
 
 /// A search by radius under one of its older names.

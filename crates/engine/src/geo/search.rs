@@ -7,18 +7,18 @@ use std::cmp::Ordering;
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::sorted_set::{Digits, NewSortedSet, Pair, ScoreRange, SortedSetRef};
-use store::{Key, SortedSet};
+use store::{Digits, NewSortedSet, ScoreRange, ScoredMember, SortedSetRef};
+use store::{Key, SortedSetValue};
 
-use super::query::{Order, Query, Search, Target, parse};
+use super::query::{DistanceOrder, GeoQuery, GeoSearch, GeoTarget, parse};
 use super::{reply_distance, reply_point, rows};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::sorted_set::{reply_member, result};
 
 /// A member inside the shape.
-struct Found<'a> {
-    pair: Pair<'a>,
+struct GeoMatch<'a> {
+    pair: ScoredMember<'a>,
     position: Point,
     distance_m: f64,
     /// How many were found before.
@@ -30,12 +30,12 @@ pub(super) fn search(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    search: Search,
+    search: GeoSearch,
 ) -> Result<(), Error> {
-    let (nth, at) = if search == Search::Geosearchstore { (1, 2) } else { (0, 1) };
+    let (nth, at) = if search == GeoSearch::Geosearchstore { (1, 2) } else { (0, 1) };
     let key = cx.nth_key(args, nth, at);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     let query =
         parse(args, search, &mut |member| set.map(|set| set.score(member).map(Point::of_score)))?;
     let found = set.map_or_else(Vec::new, |set| find(set, &query));
@@ -55,7 +55,7 @@ pub(super) fn search(
     drop(found);
     new.sort();
     let name = match search {
-        Search::Geosearchstore => "geosearchstore",
+        GeoSearch::Geosearchstore => "geosearchstore",
         _ => "georadiusstore",
     };
     let key = target_key(cx, args, search, target)?;
@@ -71,14 +71,14 @@ pub(super) fn search(
 fn target_key<'a>(
     cx: &Cx<'_>,
     args: &Args<'a>,
-    search: Search,
-    target: Target,
+    search: GeoSearch,
+    target: GeoTarget,
 ) -> Result<Key<'a>, Error> {
-    if search == Search::Geosearchstore {
+    if search == GeoSearch::Geosearchstore {
         return Ok(cx.nth_key(args, 0, 1));
     }
     let specs = match search {
-        Search::RadiusByMember(_) => rows::MEMBER_KEYS,
+        GeoSearch::RadiusByMember(_) => rows::MEMBER_KEYS,
         _ => rows::RADIUS_KEYS,
     };
     let nth = specs.iter().flat_map(|spec| spec.positions(args)).position(|at| at == target.at);
@@ -86,7 +86,7 @@ fn target_key<'a>(
 }
 
 /// The members that a search finds, in its order and not more than it wants.
-fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
+fn find<'a>(set: SortedSetRef<'a>, query: &GeoQuery) -> Vec<GeoMatch<'a>> {
     let Some(shape) = &query.shape else { return Vec::new() };
     let limit = if query.any { query.count } else { usize::MAX };
     let mut found = Vec::new();
@@ -100,7 +100,7 @@ fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
             let position = Point::of_score(pair.score());
             if let Some(distance_m) = shape.distance_m(position) {
                 let nth = found.len();
-                found.push(Found { pair, position, distance_m, nth });
+                found.push(GeoMatch { pair, position, distance_m, nth });
             }
         }
     }
@@ -109,13 +109,13 @@ fn find<'a>(set: SortedSetRef<'a>, query: &Query) -> Vec<Found<'a>> {
 }
 
 /// Sorts what was found as far as it is wanted, and drops the rest.
-fn arrange(found: &mut Vec<Found<'_>>, query: &Query) {
-    let before = |a: &Found<'_>, b: &Found<'_>| {
+fn arrange(found: &mut Vec<GeoMatch<'_>>, query: &GeoQuery) {
+    let before = |a: &GeoMatch<'_>, b: &GeoMatch<'_>| {
         let by_distance = a.distance_m.total_cmp(&b.distance_m);
         let by_distance = match query.order {
-            Order::None => Ordering::Equal,
-            Order::Ascending => by_distance,
-            Order::Descending => by_distance.reverse(),
+            DistanceOrder::None => Ordering::Equal,
+            DistanceOrder::Ascending => by_distance,
+            DistanceOrder::Descending => by_distance.reverse(),
         };
         by_distance.then(a.nth.cmp(&b.nth))
     };
@@ -124,12 +124,12 @@ fn arrange(found: &mut Vec<Found<'_>>, query: &Query) {
         found.select_nth_unstable_by(wanted, before);
         found.truncate(wanted);
     }
-    if query.order != Order::None {
+    if query.order != DistanceOrder::None {
         found.sort_unstable_by(before);
     }
 }
 
-fn reply_found(reply: &mut Reply<'_>, found: &[Found<'_>], query: &Query) {
+fn reply_found(reply: &mut Reply<'_>, found: &[GeoMatch<'_>], query: &GeoQuery) {
     let options = [query.with_distance, query.with_hash, query.with_position];
     let options = options.into_iter().filter(|wanted| *wanted).count();
     reply.array(found.len());

@@ -18,13 +18,13 @@ pub(super) enum Area {
 
 /// An area and its center.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct GeoShape {
     /// Distances are measured from here.
     pub(super) center: Point,
     pub(super) area: Area,
 }
 
-impl Shape {
+impl GeoShape {
     /// A polygon around its own center.
     pub(super) fn polygon(vertices: Vec<Point>) -> Self {
         Self { center: centroid(&vertices), area: Area::Polygon(vertices) }
@@ -132,7 +132,7 @@ mod tests {
         for (east, north) in [(0.3, 0.0), (0.0, 0.3), (0.2, -0.2), (-0.1, 0.25)] {
             let position = at(10.0 + east, 50.0 + north);
             let distance_m = center.distance_m(position);
-            let circle = |radius_m| Shape { center, area: Area::Circle(radius_m) };
+            let circle = |radius_m| GeoShape { center, area: Area::Circle(radius_m) };
             assert_eq!(circle(distance_m).distance_m(position), Some(distance_m));
             assert_eq!(circle(distance_m * (1.0 - 1e-12)).distance_m(position), None);
         }

@@ -7,14 +7,14 @@ use base::decimal::LongDouble;
 use base::number::{parse_i64, push_i64};
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::hash::FieldExpiry;
-use store::{Event, Hash};
+use store::FieldExpiry;
+use store::{HashValue, KeyspaceEvent};
 
-use super::error::HashError;
 use super::{FAST, FIELD, GROW, expire_named, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::hash::HashError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};
@@ -54,7 +54,7 @@ fn hincrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         Ok(sum)
     })?;
     let key = cx.first_key(args, 1);
-    cx.wrote(Event::new('h', "hincrby"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('h', "hincrby"), key.bytes);
     reply.int(sum);
     Ok(())
 }
@@ -74,7 +74,7 @@ fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         Ok(text.clone())
     })?;
     let key = cx.first_key(args, 1);
-    cx.wrote(Event::new('h', "hincrbyfloat"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('h', "hincrbyfloat"), key.bytes);
     cx.turn.effects.replay_as(|replay| {
         replay.args([b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", args.text(2), &sum]);
     });
@@ -95,12 +95,13 @@ fn change<R>(
     let (db, turn) = cx.db(key);
     let mut text = std::mem::take(&mut turn.scratch);
     text.clear();
-    let result = db.edit_or_create::<Hash>(turn, key).map_err(Error::from).and_then(|mut edit| {
-        let made = make(edit.get(field).map(|value| value.entry), &mut text)?;
-        edit.fit(limits, 0, [field.len(), text.len()].into_iter());
-        edit.set(field, &text, FieldExpiry::Keep, limits);
-        Ok(made)
-    });
+    let result =
+        db.edit_or_create::<HashValue>(turn, key).map_err(Error::from).and_then(|mut edit| {
+            let made = make(edit.get(field).map(|value| value.entry), &mut text)?;
+            edit.fit(limits, 0, [field.len(), text.len()].into_iter());
+            edit.set(field, &text, FieldExpiry::Keep, limits);
+            Ok(made)
+        });
     turn.scratch = text;
     result
 }

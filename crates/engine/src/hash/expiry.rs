@@ -5,14 +5,14 @@
 //! at once and is replayed as HDEL.
 
 use resp::{Args, Reply};
-use store::{CommandWriter, Event, Hash, Lookup};
+use store::{CommandWriter, HashValue, KeyspaceEvent, Lookup};
 
-use super::error::HashError;
 use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{FAST, FIELDS, READ, READ_KEY, UPDATE_KEY, WRITE, spec, wrote_deletion};
-use crate::args::expiry::{Base, CONDITION, ExpiryCondition, ExpiryForm, Unit};
+use crate::args::expiry::{CONDITION, ExpiryBase, ExpiryCondition, ExpiryForm, ExpiryUnit};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::hash::HashError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Shape, Spec};
@@ -28,8 +28,8 @@ const DONE: i64 = 1;
 /// The field was removed, since the time is in the past.
 const REMOVED: i64 = 2;
 
-pub(super) const EXPIRED: Event = Event::new('h', "hexpire");
-pub(super) const PERSISTED: Event = Event::new('h', "hpersist");
+pub(super) const EXPIRED: KeyspaceEvent = KeyspaceEvent::new('h', "hexpire");
+pub(super) const PERSISTED: KeyspaceEvent = KeyspaceEvent::new('h', "hpersist");
 
 const PER_FIELD: &str = "O(N) for N fields.";
 
@@ -150,7 +150,7 @@ fn expire(
     let mut changed = Vec::new();
     let (db, turn) = cx.db(key);
     let past = turn.is_past(at_ms);
-    let mut edit = db.edit::<Hash>(turn, key)?;
+    let mut edit = db.edit::<HashValue>(turn, key)?;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
         let old = edit.as_ref().and_then(|edit| Some(edit.get(field)?.expires_at));
@@ -211,7 +211,7 @@ pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> 
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     match db.lookup(turn, key, Lookup::Quiet) {
-        Some(stored) if stored.view::<Hash>().is_none() => Err(Error::WrongType),
+        Some(stored) if stored.view::<HashValue>().is_none() => Err(Error::WrongType),
         _ => Ok(()),
     }
 }
@@ -225,7 +225,7 @@ fn remaining(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let (hasher, now_ms) = (turn.hasher, turn.unix_ms);
-    let hash = db.read::<Hash>(turn, key)?;
+    let hash = db.read::<HashValue>(turn, key)?;
     let fields = FieldArgs::parse(args, 2, HashError::NotPositive)?;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
@@ -235,8 +235,8 @@ fn remaining(
             Some(None) => NO_EXPIRY,
             Some(Some(at_ms)) if at_ms < now_ms => NO_FIELD,
             Some(Some(at_ms)) => {
-                let ms = if form.base == Base::Now { at_ms - now_ms } else { at_ms };
-                if form.unit == Unit::Seconds { (ms + 999) / 1000 } else { ms }
+                let ms = if form.base == ExpiryBase::Now { at_ms - now_ms } else { at_ms };
+                if form.unit == ExpiryUnit::Seconds { (ms + 999) / 1000 } else { ms }
             }
         });
     }
@@ -248,7 +248,7 @@ fn hpersist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
     let (db, turn) = cx.db(key);
     let expired_before_ms = turn.expired_before_ms;
-    let mut edit = db.edit::<Hash>(turn, key)?;
+    let mut edit = db.edit::<HashValue>(turn, key)?;
     // A wrong type comes before wrong arguments.
     let fields = fields?;
     let mut persisted = false;

@@ -2,11 +2,11 @@
 
 use resp::Args;
 
-use super::error::HashError;
 use crate::args::count::positive;
 use crate::args::expiry::ExpiryForm;
 use crate::args::number::integer;
 use crate::error::Error;
+use crate::error::hash::HashError;
 
 /// The latest expiry of a field in milliseconds since 1970: Redis stores 46 bits.
 const EXPIRY_MS_MAX: i64 = (1 << 46) - 1;

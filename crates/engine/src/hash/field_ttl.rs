@@ -4,10 +4,9 @@
 //! time. A time in the past removes the fields at once.
 
 use resp::{Args, Reply};
-use store::hash::FieldExpiry;
-use store::{Hash, Key, Lookup};
+use store::FieldExpiry;
+use store::{HashValue, Key, Lookup};
 
-use super::error::HashError;
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
 use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{
@@ -19,6 +18,7 @@ use crate::args::expiry::{EX, EXAT, ExpiryForm, PX, PXAT};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::echo::echo;
+use crate::error::hash::HashError;
 use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
@@ -93,7 +93,7 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let fields = FieldArgs::parse(args, 2, HashError::NotPositive);
     expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit::<Hash>(turn, key)?;
+    let mut edit = db.edit::<HashValue>(turn, key)?;
     // A wrong type comes before wrong arguments.
     let fields = fields?;
     let (mut removed, mut emptied) = (0, false);
@@ -119,7 +119,7 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 
 /// What HGETEX does to the expiry of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum FieldTtlChange {
     None,
     Persist,
     Until(i64),
@@ -131,10 +131,10 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (change, word_at) = match ExpiryForm::of(args.text(2)) {
         Some(form) => {
             let at_ms = parse_expiry(args.text(3), form, cx.turn.unix_ms, "hgetex")?;
-            (Change::Until(at_ms), 4)
+            (FieldTtlChange::Until(at_ms), 4)
         }
-        None if args.text(2).eq_ignore_ascii_case(b"PERSIST") => (Change::Persist, 3),
-        None => (Change::None, 2),
+        None if args.text(2).eq_ignore_ascii_case(b"PERSIST") => (FieldTtlChange::Persist, 3),
+        None => (FieldTtlChange::None, 2),
     };
     if word_at + 1 >= args.len() {
         return Err(Error::Arity("hgetex".to_owned()));
@@ -142,8 +142,8 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let fields = FieldArgs::parse(args, word_at, HashError::NotPositive)?;
     expire_named(cx, key, args, fields.first(), 1);
     let (db, turn) = cx.db(key);
-    let past = matches!(change, Change::Until(at_ms) if turn.is_past(at_ms));
-    let mut edit = db.edit::<Hash>(turn, key)?;
+    let past = matches!(change, FieldTtlChange::Until(at_ms) if turn.is_past(at_ms));
+    let mut edit = db.edit::<HashValue>(turn, key)?;
     let (mut changed, mut emptied) = (0, false);
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
@@ -156,15 +156,15 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
             continue;
         };
         match change {
-            Change::None => continue,
-            Change::Persist if old.is_none() => continue,
-            Change::Persist => edit.set_expiry(field, None),
-            Change::Until(_) if past => drop(edit.remove(field)),
-            Change::Until(at_ms) => edit.set_expiry(field, Some(at_ms)),
+            FieldTtlChange::None => continue,
+            FieldTtlChange::Persist if old.is_none() => continue,
+            FieldTtlChange::Persist => edit.set_expiry(field, None),
+            FieldTtlChange::Until(_) if past => drop(edit.remove(field)),
+            FieldTtlChange::Until(at_ms) => edit.set_expiry(field, Some(at_ms)),
         }
         changed += 1;
     }
-    if let Some(mut edit) = edit.filter(|_| change != Change::None) {
+    if let Some(mut edit) = edit.filter(|_| change != FieldTtlChange::None) {
         // Redis changes the form whether or not an expiry was set.
         edit.make_expiring();
         emptied = edit.hash().is_empty();
@@ -184,10 +184,16 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 /// Records that HGETEX changed the expiry of fields, which is replayed without reading them.
-fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, word_at: usize) {
+fn wrote_change(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    args: &Args<'_>,
+    change: FieldTtlChange,
+    word_at: usize,
+) {
     let fields = args.iter().skip(word_at);
     match change {
-        Change::Until(at_ms) => {
+        FieldTtlChange::Until(at_ms) => {
             cx.wrote(EXPIRED, key.bytes);
             cx.turn.effects.replay_as(|replay| {
                 replay.args([b"HPEXPIREAT", key.bytes]);
@@ -195,7 +201,7 @@ fn wrote_change(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, change: Change, 
                 replay.args(fields);
             });
         }
-        Change::Persist | Change::None => {
+        FieldTtlChange::Persist | FieldTtlChange::None => {
             cx.wrote(PERSISTED, key.bytes);
             cx.turn.effects.replay_as(|replay| {
                 replay.args([b"HPERSIST", key.bytes]);
@@ -285,7 +291,7 @@ fn expire_looked_at(
     let fields = || args.iter().skip(first).step_by(2);
     let (db, turn) = cx.db(key);
     let before_ms = turn.expired_before_ms;
-    let Some(edit) = db.edit::<Hash>(turn, key)? else { return Ok(0) };
+    let Some(edit) = db.edit::<HashValue>(turn, key)? else { return Ok(0) };
     let is_there = |field| edit.get(field).is_some_and(|value| !value.is_expired(before_ms));
     let decides = fields().position(|field| is_there(field) != are_there);
     drop(edit);
@@ -307,7 +313,7 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         turn.effects.take_back(DEL.name);
     }
     let past = words.until.is_some_and(|(at_ms, _)| turn.is_past(at_ms));
-    let mut edit = db.edit_or_create::<Hash>(turn, key)?;
+    let mut edit = db.edit_or_create::<HashValue>(turn, key)?;
     let there = |field| edit.get(field).is_some() == words.fields_are_there.unwrap_or(true);
     let mut fields = args.iter().skip(words.first).step_by(2);
     let met = words.key_is_there.is_none_or(|there| there != edit.is_new())

@@ -13,7 +13,7 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::{Db, Event, Hash, HashRef, Key, Lookup, Turn, WrongType};
+use store::{Db, HashRef, HashValue, Key, KeyspaceEvent, Lookup, Turn, WrongType};
 
 use crate::cx::Cx;
 use crate::exec::Handler;
@@ -21,7 +21,6 @@ use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod count;
-pub mod error;
 mod expiry;
 mod expiry_args;
 mod field_ttl;
@@ -82,8 +81,8 @@ const FIELDS: Argument = Argument::new(
 )
 .after("FIELDS");
 
-const SET: Event = Event::new('h', "hset");
-const FIELDS_DELETED: Event = Event::new('h', "hdel");
+const SET: KeyspaceEvent = KeyspaceEvent::new('h', "hset");
+const FIELDS_DELETED: KeyspaceEvent = KeyspaceEvent::new('h', "hdel");
 
 /// A hash command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
@@ -123,7 +122,7 @@ fn read_rest<'d>(
         turn.counters.hits += 1;
         return Ok(None);
     }
-    db.read::<Hash>(turn, key)
+    db.read::<HashValue>(turn, key)
 }
 
 /// Records that one edit removed fields, and the key with the last of them.

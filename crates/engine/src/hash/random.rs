@@ -9,7 +9,7 @@ use base::random::Random;
 use ds::packed::Entry;
 use resp::{Args, Reply};
 use store::HashRef;
-use store::hash::{Value, value_of};
+use store::{FieldValue, value_of};
 
 use super::{READ, READ_KEY, read_rest, reply_entry, spec};
 use crate::args::count::SampleCount;
@@ -52,7 +52,7 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let removed = db.expire_all_fields(turn, key);
     let unix_ms = turn.expired_before_ms;
     let hash = read_rest(db, turn, key, removed)?;
-    let pool = hash.map(|hash| Pool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
+    let pool = hash.map(|hash| FieldPool::of(hash, unix_ms)).filter(|pool| pool.len() > 0);
     let Some((count, with_values)) = count else {
         match pool.and_then(|pool| pool.draw(&mut random)) {
             Some((field, _)) => reply_entry(reply, field),
@@ -68,7 +68,7 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     // In RESP3 a field and its value are a pair.
     let flat = with_values && !reply.resp3();
     reply.array(if flat { drawn.saturating_mul(2) } else { drawn });
-    let mut each = |(field, value): (Entry<'_>, Value<'_>)| {
+    let mut each = |(field, value): (Entry<'_>, FieldValue<'_>)| {
         if with_values && !flat {
             reply.array(2);
         }
@@ -86,16 +86,16 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(())
 }
 
-type Field<'a> = (Entry<'a>, Value<'a>);
+type Field<'a> = (Entry<'a>, FieldValue<'a>);
 
 /// What is drawn from.
-enum Pool<'a> {
+enum FieldPool<'a> {
     Hash(HashRef<'a>),
     /// The fields that have not expired, when others have: a pause keeps those.
     Live(Vec<Field<'a>>),
 }
 
-impl<'a> Pool<'a> {
+impl<'a> FieldPool<'a> {
     fn of(hash: HashRef<'a>, unix_ms: i64) -> Self {
         if !hash.has_expired(unix_ms) {
             return Self::Hash(hash);

@@ -2,7 +2,7 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::{Hash, HashRef};
+use store::{HashRef, HashValue};
 
 use super::{FAST, FIELD, READ, READ_KEY, expire_named, read_field, read_rest, reply_entry, spec};
 use crate::cx::Cx;
@@ -130,7 +130,7 @@ fn hstrlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
 fn hlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.len(db.read::<Hash>(turn, key)?.map_or(0, HashRef::len));
+    reply.len(db.read::<HashValue>(turn, key)?.map_or(0, HashRef::len));
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn reply_live(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let unix_ms = turn.expired_before_ms;
-    let Some(hash) = db.read::<Hash>(turn, key)? else {
+    let Some(hash) = db.read::<HashValue>(turn, key)? else {
         header(reply, 0);
         return Ok(());
     };

@@ -2,15 +2,15 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::hash::{Value, value_of};
-use store::{Hash, HashRef};
+use store::{FieldValue, value_of};
+use store::{HashRef, HashValue};
 
 use super::{reply_entry, spec};
 use crate::args::count::COUNT;
+use crate::cursor::{MATCH, Scanned, reply_page, scanning};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use crate::generic::cursor::{MATCH, Scanned, reply_page, scanning};
 use command::Row;
 use command::{Argument, Shape};
 
@@ -30,10 +30,10 @@ pub(super) const HSCAN: Row<Handler> = Row::new(
 
 fn hscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (hasher, unix_ms) = (cx.turn.hasher, cx.turn.expired_before_ms);
-    reply_page::<Hash>(cx, args, reply, Scanned::Fields, |hash, cursor, wanted, reply| {
+    reply_page::<HashValue>(cx, args, reply, Scanned::Fields, |hash, cursor, wanted, reply| {
         let mut found = 0;
         let mut digits = Default::default();
-        let mut each = |field: Entry<'_>, value: Value<'_>| {
+        let mut each = |field: Entry<'_>, value: FieldValue<'_>| {
             if let Some(value) = value.live(unix_ms)
                 && wanted.pattern.matches(field.text(&mut digits))
             {

@@ -1,8 +1,8 @@
 //! Fields set and removed: HSET, HMSET, HSETNX, HDEL.
 
 use resp::{Args, Reply};
-use store::Hash;
-use store::hash::FieldExpiry;
+use store::FieldExpiry;
+use store::HashValue;
 
 use super::{
     FAST, FIELD, GROW, PAIRS, SET, UPDATE_KEY, VALUE, WRITE, expire_named, spec, wrote_deletion,
@@ -75,7 +75,7 @@ fn set_pairs(cx: &mut Cx<'_>, args: &Args<'_>, name: &'static str) -> Result<usi
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Hash>(turn, key)?;
+    let mut edit = db.edit_or_create::<HashValue>(turn, key)?;
     edit.fit(limits, args.len() / 2 - 1, args.iter().skip(2).map(<[u8]>::len));
     let pairs = (2..args.len()).step_by(2).map(|at| (args.text(at), args.text(at + 1)));
     let new = edit.fill(pairs, limits);
@@ -91,7 +91,7 @@ fn hsetnx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     expire_named(cx, key, args, 2, 2);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit_or_create::<Hash>(turn, key)?;
+    let mut edit = db.edit_or_create::<HashValue>(turn, key)?;
     let absent = edit.get(field).is_none();
     if absent {
         edit.fit(limits, 1, [field.len(), value.len()].into_iter());
@@ -109,7 +109,7 @@ fn hdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let (mut removed, mut emptied) = (0, false);
-    if let Some(mut edit) = db.edit::<Hash>(turn, key)? {
+    if let Some(mut edit) = db.edit::<HashValue>(turn, key)? {
         for field in args.iter().skip(2) {
             removed += usize::from(edit.remove(field));
         }

@@ -4,11 +4,11 @@ use ds::hll::{self, Encoding, REGISTERS, Runs};
 use resp::{Args, Reply};
 use store::StringValue;
 
-use super::error::HyperLogLogError;
 use super::{WRITE, make_dense, registers_of, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::echo::echo;
+use crate::error::hyperloglog::HyperLogLogError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};

@@ -7,17 +7,16 @@
 
 use ds::hll::{self, Corrupt, Encoding, Place, Raise, Union};
 use resp::{Args, Reply};
-use store::{Event, StringEdit, StringRef, StringValue};
+use store::{KeyspaceEvent, StringEdit, StringRef, StringValue};
 
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::hyperloglog::HyperLogLogError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
-use error::HyperLogLogError;
 
 mod debug;
-pub mod error;
 
 /// The HyperLogLog commands.
 pub const ROWS: &[Row<Handler>] = &[
@@ -63,7 +62,7 @@ pub const ROWS: &[Row<Handler>] = &[
 ];
 
 const WRITE: Flags = Flags::WRITE.with(Flags::DENYOOM);
-const ADDED: Event = Event::new('$', "pfadd");
+const ADDED: KeyspaceEvent = KeyspaceEvent::new('$', "pfadd");
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::HyperLogLog, since)

@@ -4,18 +4,18 @@
 //! replayed as that command.
 
 use resp::{Args, Reply};
-use store::{Key, List, Side};
+use store::{Key, ListValue, Side};
 
 use super::pop::pop_from;
 use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, sides, transfer};
 use super::{SIDES, TAKEN, WRITE, popped, reply_entry, side, spec};
 use crate::args::count::{COUNT, NUMKEYS};
-use crate::args::multi_pop::MultiPop;
 use crate::args::timeout::{FRACTIONS, TIMEOUT, timeout};
 use crate::blocking::{BlockRequest, BlockedOn, Serve, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::BlockingHandler;
+use crate::multi_pop::MultiPop;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Spec};
 
@@ -125,7 +125,7 @@ fn pop_one(
 ) -> Result<bool, Error> {
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(false) };
+    let Some(mut list) = db.edit::<ListValue>(turn, key)? else { return Ok(false) };
     reply.array(2);
     reply.bulk(key.bytes);
     if let Some(entry) = list.list().end(side) {

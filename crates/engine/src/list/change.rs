@@ -1,14 +1,14 @@
 //! Elements changed where they lie: LSET, LINSERT, LREM, LTRIM.
 
 use resp::{Args, Reply};
-use store::{Event, List, Side};
+use store::{KeyspaceEvent, ListValue, Side};
 
-use super::error::ListError;
 use super::{ELEMENT, WRITE, check_length, spec};
 use crate::args::number::{integer, negatable_integer};
 use crate::args::range::{index, index_range};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::list::ListError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -73,13 +73,13 @@ fn lset(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let mut list = db.edit::<List>(turn, key)?.ok_or(Error::NoSuchKey)?;
+    let mut list = db.edit::<ListValue>(turn, key)?.ok_or(Error::NoSuchKey)?;
     let index = index(integer(args.text(2))?, list.list().len()).unwrap_or(usize::MAX);
     if !list.replace(index, args.text(3), limits) {
         return Err(ListError::IndexOutOfRange.into());
     }
     drop(list);
-    cx.wrote(Event::new('l', "lset"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('l', "lset"), key.bytes);
     reply.ok();
     Ok(())
 }
@@ -93,7 +93,7 @@ fn linsert(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Some(mut list) = db.edit::<List>(turn, key)? else {
+    let Some(mut list) = db.edit::<ListValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -103,7 +103,7 @@ fn linsert(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let len = list.list().len();
     drop(list);
-    cx.wrote(Event::new('l', "linsert"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('l', "linsert"), key.bytes);
     reply.len(len);
     Ok(())
 }
@@ -115,7 +115,7 @@ fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let key = cx.first_key(args, 1);
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Some(mut list) = db.edit::<List>(turn, key)? else {
+    let Some(mut list) = db.edit::<ListValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -125,7 +125,7 @@ fn lrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     drop(list);
     if removed > 0 {
         cx.count_elements(1, removed);
-        cx.wrote_removal(Event::new('l', "lrem"), key.bytes, emptied);
+        cx.wrote_removal(KeyspaceEvent::new('l', "lrem"), key.bytes, emptied);
     }
     reply.len(removed);
     Ok(())
@@ -137,12 +137,12 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     reply.ok();
-    let Some(mut list) = db.edit::<List>(turn, key)? else { return Ok(()) };
+    let Some(mut list) = db.edit::<ListValue>(turn, key)? else { return Ok(()) };
     let len = list.list().len();
     let kept = index_range(start, stop, len);
     list.remove(kept.end..len, limits);
     list.remove(0..kept.start, limits);
-    let event = Event::new('l', "ltrim");
+    let event = KeyspaceEvent::new('l', "ltrim");
     if kept.len() == len {
         // As in Redis this ends transactions that watch the list.
         list.touch_watchers();

@@ -6,17 +6,16 @@
 //! `blocking`.
 
 use resp::Reply;
-use store::{Entry, Event, Side};
+use store::{Entry, KeyspaceEvent, Side};
 
 use crate::error::Error;
+use crate::error::list::ListError;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
-use error::ListError;
 
 mod blocking;
 mod change;
-pub mod error;
 mod pop;
 mod push;
 mod read;
@@ -97,11 +96,11 @@ fn side(word: &[u8]) -> Option<Side> {
 }
 
 /// The event of elements added at an end.
-fn pushed(side: Side) -> Event {
-    Event::new('l', if side == Side::Left { "lpush" } else { "rpush" })
+fn pushed(side: Side) -> KeyspaceEvent {
+    KeyspaceEvent::new('l', if side == Side::Left { "lpush" } else { "rpush" })
 }
 
 /// The event of elements removed at an end.
-fn popped(side: Side) -> Event {
-    Event::new('l', if side == Side::Left { "lpop" } else { "rpop" })
+fn popped(side: Side) -> KeyspaceEvent {
+    KeyspaceEvent::new('l', if side == Side::Left { "lpop" } else { "rpop" })
 }

@@ -2,14 +2,14 @@
 //! exists.
 
 use resp::{Args, Reply};
-use store::{Key, List, Side};
+use store::{Key, ListValue, Side};
 
 use super::{SIDES, TAKEN, popped, reply_entry, side, spec};
 use crate::args::count::{COUNT, NUMKEYS, non_negative};
-use crate::args::multi_pop::MultiPop;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
+use crate::multi_pop::MultiPop;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
@@ -66,7 +66,7 @@ fn pop_at(
     }
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Some(mut list) = db.edit::<List>(turn, key)? else {
+    let Some(mut list) = db.edit::<ListValue>(turn, key)? else {
         reply.null();
         return Ok(());
     };
@@ -91,7 +91,7 @@ fn take(
 ) -> Result<Option<usize>, Error> {
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<List>(turn, key)? else { return Ok(None) };
+    let Some(mut edit) = db.edit::<ListValue>(turn, key)? else { return Ok(None) };
     let list = edit.list();
     let len = list.len();
     let count = count.min(len);

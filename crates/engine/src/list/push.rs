@@ -1,7 +1,7 @@
 //! Elements added at an end: LPUSH and RPUSH, and LPUSHX and RPUSHX, which make no list.
 
 use resp::{Args, Reply};
-use store::{List, Side};
+use store::{ListValue, Side};
 
 use super::{ELEMENT, WRITE, check_length, pushed, spec};
 use crate::cx::Cx;
@@ -67,9 +67,9 @@ fn push_at(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let mut list = if create {
-        db.edit_or_create::<List>(turn, key)?
+        db.edit_or_create::<ListValue>(turn, key)?
     } else {
-        let Some(list) = db.edit::<List>(turn, key)? else {
+        let Some(list) = db.edit::<ListValue>(turn, key)? else {
             reply.int(0);
             return Ok(());
         };

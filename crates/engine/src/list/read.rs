@@ -1,15 +1,15 @@
 //! Elements read: LLEN, LINDEX, LRANGE, LPOS.
 
 use resp::{Args, Reply};
-use store::{List, ListRef, Side};
+use store::{ListRef, ListValue, Side};
 
-use super::error::ListError;
 use super::{ELEMENT, READ, READ_KEY, reply_entry, spec};
 use crate::args::count::non_negative;
 use crate::args::number::{integer, negatable_integer};
 use crate::args::range::{index, index_range};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::list::ListError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -68,14 +68,14 @@ pub(super) const LPOS: Row<Handler> = Row::new(
 fn llen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.len(db.read::<List>(turn, key)?.map_or(0, ListRef::len));
+    reply.len(db.read::<ListValue>(turn, key)?.map_or(0, ListRef::len));
     Ok(())
 }
 
 fn lindex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(list) = db.read::<List>(turn, key)? else {
+    let Some(list) = db.read::<ListValue>(turn, key)? else {
         // Not even a wrong index is an error then.
         reply.null();
         return Ok(());
@@ -92,7 +92,7 @@ fn lrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let (start, stop) = (integer(args.text(2))?, integer(args.text(3))?);
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(list) = db.read::<List>(turn, key)? else {
+    let Some(list) = db.read::<ListValue>(turn, key)? else {
         reply.array(0);
         return Ok(());
     };
@@ -106,7 +106,7 @@ fn lrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 /// The options of LPOS.
-struct Search {
+struct PositionSearch {
     /// Which match is the first to be replied; counted from the end when `backward`.
     rank: u64,
     backward: bool,
@@ -116,7 +116,7 @@ struct Search {
     elements: usize,
 }
 
-impl Search {
+impl PositionSearch {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut search = Self { rank: 1, backward: false, matches: None, elements: usize::MAX };
         args.seek(3);
@@ -159,10 +159,10 @@ impl Search {
 }
 
 fn lpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let search = Search::parse(args)?;
+    let search = PositionSearch::parse(args)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let list = db.read::<List>(turn, key)?;
+    let list = db.read::<ListValue>(turn, key)?;
     let mut found = list.into_iter().flat_map(|list| search.run(list, args.text(2)));
     if search.matches.is_none() {
         match found.next() {

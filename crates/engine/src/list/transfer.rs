@@ -2,7 +2,7 @@
 //! older special case RPOPLPUSH.
 
 use resp::{Args, Reply};
-use store::{Key, List, Side};
+use store::{Key, ListValue, Side};
 
 use super::{SIDES, TAKEN, WRITE, popped, pushed, side, spec};
 use crate::cx::Cx;
@@ -78,12 +78,12 @@ pub(super) fn transfer(
         Ok(())
     } else {
         let (db, turn) = cx.db(destination);
-        db.edit::<List>(turn, destination).map(drop)
+        db.edit::<ListValue>(turn, destination).map(drop)
     };
     let mut element = std::mem::take(&mut cx.turn.scratch);
     element.clear();
     let (db, turn) = cx.db(source);
-    let Some(mut list) = db.edit::<List>(turn, source)? else {
+    let Some(mut list) = db.edit::<ListValue>(turn, source)? else {
         cx.turn.scratch = element;
         return Ok(false);
     };
@@ -103,7 +103,7 @@ pub(super) fn transfer(
     drop(list);
     if !is_rotation {
         let (db, turn) = cx.db(destination);
-        let mut list = db.edit_or_create::<List>(turn, destination)?;
+        let mut list = db.edit_or_create::<ListValue>(turn, destination)?;
         list.push_moved(to, &element, bytes, limits);
         drop(list);
         cx.count_elements(2, 1);

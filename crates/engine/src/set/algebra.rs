@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::{Event, Key, NewSet, Set, SetRef};
+use store::{Key, KeyspaceEvent, NewSet, SetRef, SetValue};
 
 use super::READS;
 use crate::cx::Cx;
@@ -47,7 +47,7 @@ impl<'a> Sources<'a> {
         for nth in 0..keys.len() {
             let key = sources.key(cx, nth);
             let (db, turn) = cx.db(key);
-            db.read::<Set>(turn, key)?;
+            db.read::<SetValue>(turn, key)?;
         }
         Ok(sources)
     }
@@ -59,7 +59,7 @@ impl<'a> Sources<'a> {
     /// The sets, nothing for a key that is absent.
     pub(super) fn sets<'c>(&self, cx: &'c Cx<'_>) -> Vec<Option<SetRef<'c>>> {
         let keys = 0..self.keys.1 - self.keys.0;
-        keys.map(|nth| cx.lookup_shared(self.key(cx, nth))?.view::<Set>()).collect()
+        keys.map(|nth| cx.lookup_shared(self.key(cx, nth))?.view::<SetValue>()).collect()
     }
 
     /// Whether the first key is named again.
@@ -90,7 +90,7 @@ pub(super) fn store(
     let (db, turn) = cx.db(key);
     if len > 0 {
         db.put_set(turn, key, result);
-        cx.wrote(Event::new('s', name), key.bytes);
+        cx.wrote(KeyspaceEvent::new('s', name), key.bytes);
     } else if db.remove(turn, key) {
         cx.wrote(DEL, key.bytes);
     }

@@ -6,8 +6,8 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::set::Entry;
-use store::{Limits, NewSet, SetRef};
+use store::Entry;
+use store::{EncodingLimits, NewSet, SetRef};
 
 use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
@@ -43,14 +43,14 @@ const fn diff(name: &'static str, arity: i32) -> Spec {
 }
 
 /// The set to subtract from and those to subtract; nothing when nothing can be left.
-struct Difference<'a> {
+struct SetDifference<'a> {
     first: SetRef<'a>,
     others: Vec<SetRef<'a>>,
     /// Whether to go through the others, and not to look into them.
     by_others: bool,
 }
 
-impl<'a> Difference<'a> {
+impl<'a> SetDifference<'a> {
     fn of(sources: &Sources<'_>, cx: &'a Cx<'_>) -> Option<Self> {
         let mut sets = sources.sets(cx).into_iter();
         let first = sets.next().flatten()?;
@@ -70,7 +70,7 @@ impl<'a> Difference<'a> {
     }
 
     /// Shows each member that is left.
-    fn each(&self, limits: &Limits, hasher: &KeyHasher, visit: &mut dyn FnMut(Entry<'_>)) {
+    fn each(&self, limits: &EncodingLimits, hasher: &KeyHasher, visit: &mut dyn FnMut(Entry<'_>)) {
         if !self.by_others {
             for member in self.first.iter() {
                 if !self.others.iter().any(|set| set.contains(member, hasher)) {
@@ -94,7 +94,7 @@ impl<'a> Difference<'a> {
 
     /// The members that are left, in the form that they have in Redis: going through the others
     /// starts from all members of the first set, and no set goes back to a smaller form.
-    fn collect(&self, limits: &Limits, hasher: &KeyHasher, room: Vec<u8>) -> NewSet {
+    fn collect(&self, limits: &EncodingLimits, hasher: &KeyHasher, room: Vec<u8>) -> NewSet {
         if !self.by_others {
             let mut result = NewSet::Ints(room);
             let keep = &mut |member: Entry<'_>| result.add_absent(member, limits, hasher);
@@ -114,7 +114,7 @@ impl<'a> Difference<'a> {
 
 fn sdiff(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let sources = Sources::read(cx, args, 1..args.len(), 0)?;
-    let Some(difference) = Difference::of(&sources, cx) else {
+    let Some(difference) = SetDifference::of(&sources, cx) else {
         reply.set(0);
         return Ok(());
     };
@@ -131,7 +131,7 @@ fn sdiff(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 fn sdiffstore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let sources = Sources::read(cx, args, 2..args.len(), 1)?;
     let room = take_room(cx);
-    let result = match Difference::of(&sources, cx) {
+    let result = match SetDifference::of(&sources, cx) {
         Some(difference) => difference.collect(cx.limits, &cx.turn.hasher, room),
         None => NewSet::Ints(room),
     };

@@ -4,7 +4,7 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::set::Entry;
+use store::Entry;
 use store::{NewSet, SetRef};
 
 use super::algebra::{

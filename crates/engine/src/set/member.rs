@@ -1,7 +1,7 @@
 //! Members of one set, put in, taken out and looked for; and SMOVE, from one set to another.
 
 use resp::{Args, Reply};
-use store::{Lookup, Set};
+use store::{Lookup, SetValue};
 
 use super::{ADDED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member, spec};
 use crate::cx::Cx;
@@ -95,7 +95,7 @@ fn sadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let members = (2..args.len()).map(|at| args.text(at));
-    let added = db.edit_or_create::<Set>(turn, key)?.add(members, limits);
+    let added = db.edit_or_create::<SetValue>(turn, key)?.add(members, limits);
     if added > 0 {
         cx.count_elements(1, added);
         cx.wrote(ADDED, key.bytes);
@@ -107,7 +107,7 @@ fn sadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 fn srem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+    let Some(mut edit) = db.edit::<SetValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -126,7 +126,7 @@ fn sismember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let hasher = turn.hasher;
-    let set = db.read::<Set>(turn, key)?;
+    let set = db.read::<SetValue>(turn, key)?;
     let found = set.is_some_and(|set| set.contains_text(args.text(2), &hasher));
     reply.int(i64::from(found));
     Ok(())
@@ -136,7 +136,7 @@ fn smismember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let hasher = turn.hasher;
-    let set = db.read::<Set>(turn, key)?;
+    let set = db.read::<SetValue>(turn, key)?;
     reply.array(args.len() - 2);
     for member in args.iter().skip(2) {
         let found = set.is_some_and(|set| set.contains_text(member, &hasher));
@@ -148,14 +148,14 @@ fn smismember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
 fn scard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.len(db.read::<Set>(turn, key)?.map_or(0, |set| set.len()));
+    reply.len(db.read::<SetValue>(turn, key)?.map_or(0, |set| set.len()));
     Ok(())
 }
 
 fn smembers(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    match db.read::<Set>(turn, key)? {
+    match db.read::<SetValue>(turn, key)? {
         Some(set) => {
             reply.set(set.len());
             set.iter().for_each(|member| reply_member(reply, member));
@@ -174,17 +174,20 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         reply.int(0);
         return Ok(());
     };
-    let set = stored.view::<Set>().ok_or(Error::WrongType)?;
+    let set = stored.view::<SetValue>().ok_or(Error::WrongType)?;
     if source.bytes == target.bytes {
         reply.int(i64::from(set.contains_text(member, &hasher)));
         return Ok(());
     }
     let (db, turn) = cx.db(target);
-    if db.lookup(turn, target, Lookup::Quiet).is_some_and(|stored| stored.view::<Set>().is_none()) {
+    if db
+        .lookup(turn, target, Lookup::Quiet)
+        .is_some_and(|stored| stored.view::<SetValue>().is_none())
+    {
         return Err(Error::WrongType);
     }
     let (db, turn) = cx.db(source);
-    let Some(mut edit) = db.edit::<Set>(turn, source)? else { return Ok(()) };
+    let Some(mut edit) = db.edit::<SetValue>(turn, source)? else { return Ok(()) };
     let moved = edit.remove(member);
     let emptied = edit.set().is_empty();
     drop(edit);
@@ -194,7 +197,7 @@ fn smove(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     cx.wrote_removal(REMOVED, source.bytes, emptied);
     let (db, turn) = cx.db(target);
-    let added = db.edit_or_create::<Set>(turn, target)?.add(std::iter::once(member), limits);
+    let added = db.edit_or_create::<SetValue>(turn, target)?.add(std::iter::once(member), limits);
     if added > 0 {
         cx.wrote(ADDED, target.bytes);
     }

@@ -6,8 +6,8 @@
 //! `algebra` what they read and where the result goes.
 
 use resp::Reply;
-use store::Event;
-use store::set::Entry;
+use store::Entry;
+use store::KeyspaceEvent;
 
 use crate::exec::Handler;
 use command::Row;
@@ -53,8 +53,8 @@ const READS: Access = Access::RO.with(Access::ACCESS);
 
 const MEMBER: Argument = Argument::new("member", Shape::String);
 
-const ADDED: Event = Event::new('s', "sadd");
-const REMOVED: Event = Event::new('s', "srem");
+const ADDED: KeyspaceEvent = KeyspaceEvent::new('s', "sadd");
+const REMOVED: KeyspaceEvent = KeyspaceEvent::new('s', "srem");
 
 /// A set command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {

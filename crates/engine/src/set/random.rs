@@ -2,8 +2,8 @@
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::set::Entry;
-use store::{Event, Set};
+use store::Entry;
+use store::{KeyspaceEvent, SetValue};
 
 use super::{FAST, READ, READ_KEY, reply_member, spec};
 use crate::args::count::{SampleCount, non_negative};
@@ -47,7 +47,7 @@ pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
 /// memory with it.
 const DRAWN_MAX: usize = 1 << 26;
 
-const POPPED: Event = Event::new('s', "spop");
+const POPPED: KeyspaceEvent = KeyspaceEvent::new('s', "spop");
 
 fn spop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     match args.len() {
@@ -62,7 +62,7 @@ fn pop_one(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<()
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
     let consumed = turn.effects.is_consumed();
-    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+    let Some(mut edit) = db.edit::<SetValue>(turn, key)? else {
         reply.null();
         return Ok(());
     };
@@ -87,7 +87,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let consumed = turn.effects.is_consumed();
-    let Some(mut edit) = db.edit::<Set>(turn, key)? else {
+    let Some(mut edit) = db.edit::<SetValue>(turn, key)? else {
         reply.set(0);
         return Ok(());
     };
@@ -134,7 +134,7 @@ fn srandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let key = cx.first_key(args, 1);
     let mut random = Random::new(cx.random.next_u64());
     let (db, turn) = cx.db(key);
-    let set = db.read::<Set>(turn, key)?;
+    let set = db.read::<SetValue>(turn, key)?;
     let Some(count) = count else {
         match set.and_then(|set| set.random(&mut random)) {
             Some(member) => reply_member(reply, member),

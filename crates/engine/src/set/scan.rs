@@ -1,13 +1,13 @@
 //! SSCAN: the members of a set, page by page.
 
 use resp::{Args, Reply};
-use store::Set;
+use store::SetValue;
 
 use super::{reply_member, spec};
+use crate::cursor::{Scanned, reply_page, scanning};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use crate::generic::cursor::{Scanned, reply_page, scanning};
 use command::Row;
 
 pub(super) const SSCAN: Row<Handler> = Row::new(
@@ -19,7 +19,7 @@ pub(super) const SSCAN: Row<Handler> = Row::new(
 
 fn sscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let hasher = cx.turn.hasher;
-    reply_page::<Set>(cx, args, reply, Scanned::Members, |set, cursor, wanted, reply| {
+    reply_page::<SetValue>(cx, args, reply, Scanned::Members, |set, cursor, wanted, reply| {
         let mut found = 0;
         let next = set.scan(cursor, wanted.count, &hasher, &mut |member| {
             if wanted.pattern.matches(member.text(&mut Default::default())) {

@@ -2,8 +2,8 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::set::Entry;
-use store::{Limits, NewSet, SetRef};
+use store::Entry;
+use store::{EncodingLimits, NewSet, SetRef};
 
 use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
@@ -45,7 +45,7 @@ const COMPARED_SETS_MAX: usize = 4;
 /// Shows each member of any set once.
 fn each_member(
     sets: Vec<Option<SetRef<'_>>>,
-    limits: &Limits,
+    limits: &EncodingLimits,
     hasher: &KeyHasher,
     visit: &mut dyn FnMut(Entry<'_>),
 ) {

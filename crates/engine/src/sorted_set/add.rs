@@ -1,14 +1,14 @@
 //! Members added and scores changed: ZADD and ZINCRBY.
 
 use resp::{Args, Reply};
-use store::sorted_set::Change;
-use store::{Edit, Limits, SortedSet};
+use store::ScoreChange;
+use store::{Edit, EncodingLimits, SortedSetValue};
 
-use super::error::SortedSetError;
 use super::{MEMBER, event, spec};
 use crate::args::number::float;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
@@ -145,9 +145,9 @@ fn add(
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
     let set = if options.xx {
-        db.edit::<SortedSet>(turn, key)?
+        db.edit::<SortedSetValue>(turn, key)?
     } else {
-        Some(db.edit_or_create::<SortedSet>(turn, key)?)
+        Some(db.edit_or_create::<SortedSetValue>(turn, key)?)
     };
     let done = apply(set, args, pairs_at, first_score, options, limits)?;
     if done.added + done.updated > 0 {
@@ -164,7 +164,7 @@ fn add(
 
 /// What a request did.
 #[derive(Default)]
-struct Done {
+struct AddCounts {
     added: usize,
     updated: usize,
     /// The score of the last member, unless the options kept it from being looked at.
@@ -173,17 +173,17 @@ struct Done {
 
 /// Adds the pairs from an argument on to a set, if there is one. The first score is known.
 fn apply(
-    set: Option<Edit<'_, SortedSet>>,
+    set: Option<Edit<'_, SortedSetValue>>,
     args: &Args<'_>,
     pairs_at: usize,
     first_score: f64,
     options: Options,
-    limits: &Limits,
-) -> Result<Done, Error> {
-    let Some(mut set) = set else { return Ok(Done::default()) };
+    limits: &EncodingLimits,
+) -> Result<AddCounts, Error> {
+    let Some(mut set) = set else { return Ok(AddCounts::default()) };
     let pairs = (args.len() - pairs_at) / 2;
     set.expect(pairs, args.text(pairs_at + 1).len(), limits);
-    let (mut done, mut score, mut failed) = (Done::default(), first_score, None);
+    let (mut done, mut score, mut failed) = (AddCounts::default(), first_score, None);
     for at in (pairs_at..args.len()).step_by(2) {
         if at > pairs_at {
             score = float(args.text(at))?;
@@ -195,8 +195,8 @@ fn apply(
             });
             done.score
         });
-        done.added += usize::from(change == Change::Added);
-        done.updated += usize::from(change == Change::Updated);
+        done.added += usize::from(change == ScoreChange::Added);
+        done.updated += usize::from(change == ScoreChange::Updated);
     }
     // Only INCR can fail, and it has one pair.
     failed.map_or(Ok(done), Err)

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use store::sorted_set::{LexEnd, LexRange, ScoreRange, SortedSetRef};
+use store::{LexEnd, LexRange, ScoreRange, SortedSetRef};
 
 use crate::args::number::{float_before_nul, integer};
 use crate::args::range::index_range;
 use crate::error::Error;
 
-use super::error::SortedSetError;
+use crate::error::sorted_set::SortedSetError;
 /// What a range is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
@@ -19,14 +19,14 @@ pub(super) enum By {
 
 /// A range as it was written.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Bounds<'a> {
+pub(super) enum SortedSetBounds<'a> {
     /// From one rank to another, both inside, negative ones counted from the end.
     Ranks(i64, i64),
     Scores(ScoreRange),
     Lex(LexRange<'a>),
 }
 
-impl<'a> Bounds<'a> {
+impl<'a> SortedSetBounds<'a> {
     /// The range between two arguments.
     pub(super) fn parse(by: By, min: &'a [u8], max: &'a [u8]) -> Result<Self, Error> {
         Ok(match by {

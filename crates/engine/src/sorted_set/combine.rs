@@ -3,43 +3,43 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::set::SetRef;
-use store::sorted_set::{Digits, Entry, NewSortedSet, SortedSetRef};
-use store::{Lookup, Set, SortedSet};
+use store::SetRef;
+use store::{Digits, Entry, NewSortedSet, SortedSetRef};
+use store::{Lookup, SetValue, SortedSetValue};
 
-use super::error::SortedSetError;
 use super::result::store;
 use super::{READ, READ_ACCESS, STORE, WITHSCORES, spec};
 use crate::args::count::{NUMKEYS, non_negative};
 use crate::args::number::{float, integer};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZUNION: Row<Handler> = Row::new(
     reading("zunion", "6.2.0")
-        .complexity(Operation::Union.complexity())
+        .complexity(SetOperation::Union.complexity())
         .summary("Returns the union of several sorted sets.")
         .arguments(WEIGHTED_SCORES),
-    |cx, args, reply| read(cx, args, reply, Operation::Union, "zunion"),
+    |cx, args, reply| read(cx, args, reply, SetOperation::Union, "zunion"),
 );
 
 pub(super) const ZINTER: Row<Handler> = Row::new(
     reading("zinter", "6.2.0")
-        .complexity(Operation::Inter.complexity())
+        .complexity(SetOperation::Inter.complexity())
         .summary("Returns the intersection of several sorted sets.")
         .arguments(WEIGHTED_SCORES),
-    |cx, args, reply| read(cx, args, reply, Operation::Inter, "zinter"),
+    |cx, args, reply| read(cx, args, reply, SetOperation::Inter, "zinter"),
 );
 
 pub(super) const ZDIFF: Row<Handler> = Row::new(
     reading("zdiff", "6.2.0")
-        .complexity(Operation::Diff.complexity())
+        .complexity(SetOperation::Diff.complexity())
         .summary("Returns the difference between the first sorted set and all others.")
         .arguments(&[NUMKEYS, KEYS, WITHSCORES]),
-    |cx, args, reply| read(cx, args, reply, Operation::Diff, "zdiff"),
+    |cx, args, reply| read(cx, args, reply, SetOperation::Diff, "zdiff"),
 );
 
 pub(super) const ZINTERCARD: Row<Handler> = Row::new(
@@ -56,26 +56,26 @@ pub(super) const ZINTERCARD: Row<Handler> = Row::new(
 
 pub(super) const ZUNIONSTORE: Row<Handler> = Row::new(
     storing("zunionstore", "2.0.0")
-        .complexity(Operation::Union.complexity())
+        .complexity(SetOperation::Union.complexity())
         .summary("Stores the union of several sorted sets in a key.")
         .arguments(WEIGHTED_STORE),
-    |cx, args, reply| write(cx, args, reply, Operation::Union, "zunionstore"),
+    |cx, args, reply| write(cx, args, reply, SetOperation::Union, "zunionstore"),
 );
 
 pub(super) const ZINTERSTORE: Row<Handler> = Row::new(
     storing("zinterstore", "2.0.0")
-        .complexity(Operation::Inter.complexity())
+        .complexity(SetOperation::Inter.complexity())
         .summary("Stores the intersection of several sorted sets in a key.")
         .arguments(WEIGHTED_STORE),
-    |cx, args, reply| write(cx, args, reply, Operation::Inter, "zinterstore"),
+    |cx, args, reply| write(cx, args, reply, SetOperation::Inter, "zinterstore"),
 );
 
 pub(super) const ZDIFFSTORE: Row<Handler> = Row::new(
     storing("zdiffstore", "6.2.0")
-        .complexity(Operation::Diff.complexity())
+        .complexity(SetOperation::Diff.complexity())
         .summary("Stores the difference between the first sorted set and all others in a key.")
         .arguments(&[TARGET, NUMKEYS, KEYS]),
-    |cx, args, reply| write(cx, args, reply, Operation::Diff, "zdiffstore"),
+    |cx, args, reply| write(cx, args, reply, SetOperation::Diff, "zdiffstore"),
 );
 
 /// The arguments of ZUNION and ZINTER.
@@ -110,13 +110,13 @@ const fn storing(name: &'static str, since: &'static str) -> Spec {
 
 /// How sets are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+enum SetOperation {
     Union,
     Inter,
     Diff,
 }
 
-impl Operation {
+impl SetOperation {
     const fn complexity(self) -> &'static str {
         match self {
             Self::Union => "O(N+M*log(M)) for N members in all and M in the result.",
@@ -165,13 +165,13 @@ fn number(score: f64) -> f64 {
 
 /// A set that takes part.
 #[derive(Clone, Copy)]
-enum Input<'a> {
+enum SourceSet<'a> {
     Absent,
     Sorted(SortedSetRef<'a>),
     Plain(SetRef<'a>),
 }
 
-impl<'a> Input<'a> {
+impl<'a> SourceSet<'a> {
     fn len(self) -> usize {
         match self {
             Self::Absent => 0,
@@ -266,20 +266,20 @@ impl Options {
 }
 
 /// Sets with their weights.
-type Inputs<'a> = Vec<(Input<'a>, f64)>;
+type Inputs<'a> = Vec<(SourceSet<'a>, f64)>;
 
 /// The input under a missing key.
-const ABSENT: (Input<'static>, f64) = (Input::Absent, 1.0);
+const ABSENT: (SourceSet<'static>, f64) = (SourceSet::Absent, 1.0);
 
 /// Where the input keys of a request stand, and what it says about them.
-struct Request {
+struct CombineRequest {
     /// Index of the number of keys; they follow.
     count_at: usize,
     keys: usize,
     options: Options,
 }
 
-impl Request {
+impl CombineRequest {
     /// Parses a request. Looks all keys up before it parses the options behind them: as in Redis, a
     /// value of another type is the first error.
     fn parse(
@@ -302,8 +302,8 @@ impl Request {
             let key = cx.nth_key(args, count_at - 1 + nth, count_at + 1 + nth);
             let (db, turn) = cx.db(key);
             if let Some(stored) = db.lookup(turn, key, Lookup::Read)
-                && stored.view::<SortedSet>().is_none()
-                && stored.view::<Set>().is_none()
+                && stored.view::<SortedSetValue>().is_none()
+                && stored.view::<SetValue>().is_none()
             {
                 return Err(Error::WrongType);
             }
@@ -317,11 +317,11 @@ impl Request {
     fn inputs<'a>(&self, cx: &'a Cx<'_>, args: &Args<'_>) -> Inputs<'a> {
         let input = |nth: usize| {
             let key = cx.nth_key(args, self.count_at - 1 + nth, self.count_at + 1 + nth);
-            let Some(stored) = cx.lookup_shared(key) else { return Input::Absent };
-            match (stored.view::<SortedSet>(), stored.view::<Set>()) {
-                (Some(set), _) => Input::Sorted(set),
-                (_, Some(set)) => Input::Plain(set),
-                _ => Input::Absent,
+            let Some(stored) = cx.lookup_shared(key) else { return SourceSet::Absent };
+            match (stored.view::<SortedSetValue>(), stored.view::<SetValue>()) {
+                (Some(set), _) => SourceSet::Sorted(set),
+                (_, Some(set)) => SourceSet::Plain(set),
+                _ => SourceSet::Absent,
             }
         };
         let weight = |nth: usize| self.options.weights.get(nth).copied().unwrap_or(1.0);
@@ -331,14 +331,14 @@ impl Request {
     /// The result as a new set.
     fn compute(
         &self,
-        operation: Operation,
+        operation: SetOperation,
         mut inputs: Inputs<'_>,
         hasher: &KeyHasher,
     ) -> NewSortedSet {
         let mut result = NewSortedSet::default();
         let aggregate = self.options.aggregate;
         match operation {
-            Operation::Union => {
+            SetOperation::Union => {
                 inputs.sort_by_key(|(input, _)| input.len());
                 for (input, weight) in inputs {
                     input.each(|member, score| {
@@ -348,14 +348,15 @@ impl Request {
                     });
                 }
             }
-            Operation::Inter => each_of_all(inputs, aggregate, hasher, |member, score| {
+            SetOperation::Inter => each_of_all(inputs, aggregate, hasher, |member, score| {
                 result.push(member, score);
                 true
             }),
-            Operation::Diff => {
+            SetOperation::Diff => {
                 let (first, others) = inputs.split_first().unwrap_or((&ABSENT, &[]));
                 first.0.each(|member, score| {
-                    let held = |other: &(Input<'_>, f64)| other.0.score(member, hasher).is_some();
+                    let held =
+                        |other: &(SourceSet<'_>, f64)| other.0.score(member, hasher).is_some();
                     if !others.iter().any(held) {
                         result.push(member, score);
                     }
@@ -391,12 +392,12 @@ fn read(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    operation: Operation,
+    operation: SetOperation,
     name: &'static str,
 ) -> Result<(), Error> {
     let allowed =
-        AllowedOptions { weights: operation != Operation::Diff, scores: true, limit: false };
-    let request = Request::parse(cx, args, 1, allowed, name)?;
+        AllowedOptions { weights: operation != SetOperation::Diff, scores: true, limit: false };
+    let request = CombineRequest::parse(cx, args, 1, allowed, name)?;
     let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let with_scores = request.options.with_scores;
@@ -418,12 +419,12 @@ fn write(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    operation: Operation,
+    operation: SetOperation,
     name: &'static str,
 ) -> Result<(), Error> {
     let allowed =
-        AllowedOptions { weights: operation != Operation::Diff, scores: false, limit: false };
-    let request = Request::parse(cx, args, 2, allowed, name)?;
+        AllowedOptions { weights: operation != SetOperation::Diff, scores: false, limit: false };
+    let request = CombineRequest::parse(cx, args, 2, allowed, name)?;
     let hasher = cx.turn.hasher;
     let result = request.compute(operation, request.inputs(cx, args), &hasher);
     let target = cx.first_key(args, 1);
@@ -432,7 +433,7 @@ fn write(
 
 fn zintercard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let allowed = AllowedOptions { weights: false, scores: false, limit: true };
-    let request = Request::parse(cx, args, 1, allowed, "zintercard")?;
+    let request = CombineRequest::parse(cx, args, 1, allowed, "zintercard")?;
     let (hasher, limit) = (cx.turn.hasher, request.options.limit);
     let mut count = 0;
     each_of_all(request.inputs(cx, args), Aggregate::Sum, &hasher, |_, _| {

@@ -7,8 +7,8 @@
 //! stores the result of a command.
 
 use resp::Reply;
-use store::Event;
-use store::sorted_set::{Entry, Pair};
+use store::KeyspaceEvent;
+use store::{Entry, ScoredMember};
 
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
@@ -17,7 +17,6 @@ use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 mod add;
 mod bounds;
 mod combine;
-pub mod error;
 mod pop;
 mod random;
 mod range;
@@ -86,8 +85,8 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 }
 
 /// The event of a sorted set command.
-const fn event(name: &'static str) -> Event {
-    Event::new('z', name)
+const fn event(name: &'static str) -> KeyspaceEvent {
+    KeyspaceEvent::new('z', name)
 }
 
 /// Replies a member.
@@ -104,7 +103,7 @@ pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
 fn reply_pairs<'a>(
     reply: &mut Reply<'_>,
     len: usize,
-    pairs: impl Iterator<Item = Pair<'a>>,
+    pairs: impl Iterator<Item = ScoredMember<'a>>,
     with_scores: bool,
 ) {
     if !with_scores {

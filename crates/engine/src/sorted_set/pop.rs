@@ -4,30 +4,30 @@
 //! All of them are replayed as ZPOPMIN or ZPOPMAX of the key that members were popped from.
 
 use resp::{Args, Reply};
-use store::{Key, SortedSet};
+use store::{Key, SortedSetValue};
 
 use super::remove::removed_from;
 use super::{TAKE, reply_member, reply_pairs, spec};
 use crate::args::count::{COUNT, NUMKEYS, non_negative};
-use crate::args::multi_pop::MultiPop;
 use crate::args::timeout::{FRACTIONS, TIMEOUT, timeout};
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::{BlockingHandler, Handler};
+use crate::multi_pop::MultiPop;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
 
 pub(super) const ZPOPMIN: Row<Handler> = Row::new(
     popping("zpopmin")
         .summary("Removes and returns the members with the lowest scores from a sorted set."),
-    |cx, args, reply| zpop(cx, args, reply, End::Min),
+    |cx, args, reply| zpop(cx, args, reply, PopEnd::Min),
 );
 
 pub(super) const ZPOPMAX: Row<Handler> = Row::new(
     popping("zpopmax")
         .summary("Removes and returns the members with the highest scores from a sorted set."),
-    |cx, args, reply| zpop(cx, args, reply, End::Max),
+    |cx, args, reply| zpop(cx, args, reply, PopEnd::Max),
 );
 
 const fn popping(name: &'static str) -> Spec {
@@ -72,14 +72,14 @@ pub(super) const BZPOPMIN: Row<BlockingHandler> = Row::new(
     blocking("bzpopmin").summary(
         "Removes and returns the member with the lowest score, or blocks until there is one.",
     ),
-    |cx, args, reply| bzpop(cx, args, reply, End::Min),
+    |cx, args, reply| bzpop(cx, args, reply, PopEnd::Min),
 );
 
 pub(super) const BZPOPMAX: Row<BlockingHandler> = Row::new(
     blocking("bzpopmax").summary(
         "Removes and returns the member with the highest score, or blocks until there is one.",
     ),
-    |cx, args, reply| bzpop(cx, args, reply, End::Max),
+    |cx, args, reply| bzpop(cx, args, reply, PopEnd::Max),
 );
 
 const fn blocking(name: &'static str) -> Spec {
@@ -95,14 +95,14 @@ const fn blocking(name: &'static str) -> Spec {
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum PopEnd {
     Min,
     Max,
 }
 
 /// The form of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum PopForm {
     /// Member and score.
     One,
     /// As ranges are.
@@ -113,7 +113,7 @@ enum Form {
     KeyedPairs,
 }
 
-impl End {
+impl PopEnd {
     fn name(self) -> &'static str {
         match self {
             Self::Min => "zpopmin",
@@ -127,27 +127,27 @@ impl End {
 fn pop(
     cx: &mut Cx<'_>,
     key: Key<'_>,
-    end: End,
+    end: PopEnd,
     count: usize,
-    form: Form,
+    form: PopForm,
     reply: &mut Reply<'_>,
 ) -> Result<usize, Error> {
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<SortedSet>(turn, key)? else { return Ok(0) };
+    let Some(mut edit) = db.edit::<SortedSetValue>(turn, key)? else { return Ok(0) };
     let set = edit.set();
     let taken = count.min(set.len());
     if taken == 0 {
         return Ok(0);
     }
     let ranks = match end {
-        End::Min => 0..taken,
-        End::Max => set.len() - taken..set.len(),
+        PopEnd::Min => 0..taken,
+        PopEnd::Max => set.len() - taken..set.len(),
     };
-    let mut walk = set.walk(ranks.clone(), end == End::Max);
+    let mut walk = set.walk(ranks.clone(), end == PopEnd::Max);
     match form {
-        Form::Pairs => reply_pairs(reply, taken, walk, true),
-        Form::One | Form::Keyed => {
-            if form == Form::Keyed {
+        PopForm::Pairs => reply_pairs(reply, taken, walk, true),
+        PopForm::One | PopForm::Keyed => {
+            if form == PopForm::Keyed {
                 reply.array(3);
                 reply.bulk(key.bytes);
             } else {
@@ -158,7 +158,7 @@ fn pop(
                 reply.double(pair.score());
             }
         }
-        Form::KeyedPairs => {
+        PopForm::KeyedPairs => {
             reply.array(2);
             reply.bulk(key.bytes);
             reply.array(taken);
@@ -176,11 +176,11 @@ fn pop(
     Ok(taken)
 }
 
-fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Result<(), Error> {
+fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: PopEnd) -> Result<(), Error> {
     let (count, form) = match args.at(2) {
         _ if args.len() > 3 => return Err(Error::Syntax),
-        None => (1, Form::One),
-        Some(arg) => (non_negative(arg).ok_or(Error::NotPositive)?, Form::Pairs),
+        None => (1, PopForm::One),
+        Some(arg) => (non_negative(arg).ok_or(Error::NotPositive)?, PopForm::Pairs),
     };
     let key = cx.first_key(args, 1);
     if pop(cx, key, end, count, form, reply)? == 0 {
@@ -190,11 +190,11 @@ fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: End) -> Re
 }
 
 /// The end that MIN or MAX names.
-fn end_named(word: &[u8]) -> Option<End> {
+fn end_named(word: &[u8]) -> Option<PopEnd> {
     if word.eq_ignore_ascii_case(b"MIN") {
-        Some(End::Min)
+        Some(PopEnd::Min)
     } else if word.eq_ignore_ascii_case(b"MAX") {
-        Some(End::Max)
+        Some(PopEnd::Max)
     } else {
         None
     }
@@ -204,10 +204,10 @@ fn end_named(word: &[u8]) -> Option<End> {
 fn pop_from(
     cx: &mut Cx<'_>,
     key: Key<'_>,
-    request: &MultiPop<End>,
+    request: &MultiPop<PopEnd>,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    let popped = pop(cx, key, request.end, request.count, Form::KeyedPairs, reply)?;
+    let popped = pop(cx, key, request.end, request.count, PopForm::KeyedPairs, reply)?;
     if popped > 0 {
         cx.turn.effects.replay_as(|replay| {
             replay.arg(request.end.name().to_ascii_uppercase());
@@ -244,8 +244,13 @@ fn bzmpop(
 }
 
 /// Pops one member of a key for BZPOPMIN or BZPOPMAX.
-fn bpop_one(cx: &mut Cx<'_>, key: Key<'_>, end: End, reply: &mut Reply<'_>) -> Result<bool, Error> {
-    let taken = pop(cx, key, end, 1, Form::Keyed, reply)? > 0;
+fn bpop_one(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    end: PopEnd,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Error> {
+    let taken = pop(cx, key, end, 1, PopForm::Keyed, reply)? > 0;
     if taken {
         cx.turn.effects.replay_as(|replay| {
             replay.arg(end.name().to_ascii_uppercase());
@@ -259,7 +264,7 @@ fn bzpop(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-    end: End,
+    end: PopEnd,
 ) -> Result<Option<BlockRequest>, Error> {
     let last = args.len() - 1;
     let until_ms = timeout(args.text(last), cx.turn.unix_ms)?;
@@ -270,11 +275,11 @@ fn bzpop(
         }
     }
     let serve = match end {
-        End::Min => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Min, reply).map(ServeOutcome::from)
+        PopEnd::Min => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
+            bpop_one(cx, key, PopEnd::Min, reply).map(ServeOutcome::from)
         },
-        End::Max => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
-            bpop_one(cx, key, End::Max, reply).map(ServeOutcome::from)
+        PopEnd::Max => |cx: &mut Cx<'_>, key: Key<'_>, _: &Args<'_>, reply: &mut Reply<'_>| {
+            bpop_one(cx, key, PopEnd::Max, reply).map(ServeOutcome::from)
         },
     };
     Ok(Some(BlockRequest::new(BlockedOn::SortedSet, 1..last, until_ms, serve)))

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::SortedSet;
-use store::sorted_set::SortedSetRef;
+use store::SortedSetRef;
+use store::SortedSetValue;
 
 use super::{READ, READ_KEY, reply_member, reply_pairs, spec};
 use crate::args::count::SampleCount;
@@ -48,7 +48,7 @@ fn zrandmember(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let mut random = Random::new(cx.random.next_u64());
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     match (set, wanted) {
         (None, None) => reply.null(),
         (None, Some(_)) => reply.array(0),

@@ -4,16 +4,16 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::SortedSet;
-use store::sorted_set::{Digits, NewSortedSet, SortedSetRef};
+use store::SortedSetValue;
+use store::{Digits, NewSortedSet, SortedSetRef};
 
-use super::bounds::{Bounds, By};
-use super::error::SortedSetError;
+use super::bounds::{By, SortedSetBounds};
 use super::result::store;
 use super::{READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, reply_pairs, spec};
-use crate::args::limit::{LIMIT, Limit};
+use crate::args::limit::{LIMIT, LimitClause};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, KeySpec, Shape, Spec};
@@ -138,14 +138,14 @@ const fn reading(name: &'static str, since: &'static str) -> Spec {
 }
 
 /// A range, and which part of it to return in which order.
-struct Query<'a> {
-    bounds: Bounds<'a>,
+struct RangeQuery<'a> {
+    bounds: SortedSetBounds<'a>,
     back: bool,
-    limit: Limit,
+    limit: LimitClause,
     with_scores: bool,
 }
 
-impl<'a> Query<'a> {
+impl<'a> RangeQuery<'a> {
     /// Parses the arguments behind the key at index `key_at`. When the command implies `by` or
     /// `back`, the options for it are a syntax error.
     fn parse(
@@ -155,14 +155,14 @@ impl<'a> Query<'a> {
         back: Option<bool>,
     ) -> Result<Self, Error> {
         let (mut said_by, mut said_back) = (by, back);
-        let (mut limit, mut with_scores) = (Limit::default(), false);
+        let (mut limit, mut with_scores) = (LimitClause::default(), false);
         let stores = key_at > 1;
         args.seek(key_at + 3);
         while args.remaining() > 0 {
             if !stores && args.take_word("withscores") {
                 with_scores = true;
             } else if args.remaining() > 2 && args.take_word("limit") {
-                limit = Limit::parse(args)?;
+                limit = LimitClause::parse(args)?;
             } else if back.is_none() && said_back.is_none() && args.take_word("rev") {
                 said_back = Some(true);
             } else if said_by.is_none() && args.take_word("bylex") {
@@ -183,14 +183,14 @@ impl<'a> Query<'a> {
         let (first, second) = (args.text(key_at + 1), args.text(key_at + 2));
         let swap = back && by != By::Rank;
         let (min, max) = if swap { (second, first) } else { (first, second) };
-        let bounds = Bounds::parse(by, min, max)?;
+        let bounds = SortedSetBounds::parse(by, min, max)?;
         Ok(Self { bounds, back, limit, with_scores })
     }
 
     /// The ranks of the members to return.
     fn ranks(&self, set: SortedSetRef<'_>) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.back);
-        if matches!(self.bounds, Bounds::Ranks(..)) {
+        if matches!(self.bounds, SortedSetBounds::Ranks(..)) {
             return ranks;
         }
         let len = ranks.len();
@@ -222,10 +222,10 @@ fn range(
     by: Option<By>,
     back: Option<bool>,
 ) -> Result<(), Error> {
-    let query = Query::parse(args, 1, by, back)?;
+    let query = RangeQuery::parse(args, 1, by, back)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(set) = db.read::<SortedSet>(turn, key)? else {
+    let Some(set) = db.read::<SortedSetValue>(turn, key)? else {
         reply.array(0);
         return Ok(());
     };
@@ -235,11 +235,11 @@ fn range(
 }
 
 fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let query = Query::parse(args, 2, None, None)?;
+    let query = RangeQuery::parse(args, 2, None, None)?;
     let source = cx.nth_key(args, 1, 2);
     let (db, turn) = cx.db(source);
     let mut new = NewSortedSet::default();
-    if let Some(set) = db.read::<SortedSet>(turn, source)? {
+    if let Some(set) = db.read::<SortedSetValue>(turn, source)? {
         let mut digits = Digits::default();
         // In ascending order, since the new set has the order of its scores.
         for pair in set.walk(query.ranks(set), false) {

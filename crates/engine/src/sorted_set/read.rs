@@ -2,10 +2,10 @@
 //! ZLEXCOUNT.
 
 use resp::{Args, Reply};
-use store::SortedSet;
-use store::sorted_set::SortedSetRef;
+use store::SortedSetRef;
+use store::SortedSetValue;
 
-use super::bounds::{Bounds, By};
+use super::bounds::{By, SortedSetBounds};
 use super::{FAST_READ, MEMBER, READ_KEY, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -95,14 +95,14 @@ const fn counted(name: &'static str, since: &'static str, arguments: &'static [A
 fn zcard(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.len(db.read::<SortedSet>(turn, key)?.map_or(0, SortedSetRef::len));
+    reply.len(db.read::<SortedSetValue>(turn, key)?.map_or(0, SortedSetRef::len));
     Ok(())
 }
 
 fn zscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     match set.and_then(|set| set.score(args.text(2))) {
         Some(score) => reply.double(score),
         None => reply.null(),
@@ -113,7 +113,7 @@ fn zscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 fn zmscore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     args.seek(2);
     reply.array(args.remaining());
     for member in args {
@@ -138,7 +138,7 @@ fn rank(
     };
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     let found = set.and_then(|set| {
         let (rank, score) = set.rank(args.text(2))?;
         Some((if name == "zrank" { rank } else { set.len() - 1 - rank }, score))
@@ -157,10 +157,10 @@ fn rank(
 }
 
 fn count(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, by: By) -> Result<(), Error> {
-    let bounds = Bounds::parse(by, args.text(2), args.text(3))?;
+    let bounds = SortedSetBounds::parse(by, args.text(2), args.text(3))?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let set = db.read::<SortedSet>(turn, key)?;
+    let set = db.read::<SortedSetValue>(turn, key)?;
     reply.len(set.map_or(0, |set| bounds.ranks(set, false).len()));
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Members removed: by name with ZREM, in ranges with ZREMRANGEBYRANK and its like.
 
 use resp::{Args, Reply};
-use store::{Key, SortedSet};
+use store::{Key, SortedSetValue};
 
-use super::bounds::{Bounds, By};
+use super::bounds::{By, SortedSetBounds};
 use super::{DELETE_KEY, MEMBER, event, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -76,7 +76,7 @@ const fn ranged(name: &'static str, since: &'static str, arguments: &'static [Ar
 fn zrem(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut set) = db.edit::<SortedSet>(turn, key)? else {
+    let Some(mut set) = db.edit::<SortedSetValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -96,10 +96,10 @@ fn remove_range(
     by: By,
     name: &'static str,
 ) -> Result<(), Error> {
-    let bounds = Bounds::parse(by, args.text(2), args.text(3))?;
+    let bounds = SortedSetBounds::parse(by, args.text(2), args.text(3))?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut set) = db.edit::<SortedSet>(turn, key)? else {
+    let Some(mut set) = db.edit::<SortedSetValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };

@@ -1,8 +1,8 @@
 //! What a command stores as a new sorted set under a key, whatever the key held.
 
 use resp::Reply;
-use store::sorted_set::NewSortedSet;
-use store::{Key, SortedSet};
+use store::NewSortedSet;
+use store::{Key, SortedSetValue};
 
 use super::event;
 use crate::cx::Cx;
@@ -22,7 +22,7 @@ pub(crate) fn store(
     let (db, turn) = cx.db(key);
     let removed = db.remove(turn, key);
     if new.len() > 0 {
-        db.edit_or_create::<SortedSet>(turn, key)?.fill(new, limits);
+        db.edit_or_create::<SortedSetValue>(turn, key)?.fill(new, limits);
         if removed {
             turn.effects.take_back_new();
         }

@@ -2,14 +2,14 @@
 
 use base::number::DoubleText;
 use resp::{Args, Reply};
-use store::SortedSet;
-use store::sorted_set::{Digits, SortedSetRef};
+use store::SortedSetValue;
+use store::{Digits, SortedSetRef};
 
 use super::{reply_member, spec};
+use crate::cursor::{Scanned, reply_page, scanning};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use crate::generic::cursor::{Scanned, reply_page, scanning};
 use command::Row;
 
 pub(super) const ZSCAN: Row<Handler> = Row::new(
@@ -20,7 +20,7 @@ pub(super) const ZSCAN: Row<Handler> = Row::new(
 );
 
 fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply_page::<SortedSet>(cx, args, reply, Scanned::Members, |set, cursor, wanted, reply| {
+    reply_page::<SortedSetValue>(cx, args, reply, Scanned::Members, |set, cursor, wanted, reply| {
         let mut found = 0;
         let is_packed = matches!(set, SortedSetRef::Packed(_));
         let next = set.scan(cursor, wanted.count, &mut |pair| {

@@ -2,7 +2,7 @@
 
 use ds::stream::{ChunkLimits, ENTRY_BYTES_MAX, Id, Log};
 use resp::{Args, Reply};
-use store::{Event, Limits, Stream};
+use store::{EncodingLimits, KeyspaceEvent, StreamValue};
 
 use crate::cx::Cx;
 use crate::error::Error;
@@ -10,12 +10,12 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
 
-use super::error::StreamError;
-use super::id::{NewId, Shown};
+use super::id::{NewId, ShownId};
 use super::spec;
 use super::trim::{CONDITION, REFERENCES_HISTORY, STRATEGY, TRIMMED, TrimOptions};
+use crate::error::stream::StreamError;
 
-const ADDED: Event = Event::new('t', "xadd");
+const ADDED: KeyspaceEvent = KeyspaceEvent::new('t', "xadd");
 
 pub(super) const XADD: Row<Handler> = Row::new(
     spec("xadd", -5, "5.0.0")
@@ -51,7 +51,7 @@ pub(super) const XADD: Row<Handler> = Row::new(
     xadd,
 );
 
-pub(super) fn chunk_limits(limits: &Limits) -> ChunkLimits {
+pub(super) fn chunk_limits(limits: &EncodingLimits) -> ChunkLimits {
     ChunkLimits {
         bytes_max: limits.stream_node_max_bytes,
         entries_max: limits.stream_node_max_entries,
@@ -72,13 +72,13 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let now_ms = u64::try_from(cx.turn.unix_ms).unwrap_or(0);
     let (db, turn) = cx.db(key);
     let mut edit = if options.no_stream {
-        let Some(edit) = db.edit::<Stream>(turn, key)? else {
+        let Some(edit) = db.edit::<StreamValue>(turn, key)? else {
             reply.null();
             return Ok(());
         };
         edit
     } else {
-        db.edit_or_create::<Stream>(turn, key)?
+        db.edit_or_create::<StreamValue>(turn, key)?
     };
     let id = next_id(&edit.stream().log, options.id, now_ms)?;
     let bytes: usize = (first_at..args.len()).map(|at| args.text(at).len()).sum();
@@ -92,7 +92,7 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     }
     let rest = options.trim.map(|_| (edit.stream().log.len(), edit.stream().log.first_id()));
     drop(edit);
-    let shown = Shown::new(id);
+    let shown = ShownId::new(id);
     cx.turn.effects.replay_as(|replay| {
         let id = Some(shown.as_bytes()).filter(|_| !matches!(options.id, NewId::At(_)));
         options.replay(replay, args, rest.unwrap_or_default(), id);

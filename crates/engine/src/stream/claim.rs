@@ -3,7 +3,7 @@
 use base::number::parse_i64;
 use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
-use store::Stream;
+use store::StreamValue;
 
 use crate::args::count;
 use crate::cx::Cx;
@@ -14,10 +14,10 @@ use command::Row;
 use command::{Argument, Flags, Shape};
 
 use super::entry::reply_entry;
-use super::error::StreamError;
 use super::id::{parse, parse_from, reply_id};
-use super::replay::{Claim, Reader};
+use super::replay::{GroupReader, ReplayedClaim};
 use super::{CONSUMER, CONSUMER_MADE, DELETE_KEY, GROUP, IDS, UPDATE_KEY, asking, needed, spec};
+use crate::error::stream::StreamError;
 
 /// Entries that XAUTOCLAIM claims without COUNT.
 const COUNT: usize = 100;
@@ -91,7 +91,7 @@ struct Claiming {
 }
 
 /// What became of an entry.
-enum Outcome {
+enum ClaimOutcome {
     Claimed(Pending),
     /// It was deleted from the stream, and is pending no more.
     Deleted(Pending),
@@ -114,29 +114,29 @@ impl Claiming {
     }
 
     /// Gives an entry to a consumer.
-    fn claim(&self, log: &Log, group: &mut Group, consumer: Handle, id: Id) -> Outcome {
+    fn claim(&self, log: &Log, group: &mut Group, consumer: Handle, id: Id) -> ClaimOutcome {
         let old = group.pending(id).copied();
         if log.entry(id).is_none() {
             group.acknowledge(id);
-            return old.map_or(Outcome::Left, Outcome::Deleted);
+            return old.map_or(ClaimOutcome::Left, ClaimOutcome::Deleted);
         }
         let base = match old {
             Some(old) => {
                 let idle_ms = self.now_ms.saturating_sub(old.delivered_ms);
                 if self.min_idle_ms > 0 && idle_ms < self.min_idle_ms {
-                    return Outcome::Left;
+                    return ClaimOutcome::Left;
                 }
                 old.deliveries
             }
             None if self.force => 1,
-            None => return Outcome::Left,
+            None => return ClaimOutcome::Left,
         };
         let counted = base.saturating_add(i64::from(!self.just_id));
         let deliveries = self.deliveries.unwrap_or(counted);
         let pending = Pending { consumer, delivered_ms: self.delivered_ms, deliveries };
         group.deliver(id, pending);
         group.consumer_mut(consumer).active_ms = self.now_ms;
-        Outcome::Claimed(pending)
+        ClaimOutcome::Claimed(pending)
     }
 
     fn reply(&self, reply: &mut Reply<'_>, log: &Log, id: Id) {
@@ -149,18 +149,18 @@ impl Claiming {
 
 /// What a command changed.
 #[derive(Default)]
-struct Changes {
+struct ClaimChanges {
     made: bool,
-    claims: Vec<Claim>,
+    claims: Vec<ReplayedClaim>,
     /// The group's last entry, and how far it has read when it was moved on.
     last_id: Id,
     moved: Option<i64>,
 }
 
-impl Changes {
+impl ClaimChanges {
     fn push(&mut self, id: Id, pending: &Pending) {
         let Pending { delivered_ms, deliveries, .. } = *pending;
-        self.claims.push(Claim { id, delivered_ms, deliveries });
+        self.claims.push(ReplayedClaim { id, delivered_ms, deliveries });
     }
 
     fn len(&self) -> u64 {
@@ -169,7 +169,7 @@ impl Changes {
     }
 
     /// Records the changes, and how to replay them.
-    fn note(&self, cx: &mut Cx<'_>, reader: Reader<'_>) {
+    fn note(&self, cx: &mut Cx<'_>, reader: GroupReader<'_>) {
         let Some(more) = self.len().checked_sub(1) else { return };
         cx.turn.counters.changes += more;
         if self.made {
@@ -197,8 +197,8 @@ impl Changes {
     }
 }
 
-fn reader<'a>(args: &Args<'a>) -> Reader<'a> {
-    Reader { key: args.text(1), group: args.text(2), consumer: args.text(3) }
+fn reader<'a>(args: &Args<'a>) -> GroupReader<'a> {
+    GroupReader { key: args.text(1), group: args.text(2), consumer: args.text(3) }
 }
 
 /// Reads the options of XCLAIM and finds where its identifiers end.
@@ -239,11 +239,11 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
 fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (key, now_ms) = (cx.first_key(args, 1), cx.turn.unix_ms);
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<StreamValue>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (claiming, end) = parse_claim(args, now_ms)?;
-    let mut changes = Changes::default();
+    let mut changes = ClaimChanges::default();
     if claiming.last_id > group.last_id {
         group.last_id = claiming.last_id;
         changes.moved = Some(group.entries_read);
@@ -256,13 +256,13 @@ fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     for at in 5..end {
         let id = parse(args.text(at), 0)?;
         match claiming.claim(log, group, consumer, id) {
-            Outcome::Claimed(pending) => {
+            ClaimOutcome::Claimed(pending) => {
                 claiming.reply(reply, log, id);
                 len += 1;
                 changes.push(id, &pending);
             }
-            Outcome::Deleted(pending) => changes.push(id, &pending),
-            Outcome::Left => {}
+            ClaimOutcome::Deleted(pending) => changes.push(id, &pending),
+            ClaimOutcome::Left => {}
         }
     }
     reply.finish(deferred, len);
@@ -292,24 +292,24 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     }
     let (db, turn) = cx.db(key);
-    let mut edit = needed(db.read_and_edit::<Stream>(turn, key)?, key.bytes, args.text(2))?;
+    let mut edit = needed(db.read_and_edit::<StreamValue>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
     let (consumer, made) = asking(group, args.text(3), now_ms);
-    let mut changes = Changes { made, last_id: group.last_id, ..Changes::default() };
+    let mut changes = ClaimChanges { made, last_id: group.last_id, ..ClaimChanges::default() };
     let (ids, next) = wanted(&claiming, log, group, from, count);
     let (mut claimed, mut deleted) = (Vec::new(), Vec::new());
     for id in ids {
         match claiming.claim(log, group, consumer, id) {
-            Outcome::Claimed(pending) => {
+            ClaimOutcome::Claimed(pending) => {
                 claimed.push(id);
                 changes.push(id, &pending);
             }
-            Outcome::Deleted(pending) => {
+            ClaimOutcome::Deleted(pending) => {
                 deleted.push(id);
                 changes.push(id, &pending);
             }
-            Outcome::Left => {}
+            ClaimOutcome::Left => {}
         }
     }
     reply.array(3);

@@ -2,7 +2,7 @@
 
 use ds::stream::{Id, References};
 use resp::{Args, Reply};
-use store::{Event, Stream};
+use store::{KeyspaceEvent, StreamValue};
 
 use crate::args::count::positive;
 use crate::cx::Cx;
@@ -11,12 +11,12 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape};
 
-use super::error::StreamError;
 use super::id::parse;
 use super::trim::{CONDITION, parse_references};
 use super::{DELETE_KEY, GROUP, IDS, spec};
+use crate::error::stream::StreamError;
 
-const DELETED: Event = Event::new('t', "xdel");
+const DELETED: KeyspaceEvent = KeyspaceEvent::new('t', "xdel");
 
 /// What XDELEX and XACKDEL reply for an identifier.
 mod outcome {
@@ -65,7 +65,7 @@ pub(super) const XACKDEL: Row<Handler> = Row::new(
 fn xdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<Stream>(turn, key)? else {
+    let Some(mut edit) = db.edit::<StreamValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -123,7 +123,7 @@ fn xdelex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     each(cx, args, reply, ids, |stream, id| {
         if stream.log.entry(id).is_none() {
             let dropped = references == References::Drop && stream.groups.forget(id);
-            return Done { outcome: outcome::ABSENT, deleted: false, changed: dropped };
+            return Deletion { outcome: outcome::ABSENT, deleted: false, changed: dropped };
         }
         delete(stream, id, references)
     })
@@ -135,26 +135,26 @@ fn xackdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     each(cx, args, reply, ids, |stream, id| {
         let was_pending = stream.groups.find_mut(name).is_some_and(|group| group.acknowledge(id));
         if !was_pending {
-            return Done { outcome: outcome::ABSENT, deleted: false, changed: false };
+            return Deletion { outcome: outcome::ABSENT, deleted: false, changed: false };
         }
-        Done { changed: true, ..delete(stream, id, references) }
+        Deletion { changed: true, ..delete(stream, id, references) }
     })
 }
 
 /// What was done for an identifier.
-struct Done {
+struct Deletion {
     outcome: i64,
     deleted: bool,
     changed: bool,
 }
 
-fn delete(stream: &mut ds::Stream, id: Id, references: References) -> Done {
+fn delete(stream: &mut ds::Stream, id: Id, references: References) -> Deletion {
     if references == References::Acked && stream.groups.refer_to(id) {
-        return Done { outcome: outcome::REFERRED, deleted: false, changed: false };
+        return Deletion { outcome: outcome::REFERRED, deleted: false, changed: false };
     }
     let dropped = references == References::Drop && stream.groups.forget(id);
     let deleted = stream.log.delete(id);
-    Done { outcome: outcome::DELETED, deleted, changed: deleted || dropped }
+    Deletion { outcome: outcome::DELETED, deleted, changed: deleted || dropped }
 }
 
 /// Does the same for each identifier and replies what came of it.
@@ -163,11 +163,11 @@ fn each(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
     ids: std::ops::Range<usize>,
-    mut work: impl FnMut(&mut ds::Stream, Id) -> Done,
+    mut work: impl FnMut(&mut ds::Stream, Id) -> Deletion,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.edit::<Stream>(turn, key)? else {
+    let Some(mut edit) = db.edit::<StreamValue>(turn, key)? else {
         reply.array(ids.len());
         ids.for_each(|_| reply.int(outcome::ABSENT));
         return Ok(());

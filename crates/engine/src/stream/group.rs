@@ -2,7 +2,7 @@
 
 use ds::stream::{Group as Readers, UNKNOWN};
 use resp::{Args, Reply};
-use store::{Edit, Event, Lookup, Stream};
+use store::{Edit, KeyspaceEvent, Lookup, StreamValue};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -12,9 +12,9 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
-use super::error::StreamError;
 use super::id::{parse, parse_end};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, spec};
+use crate::error::stream::StreamError;
 
 const HELP: &[&str] = &[
     "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -165,10 +165,10 @@ fn open<'c>(
     cx: &'c mut Cx<'_>,
     args: &Args<'_>,
     any_group: bool,
-) -> Result<Edit<'c, Stream>, Error> {
+) -> Result<Edit<'c, StreamValue>, Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    let edit = db.edit::<Stream>(turn, key)?.ok_or(StreamError::NoKey)?;
+    let edit = db.edit::<StreamValue>(turn, key)?.ok_or(StreamError::NoKey)?;
     if !any_group && edit.stream().groups.find(args.text(3)).is_none() {
         return Err(StreamError::NoGroup(echo(args.text(3)), echo(key.bytes)).into());
     }
@@ -180,7 +180,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
     match db.lookup(turn, key, Lookup::Quiet) {
-        Some(stored) if stored.view::<Stream>().is_none() => return Err(Error::WrongType),
+        Some(stored) if stored.view::<StreamValue>().is_none() => return Err(Error::WrongType),
         None if !options.make_stream => return Err(StreamError::NoKey.into()),
         _ => {}
     }
@@ -189,9 +189,9 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         return Err(wrong_form(args));
     }
     let mut edit = if options.make_stream {
-        db.edit_or_create::<Stream>(turn, key)?
+        db.edit_or_create::<StreamValue>(turn, key)?
     } else {
-        db.edit::<Stream>(turn, key)?.ok_or(StreamError::NoKey)?
+        db.edit::<StreamValue>(turn, key)?.ok_or(StreamError::NoKey)?
     };
     let last_id = match args.text(4) {
         b"$" => edit.stream().log.last_id,
@@ -206,7 +206,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         false => edit.set_groups_changed(),
     }
     drop(edit);
-    cx.wrote(Event::new('t', "xgroup-create"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('t', "xgroup-create"), key.bytes);
     reply.ok();
     Ok(())
 }
@@ -229,7 +229,7 @@ fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     drop(edit);
     // As in Redis, readers that wait are not served with what is new to the group.
-    cx.turn.effects.note_unawaited(Event::new('t', "xgroup-setid"), args.text(2));
+    cx.turn.effects.note_unawaited(KeyspaceEvent::new('t', "xgroup-setid"), args.text(2));
     reply.ok();
     Ok(())
 }
@@ -239,7 +239,7 @@ fn destroy(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let destroyed = edit.remove_group(args.text(3));
     drop(edit);
     if destroyed {
-        cx.wrote(Event::new('t', "xgroup-destroy"), args.text(2));
+        cx.wrote(KeyspaceEvent::new('t', "xgroup-destroy"), args.text(2));
     }
     reply.int(i64::from(destroyed));
     Ok(())
@@ -278,7 +278,7 @@ fn delete_consumer(
     }
     drop(edit);
     if pending.is_some() {
-        cx.wrote(Event::new('t', "xgroup-delconsumer"), args.text(2));
+        cx.wrote(KeyspaceEvent::new('t', "xgroup-delconsumer"), args.text(2));
     }
     reply.len(pending.unwrap_or(0));
     Ok(())

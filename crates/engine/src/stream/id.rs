@@ -4,8 +4,8 @@ use base::number::{parse_u64, write_u64};
 use ds::stream::Id;
 use resp::Reply;
 
-use super::error::StreamError;
 use crate::error::Error;
+use crate::error::stream::StreamError;
 
 /// Longer texts are not IDs.
 const TEXT_BYTES_MAX: usize = 127;
@@ -97,12 +97,12 @@ fn number(text: &[u8]) -> Option<u64> {
 
 /// An identifier as text.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct ShownId {
     bytes: [u8; SHOWN_BYTES_MAX],
     len: usize,
 }
 
-impl Shown {
+impl ShownId {
     pub(super) fn new(id: Id) -> Self {
         let mut bytes = [0; SHOWN_BYTES_MAX];
         let mut len = write_u64(id.ms, &mut bytes);
@@ -119,13 +119,13 @@ impl Shown {
 
 /// An ID as an owned text, for replays.
 pub(super) fn to_vec(id: Id) -> Vec<u8> {
-    Shown::new(id).as_bytes().to_vec()
+    ShownId::new(id).as_bytes().to_vec()
 }
 
 /// Replies an identifier.
 #[inline]
 pub(super) fn reply_id(reply: &mut Reply<'_>, id: Id) {
-    reply.bulk(Shown::new(id).as_bytes());
+    reply.bulk(ShownId::new(id).as_bytes());
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_longest_fits() {
-        let shown = Shown::new(Id::MAX);
+        let shown = ShownId::new(Id::MAX);
         assert_eq!(shown.as_bytes(), b"18446744073709551615-18446744073709551615");
         assert_eq!(to_vec(Id::new(0, 10)), b"0-10");
     }

@@ -2,7 +2,7 @@
 
 use ds::stream::{Consumer, Group as Readers, Id, Log, UNKNOWN};
 use resp::{Args, Reply};
-use store::Stream;
+use store::StreamValue;
 
 use crate::args::count;
 use crate::args::number::integer;
@@ -14,10 +14,10 @@ use command::Row;
 use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 use super::entry::{reply_entries, reply_entry};
-use super::error::StreamError;
 use super::group::reply_help;
 use super::id::reply_id;
 use super::{GROUP, idle_ms, spec};
+use crate::error::stream::StreamError;
 
 /// Entries and pending entries that FULL shows without COUNT.
 const COUNT: u64 = 10;
@@ -98,7 +98,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
 fn open<'c>(cx: &'c mut Cx<'_>, args: &Args<'_>) -> Result<&'c ds::Stream, Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
-    db.read::<Stream>(turn, key)?.ok_or(Error::NoSuchKey)
+    db.read::<StreamValue>(turn, key)?.ok_or(Error::NoSuchKey)
 }
 
 fn name(reply: &mut Reply<'_>, name: &str) {

@@ -7,19 +7,18 @@
 //! entry is replied in `entry`, how a delivery is replayed in `replay`.
 
 use ds::stream::Group as Readers;
-use store::Event;
+use store::KeyspaceEvent;
 
 use crate::error::echo::echo;
+use crate::error::stream::StreamError;
 use crate::exec::{BlockingHandler, Handler};
 use command::Row;
 use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
-use error::StreamError;
 
 mod add;
 mod claim;
 mod delete;
 mod entry;
-pub mod error;
 mod group;
 mod id;
 mod info;
@@ -65,7 +64,7 @@ const GROUP: Argument = Argument::new("group", Shape::String);
 const CONSUMER: Argument = Argument::new("consumer", Shape::String);
 const IDS: Argument = Argument::new("id", Shape::String).multiple();
 
-const CONSUMER_MADE: Event = Event::new('t', "xgroup-createconsumer");
+const CONSUMER_MADE: KeyspaceEvent = KeyspaceEvent::new('t', "xgroup-createconsumer");
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec { prefetch: PrefetchHint::Stream, ..Spec::new(name, arity, Group::Stream, since) }

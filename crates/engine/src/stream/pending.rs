@@ -2,7 +2,7 @@
 
 use ds::stream::{Group, Id};
 use resp::{Args, Reply};
-use store::Stream;
+use store::StreamValue;
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -51,7 +51,7 @@ pub(super) const XPENDING: Row<Handler> = Row::new(
 fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(mut edit) = db.read_and_edit::<Stream>(turn, key)? else {
+    let Some(mut edit) = db.read_and_edit::<StreamValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
@@ -80,7 +80,7 @@ fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 /// Which entries XPENDING shows.
-struct Filter<'a> {
+struct PendingFilter<'a> {
     idle_ms: i64,
     from: Id,
     to: Id,
@@ -88,7 +88,7 @@ struct Filter<'a> {
     consumer: Option<&'a [u8]>,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> PendingFilter<'a> {
     fn parse(args: &Args<'a>) -> Result<Self, Error> {
         let (mut idle_ms, mut at) = (0, 3);
         if args.text(3).eq_ignore_ascii_case(b"IDLE") {
@@ -112,13 +112,13 @@ impl<'a> Filter<'a> {
 fn xpending(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let filter = match args.len() {
         3 => None,
-        6..=9 => Some(Filter::parse(args)?),
+        6..=9 => Some(PendingFilter::parse(args)?),
         _ => return Err(Error::Syntax),
     };
     let key = cx.first_key(args, 1);
     let now_ms = cx.turn.unix_ms;
     let (db, turn) = cx.db(key);
-    let stream = db.read::<Stream>(turn, key)?;
+    let stream = db.read::<StreamValue>(turn, key)?;
     let group = stream.and_then(|stream| stream.groups.find(args.text(2)));
     let group = needed(group, key.bytes, args.text(2))?;
     match filter {
@@ -149,7 +149,7 @@ fn reply_summary(reply: &mut Reply<'_>, group: &Group) {
     }
 }
 
-fn reply_pending(reply: &mut Reply<'_>, group: &Group, filter: &Filter<'_>, now_ms: i64) {
+fn reply_pending(reply: &mut Reply<'_>, group: &Group, filter: &PendingFilter<'_>, now_ms: i64) {
     let range = filter.from..=filter.to;
     let deferred = reply.array_deferred();
     let mut left = filter.count;

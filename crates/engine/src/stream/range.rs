@@ -1,7 +1,7 @@
 //! XLEN, XRANGE and XREVRANGE: what a stream holds.
 
 use resp::{Args, Reply};
-use store::Stream;
+use store::StreamValue;
 
 use crate::args::count::COUNT;
 use crate::args::number::integer;
@@ -53,7 +53,7 @@ pub(super) const XREVRANGE: Row<Handler> = Row::new(
 fn xlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    reply.int(db.read::<Stream>(turn, key)?.map_or(0, |stream| stream.log.len() as i64));
+    reply.int(db.read::<StreamValue>(turn, key)?.map_or(0, |stream| stream.log.len() as i64));
     Ok(())
 }
 
@@ -78,7 +78,7 @@ fn reply_range(
     }
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let Some(stream) = db.read::<Stream>(turn, key)? else {
+    let Some(stream) = db.read::<StreamValue>(turn, key)? else {
         reply.array(0);
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use ds::stream::Id;
 use resp::{Args, Reply};
-use store::{Key, Lookup, Stream};
+use store::{Key, Lookup, StreamValue};
 
 use crate::args::count::COUNT;
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
@@ -12,10 +12,10 @@ use crate::exec::BlockingHandler;
 use command::{Flags, Row};
 
 use super::entry::reply_entries;
-use super::error::StreamError;
 use super::id::{parse, to_vec};
-use super::request::{BLOCK, Request, STREAMS, XREAD_KEYS};
+use super::request::{BLOCK, STREAMS, StreamRequest, XREAD_KEYS};
 use super::spec;
+use crate::error::stream::StreamError;
 
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(
     spec("xread", -4, "5.0.0")
@@ -33,7 +33,7 @@ fn xread(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
-    let request = Request::parse(args, false, cx.turn.unix_ms)?;
+    let request = StreamRequest::parse(args, false, cx.turn.unix_ms)?;
     if serve(cx, args, &request, 0..request.keys.len(), reply)? {
         return Ok(None);
     }
@@ -51,7 +51,7 @@ fn xread(
 pub(super) fn place<'a>(
     cx: &Cx<'_>,
     args: &Args<'a>,
-    request: &Request,
+    request: &StreamRequest,
     nth: usize,
 ) -> (Key<'a>, &'a [u8]) {
     let (key_at, id_at) = request.places(nth);
@@ -78,7 +78,7 @@ fn since(stream: Option<&ds::Stream>, text: &[u8]) -> Result<Id, Error> {
 fn resolved(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
-    request: &Request,
+    request: &StreamRequest,
 ) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let mut resolved: Option<Vec<Vec<u8>>> = None;
     for nth in 0..request.keys.len() {
@@ -88,7 +88,7 @@ fn resolved(
         }
         let (db, turn) = cx.db(key);
         let stored = db.lookup(turn, key, Lookup::Quiet);
-        let id = since(stored.and_then(|stored| stored.view::<Stream>()), id)?;
+        let id = since(stored.and_then(|stored| stored.view::<StreamValue>()), id)?;
         let all = resolved.get_or_insert_with(|| args.iter().map(<[u8]>::to_vec).collect());
         all[request.places(nth).1] = to_vec(id);
     }
@@ -102,7 +102,7 @@ fn serve_waiting(
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
     // When the wait ends does not matter any more, and was checked when it began.
-    let request = Request::parse(args, false, 0)?;
+    let request = StreamRequest::parse(args, false, 0)?;
     let streams = reachable(cx, args, &request, key).into_iter();
     serve(cx, args, &request, streams, reply).map(ServeOutcome::from)
 }
@@ -113,7 +113,7 @@ fn serve_waiting(
 pub(super) fn reachable(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
-    request: &Request,
+    request: &StreamRequest,
     key: Key<'_>,
 ) -> Vec<usize> {
     let mut is_held = |nth: &usize| {
@@ -128,7 +128,7 @@ pub(super) fn reachable(
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
-    request: &Request,
+    request: &StreamRequest,
     streams: impl ExactSizeIterator<Item = usize> + Clone,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
@@ -137,14 +137,14 @@ fn serve(
     for nth in streams.clone().filter(|_| several) {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
-        since(db.read::<Stream>(turn, key)?, id)?;
+        since(db.read::<StreamValue>(turn, key)?, id)?;
     }
-    let mut answer = Answer::new(request.keys.len());
+    let mut answer = StreamsReply::new(request.keys.len());
     for nth in streams {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
         let number = db.number() as u32;
-        let stream = db.read::<Stream>(turn, key)?;
+        let stream = db.read::<StreamValue>(turn, key)?;
         let since = since(stream, id)?;
         // Redis looks at each stream twice, also at a single one.
         if !several {
@@ -165,13 +165,13 @@ fn serve(
 }
 
 /// The frame of an answer: streams with their entries, a map in RESP3.
-pub(super) struct Answer {
+pub(super) struct StreamsReply {
     streams: usize,
     deferred: Option<resp::reply::Deferred>,
     len: usize,
 }
 
-impl Answer {
+impl StreamsReply {
     /// Of at most so many streams.
     pub(super) fn new(streams: usize) -> Self {
         Self { streams, deferred: None, len: 0 }

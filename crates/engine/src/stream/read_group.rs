@@ -2,7 +2,7 @@
 
 use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
-use store::{Key, Stream};
+use store::{Key, StreamValue};
 
 use crate::args::count::COUNT;
 use crate::blocking::{BlockRequest, BlockedOn, ServeOutcome};
@@ -13,12 +13,12 @@ use crate::exec::BlockingHandler;
 use command::{Argument, Flags, Row, Shape};
 
 use super::entry::{reply_content, reply_entry};
-use super::error::StreamError;
 use super::id::{parse, reply_id};
-use super::read::{Answer, place, reachable};
-use super::replay::{Claim, Reader};
-use super::request::{BLOCK, Request, STREAMS, XREADGROUP_KEYS};
+use super::read::{StreamsReply, place, reachable};
+use super::replay::{GroupReader, ReplayedClaim};
+use super::request::{BLOCK, STREAMS, StreamRequest, XREADGROUP_KEYS};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, asking, idle_ms, spec};
+use crate::error::stream::StreamError;
 
 pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
     spec("xreadgroup", -7, "5.0.0")
@@ -41,8 +41,8 @@ pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
 );
 
 /// Who reads, and how.
-struct Reading<'a> {
-    request: &'a Request,
+struct GroupRead<'a> {
+    request: &'a StreamRequest,
     group: &'a [u8],
     consumer: &'a [u8],
     now_ms: i64,
@@ -52,7 +52,7 @@ struct Reading<'a> {
 
 /// What a read changed in one stream.
 #[derive(Default)]
-struct Changes {
+struct GroupChanges {
     /// The consumer was made.
     made: bool,
     /// New entries were delivered: how far the group has read.
@@ -60,13 +60,13 @@ struct Changes {
     /// Entries became pending or were taken over.
     any_claims: bool,
     /// These, when they are to be replayed.
-    claims: Vec<Claim>,
+    claims: Vec<ReplayedClaim>,
     /// The group's last entry.
     last_id: Id,
 }
 
 /// What came of a look at the streams.
-struct Look {
+struct GroupLook {
     /// There was something, which is replied.
     replied: bool,
     /// If not, and pending entries are read as well: when each stream has one that is old enough.
@@ -78,7 +78,7 @@ fn xreadgroup(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
-    let request = Request::parse(args, true, cx.turn.unix_ms)?;
+    let request = StreamRequest::parse(args, true, cx.turn.unix_ms)?;
     let look = serve(cx, args, &request, (0..request.keys.len(), None), reply)?;
     if look.replied {
         return Ok(None);
@@ -95,14 +95,14 @@ fn xreadgroup(
 fn check_groups(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
-    request: &Request,
+    request: &StreamRequest,
     streams: impl Iterator<Item = usize>,
 ) -> Result<(), Error> {
     let group = args.text(request.group_at.unwrap_or_default());
     for nth in streams {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
-        let stream = db.read::<Stream>(turn, key)?;
+        let stream = db.read::<StreamValue>(turn, key)?;
         if stream.is_none_or(|stream| stream.groups.find(group).is_none()) {
             return Err(StreamError::NoGroupToRead(echo(key.bytes), echo(group)).into());
         }
@@ -128,7 +128,7 @@ fn serve_waiting(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
-    let request = Request::parse(args, true, 0)?;
+    let request = StreamRequest::parse(args, true, 0)?;
     let streams = reachable(cx, args, &request, key).into_iter();
     let look = serve(cx, args, &request, (streams, Some(key.bytes)), reply)?;
     Ok(match (look.replied, look.retry_at_ms.into_iter().flatten().min()) {
@@ -144,30 +144,30 @@ fn serve_waiting(
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
-    request: &Request,
+    request: &StreamRequest,
     (streams, served_for): (impl ExactSizeIterator<Item = usize> + Clone, Option<&[u8]>),
     reply: &mut Reply<'_>,
-) -> Result<Look, Error> {
+) -> Result<GroupLook, Error> {
     // An error about the last stream must come before anything is done with the first.
     let several = streams.len() > 1;
     if several {
         check_groups(cx, args, request, streams.clone())?;
     }
     let group_at = request.group_at.unwrap_or_default();
-    let reading = Reading {
+    let reading = GroupRead {
         request,
         group: args.text(group_at),
         consumer: args.text(group_at + 1),
         now_ms: cx.turn.unix_ms,
         replayed: cx.turn.effects.is_consumed(),
     };
-    let mut answer = Answer::new(request.keys.len());
+    let mut answer = StreamsReply::new(request.keys.len());
     let mut retry_at_ms = Vec::new();
     for nth in streams {
         let (key, id) = place(cx, args, request, nth);
         let (db, turn) = cx.db(key);
         let no_group = || StreamError::NoGroupToRead(echo(key.bytes), echo(reading.group));
-        let mut edit = db.read_and_edit::<Stream>(turn, key)?.ok_or_else(no_group)?;
+        let mut edit = db.read_and_edit::<StreamValue>(turn, key)?.ok_or_else(no_group)?;
         let ds::Stream { log, groups } = edit.stream_unchanged_mut();
         let group = groups.find_mut(reading.group).ok_or_else(no_group)?;
         let changes = match history_from(id)? {
@@ -187,7 +187,7 @@ fn serve(
                     }
                     let has_waited = served_for.is_some();
                     let made = !has_waited && asking(group, reading.consumer, reading.now_ms).1;
-                    Changes { made, ..Changes::default() }
+                    GroupChanges { made, ..GroupChanges::default() }
                 }
             }
         };
@@ -207,10 +207,10 @@ fn serve(
         }
         reading.note(cx, key.bytes, &changes);
     }
-    Ok(Look { replied: answer.finish(reply), retry_at_ms })
+    Ok(GroupLook { replied: answer.finish(reply), retry_at_ms })
 }
 
-impl Reading<'_> {
+impl GroupRead<'_> {
     /// Replies what the consumer has pending from an identifier on.
     fn reply_history(
         &self,
@@ -218,7 +218,7 @@ impl Reading<'_> {
         group: &mut Group,
         from: Id,
         reply: &mut Reply<'_>,
-    ) -> Changes {
+    ) -> GroupChanges {
         let (handle, made) = asking(group, self.consumer, self.now_ms);
         let pending = group.consumer(handle).pending_ids(from..=Id::MAX);
         let ids: Vec<Id> = pending.take(self.entries_max()).collect();
@@ -238,7 +238,7 @@ impl Reading<'_> {
                 }
             }
         }
-        Changes { made, ..Changes::default() }
+        GroupChanges { made, ..GroupChanges::default() }
     }
 
     fn entries_max(&self) -> usize {
@@ -269,9 +269,9 @@ impl Reading<'_> {
         group: &mut Group,
         old: &[Id],
         reply: &mut Reply<'_>,
-    ) -> Changes {
+    ) -> GroupChanges {
         let (handle, made) = asking(group, self.consumer, self.now_ms);
-        let mut changes = Changes { made, ..Changes::default() };
+        let mut changes = GroupChanges { made, ..GroupChanges::default() };
         let deferred = reply.array_deferred();
         for id in old {
             if let (Some(entry), Some(pending)) = (log.entry(*id), group.pending(*id).copied()) {
@@ -319,19 +319,19 @@ impl Reading<'_> {
         consumer: Handle,
         id: Id,
         deliveries: i64,
-        changes: &mut Changes,
+        changes: &mut GroupChanges,
     ) {
         let delivered_ms = self.now_ms;
         group.deliver(id, Pending { consumer, delivered_ms, deliveries });
         group.consumer_mut(consumer).active_ms = delivered_ms;
         changes.any_claims = true;
         if self.replayed {
-            changes.claims.push(Claim { id, delivered_ms, deliveries });
+            changes.claims.push(ReplayedClaim { id, delivered_ms, deliveries });
         }
     }
 
     /// Records what was changed in a stream, and how to replay it.
-    fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &Changes) {
+    fn note(&self, cx: &mut Cx<'_>, key: &[u8], changes: &GroupChanges) {
         if changes.made {
             cx.turn.effects.note_unawaited(CONSUMER_MADE, key);
         } else if changes.any_claims || changes.read.is_some() {
@@ -339,7 +339,7 @@ impl Reading<'_> {
         } else {
             return;
         }
-        let reader = Reader { key, group: self.group, consumer: self.consumer };
+        let reader = GroupReader { key, group: self.group, consumer: self.consumer };
         let effects = &mut cx.turn.effects;
         if changes.made && !changes.any_claims {
             effects.also_replay(|replay| replay.args(reader.create()));

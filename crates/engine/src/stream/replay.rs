@@ -8,7 +8,7 @@ use super::id::to_vec;
 
 /// What names a consumer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct GroupReader<'a> {
     pub(super) key: &'a [u8],
     pub(super) group: &'a [u8],
     pub(super) consumer: &'a [u8],
@@ -16,7 +16,7 @@ pub(super) struct Reader<'a> {
 
 /// An entry that was delivered, or found to be deleted: replaying both is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct ReplayedClaim {
     pub(super) id: Id,
     pub(super) delivered_ms: i64,
     pub(super) deliveries: i64,
@@ -32,15 +32,16 @@ fn integer(value: i64) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-impl Reader<'_> {
+impl GroupReader<'_> {
     /// The commands that make the same claims; neighbours delivered alike share one.
-    pub(super) fn claims(self, claims: &[Claim], last_id: Id) -> Vec<Command> {
-        let alike =
-            |a: &Claim, b: &Claim| a.delivered_ms == b.delivered_ms && a.deliveries == b.deliveries;
+    pub(super) fn claims(self, claims: &[ReplayedClaim], last_id: Id) -> Vec<Command> {
+        let alike = |a: &ReplayedClaim, b: &ReplayedClaim| {
+            a.delivered_ms == b.delivered_ms && a.deliveries == b.deliveries
+        };
         claims.chunk_by(alike).map(|alike| self.claim(alike, last_id)).collect()
     }
 
-    fn claim(self, alike: &[Claim], last_id: Id) -> Command {
+    fn claim(self, alike: &[ReplayedClaim], last_id: Id) -> Command {
         let mut command = words(&[b"XCLAIM", self.key, self.group, self.consumer, b"0"]);
         command.extend(alike.iter().map(|claim| to_vec(claim.id)));
         if let Some(first) = alike.first() {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use command::{Access, Argument, KeySpec, Shape};
 
 use super::IDS;
-use super::error::StreamError;
+use crate::error::stream::StreamError;
 
 pub(super) const BLOCK: Argument =
     Argument::new("milliseconds", Shape::Integer).after("BLOCK").optional();
@@ -32,7 +32,7 @@ pub(super) const XREADGROUP_KEYS: KeySpec = KeySpec::half_behind(
 
 /// A request to read; names and keys by their places among the arguments.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct StreamRequest {
     /// BLOCK: when to stop waiting, never without a time.
     pub(super) until: Option<Option<i64>>,
     /// Entries of each stream at most; 0 for all.
@@ -47,7 +47,7 @@ pub(super) struct Request {
     pub(super) keys: Range<usize>,
 }
 
-impl Request {
+impl StreamRequest {
     /// Parses the arguments of XREADGROUP, or of XREAD.
     pub(super) fn parse(args: &Args<'_>, of_group: bool, unix_ms: i64) -> Result<Self, Error> {
         let keys = if of_group { XREADGROUP_KEYS } else { XREAD_KEYS };

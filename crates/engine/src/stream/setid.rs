@@ -2,7 +2,7 @@
 
 use ds::stream::Id;
 use resp::{Args, Reply};
-use store::{Event, Stream};
+use store::{KeyspaceEvent, StreamValue};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -11,9 +11,9 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, Shape};
 
-use super::error::StreamError;
 use super::id::parse;
 use super::{UPDATE_KEY, spec};
+use crate::error::stream::StreamError;
 
 pub(super) const XSETID: Row<Handler> = Row::new(
     spec("xsetid", -3, "5.0.0")
@@ -58,7 +58,7 @@ fn xsetid(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let mut edit = db.edit::<Stream>(turn, key)?.ok_or(Error::NoSuchKey)?;
+    let mut edit = db.edit::<StreamValue>(turn, key)?.ok_or(Error::NoSuchKey)?;
     let log = &edit.stream().log;
     if last_id < log.max_deleted_id {
         return Err(StreamError::BelowDeleted.into());
@@ -78,7 +78,7 @@ fn xsetid(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     drop(edit);
     // As in Redis, who watches or tracks the stream sees no change.
-    cx.turn.effects.note_unawaited(Event::new('t', "xsetid"), key.bytes);
+    cx.turn.effects.note_unawaited(KeyspaceEvent::new('t', "xsetid"), key.bytes);
     reply.ok();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use ds::stream::{Bound, Id, References, Trim};
 use resp::{Args, Reply};
-use store::{CommandWriter, Event, Limits, Stream};
+use store::{CommandWriter, EncodingLimits, KeyspaceEvent, StreamValue};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -11,9 +11,9 @@ use crate::exec::Handler;
 use command::Row;
 use command::{Argument, Flags, Shape};
 
-use super::error::StreamError;
 use super::id::{NewId, parse, parse_new, to_vec};
 use super::{DELETE_KEY, spec};
+use crate::error::stream::StreamError;
 
 /// Chunks that inexact trimming examines without LIMIT, as in Redis.
 const CHUNKS_MAX: u64 = 100;
@@ -21,7 +21,7 @@ const CHUNKS_MAX: u64 = 100;
 const LIMIT_WITHOUT_ENTRIES: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
 
-pub(super) const TRIMMED: Event = Event::new('t', "xtrim");
+pub(super) const TRIMMED: KeyspaceEvent = KeyspaceEvent::new('t', "xtrim");
 
 pub(super) const STRATEGY: &[Argument] = &[
     Argument::new(
@@ -92,7 +92,11 @@ pub(super) struct TrimOptions {
 
 impl TrimOptions {
     /// Parses the options behind the key, for XADD up to the ID.
-    pub(super) fn parse(args: &Args<'_>, xadd: bool, limits: &Limits) -> Result<Self, Error> {
+    pub(super) fn parse(
+        args: &Args<'_>,
+        xadd: bool,
+        limits: &EncodingLimits,
+    ) -> Result<Self, Error> {
         let mut options = Self {
             trim: None,
             threshold_at: 0,
@@ -163,7 +167,7 @@ impl TrimOptions {
         limit: u64,
         references: References,
         xadd: bool,
-        limits: &Limits,
+        limits: &EncodingLimits,
     ) -> Result<(), Error> {
         let Some(trim) = &mut self.trim else {
             return match (limit, xadd, self.limit_at) {
@@ -231,7 +235,7 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let options = TrimOptions::parse(args, false, cx.limits)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let (Some(mut edit), Some(trim)) = (db.edit::<Stream>(turn, key)?, options.trim) else {
+    let (Some(mut edit), Some(trim)) = (db.edit::<StreamValue>(turn, key)?, options.trim) else {
         reply.int(0);
         return Ok(());
     };

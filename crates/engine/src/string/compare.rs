@@ -6,14 +6,14 @@
 //! 64 bits of XXH3 in 16 hexadecimal digits, stands for it.
 
 use resp::{Args, Reply};
-use store::string::Digits;
+use store::StringDigits;
 use store::{Db, Key, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::error::StringError;
 use super::{READ, READ_KEY, VALUE, spec};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::string::StringError;
 use crate::event::DEL;
 use crate::exec::Handler;
 use command::Row;
@@ -113,7 +113,7 @@ impl Comparison<'_> {
     /// Whether the string under a key compares so; a missing key is equal to nothing.
     pub(super) fn holds(self, db: &mut Db, turn: &mut Turn, key: Key<'_>) -> Result<bool, Error> {
         let text = db.read::<StringValue>(turn, key)?;
-        let mut digits = Digits::default();
+        let mut digits = StringDigits::default();
         let equal = match (self.relation, text) {
             (_, None) => false,
             (Relation::Equal | Relation::Unequal, Some(text)) => {
@@ -128,7 +128,7 @@ impl Comparison<'_> {
 }
 
 fn digest_of(text: StringRef<'_>) -> [u8; DIGEST_DIGITS] {
-    let hash = xxh3_64(text.bytes(&mut Digits::default()));
+    let hash = xxh3_64(text.bytes(&mut StringDigits::default()));
     std::array::from_fn(|i| b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize])
 }
 

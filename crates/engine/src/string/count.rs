@@ -5,8 +5,8 @@
 
 use base::decimal::LongDouble;
 use resp::{Args, Reply};
-use store::string::{Digits, NewString};
-use store::{Event, ExpiryChange, StringRef, StringValue};
+use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
+use store::{NewString, StringDigits};
 
 use super::{UPDATE_KEY, WRITE, spec};
 use crate::args::number::integer;
@@ -93,7 +93,7 @@ fn add(
         db.put(turn, key, NewString::Integer(increment), ExpiryChange::Clear);
         increment
     };
-    cx.wrote(Event::new('$', "incrby"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('$', "incrby"), key.bytes);
     reply.int(sum);
     Ok(())
 }
@@ -105,7 +105,7 @@ fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         None => Some(LongDouble::from(0)),
         Some(edit) => match edit.text() {
             StringRef::Integer(value) => Some(LongDouble::from(value)),
-            text => LongDouble::parse(text.bytes(&mut Digits::default())),
+            text => LongDouble::parse(text.bytes(&mut StringDigits::default())),
         },
     };
     let value = value.ok_or(Error::NotFloat)?;
@@ -115,7 +115,7 @@ fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     sum.push_human(&mut text);
     // As bytes even when it looks like an integer: that is the encoding Redis gives it.
     db.put(turn, key, NewString::raw(&text, None), ExpiryChange::Keep);
-    cx.wrote(Event::new('$', "incrbyfloat"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('$', "incrbyfloat"), key.bytes);
     cx.turn.effects.replay_as(|replay| replay.args([b"SET", key.bytes, &text, b"KEEPTTL"]));
     reply.bulk(&text);
     Ok(())

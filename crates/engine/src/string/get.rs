@@ -3,9 +3,9 @@
 use resp::{Args, Reply};
 use store::{Lookup, StringValue};
 
-use super::options::{Command, ExpiryOption, GETEX_EXPIRY, SetOptions};
+use super::options::{ExpiryOption, GETEX_EXPIRY, OptionsCommand, SetOptions};
 use super::{READ, READ_KEY, UPDATE, reply_text, spec};
-use crate::args::expiry::Base;
+use crate::args::expiry::ExpiryBase;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::{DEL, EXPIRE, PERSIST};
@@ -84,7 +84,7 @@ fn getdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let options = SetOptions::parse(args, 2, Command::Getex)?;
+    let options = SetOptions::parse(args, 2, OptionsCommand::Getex)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key)?;
@@ -108,7 +108,7 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         ExpiryOption::At(expiry) => {
             let at_ms = expiry.at_ms(turn.unix_ms, "getex")?;
-            if expiry.form.base == Base::Epoch && turn.is_past(at_ms) {
+            if expiry.form.base == ExpiryBase::Epoch && turn.is_past(at_ms) {
                 db.remove(turn, key);
                 cx.wrote(DEL, key.bytes);
                 cx.turn.effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));

@@ -15,14 +15,14 @@ use resp::{Args, Reply};
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
-use store::string::Digits;
+use store::StringDigits;
 use store::{StringRef, StringValue};
 
-use super::error::StringError;
 use super::{READ, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::string::StringError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, KeySpec, Shape};
@@ -94,13 +94,13 @@ fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
 }
 
 /// A string that is kept while the shard of the other one is looked at.
-enum Kept {
+enum KeptText {
     /// In the buffer of copies.
     Copied(Range<usize>),
     Shared(Arc<Vec<u8>>),
 }
 
-impl Kept {
+impl KeptText {
     fn bytes<'a>(&'a self, copies: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Copied(range) => copies.get(range.clone()).unwrap_or_default(),
@@ -110,18 +110,23 @@ impl Kept {
 }
 
 /// Keeps the string under the `nth` key; a missing one is empty.
-fn keep(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, copies: &mut Vec<u8>) -> Result<Kept, Error> {
+fn keep(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    nth: usize,
+    copies: &mut Vec<u8>,
+) -> Result<KeptText, Error> {
     let key = cx.nth_key(args, nth, nth + 1);
     let (db, turn) = cx.db(key);
     let text = db.read::<StringValue>(turn, key).map_err(|_| StringError::LcsNotStrings)?;
     if let Some(StringRef::Shared(text)) = text {
-        return Ok(Kept::Shared(Arc::clone(text)));
+        return Ok(KeptText::Shared(Arc::clone(text)));
     }
     let start = copies.len();
     if let Some(text) = text {
-        copies.extend_from_slice(text.bytes(&mut Digits::default()));
+        copies.extend_from_slice(text.bytes(&mut StringDigits::default()));
     }
-    Ok(Kept::Copied(start..copies.len()))
+    Ok(KeptText::Copied(start..copies.len()))
 }
 
 fn compare(
@@ -133,7 +138,7 @@ fn compare(
 ) -> Result<(), Error> {
     let options = Options::parse(args)?;
     admit(a.len(), b.len(), bytes_max)?;
-    let table = Table::new(a, b, !options.len);
+    let table = LcsTable::new(a, b, !options.len);
     if options.len {
         reply.int(i64::from(table.len));
         return Ok(());
@@ -188,7 +193,7 @@ struct Match {
 }
 
 /// The rows of the table, a bit for each cell.
-struct Table {
+struct LcsTable {
     /// Length of the longest common subsequence.
     len: u32,
     /// For each cell whether it is one longer than the one to its left.
@@ -197,7 +202,7 @@ struct Table {
     row_words: usize,
 }
 
-impl Table {
+impl LcsTable {
     /// Fills the table; all rows are kept only when the way back is wanted.
     fn new(a: &[u8], b: &[u8], way_back: bool) -> Self {
         let words = b.len().div_ceil(64);
@@ -317,12 +322,12 @@ mod tests {
                 (0..random.below(len_max)).map(|_| b'a' + random.below(3) as u8).collect()
             };
             let (a, b) = (text(), text());
-            let table = Table::new(&a, &b, true);
+            let table = LcsTable::new(&a, &b, true);
             if round % 2 == 0 {
                 assert_eq!(table.len, naive(&a, &b), "{a:?} {b:?}");
             }
-            assert_eq!(table.len, Table::new(&a, &b, false).len);
-            assert_eq!(table.len, Table::new(&b, &a, false).len);
+            assert_eq!(table.len, LcsTable::new(&a, &b, false).len);
+            assert_eq!(table.len, LcsTable::new(&b, &a, false).len);
             let (mut a_end, mut b_end, mut len) = (a.len(), b.len(), 0);
             for found in table.matches(&a, &b) {
                 assert!(found.a + found.len <= a_end && found.b + found.len <= b_end);

@@ -14,7 +14,6 @@ use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
 
 mod compare;
 mod count;
-pub mod error;
 mod get;
 mod lcs;
 mod options;

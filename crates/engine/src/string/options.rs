@@ -32,7 +32,7 @@ pub(super) const GETEX_EXPIRY: &[Argument] =
 
 /// The command whose options are parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum OptionsCommand {
     Set,
     Getex,
     Msetex,
@@ -80,9 +80,13 @@ pub(super) struct SetOptions<'a> {
 
 impl<'a> SetOptions<'a> {
     /// Parses the arguments from index `from` to the last.
-    pub(super) fn parse(args: &mut Args<'a>, from: usize, command: Command) -> Result<Self, Error> {
+    pub(super) fn parse(
+        args: &mut Args<'a>,
+        from: usize,
+        command: OptionsCommand,
+    ) -> Result<Self, Error> {
         let mut options = Self { condition: None, get: false, expiry: ExpiryOption::None };
-        let (set, getex) = (command == Command::Set, command == Command::Getex);
+        let (set, getex) = (command == OptionsCommand::Set, command == OptionsCommand::Getex);
         args.seek(from);
         while let Some(word) = args.next() {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);

@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::string::{Digits, NewString};
-use store::{Event, ExpiryChange, StringRef, StringValue};
+use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
+use store::{NewString, StringDigits};
 
-use super::error::StringError;
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
 use crate::args::number::integer;
 use crate::args::range::{clamped_range, is_reversed};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::string::StringError;
 use crate::exec::Handler;
 use command::Row;
 use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
@@ -83,7 +83,7 @@ fn append(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         db.put(turn, key, NewString::encode(value, args.own(2)), ExpiryChange::Clear);
         value.len()
     };
-    cx.wrote(Event::new('$', "append"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('$', "append"), key.bytes);
     reply.len(len);
     Ok(())
 }
@@ -113,7 +113,7 @@ fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         db.put(turn, key, NewString::edited(&mut text), ExpiryChange::Clear);
         len
     };
-    cx.wrote(Event::new('$', "setrange"), key.bytes);
+    cx.wrote(KeyspaceEvent::new('$', "setrange"), key.bytes);
     reply.len(len);
     Ok(())
 }
@@ -135,7 +135,7 @@ fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         // The whole of it, which a long string need not be copied for.
         reply_text(reply, Some(text));
     } else {
-        let mut digits = Digits::default();
+        let mut digits = StringDigits::default();
         reply.bulk(text.bytes(&mut digits).get(range).unwrap_or_default());
     }
     Ok(())

@@ -7,17 +7,17 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::string::NewString;
-use store::{Event, ExpiryChange, StringValue};
+use store::NewString;
+use store::{ExpiryChange, KeyspaceEvent, StringValue};
 
 use super::compare;
-use super::error::StringError;
-use super::options::{Command, Condition, Expiry, MSETEX_EXPIRY, SET_EXPIRY, SetOptions};
+use super::options::{Condition, Expiry, MSETEX_EXPIRY, OptionsCommand, SET_EXPIRY, SetOptions};
 use super::{OVERWRITE, UPDATE, UPDATE_KEY, VALUE, WRITE, reply_text, spec};
 use crate::args::count::{NUMKEYS, positive};
 use crate::args::expiry::ExpiryForm;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::error::string::StringError;
 use crate::event::EXPIRE;
 use crate::exec::{Handler, write_arg};
 use command::Row;
@@ -147,7 +147,7 @@ const fn set_many(name: &'static str) -> Spec {
     spec(name, -3, "1.0.1").complexity("O(N) for N keys.").flags(WRITE).arguments(PAIRS)
 }
 
-const WRITTEN: Event = Event::new('$', "set");
+const WRITTEN: KeyspaceEvent = KeyspaceEvent::new('$', "set");
 
 fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     if args.len() == 3 {
@@ -155,7 +155,7 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
         reply.ok();
         return Ok(());
     }
-    let options = SetOptions::parse(args, 3, Command::Set)?;
+    let options = SetOptions::parse(args, 3, OptionsCommand::Set)?;
     let expires_at = options.expiry.change(cx.turn.unix_ms, "set")?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
@@ -292,7 +292,7 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let numkeys = numkeys.ok_or(StringError::MsetexKeys)?;
     let end = numkeys.checked_mul(2).and_then(|len| len.checked_add(2));
     let end = end.filter(|end| *end <= args.len()).ok_or(StringError::MsetexPairs)?;
-    let options = SetOptions::parse(args, end, Command::Msetex)?;
+    let options = SetOptions::parse(args, end, OptionsCommand::Msetex)?;
     let expires_at = options.expiry.change(cx.turn.unix_ms, "msetex")?;
     let mut met = true;
     if let Some(condition) = options.condition {

@@ -8,7 +8,7 @@ use base::quote::split_args;
 use base::random::Random;
 use resp::out::{Piece, Shared};
 use resp::{Args, Out, Reply, Span};
-use store::{Limits, Lookup, Shard, Turn};
+use store::{EncodingLimits, Lookup, Shard, Turn};
 
 use super::*;
 use crate::cx::{Cx, CxParts};
@@ -17,14 +17,14 @@ use crate::locked_shards::LockedShards;
 use crate::shard_map::ShardMap;
 
 /// One shard, and the replies of the last request.
-struct Bench {
+struct TestDb {
     shard: Shard,
     turn: Turn,
     out: Out,
     resp3: bool,
 }
 
-impl Bench {
+impl TestDb {
     fn new() -> Self {
         let turn = Turn::alone(KeyHasher::new(3));
         Self { shard: Shard::default(), turn, out: Out::default(), resp3: false }
@@ -52,7 +52,7 @@ impl Bench {
             db: 0,
             databases: 1,
             bulk_bytes_max: 1 << 20,
-            limits: &Limits::default(),
+            limits: &EncodingLimits::default(),
         };
         let mut cx = Cx::new(&mut parts, LockedShards::One(0, &mut self.shard), &hashes);
         self.out.clear();
@@ -88,7 +88,7 @@ impl Bench {
 /// Runs requests separated by semicolons and compares the encoding of `k`.
 #[track_caller]
 fn check(requests: &str, encoding: &str) {
-    let mut bench = Bench::new();
+    let mut bench = TestDb::new();
     for request in requests.split(';') {
         assert!(bench.run(request.trim(), None), "{request}");
     }
@@ -147,7 +147,7 @@ fn encodings_are_those_of_redis() {
 
 #[test]
 fn long_strings_are_shared_from_request_to_reply() {
-    let mut bench = Bench::new();
+    let mut bench = TestDb::new();
     let own = Arc::new(vec![b'x'; 20_000]);
     assert!(bench.run("set k", Some(&own)));
     for request in ["get k", "mget k", "getrange k 0 -1", "getex k", "set k 1 get"] {
@@ -168,7 +168,7 @@ fn long_strings_are_shared_from_request_to_reply() {
 
 #[test]
 fn a_reply_on_its_way_keeps_the_old_bytes() {
-    let mut bench = Bench::new();
+    let mut bench = TestDb::new();
     assert!(bench.run("setrange k 19999 x", None));
     assert!(bench.run("get k", None));
     let sent = Arc::clone(bench.shared().unwrap());
@@ -179,7 +179,7 @@ fn a_reply_on_its_way_keeps_the_old_bytes() {
 
 #[test]
 fn replies_that_differ_in_resp3() {
-    let mut bench = Bench { resp3: true, ..Bench::new() };
+    let mut bench = TestDb { resp3: true, ..TestDb::new() };
     for (request, reply) in [
         ("mset a ohmytext b mynewtext", "+OK|"),
         ("get k", "_|"),
@@ -206,7 +206,7 @@ fn replies_that_differ_in_resp3() {
 
 #[test]
 fn reads_count_hits_and_misses_and_writes_count_changes() {
-    let mut bench = Bench::new();
+    let mut bench = TestDb::new();
     bench.run("mset a x b y n 12", None);
     for (request, hits, misses, changes) in [
         ("get a", 1, 0, 0),
@@ -255,7 +255,7 @@ fn reads_count_hits_and_misses_and_writes_count_changes() {
 
 #[test]
 fn no_string_grows_past_the_limit() {
-    let mut bench = Bench::new();
+    let mut bench = TestDb::new();
     assert!(bench.run("setrange k 1048574 x", None));
     assert!(bench.run("append k y", None));
     for request in ["append k z", "setrange k 1048576 z", "setrange k 1048575 zz"] {

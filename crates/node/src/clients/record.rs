@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, 
 use acl::{DEFAULT_USER, User};
 use engine::Visited;
 use parking_lot::Mutex;
-use pubsub::{Kind, Subscriptions};
+use pubsub::{ChannelKind, Subscriptions};
 use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
@@ -262,7 +262,7 @@ impl ClientRecord {
     /// Channels, patterns and shard channels that it is subscribed to.
     pub fn subscribed(&self) -> [usize; 3] {
         let subscriptions = self.subscriptions.lock();
-        let kinds = [Kind::Channel, Kind::Pattern, Kind::Shard];
+        let kinds = [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard];
         kinds.map(|kind| subscriptions.as_ref().map_or(0, |all| all.len(kind)))
     }
 
@@ -338,8 +338,8 @@ impl ClientRecord {
     pub(crate) fn exceeds(&self, user: &User) -> bool {
         let subscriptions = self.subscriptions.lock();
         subscriptions.as_ref().is_some_and(|all| {
-            let mut channels = all.all().filter(|(kind, ..)| *kind != Kind::Requests);
-            channels.any(|(kind, name, _)| !user.allows_channel(name, kind == Kind::Pattern))
+            let mut channels = all.all().filter(|(kind, ..)| *kind != ChannelKind::Requests);
+            channels.any(|(kind, name, _)| !user.allows_channel(name, kind == ChannelKind::Pattern))
         })
     }
 

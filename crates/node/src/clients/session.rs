@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acl::User;
-use store::LogPlace;
-use tracking::State;
+use store::LogPosition;
+use tracking::TrackingState;
 
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::users::UserRegistry;
@@ -53,9 +53,9 @@ pub struct Session {
     /// What it watches.
     pub(crate) watched: Option<Box<WatchedKeys>>,
     /// How it tracks keys; none: it does not.
-    pub(crate) tracking: Option<Box<State>>,
+    pub(crate) tracking: Option<Box<TrackingState>>,
     /// Behind what it has written last in the log.
-    pub(crate) written: Option<LogPlace>,
+    pub(crate) written: Option<LogPosition>,
     /// Whom it runs as.
     user: Arc<User>,
     /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pubsub::message::COPIED_BYTES_MAX;
 use resp::out::Told;
 use resp::{Out, Reply};
-use tracking::State;
+use tracking::TrackingState;
 use tracking::audience::ChangedKeys;
 
 use super::session::Session;
@@ -39,7 +39,7 @@ pub struct Mode {
 }
 
 impl Mode {
-    pub(crate) fn of(state: &State) -> Self {
+    pub(crate) fn of(state: &TrackingState) -> Self {
         let (broadcasts, no_loop) = (state.broadcasts(), state.no_loop());
         Self { redirect: state.redirect, broadcasts, no_loop, is_broken: false }
     }

@@ -11,17 +11,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use acl::log::Log;
-use acl::{Context, EditError, User, Users};
+use acl::log::AclLog;
+use acl::{EditError, RuleContext, User, Users};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::commands::acl_commands;
 use crate::config::Config;
 
 /// What users' rules depend on.
-pub fn context_of(config: &Config) -> Context<'static> {
+pub fn context_of(config: &Config) -> RuleContext<'static> {
     let all_channels = config.acl.pubsub_default.allows_all();
-    Context { commands: acl_commands(), all_channels }
+    RuleContext { commands: acl_commands(), all_channels }
 }
 
 /// The users of a server.
@@ -32,7 +32,7 @@ pub struct UserRegistry {
     /// Clients need not authenticate: the default user is enabled and has no password.
     open: AtomicBool,
     /// What was denied.
-    pub log: Mutex<Log>,
+    pub log: Mutex<AclLog>,
 }
 
 impl UserRegistry {
@@ -105,7 +105,7 @@ impl UserRegistry {
         &self,
         name: &[u8],
         words: &[&[u8]],
-        context: Context<'_>,
+        context: RuleContext<'_>,
     ) -> Result<User, EditError> {
         match self.find(name) {
             Some(user) => user.edited(words, context),

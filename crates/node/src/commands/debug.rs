@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use command::{Flags, Group, Row, ShardScope, Spec};
-use engine::digest::Digest;
+use engine::digest::DatasetDigest;
 use engine::{Error, ScriptError, ServerError, echo_start};
 use persist::ByteCount;
 use persist::rdb::encode::value_type;
@@ -208,9 +208,12 @@ fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<()
 /// The digest of all keys and values of all databases.
 fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut visited = cx.take_visited();
-    let mut contents = vec![None::<Digest>; cx.worker.node.databases];
-    let of_all = visited.kept.chunks_exact(Digest::BYTES);
-    contents.iter_mut().zip(of_all).for_each(|(content, kept)| *content = Digest::of_bytes(kept));
+    let mut contents = vec![None::<DatasetDigest>; cx.worker.node.databases];
+    let of_all = visited.kept.chunks_exact(DatasetDigest::BYTES);
+    contents
+        .iter_mut()
+        .zip(of_all)
+        .for_each(|(content, kept)| *content = DatasetDigest::of_bytes(kept));
     let turn = &mut cx.worker.turn;
     while visited.shards < cx.worker.node.map.len() {
         let mut belongs = true;
@@ -219,7 +222,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
             for db in shard.dbs().filter(|_| belongs) {
                 let content = &mut contents[db.number()];
                 db.scan(turn, 0, usize::MAX, &mut |stored| {
-                    let mut own = Digest::default();
+                    let mut own = DatasetDigest::default();
                     own.chain(stored.key());
                     own.chain_value(stored);
                     content.get_or_insert_default().join_digest(own);
@@ -238,7 +241,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
         }
         visited.shards += 1;
     }
-    let mut all = Digest::default();
+    let mut all = DatasetDigest::default();
     for (number, content) in contents.iter().enumerate() {
         if let Some(content) = content {
             // The number tells the same data apart in another database.
@@ -259,7 +262,7 @@ fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) ->
     reply.raw(&std::mem::take(&mut visited.kept));
     for name in args.iter().skip(2 + visited.found) {
         let key = turn.key(name);
-        let mut digest = Digest::default();
+        let mut digest = DatasetDigest::default();
         let seen = cx.shards.visit(cx.worker.node.map.shard_of(key.hash), &mut |shard| {
             if let Some(stored) = shard.db(db).lookup_even_expired(key) {
                 digest.chain_value(stored);

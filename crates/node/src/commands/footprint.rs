@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use store::key_index::Family;
+use store::SizeFamily;
 
 use crate::execution::node_cx::NodeCx;
 use crate::host::ProcessInfo;
@@ -28,7 +28,7 @@ pub(crate) struct DbSize {
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
     /// Keys by family, and in each by the bits of their size.
-    pub sizes: BTreeMap<(Family, u8), u64>,
+    pub sizes: BTreeMap<(SizeFamily, u8), u64>,
 }
 
 /// The memory of this moment.

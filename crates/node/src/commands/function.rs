@@ -6,7 +6,7 @@ use ::command::{Argument, Flags, Group, Row, Shape, Spec};
 use base::glob;
 use engine::{Error, ScriptError};
 use resp::{Args, Reply};
-use script::{Draft, ENGINE, Failure, Libraries, Library, NewLibrary, RestorePolicy};
+use script::{ENGINE, Libraries, Library, LibraryDraft, NewLibrary, RestorePolicy, ScriptFailure};
 
 use super::help::{help, help_spec};
 use super::scripting::kill_running;
@@ -140,7 +140,7 @@ fn unknown(text: &[u8], args: &Args<'_>) -> Error {
     Error::ScriptFailure([text, &word[..end]].concat())
 }
 
-fn failed(failure: Failure) -> Error {
+fn failed(failure: ScriptFailure) -> Error {
     Error::ScriptFailure(failure.text)
 }
 
@@ -198,7 +198,8 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     }
     let node = Arc::clone(&cx.worker.node);
     let code = args.peek().unwrap_or_default();
-    let draft: Draft = node.scripting.libraries.read().draft(code, replace).map_err(failed)?;
+    let draft: LibraryDraft =
+        node.scripting.libraries.read().draft(code, replace).map_err(failed)?;
     let new = run_library_in(cx, draft)?;
     let library = Arc::clone(&new.library);
     node.scripting.libraries.write().insert(&library, replace).map_err(failed)?;
@@ -217,7 +218,7 @@ fn add_libraries(worker: &Worker, new: Vec<NewLibrary>) {
 }
 
 /// Runs the code of a library in this thread's VM, and writes what it logs.
-fn run_library_in(cx: &mut NodeCx<'_>, draft: Draft) -> Result<NewLibrary, Error> {
+fn run_library_in(cx: &mut NodeCx<'_>, draft: LibraryDraft) -> Result<NewLibrary, Error> {
     let ran = run_library(cx.worker, cx.tsc, draft);
     if !cx.worker.script_log.is_empty() {
         let log = std::mem::take(&mut cx.worker.script_log);
@@ -231,7 +232,7 @@ fn run_library_in(cx: &mut NodeCx<'_>, draft: Draft) -> Result<NewLibrary, Error
 fn run_library(
     worker: &mut Worker,
     tsc: &dyn Fn() -> u64,
-    draft: Draft,
+    draft: LibraryDraft,
 ) -> Result<NewLibrary, Error> {
     let ran = if worker.loads_files {
         with_file_vm(|vm| vm.load_library(&mut Loading::from_file(worker, tsc), draft, false))

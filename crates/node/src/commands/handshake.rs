@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use acl::log::{Origin, Reason};
-use acl::{DEFAULT_USER, Digest};
+use acl::log::{DenialOrigin, Reason};
+use acl::{DEFAULT_USER, PasswordDigest};
 use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
 
@@ -108,14 +108,14 @@ fn authenticate(
     password: &[u8],
 ) -> Result<(), Error> {
     let digest = match password.len() {
-        0..=DIGESTED_INSIDE_BYTES_MAX => Digest::of(password),
-        _ => cx.outside(|_| Digest::of(password)),
+        0..=DIGESTED_INSIDE_BYTES_MAX => PasswordDigest::of(password),
+        _ => cx.outside(|_| PasswordDigest::of(password)),
     };
     let node = Arc::clone(&cx.worker.node);
     let seen = node.users.generation_to_follow();
     let Some(user) = node.users.find(name).filter(|user| user.accepts(&digest)) else {
         let failed = (Reason::Auth, command);
-        access::note(cx.worker, &cx.session.record, failed, name, Origin::TopLevel);
+        access::note(cx.worker, &cx.session.record, failed, name, DenialOrigin::TopLevel);
         return Err(ConnectionError::WrongPassword.into());
     };
     cx.session.log_in(user, seen, &node.users);

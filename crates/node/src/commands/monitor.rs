@@ -5,7 +5,7 @@
 
 use command::{Flags, Group, Row, Spec};
 use engine::{ConnectionError, Error};
-use pubsub::Kind;
+use pubsub::ChannelKind;
 use resp::{Args, Reply};
 
 use crate::execution::node_cx::{NodeCx, NodeHandler};
@@ -34,7 +34,7 @@ fn monitor(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     if cx.session.watches_requests() {
         return Ok(());
     }
-    subscribe::begin(cx.worker, cx.session, Kind::Requests, b"");
+    subscribe::begin(cx.worker, cx.session, ChannelKind::Requests, b"");
     subscribe::note_change(cx.worker, cx.session);
     cx.worker.node.requests_watched();
     // What follows in the batch is shown.

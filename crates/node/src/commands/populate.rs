@@ -3,7 +3,7 @@
 use engine::{Error, ScriptError};
 use resp::{Args, Reply};
 use store::ExpiryChange;
-use store::string::NewString;
+use store::NewString;
 
 use crate::execution::node_cx::NodeCx;
 

@@ -7,7 +7,7 @@
 use ::command::{Access, Argument, Channels, Flags, Group, KeySpec, Row, Shape, Spec};
 use base::glob;
 use engine::{ConnectionError, Error, echo};
-use pubsub::{Kind, Name};
+use pubsub::{ChannelKind, Name};
 use resp::{Args, Out, Reply};
 
 use super::help::{help, help_spec};
@@ -46,7 +46,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .channels(Channels::Patterns)
             .arguments(&[PATTERN.multiple()]),
-        |cx, args, reply| begin(cx, (Kind::Pattern, "psubscribe"), args, reply),
+        |cx, args, reply| begin(cx, (ChannelKind::Pattern, "psubscribe"), args, reply),
     ),
     Row::new(
         spec("publish", 3, "2.0.0")
@@ -55,7 +55,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(PUBLISHES)
             .channels(Channels::First)
             .arguments(&[CHANNEL, MESSAGE]),
-        |cx, args, reply| publish(cx, Kind::Channel, args, reply),
+        |cx, args, reply| publish(cx, ChannelKind::Channel, args, reply),
     ),
     Row::container(
         spec("pubsub", -2, "2.8.0")
@@ -69,7 +69,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .complexity("O(N) in the patterns")
             .flags(SUBSCRIBES)
             .arguments(&[PATTERN.optional().multiple()]),
-        |cx, args, reply| end(cx, (Kind::Pattern, "punsubscribe"), args, reply),
+        |cx, args, reply| end(cx, (ChannelKind::Pattern, "punsubscribe"), args, reply),
     ),
     Row::new(
         spec("spublish", 3, "7.0.0")
@@ -79,7 +79,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .channels(Channels::First)
             .keys(&[KeySpec::one(1, Access::NOT_KEY)])
             .arguments(&[SHARD_CHANNEL, MESSAGE]),
-        |cx, args, reply| publish(cx, Kind::Shard, args, reply),
+        |cx, args, reply| publish(cx, ChannelKind::Shard, args, reply),
     ),
     Row::new(
         spec("ssubscribe", -2, "7.0.0")
@@ -88,7 +88,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .channels(Channels::All)
             .keys(ROUTED)
             .arguments(&[SHARD_CHANNEL.multiple()]),
-        |cx, args, reply| begin(cx, (Kind::Shard, "ssubscribe"), args, reply),
+        |cx, args, reply| begin(cx, (ChannelKind::Shard, "ssubscribe"), args, reply),
     ),
     Row::new(
         spec("subscribe", -2, "2.0.0")
@@ -96,7 +96,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .channels(Channels::All)
             .arguments(&[CHANNEL.multiple()]),
-        |cx, args, reply| begin(cx, (Kind::Channel, "subscribe"), args, reply),
+        |cx, args, reply| begin(cx, (ChannelKind::Channel, "subscribe"), args, reply),
     ),
     Row::new(
         spec("sunsubscribe", -1, "7.0.0")
@@ -104,14 +104,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .keys(ROUTED)
             .arguments(&[SHARD_CHANNEL.optional().multiple()]),
-        |cx, args, reply| end(cx, (Kind::Shard, "sunsubscribe"), args, reply),
+        |cx, args, reply| end(cx, (ChannelKind::Shard, "sunsubscribe"), args, reply),
     ),
     Row::new(
         spec("unsubscribe", -1, "2.0.0")
             .summary("Ends the client's subscriptions of channels.")
             .flags(SUBSCRIBES)
             .arguments(&[CHANNEL.optional().multiple()]),
-        |cx, args, reply| end(cx, (Kind::Channel, "unsubscribe"), args, reply),
+        |cx, args, reply| end(cx, (ChannelKind::Channel, "unsubscribe"), args, reply),
     ),
 ];
 
@@ -121,7 +121,7 @@ const PUBSUB_ROWS: &[Row<NodeHandler>] = &[
             .summary("Returns the channels that have subscribers, or those that match a pattern.")
             .flags(ANYTIME)
             .arguments(&[PATTERN.optional()]),
-        |cx, args, reply| channels(cx, Kind::Channel, args, reply),
+        |cx, args, reply| channels(cx, ChannelKind::Channel, args, reply),
     ),
     Row::new(help_spec(Group::PubSub, "6.2.0"), help),
     Row::new(
@@ -136,27 +136,27 @@ const PUBSUB_ROWS: &[Row<NodeHandler>] = &[
             .summary("Returns the numbers of subscribers of channels, those of patterns aside.")
             .flags(ANYTIME)
             .arguments(&[CHANNEL.optional().multiple()]),
-        |cx, args, reply| subscribers(cx, Kind::Channel, args, reply),
+        |cx, args, reply| subscribers(cx, ChannelKind::Channel, args, reply),
     ),
     Row::new(
         spec("shardchannels", -2, "7.0.0")
             .summary("Returns the shard channels that have subscribers, all or by a pattern.")
             .flags(ANYTIME)
             .arguments(&[PATTERN.optional()]),
-        |cx, args, reply| channels(cx, Kind::Shard, args, reply),
+        |cx, args, reply| channels(cx, ChannelKind::Shard, args, reply),
     ),
     Row::new(
         spec("shardnumsub", -2, "7.0.0")
             .summary("Returns the numbers of subscribers of shard channels.")
             .flags(ANYTIME)
             .arguments(&[SHARD_CHANNEL.optional().multiple()]),
-        |cx, args, reply| subscribers(cx, Kind::Shard, args, reply),
+        |cx, args, reply| subscribers(cx, ChannelKind::Shard, args, reply),
     ),
 ];
 
 fn publish(
     cx: &mut NodeCx<'_>,
-    kind: Kind,
+    kind: ChannelKind,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
@@ -178,12 +178,12 @@ fn publish(
 
 fn begin(
     cx: &mut NodeCx<'_>,
-    (kind, word): (Kind, &str),
+    (kind, word): (ChannelKind, &str),
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     // Redis has allowed the others in transactions since before it refused them elsewhere.
-    if cx.is_nested && kind == Kind::Shard {
+    if cx.is_nested && kind == ChannelKind::Shard {
         return Err(ConnectionError::NoSubscription("SSUBSCRIBE").into());
     }
     let bytes = args.iter().skip(1).map(<[u8]>::len).sum();
@@ -201,7 +201,7 @@ fn begin(
 
 fn end(
     cx: &mut NodeCx<'_>,
-    (kind, word): (Kind, &str),
+    (kind, word): (ChannelKind, &str),
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
@@ -228,7 +228,9 @@ fn end(
 /// MONITOR, too.
 pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
     let watched = cx.session.watches_requests();
-    for kind in [Kind::Channel, Kind::Pattern, Kind::Shard, Kind::Requests] {
+    for kind in
+        [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard, ChannelKind::Requests]
+    {
         let names = subscribe::names(cx.session, kind);
         if !names.is_empty() {
             let subject = (kind, &names[..]);
@@ -255,7 +257,7 @@ fn confirm((out, resp3): (&mut Out, bool), word: &str, name: Option<&[u8]>, coun
 
 fn channels(
     cx: &mut NodeCx<'_>,
-    kind: Kind,
+    kind: ChannelKind,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
@@ -272,13 +274,13 @@ fn channels(
 }
 
 fn patterns(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    reply.len(cx.worker.node.pubsub.len(Kind::Pattern));
+    reply.len(cx.worker.node.pubsub.len(ChannelKind::Pattern));
     Ok(())
 }
 
 fn subscribers(
     cx: &mut NodeCx<'_>,
-    kind: Kind,
+    kind: ChannelKind,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {

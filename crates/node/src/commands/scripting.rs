@@ -218,7 +218,7 @@ pub(super) fn kill_running(cx: &NodeCx<'_>, is_function: bool) -> Result<(), Err
 }
 
 fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let failure = |failure: script::Failure| Error::ScriptFailure(failure.text);
+    let failure = |failure: script::ScriptFailure| Error::ScriptFailure(failure.text);
     let node = Arc::clone(&cx.worker.node);
     let script = Arc::new(Script::new(args.text(2)).map_err(failure)?);
     let known = node.scripting.scripts.read().find(script.sha()).cloned();

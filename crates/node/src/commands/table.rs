@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ::acl::Commands;
+use ::acl::CommandIndex;
 use ::command::Row;
 use engine::{BLOCKING_FAMILIES, FAMILIES};
 
@@ -63,9 +63,9 @@ fn build(renamed: &RenamedCommands) -> Table {
 }
 
 /// The commands as the rules of users see them.
-pub(crate) fn acl_commands() -> &'static Commands {
-    static COMMANDS: LazyLock<Commands> = LazyLock::new(|| {
-        let mut commands = Commands::default();
+pub(crate) fn acl_commands() -> &'static CommandIndex {
+    static COMMANDS: LazyLock<CommandIndex> = LazyLock::new(|| {
+        let mut commands = CommandIndex::default();
         let mut parent = None;
         for entry in table().entries() {
             if !entry.is_subcommand {

@@ -1,6 +1,6 @@
 //! Parameters that take one of a few names.
 
-use store::eviction::{Choice, Order};
+use store::eviction::{EvictionChoice, EvictionOrder};
 
 /// Declares an enum whose variants have names in configuration files.
 ///
@@ -198,27 +198,27 @@ choice!(
 
 impl EvictionPolicy {
     /// How keys are chosen. None: no key goes.
-    pub fn choice(self) -> Option<Choice> {
-        let of = |volatile, order| Some(Choice { volatile, order });
+    pub fn choice(self) -> Option<EvictionChoice> {
+        let of = |volatile, order| Some(EvictionChoice { volatile, order });
         match self {
-            Self::VolatileLru => of(true, Order::LeastRecent),
-            Self::VolatileLfu => of(true, Order::LeastFrequent),
-            Self::VolatileRandom => of(true, Order::Random),
-            Self::VolatileTtl => of(true, Order::SoonestExpiry),
-            Self::AllKeysLru => of(false, Order::LeastRecent),
-            Self::AllKeysLfu => of(false, Order::LeastFrequent),
-            Self::AllKeysRandom => of(false, Order::Random),
+            Self::VolatileLru => of(true, EvictionOrder::LeastRecent),
+            Self::VolatileLfu => of(true, EvictionOrder::LeastFrequent),
+            Self::VolatileRandom => of(true, EvictionOrder::Random),
+            Self::VolatileTtl => of(true, EvictionOrder::SoonestExpiry),
+            Self::AllKeysLru => of(false, EvictionOrder::LeastRecent),
+            Self::AllKeysLfu => of(false, EvictionOrder::LeastFrequent),
+            Self::AllKeysRandom => of(false, EvictionOrder::Random),
             Self::None => None,
         }
     }
 
     /// Whether it counts how often keys are used.
     pub fn is_lfu(self) -> bool {
-        self.choice().is_some_and(|choice| choice.order == Order::LeastFrequent)
+        self.choice().is_some_and(|choice| choice.order == EvictionOrder::LeastFrequent)
     }
 
     /// Whether it asks when keys were last used.
     pub fn is_lru(self) -> bool {
-        self.choice().is_some_and(|choice| choice.order == Order::LeastRecent)
+        self.choice().is_some_and(|choice| choice.order == EvictionOrder::LeastRecent)
     }
 }

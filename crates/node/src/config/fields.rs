@@ -3,7 +3,7 @@
 //! A `Config` is always valid: the table's setters refuse what is out of range before it gets here.
 //! Defaults are those of Redis 8 except where Weft has its own (`io-threads auto`).
 
-use store::Limits;
+use store::EncodingLimits;
 use store::limits::STRING_BYTES_MAX;
 
 pub use super::choices::{
@@ -335,7 +335,7 @@ pub struct Config {
     pub dynamic_hz: bool,
 
     pub databases: u32,
-    pub limits: Limits,
+    pub limits: EncodingLimits,
     pub eviction: Eviction,
     pub active_expire_effort: u32,
     pub lazyfree: LazyFree,
@@ -512,7 +512,7 @@ impl Default for Config {
             hz: 10,
             dynamic_hz: true,
             databases: 16,
-            limits: Limits::default(),
+            limits: EncodingLimits::default(),
             eviction: Eviction::default(),
             active_expire_effort: 1,
             lazyfree: LazyFree::default(),

@@ -9,7 +9,7 @@
 //! policy evicts where it looks and needs no pool.
 
 use base::random::Random;
-use store::eviction::{Choice, Order};
+use store::eviction::{EvictionChoice, EvictionOrder};
 use store::shard_sets::ShardSet;
 use store::{Db, Object, Shard, Turn};
 
@@ -30,7 +30,7 @@ pub(crate) struct Evictor {
     /// Where the next step looks for a shard.
     start: usize,
     /// How the keys of the pool were chosen.
-    choice: Option<Choice>,
+    choice: Option<EvictionChoice>,
 }
 
 /// A slot of a database's part of a shard.
@@ -70,7 +70,7 @@ impl Evictor {
         &mut self,
         worker: &mut Worker,
         locks: &L,
-        (limit, choice): (&Limit, Choice),
+        (limit, choice): (&Limit, EvictionChoice),
     ) -> Step {
         if self.choice != Some(choice) {
             self.pool.clear();
@@ -85,7 +85,7 @@ impl Evictor {
         }
         locks.prefetch(self.start);
         let random = (self.random.next_u64(), self.random.next_u64());
-        if choice.order == Order::Random {
+        if choice.order == EvictionOrder::Random {
             return self.evict_in(worker, locks, (shard, choice), random);
         }
         let found = self.sample(worker, locks, (shard, limit.samples, choice), random);
@@ -105,7 +105,7 @@ impl Evictor {
         &mut self,
         worker: &Worker,
         locks: &L,
-        (first, samples, choice): (usize, usize, Choice),
+        (first, samples, choice): (usize, usize, EvictionChoice),
         random: (u64, u64),
     ) -> Option<()> {
         let (node, turn) = (&worker.node, &worker.turn);
@@ -132,7 +132,7 @@ impl Evictor {
     }
 
     /// The shard where the last walk goes on, or one at random that has keys which may go.
-    fn next_shard(&mut self, node: &Node, choice: Choice) -> Option<usize> {
+    fn next_shard(&mut self, node: &Node, choice: EvictionChoice) -> Option<usize> {
         let set = set_of(node, choice);
         match self.resume.filter(|place| set.contains(place.shard)) {
             Some(place) => Some(place.shard),
@@ -149,7 +149,7 @@ impl Evictor {
         &mut self,
         worker: &mut Worker,
         locks: &L,
-        choice: Choice,
+        choice: EvictionChoice,
     ) -> Step {
         let mut came_of = Step::InUse;
         while let Some(Candidate { score, hash, db }) = self.pool.pop() {
@@ -176,7 +176,7 @@ impl Evictor {
         &mut self,
         worker: &mut Worker,
         locks: &L,
-        (shard, choice): (usize, Choice),
+        (shard, choice): (usize, EvictionChoice),
         (at, which): (u64, u64),
     ) -> Step {
         let resume = self.resume.take();
@@ -216,7 +216,7 @@ impl Evictor {
 }
 
 /// The shards that may have keys which may go.
-fn set_of(node: &Node, choice: Choice) -> &ShardSet {
+fn set_of(node: &Node, choice: EvictionChoice) -> &ShardSet {
     if choice.volatile { &node.shard_sets.volatile } else { &node.shard_sets.occupied }
 }
 
@@ -234,7 +234,7 @@ impl Sampler<'_> {
         &mut self,
         locked: &mut Shard,
         turn: &Turn,
-        (samples, choice): (usize, Choice),
+        (samples, choice): (usize, EvictionChoice),
         (at, which): (u64, u64),
     ) -> usize {
         let place = self.resume.take();
@@ -266,7 +266,7 @@ impl Sampler<'_> {
         &mut self,
         db: &Db,
         turn: &Turn,
-        (samples, choice): (usize, Choice),
+        (samples, choice): (usize, EvictionChoice),
         slot: &dyn Fn(&Db) -> usize,
     ) -> usize {
         let number = db.number();

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use store::eviction::Choice;
+use store::eviction::EvictionChoice;
 use store::{LfuTuning, Turn};
 
 use crate::config::Config;
@@ -23,7 +23,7 @@ pub(crate) struct Limit {
     /// Bytes; 0: there is none.
     pub(crate) bytes: i64,
     /// How keys are chosen. None: no key goes.
-    pub(crate) choice: Option<Choice>,
+    pub(crate) choice: Option<EvictionChoice>,
     /// Keys looked at to choose one.
     pub(crate) samples: usize,
     /// How long a thread evicts before it looks at the time, in microseconds.

@@ -5,8 +5,8 @@
 //! and scripts ask again for each command that they run ([`admit_inside`]), because the rules may
 //! have changed since it was queued, and because a script may run what its client may not.
 
-use acl::log::{Event, Origin, Reason};
-use acl::{Channel, Denied, Request, User};
+use acl::log::{AclEvent, DenialOrigin, Reason};
+use acl::{AccessRequest, CheckedChannel, Denied, User};
 use command::{Channels, Flags};
 use engine::{AclError, ConnectionError, Error, echo};
 use resp::Args;
@@ -24,7 +24,7 @@ use crate::execution::worker::Worker;
 /// What of it is denied.
 #[inline]
 pub(crate) fn check(user: &User, entry: &Entry, args: &Args<'_>) -> Result<(), Denied> {
-    let request = Request { index: entry.index, spec: entry.spec, args, channels: &[] };
+    let request = AccessRequest { index: entry.index, spec: entry.spec, args, channels: &[] };
     match entry.spec.channels {
         Channels::None => user.check(&request),
         channels => check_with_channels(user, request, channels),
@@ -32,11 +32,16 @@ pub(crate) fn check(user: &User, entry: &Entry, args: &Args<'_>) -> Result<(), D
 }
 
 #[inline(never)]
-fn check_with_channels(user: &User, request: Request<'_>, which: Channels) -> Result<(), Denied> {
+fn check_with_channels(
+    user: &User,
+    request: AccessRequest<'_>,
+    which: Channels,
+) -> Result<(), Denied> {
     let end = if which == Channels::First { 2 } else { request.args.len() };
     let is_pattern = which == Channels::Patterns;
-    let channels: Vec<Channel> = (1..end).map(|at| Channel { at, is_pattern }).collect();
-    user.check(&Request { channels: &channels, ..request })
+    let channels: Vec<CheckedChannel> =
+        (1..end).map(|at| CheckedChannel { at, is_pattern }).collect();
+    user.check(&AccessRequest { channels: &channels, ..request })
 }
 
 /// Whether a session may run a command that its client sent. A denial is counted and logged.
@@ -58,8 +63,9 @@ pub(crate) fn admit(
     if !exists || needs_user && session.must_authenticate(users) {
         return Err(Error::NoAuth);
     }
-    let origin = if session.transaction.is_some() { Origin::Multi } else { Origin::TopLevel };
-    let is_queued = origin == Origin::Multi && !entry.spec.flags.has(Flags::NOT_QUEUED);
+    let origin =
+        if session.transaction.is_some() { DenialOrigin::Multi } else { DenialOrigin::TopLevel };
+    let is_queued = origin == DenialOrigin::Multi && !entry.spec.flags.has(Flags::NOT_QUEUED);
     let checked = match check(session.user(), entry, args) {
         // As in Redis an option is denied when the command runs, and not when it is queued.
         Err(Denied::Option(_)) if is_queued => Ok(()),
@@ -93,7 +99,7 @@ pub(crate) fn admit_inside(
     session: &mut Session,
     entry: &Entry,
     args: &Args<'_>,
-    origin: Origin,
+    origin: DenialOrigin,
 ) -> Result<(), Error> {
     let users = &worker.node.users;
     if session.is_free(users) {
@@ -105,9 +111,9 @@ pub(crate) fn admit_inside(
         let client = (&*session.record, &**session.user());
         let error = note_denied(worker, client, (entry, args), denied, origin);
         match origin {
-            Origin::TopLevel => error,
-            Origin::Multi => revoked(denied, error),
-            Origin::Lua => in_script(denied, error),
+            DenialOrigin::TopLevel => error,
+            DenialOrigin::Multi => revoked(denied, error),
+            DenialOrigin::Lua => in_script(denied, error),
         }
     })
 }
@@ -140,7 +146,7 @@ pub(crate) fn note_denied(
     (record, user): (&ClientRecord, &User),
     (entry, args): (&Entry, &Args<'_>),
     denied: Denied,
-    origin: Origin,
+    origin: DenialOrigin,
 ) -> Error {
     if let Some((reason, at)) = Reason::of(denied) {
         let object = if at == 0 { entry.name.as_bytes() } else { args.text(at) };
@@ -161,7 +167,7 @@ pub(crate) fn note(
     record: &ClientRecord,
     (reason, object): (Reason, &[u8]),
     user: &[u8],
-    origin: Origin,
+    origin: DenialOrigin,
 ) {
     let count = match reason {
         Reason::Auth => &worker.stats.auth_failures,
@@ -171,7 +177,7 @@ pub(crate) fn note(
     };
     count.add(1);
     let client = client_line(record, worker);
-    let event = Event::new((reason, object), origin, user, client.as_bytes());
+    let event = AclEvent::new((reason, object), origin, user, client.as_bytes());
     let len_max = worker.config.acl.log_max_len;
     worker.node.users.log.lock().push(event, worker.turn.unix_ms, len_max);
 }

@@ -6,8 +6,8 @@ use base::random::Random;
 use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
-use pubsub::{Kind, Published, Registry};
-use store::{Log, Time, Turn};
+use pubsub::{ChannelKind, ChannelRegistry, PublishedMessage};
+use store::{Time, Turn, WriteLog};
 
 use crate::blocking::WakeEvent;
 use crate::clients::session::Session;
@@ -345,7 +345,7 @@ impl Worker {
     }
 
     /// Sets where what is written is logged, if it is. No command runs.
-    pub fn set_log(&mut self, log: Option<Box<dyn Log>>) {
+    pub fn set_log(&mut self, log: Option<Box<dyn WriteLog>>) {
         self.turn.effects.set_log(log);
         self.follow_config();
     }
@@ -387,7 +387,7 @@ impl Worker {
             ms => self.slowlog_tsc.min(tsc(ms as f64 * 1000.0)),
         };
         self.follow_hotkeys();
-        self.shows_requests = self.node.pubsub.len(Kind::Requests) > 0;
+        self.shows_requests = self.node.pubsub.len(ChannelKind::Requests) > 0;
         if self.shows_requests {
             self.slow_tsc = 0;
         }
@@ -491,7 +491,7 @@ impl Worker {
 
     /// Publishes a message to a channel of a kind. Returns how many receivers it has.
     #[inline]
-    pub(crate) fn publish(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> usize {
+    pub(crate) fn publish(&mut self, kind: ChannelKind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
         self.send_message(|pubsub, send| pubsub.publish(kind, (channel, payload), send))
     }
@@ -504,7 +504,7 @@ impl Worker {
     #[inline]
     fn send_message(
         &mut self,
-        publish: impl FnOnce(&Registry, &mut dyn FnMut(usize, Published)) -> usize,
+        publish: impl FnOnce(&ChannelRegistry, &mut dyn FnMut(usize, PublishedMessage)) -> usize,
     ) -> usize {
         let Self { node, receivers, .. } = self;
         let count = publish(&node.pubsub, &mut |thread, message| {

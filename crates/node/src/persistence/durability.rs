@@ -6,23 +6,23 @@
 //! with the first base of the next one, which has all that was written before.
 
 use parking_lot::Mutex;
-use store::LogPlace;
+use store::LogPosition;
 
 use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 
 /// Up to where the append-only file is durable.
 #[derive(Debug, Default)]
-pub struct Durability(Mutex<Option<LogPlace>>);
+pub struct Durability(Mutex<Option<LogPosition>>);
 
 impl Durability {
     /// It is durable up to a place of its log. None: there is no file, or no base of it yet.
-    pub fn set(&self, place: Option<LogPlace>) {
+    pub fn set(&self, place: Option<LogPosition>) {
         *self.0.lock() = place;
     }
 
     /// Whether what a client has written is durable; none if it has written nothing.
-    pub fn has(&self, written: Option<LogPlace>) -> bool {
+    pub fn has(&self, written: Option<LogPosition>) -> bool {
         match (*self.0.lock(), written) {
             (None, _) => false,
             (Some(reached), Some(written)) if reached.log == written.log => {
@@ -37,7 +37,7 @@ impl Durability {
 #[derive(Clone, Copy, Debug)]
 pub struct LogWait {
     /// Behind what it has written.
-    pub written: Option<LogPlace>,
+    pub written: Option<LogPosition>,
     /// It waits for the append-only file of this server.
     pub local: bool,
     /// It waits for those of replicas. There are none, so only its time ends that.
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn places_of_the_same_log_are_compared() {
-        let place = |log, position| Some(LogPlace { log, position });
+        let place = |log, position| Some(LogPosition { log, position });
         let durability = Durability::default();
         for written in [None, place(1, 5)] {
             assert!(!durability.has(written), "there is no file");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
-use pubsub::{Pending, Subscribers};
+use pubsub::{PendingClient, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
 use super::inboxes::{Delivery, Inboxes, Subscription};
@@ -112,7 +112,7 @@ impl Deliveries {
     /// written. For each of them call either [`write`](Subscribers::write) or
     /// [`keep`](Subscribers::keep), and then [`end_round`](Subscribers::end_round). Returns whether
     /// more is there.
-    pub fn receive(&self, ready: &mut Vec<Pending>) -> bool {
+    pub fn receive(&self, ready: &mut Vec<PendingClient>) -> bool {
         let state = &mut *self.state.lock();
         let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
         let has_more = loop {
@@ -264,7 +264,7 @@ impl Drop for State {
 mod tests {
     use base::hash::KeyHasher;
     use base::uncounted::thread_bytes;
-    use pubsub::{Kind, Registry};
+    use pubsub::{ChannelKind, ChannelRegistry};
     use resp::Out;
 
     use super::*;
@@ -275,8 +275,8 @@ mod tests {
         let inboxes = Arc::new(Inboxes::new());
         let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
         deliveries.open(Arc::new(|| {}));
-        let registry = Registry::new(KeyHasher::new(1));
-        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        let registry = ChannelRegistry::new(KeyHasher::new(1));
+        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
         let follow = |client| {
             let begun = registry.subscribe(name, 1, |_| {});
             deliveries.subscribers().add((client, None), (name.0, begun.name, name.2), begun.since);
@@ -297,7 +297,7 @@ mod tests {
             out.telling() == out.bytes.len()
         };
         follow(7);
-        registry.publish(Kind::Channel, payload, &mut |thread, message| {
+        registry.publish(ChannelKind::Channel, payload, &mut |thread, message| {
             inboxes.push(thread, Delivery::Published(message));
         });
         assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
@@ -335,8 +335,8 @@ mod tests {
     fn what_the_last_receiver_has_is_left_out_in_full() {
         const LONG: i64 = 128 << 10;
         let inboxes = Arc::new(Inboxes::new());
-        let registry = Registry::new(KeyHasher::new(1));
-        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        let registry = ChannelRegistry::new(KeyHasher::new(1));
+        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
         let threads = [1, 2].map(|thread| {
             let deliveries = Deliveries::new(thread, Arc::clone(&inboxes));
             deliveries.open(Arc::new(|| {}));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use pubsub::{Kind, Name, Published};
+use pubsub::{ChannelKind, Name, PublishedMessage};
 use sync::mailbox::{Mailbox, Sender, Wake};
 
 use crate::clients::ClientRecord;
@@ -32,7 +32,7 @@ const LINES_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub enum Delivery {
     /// A message to a channel.
-    Published(Published),
+    Published(PublishedMessage),
     /// A subscription of a client that comes to this thread, or is lent by it, begins.
     Begin(Box<Subscription>),
     /// A subscription of a client that this thread has lent ends.
@@ -63,7 +63,7 @@ pub struct Subscription {
     /// Its slot, if it has one on the thread.
     pub slot: Option<usize>,
     /// What it is subscribed to.
-    pub kind: Kind,
+    pub kind: ChannelKind,
     /// The name of that.
     pub name: Name,
     /// The name's hash.
@@ -152,7 +152,7 @@ impl Inboxes {
         inbox.sender.push(delivery);
     }
 
-    fn count_pushed(&self, inbox: &Inbox, message: &Published) {
+    fn count_pushed(&self, inbox: &Inbox, message: &PublishedMessage) {
         let weight = message.weight();
         if message.is_request() {
             inbox.lines.fetch_add(weight, Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl Inboxes {
     }
 
     /// A message was taken out of a thread's inbox.
-    pub(crate) fn taken(&self, thread: usize, message: &Published) {
+    pub(crate) fn taken(&self, thread: usize, message: &PublishedMessage) {
         let (inbox, weight) = (&self.inboxes[thread], message.weight());
         if message.is_request() {
             inbox.lines.fetch_sub(weight, Ordering::Relaxed);
@@ -248,30 +248,30 @@ impl std::fmt::Debug for Inboxes {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use base::hash::KeyHasher;
-    use pubsub::Registry;
+    use pubsub::ChannelRegistry;
 
     use super::*;
 
     #[test]
     fn those_who_publish_wait_until_threads_have_caught_up() {
-        let (registry, inboxes) = (Registry::new(KeyHasher::new(1)), Inboxes::new());
+        let (registry, inboxes) = (ChannelRegistry::new(KeyHasher::new(1)), Inboxes::new());
         let mailbox = inboxes.open(1, Arc::new(|| {})).unwrap();
         assert!(inboxes.open(1, Arc::new(|| {})).is_none(), "one thread has an inbox");
-        let name = (Kind::Channel, &b"c"[..], registry.hash(b"c"));
+        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
         for _ in 0..1000 {
             registry.subscribe(name, 1, |_| {});
         }
-        let other = (Kind::Channel, &b"other"[..], registry.hash(b"other"));
+        let other = (ChannelKind::Channel, &b"other"[..], registry.hash(b"other"));
         registry.subscribe(other, 2, |_| {});
         let waits = |channel: &[u8]| {
             inboxes.are_some_full()
-                && registry.reaches(Kind::Channel, channel, |thread| inboxes.is_full(thread))
+                && registry.reaches(ChannelKind::Channel, channel, |thread| inboxes.is_full(thread))
         };
         let payload = [b'x'; 1000];
         let mut published = 0;
         while !waits(b"c") {
             published += 1;
-            registry.publish(Kind::Channel, (b"c", &payload), &mut |thread, message| {
+            registry.publish(ChannelKind::Channel, (b"c", &payload), &mut |thread, message| {
                 inboxes.push(thread, Delivery::Published(message));
             });
         }
@@ -280,7 +280,7 @@ mod tests {
         // Who publishes to others only goes on.
         assert!(!waits(b"other") && !waits(b"nobody"));
         assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
-        let pattern = (Kind::Pattern, &b"*r"[..], registry.hash(b"*r"));
+        let pattern = (ChannelKind::Pattern, &b"*r"[..], registry.hash(b"*r"));
         registry.subscribe(pattern, 1, |_| {});
         assert!(waits(b"other") && !waits(b"nobody"));
         assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));

@@ -8,7 +8,7 @@
 //! - [`tracking`]: clients that track keys, and what they are told of changes.
 //!
 //! ```text
-//!   PUBLISH --> pubsub::Registry --> Inboxes::push --> (wake, outside the gate)
+//!   PUBLISH --> pubsub::ChannelRegistry --> Inboxes::push --> (wake, outside the gate)
 //!                                                           |
 //!   the client's output <-- server <-- Deliveries <---------+
 //! ```

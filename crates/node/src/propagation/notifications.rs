@@ -5,8 +5,8 @@
 //! its own.
 
 use base::number::push_u64;
-use pubsub::Kind;
-use store::Notice;
+use pubsub::ChannelKind;
+use store::KeyspaceNotice;
 
 use crate::execution::worker::Worker;
 
@@ -34,11 +34,11 @@ impl Worker {
         let events = self.config.notify_keyspace_events;
         let notices = self.turn.effects.take_notices();
         let pubsub = &self.node.pubsub;
-        if pubsub.len(Kind::Channel) == 0 && pubsub.len(Kind::Pattern) == 0 {
+        if pubsub.len(ChannelKind::Channel) == 0 && pubsub.len(ChannelKind::Pattern) == 0 {
             return;
         }
         let mut channel = Vec::new();
-        for Notice { db, name, key } in notices {
+        for KeyspaceNotice { db, name, key } in notices {
             let db = db.unwrap_or(0);
             if events.by_key {
                 name_channel(&mut channel, b"__keyspace@", db, &key);

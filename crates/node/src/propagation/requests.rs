@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use base::quote::push_quoted;
 use command::Flags;
-use pubsub::Kind;
+use pubsub::ChannelKind;
 use resp::Args;
 
 use super::inboxes::Delivery;
@@ -77,7 +77,7 @@ impl Node {
     fn is_watcher_behind(&self, record: &ClientRecord, bytes: u64) -> bool {
         let shown = &self.shown_requests;
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let watchers = self.pubsub.clients(Kind::Requests, b"").max(1) as u64;
+        let watchers = self.pubsub.clients(ChannelKind::Requests, b"").max(1) as u64;
         if bytes.saturating_sub(value(&shown.longest)) <= OUTPUT_BYTES_MAX / watchers {
             return false;
         }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pubsub::{Kind, Name, Subscriptions};
+use pubsub::{ChannelKind, Name, Subscriptions};
 use resp::Out;
 
 use super::inboxes::{Delivery, Subscription};
@@ -30,19 +30,24 @@ pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
 }
 
 /// The names of a kind that a client is subscribed to.
-pub(crate) fn names(session: &Session, kind: Kind) -> Vec<Name> {
+pub(crate) fn names(session: &Session, kind: ChannelKind) -> Vec<Name> {
     let subscriptions = session.record.subscriptions.lock();
     let all = subscriptions.iter().flat_map(|all| all.iter(kind));
     all.map(|(name, _)| Name::clone(name)).collect()
 }
 
 /// The count with which a client's subscriptions of a kind are confirmed.
-pub(crate) fn count(session: &Session, kind: Kind) -> usize {
+pub(crate) fn count(session: &Session, kind: ChannelKind) -> usize {
     session.record.subscriptions.lock().as_ref().map_or(0, |all| all.counted(kind))
 }
 
 /// Begins a subscription, unless the client has it. Returns the count to confirm it with.
-pub(crate) fn begin(worker: &mut Worker, session: &Session, kind: Kind, name: &[u8]) -> usize {
+pub(crate) fn begin(
+    worker: &mut Worker,
+    session: &Session,
+    kind: ChannelKind,
+    name: &[u8],
+) -> usize {
     let record = &session.record;
     let (client, (home, slot)) = (record.id, record.location.place());
     let (home, slot) = (home as usize, Some(slot as usize));
@@ -83,7 +88,7 @@ pub(crate) fn begin(worker: &mut Worker, session: &Session, kind: Kind, name: &[
 pub(crate) fn end(
     worker: &mut Worker,
     session: &Session,
-    (kind, names): (Kind, &[Name]),
+    (kind, names): (ChannelKind, &[Name]),
     out: &mut Out,
     is_nested: bool,
     mut confirm: impl FnMut(&mut Out, &Name, usize),
@@ -150,7 +155,7 @@ pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
 pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     let mut subscriptions = session.record.subscriptions.lock();
     let has_some = subscriptions.as_ref().is_some_and(|all| all.has_channels());
-    let watches = subscriptions.as_ref().is_some_and(|all| all.len(Kind::Requests) > 0);
+    let watches = subscriptions.as_ref().is_some_and(|all| all.len(ChannelKind::Requests) > 0);
     if !has_some && !watches {
         *subscriptions = None;
     }

@@ -25,7 +25,7 @@ use resp::{Args, Out};
 use store::ShardSets;
 use tracking::audience::{ChangedKeys, NOBODY};
 use tracking::options::Prefix;
-use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, State};
+use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, TrackingState};
 
 use super::Delivery;
 use crate::clients::record::{ClientRecord, flag};
@@ -103,13 +103,13 @@ impl Trackers {
     }
 
     /// Who is told of the prefixes of a client.
-    fn audiences(&self, state: &State) -> Vec<Arc<ClientAudience>> {
+    fn audiences(&self, state: &TrackingState) -> Vec<Arc<ClientAudience>> {
         let prefixes = self.prefixes.read();
         state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
     }
 
     /// The same as far as a thread has to tell its clients of changes, or more.
-    fn changed(&self, state: &State, thread: usize) -> Vec<Arc<ClientAudience>> {
+    fn changed(&self, state: &TrackingState, thread: usize) -> Vec<Arc<ClientAudience>> {
         let changed = self.changed[thread].lock();
         if changed.len() > state.prefixes().len() {
             drop(changed);
@@ -131,7 +131,7 @@ impl Trackers {
         }
     }
 
-    fn leave(&self, state: &State, client: u64) {
+    fn leave(&self, state: &TrackingState, client: u64) {
         let mut left = state.prefixes().iter().peekable();
         while left.peek().is_some() {
             let mut prefixes = self.prefixes.write();
@@ -171,7 +171,7 @@ pub(crate) fn begin(
     session: &mut Session,
     options: &Options<'_>,
 ) -> Result<(), Conflict> {
-    let added = State::begin(&mut session.tracking, options)?;
+    let added = TrackingState::begin(&mut session.tracking, options)?;
     let Some(state) = &session.tracking else { return Ok(()) };
     let node = Arc::clone(&worker.node);
     let record = &session.record;

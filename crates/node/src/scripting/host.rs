@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acl::log::Origin;
+use acl::log::DenialOrigin;
 use command::{Flags, Group, ShardScope};
 use engine::{AclError, Error, LockedShards, ScriptError};
 use parking_lot::{Mutex, MutexGuard};
 use resp::{Args, Out, Reply};
-use script::{Host, KeyUse, LogLevel, Replication, Tick};
+use script::{KeyUse, LogLevel, ScriptReplication, Tick, VmHost};
 
 use super::busy::{BusyScript, Held};
 use super::registry::{Fate, Running};
@@ -229,7 +229,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             return Err(ScriptError::NotAllowed.into());
         }
         let HeldCalls { worker, session, .. } = &mut self.calls;
-        let admitted = access::admit_inside(worker, session, entry, args, Origin::Lua);
+        let admitted = access::admit_inside(worker, session, entry, args, DenialOrigin::Lua);
         // As in Redis an option is denied last, as if the command had begun.
         let denied_option = match admitted {
             Err(error @ Error::Acl(AclError::Option(_))) => Some(error),
@@ -396,7 +396,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
     }
 }
 
-impl Host for ScriptHost<'_, '_, '_> {
+impl VmHost for ScriptHost<'_, '_, '_> {
     fn call(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) {
         if let Err(error) = self.run(args, resp3, out) {
             let text = error.text();
@@ -415,7 +415,7 @@ impl Host for ScriptHost<'_, '_, '_> {
         Some(access::check(self.calls.session.user(), entry, &args).is_ok())
     }
 
-    fn set_replication(&mut self, targets: Replication) {
+    fn set_replication(&mut self, targets: ScriptReplication) {
         // The log is the append-only file's, which nobody else reads.
         self.calls.worker.turn.effects.set_logged(targets.aof);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use script::{Libraries, Script, Scripts};
+use script::{Libraries, Script, ScriptRegistry};
 
 use super::busy::{BusyScript, BusyScripts};
 
@@ -18,7 +18,7 @@ pub struct Scripting {
     /// Tells the servers of a process apart.
     pub(super) number: u64,
     /// What EVALSHA finds.
-    pub scripts: RwLock<Scripts>,
+    pub scripts: RwLock<ScriptRegistry>,
     /// What FCALL finds.
     pub libraries: RwLock<Libraries>,
     /// Scripts that had made room for others at the last CONFIG RESETSTAT.

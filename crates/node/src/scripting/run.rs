@@ -7,8 +7,8 @@ use engine::{LockedShards, ScriptError};
 use parking_lot::MutexGuard;
 use resp::{Args, Reply};
 use script::{
-    Failure, Flags, Input, KeyUse, KeyUseSeen, LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript,
-    Script, Vm,
+    KeyUse, KeyUseSeen, LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript, Script, ScriptFailure,
+    ScriptFlags, ScriptInput, Vm,
 };
 
 use super::host::{Name, Reach, ScriptHost};
@@ -56,7 +56,7 @@ enum Code {
 }
 
 impl Code {
-    fn flags(&self) -> Option<Flags> {
+    fn flags(&self) -> Option<ScriptFlags> {
         match self {
             Self::Script(script) => script.script.flags(),
             Self::Function(function) => Some(function.flags),
@@ -93,7 +93,7 @@ impl<L: ShardLocks> Drop for AfterAlone<'_, L> {
 /// Why a script does not run, or how it failed.
 enum Failed {
     Before(ScriptError),
-    Run(Failure),
+    Run(ScriptFailure),
     /// Who is not alone among scripts may not register it, or not compile it.
     NotAlone,
 }
@@ -104,8 +104,8 @@ impl From<ScriptError> for Failed {
     }
 }
 
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
+impl From<ScriptFailure> for Failed {
+    fn from(failure: ScriptFailure) -> Self {
         Self::Run(failure)
     }
 }
@@ -187,12 +187,12 @@ impl ScriptCall {
         let refusal = worker.0.refusal_of_writes();
         let code = self.resolve(vm, worker, args, is_alone)?;
         let keys = keys?;
-        let may_write = code.flags().is_some_and(|flags| !flags.contains(Flags::NO_WRITES));
+        let may_write = code.flags().is_some_and(|flags| !flags.contains(ScriptFlags::NO_WRITES));
         if self.read_only && may_write {
             return Err(ScriptError::WritesInReadOnly.into());
         }
         if let Some(refusal) = refusal.filter(|_| may_write) {
-            return Err(Failed::Run(Failure::new(refusal.text())));
+            return Err(Failed::Run(ScriptFailure::new(refusal.text())));
         }
         if out_of_memory && code.flags().is_some_and(needs_memory) {
             return Err(ScriptError::OutOfMemory.into());
@@ -201,7 +201,7 @@ impl ScriptCall {
     }
 
     /// What a request's script declares. None: it declares nothing, or is not known.
-    fn declared(self, node: &Node, args: &Args<'_>) -> Option<Flags> {
+    fn declared(self, node: &Node, args: &Args<'_>) -> Option<ScriptFlags> {
         let name = args.text(1);
         let scripting = &node.scripting;
         match self.what {
@@ -218,7 +218,7 @@ impl ScriptCall {
     /// Whether what a request names may write, as far as it declares: a script that is not known
     /// may.
     pub(crate) fn may_write(self, node: &Node, args: &Args<'_>) -> bool {
-        let writes = |flags: Flags| !flags.contains(Flags::NO_WRITES);
+        let writes = |flags: ScriptFlags| !flags.contains(ScriptFlags::NO_WRITES);
         !self.read_only && self.declared(node, args).is_none_or(writes)
     }
 
@@ -230,8 +230,8 @@ impl ScriptCall {
 }
 
 /// Whether a script that declares these flags may not run when memory is short.
-fn needs_memory(flags: Flags) -> bool {
-    !flags.contains(Flags::NO_WRITES) && !flags.contains(Flags::ALLOW_OOM)
+fn needs_memory(flags: ScriptFlags) -> bool {
+    !flags.contains(ScriptFlags::NO_WRITES) && !flags.contains(ScriptFlags::ALLOW_OOM)
 }
 
 /// Runs the script of a queued command on the shards of its transaction, which is alone among
@@ -253,7 +253,7 @@ pub(crate) fn run_queued(
             }
             Err(failed) => fail(failed, reply),
         });
-    outcome.unwrap_or_else(|why| fail(Failed::Run(Failure::new(format!("ERR {why}"))), reply))
+    outcome.unwrap_or_else(|why| fail(Failed::Run(ScriptFailure::new(format!("ERR {why}"))), reply))
 }
 
 /// Replies why a script does not run.
@@ -322,7 +322,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
             }
         });
         let outcome = outcome.unwrap_or_else(|why| {
-            let failed = Failed::Run(Failure::new(format!("ERR {why}")));
+            let failed = Failed::Run(ScriptFailure::new(format!("ERR {why}")));
             fail(failed, &mut Reply::new(self.out, self.session.resp3))
         });
         self.write_script_log();
@@ -495,7 +495,7 @@ impl<'e, L: ShardLocks> Executor<'e, L> {
 }
 
 fn is_read_only(call: ScriptCall, code: &Code) -> bool {
-    call.read_only || code.flags().is_some_and(|flags| flags.contains(Flags::NO_WRITES))
+    call.read_only || code.flags().is_some_and(|flags| flags.contains(ScriptFlags::NO_WRITES))
 }
 
 /// Runs a script on shards that are locked. None: it needed a shard that another holds before it
@@ -521,8 +521,8 @@ fn run_held(
     };
     let kind = (reach, is_read_only(call, code));
     let mut host = ScriptHost::new(calls, fate, kind, (*args, name));
-    host.allows_oom = code.flags().is_some_and(|flags| flags.contains(Flags::ALLOW_OOM));
-    let input = Input { args: *args, first_key: FIRST_KEY, keys };
+    host.allows_oom = code.flags().is_some_and(|flags| flags.contains(ScriptFlags::ALLOW_OOM));
+    let input = ScriptInput { args: *args, first_key: FIRST_KEY, keys };
     let result = match code {
         Code::Script(script) => vm.run_script(&mut host, script, input, reply),
         Code::Function(function) => vm.run_function(&mut host, function, input, reply),
@@ -556,7 +556,7 @@ fn run_held(
     }
     let failure = match result {
         // Whatever the script has made of it: from there on it has done nothing.
-        _ if is_refused => Failure::new(ScriptError::ShardInUse.to_string()),
+        _ if is_refused => ScriptFailure::new(ScriptError::ShardInUse.to_string()),
         Ok(()) => {
             for error in &errors {
                 worker.stats.note_error(error);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::ScriptError;
 use resp::{Args, Out, Reply};
-use script::{Host, LogLevel, Replication, Tick, Vm};
+use script::{LogLevel, ScriptReplication, Tick, Vm, VmHost};
 
 use super::registry::{Fate, Running};
 use crate::execution::worker::Worker;
@@ -163,7 +163,7 @@ impl Drop for Loading<'_> {
     }
 }
 
-impl Host for Loading<'_> {
+impl VmHost for Loading<'_> {
     fn call(&mut self, _: Args<'_>, resp3: bool, out: &mut Out) {
         Reply::new(out, resp3).error(b"ERR This Redis command is not allowed from script");
     }
@@ -176,7 +176,7 @@ impl Host for Loading<'_> {
         None
     }
 
-    fn set_replication(&mut self, _: Replication) {}
+    fn set_replication(&mut self, _: ScriptReplication) {}
 
     fn clock(&mut self) -> Duration {
         Duration::from_micros(self.worker.micros((self.tsc)()))
@@ -240,7 +240,7 @@ mod tests {
         let node = Arc::clone(&worker.node);
         let register = "redis.register_function('f', function() end)";
         let text = format!("#!lua name=l\nlocal s = '{}' {register}", "x".repeat(1 << 20));
-        let draft = script::Draft::new(text.as_bytes()).unwrap();
+        let draft = script::LibraryDraft::new(text.as_bytes()).unwrap();
         let loaded = with_vm(&node, |vm| {
             let tsc = || 0;
             let new = vm.load_library(&mut Loading::new(&mut worker, &tsc), draft, true).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     fn a_library_that_is_loaded_again_may_be_killed() {
         let node = Arc::new(Node::new(Config::default(), 1, 1));
         let mut worker = Worker::new(Arc::clone(&node), 0, crate::table(), 1, 1.0);
-        let new = |text: &[u8]| script::Draft::new(text).unwrap().with_functions(Vec::new());
+        let new = |text: &[u8]| script::LibraryDraft::new(text).unwrap().with_functions(Vec::new());
         let endless = Arc::new(new(b"#!lua name=l\nwhile true do end"));
         let (texts, now_us) = ([b"FCALL".to_vec(), b"f".to_vec(), b"0".to_vec()], Cell::new(0));
         let texts = texts.map(Arc::new);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::LockedShards;
 use store::Shard;
-use store::key_index::SizeClass;
+use store::SizeClass;
 
 use crate::blocking::Waits;
 

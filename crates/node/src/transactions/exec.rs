@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acl::log::Origin;
+use acl::log::DenialOrigin;
 use command::Flags;
 use engine::{LockedShards, TransactionError};
 use resp::{Out, Reply};
@@ -154,7 +154,8 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
     for QueuedCommand { entry, args, hashes } in transaction.commands() {
         let mark = out.mark();
         let HeldCalls { worker, session, .. } = &mut calls;
-        if let Err(error) = access::admit_inside(worker, session, entry, &args, Origin::Multi) {
+        if let Err(error) = access::admit_inside(worker, session, entry, &args, DenialOrigin::Multi)
+        {
             Reply::new(out, session.resp3).error(&error.text());
             note_error(worker, out, mark);
             denied = true;

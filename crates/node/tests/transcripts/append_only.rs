@@ -4,7 +4,7 @@
 use node::config::{Config, Permit};
 use node::persistence::Cause;
 
-use store::LogPlace;
+use store::LogPosition;
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -101,7 +101,7 @@ fn waitaof_waits_for_what_its_client_has_written() {
     let mut server = TestServer::with_config(4, Config::default());
     // Up to where the log is durable; the test's log counts what was appended.
     let synced = |server: &TestServer, position| {
-        server.node.durability.set(Some(LogPlace { log: 1, position }));
+        server.node.durability.set(Some(LogPosition { log: 1, position }));
     };
     run(
         &mut server,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{Effect, Log, LogPlace, Replay, Unit};
+use store::{Effect, LogPosition, LogUnit, Replay, WriteLog};
 
 /// What is logged, in order, and how much was.
 #[derive(Clone, Debug, Default)]
@@ -16,11 +16,11 @@ struct LoggedUnit {
     bytes: Vec<u8>,
 }
 
-impl Log for Logged {
-    fn append(&mut self, unit: Unit<'_>) {
+impl WriteLog for Logged {
+    fn append(&mut self, unit: LogUnit<'_>) {
         let bytes: Vec<u8> = unit.parts().flat_map(|part| part.as_slice().to_vec()).collect();
         assert_eq!(bytes.len(), unit.len());
-        let Unit { db, selects_others, .. } = unit;
+        let LogUnit { db, selects_others, .. } = unit;
         self.0.lock().unwrap().push(LoggedUnit { db, selects_others, bytes });
         self.1.fetch_add(1, Ordering::Relaxed);
     }
@@ -29,9 +29,9 @@ impl Log for Logged {
         true
     }
 
-    fn place(&self) -> Option<LogPlace> {
+    fn place(&self) -> Option<LogPosition> {
         let position = self.1.load(Ordering::Relaxed);
-        (position > 0).then_some(LogPlace { log: 1, position })
+        (position > 0).then_some(LogPosition { log: 1, position })
     }
 }
 

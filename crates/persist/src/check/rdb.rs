@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use base::hash::KeyHasher;
 use base::random::entropy_seed;
-use store::Limits;
+use store::EncodingLimits;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::CheckError;
@@ -85,7 +85,7 @@ fn load_items<S: ByteSource>(
     reader: &mut RdbReader<S>,
     report: &mut RdbReport,
 ) -> Result<(), Error> {
-    let (limits, seed) = (Limits::default(), entropy_seed());
+    let (limits, seed) = (EncodingLimits::default(), entropy_seed());
     let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(seed));
     let (mut names, mut database) = (HashSet::new(), 0);
     loop {

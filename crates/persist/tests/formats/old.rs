@@ -8,7 +8,7 @@ use crate::samples::{Keyspace, Written, contents};
 /// What a value of a type reads as, and its encoding.
 fn read(value_type: ValueType, bytes: &[u8]) -> Result<(&'static str, Vec<String>), Error> {
     let mut keyspace = Keyspace::new(1);
-    keyspace.limits = store::Limits::default();
+    keyspace.limits = store::EncodingLimits::default();
     let name = keyspace.read(&Written { value_type, bytes: bytes.to_vec() })?;
     Ok(keyspace.look(&name, |stored| (stored.encoding(), contents(stored))))
 }

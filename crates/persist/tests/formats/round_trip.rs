@@ -77,13 +77,13 @@ fn values_are_read_however_their_bytes_are_cut() {
 fn limits_decide_the_form_of_what_is_read() {
     let mut wide = Keyspace::new(6);
     let mut narrow = Keyspace::new(6);
-    narrow.limits = store::Limits {
+    narrow.limits = store::EncodingLimits {
         hash_max_listpack_entries: 2,
         set_max_intset_entries: 2,
         set_max_listpack_entries: 2,
         zset_max_listpack_entries: 2,
         list_max_listpack_size: 2,
-        ..store::Limits::default()
+        ..store::EncodingLimits::default()
     };
     let mut encoder = ValueEncoder::new(true);
     let mut changed = BTreeSet::new();

@@ -7,18 +7,18 @@ use ds::stream::{ChunkLimits, Group, Id, Pending};
 use persist::rdb::encode::value_type;
 use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
 use persist::{ByteInput, Error};
-use store::hash::FieldExpiry;
-use store::string::NewString;
+use store::FieldExpiry;
+use store::NewString;
 use store::{
-    Db, Entry, ExpiryChange, Hash, Key, Limits, List, Lookup, Set, Side, SortedSet, Stored, Stream,
-    StringValue, Turn,
+    Db, EncodingLimits, Entry, ExpiryChange, HashValue, Key, ListValue, Lookup, SetValue, Side,
+    SortedSetValue, Stored, StreamValue, StringValue, Turn,
 };
 
 /// One shard's part of a database, and what its commands need.
 pub struct Keyspace {
     pub db: Db,
     pub turn: Turn,
-    pub limits: Limits,
+    pub limits: EncodingLimits,
     pub random: Random,
     next_key: u32,
 }
@@ -33,7 +33,7 @@ pub struct Written {
 impl Keyspace {
     /// Low limits, so that all forms are met by small values.
     pub fn new(seed: u64) -> Self {
-        let limits = Limits {
+        let limits = EncodingLimits {
             hash_max_listpack_entries: 8,
             hash_max_listpack_value: 30,
             list_max_listpack_size: if seed.is_multiple_of(2) { 6 } else { -1 },
@@ -43,7 +43,7 @@ impl Keyspace {
             stream_node_max_entries: 4,
             zset_max_listpack_entries: 8,
             zset_max_listpack_value: 30,
-            ..Limits::default()
+            ..EncodingLimits::default()
         };
         let turn = Turn::alone(KeyHasher::new(seed));
         Self { db: Db::default(), turn, limits, random: Random::new(seed), next_key: 0 }
@@ -107,7 +107,7 @@ impl Keyspace {
 
     fn add_list(&mut self, key: Key<'_>, max: u64) {
         let texts = self.texts(max);
-        let mut edit = self.db.edit_or_create::<List>(&mut self.turn, key).unwrap();
+        let mut edit = self.db.edit_or_create::<ListValue>(&mut self.turn, key).unwrap();
         for (at, text) in texts.iter().enumerate() {
             let side = if at % 3 == 0 { Side::Left } else { Side::Right };
             edit.push(side, std::iter::once(&text[..]), &self.limits);
@@ -120,7 +120,7 @@ impl Keyspace {
             texts.retain(|text| base::number::parse_i64(text).is_some());
             texts.push(b"7".to_vec());
         }
-        let mut edit = self.db.edit_or_create::<Set>(&mut self.turn, key).unwrap();
+        let mut edit = self.db.edit_or_create::<SetValue>(&mut self.turn, key).unwrap();
         edit.add(texts.iter().map(Vec::as_slice), &self.limits);
     }
 
@@ -137,7 +137,7 @@ impl Keyspace {
             })
             .map(|score| if score.is_nan() { 1e300 } else { score })
             .collect();
-        let mut edit = self.db.edit_or_create::<SortedSet>(&mut self.turn, key).unwrap();
+        let mut edit = self.db.edit_or_create::<SortedSetValue>(&mut self.turn, key).unwrap();
         for (member, score) in texts.iter().zip(scores) {
             edit.add(member, score, &self.limits);
         }
@@ -147,7 +147,7 @@ impl Keyspace {
         let (fields, values) = (self.texts(max), self.texts(max));
         let expires = self.below(2) == 0;
         let times: Vec<u64> = fields.iter().map(|_| self.below(4)).collect();
-        let mut edit = self.db.edit_or_create::<Hash>(&mut self.turn, key).unwrap();
+        let mut edit = self.db.edit_or_create::<HashValue>(&mut self.turn, key).unwrap();
         for ((field, value), time) in fields.iter().zip(values.iter().cycle()).zip(times) {
             let lengths = [field.len(), value.len()].into_iter();
             edit.fit(&self.limits, edit.hash().len() + 1, lengths);
@@ -162,11 +162,11 @@ impl Keyspace {
     pub fn persist_fields(&mut self, name: &[u8]) {
         let key = self.turn.key(name);
         let fields: Vec<Vec<u8>> = self.look(name, |stored| {
-            let fields = stored.view::<Hash>().into_iter().flatten();
+            let fields = stored.view::<HashValue>().into_iter().flatten();
             fields.map(|(field, _)| field.text(&mut Digits::default()).to_vec()).collect()
         });
         if !fields.is_empty() {
-            let mut edit = self.db.edit_or_create::<Hash>(&mut self.turn, key).unwrap();
+            let mut edit = self.db.edit_or_create::<HashValue>(&mut self.turn, key).unwrap();
             fields.iter().for_each(|field| edit.set_expiry(field, None));
         }
     }
@@ -177,7 +177,7 @@ impl Keyspace {
         let (deleted, groups) = (self.below(3), self.below(3));
         let limits =
             ChunkLimits { bytes_max: 4096, entries_max: self.limits.stream_node_max_entries };
-        let mut edit = self.db.edit_or_create::<Stream>(&mut self.turn, key).unwrap();
+        let mut edit = self.db.edit_or_create::<StreamValue>(&mut self.turn, key).unwrap();
         let stream = edit.stream_mut();
         let mut ids = Vec::new();
         for (texts, (ms, seq)) in entries.iter().zip(steps) {
@@ -244,18 +244,18 @@ pub fn contents(stored: Stored<'_>) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(string) = stored.view::<StringValue>() {
         all.push(text(Entry::Bytes(string.bytes(&mut Default::default()))));
-    } else if let Some(list) = stored.view::<List>() {
+    } else if let Some(list) = stored.view::<ListValue>() {
         return list.iter_from(0).map(text).collect();
-    } else if let Some(set) = stored.view::<Set>() {
+    } else if let Some(set) = stored.view::<SetValue>() {
         all.extend(set.iter().map(text));
-    } else if let Some(set) = stored.view::<SortedSet>() {
+    } else if let Some(set) = stored.view::<SortedSetValue>() {
         let pairs = set.walk(0..set.len(), false);
         return pairs.map(|pair| format!("{} {}", text(pair.member), pair.score())).collect();
-    } else if let Some(hash) = stored.view::<Hash>() {
+    } else if let Some(hash) = stored.view::<HashValue>() {
         for (field, value) in hash {
             all.push(format!("{} {} {:?}", text(field), text(value.entry), value.expires_at));
         }
-    } else if let Some(stream) = stored.view::<Stream>() {
+    } else if let Some(stream) = stored.view::<StreamValue>() {
         return stream_contents(stream);
     }
     all.sort();

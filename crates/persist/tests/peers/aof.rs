@@ -14,7 +14,7 @@ use persist::aof::{
 use persist::check::check_directory;
 use persist::disk::{Disk, DiskFile, FileSource};
 use persist::rdb::{self, ValueDecoder};
-use store::{Db, Limits, Lookup, StringValue, Turn};
+use store::{Db, EncodingLimits, Lookup, StringValue, Turn};
 
 use crate::peer::{Peer, Reply};
 use crate::programs;
@@ -67,7 +67,7 @@ fn load(disk: &RealDisk, aof: &Aof<RealDisk>) -> Data {
 }
 
 fn load_rdb(file: RealFile, data: &mut Data) -> u64 {
-    let limits = Limits::default();
+    let limits = EncodingLimits::default();
     let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(1));
     let mut reader = rdb::RdbReader::new(FileSource::new(file, 0).unwrap(), true).unwrap();
     let mut db = 0;

@@ -20,7 +20,7 @@ use peer::{Peer, Reply};
 use persist::rdb::encode::Options;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead};
 use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder, ValueType};
-use store::{Db, Hash, Limits, Lookup, Object, Turn};
+use store::{Db, EncodingLimits, HashValue, Lookup, Object, Turn};
 
 /// Keys of each database that is made.
 const KEYS: u64 = 400;
@@ -100,7 +100,7 @@ struct Key {
 
 fn read(path: &Path) -> Vec<Key> {
     let file = std::fs::read(path).unwrap();
-    let limits = Limits { hash_max_listpack_entries: 128, ..Limits::default() };
+    let limits = EncodingLimits { hash_max_listpack_entries: 128, ..EncodingLimits::default() };
     let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(1));
     // The values' bytes and the values are had by reading twice.
     let mut twice = [&file[..], &file[..]].map(|file| RdbReader::new(file, true).unwrap());
@@ -165,7 +165,7 @@ fn check_fields(peer: &mut Peer, keys: Vec<Key>) {
         let (mut db, place) = (Db::default(), turn.key(&key.name));
         db.insert(&mut turn, place, key.record);
         let stored = db.lookup(&mut turn, place, Lookup::Quiet).unwrap();
-        for (field, value) in stored.view::<Hash>().unwrap() {
+        for (field, value) in stored.view::<HashValue>().unwrap() {
             let field = field.to_vec();
             let at = peer.ask(&[b"HPEXPIRETIME", &key.name, b"FIELDS", b"1", &field]);
             let wanted = Reply::Integer(value.expires_at.unwrap_or(-1));

@@ -13,15 +13,16 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-use crate::message::{Kind, Name, Published};
-use crate::registry::Registry;
+use crate::message::{ChannelKind, Name, PublishedMessage};
+use crate::registry::ChannelRegistry;
 use crate::subscribers::Subscribers;
 
 const THREADS: usize = 3;
 /// What each thread does after another.
 const STEPS: usize = 7;
 const CHANNEL: &[u8] = b"c";
-const SUBJECTS: [(Kind, &[u8]); 2] = [(Kind::Channel, CHANNEL), (Kind::Pattern, b"c*")];
+const SUBJECTS: [(ChannelKind, &[u8]); 2] =
+    [(ChannelKind::Channel, CHANNEL), (ChannelKind::Pattern, b"c*")];
 
 /// What a model does wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,20 +46,20 @@ pub(crate) enum Fault {
 }
 
 enum Delivery {
-    Published(Published),
-    Adopt { client: u64, kind: Kind, name: Name, hash: u64, since: u64 },
+    Published(PublishedMessage),
+    Adopt { client: u64, kind: ChannelKind, name: Name, hash: u64, since: u64 },
 }
 
 /// What a client has received, in order.
 #[derive(Clone, Debug, PartialEq)]
 enum Received {
-    Subscribed(Kind),
-    Message(Kind, u64),
-    Unsubscribed(Kind),
+    Subscribed(ChannelKind),
+    Message(ChannelKind, u64),
+    Unsubscribed(ChannelKind),
 }
 
 #[derive(Default)]
-struct Client {
+struct Subscriber {
     id: u64,
     subscribed: BTreeMap<usize, Name>,
     received: Vec<Received>,
@@ -67,11 +68,11 @@ struct Client {
 #[derive(Default)]
 struct Inbox {
     deliveries: Mutex<VecDeque<Delivery>>,
-    clients: Mutex<VecDeque<Client>>,
+    clients: Mutex<VecDeque<Subscriber>>,
 }
 
 struct World {
-    registry: Registry,
+    registry: ChannelRegistry,
     inboxes: [Inbox; THREADS],
     /// How many receivers each message was counted for.
     counted: Mutex<BTreeMap<u64, usize>>,
@@ -91,7 +92,7 @@ impl World {
         let mut late = Vec::new();
         let payload = number.to_string();
         let count = self.registry.publish(
-            Kind::Channel,
+            ChannelKind::Channel,
             (CHANNEL, payload.as_bytes()),
             &mut |thread, message| match self.has(Fault::SendsUnlocked) {
                 true => late.push((thread, message)),
@@ -108,9 +109,9 @@ impl World {
 struct Owner {
     world: Arc<World>,
     index: usize,
-    clients: Vec<Client>,
+    clients: Vec<Subscriber>,
     /// Those that were closed.
-    closed: Vec<Client>,
+    closed: Vec<Subscriber>,
     subscribers: Subscribers,
     /// The next client that is written to is found closed.
     closes: bool,
@@ -297,7 +298,7 @@ fn read(out: &Out, received: &mut Vec<Received>) {
     let text = String::from_utf8(out.bytes.clone()).unwrap();
     let mut lines = text.split("\r\n");
     while let Some(head) = lines.next().filter(|line| !line.is_empty()) {
-        let kind = if head == "*3" { Kind::Channel } else { Kind::Pattern };
+        let kind = if head == "*3" { ChannelKind::Channel } else { ChannelKind::Pattern };
         let count = if head == "*3" { 6 } else { 8 };
         let payload = (0..count).filter_map(|_| lines.next()).last().unwrap();
         received.push(Received::Message(kind, payload.parse().unwrap()));
@@ -307,7 +308,7 @@ fn read(out: &Out, received: &mut Vec<Received>) {
 /// Runs the threads and checks what their clients have received.
 pub(crate) fn run(fault: Option<Fault>) {
     let world = Arc::new(World {
-        registry: Registry::new(KeyHasher::new(1)),
+        registry: ChannelRegistry::new(KeyHasher::new(1)),
         inboxes: Default::default(),
         counted: Mutex::default(),
         fault,
@@ -316,8 +317,10 @@ pub(crate) fn run(fault: Option<Fault>) {
         .map(|index| {
             let world = Arc::clone(&world);
             thread::spawn(move || {
-                let clients =
-                    (0..2).map(|nth| Client { id: (index * 2 + nth) as u64, ..Client::default() });
+                let clients = (0..2).map(|nth| Subscriber {
+                    id: (index * 2 + nth) as u64,
+                    ..Subscriber::default()
+                });
                 let clients = clients.collect();
                 let subscribers = Subscribers::default();
                 let closed = Vec::new();
@@ -332,11 +335,11 @@ pub(crate) fn run(fault: Option<Fault>) {
     let mut owners: Vec<Owner> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     owners.iter_mut().for_each(Owner::turn);
     let all = owners.into_iter().flat_map(|owner| owner.clients.into_iter().chain(owner.closed));
-    let clients: Vec<Client> = all.collect();
+    let clients: Vec<Subscriber> = all.collect();
     check(&clients, &world.counted.lock().unwrap());
 }
 
-fn check(clients: &[Client], counted: &BTreeMap<u64, usize>) {
+fn check(clients: &[Subscriber], counted: &BTreeMap<u64, usize>) {
     let mut receivers: BTreeMap<u64, usize> = BTreeMap::new();
     let mut orders: Vec<Vec<u64>> = Vec::new();
     for client in clients {
@@ -354,7 +357,7 @@ fn check(clients: &[Client], counted: &BTreeMap<u64, usize>) {
                     let within = subscribed.contains(&(*kind as u8));
                     assert!(within, "before the confirmation or behind the end: {client:?}");
                     *receivers.entry(*number).or_default() += 1;
-                    if *kind == Kind::Channel {
+                    if *kind == ChannelKind::Channel {
                         order.push(*number);
                     }
                 }
@@ -375,7 +378,7 @@ fn check(clients: &[Client], counted: &BTreeMap<u64, usize>) {
     }
 }
 
-impl std::fmt::Debug for Client {
+impl std::fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "client {}: {:?}", self.id, self.received)
     }

@@ -6,12 +6,12 @@ use crate::number::number_text;
 
 /// The arguments of one call. Positions count from 1, as errors show them.
 #[derive(Clone, Copy)]
-pub struct Arguments<'a> {
+pub struct NativeArguments<'a> {
     name: &'static str,
     values: &'a MultiValue,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> NativeArguments<'a> {
     pub fn new(name: &'static str, values: &'a MultiValue) -> Self {
         Self { name, values }
     }
@@ -92,7 +92,7 @@ pub fn number(value: &Value) -> Option<f64> {
         Value::String(text) => {
             let text = text.as_bytes();
             let text = text.trim_ascii();
-            let (number, used) = super::json_decode::leading_number(text)?;
+            let (number, used) = crate::number::leading_number(text)?;
             (used == text.len()).then_some(number)
         }
         _ => None,

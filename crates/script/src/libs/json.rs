@@ -8,14 +8,19 @@ use std::rc::Rc;
 
 use mlua::{Lua, Table, Value};
 
-use super::function;
-use super::json_config::{Config, SETTINGS};
+use super::context::function;
 use super::json_decode::decode;
 use super::json_encode::encode;
-use crate::vm::State;
+use super::json_settings::SETTINGS;
+use crate::json_config::JsonConfig;
+use crate::state::VmState;
 
 /// The functions of one instance, without `new`.
-pub fn instance(lua: &Lua, state: &Rc<State>, config: &Rc<Cell<Config>>) -> mlua::Result<Table> {
+pub fn instance(
+    lua: &Lua,
+    state: &Rc<VmState>,
+    config: &Rc<Cell<JsonConfig>>,
+) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let shared = Rc::clone(config);
     let f =

@@ -6,11 +6,17 @@
 
 use mlua::{Table, Value};
 
-use super::json_config::{Config, NESTING_MAX};
-use super::{Arguments, Context, Problem, Returned, one};
+use super::arguments::NativeArguments;
+use super::context::{LibraryContext, Problem, Returned, one};
+use crate::json_config::{JsonConfig, NESTING_MAX};
+use crate::number::leading_number;
 
 /// `cjson.decode(text)`.
-pub fn decode(context: &Context<'_>, args: Arguments<'_>, config: Config) -> Returned {
+pub fn decode(
+    context: &LibraryContext<'_>,
+    args: NativeArguments<'_>,
+    config: JsonConfig,
+) -> Returned {
     if args.len() != 1 {
         return Err(Problem::Message(args.wrong(1, "expected 1 argument")));
     }
@@ -21,7 +27,7 @@ pub fn decode(context: &Context<'_>, args: Arguments<'_>, config: Config) -> Ret
         let text = "JSON parser does not support UTF-16 or UTF-32".to_owned();
         return Err(Problem::Message(text));
     }
-    let mut decoder = Decoder { context, config, text: &text, at: 0, scratch: Vec::new() };
+    let mut decoder = JsonDecoder { context, config, text: &text, at: 0, scratch: Vec::new() };
     let value = decoder.document()?;
     one(value)
 }
@@ -65,22 +71,22 @@ impl Token {
 }
 
 /// A container that is being filled.
-enum Open {
+enum OpenContainer {
     Array { table: Table, len: usize },
     Object { table: Table, key: Value },
 }
 
-struct Decoder<'a> {
-    context: &'a Context<'a>,
-    config: Config,
+struct JsonDecoder<'a> {
+    context: &'a LibraryContext<'a>,
+    config: JsonConfig,
     text: &'a [u8],
     at: usize,
     scratch: Vec<u8>,
 }
 
-impl Decoder<'_> {
+impl JsonDecoder<'_> {
     fn document(&mut self) -> Result<Value, Problem> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         let (mut token, mut start) = self.token()?;
         loop {
             self.context.step()?;
@@ -101,7 +107,7 @@ impl Decoder<'_> {
                     let table = self.context.lua.create_table()?;
                     (token, start) = self.token()?;
                     if !matches!(token, Token::ArrayEnd) {
-                        open.push(Open::Array { table, len: 0 });
+                        open.push(OpenContainer::Array { table, len: 0 });
                         continue;
                     }
                     Value::Table(table)
@@ -120,21 +126,21 @@ impl Decoder<'_> {
                 top.add(value)?;
                 let (next, at) = self.token()?;
                 match (next, &mut *top) {
-                    (Token::ArrayEnd, Open::Array { table, .. })
-                    | (Token::ObjectEnd, Open::Object { table, .. }) => {
+                    (Token::ArrayEnd, OpenContainer::Array { table, .. })
+                    | (Token::ObjectEnd, OpenContainer::Object { table, .. }) => {
                         value = Value::Table(table.clone());
                         open.pop();
                     }
-                    (Token::Comma, Open::Array { .. }) => break,
-                    (Token::Comma, Open::Object { key, .. }) => {
+                    (Token::Comma, OpenContainer::Array { .. }) => break,
+                    (Token::Comma, OpenContainer::Object { key, .. }) => {
                         let (token, at) = self.token()?;
                         *key = self.key(token, at)?;
                         break;
                     }
-                    (other, Open::Array { .. }) => {
+                    (other, OpenContainer::Array { .. }) => {
                         return Err(expected("comma or array end", &other, at));
                     }
-                    (other, Open::Object { .. }) => {
+                    (other, OpenContainer::Object { .. }) => {
                         return Err(expected("comma or object end", &other, at));
                     }
                 }
@@ -144,7 +150,7 @@ impl Decoder<'_> {
     }
 
     /// Opens an object and reads its first key; returns it if it is empty.
-    fn object(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, Problem> {
+    fn object(&mut self, open: &mut Vec<OpenContainer>) -> Result<Option<Value>, Problem> {
         self.descend(open)?;
         let table = self.context.lua.create_table()?;
         let (token, at) = self.token()?;
@@ -152,11 +158,11 @@ impl Decoder<'_> {
             return Ok(Some(Value::Table(table)));
         }
         let key = self.key(token, at)?;
-        open.push(Open::Object { table, key });
+        open.push(OpenContainer::Object { table, key });
         Ok(None)
     }
 
-    fn descend(&self, open: &[Open]) -> Result<(), Problem> {
+    fn descend(&self, open: &[OpenContainer]) -> Result<(), Problem> {
         let depth = open.len() as u32 + 1;
         if depth > self.config.decode_max_depth.min(NESTING_MAX) {
             return Err(Problem::Message(format!(
@@ -339,7 +345,7 @@ impl Decoder<'_> {
     }
 }
 
-impl Open {
+impl OpenContainer {
     fn add(&mut self, value: Value) -> mlua::Result<()> {
         match self {
             Self::Array { table, len } => {
@@ -353,84 +359,4 @@ impl Open {
 
 fn expected(what: &str, found: &Token, at: usize) -> Problem {
     Problem::Message(format!("Expected {what} but found {} at character {}", found.name(), at + 1))
-}
-
-/// The number at the beginning of a text, and its length, as C's `strtod` reads it: decimal,
-/// hexadecimal, infinity or NaN.
-pub fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
-    let sign_len = usize::from(matches!(text.first(), Some(b'+' | b'-')));
-    let sign = if text.first() == Some(&b'-') { -1.0 } else { 1.0 };
-    let rest = &text[sign_len..];
-    let begins =
-        |word: &[u8]| rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    for (word, value) in
-        [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)]
-    {
-        if begins(word) {
-            return Some((sign * value, sign_len + word.len()));
-        }
-    }
-    if begins(b"0x")
-        && let Some((value, used)) = hexadecimal(&rest[2..])
-    {
-        return Some((sign * value, sign_len + 2 + used));
-    }
-    let digits = |from: usize| {
-        rest.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
-    };
-    let whole = digits(0);
-    let mut len = whole;
-    if rest.get(len) == Some(&b'.') {
-        let fraction = digits(len + 1);
-        if whole + fraction > 0 {
-            len += 1 + fraction;
-        }
-    }
-    if len == 0 {
-        return None;
-    }
-    if matches!(rest.get(len), Some(b'e' | b'E')) {
-        let exponent_sign = usize::from(matches!(rest.get(len + 1), Some(b'+' | b'-')));
-        let exponent = digits(len + 1 + exponent_sign);
-        if exponent > 0 {
-            len += 1 + exponent_sign + exponent;
-        }
-    }
-    let number = std::str::from_utf8(&rest[..len]).ok()?.parse::<f64>().ok()?;
-    Some((sign * number, sign_len + len))
-}
-
-/// A hexadecimal number with its fraction and its exponent of two, and its length.
-fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut value, mut at, mut digits, mut scale) = (0.0f64, 0, 0, 0i32);
-    let mut is_fraction = false;
-    loop {
-        match digit(at) {
-            Some(next) => {
-                value = value * 16.0 + f64::from(next);
-                scale = scale.saturating_sub(if is_fraction { 4 } else { 0 });
-                digits += 1;
-            }
-            None if !is_fraction && text.get(at) == Some(&b'.') => is_fraction = true,
-            None => break,
-        }
-        at += 1;
-    }
-    if digits == 0 {
-        return None;
-    }
-    if matches!(text.get(at), Some(b'p' | b'P')) {
-        let sign_len = usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
-        let from = at + 1 + sign_len;
-        let len = text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
-        if len > 0 {
-            let fold = |sum: i32, byte: &u8| (sum * 10 + i32::from(byte - b'0')).min(10_000);
-            let exponent = text[from..from + len].iter().fold(0, fold);
-            let is_negative = sign_len == 1 && text[at + 1] == b'-';
-            scale = scale.saturating_add(if is_negative { -exponent } else { exponent });
-            at = from + len;
-        }
-    }
-    Some((value * 2f64.powi(scale), at))
 }

@@ -7,27 +7,33 @@
 use mlua::{Error, Table, Value};
 
 use super::arguments::type_name;
-use super::json_config::{Config, InvalidNumbers, NESTING_MAX};
-use super::{Arguments, Context, Problem, Returned, STEP_BYTES, one};
+
+use super::arguments::NativeArguments;
+use super::context::{LibraryContext, Problem, Returned, STEP_BYTES, one};
+use crate::json_config::{InvalidNumbers, JsonConfig, NESTING_MAX};
 use crate::number::push_general;
 
 /// `cjson.encode(value)`.
-pub fn encode(context: &Context<'_>, args: Arguments<'_>, config: Config) -> Returned {
+pub fn encode(
+    context: &LibraryContext<'_>,
+    args: NativeArguments<'_>,
+    config: JsonConfig,
+) -> Returned {
     let value = args.at(1).filter(|_| args.len() == 1);
     let value = value.ok_or_else(|| args.wrong(1, "expected 1 argument"))?;
-    let mut encoder = Encoder { context, config, out: Vec::new() };
+    let mut encoder = JsonEncoder { context, config, out: Vec::new() };
     encoder.document(value)?;
     one(context.string(&encoder.out)?)
 }
 
-struct Encoder<'a> {
-    context: &'a Context<'a>,
-    config: Config,
+struct JsonEncoder<'a> {
+    context: &'a LibraryContext<'a>,
+    config: JsonConfig,
     out: Vec<u8>,
 }
 
 /// A container that is being written, with what is left of it.
-enum Open {
+enum OpenTable {
     Array {
         table: Table,
         written: usize,
@@ -42,18 +48,18 @@ enum Open {
     },
 }
 
-impl Encoder<'_> {
+impl JsonEncoder<'_> {
     fn document(&mut self, value: &Value) -> Result<(), Problem> {
         let mut open = Vec::new();
         self.push(value, &mut open)?;
         while let Some(top) = open.last_mut() {
             self.context.step()?;
             match top {
-                Open::Array { written, len, .. } if written == len => {
+                OpenTable::Array { written, len, .. } if written == len => {
                     self.out.push(b']');
                     open.pop();
                 }
-                Open::Array { table, written, .. } => {
+                OpenTable::Array { table, written, .. } => {
                     if *written > 0 {
                         self.out.push(b',');
                     }
@@ -61,11 +67,11 @@ impl Encoder<'_> {
                     let value = table.raw_get(*written)?;
                     self.push(&value, &mut open)?;
                 }
-                Open::Object { written, len, .. } if written == len => {
+                OpenTable::Object { written, len, .. } if written == len => {
                     self.out.push(b'}');
                     open.pop();
                 }
-                Open::Object { entries, written, .. } => {
+                OpenTable::Object { entries, written, .. } => {
                     if *written > 0 {
                         self.out.push(b',');
                     }
@@ -82,7 +88,7 @@ impl Encoder<'_> {
     }
 
     /// Writes a plain value, or the beginning of a container.
-    fn push(&mut self, value: &Value, open: &mut Vec<Open>) -> Result<(), Problem> {
+    fn push(&mut self, value: &Value, open: &mut Vec<OpenTable>) -> Result<(), Problem> {
         match value {
             Value::String(text) => {
                 self.push_string(&text.as_bytes())?;
@@ -99,7 +105,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, table: &Table, open: &mut Vec<Open>) -> Result<(), Problem> {
+    fn begin(&mut self, table: &Table, open: &mut Vec<OpenTable>) -> Result<(), Problem> {
         let depth = open.len() + 1;
         if depth > self.config.encode_max_depth.min(NESTING_MAX) as usize {
             let text = format!("Cannot serialise, excessive nesting ({depth})");
@@ -108,12 +114,12 @@ impl Encoder<'_> {
         match self.array_len(table)? {
             Some(len) if len > 0 => {
                 self.out.push(b'[');
-                open.push(Open::Array { table: table.clone(), written: 0, len });
+                open.push(OpenTable::Array { table: table.clone(), written: 0, len });
             }
             _ => {
                 self.out.push(b'{');
                 let (entries, len) = self.entries(table)?;
-                open.push(Open::Object { entries, written: 0, len });
+                open.push(OpenTable::Object { entries, written: 0, len });
             }
         }
         Ok(())
@@ -171,7 +177,7 @@ impl Encoder<'_> {
             greatest = greatest.max(index);
             elements += 1.0;
         }
-        let Config { sparse_ratio, sparse_safe, sparse_convert, .. } = self.config;
+        let JsonConfig { sparse_ratio, sparse_safe, sparse_convert, .. } = self.config;
         let is_sparse = sparse_ratio > 0
             && greatest > elements * f64::from(sparse_ratio)
             && greatest > f64::from(sparse_safe);

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use mlua::{Lua, Table};
 
-use super::function;
+use super::context::function;
 use super::msgpack_pack::pack;
 use super::msgpack_unpack::{unpack, unpack_limit, unpack_one};
-use crate::vm::State;
+use crate::state::VmState;
 
-pub fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
+pub fn library(lua: &Lua, state: &Rc<VmState>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("pack", function(lua, state, "pack", pack)?)?;
     table.raw_set("unpack", function(lua, state, "unpack", unpack)?)?;

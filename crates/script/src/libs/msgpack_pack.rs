@@ -5,13 +5,14 @@
 
 use mlua::{Table, Value};
 
-use super::{Arguments, Context, Problem, Returned, one};
+use super::arguments::NativeArguments;
+use super::context::{LibraryContext, Problem, Returned, one};
 
 /// Levels of tables.
 const DEPTH_MAX: u32 = 16;
 
 /// `cmsgpack.pack(...)`: all arguments one behind the other.
-pub fn pack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+pub fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     if args.len() == 0 {
         return Err(Problem::Message(args.wrong(0, "MessagePack pack needs input.")));
     }
@@ -23,7 +24,7 @@ pub fn pack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
 }
 
 fn push(
-    context: &Context<'_>,
+    context: &LibraryContext<'_>,
     out: &mut Vec<u8>,
     value: &Value,
     depth: u32,
@@ -44,12 +45,12 @@ fn push(
 }
 
 /// The length of an array, or how many pairs a map has.
-enum Shape {
+enum TableShape {
     Array(usize),
     Map(usize),
 }
 
-fn shape(context: &Context<'_>, table: &Table) -> Result<Shape, Problem> {
+fn shape(context: &LibraryContext<'_>, table: &Table) -> Result<TableShape, Problem> {
     let (mut pairs, mut greatest, mut is_array) = (0usize, 0.0f64, true);
     for pair in table.pairs::<Value, Value>() {
         context.step()?;
@@ -64,23 +65,27 @@ fn shape(context: &Context<'_>, table: &Table) -> Result<Shape, Problem> {
         greatest = greatest.max(index);
         pairs += 1;
     }
-    Ok(if is_array && greatest == pairs as f64 { Shape::Array(pairs) } else { Shape::Map(pairs) })
+    Ok(if is_array && greatest == pairs as f64 {
+        TableShape::Array(pairs)
+    } else {
+        TableShape::Map(pairs)
+    })
 }
 
 fn push_table(
-    context: &Context<'_>,
+    context: &LibraryContext<'_>,
     out: &mut Vec<u8>,
     table: &Table,
     depth: u32,
 ) -> Result<(), Problem> {
     match shape(context, table)? {
-        Shape::Array(len) => {
+        TableShape::Array(len) => {
             push_header(out, 0x90, 0xdc, len);
             for index in 1..=len {
                 push(context, out, &table.raw_get(index)?, depth + 1)?;
             }
         }
-        Shape::Map(len) => {
+        TableShape::Map(len) => {
             push_header(out, 0x80, 0xde, len);
             for pair in table.pairs::<Value, Value>() {
                 let (key, value) = pair?;

@@ -5,7 +5,8 @@
 
 use mlua::{MultiValue, Table, Value};
 
-use super::{Arguments, Context, Problem, Returned};
+use super::arguments::NativeArguments;
+use super::context::{LibraryContext, Problem, Returned};
 
 /// Levels of containers: as many as fit on the stack of Redis's Lua.
 const DEPTH_MAX: usize = 4000;
@@ -16,25 +17,30 @@ const TOO_MANY: &str = "stack overflow (too many return values at once; use unpa
                         unpack_limit instead.)";
 
 /// `cmsgpack.unpack(data)`: all values.
-pub fn unpack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+pub fn unpack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     values(context, args, None, 0)
 }
 
 /// `cmsgpack.unpack_one(data, offset)`: where to go on, or -1, and one value.
-pub fn unpack_one(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+pub fn unpack_one(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let offset = args.integer_or(2, 0)?;
     values(context, args, Some(1), offset)
 }
 
 /// `cmsgpack.unpack_limit(data, limit, offset)`: where to go on, or -1, and up to `limit` values.
-pub fn unpack_limit(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+pub fn unpack_limit(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let limit = args.integer(2)?;
     let offset = args.integer_or(3, 0)?;
     // No limit and no offset are those of `unpack`.
     values(context, args, (limit != 0 || offset != 0).then_some(limit), offset)
 }
 
-fn values(context: &Context<'_>, args: Arguments<'_>, limit: Option<i64>, offset: i64) -> Returned {
+fn values(
+    context: &LibraryContext<'_>,
+    args: NativeArguments<'_>,
+    limit: Option<i64>,
+    offset: i64,
+) -> Returned {
     let data = args.text(1)?;
     let len = data.len();
     if offset < 0 || limit.is_some_and(|limit| limit < 0) {
@@ -46,7 +52,7 @@ fn values(context: &Context<'_>, args: Arguments<'_>, limit: Option<i64>, offset
     let rest = data.get(start..);
     let rest =
         rest.ok_or_else(|| format!("Start offset {offset} greater than input length {len}."))?;
-    let mut reader = Reader { context, rest };
+    let mut reader = UnpackReader { context, rest };
     let mut results = MultiValue::new();
     while !reader.rest.is_empty() && limit.is_none_or(|limit| (results.len() as i64) < limit) {
         if results.len() >= RESULTS_MAX {
@@ -61,13 +67,13 @@ fn values(context: &Context<'_>, args: Arguments<'_>, limit: Option<i64>, offset
     Ok(results)
 }
 
-struct Reader<'a> {
-    context: &'a Context<'a>,
+struct UnpackReader<'a> {
+    context: &'a LibraryContext<'a>,
     rest: &'a [u8],
 }
 
 /// A container that is being filled.
-struct Open {
+struct OpenUnpacked {
     table: Table,
     /// Elements that are missing, keys and values of a map counted one by one.
     missing: u64,
@@ -79,32 +85,32 @@ struct Open {
 }
 
 /// What stands at a place of the stream.
-enum Item {
+enum UnpackedItem {
     Value(Value),
     Array(u64),
     Map(u64),
 }
 
-impl Reader<'_> {
+impl UnpackReader<'_> {
     /// One value with all that it contains.
     fn value(&mut self) -> Result<Value, Problem> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenUnpacked> = Vec::new();
         loop {
             self.context.step()?;
             let mut value = match self.item()? {
-                Item::Value(value) => value,
+                UnpackedItem::Value(value) => value,
                 container => {
                     if open.len() >= DEPTH_MAX {
                         return Err(Problem::Message(TOO_MANY.to_owned()));
                     }
                     let (is_map, missing) = match container {
-                        Item::Map(pairs) => (true, pairs * 2),
-                        Item::Array(len) => (false, len),
-                        Item::Value(_) => continue,
+                        UnpackedItem::Map(pairs) => (true, pairs * 2),
+                        UnpackedItem::Array(len) => (false, len),
+                        UnpackedItem::Value(_) => continue,
                     };
                     let table = self.context.lua.create_table()?;
                     if missing > 0 {
-                        open.push(Open { table, missing, index: 1, is_map, key: None });
+                        open.push(OpenUnpacked { table, missing, index: 1, is_map, key: None });
                         continue;
                     }
                     Value::Table(table)
@@ -125,14 +131,14 @@ impl Reader<'_> {
         }
     }
 
-    fn item(&mut self) -> Result<Item, Problem> {
+    fn item(&mut self) -> Result<UnpackedItem, Problem> {
         let [kind] = self.bytes()?;
         let value = match kind {
             0x00..=0x7f => Value::Number(f64::from(kind)),
             0xe0..=0xff => Value::Number(f64::from(kind as i8)),
             0xa0..=0xbf => self.string(usize::from(kind & 0x1f))?,
-            0x90..=0x9f => return Ok(Item::Array(u64::from(kind & 15))),
-            0x80..=0x8f => return Ok(Item::Map(u64::from(kind & 15))),
+            0x90..=0x9f => return Ok(UnpackedItem::Array(u64::from(kind & 15))),
+            0x80..=0x8f => return Ok(UnpackedItem::Map(u64::from(kind & 15))),
             0xc0 => Value::Nil,
             0xc2 => Value::Boolean(false),
             0xc3 => Value::Boolean(true),
@@ -159,13 +165,13 @@ impl Reader<'_> {
                 let len = u32::from_be_bytes(self.bytes()?);
                 self.string(len as usize)?
             }
-            0xdc => return Ok(Item::Array(u64::from(u16::from_be_bytes(self.bytes()?)))),
-            0xdd => return Ok(Item::Array(u64::from(u32::from_be_bytes(self.bytes()?)))),
-            0xde => return Ok(Item::Map(u64::from(u16::from_be_bytes(self.bytes()?)))),
-            0xdf => return Ok(Item::Map(u64::from(u32::from_be_bytes(self.bytes()?)))),
+            0xdc => return Ok(UnpackedItem::Array(u64::from(u16::from_be_bytes(self.bytes()?)))),
+            0xdd => return Ok(UnpackedItem::Array(u64::from(u32::from_be_bytes(self.bytes()?)))),
+            0xde => return Ok(UnpackedItem::Map(u64::from(u16::from_be_bytes(self.bytes()?)))),
+            0xdf => return Ok(UnpackedItem::Map(u64::from(u32::from_be_bytes(self.bytes()?)))),
             _ => return Err(Problem::Message("Bad data format in input.".to_owned())),
         };
-        Ok(Item::Value(value))
+        Ok(UnpackedItem::Value(value))
     }
 
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
@@ -181,7 +187,7 @@ impl Reader<'_> {
     }
 }
 
-impl Open {
+impl OpenUnpacked {
     fn add(&mut self, value: Value) -> Result<(), Problem> {
         self.missing -= 1;
         if !self.is_map {

@@ -7,15 +7,16 @@ use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value};
 
-use super::{Arguments, Context, Problem, Returned, function, number, one};
-use crate::vm::State;
+use super::arguments::{NativeArguments, number};
+use super::context::{LibraryContext, Problem, Returned, function, one};
+use crate::state::VmState;
 
 /// Longest integer in bytes.
 const INTEGER_BYTES_MAX: usize = 32;
 /// What `!` alone aligns to.
 const NATIVE_ALIGNMENT: usize = 8;
 
-pub fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
+pub fn library(lua: &Lua, state: &Rc<VmState>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("pack", function(lua, state, "pack", pack)?)?;
     table.raw_set("unpack", function(lua, state, "unpack", unpack)?)?;
@@ -24,7 +25,7 @@ pub fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
 }
 
 /// Reads a format option by option.
-struct Format<'a> {
+struct PackFormat<'a> {
     rest: &'a [u8],
     big_endian: bool,
     alignment: usize,
@@ -33,12 +34,12 @@ struct Format<'a> {
 }
 
 /// An option that stands for data, with its bytes.
-struct Item {
+struct PackItem {
     option: u8,
     size: usize,
 }
 
-impl<'a> Format<'a> {
+impl<'a> PackFormat<'a> {
     fn new(text: &'a [u8]) -> Self {
         // As in C, a zero byte ends the format.
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
@@ -48,9 +49,9 @@ impl<'a> Format<'a> {
     /// The next option that stands for data; those before it change the order and alignment.
     fn next(
         &mut self,
-        context: &Context<'_>,
-        args: &Arguments<'_>,
-    ) -> Result<Option<Item>, Problem> {
+        context: &LibraryContext<'_>,
+        args: &NativeArguments<'_>,
+    ) -> Result<Option<PackItem>, Problem> {
         loop {
             context.step()?;
             let Some((option, rest)) = self.rest.split_first() else { return Ok(None) };
@@ -93,7 +94,7 @@ impl<'a> Format<'a> {
                     return Err(Problem::Message(args.wrong(1, &why)));
                 }
             };
-            return Ok(Some(Item { option: *option, size }));
+            return Ok(Some(PackItem { option: *option, size }));
         }
     }
 
@@ -112,7 +113,7 @@ impl<'a> Format<'a> {
     }
 
     /// Bytes between `position` and where an item may begin.
-    fn padding(&self, position: usize, item: &Item) -> usize {
+    fn padding(&self, position: usize, item: &PackItem) -> usize {
         if item.size == 0 || item.option == b'c' {
             return 0;
         }
@@ -156,9 +157,9 @@ impl<'a> Format<'a> {
     }
 }
 
-fn pack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let text = args.text(1)?;
-    let mut format = Format::new(&text);
+    let mut format = PackFormat::new(&text);
     let mut out = Vec::new();
     let mut next = 2;
     while let Some(item) = format.next(context, &args)? {
@@ -189,7 +190,7 @@ fn pack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
     one(context.string(&out)?)
 }
 
-fn unpack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+fn unpack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let (text, data) = (args.text(1)?, args.text(2)?);
     let start = args.integer_or(3, 1)?;
     if start == 0 {
@@ -197,7 +198,7 @@ fn unpack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
     }
     // As in C, a negative offset is a great one.
     let mut position = (start as usize).wrapping_sub(1);
-    let mut format = Format::new(&text);
+    let mut format = PackFormat::new(&text);
     let mut results = MultiValue::new();
     let short = || args.wrong(2, "data string too short");
     while let Some(item) = format.next(context, &args)? {
@@ -231,14 +232,14 @@ fn unpack(context: &Context<'_>, args: Arguments<'_>) -> Returned {
     Ok(results)
 }
 
-fn float(format: &Format<'_>, bytes: &[u8]) -> Value {
+fn float(format: &PackFormat<'_>, bytes: &[u8]) -> Value {
     let bytes = bytes.try_into().unwrap_or_default();
     let number =
         if format.big_endian { f32::from_be_bytes(bytes) } else { f32::from_le_bytes(bytes) };
     Value::Number(f64::from(number))
 }
 
-fn double(format: &Format<'_>, bytes: &[u8]) -> Value {
+fn double(format: &PackFormat<'_>, bytes: &[u8]) -> Value {
     let bytes = bytes.try_into().unwrap_or_default();
     Value::Number(if format.big_endian {
         f64::from_be_bytes(bytes)
@@ -247,9 +248,9 @@ fn double(format: &Format<'_>, bytes: &[u8]) -> Value {
     })
 }
 
-fn size(context: &Context<'_>, args: Arguments<'_>) -> Returned {
+fn size(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let text = args.text(1)?;
-    let mut format = Format { only_sizes: true, ..Format::new(&text) };
+    let mut format = PackFormat { only_sizes: true, ..PackFormat::new(&text) };
     let mut position = 0usize;
     while let Some(item) = format.next(context, &args)? {
         if item.option == b's' {

@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use sys::luau::Pinned;
 
-use super::Code;
-use crate::flags::Flags;
+use crate::flags::ScriptFlags;
 use crate::library::{FunctionInfo, Library, lower_name};
 use crate::script::{Script, Sha, lower};
 
@@ -21,12 +21,16 @@ const COMPILED_SCRIPTS_MAX: usize = 4096;
 /// Functions that a VM holds before it looks for those that are gone.
 const FUNCTIONS_SWEEP_MIN: usize = 64;
 
+/// A compiled script or a function of a library, in the VM that compiled it.
+#[derive(Debug)]
+pub(crate) struct PinnedCode(pub(super) Pinned);
+
 /// A script that is compiled in a VM.
 #[derive(Debug)]
 pub struct LoadedScript {
     /// What was compiled.
     pub script: Arc<Script>,
-    pub(crate) code: Code,
+    pub(crate) code: PinnedCode,
 }
 
 /// A function that is loaded in a VM.
@@ -37,8 +41,8 @@ pub struct LoadedFunction {
     /// Which of its functions it is.
     pub index: usize,
     /// What it declares.
-    pub flags: Flags,
-    pub(crate) code: Code,
+    pub flags: ScriptFlags,
+    pub(crate) code: PinnedCode,
 }
 
 impl LoadedFunction {
@@ -103,7 +107,7 @@ impl Cache {
         found.filter(|found| Arc::ptr_eq(&found.library, library)).map(Rc::clone)
     }
 
-    pub fn add_script(&mut self, script: &Arc<Script>, code: Code) -> Rc<LoadedScript> {
+    pub fn add_script(&mut self, script: &Arc<Script>, code: PinnedCode) -> Rc<LoadedScript> {
         if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
             self.by_sha.retain(|_, loaded| loaded.script.is_live());
             if self.by_sha.len() >= COMPILED_SCRIPTS_MAX {
@@ -121,7 +125,7 @@ impl Cache {
     }
 
     /// Takes the functions of a library, in the order in which it has registered them.
-    pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<Code>) {
+    pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<PinnedCode>) {
         // What was deleted or replaced goes when there is as much again, so the cache holds no more
         // than twice the register, and looking at all costs each library next to nothing.
         if self.functions.len() >= FUNCTIONS_SWEEP_MIN.max(2 * self.functions_kept) {

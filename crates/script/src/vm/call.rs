@@ -12,9 +12,9 @@ use resp::{Args, Span};
 use sys::luau::{Answer, Argument, Arguments};
 
 use super::from_resp;
-use super::state::{CallBuffers, KEPT_BYTES_MAX, STATE, State};
 use crate::failure::coded;
 use crate::host::HOST;
+use crate::state::{CallBuffers, KEPT_BYTES_MAX, STATE, VmState};
 
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const TOO_LONG: &str = "Lua redis lib command arguments are longer than 512 MiB";
@@ -57,7 +57,7 @@ pub fn call(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer {
 }
 
 /// Executes the command in the buffers, and leaves its reply there.
-fn execute(state: &State, buffers: &mut CallBuffers) {
+fn execute(state: &VmState, buffers: &mut CallBuffers) {
     let CallBuffers { bytes, spans, own, out, flat, .. } = buffers;
     let from = out.mark();
     let request = Args::new(bytes, spans, own);
@@ -100,7 +100,7 @@ fn bulk(reply: &[u8]) -> Option<Range<usize>> {
 }
 
 /// The reply that [`call`] has left: its value, or nil and the table of its error.
-pub fn reply(state: &State, lua: &Lua) -> mlua::Result<(Value, Option<Table>)> {
+pub fn reply(state: &VmState, lua: &Lua) -> mlua::Result<(Value, Option<Table>)> {
     let mut buffers = state.buffers.borrow_mut();
     let reply = buffers.reply();
     let result = match reply.strip_prefix(b"-") {

@@ -8,6 +8,7 @@ use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, Table};
 
 use super::zero_bytes::without_zero_bytes;
+use crate::failure::message;
 
 /// Longest script or library. The compiler takes up to 80 times as much memory while it works, and
 /// half a second for each megabyte.
@@ -82,11 +83,11 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
     }
     let bytecode = bytecode.map_err(|error| match error {
         mlua::Error::SyntaxError { message, .. } => format!("{place}:{message}"),
-        other => super::message(&other),
+        other => message(&other),
     })?;
     let chunk = lua.load(bytecode).set_name(name).set_mode(ChunkMode::Binary);
     let function = chunk.set_environment(globals.clone()).into_function();
-    function.map_err(|error| super::message(&error))
+    function.map_err(|error| message(&error))
 }
 
 /// The same for code that imports from other globals than the interpreter's: `imported`.
@@ -101,9 +102,9 @@ pub fn compile_importing(
     (globals, imported): (&Table, &Table),
 ) -> Result<Function, String> {
     let before = lua.globals();
-    lua.set_globals(imported.clone()).map_err(|error| super::message(&error))?;
+    lua.set_globals(imported.clone()).map_err(|error| message(&error))?;
     let function = compile(lua, source, name, globals);
-    lua.set_globals(before).map_err(|error| super::message(&error))?;
+    lua.set_globals(before).map_err(|error| message(&error))?;
     function
 }
 

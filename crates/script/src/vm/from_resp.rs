@@ -11,15 +11,15 @@ const DEPTH_MAX: u32 = 64;
 
 /// The value of one whole reply that is no error.
 pub fn value(lua: &Lua, reply: &[u8]) -> mlua::Result<Value> {
-    Parser { lua, rest: reply }.value(0)
+    ReplyParser { lua, rest: reply }.value(0)
 }
 
-struct Parser<'a> {
+struct ReplyParser<'a> {
     lua: &'a Lua,
     rest: &'a [u8],
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ReplyParser<'a> {
     fn value(&mut self, depth: u32) -> mlua::Result<Value> {
         if depth > DEPTH_MAX {
             return Err(malformed());

@@ -2,7 +2,7 @@
 //!
 //! A VM holds nothing that belongs to a user but the code of scripts and libraries. What scripts
 //! see is read-only, except for what they create themselves, so a script finds everything as if
-//! it were the first. A run borrows the [`Host`] and the VM; a host cannot run another script in
+//! it were the first. A run borrows the [`VmHost`] and the VM; a host cannot run another script in
 //! the same VM meanwhile.
 //!
 //! Memory is limited while Lua runs. A run that exceeds it fails with an error and leaves the VM
@@ -13,7 +13,6 @@ mod call;
 mod compile;
 mod from_resp;
 mod natives;
-mod state;
 mod to_resp;
 mod zero_bytes;
 
@@ -28,22 +27,21 @@ use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, 
 use resp::{Args, Reply};
 use sys::luau::{Pinned, Plain, Prepared, Ran, Runner};
 
-use self::cache::Cache;
+use self::cache::{Cache, PinnedCode};
 pub use self::cache::{LoadedFunction, LoadedScript};
 pub use self::compile::LARGE_SOURCE_BYTES;
-pub use self::natives::hex;
-pub use self::state::State;
-use self::state::{KILLED, Registration, Registrations, STATE};
-pub use self::state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};
-use self::to_resp::{Writer, error_text};
-use crate::failure::{CALL_OF_NIL, Failure, Place, name_call, one_line, until_nul};
-use crate::host::{HOST, Host};
-use crate::library::{Draft, FunctionInfo, Library};
+use self::to_resp::{ReturnWriter, error_text};
+use crate::failure::{
+    CALL_OF_NIL, PRELUDE_NAME, ScriptFailure, SourcePlace, message, name_call, one_line, until_nul,
+};
+use crate::host::{HOST, VmHost};
+use crate::library::{FunctionInfo, Library, LibraryDraft};
 use crate::number::number_text;
 use crate::script::Script;
+use crate::state::{
+    KILLED, LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT, Registration, Registrations, STATE, VmState,
+};
 
-/// The chunk name of the prelude, which no error shows.
-pub const PRELUDE_NAME: &str = "weft";
 const PRELUDE: &str = include_str!("prelude.luau");
 
 /// Keys and arguments of more bytes are within the limit of memory already when they become
@@ -55,7 +53,7 @@ const COLLECTED_INPUT_DIVISOR: usize = 4;
 /// See the module.
 pub struct Vm {
     lua: Lua,
-    state: Rc<State>,
+    state: Rc<VmState>,
     script_runner: Runner,
     function_runner: Runner,
     load_library: Function,
@@ -66,14 +64,10 @@ pub struct Vm {
     cache: Cache,
 }
 
-/// A compiled script or a function of a library, in the VM that compiled it.
-#[derive(Debug)]
-pub(crate) struct Code(Pinned);
-
 /// What a script or function is called with: `args` of EVAL or FCALL, of which those from
 /// `first_key` on are `keys` keys and then arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct ScriptInput<'a> {
     /// All arguments of the request.
     pub args: Args<'a>,
     /// The position of the first key.
@@ -87,12 +81,12 @@ pub struct Input<'a> {
 pub struct NewLibrary {
     /// What is to be registered.
     pub library: Arc<Library>,
-    callbacks: Vec<Code>,
+    callbacks: Vec<PinnedCode>,
 }
 
 /// What a failure says of the code that ran.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct RunSource<'a> {
     /// What errors call it: the SHA-1 of a script, the name of a function.
     name: &'a [u8],
     source: &'a [u8],
@@ -131,7 +125,7 @@ impl Vm {
             | StdLib::DEBUG;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.globals().set_safeenv(true);
-        let state = Rc::new(State::new(memory_bytes_max));
+        let state = Rc::new(VmState::new(memory_bytes_max));
         let inputs = lua.create_table()?;
         let natives = natives::table(&lua, &state, &inputs)?;
         let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
@@ -202,13 +196,13 @@ impl Vm {
     /// # Errors
     ///
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
-    pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, Failure> {
+    pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, ScriptFailure> {
         self.make_room();
         // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
         self.script_runner.forget();
         let code = compile::compile(&self.lua, script.code(), "@user_script", &self.script_env);
         let code = code.and_then(|code| self.pin(code)).map_err(|message| {
-            Failure::new(format!("ERR Error compiling script (new function): {message}"))
+            ScriptFailure::new(format!("ERR Error compiling script (new function): {message}"))
         })?;
         Ok(self.cache.add_script(script, code))
     }
@@ -227,13 +221,15 @@ impl Vm {
         }
     }
 
-    fn pin(&self, function: Function) -> Result<Code, String> {
-        Pinned::new(&self.lua, function).map(Code).map_err(|error| message(&error))
+    fn pin(&self, function: Function) -> Result<PinnedCode, String> {
+        Pinned::new(&self.lua, function).map(PinnedCode).map_err(|error| message(&error))
     }
 
-    fn pin_all(&self, functions: Vec<Function>) -> Result<Vec<Code>, Failure> {
+    fn pin_all(&self, functions: Vec<Function>) -> Result<Vec<PinnedCode>, ScriptFailure> {
         let pinned = functions.into_iter().map(|function| self.pin(function));
-        pinned.collect::<Result<_, _>>().map_err(|message| Failure::new(format!("ERR {message}")))
+        pinned
+            .collect::<Result<_, _>>()
+            .map_err(|message| ScriptFailure::new(format!("ERR {message}")))
     }
 
     /// The function that FCALL names, in any case, if its library is loaded in this VM and still
@@ -257,15 +253,15 @@ impl Vm {
     /// The code does not compile, fails, takes too long or registers nothing.
     pub fn load_library(
         &mut self,
-        host: &mut dyn Host,
-        draft: Draft,
+        host: &mut dyn VmHost,
+        draft: LibraryDraft,
         is_limited: bool,
-    ) -> Result<NewLibrary, Failure> {
+    ) -> Result<NewLibrary, ScriptFailure> {
         let timeout = is_limited.then_some(LOAD_TIMEOUT);
         let registered = self.register(host, draft.code(), timeout)?;
         let (functions, callbacks) = split(registered);
         if functions.is_empty() {
-            return Err(Failure::new("ERR No functions registered"));
+            return Err(ScriptFailure::new("ERR No functions registered"));
         }
         let callbacks = self.pin_all(callbacks)?;
         Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), callbacks })
@@ -285,9 +281,9 @@ impl Vm {
     /// As [`Vm::load_library`], or the code registers other functions this time, in whatever order.
     pub fn load_again(
         &mut self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         library: &Arc<Library>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let registered = self.register(host, library.code(), Some(LOAD_AGAIN_TIMEOUT))?;
         let (functions, callbacks) = split(registered);
         let names = functions.iter().map(|function| function.name.clone()).collect::<Vec<_>>();
@@ -299,7 +295,9 @@ impl Vm {
         };
         let callbacks: Option<Vec<_>> = library.functions().iter().map(&mut take).collect();
         let Some(callbacks) = callbacks.filter(|_| again.is_empty()) else {
-            return Err(Failure::new("ERR Library registers other functions than when loaded"));
+            return Err(ScriptFailure::new(
+                "ERR Library registers other functions than when loaded",
+            ));
         };
         self.cache.add_library(library, self.pin_all(callbacks)?);
         Ok(())
@@ -307,14 +305,15 @@ impl Vm {
 
     fn register(
         &mut self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         code: &[u8],
         timeout: Option<Duration>,
-    ) -> Result<Vec<Registration>, Failure> {
+    ) -> Result<Vec<Registration>, ScriptFailure> {
         self.make_room();
         let envs = (&self.library_env, &self.function_env);
-        let code = compile::compile_importing(&self.lua, code, "@user_function", envs)
-            .map_err(|message| Failure::new(format!("ERR Error compiling function: {message}")))?;
+        let code = compile::compile_importing(&self.lua, code, "@user_function", envs).map_err(
+            |message| ScriptFailure::new(format!("ERR Error compiling function: {message}")),
+        )?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
         // While it is loaded, it sees other globals than those that its functions import.
@@ -323,14 +322,14 @@ impl Vm {
         self.library_env.set_safeenv(true);
         let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
-            Failure::new([b"ERR Error registering functions: ", until_nul(text)].concat())
+            ScriptFailure::new([b"ERR Error registering functions: ", until_nul(text)].concat())
         };
         if let Some(stop) = self.state.end() {
             self.recover();
             let text = format!("ERR {}", stop.text);
             // Only the call of a function is killed, and fails as if the function had begun.
             return Err(if stop.text == KILLED {
-                Failure::new(text)
+                ScriptFailure::new(text)
             } else {
                 failed(text.as_bytes())
             });
@@ -361,12 +360,12 @@ impl Vm {
     /// returned is a failure too.
     pub fn run_script(
         &self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         script: &LoadedScript,
-        input: Input<'_>,
+        input: ScriptInput<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), Failure> {
-        let run = Run {
+    ) -> Result<(), ScriptFailure> {
+        let run = RunSource {
             name: script.script.sha(),
             source: script.script.code(),
             globals: &self.script_env,
@@ -382,25 +381,25 @@ impl Vm {
     /// As [`Vm::run_script`].
     pub fn run_function(
         &self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         function: &LoadedFunction,
-        input: Input<'_>,
+        input: ScriptInput<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let name = function.info().map_or(&b""[..], |info| &info.name);
-        let run = Run { name, source: function.library.code(), globals: &self.function_env };
+        let run = RunSource { name, source: function.library.code(), globals: &self.function_env };
         self.run(host, &self.function_runner, &function.code, run, input, reply)
     }
 
     fn run(
         &self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         runner: &Runner,
-        code: &Code,
-        run: Run<'_>,
-        input: Input<'_>,
+        code: &PinnedCode,
+        run: RunSource<'_>,
+        input: ScriptInput<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         self.state.begin(None);
         let texts = (input.first_key..input.args.len()).map(|at| input.args.text(at));
         let bytes: usize = texts.clone().map(|text| text.len() + size_of::<Value>()).sum();
@@ -422,11 +421,11 @@ impl Vm {
 
     fn run_prepared(
         &self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         prepared: Result<Prepared<'_>, String>,
-        run: Run<'_>,
+        run: RunSource<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let ran = match prepared {
             Ok(prepared) => self.limited(host, || Ok(prepared.call())),
             Err(message) => Err(Error::runtime(message)),
@@ -441,13 +440,13 @@ impl Vm {
             }
             drop(ran);
             self.recover();
-            return Err(Failure::new(text));
+            return Err(ScriptFailure::new(text));
         }
         let ran = ran.map_err(|error| {
             self.recover();
             broken(run.name, &error)
         })?;
-        let writer = Writer { kind: &self.kind, script_resp3: self.state.resp3.get() };
+        let writer = ReturnWriter { kind: &self.kind, script_resp3: self.state.resp3.get() };
         match ran.plain() {
             Some(Plain::Text(text)) => reply.bulk(text),
             Some(Plain::Number(number)) => writer.number(reply, number),
@@ -462,10 +461,10 @@ impl Vm {
     fn write_value(
         &self,
         ran: Ran<'_>,
-        writer: &Writer<'_>,
-        run: Run<'_>,
+        writer: &ReturnWriter<'_>,
+        run: RunSource<'_>,
         reply: &mut Reply<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ScriptFailure> {
         let has_succeeded = ran.has_succeeded();
         let value = ran.into_value().map_err(|error| broken(run.name, &error))?;
         if !has_succeeded {
@@ -484,7 +483,7 @@ impl Vm {
     /// Calls into Lua: lends the host, and limits memory.
     fn limited<R>(
         &self,
-        host: &mut dyn Host,
+        host: &mut dyn VmHost,
         f: impl FnOnce() -> mlua::Result<R>,
     ) -> mlua::Result<R> {
         self.lua.set_memory_limit(self.state.memory_bytes_max)?;
@@ -501,11 +500,14 @@ impl Vm {
     }
 
     /// The failure that a script has returned as a table, instead of raising it.
-    fn returned_error(&self, value: &Value) -> Option<Failure> {
+    fn returned_error(&self, value: &Value) -> Option<ScriptFailure> {
         let Value::Table(table) = value else { return None };
         let Ok(Value::String(text)) = table.raw_get("err") else { return None };
         let counted = table.raw_get("ignore_error_stats_update").unwrap_or(Value::Nil);
-        Some(Failure { text: error_text(&text), counted: matches!(counted, Value::Boolean(true)) })
+        Some(ScriptFailure {
+            text: error_text(&text),
+            counted: matches!(counted, Value::Boolean(true)),
+        })
     }
 }
 
@@ -519,16 +521,16 @@ fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Function>) {
 }
 
 /// An error outside of the script's own: most often memory.
-fn broken(name: &[u8], error: &Error) -> Failure {
+fn broken(name: &[u8], error: &Error) -> ScriptFailure {
     let name = String::from_utf8_lossy(name);
-    Failure::new(format!("ERR Error running script {name}, {}", message(error)))
+    ScriptFailure::new(format!("ERR Error running script {name}, {}", message(error)))
 }
 
 /// The reply of an uncaught error, from the table that `on_error` of the prelude made.
-fn failed(run: Run<'_>, error: &Value) -> Failure {
+fn failed(run: RunSource<'_>, error: &Value) -> ScriptFailure {
     // The handler itself failed: there was no memory for the table.
     if let Value::String(text) = error {
-        return Failure::new([b"ERR ", &*text.as_bytes()].concat());
+        return ScriptFailure::new([b"ERR ", &*text.as_bytes()].concat());
     }
     let field = |field| match error {
         Value::Table(table) => table.raw_get(field).unwrap_or(Value::Nil),
@@ -548,19 +550,10 @@ fn failed(run: Run<'_>, error: &Value) -> Failure {
                 Some(!field.is_nil())
             });
         }
-        Place { source: source.as_bytes().to_vec(), line }.push_suffix(run.name, &mut text);
+        SourcePlace { source: source.as_bytes().to_vec(), line }.push_suffix(run.name, &mut text);
     }
-    Failure { text: one_line(text), counted: matches!(field("counted"), Value::Boolean(true)) }
-}
-
-/// The message of an error of the interpreter, without a traceback.
-fn message(error: &Error) -> String {
-    let text = match error {
-        Error::SyntaxError { message, .. } => message.clone(),
-        Error::CallbackError { cause, .. } => return message(cause),
-        Error::MemoryError(_) => "not enough memory".to_owned(),
-        Error::RuntimeError(text) => text.clone(),
-        other => other.to_string(),
-    };
-    text.lines().next().unwrap_or_default().to_owned()
+    ScriptFailure {
+        text: one_line(text),
+        counted: matches!(field("counted"), Value::Boolean(true)),
+    }
 }

@@ -12,11 +12,13 @@ use sys::luau::{self, Argument};
 
 use super::call;
 use super::compile::{LOADSTRING_BYTES_MAX, compile};
-use super::state::{Registration, State};
-use crate::failure::{Place, coded};
-use crate::flags::Flags;
-use crate::host::{HOST, LogLevel, Replication};
+
+use crate::failure::{SourcePlace, coded};
+use crate::flags::ScriptFlags;
+use crate::host::{HOST, LogLevel, ScriptReplication};
 use crate::libs::{self, number, text};
+use crate::script::digits;
+use crate::state::{Registration, VmState};
 
 /// The version whose commands and scripts this server speaks.
 const REDIS_VERSION: &str = "8.0.6";
@@ -39,9 +41,9 @@ const SHA_STEP_BYTES: usize = 1 << 20;
 type Returned = mlua::Result<(bool, Value)>;
 
 /// The table that the prelude receives. `inputs` is that of KEYS and ARGV.
-pub fn table(lua: &Lua, state: &Rc<State>, inputs: &Table) -> mlua::Result<Table> {
+pub fn table(lua: &Lua, state: &Rc<VmState>, inputs: &Table) -> mlua::Result<Table> {
     let natives = lua.create_table()?;
-    let with_state = |f: fn(&State, &Lua, MultiValue) -> Returned| {
+    let with_state = |f: fn(&VmState, &Lua, MultiValue) -> Returned| {
         let state = Rc::clone(state);
         lua.create_function(move |lua, args| state.unlimited(lua, || f(&state, lua, args)))
     };
@@ -128,7 +130,7 @@ fn refused(lua: &Lua, text: &str) -> Returned {
     Ok((false, text.into_lua(lua)?))
 }
 
-fn log(_: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn log(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     if args.len() < 2 {
         return refused(lua, "redis.log() requires two arguments or more.");
     }
@@ -158,7 +160,7 @@ fn log(_: &State, lua: &Lua, args: MultiValue) -> Returned {
     done(lua, Value::Nil)
 }
 
-fn sha1hex(state: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn sha1hex(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     if args.len() != 1 {
         return refused(lua, "wrong number of arguments");
     }
@@ -172,22 +174,7 @@ fn sha1hex(state: &State, lua: &Lua, args: MultiValue) -> Returned {
     done(lua, lua.create_string(digits(sha))?)
 }
 
-/// The SHA-1 of bytes in lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> [u8; 40] {
-    digits(Sha1::new_with_prefix(bytes))
-}
-
-fn digits(sha: Sha1) -> [u8; 40] {
-    let mut hex = [0; 40];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(sha.finalize()) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
-    hex
-}
-
-fn setresp(state: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn setresp(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     if args.len() != 1 {
         return refused(lua, "redis.setresp() requires one argument.");
     }
@@ -200,7 +187,7 @@ fn setresp(state: &State, lua: &Lua, args: MultiValue) -> Returned {
     }
 }
 
-fn set_repl(_: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn set_repl(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     if args.len() != 1 {
         return refused(lua, "redis.set_repl() requires one argument.");
     }
@@ -211,12 +198,12 @@ fn set_repl(_: &State, lua: &Lua, args: MultiValue) -> Returned {
             "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.",
         );
     }
-    let targets = Replication { aof: flags & 1 != 0, replicas: flags & 2 != 0 };
+    let targets = ScriptReplication { aof: flags & 1 != 0, replicas: flags & 2 != 0 };
     HOST.with(|host| host.set_replication(targets));
     done(lua, Value::Nil)
 }
 
-fn acl_check_cmd(state: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn acl_check_cmd(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     let mut buffers = state.buffers.borrow_mut();
     let texts: Vec<_> = args.iter().map(argument).collect();
     let arguments = texts.iter().map(|text| match text {
@@ -251,7 +238,8 @@ fn error_text(lua: &Lua, text: BString) -> mlua::Result<Value> {
 
 /// The source of the innermost function of a script.
 fn source(lua: &Lua) -> Option<String> {
-    let place = (0..SOURCE_LEVELS_MAX).find_map(|level| lua.inspect_stack(level, Place::of)?);
+    let place =
+        (0..SOURCE_LEVELS_MAX).find_map(|level| lua.inspect_stack(level, SourcePlace::of)?);
     place.map(|place| String::from_utf8_lossy(&place.source).into_owned())
 }
 
@@ -293,7 +281,7 @@ fn seeded(seed: u64) -> u64 {
     (seed & 0xffff_ffff) << 16 | 0x330e
 }
 
-fn random(state: &State) -> f64 {
+fn random(state: &VmState) -> f64 {
     let before = state.random.get().unwrap_or_else(|| seeded(HOST.with(|host| host.seed())));
     let next = before.wrapping_mul(0x5_deec_e66d).wrapping_add(0xb) & 0xffff_ffff_ffff;
     state.random.set(Some(next));
@@ -302,7 +290,7 @@ fn random(state: &State) -> f64 {
 }
 
 /// `redis.register_function`: by name and callback, or by a table of named arguments.
-fn register_function(state: &State, lua: &Lua, args: MultiValue) -> Returned {
+fn register_function(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     let mut registrations = state.registrations.borrow_mut();
     let Some(registered) = registrations.as_mut() else {
         return refused(lua, "redis.register_function can only be called on FUNCTION LOAD command");
@@ -332,7 +320,7 @@ fn positional_arguments(args: &MultiValue) -> Result<Registration, &'static str>
         return Err("second argument to redis.register_function must be a function");
     };
     let callback = callback.clone();
-    Ok(Registration { name, description: None, flags: Flags::default(), callback })
+    Ok(Registration { name, description: None, flags: ScriptFlags::default(), callback })
 }
 
 fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> {
@@ -343,7 +331,7 @@ fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> 
         );
     };
     let (mut name, mut description, mut callback) = (None, None, None);
-    let mut flags = Flags::default();
+    let mut flags = ScriptFlags::default();
     let mut wrong = None;
     let each = table.for_each(|key: Value, value: Value| {
         if wrong.is_some() {
@@ -403,12 +391,12 @@ fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> 
     Ok(Registration { name, description, flags, callback })
 }
 
-fn read_flags(names: &Table) -> Option<Flags> {
-    let mut flags = Flags::default();
+fn read_flags(names: &Table) -> Option<ScriptFlags> {
+    let mut flags = ScriptFlags::default();
     for index in 1usize.. {
         match names.raw_get::<Value>(index).ok()? {
             Value::Nil => break,
-            value => flags = flags.union(Flags::named_any_case(&text(&value)?)?),
+            value => flags = flags.union(ScriptFlags::named_any_case(&text(&value)?)?),
         }
     }
     Some(flags)

@@ -26,7 +26,7 @@ const REPLY_ELEMENTS_MAX: usize = 16 << 20;
 const TABLE_ELEMENTS: usize = 16;
 
 /// The function `kind` of the prelude, and whether the script speaks RESP3.
-pub struct Writer<'a> {
+pub struct ReturnWriter<'a> {
     pub kind: &'a Function,
     pub script_resp3: bool,
 }
@@ -35,19 +35,19 @@ pub struct Writer<'a> {
 type Kind = (u8, Value, Value);
 
 /// A list whose elements are being written: of an array, a set, or keys and values of a map.
-struct Frame {
+struct ReturnFrame {
     elements: Table,
     written: usize,
     len: usize,
 }
 
 /// What a reply may still take.
-struct Budget {
+struct ReplyBudget {
     bytes: usize,
     elements: usize,
 }
 
-impl Budget {
+impl ReplyBudget {
     fn take_bytes(&mut self, bytes: usize) -> mlua::Result<()> {
         self.bytes = self
             .bytes
@@ -64,11 +64,11 @@ impl Budget {
     }
 }
 
-impl Writer<'_> {
+impl ReturnWriter<'_> {
     /// Writes a value.
     pub fn write(&self, reply: &mut Reply<'_>, value: Value) -> mlua::Result<()> {
-        let mut stack: Vec<Frame> = Vec::new();
-        let mut budget = Budget { bytes: REPLY_BYTES_MAX, elements: REPLY_ELEMENTS_MAX };
+        let mut stack: Vec<ReturnFrame> = Vec::new();
+        let mut budget = ReplyBudget { bytes: REPLY_BYTES_MAX, elements: REPLY_ELEMENTS_MAX };
         self.begin(reply, value, &mut stack, &mut budget)?;
         while let Some(top) = stack.last_mut() {
             if top.written == top.len {
@@ -101,8 +101,8 @@ impl Writer<'_> {
         &self,
         reply: &mut Reply<'_>,
         value: Value,
-        stack: &mut Vec<Frame>,
-        budget: &mut Budget,
+        stack: &mut Vec<ReturnFrame>,
+        budget: &mut ReplyBudget,
     ) -> mlua::Result<()> {
         if stack.len() >= DEPTH_MAX {
             reply.error(b"ERR reached lua stack limit");
@@ -132,8 +132,8 @@ impl Writer<'_> {
 fn begin_table(
     reply: &mut Reply<'_>,
     kind: Kind,
-    budget: &mut Budget,
-) -> mlua::Result<Option<Frame>> {
+    budget: &mut ReplyBudget,
+) -> mlua::Result<Option<ReturnFrame>> {
     if let (_, Value::String(text), _) = &kind {
         budget.take_bytes(text.as_bytes().len())?;
     }
@@ -161,7 +161,7 @@ fn begin_table(
                 7 => reply.set(len),
                 _ => reply.array(len),
             }
-            return Ok(Some(Frame { elements, written: 0, len }));
+            return Ok(Some(ReturnFrame { elements, written: 0, len }));
         }
         _ => reply.null(),
     }

@@ -14,7 +14,7 @@ pub fn without_zero_bytes(source: &[u8]) -> Result<Cow<'_, [u8]>, usize> {
     if memchr(0, source).is_none() {
         return Ok(Cow::Borrowed(source));
     }
-    let mut rewrite = Rewrite { rest: source, out: Vec::with_capacity(source.len() + 16) };
+    let mut rewrite = ZeroByteRewrite { rest: source, out: Vec::with_capacity(source.len() + 16) };
     while let Some((first, rest)) = rewrite.rest.split_first() {
         match first {
             b'"' | b'\'' => rewrite.quoted(*first),
@@ -36,12 +36,12 @@ fn long_bracket(text: &[u8]) -> Option<usize> {
     (behind.get(level) == Some(&b'[')).then_some(level + 2)
 }
 
-struct Rewrite<'a> {
+struct ZeroByteRewrite<'a> {
     rest: &'a [u8],
     out: Vec<u8>,
 }
 
-impl<'a> Rewrite<'a> {
+impl<'a> ZeroByteRewrite<'a> {
     fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = rest;

@@ -4,7 +4,7 @@
 //! bounded; `SCRIPT_FUZZ_ROUNDS` in the environment makes it larger.
 
 use base::random::Random;
-use script::{Draft, Vm};
+use script::{LibraryDraft, Vm};
 
 use crate::host::Server;
 use crate::{Request, eval, eval_with, vm};
@@ -228,7 +228,7 @@ fn random_libraries_load_or_fail() {
     for _ in 0..rounds() {
         let mut code = pick(&mut random, &heads).to_owned();
         (0..random.below(5)).for_each(|_| code += pick(&mut random, &parts));
-        let Ok(draft) = Draft::new(code.as_bytes()) else { continue };
+        let Ok(draft) = LibraryDraft::new(code.as_bytes()) else { continue };
         let loaded = vm.load_library(&mut Server::default(), draft, true);
         assert_eq!(loaded.is_ok(), loaded.is_ok_and(|new| !new.library.functions().is_empty()));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use resp::{Args, Out, Reply};
-use script::{Host, LogLevel, Replication, Tick};
+use script::{LogLevel, ScriptReplication, Tick, VmHost};
 
 enum Stored {
     Text(Vec<u8>),
@@ -19,7 +19,7 @@ pub struct Server {
     /// What `redis.log` wrote.
     pub logged: Vec<(LogLevel, Vec<u8>)>,
     /// What `redis.set_repl` asked for.
-    pub replication: Option<Replication>,
+    pub replication: Option<ScriptReplication>,
     /// Ticks so far.
     pub ticks: u64,
     /// After so many ticks the script is killed.
@@ -31,7 +31,7 @@ pub struct Server {
 const WRONG_TYPE: &[u8] = b"WRONGTYPE Operation against a key holding the wrong kind of value";
 const NOT_INTEGER: &[u8] = b"ERR value is not an integer or out of range";
 
-impl Host for Server {
+impl VmHost for Server {
     fn call(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) {
         self.calls += 1;
         let mut reply = Reply::new(out, resp3);
@@ -52,7 +52,7 @@ impl Host for Server {
         }
     }
 
-    fn set_replication(&mut self, targets: Replication) {
+    fn set_replication(&mut self, targets: ScriptReplication) {
         self.replication = Some(targets);
     }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use resp::{Out, Reply};
 use script::{
-    Draft, Failure, Flags, FunctionInfo, Libraries, Library, RestorePolicy, Vm, dump, sources,
+    FunctionInfo, Libraries, Library, LibraryDraft, RestorePolicy, ScriptFailure, ScriptFlags, Vm,
+    dump, sources,
 };
 
 use crate::host::Server;
@@ -20,7 +21,7 @@ fn load(
     libraries: &mut Libraries,
     code: &str,
     replace: bool,
-) -> Result<Arc<Library>, Failure> {
+) -> Result<Arc<Library>, ScriptFailure> {
     let draft = libraries.draft(code.as_bytes(), replace)?;
     let new = vm.load_library(&mut Server::default(), draft, true)?;
     let library = Arc::clone(&new.library);
@@ -32,7 +33,7 @@ fn load(
 /// Calls a function as FCALL does, and returns its reply on one line.
 fn fcall(vm: &mut Vm, libraries: &Libraries, name: &str, server: &mut Server) -> String {
     let mut out = Out::default();
-    let mut run = |reply: &mut Reply<'_>| -> Result<(), Failure> {
+    let mut run = |reply: &mut Reply<'_>| -> Result<(), ScriptFailure> {
         let loaded = match vm.function(name.as_bytes()) {
             Some(loaded) => loaded,
             None => {
@@ -156,7 +157,7 @@ fn each_load_and_run_sees_its_own_globals_whatever_was_before() {
         load(&mut one, &mut libraries, &calls("a"), true).unwrap();
         check(&mut one, &libraries, "a replacement");
     }
-    let killed = Draft::new(unsuccessful[2].as_bytes()).unwrap();
+    let killed = LibraryDraft::new(unsuccessful[2].as_bytes()).unwrap();
     let mut killer = Server::default();
     killer.kill_at = Some(20);
     one.load_library(&mut killer, killed, true).unwrap_err();
@@ -170,10 +171,11 @@ fn each_load_and_run_sees_its_own_globals_whatever_was_before() {
 #[test]
 fn a_load_has_half_a_second() {
     let mut vm = vm();
-    let draft = Draft::new(b"#!lua name=a\nwhile true do end").unwrap();
+    let draft = LibraryDraft::new(b"#!lua name=a\nwhile true do end").unwrap();
     let failure = vm.load_library(&mut Server::default(), draft, true).unwrap_err();
     assert_eq!(failure.text, b"ERR Error registering functions: ERR FUNCTION LOAD timeout");
-    let draft = Draft::new(b"#!lua name=a\npcall(function() while true do end end)").unwrap();
+    let draft =
+        LibraryDraft::new(b"#!lua name=a\npcall(function() while true do end end)").unwrap();
     let failure = vm.load_library(&mut Server::default(), draft, true).unwrap_err();
     assert!(failure.text.starts_with(b"ERR Error registering functions: ERR "), "{failure:?}");
     assert!(load(&mut vm, &mut Libraries::default(), &code("a", &["f"]), false).is_ok());
@@ -184,9 +186,9 @@ fn loaded_elsewhere(text: &str, names: &[&str]) -> Arc<Library> {
     let function = |name: &&str| FunctionInfo {
         name: name.as_bytes().to_vec(),
         description: None,
-        flags: Flags::default(),
+        flags: ScriptFlags::default(),
     };
-    let draft = Draft::new(text.as_bytes()).unwrap();
+    let draft = LibraryDraft::new(text.as_bytes()).unwrap();
     Arc::new(draft.with_functions(names.iter().map(function).collect()))
 }
 
@@ -202,7 +204,11 @@ fn another_load_may_take_longer_and_be_killed() {
     // Longer than a new library may take.
     let code = "#!lua name=a\nfor i = 1, 5e6 do end
                 redis.register_function('f', function() end)";
-    let new = vm().load_library(&mut Server::default(), Draft::new(code.as_bytes()).unwrap(), true);
+    let new = vm().load_library(
+        &mut Server::default(),
+        LibraryDraft::new(code.as_bytes()).unwrap(),
+        true,
+    );
     let failure = new.unwrap_err();
     assert_eq!(failure.text, b"ERR Error registering functions: ERR FUNCTION LOAD timeout");
     let slow = loaded_elsewhere(code, &["f"]);
@@ -233,7 +239,7 @@ fn a_library_may_have_very_many_functions() {
         "#!lua name=a\nlocal function f() end
          for i = 1, {COUNT} do redis.register_function('f' .. i, f) end"
     );
-    let draft = Draft::new(code.as_bytes()).unwrap();
+    let draft = LibraryDraft::new(code.as_bytes()).unwrap();
     let new = vm().load_library(&mut Server::default(), draft, false).unwrap();
     assert_eq!(new.library.functions().len(), COUNT);
     assert_eq!(vm().load_again(&mut Server::default(), &new.library), Ok(()));

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use host::Server;
 use resp::{Args, Out, Reply, Span};
-use script::{Failure, Input, Script, Vm};
+use script::{Script, ScriptFailure, ScriptInput, Vm};
 
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 
@@ -42,9 +42,9 @@ impl Request {
         Self { buffer, spans, keys: keys.len() }
     }
 
-    fn input(&self) -> Input<'_> {
+    fn input(&self) -> ScriptInput<'_> {
         let args = Args::new(&self.buffer, &self.spans, &[]);
-        Input { args, first_key: 0, keys: self.keys }
+        ScriptInput { args, first_key: 0, keys: self.keys }
     }
 }
 
@@ -57,7 +57,7 @@ fn eval_with(
     resp3: bool,
 ) -> String {
     let mut out = Out::default();
-    let mut run = |out: &mut Out| -> Result<(), Failure> {
+    let mut run = |out: &mut Out| -> Result<(), ScriptFailure> {
         let loaded = match vm.script_by_body(body) {
             Some(loaded) => loaded,
             None => vm.load_script(&Arc::new(Script::new(body)?))?,

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead, Skipped};
 use persist::rdb::{RdbItem, RdbReader, ValueDecoder, ValueType};
 use persist::{ByteInput, ByteSource, Error};
-use store::{KeyCounts, Limits, Object, Turn};
+use store::{EncodingLimits, KeyCounts, Object, Turn};
 
 use super::snapshot_job::delay;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -145,7 +145,7 @@ struct Load<'a> {
     keyspace: &'a SharedKeyspace,
     options: LoadOptions,
     progress: &'a LoadProgress,
-    limits: &'a Limits,
+    limits: &'a EncodingLimits,
     /// Counts of this load alone: the server's have writers of their own.
     counts: Arc<KeyCounts>,
     failure: Mutex<Option<LoadError>>,

@@ -13,7 +13,7 @@ use persist::rdb::reader::Attributes;
 use persist::rdb::{RdbWriter, ValueEncoder};
 use script::Library;
 use store::Stored;
-use store::snapshot::{Head, Part, Sink};
+use store::snapshot::{CollectionHead, CollectionPart, KeySink};
 
 use super::snapshot_job::{Pacing, SnapshotJob, SnapshotSink, WalkError};
 
@@ -196,7 +196,7 @@ impl<S: persist::ByteSink> RdbSink<S> {
     }
 }
 
-impl<S: persist::ByteSink> Sink for RdbSink<S> {
+impl<S: persist::ByteSink> KeySink for RdbSink<S> {
     fn entry(&mut self, db: u32, value: Stored<'_>) {
         self.select(db);
         self.keys += 1;
@@ -204,14 +204,14 @@ impl<S: persist::ByteSink> Sink for RdbSink<S> {
         write!(self, |encoder, out| encoder.key(value, attributes, out));
     }
 
-    fn begin(&mut self, head: &Head) {
+    fn begin(&mut self, head: &CollectionHead) {
         self.select(head.db);
         self.keys += 1;
         let attributes = self.uses.attributes(head.expires_at, head.access_clock);
         self.parts = write!(self, |encoder, out| encoder.begin(head, attributes, out));
     }
 
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: CollectionPart<'_>) {
         if let Some(mut parts) = self.parts.take() {
             write!(self, |encoder, out| encoder.part(&mut parts, part, out));
             self.parts = Some(parts);

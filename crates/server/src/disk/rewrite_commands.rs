@@ -13,9 +13,12 @@ use base::number;
 use ds::stream::{self, ChunkRef, GroupHead, Handle, Id, Pending};
 use persist::aof::{NewBase, push_command};
 use persist::disk::DiskError;
-use store::hash::Value;
-use store::snapshot::{Head, Part, Shape, Sink};
-use store::{Entry, Hash, List, ListRef, Set, SortedSet, Stored, Stream, StringRef, StringValue};
+use store::FieldValue;
+use store::snapshot::{CollectionHead, CollectionPart, CollectionShape, KeySink};
+use store::{
+    Entry, HashValue, ListRef, ListValue, SetValue, SortedSetValue, Stored, StreamValue, StringRef,
+    StringValue,
+};
 
 use super::snapshot_job::{Pacing, SnapshotJob, SnapshotSink, WalkError};
 use crate::system::real_disk::RealFile;
@@ -171,7 +174,7 @@ impl Commands {
         self.add(&[&element.to_vec()]);
     }
 
-    fn field(&mut self, field: &[u8], value: Value<'_>, key: &[u8]) {
+    fn field(&mut self, field: &[u8], value: FieldValue<'_>, key: &[u8]) {
         self.add(&[field, &value.entry.to_vec()]);
         if let Some(at) = value.expires_at {
             self.end_items();
@@ -187,23 +190,23 @@ impl Commands {
                 StringRef::Shared(text) => self.command(&[b"SET", key, text]),
                 StringRef::Integer(value) => self.command(&[b"SET", key, &decimal(value)]),
             }
-        } else if let Some(list) = value.view::<List>() {
+        } else if let Some(list) = value.view::<ListValue>() {
             self.items.begin(b"RPUSH", key);
             self.list(list);
-        } else if let Some(set) = value.view::<Set>() {
+        } else if let Some(set) = value.view::<SetValue>() {
             self.items.begin(b"SADD", key);
             set.iter().for_each(|member| self.element(member));
-        } else if let Some(set) = value.view::<SortedSet>() {
+        } else if let Some(set) = value.view::<SortedSetValue>() {
             self.items.begin(b"ZADD", key);
             for pair in set.walk(0..set.len(), false) {
                 self.add(&[&double(pair.score()), &pair.member.to_vec()]);
             }
-        } else if let Some(hash) = value.view::<Hash>() {
+        } else if let Some(hash) = value.view::<HashValue>() {
             self.items.begin(b"HSET", key);
             for (field, value) in hash.iter() {
                 self.field(&field.to_vec(), value, key);
             }
-        } else if let Some(stream) = value.view::<Stream>() {
+        } else if let Some(stream) = value.view::<StreamValue>() {
             stream.log.chunk_refs().for_each(|chunk| self.chunk(key, chunk));
             self.stream_head(key, &stream.head());
             for (name, group) in stream.groups.iter() {
@@ -281,15 +284,15 @@ impl Commands {
         ]);
     }
 
-    fn begin(&mut self, head: &Head) {
+    fn begin(&mut self, head: &CollectionHead) {
         let key = &head.key[..];
         (self.key, self.expires_at) = (key.into(), head.expires_at);
         match head.shape {
-            Shape::Set(_) => self.items.begin(b"SADD", key),
-            Shape::SortedSet(_) => self.items.begin(b"ZADD", key),
-            Shape::Hash(..) => self.items.begin(b"HSET", key),
-            Shape::List(_) => self.items.begin(b"RPUSH", key),
-            Shape::Stream(head) => {
+            CollectionShape::Set(_) => self.items.begin(b"SADD", key),
+            CollectionShape::SortedSet(_) => self.items.begin(b"ZADD", key),
+            CollectionShape::Hash(..) => self.items.begin(b"HSET", key),
+            CollectionShape::List(_) => self.items.begin(b"RPUSH", key),
+            CollectionShape::Stream(head) => {
                 if head.chunks == 0 {
                     self.stream_head(key, &head);
                 }
@@ -299,20 +302,20 @@ impl Commands {
         }
     }
 
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: CollectionPart<'_>) {
         match part {
-            Part::Member(member) => self.add(&[member]),
-            Part::Scored(member, score) => self.add(&[&double(score), member]),
-            Part::Field(field, value) => {
+            CollectionPart::Member(member) => self.add(&[member]),
+            CollectionPart::Scored(member, score) => self.add(&[&double(score), member]),
+            CollectionPart::Field(field, value) => {
                 let key = std::mem::take(&mut self.key);
                 self.field(field, value, &key);
                 self.key = key;
             }
-            Part::Chunk(ds::list::ChunkRef::Large(element)) => self.element(element),
-            Part::Chunk(ds::list::ChunkRef::Packed(elements)) => {
+            CollectionPart::Chunk(ds::list::ChunkRef::Large(element)) => self.element(element),
+            CollectionPart::Chunk(ds::list::ChunkRef::Packed(elements)) => {
                 elements.iter().for_each(|element| self.element(element));
             }
-            Part::Stream(part) => {
+            CollectionPart::Stream(part) => {
                 let Some(mut open) = self.stream.take() else { return };
                 self.stream_part(&mut open, part);
                 self.stream = Some(open);
@@ -358,20 +361,20 @@ impl CommandSink<'_> {
     }
 }
 
-impl Sink for CommandSink<'_> {
+impl KeySink for CommandSink<'_> {
     fn entry(&mut self, db: u32, value: Stored<'_>) {
         self.keys += 1;
         self.commands.select(db);
         self.commands.value(value);
     }
 
-    fn begin(&mut self, head: &Head) {
+    fn begin(&mut self, head: &CollectionHead) {
         self.keys += 1;
         self.commands.select(head.db);
         self.commands.begin(head);
     }
 
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: CollectionPart<'_>) {
         self.commands.part(part);
     }
 

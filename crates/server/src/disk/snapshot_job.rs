@@ -20,7 +20,7 @@ use std::time::Duration;
 use node::persistence::SaveProgress;
 use persist::rdb::reader::DatabaseSizes;
 use script::Library;
-use store::snapshot::{Budget, Sink, Task};
+use store::snapshot::{Budget, KeySink, Task};
 use store::{Shard, Snapshot};
 use sync::gate::Pass;
 
@@ -42,7 +42,7 @@ const MISSES_MAX: u32 = 20;
 const WAIT: Duration = Duration::from_millis(1);
 
 /// Takes what a snapshot gives, in turns with [`pass_on`](Self::pass_on).
-pub trait SnapshotSink: Sink {
+pub trait SnapshotSink: KeySink {
     /// Why it cannot go on.
     type Error;
 
@@ -258,12 +258,12 @@ pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, is_wanted: &dyn Fn
 /// Takes what nobody wants any more.
 struct Discard;
 
-impl Sink for Discard {
+impl KeySink for Discard {
     fn entry(&mut self, _: u32, _: store::Stored<'_>) {}
 
-    fn begin(&mut self, _: &store::snapshot::Head) {}
+    fn begin(&mut self, _: &store::snapshot::CollectionHead) {}
 
-    fn part(&mut self, _: store::snapshot::Part<'_>) {}
+    fn part(&mut self, _: store::snapshot::CollectionPart<'_>) {}
 
     fn end(&mut self) {}
 }

@@ -32,7 +32,7 @@ use node::Node;
 use parking_lot::Mutex;
 use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
-use store::{Log, LogPlace, Unit};
+use store::{LogPosition, LogUnit, WriteLog};
 use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
 use sync::log_waits::{LogSleep, Mark};
 use sys::shared_memory::SharedMemory;
@@ -391,8 +391,8 @@ pub(crate) struct Producer {
     end: Option<u64>,
 }
 
-impl Log for Producer {
-    fn append(&mut self, unit: Unit<'_>) {
+impl WriteLog for Producer {
+    fn append(&mut self, unit: LogUnit<'_>) {
         if self.select.0 != unit.db {
             self.select.0 = unit.db;
             self.select.1.clear();
@@ -427,14 +427,14 @@ impl Log for Producer {
         self.ring.has_room()
     }
 
-    fn place(&self) -> Option<LogPlace> {
-        self.end.map(|position| LogPlace { log: self.ring.number, position })
+    fn place(&self) -> Option<LogPosition> {
+        self.end.map(|position| LogPosition { log: self.ring.number, position })
     }
 }
 
 impl Producer {
     #[cold]
-    fn append_aside(&mut self, unit: Unit<'_>, wanted: Wanted) {
+    fn append_aside(&mut self, unit: LogUnit<'_>, wanted: Wanted) {
         let ring = &*self.ring;
         let mut parts: Vec<AsidePart> = unit.parts().map(AsidePart::of).collect();
         let mut aside = ring.aside.lock();

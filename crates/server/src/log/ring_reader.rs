@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node::stats::used_memory::ThreadMemory;
-use store::LogPlace;
+use store::LogPosition;
 
 use super::log_slot::LogSlot;
 use super::places::Places;
@@ -147,7 +147,7 @@ impl RingSource {
         }
         let slot = &self.slot;
         let tell = |thread| slot.threads().log_advanced(thread);
-        let place = synced.map(|position| LogPlace { log: ring.number(), position });
+        let place = synced.map(|position| LogPosition { log: ring.number(), position });
         slot.node().durability.set(place);
         ring.synced.advance(synced.unwrap_or(0), tell);
         // A policy that waits for less may have been before.

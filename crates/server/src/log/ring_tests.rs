@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base::random::Random;
 use persist::aof::LogId;
-use store::{Effects, Event, Turn};
+use store::{Effects, KeyspaceEvent, Turn};
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::{LeftCommands, LeftLog};
@@ -18,7 +18,7 @@ use super::ring_layout::{CAPACITY, MemoryPlace, memory_bytes};
 
 const PLACE: MemoryPlace = [7, 8, 9, 10];
 const ID: LogId = LogId([1, 2]);
-const WRITTEN: Event = Event::new('$', "set");
+const WRITTEN: KeyspaceEvent = KeyspaceEvent::new('$', "set");
 
 fn ring_at(begin: u64) -> Arc<LogRing> {
     let memory = SharedMemory::anonymous(memory_bytes()).unwrap();

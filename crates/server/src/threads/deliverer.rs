@@ -1,6 +1,6 @@
 //! A thread's deliveries of published messages under way, and its clients that wait to publish.
 
-use node::Pending;
+use node::PendingClient;
 
 /// Between two looks whether those who publish may go on.
 const LOOK_AGAIN_MS: i64 = 1;
@@ -11,7 +11,7 @@ pub(crate) struct Deliverer {
     /// More has come than was taken in.
     pub(crate) has_more: bool,
     /// Clients of the round; reused.
-    pub(super) ready: Vec<Pending>,
+    pub(super) ready: Vec<PendingClient>,
     /// Clients that are held until they may publish.
     pub(super) publishers: Vec<usize>,
     /// How often threads had had room again when these were last looked at.

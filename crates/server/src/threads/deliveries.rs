@@ -12,7 +12,7 @@
 use node::clients::ReplyMode;
 use node::clients::record::flag;
 use node::propagation::subscribe;
-use node::{Pending, ShardLocks};
+use node::{PendingClient, ShardLocks};
 use resp::out::Mark;
 
 use crate::keyspace::shard_locks::Nobody;
@@ -49,7 +49,7 @@ impl IoThread {
         self.deliverer.ready = ready;
     }
 
-    fn deliver_to(&mut self, pending: Pending) {
+    fn deliver_to(&mut self, pending: PendingClient) {
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
@@ -104,7 +104,7 @@ impl IoThread {
     }
 
     /// Keeps what has come for a client for which nothing can be written now.
-    fn keep(&mut self, pending: Pending) {
+    fn keep(&mut self, pending: PendingClient) {
         let kept_bytes = self.worker.deliveries.subscribers().keep(pending) as u64;
         if kept_bytes <= KEPT_BYTES_MIN {
             return;

@@ -174,7 +174,7 @@ fn writers_wait_for_room_and_readers_do_not() {
     effects.set_log(Some(Box::new(server.ring.producer(5))));
     let value = "v".repeat(1 << 20);
     while server.ring.has_room() {
-        effects.note(store::Event::new('$', "set"), b"k");
+        effects.note(store::KeyspaceEvent::new('$', "set"), b"k");
         effects.seal(0, 0, |command| command.args(["SET", "filler", &value]));
     }
     let end = server.ring.end();

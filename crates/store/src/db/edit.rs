@@ -6,13 +6,13 @@ use ds::record::{Payload, Record, RecordRef};
 use ds::table::RecordMut;
 
 use super::keys::Cleared;
-use super::{Db, Type, marks};
+use super::{Db, marks};
 use crate::key_index::IndexEntry;
-use crate::stored::Object;
 use crate::turn::Turn;
+use crate::value::stored::{Object, StoredType};
 
 /// A value opened for writing.
-pub struct Edit<'a, T: Type> {
+pub struct Edit<'a, T: StoredType> {
     pub(super) db: &'a mut Db,
     turn: &'a mut Turn,
     at: usize,
@@ -26,7 +26,7 @@ pub struct Edit<'a, T: Type> {
     of: PhantomData<T>,
 }
 
-impl<'a, T: Type> Edit<'a, T> {
+impl<'a, T: StoredType> Edit<'a, T> {
     #[inline]
     pub(super) fn new(
         db: &'a mut Db,
@@ -50,7 +50,7 @@ impl<'a, T: Type> Edit<'a, T> {
     }
 }
 
-impl<T: Type> Edit<'_, T> {
+impl<T: StoredType> Edit<'_, T> {
     /// Whether the key was not there before.
     pub fn is_new(&self) -> bool {
         self.created
@@ -127,7 +127,7 @@ impl<T: Type> Edit<'_, T> {
     }
 }
 
-impl<T: Type> Drop for Edit<'_, T> {
+impl<T: StoredType> Drop for Edit<'_, T> {
     fn drop(&mut self) {
         self.turn.counters.changes += u64::from(self.changed || self.part_changed);
         if !self.changed && !self.created {

@@ -11,30 +11,26 @@ use base::hash::KeyHasher;
 use ds::record::Record;
 use ds::table::{RecordMut, Table};
 
-use super::Db;
-use crate::stored::Object;
+use crate::value::stored::Object;
 
 /// Records, which anybody may read.
 #[derive(Debug, Default)]
-pub(crate) struct Keys(Table<Object>);
+pub(crate) struct GuardedKeys(Table<Object>);
 
 /// The snapshot has what it needs of a key that is about to change.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Cleared(());
 
-impl Db {
-    /// Before anything changes in the record of a key with this hash, or one comes or goes.
+impl Cleared {
+    /// Only [`Db::before_change`](super::Db::before_change) may say so.
     #[inline]
-    pub(crate) fn before_change(&mut self, hasher: &KeyHasher, hash: u64) -> Cleared {
-        if self.in_snapshot {
-            self.save_for_snapshot(hasher, hash);
-        }
-        Cleared(())
+    pub(super) fn by_db() -> Self {
+        Self(())
     }
 }
 
-impl Deref for Keys {
+impl Deref for GuardedKeys {
     type Target = Table<Object>;
 
     #[inline]
@@ -43,7 +39,7 @@ impl Deref for Keys {
     }
 }
 
-impl Keys {
+impl GuardedKeys {
     /// See [`Table::at_mut`].
     #[inline]
     pub(crate) fn at_mut(&mut self, at: usize, _: Cleared) -> RecordMut<'_, Object> {

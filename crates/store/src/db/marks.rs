@@ -30,14 +30,14 @@ pub(super) fn field_expires(turn: &Turn, hash: u64, expires: bool) {
 }
 
 /// Those who track keys are told of a change: proof for [`Db::changed`](super::Db::changed).
-pub(crate) struct Told(());
+pub(crate) struct TrackingNoted(());
 
 /// A key changes, or goes. Asked under the lock of its shard, so that whoever has read the key
 /// before, and tracks it, is seen here.
 #[inline]
-pub(crate) fn key_changes(turn: &mut Turn, key: &[u8]) -> Told {
+pub(crate) fn key_changes(turn: &mut Turn, key: &[u8]) -> TrackingNoted {
     if turn.shard_sets.are_tracked() {
         turn.effects.touch(key);
     }
-    Told(())
+    TrackingNoted(())
 }

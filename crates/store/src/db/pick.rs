@@ -1,8 +1,8 @@
 //! A key at random, for RANDOMKEY.
 
 use super::Db;
-use crate::stored::Stored;
 use crate::turn::Turn;
+use crate::value::stored::Stored;
 
 /// Expired keys that a search for a random one removes at most.
 const RANDOM_TRIES_MAX: usize = 100;

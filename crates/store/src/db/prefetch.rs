@@ -7,8 +7,8 @@
 use ds::packed::gapped;
 
 use crate::db::Db;
-use crate::list::Side;
-use crate::stored::{Kind, Object};
+use crate::value::list::Side;
+use crate::value::stored::{Object, ValueKind};
 
 impl Db {
     /// See `Table::prefetch_slots`.
@@ -59,9 +59,9 @@ impl Db {
     #[inline]
     pub fn prefetch_list(&self, hash: u64, side: Side) {
         let Some(record) = self.table.probable_record(hash) else { return };
-        match (record.object(), Kind::from_bits(record.kind())) {
+        match (record.object(), ValueKind::from_bits(record.kind())) {
             (Some(Object::List(list)), _) => list.prefetch(),
-            (None, Kind::PackedList) => {
+            (None, ValueKind::PackedList) => {
                 let bytes = record.bytes().unwrap_or_default();
                 match side {
                     Side::Left => gapped::prefetch_front(bytes),

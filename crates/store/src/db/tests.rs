@@ -4,7 +4,8 @@
 use base::hash::KeyHasher;
 
 use super::*;
-use crate::string::StringValue;
+use crate::new::string::NewString;
+use crate::value::string::StringValue;
 
 const START_MS: i64 = 1_000_000;
 

@@ -2,31 +2,41 @@
 
 use std::sync::Arc;
 
-use super::marks::Told;
-use super::{Db, Edit, Type};
+use super::marks::TrackingNoted;
+use super::{Db, Edit};
+use crate::key::Key;
 use crate::key_index::IndexEntry;
-use crate::stored::Stored;
-use crate::turn::{Key, Turn};
-use crate::watchers::{Change, Presence, Watch, Watchers};
+use crate::turn::Turn;
+use crate::value::stored::{Stored, StoredType};
+use crate::watchers::{Presence, Watch, WatchedChange, Watchers};
 
 impl Db {
     /// Every change of a key passes here, with what the key index has of its value before and
     /// after. Those who track keys have been told.
     #[inline]
-    pub(crate) fn changed(&mut self, _: Told, hash: u64, before: IndexEntry, after: IndexEntry) {
+    pub(crate) fn changed(
+        &mut self,
+        _: TrackingNoted,
+        hash: u64,
+        before: IndexEntry,
+        after: IndexEntry,
+    ) {
         self.key_index.changed(hash, before, after);
         if self.watched {
-            let change =
-                if after == IndexEntry::ABSENT { Change::Removed } else { Change::Written };
+            let change = if after == IndexEntry::ABSENT {
+                WatchedChange::Removed
+            } else {
+                WatchedChange::Written
+            };
             self.touch_watchers(hash, change);
         }
     }
 
     /// The same for a change that leaves the value as it is: of the expiry.
     #[inline]
-    pub(super) fn rewritten(&mut self, _: Told, hash: u64) {
+    pub(super) fn rewritten(&mut self, _: TrackingNoted, hash: u64) {
         if self.watched {
-            self.touch_watchers(hash, Change::Written);
+            self.touch_watchers(hash, WatchedChange::Written);
         }
     }
 
@@ -61,7 +71,7 @@ impl Db {
     }
 
     #[cold]
-    fn touch_watchers(&mut self, hash: u64, change: Change) {
+    fn touch_watchers(&mut self, hash: u64, change: WatchedChange) {
         self.key_index.edit_watchers(|watchers| watchers.touch(hash, change));
     }
 
@@ -100,7 +110,7 @@ impl Db {
     }
 }
 
-impl<T: Type> Edit<'_, T> {
+impl<T: StoredType> Edit<'_, T> {
     /// Lets the key count as changed for those who watch or track it, although the value is what it
     /// was.
     pub fn touch_watchers(&mut self) {

@@ -24,11 +24,7 @@
 //! What it does not do: divide a single element. The step that visits a member, a chunk or an
 //! inline value takes as long as this one needs, beyond any budget.
 
-pub(crate) mod debt;
-mod object;
-pub(crate) mod part;
-pub(crate) mod shared;
-mod sink;
+mod part;
 
 use std::mem;
 use std::sync::Arc;
@@ -36,13 +32,13 @@ use std::sync::Arc;
 use base::hash::KeyHasher;
 pub use ds::walk::Budget;
 
-use self::debt::{Debt, Place};
-use self::object::Ended;
-use self::part::Step;
-use self::shared::{Emptied, Saved, Shared};
-pub use self::sink::{Head, Part, Shape, Sink};
+use self::part::VisitStep;
+use crate::pre_images::collection::Ended;
+use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
+use crate::pre_images::queue::{Emptied, PreImages, Saved, bytes_of};
+pub use crate::pre_images::sink::{CollectionHead, CollectionPart, CollectionShape, KeySink};
 use crate::shard::Shard;
-use crate::stored::{Object, Stored};
+use crate::value::stored::{Object, Stored};
 
 /// What the walker is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +54,7 @@ pub enum Task {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum SnapshotPhase {
     Keys,
     Collections,
     Leaving,
@@ -68,9 +64,9 @@ enum Phase {
 /// aborted, before it is dropped.
 #[derive(Debug)]
 pub struct Snapshot {
-    shared: Arc<Shared>,
+    shared: Arc<PreImages>,
     hasher: KeyHasher,
-    phase: Phase,
+    phase: SnapshotPhase,
     shards: usize,
     /// The next shard of this phase.
     shard: usize,
@@ -87,7 +83,7 @@ pub struct Snapshot {
 
 #[derive(Debug)]
 struct Collection {
-    debt: Arc<Debt>,
+    debt: Arc<PendingPreImage>,
     /// The sink knows of it.
     begun: bool,
     /// The hash of the key under which it is looked for.
@@ -102,7 +98,7 @@ impl Snapshot {
         Self {
             shared: Arc::default(),
             hasher,
-            phase: Phase::Keys,
+            phase: SnapshotPhase::Keys,
             shards: 0,
             shard: 0,
             saved: Vec::new(),
@@ -136,8 +132,8 @@ impl Snapshot {
     pub fn abort(&mut self) {
         self.aborted = true;
         self.shared.end();
-        if self.phase == Phase::Keys {
-            (self.phase, self.shard) = (Phase::Collections, 0);
+        if self.phase == SnapshotPhase::Keys {
+            (self.phase, self.shard) = (SnapshotPhase::Collections, 0);
         }
     }
 
@@ -149,14 +145,16 @@ impl Snapshot {
                 return Task::Unlocked;
             }
             match self.phase {
-                Phase::Keys if self.shard < self.shards => return Task::Shard(self.shard),
-                Phase::Keys => self.phase = Phase::Collections,
-                Phase::Collections => match self.place() {
+                SnapshotPhase::Keys if self.shard < self.shards => return Task::Shard(self.shard),
+                SnapshotPhase::Keys => self.phase = SnapshotPhase::Collections,
+                SnapshotPhase::Collections => match self.place() {
                     Some(task) => return task,
-                    None => (self.phase, self.shard) = (Phase::Leaving, 0),
+                    None => (self.phase, self.shard) = (SnapshotPhase::Leaving, 0),
                 },
-                Phase::Leaving if self.shard < self.shards => return Task::Shard(self.shard),
-                Phase::Leaving => return Task::Done,
+                SnapshotPhase::Leaving if self.shard < self.shards => {
+                    return Task::Shard(self.shard);
+                }
+                SnapshotPhase::Leaving => return Task::Done,
             }
         }
     }
@@ -179,35 +177,35 @@ impl Snapshot {
         }
         let current = self.current.as_mut()?;
         let mut place = current.debt.place();
-        if let Place::Key(key, hash) = &*place {
+        if let CollectionPlace::Key(key, hash) = &*place {
             current.sought = *hash;
             return Some(Task::Key(key.clone(), *hash));
         }
-        match mem::replace(&mut *place, Place::Taken) {
-            Place::Here(object) => current.object = Some(object),
-            Place::Gone => {
+        match mem::replace(&mut *place, CollectionPlace::Taken) {
+            CollectionPlace::Here(object) => current.object = Some(object),
+            CollectionPlace::Gone => {
                 drop(place);
                 self.current = None;
                 return self.place();
             }
-            Place::Taken | Place::Key(..) => {}
+            CollectionPlace::Taken | CollectionPlace::Key(..) => {}
         }
         Some(Task::Unlocked)
     }
 
     /// Makes a step of a task without a shard.
-    pub fn step_unlocked(&mut self, budget: &mut Budget, sink: &mut dyn Sink) {
+    pub fn step_unlocked(&mut self, budget: &mut Budget, sink: &mut dyn KeySink) {
         self.leftover.clear();
         while !budget.is_spent()
             && let Some(Saved { db, record }) = self.saved.pop()
         {
             self.shared.forget(&record);
-            budget.spend(shared::bytes_of(&record));
+            budget.spend(bytes_of(&record));
             if !self.aborted {
                 sink.entry(db, Stored(record.view()));
             }
         }
-        let mut step = Step { hasher: &self.hasher, budget, sink };
+        let mut step = VisitStep { hasher: &self.hasher, budget, sink };
         while !step.budget.is_spent()
             && let Some(emptied) = &mut self.emptied
         {
@@ -219,7 +217,7 @@ impl Snapshot {
                 None => self.emptied = None,
             }
         }
-        if self.phase == Phase::Collections
+        if self.phase == SnapshotPhase::Collections
             && let Some(mut object) = self.current.as_mut().and_then(|own| own.object.take())
             && !self.visit_collection(&mut object, budget, sink)
             && let Some(current) = &mut self.current
@@ -229,23 +227,23 @@ impl Snapshot {
     }
 
     /// Makes a step of a task with its shard.
-    pub fn step(&mut self, shard: &mut Shard, budget: &mut Budget, sink: &mut dyn Sink) {
+    pub fn step(&mut self, shard: &mut Shard, budget: &mut Budget, sink: &mut dyn KeySink) {
         match self.phase {
-            Phase::Keys => {
-                let mut step = Step { hasher: &self.hasher, budget, sink };
+            SnapshotPhase::Keys => {
+                let mut step = VisitStep { hasher: &self.hasher, budget, sink };
                 if shard.all_dbs().all(|db| db.visit_keys(&mut step)) {
                     self.shard += 1;
                 }
             }
-            Phase::Collections => self.step_collection(shard, budget, sink),
-            Phase::Leaving => {
+            SnapshotPhase::Collections => self.step_collection(shard, budget, sink),
+            SnapshotPhase::Leaving => {
                 shard.all_dbs().for_each(|db| db.leave_snapshot());
                 self.shard += 1;
             }
         }
     }
 
-    fn step_collection(&mut self, shard: &mut Shard, budget: &mut Budget, sink: &mut dyn Sink) {
+    fn step_collection(&mut self, shard: &mut Shard, budget: &mut Budget, sink: &mut dyn KeySink) {
         let Some(Collection { debt, sought, .. }) = &self.current else { return };
         let (debt, sought) = (Arc::clone(debt), *sought);
         let mut work = |object: &mut Object| self.visit_collection(object, budget, sink);
@@ -257,9 +255,9 @@ impl Snapshot {
         // Since the task was given it has gone elsewhere, or its database was emptied; if not, it
         // should have been here.
         let mut place = debt.place();
-        let is_still_here = matches!(*place, Place::Key(_, hash) if hash == sought);
+        let is_still_here = matches!(*place, CollectionPlace::Key(_, hash) if hash == sought);
         if is_still_here && self.emptied.is_none() && !self.shared.has_emptied() {
-            *place = Place::Gone;
+            *place = CollectionPlace::Gone;
             self.shared.note_loss();
         }
     }
@@ -269,7 +267,7 @@ impl Snapshot {
         &mut self,
         object: &mut Object,
         budget: &mut Budget,
-        sink: &mut dyn Sink,
+        sink: &mut dyn KeySink,
     ) -> bool {
         let Some(current) = &mut self.current else { return true };
         if !self.aborted {

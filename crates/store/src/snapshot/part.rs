@@ -1,14 +1,5 @@
-//! One shard's part of one database in a snapshot: how far its keys have been visited, and what of
-//! the rest has changed.
-//!
-//! ```text
-//! hash positions   0 .......... from .......................... 2^32
-//! keys             | visited    | visited later, but for the changed ones |
-//!                                 changed: the old key, if there was one, is saved
-//! ```
-//!
-//! A position survives growth and shrinking of the table. Keys are told apart by their hashes:
-//! those that share all 64 bits are saved together, before the first of them changes.
+//! How keys of one shard's part of one database get into a snapshot: saved before they change, or
+//! visited by the walker.
 
 use std::sync::Arc;
 
@@ -17,45 +8,30 @@ use ds::record::Record;
 use ds::table::Table;
 use ds::walk::Budget;
 
-use super::debt::{Debt, Place};
-use super::shared::{Emptied, Shared};
-use super::sink::{Head, Sink};
 use crate::db::Db;
-use crate::stored::{Object, Stored};
-use crate::turn::Key;
-
-#[derive(Debug)]
-pub(crate) struct Part {
-    shared: Arc<Shared>,
-    /// The number of the database at the cut, which SWAPDB may change.
-    number: u32,
-    /// The least position that has not been visited; none: all have been.
-    from: Option<u32>,
-    /// Hashes of higher positions whose keys have changed.
-    changed: ByKeyHash<()>,
-}
-
-/// Whether what is at a hash has yet to be visited.
-pub(super) fn owes(from: Option<u32>, changed: &ByKeyHash<()>, hash: u64) -> bool {
-    from.is_some_and(|from| (hash >> 32) as u32 >= from) && !changed.contains_key(&hash)
-}
+use crate::key::Key;
+use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
+use crate::pre_images::progress::{DbProgress, owes};
+use crate::pre_images::queue::{Emptied, PreImages};
+use crate::pre_images::sink::{CollectionHead, KeySink};
+use crate::value::stored::{Object, Stored};
 
 /// What a walker gives to each step.
-pub(super) struct Step<'a> {
+pub(super) struct VisitStep<'a> {
     pub(super) hasher: &'a KeyHasher,
     pub(super) budget: &'a mut Budget,
-    pub(super) sink: &'a mut dyn Sink,
+    pub(super) sink: &'a mut dyn KeySink,
 }
 
 impl Db {
     /// Makes the keys that are here now a part of a snapshot.
-    pub(super) fn join_snapshot(&mut self, shared: &Arc<Shared>) {
+    pub(super) fn join_snapshot(&mut self, shared: &Arc<PreImages>) {
         self.set_part(shared, Some(0));
     }
 
-    fn set_part(&mut self, shared: &Arc<Shared>, from: Option<u32>) {
+    fn set_part(&mut self, shared: &Arc<PreImages>, from: Option<u32>) {
         let (shared, number) = (Arc::clone(shared), self.number);
-        let part = Part { shared, number, from, changed: ByKeyHash::default() };
+        let part = DbProgress { shared, number, from, changed: ByKeyHash::default() };
         self.key_index.set_part(Some(Box::new(part)));
         self.in_snapshot = true;
     }
@@ -89,7 +65,7 @@ impl Db {
     /// Begins the walk over the large collection in a slot. Returns whether one is there.
     fn owe(
         &mut self,
-        shared: &Arc<Shared>,
+        shared: &Arc<PreImages>,
         number: u32,
         hasher: &KeyHasher,
         at: usize,
@@ -97,15 +73,15 @@ impl Db {
     ) -> bool {
         let record = self.table.at(at);
         let Some(shape) = record.object().and_then(Object::shape) else { return false };
-        let place = Place::Key(record.key().into(), hash);
-        let head = Head {
+        let place = CollectionPlace::Key(record.key().into(), hash);
+        let head = CollectionHead {
             db: number,
             key: record.key().into(),
             expires_at: record.expires_at(),
             access_clock: record.access_clock(),
             shape,
         };
-        let (debt, ticket) = Debt::record(shared, head, place);
+        let (debt, ticket) = PendingPreImage::record(shared, head, place);
         if let Some(object) = self.table.walked_object(at) {
             object.begin_walk(ticket, hasher);
         }
@@ -114,13 +90,13 @@ impl Db {
     }
 
     /// Visits the keys until the budget is spent. Returns whether all have been visited.
-    pub(super) fn visit_keys(&mut self, step: &mut Step<'_>) -> bool {
+    pub(super) fn visit_keys(&mut self, step: &mut VisitStep<'_>) -> bool {
         let Some(part) = self.key_index.part() else { return true };
         let Some(from) = part.from else { return true };
         if step.budget.is_spent() {
             return false;
         }
-        let Part { shared, number, changed, .. } = part;
+        let DbProgress { shared, number, changed, .. } = part;
         let (shared, number) = (Arc::clone(shared), *number);
         let changed = std::mem::take(changed);
         let mut large = Vec::new();
@@ -157,7 +133,7 @@ impl Db {
 
     /// A record has come from elsewhere: a collection in it may be owed.
     #[inline]
-    pub(crate) fn note_arrival(&mut self, key: Key<'_>, object: Option<&Arc<Debt>>) {
+    pub(crate) fn note_arrival(&mut self, key: Key<'_>, object: Option<&Arc<PendingPreImage>>) {
         let Some(debt) = object else { return };
         debt.moved_to(key);
         if !self.in_snapshot
@@ -180,12 +156,12 @@ impl Db {
     /// none if it is not here, and otherwise what `work` returns.
     pub(super) fn with_owed<R>(
         &mut self,
-        debt: &Arc<Debt>,
+        debt: &Arc<PendingPreImage>,
         hash: u64,
         work: impl FnOnce(&mut Object) -> R,
     ) -> Option<R> {
         let at = self.table.find_where(hash, |record| {
-            let own = record.object().and_then(Debt::of);
+            let own = record.object().and_then(PendingPreImage::of);
             own.is_some_and(|own| Arc::ptr_eq(own, debt))
         })?;
         self.table.walked_object(at).map(work)
@@ -194,17 +170,17 @@ impl Db {
 
 /// A record of an emptied database: what of it is written at once, owed, or nothing any more.
 pub(super) fn visit_emptied(
-    shared: &Arc<Shared>,
+    shared: &Arc<PreImages>,
     emptied: &Emptied,
     record: Record<Object>,
-    step: &mut Step<'_>,
+    step: &mut VisitStep<'_>,
 ) {
     let Emptied { db, from, changed, .. } = emptied;
     let hash = step.hasher.hash(record.view().key());
     step.budget.spend(record.view().allocated_bytes());
     if !owes(*from, changed, hash) {
         // A collection in it may have come from elsewhere, or be owed already.
-        drop(record.into_object().and_then(super::debt::unless_owed));
+        drop(record.into_object().and_then(crate::pre_images::pending::unless_owed));
         return;
     }
     let view = record.view();
@@ -212,24 +188,11 @@ pub(super) fn visit_emptied(
         return step.sink.entry(*db, Stored(view));
     };
     let (expires_at, access_clock) = (view.expires_at(), view.access_clock());
-    let head = Head { db: *db, key: view.key().into(), expires_at, access_clock, shape };
-    let (debt, ticket) = Debt::record(shared, head, Place::Taken);
+    let head = CollectionHead { db: *db, key: view.key().into(), expires_at, access_clock, shape };
+    let (debt, ticket) = PendingPreImage::record(shared, head, CollectionPlace::Taken);
     if let Some(mut object) = record.into_object() {
         object.begin_walk(ticket, step.hasher);
-        *debt.place() = Place::Here(object);
+        *debt.place() = CollectionPlace::Here(object);
     }
     shared.owe(debt);
-}
-
-#[cfg(test)]
-impl Part {
-    /// Moves the place of the walk, which is wrong.
-    pub(super) fn shift(&mut self, by: i32) {
-        self.from = self.from.map(|from| from.saturating_add_signed(by));
-    }
-
-    /// Forgets what has changed, which is wrong.
-    pub(super) fn forget(&mut self) {
-        self.changed.clear();
-    }
 }

@@ -8,7 +8,7 @@ use base::random::entropy_seed;
 use node::scripting::FILE_VM_BYTES_MAX;
 use persist::check::LibraryFound;
 use resp::{Args, Out, Reply};
-use script::{Failure, Host, Libraries, LogLevel, NewLibrary, Replication, Tick, Vm};
+use script::{Libraries, LogLevel, NewLibrary, ScriptFailure, ScriptReplication, Tick, Vm, VmHost};
 
 /// All libraries of a file have so much time. The one that it ends for is said to have no end.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ fn load(
     libraries: &mut Libraries,
     source: &[u8],
 ) -> Result<NewLibrary, String> {
-    let text = |failure: Failure| {
+    let text = |failure: ScriptFailure| {
         let text = String::from_utf8_lossy(&failure.text);
         // They are for a terminal, and not of ours.
         text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect::<String>()
@@ -86,7 +86,7 @@ struct Nobody {
     is_over: bool,
 }
 
-impl Host for Nobody {
+impl VmHost for Nobody {
     fn call(&mut self, _: Args<'_>, resp3: bool, out: &mut Out) {
         Reply::new(out, resp3).error(b"ERR This Redis command is not allowed from script");
     }
@@ -97,7 +97,7 @@ impl Host for Nobody {
         None
     }
 
-    fn set_replication(&mut self, _: Replication) {}
+    fn set_replication(&mut self, _: ScriptReplication) {}
 
     fn clock(&mut self) -> Duration {
         self.since.elapsed()

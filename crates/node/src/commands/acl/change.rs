@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use acl::log::Origin;
+use acl::log::DenialOrigin;
 use acl::{DEFAULT_USER, EditError, User};
 use engine::{AclError, Error, echo};
 use resp::{Args, Reply};
@@ -165,7 +165,8 @@ pub(super) fn end_denied_wait(
     let entry = &worker.table.entries()[usize::from(waiter.command())];
     let Err(denied) = access::check(&user, entry, &waiter.args()) else { return };
     let request = (entry, &waiter.args());
-    let error = access::note_denied(worker, (record, &user), request, denied, Origin::TopLevel);
+    let error =
+        access::note_denied(worker, (record, &user), request, denied, DenialOrigin::TopLevel);
     if waiter.deny(error) {
         waker.wake_client(record);
     }

@@ -1,6 +1,6 @@
 //! ACL LOG (<https://redis.io/docs/latest/commands/acl-log/>).
 
-use acl::log::Entry;
+use acl::log::AclLogEntry;
 use base::number::parse_i64;
 use engine::Error;
 use resp::{Args, Reply};
@@ -37,7 +37,7 @@ pub(super) fn log(
     Ok(())
 }
 
-fn reply_entry(entry: &Entry, unix_ms: i64, reply: &mut Reply<'_>) {
+fn reply_entry(entry: &AclLogEntry, unix_ms: i64, reply: &mut Reply<'_>) {
     let event = &entry.event;
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     reply.map(10);

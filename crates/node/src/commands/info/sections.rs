@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use store::key_index::Family;
+use store::SizeFamily;
 
 use super::{Page, Snapshot};
 use crate::clients::record::{ClientRecord, flag};
@@ -211,19 +211,19 @@ pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
 /// How many keys there are of each size, sizes rounded down to a power of two.
 pub(super) fn key_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate() {
-        for family in Family::REPORTED {
+        for family in SizeFamily::REPORTED {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));
             let classes: Vec<String> = of_family
                 .map(|((_, bits), keys)| format!("{}={keys}", size_label(*bits)))
                 .collect();
             if !classes.is_empty() {
                 let name = match family {
-                    Family::Strings => "strings_sizes",
-                    Family::Lists => "lists_items",
-                    Family::Sets => "sets_items",
-                    Family::SortedSets => "zsets_items",
-                    Family::Hashes => "hashes_items",
-                    Family::Streams => continue,
+                    SizeFamily::Strings => "strings_sizes",
+                    SizeFamily::Lists => "lists_items",
+                    SizeFamily::Sets => "sets_items",
+                    SizeFamily::SortedSets => "zsets_items",
+                    SizeFamily::Hashes => "hashes_items",
+                    SizeFamily::Streams => continue,
                 };
                 page.line(&format!("db{number}_distrib_{name}"), classes.join(","));
             }

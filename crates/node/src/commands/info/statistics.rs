@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pubsub::Kind;
+use pubsub::ChannelKind;
 
 use super::{Page, Snapshot};
 use crate::config::percentile_text;
@@ -56,9 +56,9 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("current_eviction_exceeded_time", now_ms);
     page.line("keyspace_hits", sums.hits);
     page.line("keyspace_misses", sums.misses);
-    page.line("pubsub_channels", node.pubsub.len(Kind::Channel));
-    page.line("pubsub_patterns", node.pubsub.len(Kind::Pattern));
-    page.line("pubsubshard_channels", node.pubsub.len(Kind::Shard));
+    page.line("pubsub_channels", node.pubsub.len(ChannelKind::Channel));
+    page.line("pubsub_patterns", node.pubsub.len(ChannelKind::Pattern));
+    page.line("pubsubshard_channels", node.pubsub.len(ChannelKind::Shard));
     // Nothing is forked, ever.
     page.zeros(&["latest_fork_usec", "total_forks"]);
     // No key is moved to another server, and no replica follows this one.

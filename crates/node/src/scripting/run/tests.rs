@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use resp::Span;
-use script::{Draft, FunctionInfo, Library};
+use script::{FunctionInfo, Library, LibraryDraft};
 
 use super::*;
 use crate::config::Config;
@@ -13,10 +13,10 @@ use crate::config::Config;
 /// A library that takes a while to load, with so many bytes besides.
 fn library(bytes: usize) -> Arc<Library> {
     let name = b"f".to_vec();
-    let function = FunctionInfo { name, description: None, flags: Flags::default() };
+    let function = FunctionInfo { name, description: None, flags: ScriptFlags::default() };
     let code = "for i = 1, 1e5 do end redis.register_function('f', function() end)";
     let text = format!("#!lua name=l\n{code} --{}", "x".repeat(bytes));
-    let draft = Draft::new(text.as_bytes()).unwrap();
+    let draft = LibraryDraft::new(text.as_bytes()).unwrap();
     Arc::new(draft.with_functions(vec![function]))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pubsub::Kind as Subscribed;
+use pubsub::ChannelKind as Subscribed;
 
 use super::Snapshot;
 use super::page::{Kind, Page};

@@ -2,8 +2,8 @@
 
 use base::hash::KeyHasher;
 use ds::packed::{Digits, Entry, Packed};
-use store::hash::NewHash;
-use store::{Limits, NewValue};
+use store::NewHash;
+use store::{EncodingLimits, NewValue};
 
 use super::{Rooms, ValueDecoder, read_bytes, read_len, zipmap};
 use crate::rdb::{length, string};
@@ -132,7 +132,7 @@ fn new_hash<'l, S: ByteSource>(
     len: u64,
     input: &ByteInput<S>,
     may_expire: bool,
-    limits: &'l Limits,
+    limits: &'l EncodingLimits,
     hasher: &KeyHasher,
 ) -> NewHash<'l> {
     if len <= limits.hash_max_listpack_entries {

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 use ds::packed::{Encoded, Entry};
-use store::new_value::Duplicate;
-use store::string::{INLINE_BYTES_MAX, NewString};
-use store::{Limits, NewValue};
+use store::Duplicate;
+use store::{EncodingLimits, NewValue};
+use store::{INLINE_BYTES_MAX, NewString};
 
 use super::length;
 use super::string::{self, Text};
@@ -42,7 +42,7 @@ const ROOM_BYTES_MAX: usize = 1 << 20;
 /// Decodes values one after another.
 #[derive(Debug)]
 pub struct ValueDecoder<'l> {
-    limits: &'l Limits,
+    limits: &'l EncodingLimits,
     hasher: KeyHasher,
     rooms: Rooms,
 }
@@ -69,7 +69,7 @@ impl From<Duplicate> for Error {
 
 impl<'l> ValueDecoder<'l> {
     /// A decoder for a keyspace with these limits and this hash function.
-    pub fn new(limits: &'l Limits, hasher: KeyHasher) -> Self {
+    pub fn new(limits: &'l EncodingLimits, hasher: KeyHasher) -> Self {
         Self { limits, hasher, rooms: Rooms::default() }
     }
 

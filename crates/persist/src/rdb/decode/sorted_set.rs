@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use base::number::parse_f64;
 use ds::packed::{Digits, Entry, Packed};
 use ds::sorted_set::Builder;
+use store::NewSortedSet;
 use store::NewValue;
-use store::sorted_set::NewSortedSet;
 
 use super::{Rooms, ValueDecoder, read_bytes, read_len};
 use crate::rdb::string;

@@ -19,10 +19,13 @@ pub(super) mod stream;
 
 use ds::list::ChunkRef;
 use ds::packed::{Entry, Packed, PackedMut};
-use store::list::ListRef;
-use store::set::SetRef;
-use store::stored::Stored;
-use store::{Hash, HashRef, Kind, List, Set, SortedSet, Stream, StringRef, StringValue};
+use store::ListRef;
+use store::SetRef;
+use store::Stored;
+use store::{
+    HashRef, HashValue, ListValue, SetValue, SortedSetValue, StreamValue, StringRef, StringValue,
+    ValueKind,
+};
 
 use super::types::ValueType;
 use super::{SHARED_VERSION, VERSION, length, string};
@@ -71,20 +74,22 @@ pub struct ValueEncoder {
 /// The type that DUMP gives to a value.
 pub fn value_type(value: Stored<'_>) -> ValueType {
     match value.kind() {
-        Kind::Bytes | Kind::EditedBytes | Kind::Integer | Kind::Shared => ValueType::String,
-        Kind::PackedList | Kind::List => ValueType::ListQuicklist2,
-        Kind::IntSet => ValueType::SetIntset,
-        Kind::PackedSet => ValueType::SetListpack,
-        Kind::Set => ValueType::Set,
-        Kind::PackedHash => ValueType::HashListpack,
-        Kind::PackedExpiringHash => ValueType::HashListpackExpiring,
-        Kind::Hash => match value.view::<Hash>().and_then(HashRef::earliest) {
+        ValueKind::Bytes | ValueKind::EditedBytes | ValueKind::Integer | ValueKind::Shared => {
+            ValueType::String
+        }
+        ValueKind::PackedList | ValueKind::List => ValueType::ListQuicklist2,
+        ValueKind::IntSet => ValueType::SetIntset,
+        ValueKind::PackedSet => ValueType::SetListpack,
+        ValueKind::Set => ValueType::Set,
+        ValueKind::PackedHash => ValueType::HashListpack,
+        ValueKind::PackedExpiringHash => ValueType::HashListpackExpiring,
+        ValueKind::Hash => match value.view::<HashValue>().and_then(HashRef::earliest) {
             Some(_) => ValueType::HashExpiring,
             None => ValueType::Hash,
         },
-        Kind::PackedSortedSet => ValueType::SortedSetListpack,
-        Kind::SortedSet => ValueType::SortedSet2,
-        Kind::Stream => ValueType::Stream3,
+        ValueKind::PackedSortedSet => ValueType::SortedSetListpack,
+        ValueKind::SortedSet => ValueType::SortedSet2,
+        ValueKind::Stream => ValueType::Stream3,
     }
 }
 
@@ -103,7 +108,7 @@ impl ValueEncoder {
     /// The type that this encoder gives to a value.
     pub(super) fn value_type(&self, value: Stored<'_>) -> ValueType {
         match value_type(value) {
-            ValueType::HashListpackExpiring if self.forgets(value.view::<Hash>()) => {
+            ValueType::HashListpackExpiring if self.forgets(value.view::<HashValue>()) => {
                 ValueType::HashListpack
             }
             other => other,
@@ -125,11 +130,11 @@ impl ValueEncoder {
                 StringRef::Shared(text) => self.string(text, out),
                 StringRef::Integer(value) => string::write_integer(out, value),
             }
-        } else if let Some(list) = value.view::<List>() {
+        } else if let Some(list) = value.view::<ListValue>() {
             self.list(list, out)
-        } else if let Some(set) = value.view::<Set>() {
+        } else if let Some(set) = value.view::<SetValue>() {
             self.set(set, out)
-        } else if let Some(set) = value.view::<SortedSet>() {
+        } else if let Some(set) = value.view::<SortedSetValue>() {
             if let Some(packed) = value.packed() {
                 return self.packed(packed, out);
             }
@@ -139,9 +144,9 @@ impl ValueEncoder {
                 self.scored_member(pair.member, pair.score(), out)?;
             }
             Ok(())
-        } else if let Some(hash) = value.view::<Hash>() {
+        } else if let Some(hash) = value.view::<HashValue>() {
             self.hash(hash, out)
-        } else if let Some(stream) = value.view::<Stream>() {
+        } else if let Some(stream) = value.view::<StreamValue>() {
             self.stream(stream, out)
         } else {
             unreachable!("a value has one of the types above")

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ds::stream::{self, GroupHead, Handle, Id};
-use store::snapshot::{Head, Part, Shape};
+use store::snapshot::{CollectionHead, CollectionPart, CollectionShape};
 
 use super::stream::{raw_id, write_consumer, write_group_head, write_head, write_pending};
 use super::{ValueEncoder, distance};
@@ -40,14 +40,14 @@ struct OpenGroup {
     pending: BTreeMap<Handle, Vec<Id>>,
 }
 
-fn value_type(shape: &Shape) -> ValueType {
+fn value_type(shape: &CollectionShape) -> ValueType {
     match shape {
-        Shape::Set(_) => ValueType::Set,
-        Shape::SortedSet(_) => ValueType::SortedSet2,
-        Shape::Hash(_, None) => ValueType::Hash,
-        Shape::Hash(_, Some(_)) => ValueType::HashExpiring,
-        Shape::List(_) => ValueType::ListQuicklist2,
-        Shape::Stream(_) => ValueType::Stream3,
+        CollectionShape::Set(_) => ValueType::Set,
+        CollectionShape::SortedSet(_) => ValueType::SortedSet2,
+        CollectionShape::Hash(_, None) => ValueType::Hash,
+        CollectionShape::Hash(_, Some(_)) => ValueType::HashExpiring,
+        CollectionShape::List(_) => ValueType::ListQuicklist2,
+        CollectionShape::Stream(_) => ValueType::Stream3,
     }
 }
 
@@ -58,7 +58,7 @@ impl ValueEncoder {
     /// Those of the sink, as for all methods here.
     pub fn begin<S: ByteSink>(
         &mut self,
-        head: &Head,
+        head: &CollectionHead,
         attributes: Attributes,
         out: &mut S,
     ) -> Result<Parts, S::Error> {
@@ -66,15 +66,17 @@ impl ValueEncoder {
         out.put(&[value_type(&head.shape).number()])?;
         self.string(&head.key, out)?;
         let (form, parts) = match head.shape {
-            Shape::Set(len) | Shape::SortedSet(len) => (PartsForm::Members, len),
-            Shape::List(chunks) => (PartsForm::Members, chunks),
-            Shape::Hash(len, earliest) => {
+            CollectionShape::Set(len) | CollectionShape::SortedSet(len) => {
+                (PartsForm::Members, len)
+            }
+            CollectionShape::List(chunks) => (PartsForm::Members, chunks),
+            CollectionShape::Hash(len, earliest) => {
                 if let Some(earliest) = earliest {
                     out.put(&earliest.to_le_bytes())?;
                 }
                 (PartsForm::Fields(earliest), len)
             }
-            Shape::Stream(head) => {
+            CollectionShape::Stream(head) => {
                 let parts = StreamParts { head, chunks_left: head.chunks, group: None };
                 (PartsForm::Stream(Box::new(parts)), head.chunks)
             }
@@ -94,25 +96,27 @@ impl ValueEncoder {
     pub fn part<S: ByteSink>(
         &mut self,
         parts: &mut Parts,
-        part: Part<'_>,
+        part: CollectionPart<'_>,
         out: &mut S,
     ) -> Result<(), S::Error> {
         match (part, &mut parts.0) {
-            (Part::Member(member), _) => self.string(member, out),
-            (Part::Scored(member, score), _) => {
+            (CollectionPart::Member(member), _) => self.string(member, out),
+            (CollectionPart::Scored(member, score), _) => {
                 self.string(member, out)?;
                 out.put(&score.to_le_bytes())
             }
-            (Part::Field(field, value), form) => {
+            (CollectionPart::Field(field, value), form) => {
                 if let PartsForm::Fields(Some(earliest)) = form {
                     length::write(out, distance(*earliest, value.expires_at))?;
                 }
                 self.string(field, out)?;
                 self.entry(value.entry, out)
             }
-            (Part::Chunk(chunk), _) => self.list_node(chunk, out),
-            (Part::Stream(part), PartsForm::Stream(stream)) => self.stream_part(stream, part, out),
-            (Part::Stream(_), _) => Ok(()),
+            (CollectionPart::Chunk(chunk), _) => self.list_node(chunk, out),
+            (CollectionPart::Stream(part), PartsForm::Stream(stream)) => {
+                self.stream_part(stream, part, out)
+            }
+            (CollectionPart::Stream(_), _) => Ok(()),
         }
     }
 

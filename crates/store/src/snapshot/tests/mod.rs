@@ -8,7 +8,7 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::values::{Collector, dump};
-use self::world::{Fault, World};
+use self::world::{SnapshotFault, SnapshotWorld};
 
 /// Schedules of a run, unless `SNAPSHOT_SCHEDULES` in the environment says how many.
 const SCHEDULES: u64 = 300;
@@ -16,8 +16,8 @@ const SCHEDULES: u64 = 300;
 const SCHEDULES_TO_FAIL: u64 = 300;
 
 /// One random schedule.
-fn run(seed: u64, fault: Option<Fault>) {
-    let mut world = World::new(seed);
+fn run(seed: u64, fault: Option<SnapshotFault>) {
+    let mut world = SnapshotWorld::new(seed);
     for _ in 0..world.below(800) {
         world.happen();
     }
@@ -36,7 +36,7 @@ fn run(seed: u64, fault: Option<Fault>) {
 }
 
 /// Whether a planted fault is found, and by what.
-fn is_found(fault: Fault) -> bool {
+fn is_found(fault: SnapshotFault) -> bool {
     (0..SCHEDULES_TO_FAIL)
         .any(|seed| catch_unwind(AssertUnwindSafe(|| run(seed, Some(fault)))).is_err())
 }
@@ -44,13 +44,13 @@ fn is_found(fault: Fault) -> bool {
 #[test]
 fn planted_faults_are_found() {
     let faults = [
-        Fault::HookSkipped,
-        Fault::CursorAhead,
-        Fault::CursorBehind,
-        Fault::ChangesForgotten,
-        Fault::WalkLost,
-        Fault::ArrivalNotNoted,
-        Fault::NotHandedOver,
+        SnapshotFault::HookSkipped,
+        SnapshotFault::CursorAhead,
+        SnapshotFault::CursorBehind,
+        SnapshotFault::ChangesForgotten,
+        SnapshotFault::WalkLost,
+        SnapshotFault::ArrivalNotNoted,
+        SnapshotFault::NotHandedOver,
     ];
     for fault in faults {
         assert!(is_found(fault), "{fault:?} is not found");
@@ -60,7 +60,7 @@ fn planted_faults_are_found() {
 #[test]
 fn an_aborted_snapshot_leaves_nothing() {
     for seed in 0..SCHEDULES / 5 {
-        let mut world = World::new(seed);
+        let mut world = SnapshotWorld::new(seed);
         (0..world.below(600)).for_each(|_| world.happen());
         let mut snapshot = world.cut();
         let mut before = Collector::default();

@@ -6,15 +6,15 @@ use std::fmt::Write;
 use ds::list::ChunkRef;
 use ds::stream::{self, GroupHead, Id};
 
-use super::super::{Head, Part, Shape, Sink};
+use super::super::{CollectionHead, CollectionPart, CollectionShape, KeySink};
 use crate::shard::Shard;
-use crate::sorted_set::SortedSetRef;
-use crate::stored::Stored;
-use crate::string::Digits;
-use crate::{Hash, List, Set, SortedSet, Stream, StringValue};
+use crate::value::sorted_set::SortedSetRef;
+use crate::value::stored::Stored;
+use crate::value::string::StringDigits;
+use crate::{HashValue, ListValue, SetValue, SortedSetValue, StreamValue, StringValue};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ModelValue {
     Text(Vec<u8>),
     List(Vec<Vec<u8>>),
     Set(BTreeSet<Vec<u8>>),
@@ -24,7 +24,7 @@ pub enum Value {
 }
 
 /// All keys with their expiry.
-pub type Dump = BTreeMap<(u32, Vec<u8>), (Option<i64>, Value)>;
+pub type Dump = BTreeMap<(u32, Vec<u8>), (Option<i64>, ModelValue)>;
 
 pub fn dump(shards: &mut [Shard]) -> Dump {
     let mut dump = Dump::new();
@@ -37,29 +37,29 @@ pub fn dump(shards: &mut [Shard]) -> Dump {
     dump
 }
 
-fn value_of(stored: Stored<'_>) -> Value {
+fn value_of(stored: Stored<'_>) -> ModelValue {
     if let Some(text) = stored.view::<StringValue>() {
-        return Value::Text(text.bytes(&mut Digits::default()).to_vec());
+        return ModelValue::Text(text.bytes(&mut StringDigits::default()).to_vec());
     }
-    if let Some(list) = stored.view::<List>() {
-        return Value::List(list.iter_from(0).map(|element| element.to_vec()).collect());
+    if let Some(list) = stored.view::<ListValue>() {
+        return ModelValue::List(list.iter_from(0).map(|element| element.to_vec()).collect());
     }
-    if let Some(set) = stored.view::<Set>() {
-        return Value::Set(set.iter().map(|member| member.to_vec()).collect());
+    if let Some(set) = stored.view::<SetValue>() {
+        return ModelValue::Set(set.iter().map(|member| member.to_vec()).collect());
     }
-    if let Some(set) = stored.view::<SortedSet>() {
+    if let Some(set) = stored.view::<SortedSetValue>() {
         let scores = SortedSetRef::walk(set, 0..set.len(), false);
         let scores = scores.map(|pair| (pair.member.to_vec(), pair.score().to_bits()));
-        return Value::Scores(scores.collect());
+        return ModelValue::Scores(scores.collect());
     }
-    if let Some(hash) = stored.view::<Hash>() {
+    if let Some(hash) = stored.view::<HashValue>() {
         let fields = hash.iter();
         let fields =
             fields.map(|(field, value)| (field.to_vec(), (value.entry.to_vec(), value.expires_at)));
-        return Value::Fields(fields.collect());
+        return ModelValue::Fields(fields.collect());
     }
     let mut text = String::new();
-    if let Some(stream) = stored.view::<Stream>() {
+    if let Some(stream) = stored.view::<StreamValue>() {
         write_head(&mut text, &stream.head());
         stream.log.chunk_refs().for_each(|chunk| write_part(&mut text, stream::Part::Chunk(chunk)));
         for (name, group) in stream.groups.iter() {
@@ -69,7 +69,7 @@ fn value_of(stored: Stored<'_>) -> Value {
             }
         }
     }
-    Value::Stream(text)
+    ModelValue::Stream(text)
 }
 
 fn write_head(text: &mut String, head: &stream::Head) {
@@ -91,63 +91,65 @@ fn write_part(text: &mut String, part: stream::Part<'_>) {
 #[derive(Default)]
 pub struct Collector {
     pub dump: Dump,
-    open: Option<(Head, Value, usize)>,
+    open: Option<(CollectionHead, ModelValue, usize)>,
 }
 
 impl Collector {
-    fn add(&mut self, db: u32, key: &[u8], expires_at: Option<i64>, value: Value) {
+    fn add(&mut self, db: u32, key: &[u8], expires_at: Option<i64>, value: ModelValue) {
         let key = (db, key.to_vec());
         assert!(self.dump.insert(key.clone(), (expires_at, value)).is_none(), "twice: {key:?}");
     }
 }
 
-impl Sink for Collector {
+impl KeySink for Collector {
     fn entry(&mut self, db: u32, value: Stored<'_>) {
         assert!(self.open.is_none(), "a collection is not whole");
         self.add(db, value.key(), value.expires_at(), value_of(value));
     }
 
-    fn begin(&mut self, head: &Head) {
+    fn begin(&mut self, head: &CollectionHead) {
         let value = match &head.shape {
-            Shape::Set(_) => Value::Set(BTreeSet::new()),
-            Shape::SortedSet(_) => Value::Scores(BTreeMap::new()),
-            Shape::Hash(..) => Value::Fields(BTreeMap::new()),
-            Shape::List(_) => Value::List(Vec::new()),
-            Shape::Stream(head) => {
+            CollectionShape::Set(_) => ModelValue::Set(BTreeSet::new()),
+            CollectionShape::SortedSet(_) => ModelValue::Scores(BTreeMap::new()),
+            CollectionShape::Hash(..) => ModelValue::Fields(BTreeMap::new()),
+            CollectionShape::List(_) => ModelValue::List(Vec::new()),
+            CollectionShape::Stream(head) => {
                 let mut text = String::new();
                 write_head(&mut text, head);
-                Value::Stream(text)
+                ModelValue::Stream(text)
             }
         };
         assert!(self.open.replace((head.clone(), value, 0)).is_none(), "a collection is not whole");
     }
 
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: CollectionPart<'_>) {
         let (head, value, parts) = self.open.as_mut().expect("it was begun");
         *parts += 1;
-        if let (Shape::Stream(head), Part::Stream(stream::Part::Group(group))) =
+        if let (CollectionShape::Stream(head), CollectionPart::Stream(stream::Part::Group(group))) =
             (&mut head.shape, part)
         {
             // Each has as many more parts.
             head.chunks += group.pending;
         }
         let is_new = match (value, part) {
-            (Value::Set(members), Part::Member(member)) => members.insert(member.to_vec()),
-            (Value::Scores(scores), Part::Scored(member, score)) => {
+            (ModelValue::Set(members), CollectionPart::Member(member)) => {
+                members.insert(member.to_vec())
+            }
+            (ModelValue::Scores(scores), CollectionPart::Scored(member, score)) => {
                 scores.insert(member.to_vec(), score.to_bits()).is_none()
             }
-            (Value::Fields(fields), Part::Field(field, value)) => {
+            (ModelValue::Fields(fields), CollectionPart::Field(field, value)) => {
                 let value = (value.entry.to_vec(), value.expires_at);
                 fields.insert(field.to_vec(), value).is_none()
             }
-            (Value::List(elements), Part::Chunk(chunk)) => {
+            (ModelValue::List(elements), CollectionPart::Chunk(chunk)) => {
                 match chunk {
                     ChunkRef::Packed(list) => elements.extend(list.iter().map(|e| e.to_vec())),
                     ChunkRef::Large(element) => elements.push(element.to_vec()),
                 }
                 true
             }
-            (Value::Stream(text), Part::Stream(part)) => {
+            (ModelValue::Stream(text), CollectionPart::Stream(part)) => {
                 write_part(text, part);
                 true
             }
@@ -159,11 +161,16 @@ impl Sink for Collector {
     fn end(&mut self) {
         let (head, value, parts) = self.open.take().expect("it was begun");
         let announced = match head.shape {
-            Shape::Set(len) | Shape::SortedSet(len) | Shape::Hash(len, _) | Shape::List(len) => len,
-            Shape::Stream(head) => head.chunks + head.groups,
+            CollectionShape::Set(len)
+            | CollectionShape::SortedSet(len)
+            | CollectionShape::Hash(len, _)
+            | CollectionShape::List(len) => len,
+            CollectionShape::Stream(head) => head.chunks + head.groups,
         };
         assert_eq!(parts, announced, "{head:?}");
-        if let (Shape::Hash(_, earliest), Value::Fields(fields)) = (head.shape, &value) {
+        if let (CollectionShape::Hash(_, earliest), ModelValue::Fields(fields)) =
+            (head.shape, &value)
+        {
             assert_eq!(earliest, fields.values().filter_map(|(_, at)| *at).min(), "{head:?}");
         }
         self.add(head.db, &head.key, head.expires_at, value);

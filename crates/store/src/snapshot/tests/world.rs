@@ -5,17 +5,21 @@ use base::random::Random;
 use ds::stream::{Bound, ChunkLimits, Group, Id, Pending, References, Trim};
 use ds::walk::Budget;
 
-use super::super::debt::Debt;
 use super::super::{Snapshot, Task};
 use super::values::Collector;
-use crate::db::{Db, Edit, ExpiryChange, Type};
-use crate::eviction::{Choice, Order};
-use crate::hash::FieldExpiry;
-use crate::list::Side;
+use crate::db::{Db, Edit, ExpiryChange};
+use crate::edit::hash::FieldExpiry;
+use crate::eviction::{EvictionChoice, EvictionOrder};
+use crate::new::string::NewString;
+use crate::pre_images::pending::PendingPreImage;
+use crate::pre_images::progress::DbProgress;
 use crate::shard::Shard;
-use crate::string::NewString;
 use crate::turn::Turn;
-use crate::{Hash, Limits, List, Set, SortedSet, Stream, StringValue};
+use crate::value::list::Side;
+use crate::value::stored::StoredType;
+use crate::{
+    EncodingLimits, HashValue, ListValue, SetValue, SortedSetValue, StreamValue, StringValue,
+};
 
 const SHARDS: usize = 3;
 const DBS: u64 = 3;
@@ -26,7 +30,7 @@ const STEPS_MAX: usize = 200_000;
 
 /// What is done wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum SnapshotFault {
     /// Strings are set without the snapshot being told.
     HookSkipped,
     /// The walk over a table leaves positions out.
@@ -43,26 +47,26 @@ pub enum Fault {
     NotHandedOver,
 }
 
-pub struct World {
+pub struct SnapshotWorld {
     pub shards: Vec<Shard>,
     pub turn: Turn,
     random: Random,
-    limits: Limits,
-    pub fault: Option<Fault>,
+    limits: EncodingLimits,
+    pub fault: Option<SnapshotFault>,
     last_id: u64,
 }
 
-impl World {
+impl SnapshotWorld {
     pub fn new(seed: u64) -> Self {
         let mut turn = Turn::alone(KeyHasher::new(seed));
         turn.set_time(START_MS * 1000);
-        let limits = Limits {
+        let limits = EncodingLimits {
             hash_max_listpack_entries: 4,
             list_max_listpack_size: 3,
             set_max_intset_entries: 3,
             set_max_listpack_entries: 4,
             zset_max_listpack_entries: 4,
-            ..Limits::default()
+            ..EncodingLimits::default()
         };
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         Self { shards, turn, random: Random::new(seed), limits, fault: None, last_id: 0 }
@@ -92,11 +96,11 @@ impl World {
         work(self.shards[Self::shard_of(hash)].db(db), &mut self.turn)
     }
 
-    fn with_edit<T: Type>(
+    fn with_edit<T: StoredType>(
         &mut self,
         db: usize,
         name: &[u8],
-        work: impl FnOnce(&mut Edit<'_, T>, &mut Random, &Limits),
+        work: impl FnOnce(&mut Edit<'_, T>, &mut Random, &EncodingLimits),
     ) {
         let key = self.turn.key(name);
         let db = self.shards[Self::shard_of(key.hash)].db(db);
@@ -133,7 +137,7 @@ impl World {
             90..93 => self.crowd(db),
             93..95 => self.pass_time(db),
             95..97 => {
-                let choice = Choice { volatile: false, order: Order::Random };
+                let choice = EvictionChoice { volatile: false, order: EvictionOrder::Random };
                 let start = self.below(64) as usize;
                 self.with_db(db, &name, |db, turn| {
                     if let Ok(Some(object)) = db.evict_from(turn, choice, start) {
@@ -167,7 +171,7 @@ impl World {
 
     fn change_text(&mut self, db: usize, name: &[u8]) {
         let (what, n) = (self.below(6), self.below(100_000));
-        let skipped = self.fault == Some(Fault::HookSkipped);
+        let skipped = self.fault == Some(SnapshotFault::HookSkipped);
         let long = vec![b'a' + (n % 26) as u8; 17_000];
         self.with_db(db, name, |db, turn| {
             let key = turn.key(name);
@@ -192,7 +196,7 @@ impl World {
     }
 
     fn change_list(&mut self, db: usize, name: &[u8]) {
-        self.with_edit::<List>(db, name, |edit, random, limits| {
+        self.with_edit::<ListValue>(db, name, |edit, random, limits| {
             let side = if random.below(2) == 0 { Side::Left } else { Side::Right };
             let elements: Vec<_> =
                 (0..1 + random.below(6)).map(|_| random.below(40).to_string()).collect();
@@ -216,7 +220,7 @@ impl World {
     }
 
     fn change_set(&mut self, db: usize, name: &[u8]) {
-        self.with_edit::<Set>(db, name, |edit, random, limits| {
+        self.with_edit::<SetValue>(db, name, |edit, random, limits| {
             let members: Vec<_> =
                 (0..1 + random.below(8)).map(|_| random.below(60).to_string()).collect();
             match random.below(8) {
@@ -231,7 +235,7 @@ impl World {
     }
 
     fn change_sorted_set(&mut self, db: usize, name: &[u8]) {
-        self.with_edit::<SortedSet>(db, name, |edit, random, limits| match random.below(8) {
+        self.with_edit::<SortedSetValue>(db, name, |edit, random, limits| match random.below(8) {
             0..5 => {
                 for _ in 0..1 + random.below(8) {
                     let member = random.below(60).to_string();
@@ -247,7 +251,7 @@ impl World {
     }
 
     fn change_hash(&mut self, db: usize, name: &[u8]) {
-        self.with_edit::<Hash>(db, name, |edit, random, limits| {
+        self.with_edit::<HashValue>(db, name, |edit, random, limits| {
             for _ in 0..1 + random.below(8) {
                 let (field, value) = (random.below(60).to_string(), random.below(99).to_string());
                 let (field, value) = (field.as_bytes(), value.as_bytes());
@@ -267,7 +271,7 @@ impl World {
     fn change_stream(&mut self, db: usize, name: &[u8]) {
         self.last_id += 1;
         let ms = self.last_id;
-        self.with_edit::<Stream>(db, name, |edit, random, _| {
+        self.with_edit::<StreamValue>(db, name, |edit, random, _| {
             let limits = ChunkLimits { bytes_max: 0, entries_max: 3 };
             let (from, len) = (random.below(ms) + 1, edit.stream().log.len());
             match random.below(12) {
@@ -338,21 +342,21 @@ impl World {
         let Some(mut record) = record else { return };
         if let Some(object) = record.object_mut() {
             match fault {
-                Some(Fault::WalkLost) => drop(object.end_walk()),
-                Some(Fault::NotHandedOver) => return,
+                Some(SnapshotFault::WalkLost) => drop(object.end_walk()),
+                Some(SnapshotFault::NotHandedOver) => return,
                 _ => {}
             }
         }
         self.with_db(other_db, &other, |db, turn| {
             let key = turn.key(&other);
-            let debt = record.view().object().and_then(Debt::of).cloned();
+            let debt = record.view().object().and_then(PendingPreImage::of).cloned();
             if copies {
                 db.put_record(turn, key, record);
             } else {
                 db.remove(turn, key);
                 db.insert(turn, key, record);
             }
-            if fault == Some(Fault::ArrivalNotNoted)
+            if fault == Some(SnapshotFault::ArrivalNotNoted)
                 && let Some(debt) = debt
             {
                 debt.moved_to(turn.key(name));
@@ -447,9 +451,9 @@ impl World {
         let dbs = self.shards.iter_mut().flat_map(Shard::all_dbs);
         let parts = dbs.filter_map(|db| db.key_index.part());
         match self.fault {
-            Some(Fault::CursorAhead) => parts.for_each(|part| part.shift(1 << 20)),
-            Some(Fault::CursorBehind) => parts.for_each(|part| part.shift(-(1 << 27))),
-            Some(Fault::ChangesForgotten) => parts.for_each(super::super::part::Part::forget),
+            Some(SnapshotFault::CursorAhead) => parts.for_each(|part| part.shift(1 << 20)),
+            Some(SnapshotFault::CursorBehind) => parts.for_each(|part| part.shift(-(1 << 27))),
+            Some(SnapshotFault::ChangesForgotten) => parts.for_each(DbProgress::forget),
             _ => {}
         }
     }

@@ -1,0 +1,149 @@
+//! How a function of a library is called: its arguments, what it may reach of the VM, and what it
+//! returns.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use mlua::{Error, Function, Lua, MultiValue, Value};
+
+use super::arguments::NativeArguments;
+use crate::state::VmState;
+
+/// Elements between two looks at the host and the memory.
+const STEP_ELEMENTS: u32 = 1024;
+
+/// Bytes of one string between two looks.
+pub const STEP_BYTES: usize = 64 * 1024;
+
+/// The interpreter's own words.
+const NO_MEMORY: &str = "not enough memory";
+
+/// Why a function has no result.
+pub enum Problem {
+    /// An error of the script. Arguments in it are [`echoed`].
+    Message(String),
+    /// An error of the interpreter: the script has been stopped, or memory is short.
+    Lua(Error),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Lua(error)
+    }
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self::Message(message)
+    }
+}
+
+/// What a function returns.
+pub type Returned = Result<MultiValue, Problem>;
+
+/// What a function reaches of the VM.
+pub struct LibraryContext<'a> {
+    /// The interpreter.
+    pub lua: &'a Lua,
+    state: &'a VmState,
+    elements: Cell<u32>,
+}
+
+impl<'a> LibraryContext<'a> {
+    pub fn new(lua: &'a Lua, state: &'a VmState) -> Self {
+        Self { lua, state, elements: Cell::new(0) }
+    }
+
+    /// One more element of long work.
+    ///
+    /// # Errors
+    ///
+    /// The script has been stopped, or has used up its memory.
+    #[inline]
+    pub fn step(&self) -> Result<(), Problem> {
+        let elements = self.elements.get() + 1;
+        self.elements.set(elements);
+        if elements.is_multiple_of(STEP_ELEMENTS) { self.look() } else { Ok(()) }
+    }
+
+    /// Another [`STEP_BYTES`] of long work on bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`LibraryContext::step`].
+    pub fn step_bytes(&self) -> Result<(), Problem> {
+        self.look()
+    }
+
+    /// Checks the length of an output, which the interpreter does not count yet.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than all memory of the interpreter.
+    #[inline]
+    pub fn check_output(&self, len: usize) -> Result<(), Problem> {
+        if len > self.state.memory_bytes_max {
+            return Err(Problem::Message(NO_MEMORY.to_owned()));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look(&self) -> Result<(), Problem> {
+        self.state.poll(self.lua)?;
+        if self.lua.used_memory() > self.state.memory_bytes_max {
+            return Err(Problem::Message(NO_MEMORY.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// A string of Lua.
+    pub fn string(&self, bytes: &[u8]) -> Result<Value, Problem> {
+        Ok(Value::String(self.lua.create_string(bytes)?))
+    }
+}
+
+/// A function as the prelude expects it: a truth value before the results or the message.
+pub fn function<F>(
+    lua: &Lua,
+    state: &Rc<VmState>,
+    name: &'static str,
+    f: F,
+) -> mlua::Result<Function>
+where
+    F: Fn(&LibraryContext<'_>, NativeArguments<'_>) -> Returned + 'static,
+{
+    let state = Rc::clone(state);
+    lua.create_function(move |lua, args: MultiValue| {
+        state.unlimited(lua, || {
+            let context = LibraryContext::new(lua, &state);
+            match f(&context, NativeArguments::new(name, &args)) {
+                Ok(mut values) => {
+                    values.push_front(Value::Boolean(true));
+                    Ok(values)
+                }
+                Err(Problem::Message(text)) => {
+                    let text = lua.create_string(byte_text(&text))?;
+                    Ok(MultiValue::from_vec(vec![Value::Boolean(false), Value::String(text)]))
+                }
+                Err(Problem::Lua(error)) => Err(error),
+            }
+        })
+    })
+}
+
+/// Bytes of an argument in a message, each as the character of its number: [`byte_text`] has them
+/// back.
+pub fn echoed(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+/// The bytes of a message in which arguments are [`echoed`].
+fn byte_text(message: &str) -> Vec<u8> {
+    message.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect()
+}
+
+/// One value as a result.
+pub fn one(value: Value) -> Returned {
+    Ok(MultiValue::from_vec(vec![value]))
+}

@@ -1,0 +1,286 @@
+//! What the callbacks of one VM share: the run that is going on, and its buffers.
+//!
+//! Callbacks live as long as the VM, so they reach the run through this state and the host through
+//! [`HOST`]. Nothing here outlives a run but the capacity of the buffers, which is bounded.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use mlua::{Error, Function, Lua};
+use resp::{Out, Span};
+use scoped_tls_hkt::scoped_thread_local;
+use sys::luau::set_safepoints;
+
+use crate::failure::SourcePlace;
+use crate::flags::ScriptFlags;
+use crate::host::{HOST, Tick};
+use crate::json_config::JsonConfig;
+
+/// How often the host is asked: at each of so many safepoints of the interpreter while they come
+/// fast. A safepoint is a call, a return, a jump back or a step of a pattern.
+const TICK_SAFEPOINTS: u32 = 64;
+/// Safepoints further apart than this are each followed by a tick.
+const TICK_GAP_MAX: Duration = Duration::from_micros(500);
+/// Capacity that a buffer keeps between two runs.
+pub const KEPT_BYTES_MAX: usize = 64 * 1024;
+/// Errors within one reply that are counted.
+const RETURNED_ERRORS_MAX: usize = 1024;
+/// Bytes of such an error that are looked at.
+const RETURNED_ERROR_BYTES_MAX: usize = 64;
+/// How long a new library may take to register its functions.
+pub const LOAD_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long it may take in another VM when it has done so once: the machine may have more to do by
+/// then, and whoever calls a function is not to blame.
+pub const LOAD_AGAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The text of the error when the host ends a script.
+pub const KILLED: &str = "Script killed by user with SCRIPT KILL...";
+
+/// Why a running script ends before its end.
+#[derive(Clone, Debug)]
+pub struct ScriptStop {
+    /// The text of the error, without its code.
+    pub text: &'static str,
+    /// Where the script was.
+    pub place: Option<SourcePlace>,
+}
+
+/// A function that a library registered while it was loaded.
+pub struct Registration {
+    /// Its name, of letters, digits and underscores.
+    pub name: Vec<u8>,
+    /// The text of `description`.
+    pub description: Option<Vec<u8>>,
+    /// The flags that it declares.
+    pub flags: ScriptFlags,
+    /// What FCALL calls.
+    pub callback: Function,
+}
+
+/// What a library has registered so far.
+#[derive(Default)]
+pub struct Registrations {
+    in_order: Vec<Registration>,
+    names: HashSet<Vec<u8>, RandomState>,
+}
+
+impl Registrations {
+    /// Adds a function. Returns false if there is one of this name.
+    pub fn add(&mut self, registration: Registration) -> bool {
+        let is_new = self.names.insert(registration.name.clone());
+        if is_new {
+            self.in_order.push(registration);
+        }
+        is_new
+    }
+
+    /// The functions in the order of their registration.
+    pub fn into_vec(self) -> Vec<Registration> {
+        self.in_order
+    }
+}
+
+/// The arguments and the reply of one command.
+#[derive(Default)]
+pub struct CallBuffers {
+    pub bytes: Vec<u8>,
+    pub spans: Vec<Span>,
+    pub own: Vec<Arc<Vec<u8>>>,
+    pub out: Out,
+    /// The reply in one piece, if it lies in several in `out`.
+    pub flat: Vec<u8>,
+    /// There was no request: `flat` says why.
+    pub is_refused: bool,
+    /// Something may be in them.
+    pub is_used: bool,
+}
+
+impl CallBuffers {
+    /// The reply of the last command.
+    pub fn reply(&self) -> &[u8] {
+        if self.flat.is_empty() { &self.out.bytes } else { &self.flat }
+    }
+
+    /// Where that is.
+    pub fn reply_buffer(&mut self) -> &mut Vec<u8> {
+        if self.flat.is_empty() { &mut self.out.bytes } else { &mut self.flat }
+    }
+
+    /// Removes everything and keeps a bounded amount of memory.
+    pub fn clear(&mut self) {
+        if !self.is_used {
+            return;
+        }
+        (self.is_refused, self.is_used) = (false, false);
+        self.own.clear();
+        base::room::clear(&mut self.bytes, KEPT_BYTES_MAX);
+        base::room::clear(&mut self.spans, KEPT_BYTES_MAX);
+        base::room::clear(&mut self.flat, KEPT_BYTES_MAX);
+        self.out.clear_to(KEPT_BYTES_MAX);
+    }
+}
+
+scoped_thread_local!(
+    /// The state of the VM that runs on this thread.
+    pub static STATE: VmState
+);
+
+/// See the module.
+pub struct VmState {
+    pub buffers: RefCell<CallBuffers>,
+    /// Whether commands reply in RESP3, by `redis.setresp`.
+    pub resp3: Cell<bool>,
+    /// The state of `math.random`, once it was asked or seeded in this run.
+    pub random: Cell<Option<u64>>,
+    /// What the library registers, while one is loaded.
+    pub registrations: RefCell<Option<Registrations>>,
+    /// Errors within what the script has returned, until they are counted.
+    pub returned_errors: RefCell<Vec<Vec<u8>>>,
+    /// The settings of the `cjson` that scripts share.
+    pub json: Rc<Cell<JsonConfig>>,
+    /// Bytes that a VM may take while Lua runs.
+    pub memory_bytes_max: usize,
+    /// Bytes beyond which garbage is collected at once: the interpreter fails at the limit of
+    /// memory without looking for garbage, and its own pace is too slow for long strings.
+    collect_at: Cell<usize>,
+    stop: RefCell<Option<ScriptStop>>,
+    last_tick: Cell<Option<Duration>>,
+    deadline: Cell<Option<Duration>>,
+    timeout: Cell<Option<Duration>>,
+}
+
+impl VmState {
+    pub fn new(memory_bytes_max: usize) -> Self {
+        Self {
+            buffers: RefCell::default(),
+            resp3: Cell::new(false),
+            random: Cell::new(None),
+            registrations: RefCell::new(None),
+            returned_errors: RefCell::default(),
+            json: Rc::default(),
+            memory_bytes_max,
+            collect_at: Cell::new(memory_bytes_max / 2),
+            stop: RefCell::new(None),
+            last_tick: Cell::new(None),
+            deadline: Cell::new(None),
+            timeout: Cell::new(None),
+        }
+    }
+
+    /// Begins a run; with a timeout it ends so long after its first tick.
+    pub fn begin(&self, timeout: Option<Duration>) {
+        // A run that was ended between a command and its reply has left the reply there.
+        self.buffers.borrow_mut().clear();
+        self.resp3.set(false);
+        self.random.set(None);
+        self.json.set(JsonConfig::default());
+        set_safepoints(TICK_SAFEPOINTS);
+        self.last_tick.set(None);
+        self.deadline.set(None);
+        self.timeout.set(timeout);
+        self.stop.replace(None);
+    }
+
+    /// Keeps the beginning of an error, in which its code is.
+    pub fn note_returned_error(&self, text: &[u8]) {
+        let mut errors = self.returned_errors.borrow_mut();
+        if errors.len() < RETURNED_ERRORS_MAX {
+            errors.push(text[..text.len().min(RETURNED_ERROR_BYTES_MAX)].to_vec());
+        }
+    }
+
+    /// Ends a run, and says whether and why it was stopped.
+    pub fn end(&self) -> Option<ScriptStop> {
+        self.collect_at.set(self.memory_bytes_max / 2);
+        self.stop.take()
+    }
+
+    /// Asks the host whether the script goes on: at some safepoints, and within long functions.
+    ///
+    /// # Errors
+    ///
+    /// The script has been stopped: at this and every later safepoint of the run, so that no
+    /// `pcall` holds it up.
+    #[cold]
+    #[inline(never)]
+    pub fn poll(&self, lua: &Lua) -> mlua::Result<()> {
+        // Between runs only our own functions execute: those that write replies.
+        if !HOST.is_set() {
+            set_safepoints(TICK_SAFEPOINTS);
+            return Ok(());
+        }
+        self.collect(lua)?;
+        if self.stop.borrow().is_none() {
+            match HOST.with(|host| host.tick()) {
+                Tick::Continue(now) => match self.passed(now) {
+                    Ok(()) => return Ok(()),
+                    Err(text) => self.stop_at(lua, text),
+                },
+                Tick::Kill => self.stop_at(lua, KILLED),
+            }
+        }
+        // Every safepoint from here on comes by here.
+        set_safepoints(0);
+        Err(Error::runtime("stopped"))
+    }
+
+    /// Chooses when the next tick comes, and checks the time of a load.
+    fn passed(&self, now: Duration) -> Result<(), &'static str> {
+        let last = self.last_tick.replace(Some(now));
+        let slow = last.is_some_and(|last| now.saturating_sub(last) > TICK_GAP_MAX);
+        set_safepoints(if slow { 1 } else { TICK_SAFEPOINTS });
+        if let Some(timeout) = self.timeout.get() {
+            let deadline = self.deadline.get().unwrap_or(now + timeout);
+            self.deadline.set(Some(deadline));
+            if now > deadline {
+                return Err("FUNCTION LOAD timeout");
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects garbage if there may be much of it.
+    #[inline]
+    pub fn collect(&self, lua: &Lua) -> mlua::Result<()> {
+        if lua.used_memory() > self.collect_at.get() { self.collect_now(lua) } else { Ok(()) }
+    }
+
+    /// The same before so many bytes are taken in one step.
+    pub fn collect_before(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
+        let expected = lua.used_memory().saturating_add(bytes);
+        if expected > self.collect_at.get() { self.collect_now(lua) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn collect_now(&self, lua: &Lua) -> mlua::Result<()> {
+        lua.gc_collect()?;
+        // The next time when half of what is left is used up, so that a script with much data does
+        // not collect all the time.
+        let (live, max) = (lua.used_memory(), self.memory_bytes_max);
+        let half_of_rest = max.saturating_sub(live) / 2;
+        self.collect_at.set((live + half_of_rest).max(max / 2));
+        Ok(())
+    }
+
+    fn stop_at(&self, lua: &Lua, text: &'static str) {
+        let place = (0..8).find_map(|level| lua.inspect_stack(level, SourcePlace::of).flatten());
+        self.stop.replace(Some(ScriptStop { text, place }));
+    }
+
+    /// Runs `f` without the limit of memory, under which each allocation would be a protected call.
+    /// What `f` allocates counts when Lua goes on.
+    #[inline]
+    pub fn unlimited<R>(&self, lua: &Lua, f: impl FnOnce() -> R) -> R {
+        // Cannot fail: the VM has its own allocator.
+        let _ = lua.set_memory_limit(0);
+        let result = f();
+        // An error here is one of a finalizer, and there are none.
+        let _ = self.collect(lua);
+        let _ = lua.set_memory_limit(self.memory_bytes_max);
+        result
+    }
+}
