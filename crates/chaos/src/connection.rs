@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use diff::reply::Value;
 use rustls::{ClientConnection, StreamOwned};
-use tools::bench::tls::Tls;
+use tools::client::tls::Tls;
 
 use crate::ANSWER_TIME_MAX;
 use crate::world::{Trouble, World};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan, run};
 use clients_test::{Certificates, Server};
-use tools::bench::tls::{Tls, TlsOptions};
+use tools::client::tls::{Tls, TlsOptions};
 
 /// What a run has to have met before its verdict says anything.
 const MET: &[&str] = &[

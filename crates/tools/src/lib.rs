@@ -14,10 +14,15 @@ mod output;
 
 pub mod bench;
 pub mod cli;
+pub mod client;
 mod error;
+mod interrupt;
+pub mod load;
 pub mod page;
 mod printable;
+mod progress;
 pub mod report;
+pub mod servers;
 pub mod statistics;
 mod temporary;
 pub mod top;

@@ -1,4 +1,5 @@
-//! Texts of servers for people: nothing in them drives a terminal or hides what follows.
+//! Texts for people: texts of servers without anything that drives a terminal or hides what
+//! follows, and long numbers.
 
 /// The same text with a dot for each character that is not shown by itself: control characters
 /// other than the end of a line and tabs, and those that turn the direction of writing or take no
@@ -33,6 +34,19 @@ pub(crate) fn printable_bytes(bytes: &[u8]) -> Vec<u8> {
     shown
 }
 
+/// A number with a comma between each three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 fn is_shown(letter: char) -> bool {
     match letter {
         '\n' | '\t' => true,
@@ -54,5 +68,11 @@ mod tests {
         assert_eq!(printable_line(hostile), "a.]0;t..2J.b..\u{e9} \u{6f22} ");
         let bytes = printable_bytes(b"a:1\r\n\x1b\x9b\xc2\x9b\xc3\xa9\rb\r\n\r");
         assert_eq!(bytes, b"a:1\r\n...\xc3\xa9.b\r\n\r");
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
+        cases.iter().for_each(|&(number, text)| assert_eq!(grouped(number), text));
     }
 }

@@ -12,17 +12,22 @@ use std::time::Duration;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tools::Error;
+use tools::bench::compare::{Case, Plan, compare};
 use tools::bench::floor::{Floor, Stop};
-use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
-use tools::bench::names;
-use tools::bench::pin::Cpus;
 use tools::bench::requests::RequestCounter;
-use tools::bench::session::User;
-use tools::bench::session::{Endpoint, Resp, Session};
-use tools::bench::template::Shape;
-use tools::bench::tls::{Tls, TlsOptions};
-use tools::bench::workload::{self, Row};
-use tools::bench::{Case, Origin, Plan, Role, Target, compare};
+use tools::client::session::{Endpoint, Resp, Session};
+use tools::client::tls::{Tls, TlsOptions};
+use tools::load::drive::{drive, make_ready};
+use tools::load::fill::fill;
+use tools::load::outcome::{Outcome, Progress, unobserved};
+use tools::load::shape::Shape;
+use tools::load::spec::{Extent, Load};
+use tools::load::workload::Row;
+use tools::load::workload::User;
+use tools::load::workload::names;
+use tools::load::workload::table::TABLE;
+use tools::servers::pin::Cpus;
+use tools::servers::target::{Origin, Role, Target};
 
 /// A floor server on its own thread, ended when dropped.
 struct Running {
@@ -35,7 +40,7 @@ impl Running {
     fn start(value_bytes: usize) -> Running {
         let floor = Floor::bind("127.0.0.1:0", value_bytes).unwrap();
         let (port, stop) = (floor.local_addr().unwrap().port(), floor.stopper().unwrap());
-        let thread = std::thread::Builder::new().name("floor".into()).spawn(|| floor.run());
+        let thread = std::thread::Builder::new().name("floor".into()).spawn(|| floor.serve());
         Running { port, stop, thread: Some(thread.unwrap()) }
     }
 }
@@ -68,7 +73,7 @@ fn run(endpoint: &Endpoint, row: &str, load: &Load) -> Result<Outcome, Error> {
 fn every_workload_runs_against_the_floor() {
     let floor = Running::start(64);
     let load = Load { extent: Extent::Requests(300), warm_up: Duration::ZERO, ..load() };
-    for row in workload::TABLE {
+    for row in TABLE {
         let outcome = run(&Endpoint::local(floor.port), row.name, &load).unwrap();
         assert_eq!((outcome.errors, outcome.nulls_per_reply), (0, 0.0), "{}", row.name);
         assert!(outcome.requests >= 300, "{}: {}", row.name, outcome.requests);
@@ -160,7 +165,7 @@ fn a_fill_sends_every_key_once() {
     let (port, counted) = serve_one(None, |_| b"+OK\r\n");
     let shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 8, ..Shape::default() };
     let mut session = Session::open(&Endpoint::local(port)).unwrap();
-    session.fill("SET {key} {value}", &shape, 1).unwrap();
+    fill(&mut session, "SET {key} {value}", &shape, 1).unwrap();
     drop(session);
     assert_eq!(counted.join().unwrap(), 1000);
 }
@@ -239,7 +244,7 @@ fn error_replies_are_counted_and_refuse_a_fill() {
 
     let (port, _) = serve_one(None, few);
     let mut session = Session::open(&Endpoint::local(port)).unwrap();
-    let refused = session.fill("SET {key} {value}", &load().shape, 1).unwrap_err();
+    let refused = fill(&mut session, "SET {key} {value}", &load().shape, 1).unwrap_err();
     assert!(refused.to_string().contains("no such thing"), "{refused}");
 }
 

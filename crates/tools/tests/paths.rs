@@ -13,15 +13,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tools::Error;
-use tools::bench::batch::Command;
-use tools::bench::cluster::slot;
-use tools::bench::keys::{Law, Patterns};
-use tools::bench::load::{Extent, Load, Outcome, Progress, drive, make_ready, unobserved};
-use tools::bench::names::{self, CONNECT};
-use tools::bench::pin::Cpus;
-use tools::bench::session::{Endpoint, Resp};
-use tools::bench::shape::{Shape, Sizes};
-use tools::bench::{Case, Origin, Plan, Role, Target, compare};
+use tools::bench::compare::{Case, Plan, compare};
+use tools::client::cluster::slot;
+use tools::client::session::{Endpoint, Resp};
+use tools::load::drive::{drive, make_ready};
+use tools::load::keys::{Law, Patterns};
+use tools::load::outcome::{Outcome, Progress, unobserved};
+use tools::load::shape::{Shape, Sizes};
+use tools::load::spec::Command;
+use tools::load::spec::{Extent, Load};
+use tools::load::workload::names::{self, CONNECT};
+use tools::servers::pin::Cpus;
+use tools::servers::target::{Origin, Role, Target};
 
 /// A server that answers each request, given as its words, on as many connections as come.
 struct Mock {
@@ -102,7 +105,7 @@ fn load() -> Load {
     }
 }
 
-fn row(name: &str) -> &'static tools::bench::workload::Row {
+fn row(name: &str) -> &'static tools::load::workload::Row {
     names::find(name).unwrap()
 }
 

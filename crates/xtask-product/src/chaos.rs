@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan};
-use tools::bench::certificates::Certificates;
-use tools::bench::target::Target;
-use tools::bench::tls::{Tls, TlsOptions};
+use tools::client::tls::{Tls, TlsOptions};
+use tools::servers::certificates::Certificates;
+use tools::servers::target::Target;
 
 use xtask::Failure;
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use command::{Flags, Spec};
 use node::config::PARAMETERS;
 use node::execution::table::{Call, Entry};
-use tools::bench::workload;
+use tools::load::workload::table::TABLE;
 use xtask::Failure;
 use xtask::tidy::{Check, Finding, Tree, report};
 
@@ -24,7 +24,7 @@ const TRANSCRIPTS: &str = "crates/node/tests/transcripts/";
 const CONFIG_TABLE: &str = "crates/node/src/config/table.rs";
 
 /// The table of workloads.
-const WORKLOADS: &str = "crates/tools/src/bench/workload.rs";
+const WORKLOADS: &str = "crates/tools/src/load/workload/table.rs";
 
 /// Every rule.
 const CHECKS: &[Check] = &[
@@ -106,7 +106,7 @@ fn tested(tree: &Tree) -> Vec<Finding> {
 
 /// Every class of cost has a workload in the bench.
 fn measured(_: &Tree) -> Vec<Finding> {
-    let templates = workload::TABLE.iter().flat_map(|row| [row.read, row.write]).flatten();
+    let templates = TABLE.iter().flat_map(|row| [row.read, row.write]).flatten();
     unmeasured(&templates.collect::<Vec<_>>())
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tools::bench::pin::Cpus;
-use tools::bench::target::{Origin, Role, Target};
+use tools::servers::pin::Cpus;
+use tools::servers::target::{Origin, Role, Target};
 
 use xtask::Failure;
 

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use super::interrupt;
-use super::session::Session;
-use super::template::Shape;
 use crate::Error;
+use crate::client::session::Session;
+use crate::interrupt;
+use crate::load::fill::fill;
+use crate::load::shape::Shape;
 
 /// How often all values are rewritten.
 const REWRITES: u64 = 50;
@@ -68,7 +69,7 @@ pub(super) fn measure(
 
 fn write(session: &mut Session, chunk: u64, value_bytes: u64) -> Result<(), Error> {
     let shape = Shape { keys: CHUNK_KEYS, value_bytes: value_bytes as usize, ..Shape::default() };
-    session.fill(&format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
+    fill(session, &format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
 }
 
 /// Waits until a server that defragments its memory has stopped.

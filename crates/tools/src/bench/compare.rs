@@ -9,15 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::interrupt;
-use super::load::{Load, Outcome, check, drive, make_ready_observed};
 use super::measured::name;
-use super::report::percentile_us;
-use super::session::Session;
 use super::significance::{Verdict, verdicts};
-use super::target::{Role, Server, Target};
 use super::unsupported::unknown;
-use super::workload::Row;
+use crate::client::session::Session;
+use crate::interrupt;
+use crate::load::drive::{check, drive, make_ready_observed};
+use crate::load::latency::percentile_us;
+use crate::load::outcome::Outcome;
+use crate::load::spec::Load;
+use crate::load::workload::Row;
+use crate::servers::target::{Role, Server, Target};
+use crate::statistics::median;
 use crate::{Error, Failure};
 
 /// The first column of the text: the longest title of a workload.
@@ -291,7 +294,7 @@ impl Running<'_> {
         let server = &self.servers[index];
         let mut observe = |_: &_| interrupt::go_on(self.stop);
         let outcome = drive(&server.endpoint, row, load, server.pid, &mut observe)?;
-        refuse_errors(row.name, &outcome).map(|()| outcome)
+        outcome.refuse_errors(row.name).map(|()| outcome)
     }
 
     /// Makes the data of a case on one server.
@@ -308,18 +311,6 @@ impl Running<'_> {
     }
 }
 
-/// A measurement of error replies is none.
-pub(crate) fn refuse_errors(workload: &str, outcome: &Outcome) -> Result<(), Error> {
-    if outcome.errors == 0 {
-        return Ok(());
-    }
-    Err(Error::ErrorReplies {
-        workload: workload.into(),
-        count: outcome.errors,
-        first: outcome.first_error.clone(),
-    })
-}
-
 fn medians(outcomes: &[Outcome]) -> Cell {
     let over = |figure: &dyn Fn(&Outcome) -> f64| median(outcomes.iter().map(figure).collect());
     let cpu: Option<Vec<f64>> = outcomes.iter().map(Outcome::server_us).collect();
@@ -329,17 +320,6 @@ fn medians(outcomes: &[Outcome]) -> Cell {
         p50_us: over(&|outcome| percentile_us(&outcome.latency, 50.0)),
         p99_us: over(&|outcome| percentile_us(&outcome.latency, 99.0)),
         aborted_per_request: over(&|outcome| outcome.aborted_per_request),
-    }
-}
-
-/// The middle value, or the mean of the two in the middle; 0 of nothing.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => values[half],
-        _ => (values[half - 1] + values[half]) / 2.0,
     }
 }
 
@@ -378,6 +358,27 @@ impl Table {
         })
     }
 
+    fn figures(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        label: &str,
+        line: &Line,
+        figure: impl Fn(&Cell) -> Option<String>,
+    ) -> fmt::Result {
+        let cells = line.cells.iter().map(Shown::figures);
+        let texts: Vec<Option<String>> = cells.map(|cell| cell.and_then(&figure)).collect();
+        if texts.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        write!(f, "{:<TITLE_WIDTH$}", format!("  {label}"))?;
+        for text in texts {
+            write!(f, " {:>12}", text.as_deref().unwrap_or("-"))?;
+        }
+        writeln!(f)
+    }
+}
+
+impl Table {
     /// All figures as JSON.
     pub fn json(&self) -> Value {
         let lines = self.lines.iter().map(|line| {
@@ -404,25 +405,6 @@ impl Table {
             })
         });
         Value::Array(lines.collect())
-    }
-
-    fn figures(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        label: &str,
-        line: &Line,
-        figure: impl Fn(&Cell) -> Option<String>,
-    ) -> fmt::Result {
-        let cells = line.cells.iter().map(Shown::figures);
-        let texts: Vec<Option<String>> = cells.map(|cell| cell.and_then(&figure)).collect();
-        if texts.iter().all(Option::is_none) {
-            return Ok(());
-        }
-        write!(f, "{:<TITLE_WIDTH$}", format!("  {label}"))?;
-        for text in texts {
-            write!(f, " {:>12}", text.as_deref().unwrap_or("-"))?;
-        }
-        writeln!(f)
     }
 }
 
@@ -474,7 +456,9 @@ fn verdict_json(verdict: &Verdict) -> Value {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::{names, workload};
+    use crate::bench::server_table::ServerTable;
+    use crate::load::workload;
+    use crate::load::workload::names;
 
     fn case(row: &str, pipeline: usize) -> Case {
         let load = Load { pipeline, ..Load::default() };
@@ -529,7 +513,7 @@ mod tests {
 
     #[test]
     fn every_title_fits_its_column() {
-        for row in workload::TABLE {
+        for row in workload::table::TABLE {
             let clients = row.settings.clients.unwrap_or(50);
             let load = Load { clients, pipeline: 16, ..Load::default() };
             let title = Case { row, load }.title();
@@ -559,12 +543,5 @@ mod tests {
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))
         };
         assert_eq!((shown(0.0), shown(0.001)), ([false; 2], [true; 2]));
-    }
-
-    #[test]
-    fn medians_ignore_outliers() {
-        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 900.0]), 3.0);
-        assert_eq!(median(Vec::new()), 0.0);
     }
 }

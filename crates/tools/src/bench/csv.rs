@@ -1,7 +1,7 @@
 //! Lines of comma-separated values: the columns of redis-benchmark, then our own.
 
 use super::measured::Measured;
-use super::report::{mean_us, percentile_us};
+use crate::load::latency::{mean_us, percentile_us};
 
 /// The columns that redis-benchmark has come first, under its names.
 pub const HEADING: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\
@@ -10,7 +10,7 @@ pub const HEADING: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\
 
 /// One line for each run.
 pub fn lines(measured: &Measured) -> String {
-    let line = |(index, outcome): (usize, &super::load::Outcome)| {
+    let line = |(index, outcome): (usize, &crate::load::outcome::Outcome)| {
         let latency = &outcome.latency;
         let percentile = |percentile| percentile_us(latency, percentile) / 1000.0;
         let nanos = |nanos: u64| nanos as f64 / 1e6;

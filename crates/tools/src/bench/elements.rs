@@ -3,7 +3,7 @@
 //! Every row stores the same number of elements, so that figures compare. Sizes are part of the
 //! rows: what a hash of ten fields costs says little without the size of its values.
 
-use super::template::Shape;
+use crate::load::shape::Shape;
 
 /// One load.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Elements {
     pub about: &'static str,
     /// The figure's name in JSON.
     pub key: &'static str,
-    /// The command that stores some of them, in the notation of [`workload`](super::workload).
+    /// The command that stores some of them, in the notation of [`workload`](crate::load::workload).
     pub fill: &'static str,
     /// How many it stores.
     pub per_request: u64,
@@ -97,7 +97,7 @@ pub const STREAM: Elements = Elements::new(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::template::Template;
+    use crate::load::template::Template;
 
     #[test]
     fn every_fill_compiles_and_its_requests_hold_all_elements() {

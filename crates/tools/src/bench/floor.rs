@@ -57,7 +57,7 @@ pub struct Floor {
 pub struct Stop(OwnedFd);
 
 impl Stop {
-    /// Makes [`Floor::run`] return.
+    /// Makes [`Floor::serve`] return.
     pub fn stop(&self) {
         // The counter cannot be full: this is its only writer.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
@@ -118,7 +118,7 @@ impl Floor {
     ///
     /// # Errors
     /// When epoll fails; a failing connection is only closed.
-    pub fn run(mut self) -> Result<(), Error> {
+    pub fn serve(mut self) -> Result<(), Error> {
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [none; EVENTS_MAX];
         loop {
@@ -131,7 +131,7 @@ impl Floor {
                 match event.data.u64() {
                     STOP => return Ok(()),
                     LISTENER => self.accept(),
-                    index => self.serve(index as usize, event.flags),
+                    index => self.serve_connection(index as usize, event.flags),
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Floor {
     }
 
     #[inline]
-    fn serve(&mut self, index: usize, flags: EventFlags) {
+    fn serve_connection(&mut self, index: usize, flags: EventFlags) {
         let Some(connection) = self.connections.get_mut(index).and_then(Option::as_mut) else {
             return;
         };

@@ -2,10 +2,12 @@
 //! went and how they are distributed.
 
 use super::compare;
-use super::load::Outcome;
 use super::measured::{FIGURES, Measured};
-use super::report::{self, distribution, grouped};
+use super::report;
+use crate::load::latency::distribution;
+use crate::load::outcome::{Outcome, Sample};
 use crate::page::{Page, Plot, Series, Table, Value};
+use crate::printable::grouped;
 use crate::statistics::Interval;
 
 /// The most places on the axis of time; neighbours are summed up where there are more samples.
@@ -132,7 +134,7 @@ fn workload(page: Page, measured: &Measured) -> Page {
 }
 
 /// A figure of the series of each run.
-fn over_time(measured: &Measured, y: &str, of: fn(&super::series::Sample) -> f64) -> Plot {
+fn over_time(measured: &Measured, y: &str, of: fn(&Sample) -> f64) -> Plot {
     let outcomes = &measured.outcomes;
     let longest = outcomes.iter().max_by_key(|outcome| outcome.series.len());
     let count = longest.map_or(0, |outcome| outcome.series.len());
@@ -140,7 +142,7 @@ fn over_time(measured: &Measured, y: &str, of: fn(&super::series::Sample) -> f64
     let labels = longest.into_iter().flat_map(|outcome| outcome.series.chunks(step));
     let labels = labels.filter_map(|samples| Some(format!("{:.1}", samples.last()?.seconds)));
     let line = |(index, outcome): (usize, &Outcome)| {
-        let mean = |samples: &[super::series::Sample]| {
+        let mean = |samples: &[Sample]| {
             let mean = samples.iter().map(of).sum::<f64>() / samples.len() as f64;
             Some(Value::from(mean))
         };

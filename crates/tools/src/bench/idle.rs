@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::interrupt;
-use super::pin::allow_open_files;
-use super::replies::{ReplyCounter, Tally};
-use super::session::{Endpoint, Session, read_last, refused};
-use super::stream::Stream;
 use crate::Error;
+use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::session::{Endpoint, Session, read_last, refused};
+use crate::client::stream::Stream;
+use crate::interrupt;
+use crate::servers::pin::allow_open_files;
 
 /// Files beside the connections that the process has open.
 const SPARE_FILES: u64 = 64;

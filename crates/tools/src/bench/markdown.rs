@@ -4,10 +4,13 @@
 //! whichever peer did best at this very figure. Without a subject there are no ratios. What could
 //! not be measured has its reason below the table.
 
+use serde_json::Value;
+
 use super::compare::{Cell, Line, Shown, Table};
 use super::memory::MemoryTable;
-use super::target::Role;
-use crate::page::{cell, markdown};
+use super::server_table::ServerTable;
+use crate::page::{aligned, cell, list, markdown};
+use crate::servers::target::Role;
 
 /// One row under construction: its label, a text a server, and the subject's ratios.
 struct Row {
@@ -16,16 +19,36 @@ struct Row {
     ratios: Vec<Option<f64>>,
 }
 
-impl Table {
-    /// Medians side by side, case by case.
-    pub fn markdown(&self) -> String {
-        let rows: Vec<Row> = self.lines.iter().flat_map(|line| self.rows(line)).collect();
-        let has = |role| self.targets.iter().any(|target| target.1 == role);
-        let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
-        let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
-        print(&self.targets, &shown, &rows) + &self.differences() + &list(self.notes())
+impl ServerTable for Table {
+    fn json(&self) -> Value {
+        self.json()
     }
 
+    fn markdown(&self) -> String {
+        comparison(self)
+    }
+}
+
+impl ServerTable for MemoryTable {
+    fn json(&self) -> Value {
+        self.json()
+    }
+
+    fn markdown(&self) -> String {
+        memory(self)
+    }
+}
+
+/// Medians side by side, case by case.
+fn comparison(table: &Table) -> String {
+    let rows: Vec<Row> = table.lines.iter().flat_map(|line| table.rows(line)).collect();
+    let has = |role| table.targets.iter().any(|target| target.1 == role);
+    let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
+    let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
+    lay_out(&table.targets, &shown, &rows) + &table.differences() + &list(table.notes())
+}
+
+impl Table {
     /// A list of what differs and of what does not, if anything can be told.
     fn differences(&self) -> String {
         let verdicts = self.lines.iter().flat_map(|line| {
@@ -76,34 +99,25 @@ impl Table {
     }
 }
 
-impl MemoryTable {
-    /// The figures side by side.
-    pub fn markdown(&self) -> String {
-        let of = |role| move |column: &(&(String, Role), &f64)| column.0.1 == role;
-        let has = |role| self.targets.iter().any(|target| target.1 == role);
-        let rows = self.lines.iter().map(|line| {
-            let columns = || self.targets.iter().zip(&line.values);
-            let subject = columns().find(of(Role::Subject)).map(|(_, value)| *value);
-            let least = columns().filter(of(Role::Peer)).map(|(_, value)| *value);
-            let ratio = subject.zip(least.min_by(f64::total_cmp)).map(|(own, peer)| own / peer);
-            let cells = line.values.iter().map(|value| format!("{value:.2}")).collect();
-            Row { label: line.label.clone(), cells, ratios: vec![ratio] }
-        });
-        let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
-        let failed = self.failure.iter().map(ToString::to_string);
-        print(&self.targets, &[shown], &rows.collect::<Vec<_>>()) + &list(failed)
-    }
-}
-
-/// A list of what was not measured.
-fn list(notes: impl IntoIterator<Item = String>) -> String {
-    let lines = notes.into_iter().map(|note| format!("- {}\n", markdown(&note)));
-    let list: String = lines.collect();
-    if list.is_empty() { list } else { format!("\n{list}") }
+/// The figures of memory side by side.
+fn memory(table: &MemoryTable) -> String {
+    let of = |role| move |column: &(&(String, Role), &f64)| column.0.1 == role;
+    let has = |role| table.targets.iter().any(|target| target.1 == role);
+    let rows = table.lines.iter().map(|line| {
+        let columns = || table.targets.iter().zip(&line.values);
+        let subject = columns().find(of(Role::Subject)).map(|(_, value)| *value);
+        let least = columns().filter(of(Role::Peer)).map(|(_, value)| *value);
+        let ratio = subject.zip(least.min_by(f64::total_cmp)).map(|(own, peer)| own / peer);
+        let cells = line.values.iter().map(|value| format!("{value:.2}")).collect();
+        Row { label: line.label.clone(), cells, ratios: vec![ratio] }
+    });
+    let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
+    let failed = table.failure.iter().map(ToString::to_string);
+    lay_out(&table.targets, &[shown], &rows.collect::<Vec<_>>()) + &list(failed)
 }
 
 /// The table with the ratio columns that have a title.
-fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
+fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
     let mut lines = vec![vec![String::new()]];
     lines[0].extend(targets.iter().map(|(name, _)| cell(name)));
     lines[0].extend(titles.iter().flatten().map(|title| (*title).to_owned()));
@@ -118,35 +132,14 @@ fn print(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> S
     aligned(lines)
 }
 
-/// Lines of cells, in which nothing ends a cell (see [`cell`]), with all columns padded to their
-/// widest cell. The first line is the heading.
-pub(crate) fn aligned(mut lines: Vec<Vec<String>>) -> String {
-    let columns = lines[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0).max(3))
-        .collect();
-    let rule = widths.iter().enumerate().map(|(column, width)| match column {
-        0 => "-".repeat(*width),
-        _ => format!("{}:", "-".repeat(width - 1)),
-    });
-    lines.insert(1, rule.collect());
-    let padded = lines.iter().map(|line| {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
-    });
-    padded.collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::bench::compare::Case;
-    use crate::bench::load::Load;
     use crate::bench::memory::MemoryLine;
-    use crate::bench::names;
+    use crate::load::spec::Load;
+    use crate::load::workload::names;
 
     #[test]
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {

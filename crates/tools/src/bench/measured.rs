@@ -2,11 +2,12 @@
 
 use hdrhistogram::Histogram;
 
-use super::load::{Load, Outcome};
-use super::report::percentile_us;
-use super::worker::latency_histogram;
-use super::workload::Row;
 use crate::Error;
+use crate::load::latency::latency_histogram;
+use crate::load::latency::percentile_us;
+use crate::load::outcome::Outcome;
+use crate::load::spec::Load;
+use crate::load::workload::Row;
 use crate::statistics::{Interval, mean_interval};
 
 /// How sure an interval is to contain the truth.
@@ -99,13 +100,13 @@ impl Measured {
     /// How many there were, and the first.
     pub fn refuse_errors(&self) -> Result<(), Error> {
         let name = self.name();
-        self.outcomes.iter().try_for_each(|outcome| super::compare::refuse_errors(&name, outcome))
+        self.outcomes.iter().try_for_each(|outcome| outcome.refuse_errors(&name))
     }
 }
 
 /// The name of a workload, or the commands that a load sends instead.
 pub(super) fn name(row: &Row, load: &Load) -> String {
-    let command = |command: &super::batch::Command| {
+    let command = |command: &crate::load::spec::Command| {
         let words: Vec<_> =
             command.words.iter().map(|word| String::from_utf8_lossy(word)).collect();
         words.join(" ")

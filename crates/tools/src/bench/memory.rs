@@ -12,15 +12,16 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::account::{CpuSnapshot, resident_bytes};
 use super::churn;
 use super::elements::{self, Elements};
-use super::interrupt;
-use super::pin::allow_open_files;
-use super::session::Session;
-use super::stream::Stream;
-use super::target::{Role, Server, Target};
-use super::template::Shape;
+use crate::client::session::Session;
+use crate::client::stream::Stream;
+use crate::interrupt;
+use crate::load::fill::{fill, fill_slots};
+use crate::load::shape::Shape;
+use crate::servers::account::{CpuSnapshot, resident_bytes};
+use crate::servers::pin::allow_open_files;
+use crate::servers::target::{Role, Server, Target};
 use crate::{Error, Failure};
 
 /// How long a server may take to give back what it needed only for a moment.
@@ -213,15 +214,15 @@ impl Figure {
 }
 
 /// Resident bytes for each request of a fill.
-fn per_key(server: &Server, fill: &str, shape: &Shape, stop: &AtomicBool) -> Result<f64, Error> {
+fn per_key(server: &Server, text: &str, shape: &Shape, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let mut session = Session::open(&server.endpoint)?;
     // One key first and full batches of what stores nothing, so that what a first write and full
     // buffers take once is not counted to the keys.
-    session.fill(fill, &Shape { keys: 1, ..shape.clone() }, 1)?;
-    session.fill("ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..shape.clone() }, 1)?;
+    fill(&mut session, text, &Shape { keys: 1, ..shape.clone() }, 1)?;
+    fill(&mut session, "ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..shape.clone() }, 1)?;
     let before = settled_bytes(pid, stop)?;
-    session.fill_owned(fill, shape, 1, None, &mut |_| interrupt::go_on(stop))?;
+    fill_slots(&mut session, text, shape, 1, None, &mut |_| interrupt::go_on(stop))?;
     Ok((settled_bytes(pid, stop)? - before) / shape.keys as f64)
 }
 

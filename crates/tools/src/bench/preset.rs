@@ -7,12 +7,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use super::args::{BenchArgs, PresetArgs};
-use super::certificates::Certificates;
-use super::{ended, interrupted_flag, print};
+use super::args::{BenchArgs, Preset, PresetArgs};
+use super::server_table::{ended, print};
 use crate::Error;
+use crate::interrupt::interrupted_flag;
+use crate::servers::certificates::Certificates;
 
 /// Where the folder of the peers comes from when `--peers` is not given.
 const PEERS_VARIABLE: &str = "WEFT_PEERS";
@@ -40,30 +41,6 @@ const ELEMENTS: &str =
 /// Keys that are rewritten.
 const CHURNED_KEYS: &str = "200000";
 
-/// What can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Preset {
-    /// GET and SET on one core
-    GetSet,
-    /// Every workload on one core
-    All,
-    /// Transactions, scripts, functions and the rights of a user, on one core
-    Transactions,
-    /// GET, SET, and GET beside EVALSHA with I/O threads, all cores shared with the load
-    Threads,
-    /// GET and SET over TLS, on one core
-    Tls,
-    /// Bytes per key, per element and per connection, and CPU when idle
-    Memory,
-    /// SET without an append-only file and with one under two policies, all cores shared with the
-    /// load
-    AppendOnly,
-    /// Memory after many rewrites, with active defragmentation where there is one
-    Fragmentation,
-    /// The longest reply beside each slow command, with I/O threads
-    Stall,
-}
-
 /// One table: a subcommand of `weft bench` with its servers and further arguments.
 struct Question {
     title: &'static str,
@@ -88,12 +65,14 @@ struct Line {
     args: BenchArgs,
 }
 
-/// Prints the tables of the presets, or the command lines that print them.
+/// Prints the tables of the presets, each by `measure`, or the command lines that print them.
 ///
 /// # Errors
-/// When the folder of peers holds none, or a measurement fails; the other presets are measured
-/// all the same.
-pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
+/// The folder of peers holds none, or a measurement fails; the other presets are still measured.
+pub(super) fn print_tables(
+    args: &PresetArgs,
+    measure: fn(BenchArgs) -> Result<(), Error>,
+) -> Result<(), Error> {
     let peers = match args.peers.clone().or(std::env::var_os(PEERS_VARIABLE).map(Into::into)) {
         Some(folder) => found_peers(&folder)?,
         None => Vec::new(),
@@ -116,7 +95,7 @@ pub(super) fn run(args: &PresetArgs) -> Result<(), Error> {
             continue;
         }
         print(&format!("\n{}\n\n", question.title))?;
-        match super::run(parsed(&words)?) {
+        match measure(parsed(&words)?) {
             Ok(()) => {}
             Err(Error::NotMeasured { count }) => failed += count,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
@@ -375,6 +354,8 @@ impl Question {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::time::Duration;
+
+    use clap::ValueEnum;
 
     use super::*;
 

@@ -7,13 +7,16 @@ use std::fmt::Write;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::account::CpuUse;
-use super::keys::{Law, Patterns};
-use super::load::{Load, Outcome};
 use super::measured::{FIGURES, Measured};
-use super::shape::Sizes;
-use super::workload::Row;
 use crate::Error;
+use crate::load::keys::{Law, Patterns};
+use crate::load::latency::{distribution, mean_us, percentile_us};
+use crate::load::outcome::Outcome;
+use crate::load::shape::Sizes;
+use crate::load::spec::Load;
+use crate::load::workload::Row;
+use crate::printable::grouped;
+use crate::servers::account::CpuUse;
 use crate::statistics::Interval;
 
 /// Threads of the server below this share of a core are summed up in one line.
@@ -28,9 +31,6 @@ const LOAD_BUSY_PERCENT: f64 = 97.0;
 /// A rate counts as reached from this share of it on.
 const REACHED_SHARE: f64 = 0.95;
 
-/// The most lines of a distribution; each has half as many requests above it as the one before.
-const DISTRIBUTION_LINES_MAX: usize = 24;
-
 /// The percentiles that are shown, with their names in text and JSON.
 const PERCENTILES: [(f64, &str, &str); 5] = [
     (50.0, "p50", "p50_us"),
@@ -39,16 +39,6 @@ const PERCENTILES: [(f64, &str, &str); 5] = [
     (99.0, "p99", "p99_us"),
     (99.9, "p99.9", "p99_9_us"),
 ];
-
-/// A percentile of a histogram of nanoseconds, in microseconds.
-pub(crate) fn percentile_us(latency: &Histogram<u64>, percentile: f64) -> f64 {
-    latency.value_at_quantile(percentile / 100.0) as f64 / 1000.0
-}
-
-/// The mean of a histogram of nanoseconds, in microseconds.
-pub(crate) fn mean_us(latency: &Histogram<u64>) -> f64 {
-    latency.mean() / 1000.0
-}
 
 /// The paragraph that the terminal shows for one run of a workload.
 pub fn text(measured: &Measured, outcome: &Outcome, with_distribution: bool) -> String {
@@ -177,18 +167,6 @@ fn distribution_text(out: &mut String, latency: &Histogram<u64>) {
     for (percent, us) in distribution(latency) {
         let _ = writeln!(out, "    {percent:>9.4}% <= {us:>10.1} us");
     }
-}
-
-/// Percentages of requests with the latency in microseconds that they do not exceed.
-pub(super) fn distribution(latency: &Histogram<u64>) -> Vec<(f64, f64)> {
-    let points = latency.iter_quantiles(1).take(DISTRIBUTION_LINES_MAX);
-    let points = points.map(|point| {
-        (point.quantile() * 100.0, point.value_iterated_to().min(latency.max()) as f64 / 1000.0)
-    });
-    let mut points: Vec<(f64, f64)> = points.collect();
-    // Few requests cannot be halved so often.
-    points.dedup();
-    points
 }
 
 fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u64) {
@@ -382,28 +360,4 @@ fn cpu_json(used: &CpuUse, requests: u64) -> Value {
         "us_per_request": used.us_per_request(requests),
         "threads": threads.collect::<Vec<_>>(),
     })
-}
-
-/// A number with a comma between each three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three() {
-        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
-        cases.iter().for_each(|&(number, text)| assert_eq!(grouped(number), text));
-    }
 }

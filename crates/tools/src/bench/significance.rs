@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::load::Outcome;
 use super::measured::{CONFIDENCE, RESAMPLING_SEED};
-use super::report::percentile_us;
-use super::target::Role;
+use crate::load::latency::percentile_us;
+use crate::load::outcome::Outcome;
+use crate::servers::target::Role;
 use crate::statistics::{Difference, compare};
 
 /// A figure of a round, if its server has it.
@@ -79,8 +79,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::account::CpuUse;
-    use crate::bench::worker::latency_histogram;
+    use crate::load::latency::latency_histogram;
+    use crate::servers::account::CpuUse;
 
     /// Rounds of a second with so many requests each.
     fn rounds(requests: &[u64]) -> Option<Vec<Outcome>> {

@@ -2,27 +2,30 @@
 //! and written of it.
 
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStringExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use super::account::find_pid;
 use super::args::BenchArgs;
-use super::load::{Load, Outcome, Progress, check, drive, make_ready_observed};
 use super::measured::{Measured, name};
-use super::names;
-use super::session::Endpoint;
-use super::workload::Row;
-use super::{BAR_STEPS, csv, html, idle, interrupted_flag, left, print, progress_bar, report};
-use crate::printable::printable_line;
-use crate::{Error, output};
+use super::server_table::print;
+use super::{csv, html, idle, report};
+use crate::client::session::Endpoint;
+use crate::interrupt::{self, interrupted_flag};
+use crate::load::drive::{check, drive, make_ready_observed};
+use crate::load::outcome::{Outcome, Progress};
+use crate::load::spec::Load;
+use crate::load::workload::Row;
+use crate::load::workload::names;
+use crate::printable::grouped;
+use crate::servers::account::find_pid;
+use crate::{Error, output, progress};
 
 /// Runs what the command line says.
 ///
 /// # Errors
 /// Whatever kept a measurement from being made, error replies among them; an interruption, after
 /// what was measured has been printed.
-pub(super) fn run(args: &BenchArgs) -> Result<(), Error> {
+pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
     args.output.files().try_for_each(|path| output::check(path))?;
     if let (Some(json), Some(html)) = (&args.output.json_out_file, &args.output.html) {
         output::check_apart(json, html)?;
@@ -116,12 +119,11 @@ impl Bench<'_> {
     /// Makes the server ready for a workload, measures it as often as wanted, and prints it.
     fn measure(&mut self, row: &'static Row, load: &Load) -> Result<(), Error> {
         check(row, load)?;
-        let bar = progress_bar();
+        let bar = progress::bar();
         bar.set_message(format!("{}: making ready", row.name));
         make_ready_observed(&self.endpoint, row, load, self.args.load.prefill, &mut |share| {
-            bar.set_position((share * BAR_STEPS) as u64);
-            bar.set_message(format!("{}: writing keys{}", row.name, left(&bar, share)));
-            self.go_on()
+            progress::show_step(&bar, &format!("{}: writing keys", row.name), share);
+            interrupt::go_on(self.stop)
         })?;
         let pid = self.pid;
         let mut measured = Measured { row, load: load.clone(), pid, outcomes: Vec::new() };
@@ -129,13 +131,12 @@ impl Bench<'_> {
         let mut result = Ok(());
         for run in 0..count {
             let title = match count {
-                1 => printable_line(&name(row, &load)),
-                _ => format!("{} {}/{count}", printable_line(&name(row, &load)), run + 1),
+                1 => name(row, &load),
+                _ => format!("{} {}/{count}", name(row, &load), run + 1),
             };
             let outcome = drive(&self.endpoint, row, &load, pid, &mut |progress| {
-                bar.set_position((progress.share * BAR_STEPS) as u64);
-                bar.set_message(format!("{title}: {}", going(progress)));
-                self.go_on()
+                progress::show(&bar, progress.share, &format!("{title}: {}", going(progress)));
+                interrupt::go_on(self.stop)
             });
             let outcome = match outcome {
                 Ok(outcome) => outcome,
@@ -167,14 +168,6 @@ impl Bench<'_> {
         let checked = measured.refuse_errors();
         self.all.push(measured);
         shown.and(checked).and(result)
-    }
-
-    /// Whether SIGINT has ended the measurement.
-    fn go_on(&self) -> ControlFlow<()> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 
     /// A line for one run of several, in text.
@@ -230,9 +223,9 @@ impl Bench<'_> {
 
 /// How a run goes, in a few words.
 fn going(progress: &Progress) -> String {
-    let mut text = format!("{} requests", report::grouped(progress.requests));
+    let mut text = format!("{} requests", grouped(progress.requests));
     if let Some(last) = progress.last {
-        let per_second = report::grouped(last.per_second as u64);
+        let per_second = grouped(last.per_second as u64);
         text = format!("{per_second}/s, p99 {:.0} us", last.p99_us);
     }
     if let Some(left) = progress.left() {

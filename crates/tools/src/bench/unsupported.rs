@@ -4,8 +4,8 @@
 //! other errors are failures, whoever answers with them: those of a server without memory, of one
 //! that loads its data, of one that wants a password.
 
-use super::target::{Role, Target};
 use crate::Error;
+use crate::servers::target::{Role, Target};
 
 /// How the errors of commands and subcommands begin that a server does not have, behind `ERR`, in
 /// small letters.
@@ -52,7 +52,7 @@ fn of_request(reply: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::pin::Cpus;
+    use crate::servers::pin::Cpus;
 
     /// Whether the reply is excused of a role, beside a subject or not.
     fn is_unknown(role: Role, beside: &[Role], reply: &str) -> bool {

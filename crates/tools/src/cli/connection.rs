@@ -3,11 +3,10 @@
 //! Whoever waits for the server can be woken by Ctrl-C, if an [`Interrupt`] is given.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +14,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
-use rustls::ClientConnection;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-use super::reply::{Parser, Reply};
-use super::tls::TlsFiles;
+use crate::Error;
+use crate::client::address::Address;
+use crate::client::reply::{Parser, Reply};
+use crate::client::stream::{Socket, Stream};
+use crate::client::tls::{Tls, TlsOptions};
 
 /// What one read of the socket brings at most.
 const READ_BYTES_MAX: usize = 64 * 1024;
@@ -29,37 +30,19 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 /// Idle connections are checked so often, as long commands keep them silent.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A name or address, and a port.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A unix socket.
-    Unix(PathBuf),
-}
-
-impl Place {
-    /// As prompts have it, with brackets around IPv6.
-    pub fn prompt(&self) -> String {
-        match self {
-            Place::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
-            Place::Tcp { host, port } => format!("{host}:{port}"),
-            Place::Unix(path) => format!("redis {}", path.display()),
-        }
+/// An address as prompts show it.
+pub fn prompt(address: &Address) -> String {
+    match address {
+        Address::Tcp { .. } => address.to_string(),
+        Address::Unix(path) => format!("redis {}", path.display()),
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Place::Unix(path) => write!(f, "{}", path.display()),
-        }
+/// An address as messages show it, without brackets around IPv6.
+pub fn plain(address: &Address) -> String {
+    match address {
+        Address::Tcp { host, port } => format!("{host}:{port}"),
+        Address::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -78,13 +61,13 @@ pub enum Family {
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Where it listens.
-    pub place: Place,
+    pub address: Address,
     /// Which of its addresses are tried first.
     pub family: Family,
     /// How long connecting may take.
     pub timeout: Option<Duration>,
     /// Set for TLS.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<TlsOptions>,
 }
 
 /// Why a conversation cannot go on.
@@ -202,41 +185,11 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Resu
     }
 }
 
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.read(buffer),
-            Socket::Unix(socket) => socket.read(buffer),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.write(bytes),
-            Socket::Unix(socket) => socket.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A connection.
 #[derive(Debug)]
 pub struct Connection {
-    socket: Socket,
-    tls: Option<Box<ClientConnection>>,
+    stream: Stream,
     parser: Parser,
-    /// What is read into.
     buffer: Vec<u8>,
     interrupt: Option<Rc<Interrupt>>,
 }
@@ -248,32 +201,29 @@ impl Connection {
     /// A sentence.
     pub fn open(target: &Target, interrupt: Option<Rc<Interrupt>>) -> Result<Self, String> {
         let failed = |error: io::Error| {
-            format!("Could not connect to Redis at {}: {}", target.place, reason(&error))
+            let address = plain(&target.address);
+            format!("Could not connect to Redis at {address}: {}", reason(&error))
         };
-        let (mut socket, host) = match &target.place {
-            Place::Unix(path) => {
+        let (socket, host) = match &target.address {
+            Address::Unix(path) => {
                 (Socket::Unix(UnixStream::connect(path).map_err(failed)?), "localhost")
             }
-            Place::Tcp { host, port } => {
+            Address::Tcp { host, port } => {
                 let socket = connect(host, *port, target).map_err(failed)?;
                 let _ = socket.set_nodelay(true);
                 keep_alive(&socket);
                 (Socket::Tcp(socket), host.as_str())
             }
         };
-        let mut tls = None;
-        if let Some(files) = &target.tls {
-            let failed = |reason| format!("Could not negotiate a TLS connection: {reason}");
-            let mut connection = files.connection(host).map_err(failed)?;
-            while connection.is_handshaking() {
-                let step = connection.complete_io(&mut socket);
-                step.map_err(|error| failed(reason(&error)))?;
-            }
-            connection.set_buffer_limit(None);
-            tls = Some(Box::new(connection));
-        }
+        let failed = |reason| format!("Could not negotiate a TLS connection: {reason}");
+        let tls = target.tls.as_ref().map(|options| Tls::new(options, host)?.connection());
+        let tls = tls.transpose().map_err(|error| match error {
+            Error::Tls(reason) => failed(reason),
+            other => failed(other.to_string()),
+        })?;
+        let stream = Stream::over(socket, tls).map_err(|error| failed(reason(&error)))?;
         let buffer = vec![0; READ_BYTES_MAX];
-        Ok(Self { socket, tls, parser: Parser::default(), buffer, interrupt })
+        Ok(Self { stream, parser: Parser::default(), buffer, interrupt })
     }
 
     /// Sends a command.
@@ -288,16 +238,7 @@ impl Connection {
             bytes.extend_from_slice(word);
             bytes.extend_from_slice(b"\r\n");
         }
-        match &mut self.tls {
-            None => self.socket.write_all(&bytes)?,
-            Some(tls) => {
-                tls.writer().write_all(&bytes)?;
-                while tls.wants_write() {
-                    tls.write_tls(&mut self.socket)?;
-                }
-            }
-        }
-        Ok(())
+        Ok(self.stream.send(&bytes)?)
     }
 
     /// Sends a command and waits for its reply; pushes before it are dropped.
@@ -341,7 +282,7 @@ impl Connection {
     /// # Errors
     /// When the server's bytes are not RESP.
     pub fn received(&mut self) -> Result<Option<Reply>, Failure> {
-        self.parser.reply().map_err(Failure::Protocol)
+        self.parser.reply().map_err(|error| Failure::Protocol(error.to_string()))
     }
 
     /// Reads once from the socket.
@@ -349,72 +290,23 @@ impl Connection {
     /// # Errors
     /// `WouldBlock` if the socket does not wait, and what ends the connection.
     pub fn fill(&mut self) -> Result<(), Failure> {
-        let buffer = &mut self.buffer;
-        let Some(tls) = &mut self.tls else {
-            let count = self.socket.read(buffer)?;
-            if count == 0 {
-                return Err(Failure::Closed);
-            }
-            self.parser.push(&buffer[..count]);
-            return Ok(());
-        };
-        let count = tls.read_tls(&mut self.socket)?;
-        let state = tls.process_new_packets();
-        state.map_err(|error| Failure::Io(io::Error::new(ErrorKind::InvalidData, error)))?;
-        loop {
-            match tls.reader().read(buffer) {
-                Ok(0) => return Err(Failure::Closed),
-                Ok(count) => self.parser.push(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if count == 0 { Err(Failure::Closed) } else { Ok(()) }
+        let Self { stream, parser, buffer, .. } = self;
+        stream.pull(buffer, |bytes| {
+            parser.push(bytes);
+            Ok(())
+        })?;
+        Ok(())
     }
 
-    /// Whether reads and writes wait.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.set_nonblocking(on),
-            Socket::Unix(socket) => socket.set_nonblocking(on),
-        }
-    }
-
-    /// Writes as much as the socket takes; with TLS, takes all and keeps what it does not.
-    ///
-    /// # Errors
-    /// `WouldBlock` when nothing was taken, and what ends the connection.
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else { return self.socket.write(bytes) };
-        while tls.wants_write() {
-            tls.write_tls(&mut self.socket)?;
-        }
-        let count = tls.writer().write(bytes)?;
-        while tls.wants_write() {
-            match tls.write_tls(&mut self.socket) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(count)
-    }
-
-    /// Whether encrypted bytes wait inside for the socket.
-    pub fn holds_back(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    /// The stream, for requests that are not commands.
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 }
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        }
+        self.stream.as_fd()
     }
 }
 

@@ -2,9 +2,8 @@
 //!
 //! A server that does not know COMMAND DOCS leaves all of that empty.
 
-use super::End;
-use super::reply::Reply;
-use super::session::{Session, print};
+use super::session::Session;
+use crate::client::reply::Reply;
 use crate::printable::printable;
 
 /// How deeply arguments may nest before the rest is taken for one argument.
@@ -47,8 +46,8 @@ pub struct Arg {
 pub struct Entry {
     /// In capitals: `GET`, `CONFIG GET`.
     pub name: String,
-    summary: String,
-    since: String,
+    pub summary: String,
+    pub since: String,
     /// What `help @GROUP` lists it under.
     pub group: String,
     /// Its arguments.
@@ -117,7 +116,7 @@ impl Docs {
     }
 }
 
-fn string(bytes: &[u8]) -> String {
+pub fn string(bytes: &[u8]) -> String {
     printable(&String::from_utf8_lossy(bytes))
 }
 
@@ -144,73 +143,5 @@ fn read_arg(reply: &Reply, depth: usize) -> Arg {
         multiple: has("multiple"),
         multiple_token: has("multiple_token"),
         parts,
-    }
-}
-
-/// What `help` says without a topic.
-const HELP: &str = "\
-To get help about commands of the server type:
-      \"help @<group>\" to get a list of commands in <group>
-      \"help <command>\" for help on <command>
-      \"help <tab>\" to get a list of possible help topics
-      \"quit\" to exit
-
-To set preferences:
-      \":set hints\" enable online hints
-      \":set nohints\" disable online hints
-Set your preferences in ~/.redisclirc
-";
-
-/// Prints what `help` with these words asks for. Without docs it asks the server for them.
-///
-/// # Errors
-/// When nobody reads it any more.
-pub fn print_help(
-    session: &mut Session,
-    docs: Option<&Docs>,
-    words: &[Vec<u8>],
-) -> Result<(), End> {
-    let Some(topic) = words.first() else {
-        let version = env!("CARGO_PKG_VERSION");
-        return print(format!("weft cli {version}\n{HELP}").as_bytes());
-    };
-    let asked;
-    let docs = match docs {
-        Some(docs) => docs,
-        None => {
-            asked = Docs::of_server(session);
-            &asked
-        }
-    };
-    let mut text = String::new();
-    let group = topic.strip_prefix(b"@").map(string);
-    let words: Vec<String> = words.iter().map(|word| string(word).to_uppercase()).collect();
-    for entry in &docs.entries {
-        let names: Vec<&str> = entry.name.split(' ').collect();
-        let found = match &group {
-            Some(group) => entry.group.eq_ignore_ascii_case(group),
-            None => names.len() >= words.len() && words.iter().zip(&names).all(|(a, b)| a == b),
-        };
-        if found {
-            push_help(entry, group.is_none(), &mut text);
-        }
-    }
-    text.push_str("\r\n");
-    print(text.as_bytes())
-}
-
-fn push_help(entry: &Entry, with_group: bool, text: &mut String) {
-    let Entry { name, summary, since, group, args } = entry;
-    let params = super::hint::syntax(args);
-    text.push_str(&format!("\r\n  \x1b[1m{name}\x1b[0m \x1b[90m{params}\x1b[0m\r\n"));
-    let mut field = |name: &str, value: &str| {
-        text.push_str(&format!("  \x1b[33m{name}:\x1b[0m {value}\r\n"));
-    };
-    field("summary", summary);
-    if !since.is_empty() {
-        field("since", since);
-    }
-    if with_group {
-        field("group", group);
     }
 }

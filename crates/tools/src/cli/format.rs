@@ -2,7 +2,7 @@
 
 use base::quote::push_quoted;
 
-use super::reply::Reply;
+use crate::client::reply::Reply;
 use crate::printable::printable_bytes;
 
 /// The forms of output.

@@ -12,7 +12,8 @@ const FUNCTIONS_RDB: &str =
 const REPLICA: &str =
     "--replica needs replication, which is not there yet; MONITOR shows what is sent to a server";
 const LDB: &str = "there is no debugger for scripts; redis.log writes to the server's log";
-const LRU_TEST: &str = "--lru-test is not there; weft bench hits measures what a policy keeps";
+const LRU_TEST: &str =
+    "--lru-test is not there; INFO stats counts keyspace_hits and keyspace_misses";
 const KEYSTATS: &str = "--keystats is not there; --bigkeys and --memkeys look for large keys";
 
 /// The options, each with what may stand behind it.

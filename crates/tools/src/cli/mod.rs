@@ -8,17 +8,16 @@
 pub(crate) mod connection;
 mod docs;
 mod format;
+mod help;
 mod hint;
 mod history;
 mod missing;
 mod modes;
 pub(crate) mod options;
+mod output;
 mod repl;
-pub(crate) mod reply;
 mod session;
 pub(crate) mod terminal;
-mod tls;
-pub(crate) mod uri;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read};
@@ -30,28 +29,12 @@ use clap::{CommandFactory, Parser};
 
 use self::connection::Interrupt;
 use self::options::Options;
+use self::output::End;
 use self::session::{Obstacle, Protocol, Session, Terms};
 use crate::printable::printable;
 
 /// Whom the exit code tells that nobody read the output, as if SIGPIPE had ended the process.
 const OUTPUT_CLOSED_CODE: u8 = 141;
-
-/// Why the client ends early.
-#[derive(Debug)]
-pub enum End {
-    /// With a sentence, and 1.
-    Failed(String),
-    /// With a code; everything has been said.
-    Code(u8),
-    /// Nobody reads the output any more.
-    OutputClosed,
-}
-
-impl End {
-    fn failed(reason: impl Into<String>) -> End {
-        End::Failed(reason.into())
-    }
-}
 
 /// Runs the client: `args` begins with its own name.
 pub fn run(args: &[OsString]) -> ExitCode {
@@ -85,7 +68,7 @@ fn read_options(args: &[OsString]) -> Result<Options, ExitCode> {
         return Err(ExitCode::SUCCESS);
     }
     if options.version {
-        let _ = session::print(format!("weft cli {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
+        let _ = output::print(format!("weft cli {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
         return Err(ExitCode::SUCCESS);
     }
     Ok(options)
@@ -143,7 +126,7 @@ fn start(options: &Options) -> Result<u8, End> {
     }
     if matches!(words[0].to_ascii_lowercase().as_slice(), b"help" | b"?") {
         let _ = session.connect(true);
-        docs::print_help(&mut session, None, &words[1..])?;
+        help::print_help(&mut session, None, &words[1..])?;
         return Ok(0);
     }
     let command = complete(options, words)?;
@@ -184,7 +167,7 @@ fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, End>
     if options.quoted_input {
         for word in &mut command {
             let Some(unquoted) = options::unquote(word) else {
-                session::print(b"Invalid quoted string\n")?;
+                output::print(b"Invalid quoted string\n")?;
                 return Err(End::Code(1));
             };
             *word = unquoted;

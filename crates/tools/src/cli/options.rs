@@ -10,11 +10,12 @@ use std::time::Duration;
 use base::quote::split_args;
 use clap::{Parser, Subcommand};
 
-use super::connection::{Family, Place, Target};
+use super::connection::{Family, Target};
 use super::format::{Output, Style};
 use super::missing::MissingOptions;
-use super::tls::TlsFiles;
-use super::uri::Uri;
+use crate::client::address::Address;
+use crate::client::tls::TlsOptions;
+use crate::client::uri::Uri;
 
 /// Talk to a Weft, Redis or Valkey: commands as arguments, from a pipe, or in a terminal.
 ///
@@ -288,9 +289,9 @@ impl ServerOptions {
     /// Where to connect: what is given by itself wins over the URI.
     pub fn target(&self) -> Target {
         let uri = self.uri.clone().unwrap_or_default();
-        let place = match &self.socket {
-            Some(path) => Place::Unix(path.clone()),
-            None => Place::Tcp {
+        let address = match &self.socket {
+            Some(path) => Address::Unix(path.clone()),
+            None => Address::Tcp {
                 host: self.host.clone().or(uri.host).unwrap_or_else(|| "127.0.0.1".into()),
                 port: self.port.or(uri.port).unwrap_or(6379),
             },
@@ -300,17 +301,19 @@ impl ServerOptions {
             (_, true) => Family::V6,
             _ => Family::Any,
         };
-        let tls = (self.tls || uri.tls).then(|| TlsFiles {
+        let tls = (self.tls || uri.tls).then(|| TlsOptions {
             cacert: self.cacert.clone(),
             cacertdir: self.cacertdir.clone(),
-            cert: self.cert.clone().zip(self.key.clone()),
+            trusts_system: true,
+            cert: self.cert.clone(),
+            key: self.key.clone(),
             insecure: self.insecure,
-            name: self.sni.clone(),
+            sni: self.sni.clone(),
             ciphers: self.tls_ciphers.clone(),
             ciphersuites: self.tls_ciphersuites.clone(),
         });
         let timeout = self.timeout.filter(|timeout| !timeout.is_zero());
-        Target { place, family, timeout, tls }
+        Target { address, family, timeout, tls }
     }
 
     /// The user and the password of the command line.

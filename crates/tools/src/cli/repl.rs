@@ -17,14 +17,16 @@ use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::End;
-use super::connection::{Caught, Place, wait_readable};
-use super::docs::{Docs, print_help};
+use super::connection::{Caught, wait_readable};
+use super::docs::Docs;
 use super::format::Output;
+use super::help::print_help;
 use super::hint::hint;
 use super::history::{History, dotfile, is_secret};
-use super::session::{Session, print};
+use super::output::{End, print};
+use super::session::Session;
 use super::terminal::{Mode, restore_on_signals};
+use crate::client::address::Address;
 
 /// A command that takes as long or longer shows its time.
 const SLOW: Duration = Duration::from_millis(500);
@@ -170,7 +172,7 @@ fn run_line(
             match port {
                 None => print(b"Invalid server port.\n")?,
                 Some(port) => {
-                    session.target.place = Place::Tcp { host, port };
+                    session.target.address = Address::Tcp { host, port };
                     let _ = session.connect(false);
                 }
             }

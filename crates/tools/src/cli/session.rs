@@ -5,15 +5,16 @@
 //! if the database cannot be selected, nothing is sent; and a command that is refused after the
 //! login was refused counts as failed (see [`Session::failed`]).
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use super::End;
-use super::connection::{Caught, Connection, Failure, Interrupt, Place, Target};
+use super::connection::{self, Caught, Connection, Failure, Interrupt, Target};
 use super::format::{Output, Style, invalidation};
-use super::reply::Reply;
+use super::output::{End, print};
+use crate::client::address::Address;
+use crate::client::reply::Reply;
 use crate::printable::printable;
 
 /// How often a cluster may send the same command to another node.
@@ -69,7 +70,7 @@ enum Turn {
     /// It was answered.
     Answered,
     /// The node of a cluster sends it elsewhere.
-    Redirected(Place, bool),
+    Redirected(Address, bool),
 }
 
 /// The conversation.
@@ -123,7 +124,7 @@ impl Session {
         if self.connection.is_none() {
             return "not connected> ".into();
         }
-        let mut prompt = self.target.place.prompt();
+        let mut prompt = connection::prompt(&self.target.address);
         if self.db != 0 {
             prompt.push_str(&format!("[{}]", self.db));
         }
@@ -248,7 +249,7 @@ impl Session {
             match self.issue_here(words, repeat) {
                 Ok(Turn::Answered) => return Ok(()),
                 Ok(Turn::Redirected(place, asks)) => {
-                    (self.target.place, asking) = (place, asks);
+                    (self.target.address, asking) = (place, asks);
                     self.connection = None;
                 }
                 Err(Trouble::End(end)) => return Err(end),
@@ -328,7 +329,7 @@ impl Session {
         &mut self,
         words: &[Vec<u8>],
         name: &str,
-    ) -> Result<(Reply, Option<(Place, bool)>), Trouble> {
+    ) -> Result<(Reply, Option<(Address, bool)>), Trouble> {
         let verbatim = is_verbatim(words, name);
         let subscribes = matches!(name, "subscribe" | "psubscribe" | "ssubscribe");
         let confirmed =
@@ -375,7 +376,7 @@ impl Session {
     }
 
     /// Where a node of a cluster sends the command, and whether it says ASK.
-    fn redirection(&self, reply: &Reply) -> Option<(Place, bool)> {
+    fn redirection(&self, reply: &Reply) -> Option<(Address, bool)> {
         let Reply::Error(text) = reply else { return None };
         let text = std::str::from_utf8(text).ok().filter(|_| self.terms.cluster)?;
         let mut words = text.split(' ');
@@ -387,16 +388,16 @@ impl Session {
         let (slot, address) = (words.next()?, words.next()?);
         let (host, port) = address.rsplit_once(':')?;
         let port = port.parse().ok()?;
-        let host = match &self.target.place {
+        let host = match &self.target.address {
             // A node that does not know its own name leaves it out.
-            Place::Tcp { host: this, .. } if host.is_empty() => this.clone(),
+            Address::Tcp { host: this, .. } if host.is_empty() => this.clone(),
             _ => host.to_owned(),
         };
         if self.terms.interactive {
             let text = "-> Redirected to slot";
             let _ = writeln!(io::stdout(), "{text} [{slot}] located at {host}:{port}");
         }
-        Some((Place::Tcp { host, port }, asks))
+        Some((Address::Tcp { host, port }, asks))
     }
 
     /// The next reply. Pushes are shown or dropped on the way, unless they are the answer.
@@ -505,18 +506,6 @@ impl From<End> for Trouble {
     fn from(end: End) -> Self {
         Trouble::End(end)
     }
-}
-
-/// Writes to standard output, at once.
-///
-/// # Errors
-/// When nobody reads it any more.
-pub fn print(bytes: &[u8]) -> Result<(), End> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        ErrorKind::BrokenPipe => End::OutputClosed,
-        _ => End::failed(format!("cannot write the output: {error}")),
-    })
 }
 
 fn lower(word: Option<&Vec<u8>>) -> String {

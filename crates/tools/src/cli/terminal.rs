@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::End;
+use super::output::End;
 
 /// The terminal of standard input in another mode; ends with the value.
 pub struct Mode {

@@ -1,5 +1,6 @@
 //! A page as HTML: the frame, the style, and what is no plot.
 
+use super::escape::escape;
 use super::{Block, Page, Table, plot};
 
 /// Both schemes, and the colours of series: those of Okabe and Ito, which people with any vision
@@ -40,24 +41,6 @@ pub(super) fn page(page: &Page) -> String {
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n{body}</body>\n</html>\n"
     )
-}
-
-/// Text that is safe inside an element and inside a quoted attribute. Characters that no document
-/// may hold are replaced.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            letter if letter.is_control() && !matches!(letter, '\n' | '\t') => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 fn block(block: &Block) -> String {

@@ -5,15 +5,16 @@
 //! its marks (`data-value`), and what the whole document was made of can be added as JSON. Markdown
 //! has no plots: each of them should stand beside a table.
 
+mod escape;
 mod html;
+mod markdown;
 mod plot;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value as Json;
 
-use crate::bench::markdown::aligned;
-use crate::printable::printable_line;
+pub(crate) use self::markdown::{aligned, cell, list, markdown};
 
 pub use self::plot::{Plot, Series, Value};
 
@@ -121,25 +122,6 @@ impl Page {
         self.blocks.push(block);
         self
     }
-}
-
-/// A text in one line, in which nothing is markup.
-pub(crate) fn markdown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in printable_line(text).chars() {
-        match letter {
-            '<' => out.push_str("&lt;"),
-            '\\' | '`' | '*' | '[' => out.extend(['\\', letter]),
-            '#' | '>' if out.is_empty() => out.extend(['\\', letter]),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
-
-/// The same in a cell of a table.
-pub(crate) fn cell(text: &str) -> String {
-    markdown(text).replace('|', "\\|")
 }
 
 fn markdown_table(table: &Table) -> String {

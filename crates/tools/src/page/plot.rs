@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use super::html::escape;
+use super::escape::escape;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 320.0;

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::experiments::TABLE;
-use crate::bench::pin::Cpus;
+use crate::servers::pin::Cpus;
 
 /// Measure servers in a whole experiment and write a page about them.
 ///

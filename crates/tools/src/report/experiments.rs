@@ -4,8 +4,8 @@
 //! which each is measured at every step. A step changes what its base says, so each row of the
 //! table can be measured alone, and a new question is a new row.
 
-use crate::bench::batch::Ratio;
-use crate::bench::workload::{Row, Settings};
+use crate::load::workload::Ratio;
+use crate::load::workload::{Row, Settings};
 
 /// Keys of lists that LPOP takes from.
 const POPPED: Option<&str> = Some("RPUSH pop:{key} 10*({value})");
@@ -317,9 +317,10 @@ pub(super) static TABLE: &[Experiment] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::batch::Batches;
-    use crate::bench::load::Load;
-    use crate::bench::template::Shape;
+    use crate::load::batch::Batches;
+    use crate::load::keys::ThreadIndex;
+    use crate::load::shape::Shape;
+    use crate::load::spec::Load;
 
     #[test]
     fn every_point_can_be_sent() {
@@ -330,7 +331,7 @@ mod tests {
                 let shape = Shape { value_bytes: point.value_bytes, ..Shape::default() };
                 let (ratio, pipeline) = (point.ratio, point.pipeline);
                 let load = Load { shape, ratio, pipeline, ..Load::default() };
-                let batches = Batches::new(point.row, &load, (0, 1), None);
+                let batches = Batches::new(point.row, &load, ThreadIndex::ONLY, None);
                 assert!(batches.is_ok(), "{} {}", experiment.name, point.label);
             }
         }

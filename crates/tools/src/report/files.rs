@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::args::ReportArgs;
 use super::write::TITLE;
 use crate::Error;
-use crate::output::{self, place};
+use crate::output;
+use crate::output::place;
 use crate::page::Page;
 
 /// Where the page goes if nobody says so.

@@ -13,12 +13,15 @@ use super::machine::{Ticks, available_bytes};
 use super::progress::Progress;
 use super::servers::{Fleet, Live, State};
 use crate::Error;
-use crate::bench::compare::refuse_errors;
-use crate::bench::load::{self, Load, Outcome, drive};
-use crate::bench::pin::Cpus;
-use crate::bench::report::percentile_us;
-use crate::bench::target::{Origin, Role, Target};
-use crate::bench::template::Shape;
+use crate::load::drive::drive;
+use crate::load::latency::percentile_us;
+use crate::load::outcome::Outcome;
+use crate::load::outcome::unobserved;
+use crate::load::shape::Shape;
+use crate::load::spec;
+use crate::load::spec::Load;
+use crate::servers::pin::Cpus;
+use crate::servers::target::{Origin, Role, Target};
 use crate::statistics::{Interval, mean_interval};
 
 /// The confidence of all intervals.
@@ -146,7 +149,7 @@ pub(super) fn measure(
         if plan.is_stopped() {
             break;
         }
-        progress.begin(experiment.title, index + 1, plan.experiments.len());
+        progress.begin_experiment(experiment.title, index + 1, plan.experiments.len());
         let points = experiment.points();
         let keys = points.iter().map(|point| plan.keys(point, available)).collect();
         let cells = vec![vec![Cell::default(); plan.targets.len()]; points.len()];
@@ -204,7 +207,7 @@ fn measure_point(
             let (warm_up, window) = schedule.next(weight);
             let name = &plan.targets[index].name;
             let place = format!("{}, {name}", part.place(&point));
-            progress.show(&place, schedule.share(), schedule.time_left());
+            progress.begin_window(&place, schedule.share(), schedule.time_left());
             let cell = &mut part.cells[at][index];
             let live = match state {
                 State::Runs(live) => live,
@@ -219,7 +222,7 @@ fn measure_point(
             }
             let load = Load {
                 warm_up,
-                extent: load::Extent::Time(window),
+                extent: spec::Extent::Time(window),
                 seed: 1 + (round * load.threads) as u64,
                 ..load.clone()
             };
@@ -255,9 +258,9 @@ fn measure_window(
     let server = &live.server;
     let before = Ticks::now();
     let start = Instant::now();
-    let outcome = drive(&server.endpoint, point.row, load, server.pid, &mut load::unobserved)?;
+    let outcome = drive(&server.endpoint, point.row, load, server.pid, &mut unobserved)?;
     let whole = start.elapsed();
-    refuse_errors(point.row.name, &outcome)?;
+    outcome.refuse_errors(point.row.name)?;
     let ticks = before.and_then(|before| Some(Ticks::now()?.since(before)));
     Ok(sample(&outcome, ticks, whole))
 }
@@ -406,8 +409,8 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiments::TABLE;
     use super::*;
+    use crate::report::experiments::TABLE;
 
     /// Series and label of each point in the order of measuring.
     fn ordered(name: &str) -> Vec<String> {

@@ -1,15 +1,14 @@
 //! `weft report`: a whole experiment against one or more servers, as a page.
 //!
 //! Reading order: [`args`] is the command line; `experiments` the table of what is asked;
-//! `servers` starts them for each question; `measure` goes round them; `verdict` and `claims`
-//! say what the figures mean; `write` makes the page, for which `files` has the places. `machine`
-//! tells what else ran.
+//! `servers` starts them for each question; `measure` goes round them; `verdict` says what the
+//! figures mean; `write` makes the page, which `files` puts in its place. `machine` says what else
+//! ran.
 //!
 //! Invariants: the page is written also after an interrupt or a failure, of what there is by then;
 //! a point that met errors has no figures; a report with failures ends with one.
 
 pub mod args;
-mod claims;
 mod experiments;
 mod files;
 mod machine;
@@ -32,7 +31,7 @@ use self::measure::{Plan, measure};
 use self::progress::Progress;
 use self::servers::Fleet;
 use self::write::Findings;
-use crate::bench::interrupted_flag;
+use crate::interrupt::interrupted_flag;
 use crate::{Error, output};
 
 /// Runs the command line.
@@ -52,7 +51,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
         experiments: TABLE.iter().filter(|row| chosen(row.name)).collect(),
         extent: args.extent(),
         threads,
-        cpus: servers::load_cpus(args),
+        cpus: args.pin.clone().unwrap_or_default(),
         stop: &stop,
     };
     let mut fleet = Fleet::new(&targets);

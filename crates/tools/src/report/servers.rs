@@ -8,15 +8,14 @@
 use super::args::ReportArgs;
 use super::experiments::{Persistence, Setup};
 use crate::Error;
-use crate::bench::certificates::Certificates;
-use crate::bench::load::{Load, make_ready};
-use crate::bench::pin::Cpus;
-use crate::bench::session::{Endpoint, Session};
-use crate::bench::stream::Address;
-use crate::bench::target::{Origin, Role, Server, Target};
-use crate::bench::template::Shape;
-use crate::bench::tls::TlsOptions;
-use crate::bench::workload::Row;
+use crate::client::session::{Endpoint, Session};
+use crate::client::tls::TlsOptions;
+use crate::load::drive::make_ready;
+use crate::load::shape::Shape;
+use crate::load::spec::Load;
+use crate::load::workload::Row;
+use crate::servers::certificates::Certificates;
+use crate::servers::target::{Origin, Role, Server, Target, named_address, named_command};
 
 /// Settings that are shown.
 const SETTINGS: &[&str] =
@@ -52,17 +51,13 @@ pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
     };
     let mut targets = Vec::new();
     for text in &args.servers {
-        let words = |command| shlex::split(command).filter(|words| !words.is_empty());
-        let (name, words) = text
-            .split_once('=')
-            .and_then(|(name, command)| Some((name, words(command)?)))
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=COMMAND")))?;
-        targets.push(target(name, Origin::Command(words)));
+        let (name, words) = named_command(text)?;
+        targets.push(target(&name, Origin::Command(words)));
     }
     for text in &args.connect {
-        let (name, endpoint) = running(text, args)
-            .ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=HOST:PORT")))?;
+        let (name, host, port) = named_address(text)?;
+        let (user, password) = (args.user.clone(), args.auth.clone());
+        let endpoint = Endpoint { user, password, ..Endpoint::at(host, port) };
         targets.push(target(&name, Origin::Running(Box::new(endpoint), None)));
     }
     if targets.is_empty() {
@@ -79,19 +74,6 @@ pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
         }
     }
     Ok(targets)
-}
-
-fn running(text: &str, args: &ReportArgs) -> Option<(String, Endpoint)> {
-    let (name, address) = text.split_once('=')?;
-    let (host, port) = address.rsplit_once(':')?;
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let endpoint = Endpoint {
-        address: Address::Tcp { host, port: port.parse().ok()? },
-        user: args.user.clone(),
-        password: args.auth.clone(),
-        ..Endpoint::local(0)
-    };
-    (!name.is_empty()).then(|| (name.to_owned(), endpoint))
 }
 
 /// A server in its setup.
@@ -268,9 +250,4 @@ fn facts(target: &Target, state: &State) -> Result<Facts, Error> {
     }
     live.server.pause();
     Ok(Facts { version, settings: settings.join(", "), origin })
-}
-
-/// The cores of the load threads, from the command line.
-pub(super) fn load_cpus(args: &ReportArgs) -> Cpus {
-    args.pin.clone().unwrap_or_default()
 }

@@ -118,23 +118,3 @@ fn doubtful_figures_have_warnings() {
         assert!(warning.contains(expected), "{warning}");
     }
 }
-
-#[test]
-fn claims_are_answered_with_what_was_measured() {
-    let part = measured("threads", |_, label| {
-        let rate = if label == "8" { 152.0 } else { 100.0 };
-        let mut cell = cell(&around(rate), &[("main", 98.0), ("io-1", 12.0)], 50.0);
-        if label == "8" {
-            cell.samples.iter_mut().for_each(|sample| sample.p99_us = 140.0);
-        }
-        cell
-    });
-    let results = Results { measured: &[part], machine: &machine() };
-    let table = super::claims::table(&results, &[(0, "weft".to_owned())]).unwrap_or_default();
-    let answers: Vec<&str> = table.rows.iter().map(|row| row[1].as_str()).collect();
-    assert!(answers[0].starts_with("reading +52% (+"), "{answers:?}");
-    assert_eq!(answers[1], "1.52 times with io-threads 8");
-    assert_eq!(answers[2], "-30% with io-threads 8");
-    assert_eq!(answers[3], "not measured");
-    assert_eq!(answers[4], "io-threads 2: main 98%, io-1 12%");
-}

@@ -3,8 +3,8 @@
 
 use super::machine::Machine;
 use super::measure::{CONFIDENCE, Cell, Measured};
-use crate::bench::report::grouped;
-use crate::statistics::{Difference, compare, spread};
+use crate::printable::grouped;
+use crate::statistics::{Difference, compare, median, spread};
 
 /// A thread above this share of a core, in percent, has no time left.
 const FULL_PERCENT: f64 = 90.0;
@@ -238,14 +238,14 @@ impl Results<'_> {
                 limited.join("; ")
             ));
         }
-        let others = crate::bench::compare::median(others);
+        let others = median(others);
         if others > OTHERS_MAX {
             warnings.push(format!(
                 "Other programs used {others:.1} cores while this was measured (the median over \
                  all windows): the figures are too low by an unknown amount."
             ));
         }
-        let scatter = crate::bench::compare::median(scatter);
+        let scatter = median(scatter);
         if scatter > SPREAD_MAX {
             warnings.push(format!(
                 "The windows of a point scatter by {:.0}% (the median of their standard \

@@ -3,15 +3,14 @@
 use serde_json::{Value as Json, json};
 
 use super::args::Extent;
-use super::claims;
 use super::experiments::Drawn;
 use super::machine::Machine;
 use super::measure::{Cell, Measured};
 use super::servers::Facts;
 use super::verdict::{Limit, Results, limit};
-use crate::bench::report::grouped;
-use crate::bench::target::{Origin, Role, Target};
 use crate::page::{Page, Plot, Series, Table, Value};
+use crate::printable::grouped;
+use crate::servers::target::{Origin, Role, Target};
 
 /// What the titles of all reports begin with.
 pub(super) const TITLE: &str = "Report on ";
@@ -47,15 +46,6 @@ impl Findings<'_> {
         }
         for part in &self.measured {
             page = self.part(page, part);
-        }
-        if let Some(table) = claims::table(&results, &self.subjects()) {
-            page = page
-                .heading("Beside what articles report")
-                .text(
-                    "Articles on Redis with threads report these effects, on machines with more \
-                     processors and with the load on another machine.",
-                )
-                .table(table);
         }
         page = page.heading("Conclusions");
         for (server, name) in self.subjects() {

@@ -107,6 +107,17 @@ pub fn spread(samples: &[f64]) -> f64 {
     }
 }
 
+/// The middle value, or the mean of the two in the middle; 0 of nothing.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
 /// A mean and its standard error.
 #[derive(Debug, Clone, Copy)]
 struct Moments {

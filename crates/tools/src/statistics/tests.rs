@@ -129,3 +129,10 @@ fn the_seed_decides() {
     assert_eq!(mean_interval(&samples, 0.95, 3), mean_interval(&samples, 0.95, 3));
     assert!((spread(&[9.0, 11.0]) - 0.141_421).abs() < 1e-5);
 }
+
+#[test]
+fn medians_ignore_outliers() {
+    assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+    assert_eq!(median(vec![4.0, 1.0, 2.0, 900.0]), 3.0);
+    assert_eq!(median(Vec::new()), 0.0);
+}

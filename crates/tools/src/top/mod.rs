@@ -25,9 +25,10 @@ use clap::{ArgAction, Args};
 use self::report::Report;
 use self::view::View;
 use self::watch::{Answer, Login, Look, Watch};
-use crate::bench::interrupted_flag;
+use crate::cli::connection::plain;
 use crate::cli::options::ServerOptions;
 use crate::cli::terminal::ask_password;
+use crate::interrupt::interrupted_flag;
 use crate::{Error, output};
 
 /// A server that does not answer within this time is given up where no screen says so.
@@ -76,7 +77,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     }
     let target = args.server.target();
     let options = Options {
-        address: target.place.to_string(),
+        address: plain(&target.address),
         interval: Duration::from_secs_f64(args.interval),
     };
     let has_screen = !args.once && !args.json;

@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::host::{self, HostLook};
+use super::host;
+use super::host::HostLook;
 use super::info::Info;
 use crate::cli::connection::{Connection, Target};
-use crate::cli::reply::Reply;
+use crate::client::reply::Reply;
 use crate::printable::printable_line;
 
 /// Entries of the slow log that are asked for.

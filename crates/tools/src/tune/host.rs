@@ -113,7 +113,7 @@ const PROCESSORS_MAX: usize = 8192;
 
 #[cfg(test)]
 mod tests {
-    use super::{chosen, processors};
+    use crate::tune::host::{chosen, processors};
 
     #[test]
     fn lists_are_read_as_the_kernel_writes_them() {

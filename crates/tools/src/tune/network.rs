@@ -129,7 +129,7 @@ fn runs_balancer(host: &Host) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::mask;
+    use crate::tune::network::mask;
 
     #[test]
     fn masks_are_groups_of_32_bits() {

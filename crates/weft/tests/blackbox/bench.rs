@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use tools::bench::workload::{Row, TABLE};
+use tools::load::workload::Row;
+use tools::load::workload::table::TABLE;
 
 use crate::server::{eventually, output_of, send_signal, weft};
 use crate::{Client, Server, Value};

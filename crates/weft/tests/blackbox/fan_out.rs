@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use rcgen::generate_simple_self_signed;
-use tools::bench::pin::allow_open_files;
-use tools::bench::tls::{Tls, TlsOptions};
+use tools::client::tls::{Tls, TlsOptions};
+use tools::servers::pin::allow_open_files;
 
 use crate::client::{encode, request};
 use crate::server::{eventually, free_port};

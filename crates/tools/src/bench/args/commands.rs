@@ -6,7 +6,7 @@
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::super::keys::Letter;
+use crate::load::keys::Letter;
 
 const COMMAND: &str = "command";
 const RATIO: &str = "command-ratio";

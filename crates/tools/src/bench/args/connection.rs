@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::super::session::{Endpoint, Resp};
-use super::super::stream::Address;
-use super::super::tls::{Tls, TlsOptions};
 use crate::Error;
-use crate::cli::uri::Uri;
+use crate::client::address::Address;
+use crate::client::session::{Endpoint, Resp};
+use crate::client::tls::{Tls, TlsOptions};
+use crate::client::uri::Uri;
 
 /// Where the server is and how to speak with it.
 #[derive(Debug, Clone, Args)]
@@ -77,6 +77,7 @@ impl TlsArgs {
             key: self.key.clone(),
             insecure: self.insecure,
             sni: self.sni.clone(),
+            ..TlsOptions::default()
         }
     }
 }

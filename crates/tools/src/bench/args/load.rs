@@ -9,16 +9,18 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::super::batch::{Command, Ratio};
-use super::super::keys::{Law, Letter, Letters, Patterns};
-use super::super::load::{Extent, Load};
-use super::super::names;
-use super::super::pin::Cpus;
-use super::super::shape::{Shape, Sizes};
-use super::super::workload::{self, Row};
 use super::commands::CommandArgs;
 use super::seconds;
 use crate::Error;
+use crate::load::keys::{Law, Letter, Letters, Patterns};
+use crate::load::shape::{Shape, Sizes};
+use crate::load::spec::Command;
+use crate::load::spec::{Extent, Load};
+use crate::load::workload::Ratio;
+use crate::load::workload::Row;
+use crate::load::workload::names;
+use crate::load::workload::table::TABLE;
+use crate::servers::pin::Cpus;
 
 /// What is sent where nothing is said, and where a ratio is.
 const DEFAULT_WORKLOADS: [&str; 2] = ["set", "get"];
@@ -180,7 +182,7 @@ pub struct PatternArgs {
 }
 
 fn workload_names() -> impl Iterator<Item = PossibleValue> {
-    workload::TABLE.iter().map(|row| PossibleValue::new(row.name).aliases(names::aliases(row.name)))
+    TABLE.iter().map(|row| PossibleValue::new(row.name).aliases(names::aliases(row.name)))
 }
 
 impl SizeArgs {
@@ -293,7 +295,7 @@ impl LoadArgs {
             return Ok(vec![&names::COMMAND]);
         }
         if self.all {
-            return Ok(workload::TABLE.iter().collect());
+            return Ok(TABLE.iter().collect());
         }
         let names: Vec<&str> = match &self.workload[..] {
             [] if self.ratio.is_some() => vec![MIXED],

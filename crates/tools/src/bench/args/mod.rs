@@ -12,17 +12,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{ArgAction, Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
 use super::compare::Case;
-use super::hits::HitsPlan;
-use super::load::Load;
 use super::memory::Figure;
-use super::pin::Cpus;
-use super::preset::Preset;
+use super::server_table::TableForm;
 use super::stall;
-use super::workload::Row;
 use crate::Error;
+use crate::load::spec::Load;
+use crate::load::workload::Row;
+use crate::servers::pin::Cpus;
 
 pub use self::commands::CommandArgs;
 pub use self::connection::{ConnectionArgs, TlsArgs};
@@ -94,10 +93,32 @@ pub enum BenchCommand {
     Memory(MemoryArgs),
     /// Start several servers and measure how long other clients wait beside slow commands
     Stall(StallArgs),
-    /// Play a cache on a server with little memory, and see how many reads hit
-    Hits(HitsArgs),
     /// Compare Weft with Redis and Valkey in one of the ways that its documentation shows
     Preset(PresetArgs),
+}
+
+/// The tables of docs/benchmarks.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// GET and SET on one core
+    GetSet,
+    /// Every workload on one core
+    All,
+    /// Transactions, scripts, functions and the rights of a user, on one core
+    Transactions,
+    /// GET, SET, and GET beside EVALSHA with I/O threads, all cores shared with the load
+    Threads,
+    /// GET and SET over TLS, on one core
+    Tls,
+    /// Bytes per key, per element and per connection, and CPU when idle
+    Memory,
+    /// SET without an append-only file and with one under two policies, all cores shared with the
+    /// load
+    AppendOnly,
+    /// Memory after many rewrites, with active defragmentation where there is one
+    Fragmentation,
+    /// The longest reply beside each slow command, with I/O threads
+    Stall,
 }
 
 /// Options of `weft bench preset`.
@@ -119,56 +140,6 @@ pub struct PresetArgs {
     /// Print the command lines that a preset stands for, and measure nothing
     #[arg(long)]
     pub show: bool,
-}
-
-/// Options of `weft bench hits`.
-#[derive(Debug, Clone, Args)]
-pub struct HitsArgs {
-    /// Where the server is; it is emptied.
-    #[command(flatten)]
-    pub connection: ConnectionArgs,
-    /// maxmemory of the server, which keeps it
-    #[arg(long, default_value = "100mb", value_name = "BYTES")]
-    pub maxmemory: String,
-    /// maxmemory-policy, which it keeps as well
-    #[arg(long, default_value = "allkeys-lru", value_name = "POLICY")]
-    pub policy: String,
-    /// Keys that may be read
-    #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_name = "KEYS")]
-    pub keys: usize,
-    /// Bytes of a value
-    #[arg(short, long, default_value_t = 256, allow_negative_numbers = true, value_name = "BYTES")]
-    pub data_size: usize,
-    /// Reads, of which the first half is not counted
-    #[arg(
-        short = 'n',
-        long,
-        default_value_t = 5_000_000,
-        allow_negative_numbers = true,
-        value_name = "READS"
-    )]
-    pub requests: u64,
-    /// How unequal the keys are: the exponent of Zipf's law
-    #[arg(long, default_value_t = 0.99, allow_negative_numbers = true, value_name = "EXPONENT")]
-    pub skew: f64,
-    /// Seed of the random keys
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_name = "SEED")]
-    pub seed: u64,
-}
-
-impl HitsArgs {
-    /// What is played.
-    pub fn plan(&self) -> HitsPlan {
-        HitsPlan {
-            maxmemory: self.maxmemory.clone(),
-            policy: self.policy.clone(),
-            keys: self.keys,
-            value_bytes: self.data_size,
-            reads: self.requests,
-            skew: self.skew,
-            seed: self.seed,
-        }
-    }
 }
 
 /// Options of `weft bench floor`.
@@ -212,6 +183,17 @@ pub struct TargetArgs {
     /// Print a table in Markdown
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+}
+
+impl TargetArgs {
+    /// The form of the table.
+    pub fn form(&self) -> TableForm {
+        match (self.json, self.markdown) {
+            (true, _) => TableForm::Json,
+            (_, true) => TableForm::Markdown,
+            _ => TableForm::Text,
+        }
+    }
 }
 
 /// Options of `weft bench compare`.
@@ -337,8 +319,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::bench::batch::Ratio;
-    use crate::bench::workload::Settings;
+    use crate::load::workload::Ratio;
+    use crate::load::workload::Settings;
 
     #[derive(Parser)]
     struct Line {
@@ -381,9 +363,6 @@ mod tests {
     #[test]
     fn a_number_below_0_is_a_wrong_value() {
         for line in [
-            "hits -d -1",
-            "hits -n -1",
-            "hits --keys -1",
             "memory -k -1",
             "memory --duration -1",
             "memory -c -1",
@@ -409,11 +388,8 @@ mod tests {
 
     #[test]
     fn subcommands_are_told_from_commands() {
-        assert!(matches!(
-            whole("bench hits -h there").unwrap().command,
-            Some(BenchCommand::Hits(_))
-        ));
-        for line in ["bench --help", "bench compare --help", "bench hits --help"] {
+        assert!(matches!(whole("bench floor -d 5").unwrap().command, Some(BenchCommand::Floor(_))));
+        for line in ["bench --help", "bench compare --help"] {
             assert_eq!(
                 whole(line).unwrap_err().kind(),
                 clap::error::ErrorKind::DisplayHelp,

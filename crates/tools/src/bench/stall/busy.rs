@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::super::replies::{ReplyCounter, Tally};
-use super::super::session::{Endpoint, Session, not_resp};
-use super::super::stream::{Stream, patiently};
-use super::super::template::{Shape, Template};
 use super::table::{Crowd, Reading, Row, sized};
 use crate::Error;
+use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::session::{Endpoint, Session, not_resp};
+use crate::client::stream::Stream;
+use crate::load::shape::Shape;
+use crate::load::template::Template;
 
 /// The time between two commands of a row, in which the first has begun.
 const COMMAND_GAP: Duration = Duration::from_millis(5);
@@ -62,7 +63,7 @@ impl Waiting {
             let mut bytes = Vec::with_capacity(request.bytes_max());
             request.draw_key(index as u64, &mut rng);
             request.append(&mut bytes, &mut rng);
-            send(stream, &bytes)?;
+            stream.send(&bytes).map_err(broken)?;
         }
         let start = Instant::now();
         while blocked_clients(&control.info("clients")?) < self.streams.len() as u64 {
@@ -109,7 +110,7 @@ pub fn run(
         let mut bytes = Vec::new();
         (0..row.times).for_each(|_| template.lay_out(&mut bytes));
         stream.set_nonblocking(false).map_err(Error::io("make a socket blocking"))?;
-        send(stream, &bytes)?;
+        stream.send(&bytes).map_err(broken)?;
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
         let counter = ReplyCounter::new(template.answer());
         busy.push(Busy { stream, counter, tally: Tally::default() });
@@ -158,15 +159,6 @@ fn wait(busy: &[Busy<'_>]) -> Result<(), Error> {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(Error::sys("wait for replies")(errno)),
     }
-}
-
-/// Sends all of `bytes` on a blocking connection.
-fn send(stream: &mut Stream, mut bytes: &[u8]) -> Result<(), Error> {
-    while !bytes.is_empty() {
-        let count = patiently(|| stream.push(bytes)).map_err(broken)?;
-        bytes = &bytes[count..];
-    }
-    stream.flush_patiently().map_err(broken)
 }
 
 fn broken(error: std::io::Error) -> Error {

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::super::session::{Endpoint, Session};
-use super::super::stream::Stream;
 use super::victims::{Place, VICTIM_KEY, Victim};
 use crate::Error;
+use crate::client::session::{Endpoint, Session};
+use crate::client::stream::Stream;
 
 /// After this many connections in a row on threads that are known, there is no other thread.
 const KNOWN_CONNECTIONS_MAX: usize = 16;

@@ -27,11 +27,12 @@ pub use self::victims::Latencies;
 use self::busy::Waiting;
 use self::clients::Clients;
 use self::table::{Fill, sized};
-use super::pin::allow_open_files;
-use super::session::Session;
-use super::target::{Role, Server, Target};
-use super::template::Shape;
 use crate::Error;
+use crate::client::session::Session;
+use crate::load;
+use crate::load::shape::Shape;
+use crate::servers::pin::allow_open_files;
+use crate::servers::target::{Role, Server, Target};
 
 /// Victims are watched this long before the slow command and after its reply, in which what it
 /// left to do later is done.
@@ -201,7 +202,7 @@ fn measure_row(
 fn fill(control: &mut Session, fills: &[Fill], size: u64) -> Result<(), Error> {
     for (index, fill) in fills.iter().enumerate() {
         let shape = Shape { keys: fill.requests(size), ..Shape::default() };
-        control.fill(&sized(fill.command, size), &shape, index as u64 + 1)?;
+        load::fill::fill(control, &sized(fill.command, size), &shape, index as u64 + 1)?;
     }
     Ok(())
 }

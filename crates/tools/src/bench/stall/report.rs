@@ -9,14 +9,14 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::super::compare::median;
-use super::super::markdown::aligned;
-use super::super::report::grouped;
-use super::super::target::Role;
-use super::super::unsupported::says_unsupported;
 use super::{Cell, Line, StallTable};
 use crate::Error;
-use crate::page::{cell, markdown};
+use crate::bench::server_table::ServerTable;
+use crate::bench::unsupported::says_unsupported;
+use crate::page::{aligned, cell, list};
+use crate::printable::grouped;
+use crate::servers::target::Role;
+use crate::statistics::median;
 
 /// The percentiles that are shown, with their names in JSON.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50_ms"), (99.0, "p99_ms"), (99.9, "p99_9_ms")];
@@ -59,10 +59,12 @@ impl StallTable {
         }
         out
     }
+}
 
+impl ServerTable for StallTable {
     /// The longest reply in milliseconds, the median of the repetitions: a column for each server,
     /// and two where victims were on threads that are not involved.
-    pub fn markdown(&self) -> String {
+    fn markdown(&self) -> String {
         let mut columns: Vec<(usize, bool)> = Vec::new();
         for index in 0..self.targets.len() {
             let cells = self.lines.iter().filter_map(|line| line.cells[index].as_ref().ok());
@@ -90,18 +92,10 @@ impl StallTable {
             let label = std::iter::once(line.row.about.to_owned());
             label.chain(columns.iter().map(text)).collect()
         }));
-        let table = aligned(lines);
-        match self.notes() {
-            notes if notes.is_empty() => table,
-            notes => {
-                let notes = notes.lines().map(|note| format!("- {}\n", markdown(note)));
-                format!("{table}\n{}", notes.collect::<String>())
-            }
-        }
+        aligned(lines) + &list(self.notes().lines().map(str::to_owned))
     }
 
-    /// All figures as JSON.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let lines = self.lines.iter().map(|line| {
             let cells = self.targets.iter().zip(&line.cells);
             let servers = cells.map(|((name, role), cell)| server_json(name, *role, cell));
@@ -218,10 +212,10 @@ impl fmt::Display for StallTable {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::Longest;
-    use super::super::table::find;
-    use super::super::victims::Latencies;
     use super::*;
+    use crate::bench::stall::Longest;
+    use crate::bench::stall::table::find;
+    use crate::bench::stall::victims::Latencies;
 
     fn cell(threads: usize, other: &[u64], same: &[u64]) -> Cell {
         let mut latencies = Latencies::default();

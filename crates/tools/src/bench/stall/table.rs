@@ -1,6 +1,6 @@
 //! The table of slow commands: what data each needs, how it is sent, and how its replies are read.
 //!
-//! Commands are templates in the notation of [`workload`](super::super::workload). The number of
+//! Commands are templates in the notation of [`workload`](crate::load::workload). The number of
 //! elements is `--size`, called N here; `{N}` in a command stands for it and `{500N}` for 500 times
 //! as much. DEBUG SLEEP is not in the table: what it holds is up to the server, not to its work.
 
@@ -267,7 +267,8 @@ fn next_multiple(text: &str) -> Option<(&str, Result<u64, &str>, &str)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::template::{Shape, Template};
+    use crate::load::shape::Shape;
+    use crate::load::template::Template;
 
     #[test]
     fn names_are_unique_and_commands_compile() {

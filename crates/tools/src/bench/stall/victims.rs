@@ -14,11 +14,11 @@ use hdrhistogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setpriority_process;
 
-use super::super::replies::{ReplyCounter, Tally};
-use super::super::session::not_resp;
-use super::super::stream::Stream;
-use super::super::worker::latency_histogram;
 use crate::Error;
+use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::session::not_resp;
+use crate::client::stream::Stream;
+use crate::load::latency::latency_histogram;
 
 /// The key that victims read, which no slow command touches.
 pub const VICTIM_KEY: &str = "victim";
@@ -247,7 +247,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::stream::Address;
+    use crate::client::address::Address;
 
     /// A server of one client that answers with `reply` and once stands still for `stall`.
     fn serve(listener: TcpListener, reply: &'static [u8], stall: Duration) {

@@ -10,11 +10,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::walk::{Walk, ask_all, key_count};
 use super::{catch_interrupt, lost};
-use crate::cli::End;
 use crate::cli::format::Output;
 use crate::cli::options::Options;
-use crate::cli::reply::Reply;
-use crate::cli::session::{Session, print};
+use crate::cli::output::{End, print};
+use crate::cli::session::Session;
+use crate::client::reply::Reply;
 
 /// A pause comes after so many steps of SCAN.
 const PAUSE_STEPS: u64 = 100;

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{ask_again, catch_interrupt};
-use crate::cli::End;
 use crate::cli::format::Output;
 use crate::cli::options::Options;
-use crate::cli::session::{Session, print};
+use crate::cli::output::{End, print};
+use crate::cli::session::Session;
 
 /// Between two samples.
 pub const SAMPLE_PAUSE: Duration = Duration::from_millis(10);

@@ -11,11 +11,11 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use super::End;
 use super::connection::{Caught, Failure, Interrupt};
 use super::options::Options;
-use super::reply::Reply;
-use super::session::{Session, print};
+use super::output::{End, print};
+use super::session::Session;
+use crate::client::reply::Reply;
 
 /// Runs the mode that the options name; `None` when they name none.
 pub fn run(options: &Options, session: &mut Session) -> Option<Result<(), End>> {

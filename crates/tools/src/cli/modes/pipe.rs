@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::lost;
-use crate::cli::End;
 use crate::cli::connection::{Connection, Failure};
 use crate::cli::options::Options;
-use crate::cli::reply::Reply;
-use crate::cli::session::{Session, print};
+use crate::cli::output::{End, print};
+use crate::cli::session::Session;
+use crate::client::reply::Reply;
 use crate::printable::printable;
 
 /// What is read from standard input at once.
@@ -44,7 +44,7 @@ pub fn transfer(options: &Options, session: &mut Session) -> Result<(), End> {
     let failed = |error: io::Error| End::failed(format!("Error reading from stdin: {error}"));
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let Some(connection) = &mut session.connection else { return Err(lost(Failure::Closed)) };
-    connection.set_nonblocking(true).map_err(failed)?;
+    connection.stream().set_nonblocking(true).map_err(failed)?;
     let mut transfer = Transfer {
         input: File::from(stdin),
         unsent: (Vec::new(), 0),
@@ -72,7 +72,7 @@ pub fn transfer(options: &Options, session: &mut Session) -> Result<(), End> {
 impl Transfer {
     /// Waits until something can be read or sent, and does it.
     fn turn(&mut self, connection: &mut Connection) -> Result<(), End> {
-        let has_unsent = self.unsent.1 < self.unsent.0.len() || connection.holds_back();
+        let has_unsent = self.unsent.1 < self.unsent.0.len() || connection.stream().holds_back();
         let wants_input = !has_unsent && self.mark.is_none();
         let flags = if has_unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let (from_server, input) =
@@ -140,7 +140,7 @@ impl Transfer {
 
     fn send(&mut self, connection: &mut Connection) -> Result<(), End> {
         let (bytes, sent) = &mut self.unsent;
-        match connection.push(&bytes[*sent..]) {
+        match connection.stream().push(&bytes[*sent..]) {
             Ok(count) => *sent += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => {

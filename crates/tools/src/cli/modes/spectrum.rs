@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::ask_again;
 use super::latency::SAMPLE_PAUSE;
-use crate::cli::End;
 use crate::cli::options::Options;
-use crate::cli::session::{Session, print};
+use crate::cli::output::{End, print};
+use crate::cli::session::Session;
 
 /// How long a line is sampled.
 const LINE_TIME: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::ask_again;
-use crate::cli::End;
 use crate::cli::options::Options;
-use crate::cli::reply::Reply;
-use crate::cli::session::{Session, print};
+use crate::cli::output::{End, print};
+use crate::cli::session::Session;
+use crate::client::reply::Reply;
 
 /// The heading is repeated after so many lines.
 const HEADING_LINES: u64 = 20;

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::lost;
-use crate::cli::End;
 use crate::cli::options::Options;
-use crate::cli::reply::Reply;
+use crate::cli::output::End;
 use crate::cli::session::Session;
+use crate::client::reply::Reply;
 
 /// Requests that are sent before their replies are read.
 const PIPELINE_MAX: usize = 1000;

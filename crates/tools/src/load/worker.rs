@@ -26,12 +26,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::batch::Batches;
 use super::dial::Dialer;
-use super::replies::{ReplyCounter, Tally};
+use super::latency::{LATENCY_NANOS_MAX, latency_histogram};
 use super::schedule::Schedule;
-use super::session::{SURPLUS, is_closed, not_resp, read_last, refused};
 use super::signals::{Phase, Signals};
-use super::stream::Stream;
 use crate::Error;
+use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::session::{SURPLUS, is_closed, not_resp, read_last, refused};
+use crate::client::stream::Stream;
 
 /// The epoll data of the waker; connections have their index.
 const WAKER: u64 = u64::MAX;
@@ -47,15 +48,6 @@ const UNSENT_BATCHES_MAX: usize = 2;
 
 /// The values in a histogram, for each thread, that stand for what was due and never sent.
 const UNSENT_POINTS: usize = 100_000;
-
-/// Latencies above this are counted as this, in nanoseconds: one minute.
-const LATENCY_NANOS_MAX: u64 = 60_000_000_000;
-
-/// A histogram of latencies in nanoseconds, exact to three digits.
-#[allow(clippy::expect_used)]
-pub(crate) fn latency_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_NANOS_MAX, 3).expect("constant bounds, known to be valid")
-}
 
 /// What a load thread is made of.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::session::{Endpoint, Session};
 use crate::Error;
+use crate::client::session::{Endpoint, Session};
 
 /// The CPU time of every thread of a process at one moment.
 #[derive(Debug, Clone)]

@@ -5,68 +5,21 @@
 //! copies the requests. For a node of a cluster, keys are drawn until one is its own: the law by
 //! which keys are chosen stays what it is among those.
 
-use std::fmt;
-
 use fastrand::Rng;
 
-use super::cluster::Slots;
-use super::keys::{Keys, Law};
-use super::load::Load;
-use super::replies::Answer;
+use super::keys::{Keys, Law, ThreadIndex};
+use super::spec::{Command, Load};
 use super::template::Template;
 use super::workload::Row;
 use crate::Error;
+use crate::client::cluster::Slots;
+use crate::client::replies::Answer;
 
 /// Draws after which no key of the range is taken to belong to a node.
 const OWN_KEY_DRAWS_MAX: u32 = 1_000_000;
 
 /// The longest batch that is made: each load thread has one for each node.
 const BATCH_BYTES_MAX: usize = 1024 * 1024 * 1024;
-
-/// How often a row that both reads and writes does either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ratio {
-    /// Parts of writing, which are written first.
-    pub writes: u32,
-    /// Parts of reading.
-    pub reads: u32,
-}
-
-impl Default for Ratio {
-    fn default() -> Self {
-        Ratio { writes: 1, reads: 1 }
-    }
-}
-
-impl fmt::Display for Ratio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.writes, self.reads)
-    }
-}
-
-impl std::str::FromStr for Ratio {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once(':').and_then(|(writes, reads)| {
-            Some(Ratio { writes: writes.parse().ok()?, reads: reads.parse().ok()? })
-        });
-        parts
-            .filter(|ratio| ratio.writes.checked_add(ratio.reads).is_some_and(|sum| sum > 0))
-            .ok_or_else(|| format!("'{text}' is no ratio of writes to reads; write 1:9"))
-    }
-}
-
-/// A command of the command line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Command {
-    /// Its name and arguments, with the placeholders of [`Template::of_words`].
-    pub words: Vec<Vec<u8>>,
-    /// How often it is sent, beside the others.
-    pub weight: u32,
-    /// How its keys are chosen.
-    pub law: Law,
-}
 
 /// The source of a load thread's requests.
 #[derive(Debug)]
@@ -88,16 +41,15 @@ struct Request {
 }
 
 impl Batches {
-    /// The batches of a load for one thread, the `index`-th of `threads`, and the owner of these
-    /// slots.
+    /// The batches of one load thread for the owner of these slots.
     ///
     /// # Errors
-    /// When a template cannot be compiled with this shape, requests are answered differently, or no
-    /// key belongs to the owner.
+    /// A template does not compile with this shape, requests have different answers, or no key
+    /// belongs to the owner.
     pub fn new(
         row: &Row,
         load: &Load,
-        place: (usize, usize),
+        thread: ThreadIndex,
         slots: Option<&Slots>,
     ) -> Result<Batches, Error> {
         let (mut requests, mut weights) = (Vec::new(), 0u32);
@@ -105,7 +57,7 @@ impl Batches {
             weights = weights
                 .checked_add(weight)
                 .ok_or_else(|| Error::Usage("the weights of the commands are too large".into()))?;
-            let keys = Keys::new(law, &load.shape, place)?;
+            let keys = Keys::new(law, &load.shape, thread)?;
             requests.push((weights, Request { template, keys }));
         }
         let answers: Vec<Answer> = requests.iter().map(|(_, r)| r.template.answer()).collect();
@@ -134,7 +86,7 @@ impl Batches {
         if fixed_bytes.is_some() {
             (0..load.pipeline).for_each(|_| requests[0].1.template.lay_out(&mut bytes));
         }
-        let rng = Rng::with_seed(load.seed.wrapping_add(place.0 as u64));
+        let rng = Rng::with_seed(load.seed.wrapping_add(thread.index as u64));
         let slots = slots.cloned();
         let mut batches = Batches { requests, weights, fixed_bytes, slots, rng, bytes };
         batches.check_keys()?;
@@ -219,9 +171,10 @@ fn templates(row: &Row, load: &Load) -> Result<Vec<(Template, u32, Law)>, Error>
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::keys::Patterns;
-    use crate::bench::names;
-    use crate::bench::template::{Shape, Sizes};
+    use crate::load::keys::Patterns;
+    use crate::load::shape::{Shape, Sizes};
+    use crate::load::workload::Ratio;
+    use crate::load::workload::names;
 
     fn load() -> Load {
         Load { pipeline: 16, ..Load::default() }
@@ -230,7 +183,7 @@ mod tests {
     /// 100 batches.
     fn text(row: &str, load: &Load) -> String {
         let row = names::find(row).unwrap();
-        let mut batches = Batches::new(row, load, (0, 1), None).unwrap();
+        let mut batches = Batches::new(row, load, ThreadIndex::ONLY, None).unwrap();
         (0..100).map(|_| String::from_utf8(batches.make_next(16).to_vec()).unwrap()).collect()
     }
 
@@ -298,7 +251,7 @@ mod tests {
     fn a_batch_has_a_limit_and_may_be_cut_short() {
         let made = |pipeline| {
             let load = Load { pipeline, ..Load::default() };
-            Batches::new(names::find("get").unwrap(), &load, (0, 1), None)
+            Batches::new(names::find("get").unwrap(), &load, ThreadIndex::ONLY, None)
         };
         for pipeline in [usize::MAX, 1_000_000_000] {
             assert!(made(pipeline).unwrap_err().to_string().contains("1 GB"), "{pipeline}");
@@ -306,14 +259,5 @@ mod tests {
         let mut batches = made(16).unwrap();
         let mut count = |requests| batches.make_next(requests).split(|b| *b == b'*').count() - 1;
         assert_eq!([count(16), count(3), count(16), count(100)], [16, 3, 16, 16]);
-    }
-
-    #[test]
-    fn ratios_parse() {
-        assert_eq!("9:1".parse(), Ok(Ratio { writes: 9, reads: 1 }));
-        assert_eq!(Ratio { writes: 9, reads: 1 }.to_string(), "9:1");
-        for text in ["0:0", "9", "a:b", "-1:2", "4294967295:1"] {
-            assert!(text.parse::<Ratio>().is_err(), "{text}");
-        }
     }
 }

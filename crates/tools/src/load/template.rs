@@ -13,11 +13,11 @@ use std::ops::Range;
 use fastrand::Rng;
 
 use super::keys::Keys;
-use super::replies::Answer;
-use super::scripts;
 use super::shape::decimal_width;
 pub use super::shape::{Shape, Sizes};
+use super::workload::scripts;
 use crate::Error;
+use crate::client::replies::Answer;
 
 /// The word that ends a command within a request.
 const COMMAND_END: &str = ";";
@@ -396,7 +396,7 @@ fn write_digits(digits: &mut [u8], mut number: u64) {
 mod tests {
     use super::*;
 
-    use crate::bench::keys::Law;
+    use crate::load::keys::{Law, ThreadIndex};
 
     const SHAPE: Shape = Shape {
         keys: 1000,
@@ -419,7 +419,7 @@ mod tests {
     /// So many requests, drawn in place.
     fn requests(text: &str, shape: &Shape, count: usize) -> Vec<String> {
         let template = Template::compile(text, shape).unwrap();
-        let mut keys = Keys::new(Law::Uniform, shape, (0, 1)).unwrap();
+        let mut keys = Keys::new(Law::Uniform, shape, ThreadIndex::ONLY).unwrap();
         let (mut request, mut rng) = (Vec::new(), Rng::with_seed(7));
         template.lay_out(&mut request);
         let mut next = || {

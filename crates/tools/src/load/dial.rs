@@ -8,12 +8,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use fastrand::Rng;
 
-use super::replies::{Answer, ReplyCounter};
-use super::session::{Endpoint, command};
 use super::shape::Shape;
-use super::stream::{Address, Stream};
 use super::template::Template;
 use crate::Error;
+use crate::client::address::Address;
+use crate::client::replies::{Answer, ReplyCounter};
+use crate::client::session::{Endpoint, request};
+use crate::client::stream::Stream;
 
 /// Opens connections to one server.
 #[derive(Debug, Clone)]
@@ -42,7 +43,7 @@ impl Dialer {
         };
         let commands = endpoint.greeting();
         let mut greeting: Vec<u8> =
-            commands.iter().flat_map(|words| command(words).into_bytes()).collect();
+            commands.iter().flat_map(|words| request(words).into_bytes()).collect();
         let mut replies = commands.len() as u64;
         if let Some(more) = more {
             let template = Template::compile(more, shape)?;

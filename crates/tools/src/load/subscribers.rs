@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use super::session::{Endpoint, Session};
-use super::stream::Stream;
-use super::workload::Row;
+use super::workload::Subscribers;
 use crate::Error;
+use crate::client::session::{Endpoint, Session};
+use crate::client::stream::Stream;
 
 /// Subscriptions whose confirmations are awaited together.
 const NAMES_AT_ONCE: usize = 1000;
@@ -22,29 +22,6 @@ const NAMES_AT_ONCE: usize = 1000;
 const READ_BYTES: usize = 256 * 1024;
 /// Between two looks whether it is over, in nanoseconds.
 const LOOK_NANOS: i64 = 50_000_000;
-
-/// Connections that are subscribed while a row runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subscribers {
-    /// So many, each to this channel.
-    Channel(&'static str, usize),
-    /// One, to so many patterns that match no channel of the row.
-    Patterns(usize),
-}
-
-/// Messages past patterns that do not match.
-pub const PAST_PATTERNS: Row = Row {
-    write: Some("PUBLISH news:{key} {value}"),
-    subscribers: Some(Subscribers::Patterns(100_000)),
-    ..Row::new("publish_patterns")
-};
-
-/// Messages that each have 1,000 receivers.
-pub const TO_1000: Row = Row {
-    write: Some("PUBLISH feed {value}"),
-    subscribers: Some(Subscribers::Channel("feed", 1000)),
-    ..Row::new("publish_1000")
-};
 
 /// Such connections, open.
 pub(super) struct Listeners {

@@ -125,6 +125,26 @@ impl FromStr for Letters {
     }
 }
 
+/// One of the load threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadIndex {
+    /// Its number, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub threads: usize,
+}
+
+impl ThreadIndex {
+    /// The only thread.
+    pub const ONLY: ThreadIndex = ThreadIndex { index: 0, threads: 1 };
+
+    /// Its part of a total; the first threads take one more of what does not divide evenly.
+    pub fn share(self, total: u64) -> u64 {
+        let threads = self.threads as u64;
+        total / threads + u64::from((self.index as u64) < total % threads)
+    }
+}
+
 /// A source of the numbers of keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keys {
@@ -152,11 +172,11 @@ enum Source {
 }
 
 impl Keys {
-    /// The source of one load thread, the `index`-th of `threads`.
+    /// The source of one load thread.
     ///
     /// # Errors
-    /// When the law cannot be met by the range.
-    pub fn new(law: Law, shape: &Shape, (index, threads): (usize, usize)) -> Result<Keys, Error> {
+    /// The range cannot meet the law.
+    pub fn new(law: Law, shape: &Shape, thread: ThreadIndex) -> Result<Keys, Error> {
         shape.check()?;
         let usage = |text: &str| Err(Error::Usage(text.into()));
         let (mut first, mut count) = (shape.first, shape.keys);
@@ -164,7 +184,7 @@ impl Keys {
             Law::Uniform => Source::Uniform,
             Law::Sequential => Source::InOrder(0),
             Law::Parallel => {
-                (first, count) = part(shape, index as u64, threads as u64);
+                (first, count) = part(shape, thread);
                 Source::InOrder(0)
             }
             Law::Gaussian { median, deviation } => {
@@ -205,8 +225,8 @@ impl Keys {
                 number
             }
             Source::Gaussian { median, deviation, spare } => {
-                let number = gaussian(self.first, self.count, (*median, *deviation), spare, rng);
-                self.first + number
+                let draw = || *median + normal(spare, rng) * *deviation - self.first as f64;
+                self.first + within(self.count, draw)
             }
             Source::Zipf(zipf) => self.first + zipf.draw(rng) - 1,
             Source::Hot { keys, share } => match rng.f64() < *share {
@@ -217,37 +237,37 @@ impl Keys {
     }
 }
 
-/// The `index`-th of `parts` of a range; a part of nothing is the whole.
-fn part(shape: &Shape, index: u64, parts: u64) -> (u64, u64) {
-    let (each, rest) = (shape.keys / parts.max(1), shape.keys % parts.max(1));
-    match each + u64::from(index < rest) {
+/// The part of the range that belongs to a thread; a thread without a key gets the whole range.
+fn part(shape: &Shape, thread: ThreadIndex) -> (u64, u64) {
+    let ThreadIndex { index, threads } = thread;
+    let (each, rest) = (shape.keys / threads as u64, shape.keys % threads as u64);
+    let index = index as u64;
+    match thread.share(shape.keys) {
         0 => (shape.first, shape.keys),
         count => (shape.first + index * each + index.min(rest), count),
     }
 }
 
-/// By the polar method of Marsaglia, again until the key is in the range.
-fn gaussian(
-    first: u64,
-    count: u64,
-    (median, deviation): (f64, f64),
-    spare: &mut Option<f64>,
-    rng: &mut Rng,
-) -> u64 {
+/// A draw of the standard normal law, by the polar method of Marsaglia, which makes two at a time.
+fn normal(spare: &mut Option<f64>, rng: &mut Rng) -> f64 {
+    spare.take().unwrap_or_else(|| {
+        loop {
+            let (x, y) = (rng.f64() * 2.0 - 1.0, rng.f64() * 2.0 - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                let factor = (-2.0 * square.ln() / square).sqrt();
+                *spare = Some(y * factor);
+                break x * factor;
+            }
+        }
+    })
+}
+
+/// Draws until the rounded number is below `count`; after too many draws, the nearest such number.
+fn within(count: u64, mut draw: impl FnMut() -> f64) -> u64 {
     let mut at = 0.0;
     for _ in 0..GAUSSIAN_DRAWS_MAX {
-        let normal = spare.take().unwrap_or_else(|| {
-            loop {
-                let (x, y) = (rng.f64() * 2.0 - 1.0, rng.f64() * 2.0 - 1.0);
-                let square = x * x + y * y;
-                if square > 0.0 && square < 1.0 {
-                    let factor = (-2.0 * square.ln() / square).sqrt();
-                    *spare = Some(y * factor);
-                    break x * factor;
-                }
-            }
-        });
-        at = (median + normal * deviation).round() - first as f64;
+        at = draw().round();
         if at >= 0.0 && at < count as f64 {
             break;
         }
@@ -319,7 +339,8 @@ mod tests {
 
     /// The share of the draws that each key of the range has.
     fn shares(law: Law, shape: &Shape) -> Vec<f64> {
-        let (mut keys, mut rng) = (Keys::new(law, shape, (0, 1)).unwrap(), Rng::with_seed(1));
+        let (mut keys, mut rng) =
+            (Keys::new(law, shape, ThreadIndex::ONLY).unwrap(), Rng::with_seed(1));
         let mut counts = vec![0u32; shape.keys as usize];
         (0..DRAWS).for_each(|_| counts[(keys.draw(&mut rng) - shape.first) as usize] += 1);
         counts.into_iter().map(|count| f64::from(count) / DRAWS as f64).collect()
@@ -342,7 +363,7 @@ mod tests {
     #[test]
     fn a_huge_range_is_drawn_without_a_table() {
         let (shape, mut rng) = (shape(0, 1_000_000_000_000), Rng::with_seed(1));
-        let mut keys = Keys::new(Law::Zipf { exponent: 0.99 }, &shape, (0, 1)).unwrap();
+        let mut keys = Keys::new(Law::Zipf { exponent: 0.99 }, &shape, ThreadIndex::ONLY).unwrap();
         let drawn: Vec<u64> = (0..1000).map(|_| keys.draw(&mut rng)).collect();
         assert!(drawn.contains(&0) && drawn.iter().any(|key| *key > 1_000_000_000));
     }
@@ -373,18 +394,19 @@ mod tests {
 
     #[test]
     fn keys_in_order_are_all_of_them_once_in_each_turn() {
-        let drawn = |law, place: (usize, usize), count: usize| -> Vec<u64> {
-            let mut keys = Keys::new(law, &shape(10, 7), place).unwrap();
+        let thread = |index, threads| ThreadIndex { index, threads };
+        let drawn = |law, thread: ThreadIndex, count: usize| -> Vec<u64> {
+            let mut keys = Keys::new(law, &shape(10, 7), thread).unwrap();
             (0..count).map(|_| keys.draw(&mut Rng::with_seed(1))).collect()
         };
-        assert_eq!(drawn(Law::Sequential, (1, 2), 9), [10, 11, 12, 13, 14, 15, 16, 10, 11]);
-        assert_eq!(drawn(Law::Parallel, (0, 2), 5), [10, 11, 12, 13, 10]);
-        assert_eq!(drawn(Law::Parallel, (1, 2), 4), [14, 15, 16, 14]);
+        assert_eq!(drawn(Law::Sequential, thread(1, 2), 9), [10, 11, 12, 13, 14, 15, 16, 10, 11]);
+        assert_eq!(drawn(Law::Parallel, thread(0, 2), 5), [10, 11, 12, 13, 10]);
+        assert_eq!(drawn(Law::Parallel, thread(1, 2), 4), [14, 15, 16, 14]);
         let all: Vec<u64> =
-            (0..3).flat_map(|i| drawn(Law::Parallel, (i, 3), [3, 2, 2][i])).collect();
+            (0..3).flat_map(|i| drawn(Law::Parallel, thread(i, 3), [3, 2, 2][i])).collect();
         assert_eq!(all, [10, 11, 12, 13, 14, 15, 16]);
         // More threads than keys.
-        assert_eq!(drawn(Law::Parallel, (8, 9), 1), [10]);
+        assert_eq!(drawn(Law::Parallel, thread(8, 9), 1), [10]);
     }
 
     #[test]
@@ -398,7 +420,7 @@ mod tests {
             Law::Hot { keys: 1, share: 1.5 },
             Law::Gaussian { median: None, deviation: Some(0.0) },
         ] {
-            assert!(Keys::new(law, &shape(0, 7), (0, 1)).is_err(), "{law:?}");
+            assert!(Keys::new(law, &shape(0, 7), ThreadIndex::ONLY).is_err(), "{law:?}");
         }
     }
 
@@ -407,7 +429,8 @@ mod tests {
         for (median, deviation, word) in
             [(Some(f64::NAN), None, "median"), (None, Some(f64::NAN), "deviation")]
         {
-            let keys = Keys::new(Law::Gaussian { median, deviation }, &shape(0, 7), (0, 1));
+            let keys =
+                Keys::new(Law::Gaussian { median, deviation }, &shape(0, 7), ThreadIndex::ONLY);
             let error = keys.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(word), "{error}");
         }

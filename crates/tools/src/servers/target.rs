@@ -17,9 +17,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::account::find_pid;
 use super::pin::Cpus;
-use super::session::{Endpoint, Session};
-use super::tls::{Tls, TlsOptions};
 use crate::Error;
+use crate::client::session::{Endpoint, Session};
+use crate::client::tls::{Tls, TlsOptions};
 use crate::temporary::Folder;
 
 /// How long a server may take until it answers PING.
@@ -67,6 +67,32 @@ pub struct Target {
     pub cpus: Cpus,
     /// Set when a started server's `{port}` speaks TLS.
     pub tls: Option<TlsOptions>,
+}
+
+/// The name and the command line of `NAME=COMMAND`.
+///
+/// # Errors
+/// The text has no name, or its command cannot be split into words.
+pub(crate) fn named_command(text: &str) -> Result<(String, Vec<String>), Error> {
+    let parts = text.split_once('=').and_then(|(name, command)| {
+        let words = shlex::split(command)?;
+        (!name.is_empty() && !words.is_empty()).then(|| (name.to_owned(), words))
+    });
+    parts.ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=COMMAND")))
+}
+
+/// The name, the host and the port of `NAME=HOST:PORT`.
+///
+/// # Errors
+/// The text has another form.
+pub(crate) fn named_address(text: &str) -> Result<(String, String, u16), Error> {
+    let parts = text.split_once('=').and_then(|(name, address)| {
+        let (host, port) = address.rsplit_once(':')?;
+        let host = host.trim_matches(['[', ']']).to_owned();
+        Some((name.to_owned(), host, port.parse().ok()?))
+    });
+    let parts = parts.filter(|(name, ..)| !name.is_empty());
+    parts.ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=HOST:PORT")))
 }
 
 impl Target {

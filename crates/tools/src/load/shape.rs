@@ -57,7 +57,7 @@ impl Shape {
     }
 
     /// Digits of a key's number that ever differ from zero.
-    pub(super) fn moving_digits(&self) -> usize {
+    pub(crate) fn moving_digits(&self) -> usize {
         decimal_width(self.last())
     }
 

@@ -8,13 +8,15 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::account::CpuSnapshot;
-use super::load::{Extent, Load, Observer, Outcome, Progress};
-use super::replies::Tally;
+use super::latency::latency_histogram;
+use super::outcome::{Observer, Outcome, Progress};
 use super::series::Series;
 use super::signals::{Phase, Signals};
-use super::worker::{Counts, latency_histogram};
+use super::spec::{Extent, Load};
+use super::worker::Counts;
 use crate::Error;
+use crate::client::replies::Tally;
+use crate::servers::account::CpuSnapshot;
 
 /// How often progress is reported.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);

@@ -8,25 +8,13 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::report::percentile_us;
+use super::latency::latency_histogram;
+use super::latency::percentile_us;
+use super::outcome::Sample;
 use super::signals::Signals;
-use super::worker::latency_histogram;
 
 /// The time between two samples.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(500);
-
-/// What was seen since the sample before.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// Seconds from the start of the window.
-    pub seconds: f64,
-    /// Requests per second.
-    pub per_second: f64,
-    /// The median latency in microseconds.
-    pub p50_us: f64,
-    /// The 99th percentile of latency in microseconds.
-    pub p99_us: f64,
-}
 
 /// The samples of one window.
 #[derive(Debug)]

@@ -12,89 +12,14 @@
 //! - `{script:get}` and `{sha1:get}` are the source and the SHA-1 of one of the [`scripts`].
 //!
 //! A row with both a read and a write alternates at random by `--ratio` (writes to reads); a row
-//! with one of them does only that. A row that means something with certain clients, at one depth
-//! or ratio says so, which the command line overrides. Not every command has a row: `cargo xtask
-//! rows` asks for one per class of cost. Invariant, tested below: names are unique and every
-//! template compiles.
+//! with one of them does only that. A row that is meaningful only with certain clients, at one
+//! depth or one ratio says so, and the command line overrides that. Not every command has a row:
+//! `cargo xtask rows` requires one per class of cost. Invariant, tested below: names are unique
+//! and every template compiles.
 //!
 //! [`scripts`]: super::scripts
 
-use super::batch::Ratio;
-use super::session::User;
-use super::subscribers::{self, Subscribers};
-
-/// What a workload is measured with where the command line does not say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Connections, all load threads together.
-    pub clients: Option<usize>,
-    /// Requests sent at once on a connection.
-    pub pipeline: Option<usize>,
-    /// Reads to writes.
-    pub ratio: Option<Ratio>,
-}
-
-/// One workload.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// The reading request, if it reads.
-    pub read: Option<&'static str>,
-    /// The writing request, if it writes.
-    pub write: Option<&'static str>,
-    /// The request that, sent once for every key of the range, makes the data the row expects.
-    pub fill: Option<&'static str>,
-    /// What is sent once to each server before the row runs: scripts to load, users to create.
-    pub prepare: Option<&'static str>,
-    /// What each of its connections sends first.
-    pub greeting: Option<&'static str>,
-    /// The user as whom its connections authenticate, if not the one of the command line.
-    pub user: Option<User>,
-    /// Who is subscribed while it runs.
-    pub subscribers: Option<Subscribers>,
-    /// What it is measured with, if that matters to it.
-    pub settings: Settings,
-}
-
-impl Row {
-    /// A row without requests.
-    pub const fn new(name: &'static str) -> Row {
-        let settings = Settings { clients: None, pipeline: None, ratio: None };
-        let (read, write, fill) = (None, None, None);
-        let (prepare, greeting, user, subscribers) = (None, None, None, None);
-        Row { name, read, write, fill, prepare, greeting, user, subscribers, settings }
-    }
-
-    /// Prepared by this.
-    const fn prepared(self, prepare: &'static str) -> Row {
-        Row { prepare: Some(prepare), ..self }
-    }
-
-    /// Measured at this depth.
-    const fn pipelined(self, pipeline: usize) -> Row {
-        let settings = Settings { pipeline: Some(pipeline), ..self.settings };
-        Row { settings, ..self }
-    }
-
-    /// Measured with one client, which sends the next batch of this size when it has the replies to
-    /// the last one.
-    const fn on_one_connection(self, pipeline: usize) -> Row {
-        let settings = Settings { clients: Some(1), ..self.settings };
-        Row { settings, ..self }.pipelined(pipeline)
-    }
-
-    /// Measured at this ratio.
-    const fn mixed(self, reads: u32, writes: u32) -> Row {
-        let settings = Settings { ratio: Some(Ratio { reads, writes }), ..self.settings };
-        Row { settings, ..self }
-    }
-
-    /// Whether it draws between reading and writing, by a ratio.
-    pub fn is_mixed(&self) -> bool {
-        self.read.is_some() && self.write.is_some()
-    }
-}
+use super::{Row, Subscribers, User};
 
 const fn read(name: &'static str, read: &'static str, fill: Option<&'static str>) -> Row {
     Row { read: Some(read), fill, ..Row::new(name) }
@@ -481,8 +406,17 @@ pub const TABLE: &[Row] = &[
     Row { greeting: Some("CLIENT TRACKING ON"), ..read("get_tracked", "GET {key}", SET) },
     // Messages: to nobody, past patterns, and to many, where each request makes 1,000 deliveries.
     write("publish", "PUBLISH news:{key} {value}", None),
-    subscribers::PAST_PATTERNS,
-    subscribers::TO_1000.on_one_connection(4),
+    Row {
+        write: Some("PUBLISH news:{key} {value}"),
+        subscribers: Some(Subscribers::Patterns(100_000)),
+        ..Row::new("publish_patterns")
+    },
+    Row {
+        write: Some("PUBLISH feed {value}"),
+        subscribers: Some(Subscribers::Channel("feed", 1000)),
+        ..Row::new("publish_1000")
+    }
+    .on_one_connection(4),
     // Keys of any type.
     read("exists", "EXISTS {key}", SET),
     read("type", "TYPE {key}", SET),
@@ -522,10 +456,12 @@ pub const TABLE: &[Row] = &[
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::batch::Batches;
-    use crate::bench::load::Load;
-    use crate::bench::names;
-    use crate::bench::template::{Shape, Template};
+    use crate::load::batch::Batches;
+    use crate::load::keys::ThreadIndex;
+    use crate::load::shape::Shape;
+    use crate::load::spec::Load;
+    use crate::load::template::Template;
+    use crate::load::workload::names;
     use std::collections::HashSet;
 
     #[test]
@@ -560,7 +496,7 @@ mod tests {
         for row in names.map(|name| names::find(name).unwrap()) {
             let ratio = row.settings.ratio.unwrap_or_default();
             let load = Load { ratio, shape: shape.clone(), pipeline: 16, ..Load::default() };
-            let mut batches = Batches::new(row, &load, (0, 1), None).unwrap();
+            let mut batches = Batches::new(row, &load, ThreadIndex::ONLY, None).unwrap();
             let mut members: HashSet<String> = (0..100).map(|n| format!("key:{n:012}")).collect();
             for _ in 0..2000 {
                 let batch = std::str::from_utf8(batches.make_next(load.pipeline)).unwrap();

@@ -5,10 +5,10 @@
 //! which is an error like any other. Format: the pages of CLUSTER SLOTS and of the cluster
 //! specification in the documentation of Redis.
 
+use super::address::Address;
+use super::reply::{Parser, Reply};
 use super::session::{Endpoint, Session};
-use super::stream::Address;
 use crate::Error;
-use crate::cli::reply::{Parser, Reply};
 
 /// The slots of a cluster.
 const SLOTS: usize = 16_384;
@@ -70,7 +70,7 @@ pub fn discover(endpoint: &Endpoint) -> Result<Vec<Node>, Error> {
     let raw = session.ask("CLUSTER SLOTS", &["CLUSTER", "SLOTS"])?;
     let mut parser = Parser::default();
     parser.push(raw);
-    let reply = parser.reply().map_err(Error::Protocol)?;
+    let reply = parser.reply().map_err(|error| Error::Protocol(error.to_string()))?;
     let nodes = reply.as_ref().and_then(|reply| nodes(reply, endpoint));
     let nodes = nodes.ok_or_else(|| Error::Protocol("CLUSTER SLOTS has another form".into()))?;
     let owned =

@@ -1,14 +1,13 @@
 //! One connection to a server: TCP or unix socket, plain or TLS, blocking or not.
 //!
-//! `pull` and `push` are all that the load loop needs. With TLS, everything that one read of the
-//! socket brought is decrypted and handed over at once, so level-triggered polling stays right:
-//! no plaintext ever waits inside while the socket is silent.
+//! `pull` and `push` are all that the load loop needs. With TLS, `pull` decrypts everything that
+//! one read of the socket brought and hands it over at once: no plaintext waits inside while the
+//! socket is silent, so level-triggered polling stays right.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -16,45 +15,22 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustls::ClientConnection;
 
-use super::interrupt;
+use super::address::Address;
 use super::tls::Tls;
-use crate::Error;
+use crate::{Error, interrupt};
 
 /// How long a server may take to answer while a connection is being set up.
 const SETUP_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// How long a blocking call waits before it is looked whether it still should.
+/// How long a blocking call waits before it checks whether to go on.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long a server may take to answer after a signal has ended a measurement.
 const LAST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A host name or IP address, and a port.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A unix socket.
-    Unix(PathBuf),
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Address::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Address::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
+/// A connected socket.
 #[derive(Debug)]
-enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -109,11 +85,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Connects and, with TLS, completes the handshake. The stream is blocking, for a short time:
-    /// see `patiently`.
+    /// Connects and, with TLS, completes the handshake. The stream is blocking, and gives up as
+    /// [`patiently`] says.
     ///
     /// # Errors
-    /// When the server cannot be reached or the handshake fails.
+    /// The server cannot be reached, or the handshake fails.
     pub fn connect(address: &Address, tls: Option<&Tls>) -> Result<Stream, Error> {
         let failed = |source| Error::Connect { address: address.to_string(), source };
         let socket = match address {
@@ -125,26 +101,33 @@ impl Stream {
             Address::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(failed)?),
         };
         socket.set_timeouts(Some(LOOK_PERIOD)).map_err(failed)?;
-        let tls = tls.map(Tls::connection).transpose()?.map(Box::new);
-        let mut stream = Stream { socket, tls };
-        if let Some(tls) = &mut stream.tls {
-            while tls.is_handshaking() {
-                let done = patiently(|| tls.complete_io(&mut stream.socket));
-                done.map_err(|error| match error.kind() {
-                    ErrorKind::Interrupted => Error::Interrupted,
-                    _ => failed(error),
-                })?;
-            }
-        }
-        Ok(stream)
+        let tls = tls.map(Tls::connection).transpose()?;
+        Stream::over(socket, tls).map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => Error::Interrupted,
+            _ => failed(error),
+        })
     }
 
-    /// Begins to connect, without waiting: until there is a connection `push` takes nothing, and
-    /// a failure is what `pull` says. `resolved` is the address of the name. Closing the stream
-    /// resets the connection.
+    /// A stream over a blocking socket; with TLS it completes the handshake.
     ///
     /// # Errors
-    /// When the system refuses at once.
+    /// The handshake fails.
+    pub(crate) fn over(mut socket: Socket, tls: Option<ClientConnection>) -> io::Result<Stream> {
+        let mut tls = tls.map(Box::new);
+        if let Some(tls) = &mut tls {
+            while tls.is_handshaking() {
+                patiently(|| tls.complete_io(&mut socket))?;
+            }
+        }
+        Ok(Stream { socket, tls })
+    }
+
+    /// Begins to connect, without waiting: until the connection exists `push` takes nothing, and
+    /// `pull` reports a failure. `resolved` is the address of the host. Closing the stream resets
+    /// the connection.
+    ///
+    /// # Errors
+    /// The system refuses at once.
     pub fn begin(
         address: &Address,
         resolved: Option<SocketAddr>,
@@ -168,19 +151,19 @@ impl Stream {
         Ok(Stream { socket, tls })
     }
 
-    /// Turns waiting off for the load loop, or on.
+    /// Whether reads and writes return at once instead of waiting.
     ///
     /// # Errors
-    /// What the system call says.
+    /// The system call's.
     pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
         self.socket.set_nonblocking(on)
     }
 
-    /// Reads once from the socket and hands everything that it yields to `take`. `Ok(true)` says
-    /// that the buffer was filled, so more may be waiting.
+    /// Reads once from the socket and hands what that yields to `take`. Returns whether the buffer
+    /// was filled, so that more may be waiting.
     ///
     /// # Errors
-    /// `WouldBlock` when there is nothing, `UnexpectedEof` when the server closed, and the rest.
+    /// `WouldBlock` when nothing has come, `UnexpectedEof` when the server has closed, and others.
     #[inline]
     pub fn pull(
         &mut self,
@@ -199,11 +182,11 @@ impl Stream {
         Ok(count == buffer.len())
     }
 
-    /// Writes as much of `bytes` as the socket takes; with TLS all of it is taken, and what the
-    /// socket does not take yet is kept inside (see [`flush`](Self::flush)).
+    /// Writes as much of `bytes` as the socket takes. With TLS it takes all of them and keeps inside
+    /// what the socket does not take yet (see [`flush`](Self::flush)).
     ///
     /// # Errors
-    /// `WouldBlock` when nothing was taken, and the rest.
+    /// `WouldBlock` when nothing was taken, and others.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -224,24 +207,22 @@ impl Stream {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// Writes the encrypted bytes that wait inside a blocking stream, as long as the server goes on
-    /// to take some.
+    /// Sends all bytes on a blocking stream, as long as the server goes on to take some.
     ///
     /// # Errors
-    /// As of `patiently`.
-    pub(super) fn flush_patiently(&mut self) -> io::Result<()> {
-        if let Some(tls) = &mut self.tls {
-            while tls.wants_write() {
-                patiently(|| tls.write_tls(&mut self.socket))?;
-            }
+    /// As of [`patiently`].
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = patiently(|| self.push(bytes))?;
+            bytes = &bytes[count..];
         }
-        Ok(())
+        patiently(|| self.flush())
     }
 
     /// Writes the encrypted bytes that wait inside.
     ///
     /// # Errors
-    /// `WouldBlock` when some remain, and the rest.
+    /// `WouldBlock` when some remain, and others.
     pub fn flush(&mut self) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             while tls.wants_write() {
@@ -261,14 +242,15 @@ impl AsFd for Stream {
     }
 }
 
-/// Repeats a call of a blocking stream for as long as a server may take, also when a signal has
-/// interrupted it. Once a signal has ended the measurement it gives up soon, as `Interrupted`.
-pub(super) fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+/// Repeats a call on a blocking stream until it succeeds or fails, also after a signal has
+/// interrupted it. Gives up when the server takes too long, and soon after a signal has ended the
+/// measurement, then as `Interrupted`.
+pub(crate) fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let start = Instant::now();
     loop {
         let error = match call() {
             Err(error) if error.kind() == ErrorKind::Interrupted => error,
-            // What a blocking socket says when its time limit has passed.
+            // The time limit of a blocking socket has passed.
             Err(error) if error.kind() == ErrorKind::WouldBlock => error,
             result => return result,
         };

@@ -1,13 +1,14 @@
 //! The names of workloads: those of the table, those that other benchmarks have for them, and the
 //! workloads that no name stands for.
 
-use super::workload::{Row, TABLE};
+use super::Row;
+use super::table::TABLE;
 
 /// What redis-benchmark calls a workload, and its name here.
 const ALIASES: &[(&str, &str)] =
     &[("ping_mbulk", "ping"), ("mset", "mset10"), ("lrange", "lrange_100")];
 
-/// What the command line says is sent; see [`Load::commands`](super::load::Load::commands).
+/// What the command line says is sent; see [`Load::commands`](crate::load::spec::Load::commands).
 pub const COMMAND: Row = Row::new("command");
 
 /// The first request of a new connection.

@@ -1,0 +1,32 @@
+//! What the client prints, and why it ends early.
+
+use std::io::{self, ErrorKind, Write};
+
+/// Why the client ends early.
+#[derive(Debug)]
+pub enum End {
+    /// With this error text and code 1.
+    Failed(String),
+    /// With this code; the reason is printed already.
+    Code(u8),
+    /// The reader of the output has closed it.
+    OutputClosed,
+}
+
+impl End {
+    pub fn failed(reason: impl Into<String>) -> End {
+        End::Failed(reason.into())
+    }
+}
+
+/// Writes to standard output and flushes.
+///
+/// # Errors
+/// The reader has closed it, or it cannot be written.
+pub fn print(bytes: &[u8]) -> Result<(), End> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => End::OutputClosed,
+        _ => End::failed(format!("cannot write the output: {error}")),
+    })
+}
