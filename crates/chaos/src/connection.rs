@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use diff::reply::Value;
 use rustls::{ClientConnection, StreamOwned};
-use tools::client::tls::Tls;
+use tools::client::tls::TlsConnector;
 
 use crate::ANSWER_TIME_MAX;
 use crate::world::{Trouble, World};
@@ -18,12 +18,12 @@ pub struct Endpoint {
     /// `HOST:PORT`.
     pub address: String,
     /// How it is spoken to over TLS, if it is.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsConnector>,
 }
 
 enum Stream {
     Plain(TcpStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    TlsConnector(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Stream {

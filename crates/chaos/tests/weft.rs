@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan, run};
 use clients_test::{Certificates, Server};
-use tools::client::tls::{Tls, TlsOptions};
+use tools::client::tls::{TlsConnector, TlsOptions};
 
 /// What a run has to have met before its verdict says anything.
 const MET: &[&str] = &[
@@ -79,7 +79,7 @@ fn all_is_well_over_tls() {
     let options = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-auth-clients", "no"];
     let server = Server::start_tls(&[&options[..], &["--io-threads", "4"]].concat());
     let options = TlsOptions { cacert: Some(PathBuf::from(authority)), ..TlsOptions::default() };
-    let tls = Tls::new(&options, "127.0.0.1").expect("the certificates are usable");
+    let tls = TlsConnector::new(&options, "127.0.0.1").expect("the certificates are usable");
     let address = format!("127.0.0.1:{}", server.tls_port);
     check(&plan(Endpoint { address, tls: Some(tls) }, 8));
 }

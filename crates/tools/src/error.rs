@@ -67,16 +67,16 @@ pub enum Error {
 
 /// A measurement that failed after others had been made, which are shown beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedMeasurement {
     /// What was being measured.
     pub what: String,
     /// The text of the error.
     pub reason: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FailedMeasurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { what, reason } = self;
+        let FailedMeasurement { what, reason } = self;
         write!(f, "{what}: FAILED: {reason}")
     }
 }

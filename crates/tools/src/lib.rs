@@ -28,5 +28,5 @@ mod temporary;
 pub mod top;
 pub mod tune;
 
-pub use error::{Error, Failure};
+pub use error::{Error, FailedMeasurement};
 pub use output::print;

@@ -18,21 +18,21 @@ static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A new, empty folder.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct TemporaryFolder {
     path: PathBuf,
 }
 
-impl Folder {
+impl TemporaryFolder {
     /// Makes it, for its owner alone.
     ///
     /// # Errors
     /// Where the system's folder for temporary files cannot be written.
-    pub(crate) fn create() -> Result<Folder, Error> {
+    pub(crate) fn create() -> Result<TemporaryFolder, Error> {
         let mut folders = lock();
         let made = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
         let path = made.keep();
         folders.push(path.clone());
-        Ok(Folder { path })
+        Ok(TemporaryFolder { path })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -48,7 +48,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let mut folders = lock();
         let _ = fs::remove_dir_all(&self.path);
@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_folder_lasts_as_long_as_it_is_held_or_for_ever() {
-        let (folder, kept) = (Folder::create().unwrap(), Folder::create().unwrap());
+        let (folder, kept) =
+            (TemporaryFolder::create().unwrap(), TemporaryFolder::create().unwrap());
         let path = folder.path().to_owned();
         fs::write(path.join("file"), "text").unwrap();
         drop(folder);

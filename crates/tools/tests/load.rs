@@ -12,27 +12,27 @@ use std::time::Duration;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tools::Error;
-use tools::bench::compare::{Case, Plan, compare};
-use tools::bench::floor::{Floor, Stop};
+use tools::bench::compare::{ComparedCase, ComparisonPlan, compare};
+use tools::bench::floor::{Floor, FloorStopper};
 use tools::bench::requests::RequestCounter;
-use tools::client::session::{Endpoint, Resp, Session};
-use tools::client::tls::{Tls, TlsOptions};
+use tools::client::session::{Resp, ServerEndpoint, ServerSession};
+use tools::client::tls::{TlsConnector, TlsOptions};
 use tools::load::drive::{drive, make_ready};
 use tools::load::fill::fill;
-use tools::load::outcome::{Outcome, Progress, unobserved};
-use tools::load::shape::Shape;
-use tools::load::spec::{Extent, Load};
-use tools::load::workload::Row;
-use tools::load::workload::User;
+use tools::load::outcome::{WindowOutcome, WindowProgress, unobserved};
+use tools::load::shape::RequestShape;
+use tools::load::spec::{LoadSpec, WindowExtent};
+use tools::load::workload::Workload;
+use tools::load::workload::WorkloadUser;
 use tools::load::workload::names;
 use tools::load::workload::table::TABLE;
 use tools::servers::pin::Cpus;
-use tools::servers::target::{Origin, Role, Target};
+use tools::servers::target::{Role, ServerTarget, TargetOrigin};
 
 /// A floor server on its own thread, ended when dropped.
 struct Running {
     port: u16,
-    stop: Stop,
+    stop: FloorStopper,
     thread: Option<std::thread::JoinHandle<Result<(), Error>>>,
 }
 
@@ -52,19 +52,19 @@ impl Drop for Running {
     }
 }
 
-fn load() -> Load {
-    Load {
+fn load() -> LoadSpec {
+    LoadSpec {
         clients: 7,
         threads: 2,
         pipeline: 3,
-        shape: Shape { keys: 100, value_bytes: 64, ..Shape::default() },
+        shape: RequestShape { keys: 100, value_bytes: 64, ..RequestShape::default() },
         warm_up: Duration::from_millis(20),
-        extent: Extent::Time(Duration::from_millis(200)),
-        ..Load::default()
+        extent: WindowExtent::Time(Duration::from_millis(200)),
+        ..LoadSpec::default()
     }
 }
 
-fn run(endpoint: &Endpoint, row: &str, load: &Load) -> Result<Outcome, Error> {
+fn run(endpoint: &ServerEndpoint, row: &str, load: &LoadSpec) -> Result<WindowOutcome, Error> {
     let row = names::find(row).unwrap();
     drive(endpoint, row, load, Some(std::process::id()), &mut unobserved)
 }
@@ -72,9 +72,9 @@ fn run(endpoint: &Endpoint, row: &str, load: &Load) -> Result<Outcome, Error> {
 #[test]
 fn every_workload_runs_against_the_floor() {
     let floor = Running::start(64);
-    let load = Load { extent: Extent::Requests(300), warm_up: Duration::ZERO, ..load() };
+    let load = LoadSpec { extent: WindowExtent::Requests(300), warm_up: Duration::ZERO, ..load() };
     for row in TABLE {
-        let outcome = run(&Endpoint::local(floor.port), row.name, &load).unwrap();
+        let outcome = run(&ServerEndpoint::local(floor.port), row.name, &load).unwrap();
         assert_eq!((outcome.errors, outcome.nulls_per_reply), (0, 0.0), "{}", row.name);
         assert!(outcome.requests >= 300, "{}: {}", row.name, outcome.requests);
     }
@@ -83,14 +83,14 @@ fn every_workload_runs_against_the_floor() {
 #[test]
 fn an_interruption_ends_a_comparison_however_many_rounds_are_left() {
     let floor = Running::start(64);
-    let endpoint = Box::new(Endpoint::local(floor.port));
-    let origin = Origin::Running(endpoint, None);
+    let endpoint = Box::new(ServerEndpoint::local(floor.port));
+    let origin = TargetOrigin::Running(endpoint, None);
     let cpus = Cpus::default();
-    let target = Target { name: "a".into(), role: Role::Peer, origin, cpus, tls: None };
-    let extent = Extent::Requests(10);
-    let load = Load { extent, warm_up: Duration::ZERO, ..load() };
-    let cases = vec![Case { row: names::find("get").unwrap(), load }];
-    let plan = Plan { cases, rounds: usize::MAX };
+    let target = ServerTarget { name: "a".into(), role: Role::Peer, origin, cpus, tls: None };
+    let extent = WindowExtent::Requests(10);
+    let load = LoadSpec { extent, warm_up: Duration::ZERO, ..load() };
+    let cases = vec![ComparedCase { row: names::find("get").unwrap(), load }];
+    let plan = ComparisonPlan { cases, rounds: usize::MAX };
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let stop = AtomicBool::new(false);
@@ -105,8 +105,8 @@ fn an_interruption_ends_a_comparison_however_many_rounds_are_left() {
 #[test]
 fn a_number_of_requests_is_met_exactly() {
     let floor = Running::start(64);
-    let load = Load { extent: Extent::Requests(1000), warm_up: Duration::ZERO, ..load() };
-    let outcome = run(&Endpoint::local(floor.port), "get", &load).unwrap();
+    let load = LoadSpec { extent: WindowExtent::Requests(1000), warm_up: Duration::ZERO, ..load() };
+    let outcome = run(&ServerEndpoint::local(floor.port), "get", &load).unwrap();
     // The last batch of each of the two threads is a smaller one.
     assert_eq!(outcome.requests, 1000);
     assert_eq!(outcome.latency.len(), 1000);
@@ -116,26 +116,26 @@ fn a_number_of_requests_is_met_exactly() {
 #[test]
 fn a_number_of_requests_is_met_exactly_after_a_warm_up() {
     let (port, sent) = serve_one(None, |_| b"$1\r\nv\r\n");
-    let one = Load { clients: 1, threads: 1, extent: Extent::Requests(1000), ..load() };
-    let outcome = run(&Endpoint::local(port), "get", &one).unwrap();
+    let one = LoadSpec { clients: 1, threads: 1, extent: WindowExtent::Requests(1000), ..load() };
+    let outcome = run(&ServerEndpoint::local(port), "get", &one).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len()), (1000, 1000));
     assert!(outcome.warm_up > 0);
     assert_eq!(sent.join().unwrap(), outcome.warm_up + 1000);
 
     let floor = Running::start(64);
-    let load = Load { extent: Extent::Requests(1000), ..load() };
-    let outcome = run(&Endpoint::local(floor.port), "get", &load).unwrap();
+    let load = LoadSpec { extent: WindowExtent::Requests(1000), ..load() };
+    let outcome = run(&ServerEndpoint::local(floor.port), "get", &load).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len()), (1000, 1000));
 }
 
 #[test]
 fn a_time_window_excludes_the_warm_up_and_counts_cpu() {
     let floor = Running::start(64);
-    let endpoint = Endpoint { resp: Resp::Three, ..Endpoint::local(floor.port) };
+    let endpoint = ServerEndpoint { resp: Resp::Three, ..ServerEndpoint::local(floor.port) };
     let mut shares = Vec::new();
     let row = names::find("mixed").unwrap();
     let pid = Some(std::process::id());
-    let mut observe = |progress: &Progress| {
+    let mut observe = |progress: &WindowProgress| {
         shares.push(progress.share);
         ControlFlow::Continue(())
     };
@@ -151,11 +151,11 @@ fn a_time_window_excludes_the_warm_up_and_counts_cpu() {
 #[test]
 fn values_larger_than_the_sockets_get_through_both_ways() {
     let floor = Running::start(3_000_000);
-    let shape = Shape { value_bytes: 3_000_000, ..load().shape };
-    let extent = Extent::Requests(8);
-    let load = Load { clients: 2, threads: 1, pipeline: 2, shape, extent, ..load() };
+    let shape = RequestShape { value_bytes: 3_000_000, ..load().shape };
+    let extent = WindowExtent::Requests(8);
+    let load = LoadSpec { clients: 2, threads: 1, pipeline: 2, shape, extent, ..load() };
     for row in ["get", "set"] {
-        let outcome = run(&Endpoint::local(floor.port), row, &load).unwrap();
+        let outcome = run(&ServerEndpoint::local(floor.port), row, &load).unwrap();
         assert!(outcome.requests >= 8, "{row}");
     }
 }
@@ -163,8 +163,9 @@ fn values_larger_than_the_sockets_get_through_both_ways() {
 #[test]
 fn a_fill_sends_every_key_once() {
     let (port, counted) = serve_one(None, |_| b"+OK\r\n");
-    let shape = Shape { keys: 1000, key_bytes: 10, value_bytes: 8, ..Shape::default() };
-    let mut session = Session::open(&Endpoint::local(port)).unwrap();
+    let shape =
+        RequestShape { keys: 1000, key_bytes: 10, value_bytes: 8, ..RequestShape::default() };
+    let mut session = ServerSession::open(&ServerEndpoint::local(port)).unwrap();
     fill(&mut session, "SET {key} {value}", &shape, 1).unwrap();
     drop(session);
     assert_eq!(counted.join().unwrap(), 1000);
@@ -172,26 +173,27 @@ fn a_fill_sends_every_key_once() {
 
 #[test]
 fn a_preparation_is_sent_once_and_its_user_carries_the_load() {
-    let row = Row {
+    let row = Workload {
         read: Some("GET {key}"),
         fill: Some("SET {key} {value}"),
         prepare: Some("ACL SETUSER reader on ; SCRIPT LOAD x"),
-        user: Some(User { name: "reader", password: "secret" }),
-        ..Row::new("reader")
+        user: Some(WorkloadUser { name: "reader", password: "secret" }),
+        ..Workload::new("reader")
     };
     let (port, sent) = serve_one(None, |_| b"+OK\r\n");
     let load = load();
-    make_ready(&Endpoint::local(port), &row, &load, false).unwrap();
+    make_ready(&ServerEndpoint::local(port), &row, &load, false).unwrap();
     assert_eq!(sent.join().unwrap(), 2);
     let (port, _) =
         serve_one(None, |n| if n == 1 { b"-ERR unknown command\r\n" } else { b"+OK\r\n" });
-    let refused = make_ready(&Endpoint::local(port), &row, &load, false).unwrap_err();
+    let refused = make_ready(&ServerEndpoint::local(port), &row, &load, false).unwrap_err();
     assert!(refused.to_string().contains("the preparation: ERR unknown"), "{refused}");
     // The first request of a connection under load is AUTH, which alone is refused here.
     let refusing = |n| if n == 0 { &b"-WRONGPASS\r\n"[..] } else { b"+OK\r\n" };
     let (port, _) = serve_one(None, refusing);
-    let one = Load { clients: 1, threads: 1, ..load };
-    let refused = drive(&Endpoint::local(port), &row, &one, None, &mut unobserved).unwrap_err();
+    let one = LoadSpec { clients: 1, threads: 1, ..load };
+    let refused =
+        drive(&ServerEndpoint::local(port), &row, &one, None, &mut unobserved).unwrap_err();
     assert!(refused.to_string().contains("AUTH: WRONGPASS"), "{refused}");
 }
 
@@ -235,15 +237,15 @@ fn answer(mut stream: impl Read + Write, reply: impl Fn(u64) -> &'static [u8]) -
 #[test]
 fn error_replies_are_counted_and_refuse_a_fill() {
     let few = |n| if n % 4 == 1 { &b"-ERR no such thing\r\n"[..] } else { &b"$-1\r\n"[..] };
-    let one = Load { clients: 1, threads: 1, ..load() };
+    let one = LoadSpec { clients: 1, threads: 1, ..load() };
     let (port, _) = serve_one(None, few);
-    let outcome = run(&Endpoint::local(port), "get", &one).unwrap();
+    let outcome = run(&ServerEndpoint::local(port), "get", &one).unwrap();
     assert!(outcome.errors > 0);
     assert_eq!(outcome.first_error, "ERR no such thing");
     assert!((0.5..1.0).contains(&outcome.nulls_per_reply), "{}", outcome.nulls_per_reply);
 
     let (port, _) = serve_one(None, few);
-    let mut session = Session::open(&Endpoint::local(port)).unwrap();
+    let mut session = ServerSession::open(&ServerEndpoint::local(port)).unwrap();
     let refused = fill(&mut session, "SET {key} {value}", &load().shape, 1).unwrap_err();
     assert!(refused.to_string().contains("no such thing"), "{refused}");
 }
@@ -267,17 +269,17 @@ fn what_is_answered_before_it_is_sent_is_still_sent() {
         }
         count
     });
-    let one = Load {
+    let one = LoadSpec {
         clients: 1,
         threads: 1,
         pipeline: 1,
-        shape: Shape { value_bytes: 20_000_000, ..load().shape },
+        shape: RequestShape { value_bytes: 20_000_000, ..load().shape },
         warm_up: Duration::ZERO,
-        extent: Extent::Requests(2),
+        extent: WindowExtent::Requests(2),
         stall_time_max: Duration::from_secs(5),
         ..load()
     };
-    assert_eq!(run(&Endpoint::local(port), "set", &one).unwrap().requests, 2);
+    assert_eq!(run(&ServerEndpoint::local(port), "set", &one).unwrap().requests, 2);
     assert_eq!(server.join().unwrap(), 2);
 }
 
@@ -291,11 +293,11 @@ fn a_request_of_several_commands_counts_once() {
         (_, _) => b"*1\r\n$1\r\nv\r\n",
     });
     let request = Some("MULTI ; GET {key} ; EXEC");
-    let row = Row { read: request, ..Row::new("transaction") };
-    let extent = Extent::Requests(100);
+    let row = Workload { read: request, ..Workload::new("transaction") };
+    let extent = WindowExtent::Requests(100);
     let load =
-        Load { clients: 1, threads: 1, pipeline: 2, warm_up: Duration::ZERO, extent, ..load() };
-    let outcome = drive(&Endpoint::local(port), &row, &load, None, &mut unobserved).unwrap();
+        LoadSpec { clients: 1, threads: 1, pipeline: 2, warm_up: Duration::ZERO, extent, ..load() };
+    let outcome = drive(&ServerEndpoint::local(port), &row, &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (100, 100, 0));
     assert_eq!((outcome.aborted_per_request, outcome.nulls_per_reply), (0.25, 0.0));
     assert_eq!(sent.join().unwrap(), 300);
@@ -304,8 +306,9 @@ fn a_request_of_several_commands_counts_once() {
 #[test]
 fn a_password_stays_out_of_messages() {
     let (port, _) = serve_one(None, |_| b"-WRONGPASS invalid\r\n");
-    let endpoint = Endpoint { password: Some("secret".into()), ..Endpoint::local(port) };
-    let text = Session::open(&endpoint).unwrap_err().to_string();
+    let endpoint =
+        ServerEndpoint { password: Some("secret".into()), ..ServerEndpoint::local(port) };
+    let text = ServerSession::open(&endpoint).unwrap_err().to_string();
     assert!(text.contains("AUTH") && text.contains("WRONGPASS") && !text.contains("secret"));
 }
 
@@ -314,7 +317,8 @@ fn a_server_that_hangs_up_ends_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
-    let error = run(&Endpoint::local(port), "get", &Load { clients: 1, ..load() }).unwrap_err();
+    let error =
+        run(&ServerEndpoint::local(port), "get", &LoadSpec { clients: 1, ..load() }).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
     server.join().unwrap();
 }
@@ -322,14 +326,15 @@ fn a_server_that_hangs_up_ends_the_run() {
 #[test]
 fn what_is_not_resp_ends_the_run() {
     let (port, _) = serve_one(None, |_| b"HTTP/1.1 400 Bad Request\r\n");
-    let error = run(&Endpoint::local(port), "get", &Load { clients: 1, ..load() }).unwrap_err();
+    let error =
+        run(&ServerEndpoint::local(port), "get", &LoadSpec { clients: 1, ..load() }).unwrap_err();
     assert!(matches!(error, Error::Protocol(_)), "{error}");
 }
 
 #[test]
 fn nobody_listening_is_said_with_the_address() {
     // Port 1 is reserved and in use nowhere; a port freed here could be another test's by now.
-    let error = run(&Endpoint::local(1), "get", &load()).unwrap_err();
+    let error = run(&ServerEndpoint::local(1), "get", &load()).unwrap_err();
     assert!(error.to_string().contains("127.0.0.1:1:"), "{error}");
 }
 
@@ -353,15 +358,15 @@ fn tls_verifies_the_server_unless_told_not_to() {
     let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
     for (options, accepted) in [(trusting, true), (insecure, true), (wrong_name, false)] {
         let (port, _) = serve_one(config(), |_| b"$3\r\nabc\r\n");
-        let tls = Some(Tls::new(&options, "127.0.0.1").unwrap());
-        let endpoint = Endpoint { tls, ..Endpoint::local(port) };
-        let outcome = run(&endpoint, "get", &Load { clients: 1, threads: 1, ..load() });
+        let tls = Some(TlsConnector::new(&options, "127.0.0.1").unwrap());
+        let endpoint = ServerEndpoint { tls, ..ServerEndpoint::local(port) };
+        let outcome = run(&endpoint, "get", &LoadSpec { clients: 1, threads: 1, ..load() });
         match outcome {
             Ok(outcome) => assert!(accepted && outcome.errors == 0 && outcome.requests > 0),
             Err(error) => assert!(!accepted, "{error}"),
         }
     }
-    assert!(Tls::new(&TlsOptions::default(), "localhost").is_err(), "nothing to trust");
+    assert!(TlsConnector::new(&TlsOptions::default(), "localhost").is_err(), "nothing to trust");
 }
 
 #[test]
@@ -383,14 +388,14 @@ fn new_connections_may_speak_tls() {
         }
     });
     let options = TlsOptions { insecure: true, ..TlsOptions::default() };
-    let tls = Some(Tls::new(&options, "127.0.0.1").unwrap());
+    let tls = Some(TlsConnector::new(&options, "127.0.0.1").unwrap());
     let password = Some("secret".into());
     for endpoint in [
-        Endpoint { tls: tls.clone(), ..Endpoint::local(port) },
-        Endpoint { tls, password, ..Endpoint::local(port) },
+        ServerEndpoint { tls: tls.clone(), ..ServerEndpoint::local(port) },
+        ServerEndpoint { tls, password, ..ServerEndpoint::local(port) },
     ] {
-        let extent = Extent::Requests(60);
-        let load = Load { reconnects: true, extent, warm_up: Duration::ZERO, ..load() };
+        let extent = WindowExtent::Requests(60);
+        let load = LoadSpec { reconnects: true, extent, warm_up: Duration::ZERO, ..load() };
         let outcome = run(&endpoint, "get", &load).unwrap();
         assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (60, 60, 0));
     }

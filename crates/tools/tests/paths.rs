@@ -13,18 +13,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tools::Error;
-use tools::bench::compare::{Case, Plan, compare};
+use tools::bench::compare::{ComparedCase, ComparisonPlan, compare};
 use tools::client::cluster::slot;
-use tools::client::session::{Endpoint, Resp};
+use tools::client::session::{Resp, ServerEndpoint};
 use tools::load::drive::{drive, make_ready};
-use tools::load::keys::{Law, Patterns};
-use tools::load::outcome::{Outcome, Progress, unobserved};
-use tools::load::shape::{Shape, Sizes};
-use tools::load::spec::Command;
-use tools::load::spec::{Extent, Load};
+use tools::load::keys::{KeyPatterns, Law};
+use tools::load::outcome::{WindowOutcome, WindowProgress, unobserved};
+use tools::load::shape::{RequestShape, ValueSizes};
+use tools::load::spec::LoadCommand;
+use tools::load::spec::{LoadSpec, WindowExtent};
 use tools::load::workload::names::{self, CONNECT};
 use tools::servers::pin::Cpus;
-use tools::servers::target::{Origin, Role, Target};
+use tools::servers::target::{Role, ServerTarget, TargetOrigin};
 
 /// A server that answers each request, given as its words, on as many connections as come.
 struct Mock {
@@ -54,8 +54,8 @@ impl Mock {
         Mock { port, connections }
     }
 
-    fn endpoint(&self) -> Endpoint {
-        Endpoint::local(self.port)
+    fn endpoint(&self) -> ServerEndpoint {
+        ServerEndpoint::local(self.port)
     }
 }
 
@@ -94,18 +94,18 @@ fn request(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     (at <= bytes.len()).then_some((words, at))
 }
 
-fn load() -> Load {
-    Load {
+fn load() -> LoadSpec {
+    LoadSpec {
         clients: 4,
         threads: 2,
         warm_up: Duration::ZERO,
-        extent: Extent::Requests(200),
-        shape: Shape { keys: 100, value_bytes: 8, ..Shape::default() },
-        ..Load::default()
+        extent: WindowExtent::Requests(200),
+        shape: RequestShape { keys: 100, value_bytes: 8, ..RequestShape::default() },
+        ..LoadSpec::default()
     }
 }
 
-fn row(name: &str) -> &'static tools::load::workload::Row {
+fn row(name: &str) -> &'static tools::load::workload::Workload {
     names::find(name).unwrap()
 }
 
@@ -122,7 +122,7 @@ fn stalling(stall: Duration) -> Mock {
 }
 
 /// The requests that took this long.
-fn as_late_as(outcome: &Outcome, time: Duration) -> u64 {
+fn as_late_as(outcome: &WindowOutcome, time: Duration) -> u64 {
     let values = outcome.latency.iter_recorded();
     let late = values.filter(|value| u128::from(value.value_iterated_to()) >= time.as_nanos());
     late.map(|value| value.count_at_value()).sum()
@@ -131,8 +131,8 @@ fn as_late_as(outcome: &Outcome, time: Duration) -> u64 {
 #[test]
 fn what_was_due_while_a_server_stalled_has_waited_since() {
     let (stall, rate) = (Duration::from_millis(400), 500.0);
-    let extent = Extent::Time(Duration::from_millis(1200));
-    let load = Load { rate: Some(rate), extent, ..load() };
+    let extent = WindowExtent::Time(Duration::from_millis(1200));
+    let load = LoadSpec { rate: Some(rate), extent, ..load() };
     let endpoint = stalling(stall).endpoint();
     let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
     let longest = Duration::from_nanos(outcome.latency.max());
@@ -145,7 +145,7 @@ fn what_was_due_while_a_server_stalled_has_waited_since() {
     assert!(outcome.latency.len() + 10 >= due, "{} of {due}", outcome.latency.len());
     // Without a limit of the rate each of the connections waits once.
     let endpoint = stalling(stall).endpoint();
-    let load = Load { rate: None, ..load };
+    let load = LoadSpec { rate: None, ..load };
     let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
     let late = as_late_as(&outcome, stall * 9 / 20);
     assert!(late <= 20, "{late}");
@@ -154,8 +154,8 @@ fn what_was_due_while_a_server_stalled_has_waited_since() {
 #[test]
 fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
     let (stall, rate) = (Duration::from_millis(600), 200.0);
-    let extent = Extent::Time(Duration::from_millis(700));
-    let load = Load { rate: Some(rate), extent, ..load() };
+    let extent = WindowExtent::Time(Duration::from_millis(700));
+    let load = LoadSpec { rate: Some(rate), extent, ..load() };
     let endpoint = stalling(stall).endpoint();
     let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
     // The window ends within the stall: 80 were due in it, and half of them waited for long.
@@ -174,8 +174,8 @@ fn a_window_has_only_what_was_due_after_the_warm_up() {
     });
     // The server answers nothing in the warm-up, in which 120 become due.
     let (rate, warm_up) = (200.0, Duration::from_millis(600));
-    let extent = Extent::Time(Duration::from_secs(1));
-    let load = Load { rate: Some(rate), extent, warm_up, ..load() };
+    let extent = WindowExtent::Time(Duration::from_secs(1));
+    let load = LoadSpec { rate: Some(rate), extent, warm_up, ..load() };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     let (due, known) = (rate * outcome.wall.as_secs_f64(), outcome.latency.len() as f64);
     assert!((due - 10.0..due + 80.0).contains(&known), "{known} of {due}");
@@ -183,7 +183,11 @@ fn a_window_has_only_what_was_due_after_the_warm_up() {
     assert_eq!(outcome.warm_up, 4, "one on each connection");
     // The same of a number of requests.
     let server = Mock::start(|_| "+PONG\r\n".into());
-    let load = Load { extent: Extent::Requests(50), warm_up: Duration::from_millis(100), ..load };
+    let load = LoadSpec {
+        extent: WindowExtent::Requests(50),
+        warm_up: Duration::from_millis(100),
+        ..load
+    };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len()), (50, 50));
 }
@@ -200,14 +204,14 @@ fn falling_silent(answered: u64) -> Mock {
 #[test]
 fn a_server_that_stops_answering_is_an_error_and_no_result() {
     let stall_time_max = Duration::from_millis(300);
-    let extent = Extent::Time(Duration::from_millis(100));
-    let plain = Load { extent, stall_time_max, ..load() };
+    let extent = WindowExtent::Time(Duration::from_millis(100));
+    let plain = LoadSpec { extent, stall_time_max, ..load() };
     // Whenever it falls silent, with a rate and without, in a time or in a number of requests.
     for load in [
         plain.clone(),
-        Load { rate: Some(2000.0), ..plain.clone() },
-        Load { extent: Extent::Requests(1_000_000), ..plain.clone() },
-        Load { pipeline: 7, ..plain.clone() },
+        LoadSpec { rate: Some(2000.0), ..plain.clone() },
+        LoadSpec { extent: WindowExtent::Requests(1_000_000), ..plain.clone() },
+        LoadSpec { pipeline: 7, ..plain.clone() },
     ] {
         for answered in [0, 4, 50] {
             let server = falling_silent(answered);
@@ -218,8 +222,8 @@ fn a_server_that_stops_answering_is_an_error_and_no_result() {
     }
     // Who does not want to wait for it is told at once.
     let (server, start) = (falling_silent(50), Instant::now());
-    let load = Load { stall_time_max: Duration::from_secs(600), ..plain.clone() };
-    let mut observe = |progress: &Progress| match progress.share < 1.0 {
+    let load = LoadSpec { stall_time_max: Duration::from_secs(600), ..plain.clone() };
+    let mut observe = |progress: &WindowProgress| match progress.share < 1.0 {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
@@ -229,8 +233,9 @@ fn a_server_that_stops_answering_is_an_error_and_no_result() {
 
 #[test]
 fn what_is_in_flight_at_the_end_is_waited_for() {
-    let (stall, extent) = (Duration::from_millis(600), Extent::Time(Duration::from_millis(500)));
-    let load = Load { extent, ..load() };
+    let (stall, extent) =
+        (Duration::from_millis(600), WindowExtent::Time(Duration::from_millis(500)));
+    let load = LoadSpec { extent, ..load() };
     let endpoint = stalling(stall).endpoint();
     let outcome = drive(&endpoint, row("ping"), &load, None, &mut unobserved).unwrap();
     // The window ends within the stall, and one request of each connection waits for all of it.
@@ -241,7 +246,7 @@ fn what_is_in_flight_at_the_end_is_waited_for() {
         thread::sleep(Duration::from_millis(400));
         "+PONG\r\n".into()
     });
-    let load = Load { extent: Extent::Time(Duration::from_millis(50)), ..load };
+    let load = LoadSpec { extent: WindowExtent::Time(Duration::from_millis(50)), ..load };
     let outcome = drive(&slow.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     assert!(outcome.requests >= 1 && outcome.wall >= Duration::from_millis(400), "{outcome:?}");
 }
@@ -254,7 +259,7 @@ fn a_rate_that_the_server_does_not_reach_ends_at_its_time() {
             "+PONG\r\n".into()
         });
         let (window, start) = (Duration::from_millis(400), Instant::now());
-        let load = Load { rate: Some(rate), extent: Extent::Time(window), ..load() };
+        let load = LoadSpec { rate: Some(rate), extent: WindowExtent::Time(window), ..load() };
         let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
         // All that was due has a latency, what was never sent too.
@@ -273,16 +278,16 @@ fn a_rate_that_the_server_does_not_reach_ends_at_its_time() {
 fn a_rate_is_kept() {
     let server = Mock::start(|_| "+PONG\r\n".into());
     let rate = Some(400.0);
-    let extent = Extent::Time(Duration::from_millis(1000));
-    let load = Load { rate, pipeline: 2, extent, ..load() };
+    let extent = WindowExtent::Time(Duration::from_millis(1000));
+    let load = LoadSpec { rate, pipeline: 2, extent, ..load() };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     // A loaded machine sends late, but not more.
     let due = 400.0 * outcome.wall.as_secs_f64();
     assert!(outcome.requests as f64 <= due + 16.0, "{} of {due}", outcome.requests);
     assert!(outcome.latency.len() as f64 >= due - 16.0, "{} of {due}", outcome.latency.len());
     assert!(!outcome.lateness.is_empty());
-    let extent = Extent::Requests(50);
-    let load = Load { pipeline: 1, extent, ..load };
+    let extent = WindowExtent::Requests(50);
+    let load = LoadSpec { pipeline: 1, extent, ..load };
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len(), outcome.unsent), (50, 50, 0));
     assert!(outcome.wall >= Duration::from_millis(100), "{:?}", outcome.wall);
@@ -299,15 +304,15 @@ fn each_batch_may_have_a_connection_of_its_own() {
         }
         "+PONG\r\n".into()
     });
-    let plain = Load { reconnects: true, ..load() };
+    let plain = LoadSpec { reconnects: true, ..load() };
     let outcome = drive(&server.endpoint(), &CONNECT, &plain, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.errors), (200, 0));
     // Besides those with which the threads see that they may connect.
     assert_eq!(server.connections.load(Ordering::Relaxed), 200 + 4);
     assert_eq!(told.load(Ordering::Relaxed), 0);
     let password = Some("secret".into());
-    let endpoint = Endpoint { password, resp: Resp::Three, db: 3, ..server.endpoint() };
-    let load = Load { pipeline: 5, ..plain };
+    let endpoint = ServerEndpoint { password, resp: Resp::Three, db: 3, ..server.endpoint() };
+    let load = LoadSpec { pipeline: 5, ..plain };
     let outcome = drive(&endpoint, &CONNECT, &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (200, 200, 0));
     assert_eq!(told.load(Ordering::Relaxed), 3 * (40 + 4));
@@ -321,8 +326,8 @@ fn a_new_connection_that_is_refused_or_not_let_in_is_an_error() {
         "AUTH" => "-WRONGPASS changed\r\n".into(),
         _ => "+PONG\r\n".into(),
     });
-    let endpoint = Endpoint { password: Some("secret".into()), ..server.endpoint() };
-    let load = Load { reconnects: true, ..load() };
+    let endpoint = ServerEndpoint { password: Some("secret".into()), ..server.endpoint() };
+    let load = LoadSpec { reconnects: true, ..load() };
     let outcome = drive(&endpoint, &CONNECT, &load, None, &mut unobserved).unwrap();
     assert_eq!(outcome.first_error, "WRONGPASS changed");
     assert!(outcome.errors > 100, "{}", outcome.errors);
@@ -334,12 +339,13 @@ fn a_new_connection_that_is_refused_or_not_let_in_is_an_error() {
             thread::spawn(move || answer(stream.unwrap(), &|_| "+PONG\r\n".into()));
         }
     });
-    let gone = drive(&Endpoint::local(port), &CONNECT, &load, None, &mut unobserved).unwrap_err();
+    let gone =
+        drive(&ServerEndpoint::local(port), &CONNECT, &load, None, &mut unobserved).unwrap_err();
     assert!(matches!(gone, Error::Io { .. } | Error::Connect { .. }), "{gone}");
 }
 
 /// A server for one connection that answers so many requests, hangs up and is gone.
-fn going_away(answered: u64) -> Endpoint {
+fn going_away(answered: u64) -> ServerEndpoint {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -353,23 +359,23 @@ fn going_away(answered: u64) -> Endpoint {
             "+PONG\r\n".into()
         });
     });
-    Endpoint::local(port)
+    ServerEndpoint::local(port)
 }
 
 #[test]
 fn a_comparison_goes_on_without_a_server_that_is_gone() {
     let healthy = Mock::start(|_| "+PONG\r\n".into());
     let targets =
-        [("a", going_away(50)), ("b", healthy.endpoint())].map(|(name, endpoint)| Target {
+        [("a", going_away(50)), ("b", healthy.endpoint())].map(|(name, endpoint)| ServerTarget {
             name: name.into(),
             role: Role::Peer,
-            origin: Origin::Running(Box::new(endpoint), Some(std::process::id())),
+            origin: TargetOrigin::Running(Box::new(endpoint), Some(std::process::id())),
             cpus: Cpus::default(),
             tls: None,
         });
-    let load = Load { clients: 1, threads: 1, ..load() };
-    let cases = ["ping", "echo"].map(|name| Case { row: row(name), load: load.clone() });
-    let plan = Plan { cases: cases.into(), rounds: 2 };
+    let load = LoadSpec { clients: 1, threads: 1, ..load() };
+    let cases = ["ping", "echo"].map(|name| ComparedCase { row: row(name), load: load.clone() });
+    let plan = ComparisonPlan { cases: cases.into(), rounds: 2 };
     let table = compare(&targets, &plan, &AtomicBool::new(false), &mut |_, _| {}).unwrap();
     assert_eq!(table.lines.len(), 2);
     assert!(table.lines.iter().all(|line| line.cells[1].figures().is_some()), "{table}");
@@ -378,8 +384,8 @@ fn a_comparison_goes_on_without_a_server_that_is_gone() {
     assert!(reasons[1].starts_with("echo, pipeline 1 on a: FAILED: it is gone: "), "{reasons:?}");
     assert_eq!(reasons.len(), 2);
     // What makes no sense is found out before a server is asked.
-    let plan = Plan {
-        cases: vec![Case { row: row("ping"), load: Load { clients: 0, ..load } }],
+    let plan = ComparisonPlan {
+        cases: vec![ComparedCase { row: row("ping"), load: LoadSpec { clients: 0, ..load } }],
         rounds: 1,
     };
     let refused = compare(&targets, &plan, &AtomicBool::new(false), &mut |_, _| {});
@@ -412,17 +418,18 @@ fn every_node_of_a_cluster_gets_its_own_keys_only() {
             "+OK\r\n".into()
         });
     }
-    let endpoint = Endpoint::local(ports[0]);
-    let load = Load { cluster: true, clients: 6, extent: Extent::Requests(600), ..load() };
+    let endpoint = ServerEndpoint::local(ports[0]);
+    let load =
+        LoadSpec { cluster: true, clients: 6, extent: WindowExtent::Requests(600), ..load() };
     let all = || -> usize { seen.iter().map(|seen| seen.lock().unwrap().drain().count()).sum() };
     make_ready(&endpoint, row("set"), &load, true).unwrap();
     assert_eq!(all(), 100, "the fill writes each key to its owner");
     for patterns in [
-        Patterns::default(),
-        Patterns { writes: Law::Sequential, reads: Law::Sequential },
-        Patterns { writes: Law::Zipf { exponent: 0.5 }, reads: Law::Uniform },
+        KeyPatterns::default(),
+        KeyPatterns { writes: Law::Sequential, reads: Law::Sequential },
+        KeyPatterns { writes: Law::Zipf { exponent: 0.5 }, reads: Law::Uniform },
     ] {
-        let load = Load { patterns, ..load.clone() };
+        let load = LoadSpec { patterns, ..load.clone() };
         for name in ["set", "mixed", "incr"] {
             let outcome = drive(&endpoint, row(name), &load, None, &mut unobserved).unwrap();
             assert_eq!((outcome.errors, outcome.first_error.as_str()), (0, ""), "{name}");
@@ -433,15 +440,15 @@ fn every_node_of_a_cluster_gets_its_own_keys_only() {
     }
     // A key without a number belongs to one node; the others say so.
     let words = ["SET", "fixed", "x"].map(|word| word.as_bytes().to_vec()).to_vec();
-    let commands = vec![Command { words, weight: 1, law: Law::Uniform }];
-    let fixed = Load { commands, ..load.clone() };
+    let commands = vec![LoadCommand { words, weight: 1, law: Law::Uniform }];
+    let fixed = LoadSpec { commands, ..load.clone() };
     let outcome = drive(&endpoint, &names::COMMAND, &fixed, None, &mut unobserved).unwrap();
     assert!(outcome.errors > 0 && outcome.first_error.starts_with("MOVED"));
     // One key cannot be every node's.
-    let one = Load { shape: Shape { keys: 1, ..load.shape.clone() }, ..load.clone() };
+    let one = LoadSpec { shape: RequestShape { keys: 1, ..load.shape.clone() }, ..load.clone() };
     let error = drive(&endpoint, row("set"), &one, None, &mut unobserved).unwrap_err();
     assert!(error.to_string().contains("owns no key"), "{error}");
-    let few = drive(&endpoint, row("set"), &Load { clients: 2, ..load }, None, &mut unobserved);
+    let few = drive(&endpoint, row("set"), &LoadSpec { clients: 2, ..load }, None, &mut unobserved);
     assert!(few.unwrap_err().to_string().contains("3 nodes"));
 }
 
@@ -454,8 +461,9 @@ fn values_of_different_sizes_arrive_whole() {
         seen.lock().unwrap().insert(words[2].len());
         "+OK\r\n".into()
     });
-    let shape = Shape { sizes: Some(Sizes::list("1:1,20:1,3000:1").unwrap()), ..load().shape };
-    let load = Load { shape, pipeline: 7, ..load() };
+    let shape =
+        RequestShape { sizes: Some(ValueSizes::list("1:1,20:1,3000:1").unwrap()), ..load().shape };
+    let load = LoadSpec { shape, pipeline: 7, ..load() };
     let outcome = drive(&server.endpoint(), row("set"), &load, None, &mut unobserved).unwrap();
     assert_eq!(outcome.errors, 0);
     assert_eq!(*sizes.lock().unwrap(), HashSet::from([1, 20, 3000]));
@@ -469,8 +477,8 @@ fn keys_in_parts_are_written_once_each() {
         seen.lock().unwrap().push(words[1].clone());
         "+OK\r\n".into()
     });
-    let patterns = Patterns { writes: Law::Parallel, reads: Law::Uniform };
-    let load = Load { patterns, extent: Extent::Requests(100), ..load() };
+    let patterns = KeyPatterns { writes: Law::Parallel, reads: Law::Uniform };
+    let load = LoadSpec { patterns, extent: WindowExtent::Requests(100), ..load() };
     drive(&server.endpoint(), row("set"), &load, None, &mut unobserved).unwrap();
     let mut keys = keys.lock().unwrap().clone();
     keys.sort();
@@ -480,8 +488,8 @@ fn keys_in_parts_are_written_once_each() {
 #[test]
 fn an_observer_sees_the_series_and_may_end_the_window() {
     let server = Mock::start(|_| "+PONG\r\n".into());
-    let load = Load { extent: Extent::Time(Duration::from_secs(600)), ..load() };
-    let mut observe = |progress: &Progress| match progress.last {
+    let load = LoadSpec { extent: WindowExtent::Time(Duration::from_secs(600)), ..load() };
+    let mut observe = |progress: &WindowProgress| match progress.last {
         Some(last) if progress.requests > 0 => {
             assert!(last.per_second > 0.0 && last.p99_us >= last.p50_us && last.p50_us > 0.0);
             assert!(progress.left().unwrap() > Duration::from_secs(60));
@@ -492,7 +500,7 @@ fn an_observer_sees_the_series_and_may_end_the_window() {
     let outcome = drive(&server.endpoint(), row("ping"), &load, None, &mut observe).unwrap();
     assert!(outcome.interrupted && outcome.requests > 0 && outcome.series.len() == 1);
     // Before anything was measured there is nothing to show.
-    let load = Load { warm_up: Duration::from_secs(600), ..load };
+    let load = LoadSpec { warm_up: Duration::from_secs(600), ..load };
     let error =
         drive(&server.endpoint(), row("ping"), &load, None, &mut |_| ControlFlow::Break(()));
     assert!(matches!(error.map(drop), Err(Error::Interrupted)));

@@ -70,9 +70,9 @@ struct Tune {
 }
 
 /// What `weft tune` has to know of the server.
-const SERVER: tune::Server = tune::Server {
+const SERVER: tune::ServerDefaults = tune::ServerDefaults {
     threads: |processors| IoThreads::Auto.threads(processors),
-    config: |tune::Machine { processors, memory_bytes }| {
+    config: |tune::HostMachine { processors, memory_bytes }| {
         let config = Machine { processors, memory_bytes }.config();
         config.map_err(|error| error.to_string())
     },

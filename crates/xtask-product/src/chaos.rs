@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan};
-use tools::client::tls::{Tls, TlsOptions};
-use tools::servers::certificates::Certificates;
-use tools::servers::target::Target;
+use tools::client::tls::{TlsConnector, TlsOptions};
+use tools::servers::certificates::SelfSigned;
+use tools::servers::target::ServerTarget;
 
 use xtask::Failure;
 
@@ -55,21 +55,21 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
             Where::Command(server::server_words(&[&program, "server", "--io-threads", "4"]))
         }
     };
-    let certificates = options.tls.then(Certificates::create).transpose();
+    let certificates = options.tls.then(SelfSigned::create).transpose();
     let certificates = certificates.map_err(|e| e.to_string())?;
     let tls_options = certificates.as_ref().map(|files| {
         let cacert = Some(PathBuf::from(files.authority()));
         TlsOptions { cacert, ..TlsOptions::default() }
     });
-    let tls = tls_options.as_ref().map(|options| Tls::new(options, "127.0.0.1"));
+    let tls = tls_options.as_ref().map(|options| TlsConnector::new(options, "127.0.0.1"));
     let tls = tls.transpose().map_err(|e| e.to_string())?;
     // Stops the server when it is dropped.
     let started;
     let address = match origin {
         Where::Address(address) => address,
         Where::Command(mut words) => {
-            words.extend(certificates.iter().flat_map(Certificates::server_options));
-            let target = Target { tls: tls_options.clone(), ..server::target("weft", words) };
+            words.extend(certificates.iter().flat_map(SelfSigned::server_options));
+            let target = ServerTarget { tls: tls_options.clone(), ..server::target("weft", words) };
             started = target.start().map_err(|e| e.to_string())?;
             started.endpoint.address.to_string()
         }

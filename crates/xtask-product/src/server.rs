@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tools::servers::pin::Cpus;
-use tools::servers::target::{Origin, Role, Target};
+use tools::servers::target::{Role, ServerTarget, TargetOrigin};
 
 use xtask::Failure;
 
@@ -31,11 +31,11 @@ pub fn server_words(program: &[&str]) -> Vec<String> {
 }
 
 /// A server that starts with this command.
-pub fn target(name: &str, words: Vec<String>) -> Target {
-    Target {
+pub fn target(name: &str, words: Vec<String>) -> ServerTarget {
+    ServerTarget {
         name: name.to_owned(),
         role: Role::Peer,
-        origin: Origin::Command(words),
+        origin: TargetOrigin::Command(words),
         cpus: Cpus::default(),
         tls: None,
     }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::Error;
-use crate::client::session::Session;
+use crate::client::session::ServerSession;
 use crate::interrupt;
 use crate::load::fill::fill;
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 
 /// How often all values are rewritten.
 const REWRITES: u64 = 50;
@@ -30,7 +30,7 @@ const DEFRAG_LOOK: Duration = Duration::from_millis(500);
 /// `memory` reads it once it is stable, in bytes beyond those of the empty server. `stop` ends it
 /// with an error.
 pub(super) fn measure(
-    session: &mut Session,
+    session: &mut ServerSession,
     keys: u64,
     stop: &AtomicBool,
     memory: &mut dyn FnMut() -> Result<f64, Error>,
@@ -67,13 +67,17 @@ pub(super) fn measure(
     Ok(memory()? / fresh)
 }
 
-fn write(session: &mut Session, chunk: u64, value_bytes: u64) -> Result<(), Error> {
-    let shape = Shape { keys: CHUNK_KEYS, value_bytes: value_bytes as usize, ..Shape::default() };
+fn write(session: &mut ServerSession, chunk: u64, value_bytes: u64) -> Result<(), Error> {
+    let shape = RequestShape {
+        keys: CHUNK_KEYS,
+        value_bytes: value_bytes as usize,
+        ..RequestShape::default()
+    };
     fill(session, &format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
 }
 
 /// Waits until a server that defragments its memory has stopped.
-fn await_defragmentation(session: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
+fn await_defragmentation(session: &mut ServerSession, stop: &AtomicBool) -> Result<(), Error> {
     let start = Instant::now();
     let mut idle = 0;
     while idle < 4 && start.elapsed() < DEFRAG_TIME_MAX {

@@ -10,35 +10,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::measured::name;
-use super::significance::{Verdict, verdicts};
+use super::significance::{PairVerdict, verdicts};
 use super::unsupported::unknown;
-use crate::client::session::Session;
+use crate::client::session::ServerSession;
 use crate::interrupt;
 use crate::load::drive::{check, drive, make_ready_observed};
 use crate::load::latency::percentile_us;
-use crate::load::outcome::Outcome;
-use crate::load::spec::Load;
-use crate::load::workload::Row;
-use crate::servers::target::{Role, Server, Target};
+use crate::load::outcome::WindowOutcome;
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
+use crate::servers::target::{Role, ServerTarget, TargetServer};
 use crate::statistics::median;
-use crate::{Error, Failure};
+use crate::{Error, FailedMeasurement};
 
 /// The first column of the text: the longest title of a workload.
 const TITLE_WIDTH: usize = 36;
 
 /// One line of questions: a workload under a load.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Case {
+pub struct ComparedCase {
     /// The workload.
-    pub row: &'static Row,
+    pub row: &'static Workload,
     /// The load.
-    pub load: Load,
+    pub load: LoadSpec,
 }
 
-impl Case {
+impl ComparedCase {
     /// Its name in tables: the pipeline depth, and what else the workload has a say in.
     pub fn title(&self) -> String {
-        let Case { row: Row { settings, .. }, load } = self;
+        let ComparedCase { row: Workload { settings, .. }, load } = self;
         let clients = match (settings.clients, load.clients) {
             (None, _) => String::new(),
             (Some(_), 1) => ", 1 client".into(),
@@ -51,16 +51,16 @@ impl Case {
 
 /// What is measured.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ComparisonPlan {
     /// The cases, in order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ComparedCase>,
     /// Rounds over all servers, at least 1.
     pub rounds: usize,
 }
 
 /// Medians over the rounds of one case on one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cell {
+pub struct ComparedFigures {
     /// Server CPU per request in microseconds, when its process is known.
     pub cpu_us: Option<f64>,
     /// Requests per second.
@@ -73,7 +73,7 @@ pub struct Cell {
     pub aborted_per_request: f64,
 }
 
-impl Cell {
+impl ComparedFigures {
     /// How many transactions were aborted, in percent; nothing if none was.
     pub fn aborted(&self) -> Option<String> {
         let share = self.aborted_per_request;
@@ -83,51 +83,51 @@ impl Cell {
 
 /// What a server showed in a case.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shown {
+pub enum ComparedCell {
     /// Its figures.
-    Figures(Cell),
+    Figures(ComparedFigures),
     /// Nothing, since it does not know the command, by this reply.
     Unknown(String),
     /// Nothing, for this reason.
     Failed(String),
 }
 
-impl Shown {
+impl ComparedCell {
     /// Its figures, if it has any.
-    pub fn figures(&self) -> Option<&Cell> {
+    pub fn figures(&self) -> Option<&ComparedFigures> {
         match self {
-            Shown::Figures(cell) => Some(cell),
-            Shown::Unknown(_) | Shown::Failed(_) => None,
+            ComparedCell::Figures(cell) => Some(cell),
+            ComparedCell::Unknown(_) | ComparedCell::Failed(_) => None,
         }
     }
 
     /// Why it has none.
     fn reason(&self) -> Option<&str> {
         match self {
-            Shown::Unknown(reason) | Shown::Failed(reason) => Some(reason),
-            Shown::Figures(_) => None,
+            ComparedCell::Unknown(reason) | ComparedCell::Failed(reason) => Some(reason),
+            ComparedCell::Figures(_) => None,
         }
     }
 }
 
-/// One case over all servers, in the order of [`Table::targets`].
+/// One case over all servers, in the order of [`ComparisonTable::targets`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ComparedLine {
     /// What was asked.
-    pub case: Case,
+    pub case: ComparedCase,
     /// What each server showed.
-    pub cells: Vec<Shown>,
+    pub cells: Vec<ComparedCell>,
     /// Whether they differ, if there were rounds enough to tell.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<PairVerdict>,
 }
 
 /// The outcome of a comparison; `Display` prints it side by side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct ComparisonTable {
     /// Names and roles of the servers.
     pub targets: Vec<(String, Role)>,
     /// One line per case.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ComparedLine>,
     /// Whether it ended early; what is there is of the rounds until then.
     pub interrupted: bool,
 }
@@ -140,11 +140,11 @@ pub struct Table {
 /// # Errors
 /// When a server does not start, there is nothing to measure, or a load makes no sense.
 pub fn compare(
-    targets: &[Target],
-    plan: &Plan,
+    targets: &[ServerTarget],
+    plan: &ComparisonPlan,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
-) -> Result<Table, Error> {
+) -> Result<ComparisonTable, Error> {
     if plan.rounds == 0 || plan.cases.is_empty() || targets.is_empty() {
         return Err(Error::Usage("a comparison needs servers, workloads and rounds".into()));
     }
@@ -159,7 +159,8 @@ pub fn compare(
     let total = plan.cases.len() as f64;
     let mut lines = Vec::with_capacity(plan.cases.len());
     let names: Vec<_> = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
-    let mut running = Running { targets, servers: &servers, gone: vec![None; targets.len()], stop };
+    let mut running =
+        RunningServers { targets, servers: &servers, gone: vec![None; targets.len()], stop };
     for (index, case) in plan.cases.iter().enumerate() {
         let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
         let rounds = running.measure_case(case, plan.rounds, &mut progress);
@@ -171,23 +172,23 @@ pub fn compare(
         let outcomes: Vec<_> = rounds.iter().map(Rounds::outcomes).collect();
         let verdicts = verdicts(&names, &outcomes);
         let cells = rounds.into_iter().map(Rounds::sum_up).collect();
-        lines.push(Line { case: case.clone(), cells, verdicts });
+        lines.push(ComparedLine { case: case.clone(), cells, verdicts });
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    Ok(Table { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
+    Ok(ComparisonTable { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
 }
 
 /// What a server has shown in the rounds of a case so far.
 enum Rounds {
-    Of(Vec<Outcome>),
+    Of(Vec<WindowOutcome>),
     Unknown(String),
     Failed(String),
 }
 
 impl Rounds {
-    fn outcomes(&self) -> Option<&[Outcome]> {
+    fn outcomes(&self) -> Option<&[WindowOutcome]> {
         match self {
             Rounds::Of(outcomes) => Some(outcomes),
             Rounds::Unknown(_) | Rounds::Failed(_) => None,
@@ -205,33 +206,33 @@ impl Rounds {
         }
     }
 
-    fn sum_up(self) -> Shown {
+    fn sum_up(self) -> ComparedCell {
         match self {
-            Rounds::Of(outcomes) => Shown::Figures(medians(&outcomes)),
-            Rounds::Unknown(reply) => Shown::Unknown(reply),
-            Rounds::Failed(reason) => Shown::Failed(reason),
+            Rounds::Of(outcomes) => ComparedCell::Figures(medians(&outcomes)),
+            Rounds::Unknown(reply) => ComparedCell::Unknown(reply),
+            Rounds::Failed(reason) => ComparedCell::Failed(reason),
         }
     }
 }
 
 /// The servers of a comparison while it lasts.
-struct Running<'a> {
-    targets: &'a [Target],
-    servers: &'a [Server],
+struct RunningServers<'a> {
+    targets: &'a [ServerTarget],
+    servers: &'a [TargetServer],
     /// Why a server takes no part any more.
     gone: Vec<Option<String>>,
     stop: &'a AtomicBool,
 }
 
-impl Running<'_> {
+impl RunningServers<'_> {
     /// The rounds of one case, of each server. An interruption ends them early.
     fn measure_case(
         &mut self,
-        case: &Case,
+        case: &ComparedCase,
         rounds: usize,
         progress: &mut dyn FnMut(&str, f64),
     ) -> Vec<Rounds> {
-        let Case { row, load } = case;
+        let ComparedCase { row, load } = case;
         let (mut load, count) = (load.clone(), self.targets.len());
         let mut shown = Vec::with_capacity(count);
         for (index, target) in self.targets.iter().enumerate() {
@@ -278,7 +279,7 @@ impl Running<'_> {
         server.resume();
         let result = turn(self);
         if let Err(Error::Connect { .. } | Error::Io { .. } | Error::Protocol(_)) = &result {
-            let answer = Session::open(&server.endpoint)
+            let answer = ServerSession::open(&server.endpoint)
                 .and_then(|mut session| session.ask("PING", &["PING"]).map(drop));
             self.gone[index] = answer.err().map(|error| format!("it is gone: {error}"));
         }
@@ -290,7 +291,12 @@ impl Running<'_> {
     }
 
     /// One round on one server.
-    fn measure(&self, row: &Row, load: &Load, index: usize) -> Result<Outcome, Error> {
+    fn measure(
+        &self,
+        row: &Workload,
+        load: &LoadSpec,
+        index: usize,
+    ) -> Result<WindowOutcome, Error> {
         let server = &self.servers[index];
         let mut observe = |_: &_| interrupt::go_on(self.stop);
         let outcome = drive(&server.endpoint, row, load, server.pid, &mut observe)?;
@@ -298,7 +304,7 @@ impl Running<'_> {
     }
 
     /// Makes the data of a case on one server.
-    fn make_ready(&self, row: &Row, load: &Load, index: usize) -> Result<(), Error> {
+    fn make_ready(&self, row: &Workload, load: &LoadSpec, index: usize) -> Result<(), Error> {
         let server = &self.servers[index];
         if self.targets[index].role == Role::Floor {
             return Ok(());
@@ -311,21 +317,22 @@ impl Running<'_> {
     }
 }
 
-fn medians(outcomes: &[Outcome]) -> Cell {
-    let over = |figure: &dyn Fn(&Outcome) -> f64| median(outcomes.iter().map(figure).collect());
-    let cpu: Option<Vec<f64>> = outcomes.iter().map(Outcome::server_us).collect();
-    Cell {
+fn medians(outcomes: &[WindowOutcome]) -> ComparedFigures {
+    let over =
+        |figure: &dyn Fn(&WindowOutcome) -> f64| median(outcomes.iter().map(figure).collect());
+    let cpu: Option<Vec<f64>> = outcomes.iter().map(WindowOutcome::server_us).collect();
+    ComparedFigures {
         cpu_us: cpu.map(median),
-        per_second: over(&Outcome::per_second),
+        per_second: over(&WindowOutcome::per_second),
         p50_us: over(&|outcome| percentile_us(&outcome.latency, 50.0)),
         p99_us: over(&|outcome| percentile_us(&outcome.latency, 99.0)),
         aborted_per_request: over(&|outcome| outcome.aborted_per_request),
     }
 }
 
-impl Table {
+impl ComparisonTable {
     /// The least CPU per request and the most requests per second among the servers of a role.
-    pub fn best(&self, line: &Line, role: Role) -> (Option<f64>, Option<f64>) {
+    pub fn best(&self, line: &ComparedLine, role: Role) -> (Option<f64>, Option<f64>) {
         let all = || self.targets.iter().zip(&line.cells).filter(|(t, _)| t.1 == role);
         let cells = || all().filter_map(|(_, shown)| shown.figures());
         let least = cells().filter_map(|cell| cell.cpu_us).min_by(f64::total_cmp);
@@ -334,23 +341,27 @@ impl Table {
     }
 
     /// Measurements that failed, with their case, server and reason.
-    pub fn failures(&self) -> impl Iterator<Item = Failure> {
+    pub fn failures(&self) -> impl Iterator<Item = FailedMeasurement> {
         self.without_figures().filter_map(|(what, shown)| match shown {
-            Shown::Failed(reason) => Some(Failure { what, reason: reason.clone() }),
-            Shown::Unknown(_) | Shown::Figures(_) => None,
+            ComparedCell::Failed(reason) => {
+                Some(FailedMeasurement { what, reason: reason.clone() })
+            }
+            ComparedCell::Unknown(_) | ComparedCell::Figures(_) => None,
         })
     }
 
     /// A line for each measurement without figures.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.without_figures().filter_map(|(what, shown)| match shown {
-            Shown::Unknown(reply) => Some(format!("{what}: not supported: {reply}")),
-            Shown::Failed(reason) => Some(Failure { what, reason: reason.clone() }.to_string()),
-            Shown::Figures(_) => None,
+            ComparedCell::Unknown(reply) => Some(format!("{what}: not supported: {reply}")),
+            ComparedCell::Failed(reason) => {
+                Some(FailedMeasurement { what, reason: reason.clone() }.to_string())
+            }
+            ComparedCell::Figures(_) => None,
         })
     }
 
-    fn without_figures(&self) -> impl Iterator<Item = (String, &Shown)> {
+    fn without_figures(&self) -> impl Iterator<Item = (String, &ComparedCell)> {
         self.lines.iter().flat_map(|line| {
             let cells = self.targets.iter().zip(&line.cells);
             let cells = cells.filter(|(_, shown)| shown.reason().is_some());
@@ -362,10 +373,10 @@ impl Table {
         &self,
         f: &mut fmt::Formatter<'_>,
         label: &str,
-        line: &Line,
-        figure: impl Fn(&Cell) -> Option<String>,
+        line: &ComparedLine,
+        figure: impl Fn(&ComparedFigures) -> Option<String>,
     ) -> fmt::Result {
-        let cells = line.cells.iter().map(Shown::figures);
+        let cells = line.cells.iter().map(ComparedCell::figures);
         let texts: Vec<Option<String>> = cells.map(|cell| cell.and_then(&figure)).collect();
         if texts.iter().all(Option::is_none) {
             return Ok(());
@@ -378,7 +389,7 @@ impl Table {
     }
 }
 
-impl Table {
+impl ComparisonTable {
     /// All figures as JSON.
     pub fn json(&self) -> Value {
         let lines = self.lines.iter().map(|line| {
@@ -408,7 +419,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for ComparisonTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.lines {
             write!(f, "{:<TITLE_WIDTH$}", line.case.title())?;
@@ -419,8 +430,8 @@ impl fmt::Display for Table {
             let (floor_us, floor_rate) = self.best(line, Role::Floor);
             let (peer_us, peer_rate) = self.best(line, Role::Peer);
             let ratio = |value: Option<f64>, of: Option<f64>| Some(format!("{:.2}", value? / of?));
-            let cpu = |cell: &Cell| cell.cpu_us.map(|us| format!("{us:.3}"));
-            let rate = |cell: &Cell| Some(cell.per_second);
+            let cpu = |cell: &ComparedFigures| cell.cpu_us.map(|us| format!("{us:.3}"));
+            let rate = |cell: &ComparedFigures| Some(cell.per_second);
             self.figures(f, "CPU us/request", line, cpu)?;
             self.figures(f, "  x floor", line, |c| ratio(c.cpu_us, floor_us))?;
             self.figures(f, "  x best peer", line, |c| ratio(c.cpu_us, peer_us))?;
@@ -429,14 +440,14 @@ impl fmt::Display for Table {
             self.figures(f, "  x best peer", line, |c| ratio(rate(c), peer_rate))?;
             self.figures(f, "p50 us", line, |c| Some(format!("{:.0}", c.p50_us)))?;
             self.figures(f, "p99 us", line, |c| Some(format!("{:.0}", c.p99_us)))?;
-            self.figures(f, "aborted", line, Cell::aborted)?;
+            self.figures(f, "aborted", line, ComparedFigures::aborted)?;
             line.verdicts.iter().try_for_each(|verdict| writeln!(f, "  {verdict}"))?;
         }
         self.notes().try_for_each(|note| writeln!(f, "{note}"))
     }
 }
 
-fn verdict_json(verdict: &Verdict) -> Value {
+fn verdict_json(verdict: &PairVerdict) -> Value {
     let mut object = serde_json::Map::new();
     object.insert("name".into(), verdict.name.clone().into());
     object.insert("with".into(), verdict.with.clone().into());
@@ -460,18 +471,18 @@ mod tests {
     use crate::load::workload;
     use crate::load::workload::names;
 
-    fn case(row: &str, pipeline: usize) -> Case {
-        let load = Load { pipeline, ..Load::default() };
-        Case { row: names::find(row).unwrap(), load }
+    fn case(row: &str, pipeline: usize) -> ComparedCase {
+        let load = LoadSpec { pipeline, ..LoadSpec::default() };
+        ComparedCase { row: names::find(row).unwrap(), load }
     }
 
-    fn cell(cpu_us: f64, per_second: f64) -> Cell {
+    fn cell(cpu_us: f64, per_second: f64) -> ComparedFigures {
         let cpu_us = Some(cpu_us);
-        Cell { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request: 0.0 }
+        ComparedFigures { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request: 0.0 }
     }
 
-    fn figures(cpu_us: f64, per_second: f64) -> Shown {
-        Shown::Figures(cell(cpu_us, per_second))
+    fn figures(cpu_us: f64, per_second: f64) -> ComparedCell {
+        ComparedCell::Figures(cell(cpu_us, per_second))
     }
 
     #[test]
@@ -481,9 +492,9 @@ mod tests {
         let cells = cells.map(|(cpu_us, per_second)| figures(cpu_us, per_second)).to_vec();
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table {
+        let table = ComparisonTable {
             targets: targets.collect(),
-            lines: vec![Line { case, cells, verdicts: vec![] }],
+            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
             interrupted: false,
         };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(150.0)));
@@ -497,12 +508,13 @@ mod tests {
     #[test]
     fn a_peer_that_refuses_a_command_has_no_figures() {
         let case = case("get", 16);
-        let cells = vec![figures(3.0, 300.0), Shown::Unknown("ERR no".into()), figures(4.0, 120.0)];
+        let cells =
+            vec![figures(3.0, 300.0), ComparedCell::Unknown("ERR no".into()), figures(4.0, 120.0)];
         let roles = [Role::Subject, Role::Peer, Role::Peer];
         let targets = ["weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table {
+        let table = ComparisonTable {
             targets: targets.collect(),
-            lines: vec![Line { case, cells, verdicts: vec![] }],
+            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
             interrupted: false,
         };
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(120.0)));
@@ -515,8 +527,8 @@ mod tests {
     fn every_title_fits_its_column() {
         for row in workload::table::TABLE {
             let clients = row.settings.clients.unwrap_or(50);
-            let load = Load { clients, pipeline: 16, ..Load::default() };
-            let title = Case { row, load }.title();
+            let load = LoadSpec { clients, pipeline: 16, ..LoadSpec::default() };
+            let title = ComparedCase { row, load }.title();
             assert!(title.len() <= TITLE_WIDTH, "{title}");
         }
     }
@@ -524,20 +536,23 @@ mod tests {
     #[test]
     fn what_fails_after_rounds_with_figures_is_a_failure() {
         let unknown = || Rounds::Unknown("ERR syntax error".into());
-        assert_eq!(unknown().after(0).sum_up(), Shown::Unknown("ERR syntax error".into()));
+        assert_eq!(unknown().after(0).sum_up(), ComparedCell::Unknown("ERR syntax error".into()));
         let reason = "ERR syntax error (after 2 rounds without a failure)";
-        assert_eq!(unknown().after(2).sum_up(), Shown::Failed(reason.into()));
+        assert_eq!(unknown().after(2).sum_up(), ComparedCell::Failed(reason.into()));
     }
 
     #[test]
     fn aborted_transactions_have_a_line_if_there_are_any() {
         let case = case("get", 1);
         let shown = |aborted_per_request| {
-            let cells = vec![Shown::Figures(Cell { aborted_per_request, ..cell(1.0, 2.0) })];
+            let cells = vec![ComparedCell::Figures(ComparedFigures {
+                aborted_per_request,
+                ..cell(1.0, 2.0)
+            })];
             let targets = vec![("weft".to_owned(), Role::Subject)];
-            let table = Table {
+            let table = ComparisonTable {
                 targets,
-                lines: vec![Line { case: case.clone(), cells, verdicts: vec![] }],
+                lines: vec![ComparedLine { case: case.clone(), cells, verdicts: vec![] }],
                 interrupted: false,
             };
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))

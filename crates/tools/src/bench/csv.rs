@@ -1,6 +1,6 @@
 //! Lines of comma-separated values: the columns of redis-benchmark, then our own.
 
-use super::measured::Measured;
+use super::measured::MeasuredWorkload;
 use crate::load::latency::{mean_us, percentile_us};
 
 /// The columns that redis-benchmark has come first, under its names.
@@ -9,8 +9,8 @@ pub const HEADING: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\
     \"p99_9_latency_ms\",\"server_cpu_us\",\"load_cpu_us\",\"errors\",\"run\"\n";
 
 /// One line for each run.
-pub fn lines(measured: &Measured) -> String {
-    let line = |(index, outcome): (usize, &crate::load::outcome::Outcome)| {
+pub fn lines(measured: &MeasuredWorkload) -> String {
+    let line = |(index, outcome): (usize, &crate::load::outcome::WindowOutcome)| {
         let latency = &outcome.latency;
         let percentile = |percentile| percentile_us(latency, percentile) / 1000.0;
         let nanos = |nanos: u64| nanos as f64 / 1e6;

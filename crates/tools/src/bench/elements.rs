@@ -3,16 +3,16 @@
 //! Every row stores the same number of elements, so that figures compare. Sizes are part of the
 //! rows: what a hash of ten fields costs says little without the size of its values.
 
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 
 /// One load.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Elements {
+pub struct ElementLoad {
     /// What an element is, in the words of the table.
     pub about: &'static str,
     /// The figure's name in JSON.
     pub key: &'static str,
-    /// The command that stores some of them, in the notation of [`workload`](crate::load::workload).
+    /// The command that stores some of them, in the notation of `load::workload::table`.
     pub fill: &'static str,
     /// How many it stores.
     pub per_request: u64,
@@ -22,7 +22,7 @@ pub struct Elements {
     value_bytes: usize,
 }
 
-impl Elements {
+impl ElementLoad {
     const fn new(about: &'static str, key: &'static str, fill: &'static str) -> Self {
         Self { about, key, fill, per_request: 1, key_bytes: 16, value_bytes: 32 }
     }
@@ -36,18 +36,23 @@ impl Elements {
     }
 
     /// The shape with which the fill stores this many elements.
-    pub fn shape(&self, elements: u64) -> Shape {
+    pub fn shape(&self, elements: u64) -> RequestShape {
         let keys = (elements / self.per_request).max(1);
-        Shape { keys, key_bytes: self.key_bytes, value_bytes: self.value_bytes, ..Shape::default() }
+        RequestShape {
+            keys,
+            key_bytes: self.key_bytes,
+            value_bytes: self.value_bytes,
+            ..RequestShape::default()
+        }
     }
 }
 
 /// Integers as strings.
-pub const INTEGERS: Elements =
-    Elements::new("integer, 16 B key", "bytes_per_integer", "SET {key} {100000000..999999999}");
+pub const INTEGERS: ElementLoad =
+    ElementLoad::new("integer, 16 B key", "bytes_per_integer", "SET {key} {100000000..999999999}");
 
 /// Small hashes.
-pub const SMALL_HASHES: Elements = Elements::new(
+pub const SMALL_HASHES: ElementLoad = ElementLoad::new(
     "field of hashes of 10, 32 B values",
     "bytes_per_small_hash_field",
     "HSET {key} field0 {value} field1 {value} field2 {value} field3 {value} field4 {value} \
@@ -56,7 +61,7 @@ pub const SMALL_HASHES: Elements = Elements::new(
 .per_request(10);
 
 /// One big hash.
-pub const BIG_HASH: Elements = Elements::new(
+pub const BIG_HASH: ElementLoad = ElementLoad::new(
     "field of one hash, 12 + 32 B",
     "bytes_per_big_hash_field",
     "HSET hash {key} {value}",
@@ -64,18 +69,18 @@ pub const BIG_HASH: Elements = Elements::new(
 .key_bytes(12);
 
 /// One big sorted set.
-pub const BIG_SORTED_SET: Elements = Elements::new(
+pub const BIG_SORTED_SET: ElementLoad = ElementLoad::new(
     "member of one sorted set, 16 B",
     "bytes_per_big_sorted_set_member",
     "ZADD sorted-set {100000..999999} {key}",
 );
 
 /// One long list.
-pub const LIST: Elements =
-    Elements::new("element of one list, 32 B", "bytes_per_list_element", "RPUSH list {value}");
+pub const LIST: ElementLoad =
+    ElementLoad::new("element of one list, 32 B", "bytes_per_list_element", "RPUSH list {value}");
 
 /// Small sets.
-pub const SMALL_SETS: Elements = Elements::new(
+pub const SMALL_SETS: ElementLoad = ElementLoad::new(
     "member of sets of 10, 2 B",
     "bytes_per_small_set_member",
     "SADD {key} m0 m1 m2 m3 m4 m5 m6 m7 m8 m9",
@@ -83,11 +88,11 @@ pub const SMALL_SETS: Elements = Elements::new(
 .per_request(10);
 
 /// One big set.
-pub const BIG_SET: Elements =
-    Elements::new("member of one set, 16 B", "bytes_per_big_set_member", "SADD set {key}");
+pub const BIG_SET: ElementLoad =
+    ElementLoad::new("member of one set, 16 B", "bytes_per_big_set_member", "SADD set {key}");
 
 /// One stream.
-pub const STREAM: Elements = Elements::new(
+pub const STREAM: ElementLoad = ElementLoad::new(
     "entry of one stream, 2 short fields",
     "bytes_per_stream_entry",
     "XADD stream * a {10..99} b {10..99}",

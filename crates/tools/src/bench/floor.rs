@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::requests::{Request, RequestCounter};
+use super::requests::{FloorRequest, RequestCounter};
 use crate::Error;
 
 /// The epoll data of the listener and of the stop signal; connections have their index.
@@ -32,7 +32,7 @@ const READ_BYTES: usize = 64 * 1024;
 const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
-struct Connection {
+struct FloorConnection {
     stream: TcpStream,
     counter: RequestCounter,
     /// Replies that the socket did not take yet.
@@ -45,7 +45,7 @@ pub struct Floor {
     epoll: OwnedFd,
     listener: TcpListener,
     stop: OwnedFd,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<FloorConnection>>,
     free: Vec<usize>,
     get_reply: Vec<u8>,
     buffer: Vec<u8>,
@@ -54,9 +54,9 @@ pub struct Floor {
 
 /// Ends a floor server that runs on another thread.
 #[derive(Debug)]
-pub struct Stop(OwnedFd);
+pub struct FloorStopper(OwnedFd);
 
-impl Stop {
+impl FloorStopper {
     /// Makes [`Floor::serve`] return.
     pub fn stop(&self) {
         // The counter cannot be full: this is its only writer.
@@ -110,8 +110,8 @@ impl Floor {
     ///
     /// # Errors
     /// When the process has no file descriptor left.
-    pub fn stopper(&self) -> Result<Stop, Error> {
-        self.stop.try_clone().map(Stop).map_err(Error::io("duplicate an eventfd"))
+    pub fn stopper(&self) -> Result<FloorStopper, Error> {
+        self.stop.try_clone().map(FloorStopper).map_err(Error::io("duplicate an eventfd"))
     }
 
     /// Serves until stopped.
@@ -147,7 +147,7 @@ impl Floor {
             let data = EventData::new_u64(index as u64);
             let watched = epoll::add(&self.epoll, &stream, data, EventFlags::IN);
             let (counter, unsent) = (RequestCounter::default(), Vec::new());
-            let connection = Some(Connection { stream, counter, unsent });
+            let connection = Some(FloorConnection { stream, counter, unsent });
             if index == self.connections.len() {
                 self.connections.push(connection);
             } else {
@@ -190,7 +190,7 @@ impl Floor {
     }
 }
 
-impl Connection {
+impl FloorConnection {
     /// One read, one write. Gives the events to wait for from now on if they change.
     #[inline]
     fn answer(
@@ -209,8 +209,8 @@ impl Connection {
         self.counter
             .feed(&buffer[..count], |request| {
                 replies.extend_from_slice(match request {
-                    Request::Get => get_reply,
-                    Request::Other => b"+OK\r\n",
+                    FloorRequest::Get => get_reply,
+                    FloorRequest::Other => b"+OK\r\n",
                 });
             })
             .map_err(|_| io::Error::from(ErrorKind::InvalidData))?;

@@ -2,11 +2,11 @@
 //! went and how they are distributed.
 
 use super::compare;
-use super::measured::{FIGURES, Measured};
+use super::measured::{FIGURES, MeasuredWorkload};
 use super::report;
 use crate::load::latency::distribution;
-use crate::load::outcome::{Outcome, Sample};
-use crate::page::{Page, Plot, Series, Table, Value};
+use crate::load::outcome::{SeriesSample, WindowOutcome};
+use crate::page::{PageDocument, PageTable, Plot, PlotSeries, PlotValue};
 use crate::printable::grouped;
 use crate::statistics::Interval;
 
@@ -14,7 +14,7 @@ use crate::statistics::Interval;
 const TIMES_MAX: usize = 60;
 
 /// A figure of a server in one case.
-type Compared = fn(&compare::Cell) -> Option<f64>;
+type Compared = fn(&compare::ComparedFigures) -> Option<f64>;
 
 /// What a comparison shows.
 const COMPARED: [(&str, usize, Compared); 4] = [
@@ -25,8 +25,8 @@ const COMPARED: [(&str, usize, Compared); 4] = [
 ];
 
 /// The page of everything that was measured on a server, named by its address.
-pub fn page(address: &str, all: &[Measured]) -> String {
-    let mut page = Page::new(format!("weft bench of {address}")).text(
+pub fn page(address: &str, all: &[MeasuredWorkload]) -> String {
+    let mut page = PageDocument::new(format!("weft bench of {address}")).text(
         "Intervals contain the true mean with a confidence of 95%. Latency runs from the write of \
          a batch to its last reply; with a limit of the rate from when it was due.",
     );
@@ -38,25 +38,26 @@ pub fn page(address: &str, all: &[Measured]) -> String {
 }
 
 /// The page of a comparison: a table and a plot for each figure, and what differs.
-pub fn comparison(table: &compare::Table) -> String {
+pub fn comparison(table: &compare::ComparisonTable) -> String {
     let names: Vec<&String> = table.targets.iter().map(|(name, _)| name).collect();
     let title = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut page = Page::new(format!("weft bench of {title}"));
+    let mut page = PageDocument::new(format!("weft bench of {title}"));
     for note in table.notes() {
         page = page.warning(note);
     }
     for (caption, digits, figure) in COMPARED {
-        let cell = |line: &compare::Line, at: usize| line.cells[at].figures().and_then(figure);
+        let cell =
+            |line: &compare::ComparedLine, at: usize| line.cells[at].figures().and_then(figure);
         let head = [caption.to_owned()].into_iter().chain(names.iter().map(|name| (*name).clone()));
-        let mut rows = Table::new(head.collect::<Vec<_>>());
+        let mut rows = PageTable::new(head.collect::<Vec<_>>());
         for line in &table.lines {
             let text = |at| cell(line, at).map_or("-".into(), |value| format!("{value:.digits$}"));
             let cells = [line.case.title()].into_iter().chain((0..names.len()).map(text));
             rows = rows.row(cells.collect::<Vec<_>>());
         }
-        let series = |(at, name): (usize, &&String)| Series {
+        let series = |(at, name): (usize, &&String)| PlotSeries {
             name: (*name).clone(),
-            values: table.lines.iter().map(|line| cell(line, at).map(Value::from)).collect(),
+            values: table.lines.iter().map(|line| cell(line, at).map(PlotValue::from)).collect(),
         };
         page = page.heading(caption).table(rows).bars_plot(Plot {
             caption: format!("{caption}, medians of the rounds"),
@@ -76,10 +77,10 @@ pub fn comparison(table: &compare::Table) -> String {
 }
 
 /// A row for each workload with the mean of each figure.
-fn overview(all: &[Measured]) -> Table {
+fn overview(all: &[MeasuredWorkload]) -> PageTable {
     let labels = FIGURES.iter().map(|figure| figure.label.to_owned());
     let head = ["workload".to_owned(), "runs".to_owned()].into_iter().chain(labels);
-    all.iter().fold(Table::new(head.collect::<Vec<_>>()), |table, measured| {
+    all.iter().fold(PageTable::new(head.collect::<Vec<_>>()), |table, measured| {
         let figures = FIGURES.iter().map(|figure| match measured.interval(figure) {
             None => String::new(),
             Some(Interval { mean, .. }) if figure.digits == 0 => grouped(mean as u64),
@@ -91,22 +92,22 @@ fn overview(all: &[Measured]) -> Table {
 }
 
 /// Requests per second of each workload.
-fn throughput(all: &[Measured]) -> Plot {
-    let value = |measured: &Measured| {
+fn throughput(all: &[MeasuredWorkload]) -> Plot {
+    let value = |measured: &MeasuredWorkload| {
         let Interval { mean: value, low, high } = measured.interval(&FIGURES[0])?;
         let interval = (low.is_finite() && high.is_finite()).then_some((low, high));
-        Some(Value { value, interval })
+        Some(PlotValue { value, interval })
     };
     Plot {
         caption: "Requests per second".into(),
         x: "workload".into(),
         y: "requests per second".into(),
-        labels: all.iter().map(Measured::name).collect(),
-        series: vec![Series { name: "mean".into(), values: all.iter().map(value).collect() }],
+        labels: all.iter().map(MeasuredWorkload::name).collect(),
+        series: vec![PlotSeries { name: "mean".into(), values: all.iter().map(value).collect() }],
     }
 }
 
-fn workload(page: Page, measured: &Measured) -> Page {
+fn workload(page: PageDocument, measured: &MeasuredWorkload) -> PageDocument {
     let mut page = page.heading(measured.name()).text(report::heading(measured).trim_end());
     for outcome in measured.outcomes.iter().filter(|outcome| outcome.errors > 0) {
         page = page.warning(format!(
@@ -123,31 +124,31 @@ fn workload(page: Page, measured: &Measured) -> Page {
         page = page.lines_plot(rate).lines_plot(p99);
     }
     let points = distribution(&measured.latency());
-    let values = points.iter().map(|(_, us)| Some(Value::from(*us))).collect();
+    let values = points.iter().map(|(_, us)| Some(PlotValue::from(*us))).collect();
     page.lines_plot(Plot {
         caption: "Distribution of latencies".into(),
         x: "percent of the requests".into(),
         y: "us".into(),
         labels: points.iter().map(|(percent, _)| format!("{percent:.4}")).collect(),
-        series: vec![Series { name: "latency".into(), values }],
+        series: vec![PlotSeries { name: "latency".into(), values }],
     })
 }
 
 /// A figure of the series of each run.
-fn over_time(measured: &Measured, y: &str, of: fn(&Sample) -> f64) -> Plot {
+fn over_time(measured: &MeasuredWorkload, y: &str, of: fn(&SeriesSample) -> f64) -> Plot {
     let outcomes = &measured.outcomes;
     let longest = outcomes.iter().max_by_key(|outcome| outcome.series.len());
     let count = longest.map_or(0, |outcome| outcome.series.len());
     let step = count.div_ceil(TIMES_MAX).max(1);
     let labels = longest.into_iter().flat_map(|outcome| outcome.series.chunks(step));
     let labels = labels.filter_map(|samples| Some(format!("{:.1}", samples.last()?.seconds)));
-    let line = |(index, outcome): (usize, &Outcome)| {
-        let mean = |samples: &[Sample]| {
+    let line = |(index, outcome): (usize, &WindowOutcome)| {
+        let mean = |samples: &[SeriesSample]| {
             let mean = samples.iter().map(of).sum::<f64>() / samples.len() as f64;
-            Some(Value::from(mean))
+            Some(PlotValue::from(mean))
         };
         let values = outcome.series.chunks(step).map(mean).collect();
-        Series { name: format!("run {}", index + 1), values }
+        PlotSeries { name: format!("run {}", index + 1), values }
     };
     Plot {
         caption: format!("{}: {y} over time", measured.name()),

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::Error;
-use crate::client::replies::{ReplyCounter, Tally};
-use crate::client::session::{Endpoint, Session, read_last, refused};
-use crate::client::stream::Stream;
+use crate::client::replies::{ReplyCounter, ReplyTally};
+use crate::client::session::{ServerEndpoint, ServerSession, read_last, refused};
+use crate::client::stream::ServerStream;
 use crate::interrupt;
 use crate::servers::pin::allow_open_files;
 
@@ -32,14 +32,14 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// # Errors
 /// When one cannot be opened, or the server closes one or says something.
 pub fn hold(
-    endpoint: &Endpoint,
+    endpoint: &ServerEndpoint,
     clients: usize,
     stop: &AtomicBool,
     opened: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
     allow_open_files((clients as u64).saturating_add(SPARE_FILES))?;
     let open = |_| interrupt::check(stop).and_then(|()| open(endpoint));
-    let mut streams = (0..clients).map(open).collect::<Result<Vec<Stream>, Error>>()?;
+    let mut streams = (0..clients).map(open).collect::<Result<Vec<ServerStream>, Error>>()?;
     opened()?;
     let mut fds: Vec<_> = streams.iter().map(|s| PollFd::new(s, PollFlags::IN)).collect();
     let mut spoke = None;
@@ -54,7 +54,7 @@ pub fn hold(
         }
     }
     drop(fds);
-    let mut tally = Tally::default();
+    let mut tally = ReplyTally::default();
     if let Some(stream) = spoke.and_then(|index| streams.get_mut(index)) {
         stream.set_nonblocking(true).map_err(Error::io("stop waiting on a socket"))?;
         read_last(stream, &mut ReplyCounter::default(), &mut [0; READ_BYTES], &mut tally);
@@ -63,8 +63,8 @@ pub fn hold(
     Err(refused(CONNECTION, &tally).unwrap_or_else(closed))
 }
 
-fn open(endpoint: &Endpoint) -> Result<Stream, Error> {
-    let mut session = Session::open(endpoint)?;
+fn open(endpoint: &ServerEndpoint) -> Result<ServerStream, Error> {
+    let mut session = ServerSession::open(endpoint)?;
     match session.ask(CONNECTION, &["PING"]) {
         // It is open, though PING is not for everybody, or not now.
         Err(Error::Refused { reply, .. }) if !reply.starts_with(TOO_MANY) => {}

@@ -6,20 +6,20 @@
 
 use serde_json::Value;
 
-use super::compare::{Cell, Line, Shown, Table};
+use super::compare::{ComparedCell, ComparedFigures, ComparedLine, ComparisonTable};
 use super::memory::MemoryTable;
 use super::server_table::ServerTable;
 use crate::page::{aligned, cell, list, markdown};
 use crate::servers::target::Role;
 
 /// One row under construction: its label, a text a server, and the subject's ratios.
-struct Row {
+struct MarkdownRow {
     label: String,
     cells: Vec<String>,
     ratios: Vec<Option<f64>>,
 }
 
-impl ServerTable for Table {
+impl ServerTable for ComparisonTable {
     fn json(&self) -> Value {
         self.json()
     }
@@ -40,15 +40,15 @@ impl ServerTable for MemoryTable {
 }
 
 /// Medians side by side, case by case.
-fn comparison(table: &Table) -> String {
-    let rows: Vec<Row> = table.lines.iter().flat_map(|line| table.rows(line)).collect();
+fn comparison(table: &ComparisonTable) -> String {
+    let rows: Vec<MarkdownRow> = table.lines.iter().flat_map(|line| table.rows(line)).collect();
     let has = |role| table.targets.iter().any(|target| target.1 == role);
     let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
     let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
     lay_out(&table.targets, &shown, &rows) + &table.differences() + &list(table.notes())
 }
 
-impl Table {
+impl ComparisonTable {
     /// A list of what differs and of what does not, if anything can be told.
     fn differences(&self) -> String {
         let verdicts = self.lines.iter().flat_map(|line| {
@@ -59,23 +59,24 @@ impl Table {
         if list.is_empty() { list } else { format!("\nRatios with 95% intervals:\n\n{list}") }
     }
 
-    fn rows(&self, line: &Line) -> Vec<Row> {
+    fn rows(&self, line: &ComparedLine) -> Vec<MarkdownRow> {
         let title = line.case.title();
         let (floor_us, floor_rate) = self.best(line, Role::Floor);
         let (peer_us, peer_rate) = self.best(line, Role::Peer);
         let subject = self.targets.iter().position(|target| target.1 == Role::Subject);
         let subject = subject.and_then(|at| line.cells.get(at)?.figures());
         let ratio = |value: Option<f64>, of: Option<f64>| Some(value? / of?);
-        let row =
-            |unit: &str, figure: &dyn Fn(&Cell) -> Option<String>, ratios: [Option<f64>; 2]| {
-                let shown = |shown: &Shown| match shown {
-                    Shown::Failed(_) => "failed".to_owned(),
-                    Shown::Unknown(_) => "-".to_owned(),
-                    Shown::Figures(cell) => figure(cell).unwrap_or_else(|| "-".to_owned()),
-                };
-                let cells = line.cells.iter().map(shown).collect();
-                Row { label: format!("{title}: {unit}"), cells, ratios: ratios.into() }
+        let row = |unit: &str,
+                   figure: &dyn Fn(&ComparedFigures) -> Option<String>,
+                   ratios: [Option<f64>; 2]| {
+            let shown = |shown: &ComparedCell| match shown {
+                ComparedCell::Failed(_) => "failed".to_owned(),
+                ComparedCell::Unknown(_) => "-".to_owned(),
+                ComparedCell::Figures(cell) => figure(cell).unwrap_or_else(|| "-".to_owned()),
             };
+            let cells = line.cells.iter().map(shown).collect();
+            MarkdownRow { label: format!("{title}: {unit}"), cells, ratios: ratios.into() }
+        };
         let cpu = subject.and_then(|cell| cell.cpu_us);
         let rate = subject.map(|cell| cell.per_second);
         let mut rows = vec![
@@ -92,8 +93,9 @@ impl Table {
             row("p50 us", &|cell| Some(format!("{:.0}", cell.p50_us)), [None; 2]),
             row("p99 us", &|cell| Some(format!("{:.0}", cell.p99_us)), [None; 2]),
         ];
-        if line.cells.iter().filter_map(Shown::figures).any(|cell| cell.aborted().is_some()) {
-            rows.push(row("aborted", &Cell::aborted, [None; 2]));
+        if line.cells.iter().filter_map(ComparedCell::figures).any(|cell| cell.aborted().is_some())
+        {
+            rows.push(row("aborted", &ComparedFigures::aborted, [None; 2]));
         }
         rows
     }
@@ -109,7 +111,7 @@ fn memory(table: &MemoryTable) -> String {
         let least = columns().filter(of(Role::Peer)).map(|(_, value)| *value);
         let ratio = subject.zip(least.min_by(f64::total_cmp)).map(|(own, peer)| own / peer);
         let cells = line.values.iter().map(|value| format!("{value:.2}")).collect();
-        Row { label: line.label.clone(), cells, ratios: vec![ratio] }
+        MarkdownRow { label: line.label.clone(), cells, ratios: vec![ratio] }
     });
     let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
     let failed = table.failure.iter().map(ToString::to_string);
@@ -117,7 +119,7 @@ fn memory(table: &MemoryTable) -> String {
 }
 
 /// The table with the ratio columns that have a title.
-fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) -> String {
+fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[MarkdownRow]) -> String {
     let mut lines = vec![vec![String::new()]];
     lines[0].extend(targets.iter().map(|(name, _)| cell(name)));
     lines[0].extend(titles.iter().flatten().map(|title| (*title).to_owned()));
@@ -136,16 +138,16 @@ fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Row]) ->
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::compare::Case;
+    use crate::bench::compare::ComparedCase;
     use crate::bench::memory::MemoryLine;
-    use crate::load::spec::Load;
+    use crate::load::spec::LoadSpec;
     use crate::load::workload::names;
 
     #[test]
     fn the_subject_is_held_against_the_floor_and_the_best_peer() {
         let cell = |cpu_us, per_second| {
             let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
-            Shown::Figures(Cell {
+            ComparedCell::Figures(ComparedFigures {
                 cpu_us,
                 per_second,
                 p50_us: 1.0,
@@ -153,13 +155,13 @@ mod tests {
                 aborted_per_request,
             })
         };
-        let case = Case { row: names::find("get").unwrap(), load: Load::default() };
+        let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
         let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
         let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
         let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = Table {
+        let table = ComparisonTable {
             targets: targets.collect(),
-            lines: vec![Line { case, cells, verdicts: vec![] }],
+            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
             interrupted: false,
         };
         let text = table.markdown();
@@ -189,11 +191,14 @@ mod tests {
 
     #[test]
     fn what_failed_is_in_its_cell_and_below_the_table() {
-        let case = Case { row: names::find("get").unwrap(), load: Load::default() };
-        let cells = vec![Shown::Failed("it is <gone>".into()), Shown::Unknown("ERR *".into())];
+        let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
+        let cells = vec![
+            ComparedCell::Failed("it is <gone>".into()),
+            ComparedCell::Unknown("ERR *".into()),
+        ];
         let targets = vec![("a|b".to_owned(), Role::Subject), ("c".to_owned(), Role::Peer)];
-        let lines = vec![Line { case, cells, verdicts: vec![] }];
-        let text = Table { targets, lines, interrupted: false }.markdown();
+        let lines = vec![ComparedLine { case, cells, verdicts: vec![] }];
+        let text = ComparisonTable { targets, lines, interrupted: false }.markdown();
         let row = text.lines().find(|line| line.contains("p99")).unwrap();
         assert!(row.contains(" failed | ") && row.contains(" - |"), "{text}");
         let notes: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).collect();

@@ -5,9 +5,9 @@ use hdrhistogram::Histogram;
 use crate::Error;
 use crate::load::latency::latency_histogram;
 use crate::load::latency::percentile_us;
-use crate::load::outcome::Outcome;
-use crate::load::spec::Load;
-use crate::load::workload::Row;
+use crate::load::outcome::WindowOutcome;
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
 use crate::statistics::{Interval, mean_interval};
 
 /// How sure an interval is to contain the truth.
@@ -18,53 +18,58 @@ pub(crate) const RESAMPLING_SEED: u64 = 1;
 
 /// The runs of one workload.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct MeasuredWorkload {
     /// The workload.
-    pub row: &'static Row,
+    pub row: &'static Workload,
     /// The load.
-    pub load: Load,
+    pub load: LoadSpec,
     /// The server's process, if it is known.
     pub pid: Option<u32>,
     /// At least one of each run.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<WindowOutcome>,
 }
 
 /// A figure of a run, with its names for people and programs.
-pub(super) struct Figure {
+pub(super) struct RunFigure {
     pub(super) label: &'static str,
     pub(super) key: &'static str,
     pub(super) digits: usize,
-    pub(super) of: fn(&Outcome) -> Option<f64>,
+    pub(super) of: fn(&WindowOutcome) -> Option<f64>,
 }
 
 /// What runs are summed up by.
-pub(super) const FIGURES: [Figure; 6] = [
-    Figure {
+pub(super) const FIGURES: [RunFigure; 6] = [
+    RunFigure {
         label: "requests/s",
         key: "requests_per_second",
         digits: 0,
         of: |outcome| Some(outcome.per_second()),
     },
-    Figure {
+    RunFigure {
         label: "p50 us",
         key: "p50_us",
         digits: 1,
         of: |o| Some(percentile_us(&o.latency, 50.0)),
     },
-    Figure {
+    RunFigure {
         label: "p99 us",
         key: "p99_us",
         digits: 1,
         of: |o| Some(percentile_us(&o.latency, 99.0)),
     },
-    Figure {
+    RunFigure {
         label: "p99.9 us",
         key: "p99_9_us",
         digits: 1,
         of: |o| Some(percentile_us(&o.latency, 99.9)),
     },
-    Figure { label: "server CPU us", key: "server_cpu_us", digits: 3, of: Outcome::server_us },
-    Figure {
+    RunFigure {
+        label: "server CPU us",
+        key: "server_cpu_us",
+        digits: 3,
+        of: WindowOutcome::server_us,
+    },
+    RunFigure {
         label: "load CPU us",
         key: "load_cpu_us",
         digits: 3,
@@ -72,7 +77,7 @@ pub(super) const FIGURES: [Figure; 6] = [
     },
 ];
 
-impl Measured {
+impl MeasuredWorkload {
     /// The workload's name, or the commands that were sent.
     pub fn name(&self) -> String {
         name(self.row, &self.load)
@@ -89,7 +94,7 @@ impl Measured {
     }
 
     /// The mean of a figure over the runs, if all have it.
-    pub(super) fn interval(&self, figure: &Figure) -> Option<Interval> {
+    pub(super) fn interval(&self, figure: &RunFigure) -> Option<Interval> {
         let samples: Option<Vec<f64>> = self.outcomes.iter().map(figure.of).collect();
         Some(mean_interval(&samples?, CONFIDENCE, RESAMPLING_SEED))
     }
@@ -105,8 +110,8 @@ impl Measured {
 }
 
 /// The name of a workload, or the commands that a load sends instead.
-pub(super) fn name(row: &Row, load: &Load) -> String {
-    let command = |command: &crate::load::spec::Command| {
+pub(super) fn name(row: &Workload, load: &LoadSpec) -> String {
+    let command = |command: &crate::load::spec::LoadCommand| {
         let words: Vec<_> =
             command.words.iter().map(|word| String::from_utf8_lossy(word)).collect();
         words.join(" ")

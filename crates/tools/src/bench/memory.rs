@@ -13,16 +13,16 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::churn;
-use super::elements::{self, Elements};
-use crate::client::session::Session;
-use crate::client::stream::Stream;
+use super::elements::{self, ElementLoad};
+use crate::client::session::ServerSession;
+use crate::client::stream::ServerStream;
 use crate::interrupt;
 use crate::load::fill::{fill, fill_slots};
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 use crate::servers::account::{CpuSnapshot, resident_bytes};
 use crate::servers::pin::allow_open_files;
-use crate::servers::target::{Role, Server, Target};
-use crate::{Error, Failure};
+use crate::servers::target::{Role, ServerTarget, TargetServer};
+use crate::{Error, FailedMeasurement};
 
 /// How long a server may take to give back what it needed only for a moment.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(6);
@@ -38,7 +38,7 @@ const WARMING_REQUESTS: u64 = 10_000;
 
 /// One thing that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Figure {
+pub enum MemoryFigure {
     /// Resident bytes for each key.
     Keys,
     /// The same when each key has an expiry.
@@ -71,9 +71,9 @@ pub enum Figure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// The figures, in the order of the lines.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<MemoryFigure>,
     /// The keys to load; loads of elements have their own sizes and use only the number.
-    pub shape: Shape,
+    pub shape: RequestShape,
     /// Connections whose memory is measured; the servers' own limit of clients must allow them.
     pub connections: usize,
     /// Connected clients while idle CPU is measured.
@@ -101,7 +101,7 @@ pub struct MemoryTable {
     /// One line per figure that all servers have shown.
     pub lines: Vec<MemoryLine>,
     /// The figure that failed; those after it were not measured.
-    pub failure: Option<Failure>,
+    pub failure: Option<FailedMeasurement>,
     /// Whether it ended early, with the figures so far.
     pub interrupted: bool,
 }
@@ -112,7 +112,7 @@ pub struct MemoryTable {
 /// # Errors
 /// When so many connections are not allowed to this process.
 pub fn measure(
-    targets: &[Target],
+    targets: &[ServerTarget],
     plan: &MemoryPlan,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
@@ -139,7 +139,7 @@ pub fn measure(
                 Ok(value) => values.push(value),
                 Err(error) => {
                     let what = format!("{label} on {}", target.name);
-                    table.failure = Some(Failure { what, reason: error.to_string() });
+                    table.failure = Some(FailedMeasurement { what, reason: error.to_string() });
                     return Ok(table);
                 }
             }
@@ -149,20 +149,20 @@ pub fn measure(
     Ok(table)
 }
 
-impl Figure {
+impl MemoryFigure {
     /// The load whose elements are counted, if it is one.
-    fn elements(self) -> Option<&'static Elements> {
+    fn elements(self) -> Option<&'static ElementLoad> {
         match self {
-            Figure::Integers => Some(&elements::INTEGERS),
-            Figure::SmallHashes => Some(&elements::SMALL_HASHES),
-            Figure::BigHash => Some(&elements::BIG_HASH),
-            Figure::BigSortedSet => Some(&elements::BIG_SORTED_SET),
-            Figure::List => Some(&elements::LIST),
-            Figure::SmallSets => Some(&elements::SMALL_SETS),
-            Figure::BigSet => Some(&elements::BIG_SET),
-            Figure::Stream => Some(&elements::STREAM),
-            Figure::Keys | Figure::ExpiringKeys => None,
-            Figure::Connections | Figure::Churn | Figure::Idle => None,
+            MemoryFigure::Integers => Some(&elements::INTEGERS),
+            MemoryFigure::SmallHashes => Some(&elements::SMALL_HASHES),
+            MemoryFigure::BigHash => Some(&elements::BIG_HASH),
+            MemoryFigure::BigSortedSet => Some(&elements::BIG_SORTED_SET),
+            MemoryFigure::List => Some(&elements::LIST),
+            MemoryFigure::SmallSets => Some(&elements::SMALL_SETS),
+            MemoryFigure::BigSet => Some(&elements::BIG_SET),
+            MemoryFigure::Stream => Some(&elements::STREAM),
+            MemoryFigure::Keys | MemoryFigure::ExpiringKeys => None,
+            MemoryFigure::Connections | MemoryFigure::Churn | MemoryFigure::Idle => None,
         }
     }
 
@@ -171,19 +171,19 @@ impl Figure {
         if let Some(elements) = self.elements() {
             return (format!("bytes/{}", elements.about), elements.key);
         }
-        let Shape { keys, key_bytes, value_bytes, .. } = plan.shape;
+        let RequestShape { keys, key_bytes, value_bytes, .. } = plan.shape;
         let load = format!("bytes/key: {keys} x {key_bytes} + {value_bytes} B");
         match self {
-            Figure::ExpiringKeys => (format!("{load}, expiring"), "bytes_per_expiring_key"),
-            Figure::Connections => {
+            MemoryFigure::ExpiringKeys => (format!("{load}, expiring"), "bytes_per_expiring_key"),
+            MemoryFigure::Connections => {
                 let label = format!("bytes/idle connection: {}", plan.connections);
                 (label, "bytes_per_idle_connection")
             }
-            Figure::Churn => {
+            MemoryFigure::Churn => {
                 let label = format!("memory after/before 50 rewrites: {keys} keys");
                 (label, "memory_after_rewrites")
             }
-            Figure::Idle => {
+            MemoryFigure::Idle => {
                 let label = format!("idle CPU, % of a core: {} clients", plan.idle_clients);
                 (label, "idle_cpu_percent")
             }
@@ -191,42 +191,52 @@ impl Figure {
         }
     }
 
-    fn of(self, server: &Server, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
+    fn of(self, server: &TargetServer, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
         if let Some(elements) = self.elements() {
             let shape = elements.shape(plan.shape.keys);
             return Ok(per_key(server, elements.fill, &shape, stop)? / elements.per_request as f64);
         }
         let expiring = "SET {key} {value} EX {100000..999999}";
         match self {
-            Figure::ExpiringKeys => per_key(server, expiring, &plan.shape, stop),
-            Figure::Connections => per_connection(server, plan.connections, stop),
-            Figure::Churn => {
+            MemoryFigure::ExpiringKeys => per_key(server, expiring, &plan.shape, stop),
+            MemoryFigure::Connections => per_connection(server, plan.connections, stop),
+            MemoryFigure::Churn => {
                 let pid = known_pid(server)?;
-                let mut session = Session::open(&server.endpoint)?;
+                let mut session = ServerSession::open(&server.endpoint)?;
                 let empty = settled_bytes(pid, stop)?;
                 let mut memory = || Ok(settled_bytes(pid, stop)? - empty);
                 churn::measure(&mut session, plan.shape.keys, stop, &mut memory)
             }
-            Figure::Idle => idle_percent(server, plan, stop),
+            MemoryFigure::Idle => idle_percent(server, plan, stop),
             _ => per_key(server, "SET {key} {value}", &plan.shape, stop),
         }
     }
 }
 
 /// Resident bytes for each request of a fill.
-fn per_key(server: &Server, text: &str, shape: &Shape, stop: &AtomicBool) -> Result<f64, Error> {
+fn per_key(
+    server: &TargetServer,
+    text: &str,
+    shape: &RequestShape,
+    stop: &AtomicBool,
+) -> Result<f64, Error> {
     let pid = known_pid(server)?;
-    let mut session = Session::open(&server.endpoint)?;
+    let mut session = ServerSession::open(&server.endpoint)?;
     // One key first and full batches of what stores nothing, so that what a first write and full
     // buffers take once is not counted to the keys.
-    fill(&mut session, text, &Shape { keys: 1, ..shape.clone() }, 1)?;
-    fill(&mut session, "ECHO {value}", &Shape { keys: WARMING_REQUESTS, ..shape.clone() }, 1)?;
+    fill(&mut session, text, &RequestShape { keys: 1, ..shape.clone() }, 1)?;
+    fill(
+        &mut session,
+        "ECHO {value}",
+        &RequestShape { keys: WARMING_REQUESTS, ..shape.clone() },
+        1,
+    )?;
     let before = settled_bytes(pid, stop)?;
     fill_slots(&mut session, text, shape, 1, None, &mut |_| interrupt::go_on(stop))?;
     Ok((settled_bytes(pid, stop)? - before) / shape.keys as f64)
 }
 
-fn per_connection(server: &Server, count: usize, stop: &AtomicBool) -> Result<f64, Error> {
+fn per_connection(server: &TargetServer, count: usize, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     drop(connect(server, 1, stop)?);
     let before = settled_bytes(pid, stop)?;
@@ -234,7 +244,7 @@ fn per_connection(server: &Server, count: usize, stop: &AtomicBool) -> Result<f6
     Ok((settled_bytes(pid, stop)? - before) / connections.len().max(1) as f64)
 }
 
-fn idle_percent(server: &Server, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
+fn idle_percent(server: &TargetServer, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let _connections = connect(server, plan.idle_clients, stop)?;
     settled_bytes(pid, stop)?;
@@ -246,17 +256,21 @@ fn idle_percent(server: &Server, plan: &MemoryPlan, stop: &AtomicBool) -> Result
 }
 
 /// Connections that have each been answered once: one that waits to be accepted costs nothing.
-fn connect(server: &Server, count: usize, stop: &AtomicBool) -> Result<Vec<Stream>, Error> {
+fn connect(
+    server: &TargetServer,
+    count: usize,
+    stop: &AtomicBool,
+) -> Result<Vec<ServerStream>, Error> {
     let open = |_| {
         interrupt::check(stop)?;
-        let mut session = Session::open(&server.endpoint)?;
+        let mut session = ServerSession::open(&server.endpoint)?;
         session.ask("PING", &["PING"])?;
         Ok(session.into_stream())
     };
     (0..count).map(open).collect()
 }
 
-fn known_pid(server: &Server) -> Result<u32, Error> {
+fn known_pid(server: &TargetServer) -> Result<u32, Error> {
     server.pid.ok_or_else(|| Error::Usage("the server's process is not known; give its pid".into()))
 }
 

@@ -33,13 +33,13 @@ use clap::ValueEnum;
 pub use self::args::BenchArgs;
 
 use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, StallArgs};
-use self::compare::{Plan, compare};
+use self::compare::{ComparisonPlan, compare};
 use self::floor::Floor;
-use self::memory::{Figure, MemoryPlan};
+use self::memory::{MemoryFigure, MemoryPlan};
 use self::server_table::{ended, print};
 use self::stall::StallPlan;
 use crate::interrupt::interrupted_flag;
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 use crate::{Error, output, progress};
 
 /// Measures what the command line says.
@@ -74,7 +74,7 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     args.html.iter().try_for_each(|path| output::check(path))?;
     let floor_bytes = Some(args.load.sizes.data_size);
     let targets = targets::targets(&args.targets, &args.running, floor_bytes)?;
-    let plan = Plan { cases: args.cases()?, rounds: args.rounds.into() };
+    let plan = ComparisonPlan { cases: args.cases()?, rounds: args.rounds.into() };
     let (bar, stop) = (progress::bar(), interrupted_flag()?);
     let mut observe = |text: &str, share| progress::show_step(&bar, text, share);
     let table = compare(&targets, &plan, &stop, &mut observe)?;
@@ -93,16 +93,16 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
 fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
     let targets = targets::targets(&args.targets, &[], None)?;
     let figures = match args.figures.as_slice() {
-        [] => Figure::value_variants().to_vec(),
+        [] => MemoryFigure::value_variants().to_vec(),
         chosen => chosen.to_vec(),
     };
     let plan = MemoryPlan {
         figures,
-        shape: Shape {
+        shape: RequestShape {
             keys: args.keys,
             key_bytes: args.key_size,
             value_bytes: args.data_size,
-            ..Shape::default()
+            ..RequestShape::default()
         },
         connections: args.connections,
         idle_clients: args.clients,

@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
-use super::args::{BenchArgs, Preset, PresetArgs};
+use super::args::{BenchArgs, BenchPreset, PresetArgs};
 use super::server_table::{ended, print};
 use crate::Error;
 use crate::interrupt::interrupted_flag;
-use crate::servers::certificates::Certificates;
+use crate::servers::certificates::SelfSigned;
 
 /// Where the folder of the peers comes from when `--peers` is not given.
 const PEERS_VARIABLE: &str = "WEFT_PEERS";
@@ -60,7 +60,7 @@ struct Programs {
 /// The command line of a question.
 #[derive(Debug, Parser)]
 #[command(name = "weft bench", disable_help_flag = true)]
-struct Line {
+struct PresetLine {
     #[command(flatten)]
     args: BenchArgs,
 }
@@ -82,8 +82,8 @@ pub(super) fn print_tables(
     }
     let weft = std::env::current_exe().map_err(Error::io("find this program's file"))?;
     let programs = Programs { weft, peers };
-    let certificates = match args.presets.contains(&Preset::Tls) {
-        true => Some(Certificates::create()?),
+    let certificates = match args.presets.contains(&BenchPreset::Tls) {
+        true => Some(SelfSigned::create()?),
         false => None,
     };
     let (stop, mut failed) = (interrupted_flag()?, 0);
@@ -116,7 +116,7 @@ pub(super) fn print_tables(
 }
 
 fn parsed(words: &[String]) -> Result<BenchArgs, Error> {
-    let line = Line::try_parse_from(words);
+    let line = PresetLine::try_parse_from(words);
     line.map(|line| line.args).map_err(|error| Error::Usage(error.to_string()))
 }
 
@@ -137,20 +137,20 @@ fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
 fn questions(
     args: &PresetArgs,
     programs: &Programs,
-    certificates: Option<&Certificates>,
+    certificates: Option<&SelfSigned>,
 ) -> Vec<Question> {
-    let of = |preset: &Preset| match preset {
-        Preset::GetSet => vec![pinned(args, programs)],
-        Preset::All => vec![every_workload(args, programs)],
-        Preset::Transactions => vec![combined(args, programs)],
-        Preset::Threads => vec![threads_on(args, programs)],
-        Preset::Tls => {
+    let of = |preset: &BenchPreset| match preset {
+        BenchPreset::GetSet => vec![pinned(args, programs)],
+        BenchPreset::All => vec![every_workload(args, programs)],
+        BenchPreset::Transactions => vec![combined(args, programs)],
+        BenchPreset::Threads => vec![threads_on(args, programs)],
+        BenchPreset::Tls => {
             certificates.map(|files| over_tls(args, programs, files)).into_iter().collect()
         }
-        Preset::Memory => memory(programs).into(),
-        Preset::AppendOnly => vec![append_only(args, programs)],
-        Preset::Fragmentation => vec![churn(programs)],
-        Preset::Stall => vec![stalls(programs)],
+        BenchPreset::Memory => memory(programs).into(),
+        BenchPreset::AppendOnly => vec![append_only(args, programs)],
+        BenchPreset::Fragmentation => vec![churn(programs)],
+        BenchPreset::Stall => vec![stalls(programs)],
     };
     args.presets.iter().flat_map(of).collect()
 }
@@ -211,7 +211,7 @@ fn threads_on(args: &PresetArgs, programs: &Programs) -> Question {
     }
 }
 
-fn over_tls(args: &PresetArgs, programs: &Programs, certificates: &Certificates) -> Question {
+fn over_tls(args: &PresetArgs, programs: &Programs, certificates: &SelfSigned) -> Question {
     let files = certificates.server_options();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let authority = certificates.authority();
@@ -359,18 +359,18 @@ mod tests {
 
     use super::*;
 
-    fn args(presets: &[Preset]) -> PresetArgs {
+    fn args(presets: &[BenchPreset]) -> PresetArgs {
         let presets = presets.to_vec();
         PresetArgs { presets, peers: None, rounds: None, duration: None, show: false }
     }
 
     fn asked(args: &PresetArgs) -> Vec<Question> {
         let peers = vec![("redis", "peers/bin/redis-server".into())];
-        let certificates = Certificates::create().unwrap();
+        let certificates = SelfSigned::create().unwrap();
         questions(args, &Programs { weft: "weft".into(), peers }, Some(&certificates))
     }
 
-    fn names(presets: &[Preset]) -> Vec<Vec<String>> {
+    fn names(presets: &[BenchPreset]) -> Vec<Vec<String>> {
         let names = |question: Question| question.servers.into_iter().map(|(name, _)| name);
         asked(&args(presets)).into_iter().map(|question| names(question).collect()).collect()
     }
@@ -379,28 +379,28 @@ mod tests {
     fn each_preset_asks_its_questions_of_every_server() {
         let both = ["weft", "redis"];
         for (preset, questions) in [
-            (Preset::GetSet, 1),
-            (Preset::GetSet, 1),
-            (Preset::All, 1),
-            (Preset::Transactions, 1),
-            (Preset::Tls, 1),
-            (Preset::Memory, 3),
-            (Preset::Fragmentation, 1),
-            (Preset::Stall, 1),
+            (BenchPreset::GetSet, 1),
+            (BenchPreset::GetSet, 1),
+            (BenchPreset::All, 1),
+            (BenchPreset::Transactions, 1),
+            (BenchPreset::Tls, 1),
+            (BenchPreset::Memory, 3),
+            (BenchPreset::Fragmentation, 1),
+            (BenchPreset::Stall, 1),
         ] {
             assert_eq!(names(&[preset]), vec![both; questions], "{preset:?}");
         }
         let threads = ["weft", "redis, 2 threads", "redis, 1 thread"];
-        assert_eq!(names(&[Preset::Threads]), [threads]);
+        assert_eq!(names(&[BenchPreset::Threads]), [threads]);
         let policies = ["", ", everysec", ", always"];
         let of = |policy: &str| [format!("weft{policy}"), format!("redis{policy}")];
-        assert_eq!(names(&[Preset::AppendOnly]), [policies.map(of).concat()]);
-        assert_eq!(names(&[Preset::Threads, Preset::Memory]).len(), 4);
+        assert_eq!(names(&[BenchPreset::AppendOnly]), [policies.map(of).concat()]);
+        assert_eq!(names(&[BenchPreset::Threads, BenchPreset::Memory]).len(), 4);
     }
 
     #[test]
     fn every_question_is_a_command_line() {
-        for question in asked(&args(Preset::value_variants())) {
+        for question in asked(&args(BenchPreset::value_variants())) {
             let parsed = parsed(&question.words().unwrap());
             assert!(parsed.is_ok_and(|args| args.command.is_some()), "{}", question.title);
         }
@@ -409,15 +409,15 @@ mod tests {
     #[test]
     fn rounds_and_seconds_can_be_chosen() {
         let line = |args: &PresetArgs| asked(args)[0].args.join(" ");
-        assert!(line(&args(&[Preset::GetSet])).ends_with("--rounds 5 --duration 5"));
+        assert!(line(&args(&[BenchPreset::GetSet])).ends_with("--rounds 5 --duration 5"));
         let (rounds, duration) = (Some(1), Some(Duration::from_millis(500)));
-        let quick = PresetArgs { rounds, duration, ..args(&[Preset::GetSet]) };
+        let quick = PresetArgs { rounds, duration, ..args(&[BenchPreset::GetSet]) };
         assert!(line(&quick).ends_with("--rounds 1 --duration 0.5"));
     }
 
     #[test]
     fn servers_get_a_port_threads_and_nothing_to_save() {
-        let words = asked(&args(&[Preset::Stall]))[0].words().unwrap();
+        let words = asked(&args(&[BenchPreset::Stall]))[0].words().unwrap();
         let line = words.iter().find(|word| word.starts_with("weft=")).unwrap();
         assert_eq!(
             line.replace("'{port}'", "{port}").replace("'{dir}'", "{dir}"),

@@ -7,14 +7,14 @@ use std::fmt::Write;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::measured::{FIGURES, Measured};
+use super::measured::{FIGURES, MeasuredWorkload};
 use crate::Error;
-use crate::load::keys::{Law, Patterns};
+use crate::load::keys::{KeyPatterns, Law};
 use crate::load::latency::{distribution, mean_us, percentile_us};
-use crate::load::outcome::Outcome;
-use crate::load::shape::Sizes;
-use crate::load::spec::Load;
-use crate::load::workload::Row;
+use crate::load::outcome::WindowOutcome;
+use crate::load::shape::ValueSizes;
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
 use crate::printable::grouped;
 use crate::servers::account::CpuUse;
 use crate::statistics::Interval;
@@ -41,7 +41,11 @@ const PERCENTILES: [(f64, &str, &str); 5] = [
 ];
 
 /// The paragraph that the terminal shows for one run of a workload.
-pub fn text(measured: &Measured, outcome: &Outcome, with_distribution: bool) -> String {
+pub fn text(
+    measured: &MeasuredWorkload,
+    outcome: &WindowOutcome,
+    with_distribution: bool,
+) -> String {
     let mut out = heading(measured);
     // Writing to a string cannot fail.
     let warm_up = match outcome.warm_up {
@@ -79,15 +83,15 @@ pub fn text(measured: &Measured, outcome: &Outcome, with_distribution: bool) -> 
 }
 
 /// What was measured, in one line.
-pub(super) fn heading(measured: &Measured) -> String {
-    let Measured { row, load, .. } = measured;
-    let Load { clients, threads, pipeline, shape, ratio, .. } = load;
+pub(super) fn heading(measured: &MeasuredWorkload) -> String {
+    let MeasuredWorkload { row, load, .. } = measured;
+    let LoadSpec { clients, threads, pipeline, shape, ratio, .. } = load;
     let name = measured.name();
     let mut out = format!(
         "{name}: {clients} clients, {threads} load threads, pipeline {pipeline}, {} keys",
         shape.keys
     );
-    let Patterns { writes, reads } = load.patterns;
+    let KeyPatterns { writes, reads } = load.patterns;
     if (writes, reads) != (Law::Uniform, Law::Uniform) && load.commands.is_empty() {
         let _ = match writes == reads {
             true => write!(out, " ({writes})"),
@@ -96,8 +100,8 @@ pub(super) fn heading(measured: &Measured) -> String {
     }
     let _ = match &shape.sizes {
         None => write!(out, ", {}-byte values", shape.value_bytes),
-        Some(Sizes::Range(low, high)) => write!(out, ", values of {low} to {high} bytes"),
-        Some(Sizes::List(list)) => write!(out, ", values of {} sizes", list.len()),
+        Some(ValueSizes::Range(low, high)) => write!(out, ", values of {low} to {high} bytes"),
+        Some(ValueSizes::List(list)) => write!(out, ", values of {} sizes", list.len()),
     };
     if row.is_mixed() {
         let _ = write!(out, ", writes to reads {ratio}");
@@ -116,7 +120,7 @@ pub(super) fn heading(measured: &Measured) -> String {
 }
 
 /// One line for a run, as redis-benchmark has with `-q`.
-pub fn line(measured: &Measured, outcome: &Outcome) -> String {
+pub fn line(measured: &MeasuredWorkload, outcome: &WindowOutcome) -> String {
     let errors = match outcome.errors {
         0 => String::new(),
         errors => format!(", {} ERRORS: {}", grouped(errors), outcome.first_error),
@@ -135,13 +139,13 @@ pub fn line(measured: &Measured, outcome: &Outcome) -> String {
 }
 
 /// Whether fewer requests were answered than the rate asks for.
-fn misses_rate(load: &Load, outcome: &Outcome) -> bool {
+fn misses_rate(load: &LoadSpec, outcome: &WindowOutcome) -> bool {
     let reached = |rate| outcome.per_second() >= REACHED_SHARE * rate;
     outcome.unsent > 0 || !load.rate.is_none_or(reached)
 }
 
 /// What several runs say together.
-pub fn summary(measured: &Measured) -> String {
+pub fn summary(measured: &MeasuredWorkload) -> String {
     let mut out = heading(measured);
     let runs = measured.outcomes.len();
     let _ = writeln!(out, "  mean of {runs} runs, and the 95% interval of its true value:");
@@ -188,7 +192,7 @@ fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u6
 }
 
 /// What a reader must know before believing the figures.
-fn remarks(load: &Load, outcome: &Outcome, busiest: f64) -> Vec<String> {
+fn remarks(load: &LoadSpec, outcome: &WindowOutcome, busiest: f64) -> Vec<String> {
     let mut remarks = Vec::new();
     if outcome.errors > 0 {
         remarks.push(format!(
@@ -249,9 +253,9 @@ fn remarks(load: &Load, outcome: &Outcome, busiest: f64) -> Vec<String> {
 }
 
 /// The JSON object for one workload: that of its only run, or of all with their means.
-pub fn json(measured: &Measured) -> Value {
+pub fn json(measured: &MeasuredWorkload) -> Value {
     let mut object = load_json(measured);
-    let run = |outcome: &Outcome| run_json(measured, outcome);
+    let run = |outcome: &WindowOutcome| run_json(measured, outcome);
     match &measured.outcomes[..] {
         [only] => object.extend(run(only)),
         outcomes => {
@@ -270,9 +274,9 @@ pub fn json(measured: &Measured) -> Value {
     Value::Object(object)
 }
 
-fn load_json(measured: &Measured) -> Map<String, Value> {
-    let Measured { row, load, pid, .. } = measured;
-    let Patterns { writes, reads } = load.patterns;
+fn load_json(measured: &MeasuredWorkload) -> Map<String, Value> {
+    let MeasuredWorkload { row, load, pid, .. } = measured;
+    let KeyPatterns { writes, reads } = load.patterns;
     let object = json!({
         "workload": measured.name(),
         "clients": load.clients,
@@ -296,7 +300,7 @@ fn load_json(measured: &Measured) -> Map<String, Value> {
     }
 }
 
-fn run_json(measured: &Measured, outcome: &Outcome) -> Map<String, Value> {
+fn run_json(measured: &MeasuredWorkload, outcome: &WindowOutcome) -> Map<String, Value> {
     let mut latency = Map::new();
     latency.insert("min_us".into(), (outcome.latency.min() as f64 / 1000.0).into());
     latency.insert("mean_us".into(), mean_us(&outcome.latency).into());
@@ -338,12 +342,12 @@ fn run_json(measured: &Measured, outcome: &Outcome) -> Map<String, Value> {
 }
 
 /// The line for a workload that the server refused to be made ready for.
-pub fn refused_text(row: &Row, error: &Error) -> String {
+pub fn refused_text(row: &Workload, error: &Error) -> String {
     format!("{}: not measured: {error}\n", row.name)
 }
 
 /// The same as JSON.
-pub fn refused_json(row: &Row, error: &Error) -> Value {
+pub fn refused_json(row: &Workload, error: &Error) -> Value {
     json!({ "workload": row.name, "not_measured": error.to_string() })
 }
 

@@ -7,7 +7,7 @@
 
 /// A complete request, as far as the floor distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub enum FloorRequest {
     /// `GET`, in any letter case.
     Get,
     /// Any other command.
@@ -22,7 +22,7 @@ pub struct NotRequest;
 const COUNT_MAX: usize = 1 << 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum RequestPosition {
     /// Before the `*` of a request.
     Start,
     /// Inside the number of arguments.
@@ -40,7 +40,7 @@ enum State {
 /// The resumable counter of one connection.
 #[derive(Debug)]
 pub struct RequestCounter {
-    state: State,
+    state: RequestPosition,
     /// The number read so far.
     number: usize,
     /// Arguments still due, the current one included.
@@ -52,7 +52,7 @@ pub struct RequestCounter {
 
 impl Default for RequestCounter {
     fn default() -> Self {
-        RequestCounter { state: State::Start, number: 0, due: 0, name: false, get: false }
+        RequestCounter { state: RequestPosition::Start, number: 0, due: 0, name: false, get: false }
     }
 }
 
@@ -65,16 +65,16 @@ impl RequestCounter {
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        mut complete: impl FnMut(Request),
+        mut complete: impl FnMut(FloorRequest),
     ) -> Result<(), NotRequest> {
         let mut at = 0;
         while at < bytes.len() {
             match self.state {
-                State::Start | State::Marker => {
+                RequestPosition::Start | RequestPosition::Marker => {
                     self.marker(bytes[at])?;
                     at += 1;
                 }
-                State::Arguments | State::Length => {
+                RequestPosition::Arguments | RequestPosition::Length => {
                     while at < bytes.len() {
                         let byte = bytes[at];
                         at += 1;
@@ -88,19 +88,22 @@ impl RequestCounter {
                         }
                     }
                 }
-                State::Name { seen } => {
+                RequestPosition::Name { seen } => {
                     self.get &= bytes[at].eq_ignore_ascii_case(&b"GET"[seen]);
-                    self.state =
-                        if seen < 2 { State::Name { seen: seen + 1 } } else { State::Body(2) };
+                    self.state = if seen < 2 {
+                        RequestPosition::Name { seen: seen + 1 }
+                    } else {
+                        RequestPosition::Body(2)
+                    };
                     at += 1;
                 }
-                State::Body(left) => {
+                RequestPosition::Body(left) => {
                     let here = left.min(bytes.len() - at);
                     at += here;
                     if here == left {
                         self.argument_done(&mut complete);
                     } else {
-                        self.state = State::Body(left - here);
+                        self.state = RequestPosition::Body(left - here);
                     }
                 }
             }
@@ -112,8 +115,8 @@ impl RequestCounter {
     fn marker(&mut self, byte: u8) -> Result<(), NotRequest> {
         self.number = 0;
         self.state = match (self.state, byte) {
-            (State::Start, b'*') => State::Arguments,
-            (State::Marker, b'$') => State::Length,
+            (RequestPosition::Start, b'*') => RequestPosition::Arguments,
+            (RequestPosition::Marker, b'$') => RequestPosition::Length,
             _ => return Err(NotRequest),
         };
         Ok(())
@@ -122,30 +125,31 @@ impl RequestCounter {
     /// A header line has ended.
     #[inline]
     fn numbered(&mut self) {
-        if self.state == State::Arguments {
+        if self.state == RequestPosition::Arguments {
             self.due = self.number;
             self.name = true;
             self.get = false;
             // An empty array is no request: servers skip it without a reply.
-            self.state = if self.due == 0 { State::Start } else { State::Marker };
+            self.state =
+                if self.due == 0 { RequestPosition::Start } else { RequestPosition::Marker };
         } else if self.name && self.number == 3 {
             self.get = true;
-            self.state = State::Name { seen: 0 };
+            self.state = RequestPosition::Name { seen: 0 };
         } else {
-            self.state = State::Body(self.number + 2);
+            self.state = RequestPosition::Body(self.number + 2);
         }
     }
 
     #[inline]
-    fn argument_done(&mut self, complete: &mut impl FnMut(Request)) {
+    fn argument_done(&mut self, complete: &mut impl FnMut(FloorRequest)) {
         self.name = false;
         self.due -= 1;
         if self.due > 0 {
-            self.state = State::Marker;
+            self.state = RequestPosition::Marker;
             return;
         }
-        self.state = State::Start;
-        complete(if self.get { Request::Get } else { Request::Other });
+        self.state = RequestPosition::Start;
+        complete(if self.get { FloorRequest::Get } else { FloorRequest::Other });
     }
 }
 
@@ -156,8 +160,13 @@ mod tests {
     const STREAM: &[u8] = b"*2\r\n$3\r\nGET\r\n$16\r\nkey:000000000001\r\n*1\r\n$4\r\nPING\r\n\
         *0\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\na\r\nbc\r\n*2\r\n$3\r\nget\r\n$0\r\n\r\n\
         *2\r\n$4\r\nGETS\r\n$3\r\nGET\r\n";
-    const EXPECTED: [Request; 5] =
-        [Request::Get, Request::Other, Request::Other, Request::Get, Request::Other];
+    const EXPECTED: [FloorRequest; 5] = [
+        FloorRequest::Get,
+        FloorRequest::Other,
+        FloorRequest::Other,
+        FloorRequest::Get,
+        FloorRequest::Other,
+    ];
 
     #[test]
     fn resumes_at_every_pair_of_splits() {

@@ -7,33 +7,36 @@ use std::fmt;
 
 use super::measured::{CONFIDENCE, RESAMPLING_SEED};
 use crate::load::latency::percentile_us;
-use crate::load::outcome::Outcome;
+use crate::load::outcome::WindowOutcome;
 use crate::servers::target::Role;
-use crate::statistics::{Difference, compare};
+use crate::statistics::{MeanRatio, compare};
 
 /// A figure of a round, if its server has it.
-type Figure = fn(&Outcome) -> Option<f64>;
+type ComparedFigure = fn(&WindowOutcome) -> Option<f64>;
 
 /// The figures that are compared, with their names for people and programs.
-const FIGURES: [(&str, &str, Figure); 3] = [
+const FIGURES: [(&str, &str, ComparedFigure); 3] = [
     ("requests/s", "requests_per_second", |outcome| Some(outcome.per_second())),
     ("p99", "p99_us", |outcome| Some(percentile_us(&outcome.latency, 99.0))),
-    ("CPU/request", "cpu_us_per_request", Outcome::server_us),
+    ("CPU/request", "cpu_us_per_request", WindowOutcome::server_us),
 ];
 
 /// How one server differs from another in one case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct PairVerdict {
     /// The server that is compared.
     pub name: String,
     /// The one that it is compared with.
     pub with: String,
     /// The differences by their names for people and programs.
-    pub differences: Vec<(&'static str, &'static str, Difference)>,
+    pub differences: Vec<(&'static str, &'static str, MeanRatio)>,
 }
 
 /// The verdicts of one case, from the rounds of each server; none with fewer than two rounds.
-pub(super) fn verdicts(targets: &[(String, Role)], rounds: &[Option<&[Outcome]>]) -> Vec<Verdict> {
+pub(super) fn verdicts(
+    targets: &[(String, Role)],
+    rounds: &[Option<&[WindowOutcome]>],
+) -> Vec<PairVerdict> {
     let is_subject = |(_, role): &(String, Role)| *role == Role::Subject;
     let takes_part = |index: &usize| targets[*index].1 != Role::Floor;
     let subject = targets.iter().position(is_subject);
@@ -46,13 +49,13 @@ pub(super) fn verdicts(targets: &[(String, Role)], rounds: &[Option<&[Outcome]>]
         if own.len().min(its.len()) < 2 {
             return None;
         }
-        let difference = |(label, key, of): (_, _, Figure)| {
+        let difference = |(label, key, of): (_, _, ComparedFigure)| {
             let samples =
-                |outcomes: &[Outcome]| outcomes.iter().map(of).collect::<Option<Vec<_>>>();
+                |outcomes: &[WindowOutcome]| outcomes.iter().map(of).collect::<Option<Vec<_>>>();
             let (own, its) = (samples(own)?, samples(its)?);
             Some((label, key, compare(&own, &its, CONFIDENCE, RESAMPLING_SEED)))
         };
-        Some(Verdict {
+        Some(PairVerdict {
             name: targets[subject].0.clone(),
             with: targets[other].0.clone(),
             differences: FIGURES.into_iter().filter_map(difference).collect(),
@@ -61,11 +64,11 @@ pub(super) fn verdicts(targets: &[(String, Role)], rounds: &[Option<&[Outcome]>]
     others.filter_map(verdict).collect()
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for PairVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}:", self.name, self.with)?;
         for (index, (label, _, difference)) in self.differences.iter().enumerate() {
-            let Difference { ratio, low, high, is_significant } = difference;
+            let MeanRatio { ratio, low, high, is_significant } = difference;
             let said = if *is_significant { "significant" } else { "not significant" };
             let comma = if index > 0 { ";" } else { "" };
             write!(f, "{comma} {label} {ratio:.3} ({low:.3} to {high:.3}), {said}")?;
@@ -83,8 +86,8 @@ mod tests {
     use crate::servers::account::CpuUse;
 
     /// Rounds of a second with so many requests each.
-    fn rounds(requests: &[u64]) -> Option<Vec<Outcome>> {
-        let outcome = |requests: &u64| Outcome {
+    fn rounds(requests: &[u64]) -> Option<Vec<WindowOutcome>> {
+        let outcome = |requests: &u64| WindowOutcome {
             warm_up: 0,
             requests: *requests,
             wall: Duration::from_secs(1),
@@ -103,7 +106,7 @@ mod tests {
         Some(requests.iter().map(outcome).collect())
     }
 
-    fn of(targets: &[(String, Role)], rounds: &[&Option<Vec<Outcome>>]) -> Vec<Verdict> {
+    fn of(targets: &[(String, Role)], rounds: &[&Option<Vec<WindowOutcome>>]) -> Vec<PairVerdict> {
         verdicts(targets, &rounds.iter().map(|rounds| rounds.as_deref()).collect::<Vec<_>>())
     }
 

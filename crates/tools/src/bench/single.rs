@@ -6,15 +6,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::AtomicBool;
 
 use super::args::BenchArgs;
-use super::measured::{Measured, name};
+use super::measured::{MeasuredWorkload, name};
 use super::server_table::print;
 use super::{csv, html, idle, report};
-use crate::client::session::Endpoint;
+use crate::client::session::ServerEndpoint;
 use crate::interrupt::{self, interrupted_flag};
 use crate::load::drive::{check, drive, make_ready_observed};
-use crate::load::outcome::{Outcome, Progress};
-use crate::load::spec::Load;
-use crate::load::workload::Row;
+use crate::load::outcome::{WindowOutcome, WindowProgress};
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
 use crate::load::workload::names;
 use crate::printable::grouped;
 use crate::servers::account::find_pid;
@@ -41,7 +41,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
         None if args.load.cluster => None,
         None => find_pid(&endpoint)?,
     };
-    let mut bench = Bench { args, endpoint, pid, stop: &stop, all: Vec::new() };
+    let mut bench = SingleBench { args, endpoint, pid, stop: &stop, all: Vec::new() };
     let workloads = workloads(args)?;
     if args.output.csv {
         print(csv::HEADING)?;
@@ -57,7 +57,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
 }
 
 /// What is measured, in order.
-fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Row, Load)>, Error> {
+fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Workload, LoadSpec)>, Error> {
     let mut words: Vec<Vec<u8>> = args.words.iter().map(|word| word.clone().into_vec()).collect();
     if args.last_from_stdin {
         let mut last = Vec::new();
@@ -66,17 +66,20 @@ fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Row, Load)>, Error> {
     }
     if !words.is_empty() {
         let commands = vec![args.load.command(words)];
-        return Ok(vec![(&names::COMMAND, Load { commands, ..args.load.load(&names::COMMAND) })]);
+        return Ok(vec![(
+            &names::COMMAND,
+            LoadSpec { commands, ..args.load.load(&names::COMMAND) },
+        )]);
     }
     if args.storm {
-        let load = Load { reconnects: true, ..args.load.load(&names::CONNECT) };
+        let load = LoadSpec { reconnects: true, ..args.load.load(&names::CONNECT) };
         return Ok(vec![(&names::CONNECT, load)]);
     }
     Ok(args.load.rows()?.into_iter().map(|row| (row, args.load.load(row))).collect())
 }
 
 /// Only opens the connections.
-fn hold(args: &BenchArgs, endpoint: &Endpoint, stop: &AtomicBool) -> Result<(), Error> {
+fn hold(args: &BenchArgs, endpoint: &ServerEndpoint, stop: &AtomicBool) -> Result<(), Error> {
     let clients = args.load.load(&names::CONNECT).clients;
     idle::hold(endpoint, clients, stop, || {
         print(&format!("{clients} idle connections are open; SIGINT closes them\n"))
@@ -84,19 +87,19 @@ fn hold(args: &BenchArgs, endpoint: &Endpoint, stop: &AtomicBool) -> Result<(), 
     Err(Error::Interrupted)
 }
 
-struct Bench<'a> {
+struct SingleBench<'a> {
     args: &'a BenchArgs,
-    endpoint: Endpoint,
+    endpoint: ServerEndpoint,
     pid: Option<u32>,
     stop: &'a AtomicBool,
     /// What has been measured so far.
-    all: Vec<Measured>,
+    all: Vec<MeasuredWorkload>,
 }
 
-impl Bench<'_> {
+impl SingleBench<'_> {
     /// Measures each workload. The others still run where one is refused; the first failure decides
     /// the exit.
-    fn turn(&mut self, workloads: &[(&'static Row, Load)]) -> Result<(), Error> {
+    fn turn(&mut self, workloads: &[(&'static Workload, LoadSpec)]) -> Result<(), Error> {
         let mut failed = Ok(());
         for (row, load) in workloads {
             let result = self.measure(row, load);
@@ -117,7 +120,7 @@ impl Bench<'_> {
     }
 
     /// Makes the server ready for a workload, measures it as often as wanted, and prints it.
-    fn measure(&mut self, row: &'static Row, load: &Load) -> Result<(), Error> {
+    fn measure(&mut self, row: &'static Workload, load: &LoadSpec) -> Result<(), Error> {
         check(row, load)?;
         let bar = progress::bar();
         bar.set_message(format!("{}: making ready", row.name));
@@ -126,7 +129,7 @@ impl Bench<'_> {
             interrupt::go_on(self.stop)
         })?;
         let pid = self.pid;
-        let mut measured = Measured { row, load: load.clone(), pid, outcomes: Vec::new() };
+        let mut measured = MeasuredWorkload { row, load: load.clone(), pid, outcomes: Vec::new() };
         let (mut load, count) = (load.clone(), self.args.run_count);
         let mut result = Ok(());
         for run in 0..count {
@@ -171,7 +174,12 @@ impl Bench<'_> {
     }
 
     /// A line for one run of several, in text.
-    fn show_run(&self, measured: &Measured, outcome: &Outcome, run: u32) -> Result<(), Error> {
+    fn show_run(
+        &self,
+        measured: &MeasuredWorkload,
+        outcome: &WindowOutcome,
+        run: u32,
+    ) -> Result<(), Error> {
         let output = &self.args.output;
         match output.json || output.csv {
             true => Ok(()),
@@ -179,7 +187,7 @@ impl Bench<'_> {
         }
     }
 
-    fn show(&self, measured: &Measured) -> Result<(), Error> {
+    fn show(&self, measured: &MeasuredWorkload) -> Result<(), Error> {
         let output = &self.args.output;
         let text = match &measured.outcomes[..] {
             _ if output.json => format!("{}\n", report::json(measured)),
@@ -191,7 +199,7 @@ impl Bench<'_> {
         print(&text)
     }
 
-    fn show_refused(&self, row: &Row, error: &Error) -> Result<(), Error> {
+    fn show_refused(&self, row: &Workload, error: &Error) -> Result<(), Error> {
         let output = &self.args.output;
         match (output.json, output.csv) {
             (true, _) => print(&format!("{}\n", report::refused_json(row, error))),
@@ -222,7 +230,7 @@ impl Bench<'_> {
 }
 
 /// How a run goes, in a few words.
-fn going(progress: &Progress) -> String {
+fn going(progress: &WindowProgress) -> String {
     let mut text = format!("{} requests", grouped(progress.requests));
     if let Some(last) = progress.last {
         let per_second = grouped(last.per_second as u64);

@@ -2,10 +2,10 @@
 
 use super::args::TargetArgs;
 use crate::Error;
-use crate::client::session::Endpoint;
-use crate::client::tls::Tls;
+use crate::client::session::ServerEndpoint;
+use crate::client::tls::TlsConnector;
 use crate::servers::pin::Cpus;
-use crate::servers::target::{Origin, Role, Target, named_address, named_command};
+use crate::servers::target::{Role, ServerTarget, TargetOrigin, named_address, named_command};
 
 /// The servers to measure. The floor comes first if it can take part: it stores nothing and does
 /// not speak TLS.
@@ -13,12 +13,12 @@ pub(super) fn targets(
     args: &TargetArgs,
     running: &[String],
     floor_bytes: Option<usize>,
-) -> Result<Vec<Target>, Error> {
+) -> Result<Vec<ServerTarget>, Error> {
     let cpus: Cpus = args.pin_servers.clone().unwrap_or_default();
     let mut targets = Vec::new();
     if let (Some(bytes), false, false) = (floor_bytes, args.no_floor, args.tls) {
         let program = std::env::current_exe().map_err(Error::io("find this program's file"))?;
-        targets.push(Target::floor(&program.to_string_lossy(), bytes, cpus.clone()));
+        targets.push(ServerTarget::floor(&program.to_string_lossy(), bytes, cpus.clone()));
     }
     let role = |name: &str| match args.subject.as_deref() == Some(name) {
         true => Role::Subject,
@@ -27,15 +27,22 @@ pub(super) fn targets(
     for text in &args.servers {
         let (name, words) = named_command(text)?;
         let tls = args.tls.then(|| args.tls_files.options());
-        let origin = Origin::Command(words);
-        targets.push(Target { role: role(&name), name, origin, cpus: cpus.clone(), tls });
+        let origin = TargetOrigin::Command(words);
+        targets.push(ServerTarget { role: role(&name), name, origin, cpus: cpus.clone(), tls });
     }
     for text in running {
         let (name, host, port) = named_address(text)?;
-        let tls = args.tls.then(|| Tls::new(&args.tls_files.options(), &host)).transpose()?;
-        let endpoint = Endpoint { tls, ..Endpoint::at(host, port) };
-        let origin = Origin::Running(Box::new(endpoint), None);
-        targets.push(Target { role: role(&name), name, origin, cpus: Cpus::default(), tls: None });
+        let tls =
+            args.tls.then(|| TlsConnector::new(&args.tls_files.options(), &host)).transpose()?;
+        let endpoint = ServerEndpoint { tls, ..ServerEndpoint::at(host, port) };
+        let origin = TargetOrigin::Running(Box::new(endpoint), None);
+        targets.push(ServerTarget {
+            role: role(&name),
+            name,
+            origin,
+            cpus: Cpus::default(),
+            tls: None,
+        });
     }
     match &args.subject {
         _ if targets.iter().all(|target| target.role == Role::Floor) => {

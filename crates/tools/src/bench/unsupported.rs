@@ -5,7 +5,7 @@
 //! that loads its data, of one that wants a password.
 
 use crate::Error;
-use crate::servers::target::{Role, Target};
+use crate::servers::target::{Role, ServerTarget};
 
 /// How the errors of commands and subcommands begin that a server does not have, behind `ERR`, in
 /// small letters.
@@ -22,7 +22,11 @@ const UNSUPPORTED: [&str; 5] = [
 
 /// The reply by which a server does not know a command. A peer of a subject may not know an option
 /// of it either. Any other failure is one.
-pub(super) fn unknown<'a>(target: &Target, all: &[Target], error: &'a Error) -> Option<&'a str> {
+pub(super) fn unknown<'a>(
+    target: &ServerTarget,
+    all: &[ServerTarget],
+    error: &'a Error,
+) -> Option<&'a str> {
     let (Error::ErrorReplies { first: reply, .. } | Error::Refused { reply, .. }) = error else {
         return None;
     };
@@ -56,8 +60,9 @@ mod tests {
 
     /// Whether the reply is excused of a role, beside a subject or not.
     fn is_unknown(role: Role, beside: &[Role], reply: &str) -> bool {
-        let target = |role| Target { role, ..Target::floor("weft", 1, Cpus::default()) };
-        let all: Vec<Target> = beside.iter().copied().map(target).collect();
+        let target =
+            |role| ServerTarget { role, ..ServerTarget::floor("weft", 1, Cpus::default()) };
+        let all: Vec<ServerTarget> = beside.iter().copied().map(target).collect();
         let error = Error::Refused { step: String::new(), reply: reply.into() };
         let found = unknown(&target(role), &all, &error);
         assert!(found.is_none() || found == Some(reply));

@@ -1,6 +1,6 @@
 //! One connection to a server: TCP or unix socket, plain or TLS, with the replies that come.
 //!
-//! Whoever waits for the server can be woken by Ctrl-C, if an [`Interrupt`] is given.
+//! Whoever waits for the server can be woken by Ctrl-C, if an [`CtrlC`] is given.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -19,10 +19,10 @@ use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
 use crate::Error;
-use crate::client::address::Address;
-use crate::client::reply::{Parser, Reply};
-use crate::client::stream::{Socket, Stream};
-use crate::client::tls::{Tls, TlsOptions};
+use crate::client::address::ServerAddress;
+use crate::client::reply::{ReplyParser, ServerReply};
+use crate::client::stream::{ServerSocket, ServerStream};
+use crate::client::tls::{TlsConnector, TlsOptions};
 
 /// What one read of the socket brings at most.
 const READ_BYTES_MAX: usize = 64 * 1024;
@@ -31,24 +31,24 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// An address as prompts show it.
-pub fn prompt(address: &Address) -> String {
+pub fn prompt(address: &ServerAddress) -> String {
     match address {
-        Address::Tcp { .. } => address.to_string(),
-        Address::Unix(path) => format!("redis {}", path.display()),
+        ServerAddress::Tcp { .. } => address.to_string(),
+        ServerAddress::Unix(path) => format!("redis {}", path.display()),
     }
 }
 
 /// An address as messages show it, without brackets around IPv6.
-pub fn plain(address: &Address) -> String {
+pub fn plain(address: &ServerAddress) -> String {
     match address {
-        Address::Tcp { host, port } => format!("{host}:{port}"),
-        Address::Unix(path) => path.display().to_string(),
+        ServerAddress::Tcp { host, port } => format!("{host}:{port}"),
+        ServerAddress::Unix(path) => path.display().to_string(),
     }
 }
 
 /// Which addresses of a name are tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum PreferredFamily {
     /// As the system orders them.
     Any,
     /// IPv4.
@@ -59,11 +59,11 @@ pub enum Family {
 
 /// A server and the way to it.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct CliTarget {
     /// Where it listens.
-    pub address: Address,
+    pub address: ServerAddress,
     /// Which of its addresses are tried first.
-    pub family: Family,
+    pub family: PreferredFamily,
     /// How long connecting may take.
     pub timeout: Option<Duration>,
     /// Set for TLS.
@@ -72,7 +72,7 @@ pub struct Target {
 
 /// Why a conversation cannot go on.
 #[derive(Debug)]
-pub enum Failure {
+pub enum ConnectionFailure {
     /// The server closed the connection.
     Closed,
     /// What the system says.
@@ -83,22 +83,22 @@ pub enum Failure {
     Interrupted,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Closed => f.write_str("Server closed the connection"),
-            Failure::Io(error) => f.write_str(&reason(error)),
-            Failure::Protocol(reason) => f.write_str(reason),
-            Failure::Interrupted => f.write_str("Interrupted"),
+            ConnectionFailure::Closed => f.write_str("Server closed the connection"),
+            ConnectionFailure::Io(error) => f.write_str(&reason(error)),
+            ConnectionFailure::Protocol(reason) => f.write_str(reason),
+            ConnectionFailure::Interrupted => f.write_str("Interrupted"),
         }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for ConnectionFailure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            ErrorKind::UnexpectedEof => Failure::Closed,
-            _ => Failure::Io(error),
+            ErrorKind::UnexpectedEof => ConnectionFailure::Closed,
+            _ => ConnectionFailure::Io(error),
         }
     }
 }
@@ -113,12 +113,12 @@ pub fn reason(error: &io::Error) -> String {
 /// Ctrl-C as something that waiting ends on, while it is [`Caught`]. Otherwise it ends the process
 /// with 1, whatever that is doing.
 #[derive(Debug)]
-pub struct Interrupt {
+pub struct CtrlC {
     pipe: UnixStream,
     ends: Arc<AtomicBool>,
 }
 
-impl Interrupt {
+impl CtrlC {
     /// From now on Ctrl-C can be caught.
     ///
     /// # Errors
@@ -141,18 +141,18 @@ impl Interrupt {
     }
 }
 
-impl AsFd for Interrupt {
+impl AsFd for CtrlC {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
 }
 
 /// Ctrl-C ends a wait, and not the process, until this is dropped.
-pub struct Caught(Rc<Interrupt>);
+pub struct Caught(Rc<CtrlC>);
 
 impl Caught {
     /// Begins to catch it.
-    pub fn begin(interrupt: Rc<Interrupt>) -> Self {
+    pub fn begin(interrupt: Rc<CtrlC>) -> Self {
         interrupt.take();
         interrupt.ends.store(false, Ordering::Relaxed);
         Self(interrupt)
@@ -187,50 +187,50 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Resu
 
 /// A connection.
 #[derive(Debug)]
-pub struct Connection {
-    stream: Stream,
-    parser: Parser,
+pub struct CliConnection {
+    stream: ServerStream,
+    parser: ReplyParser,
     buffer: Vec<u8>,
-    interrupt: Option<Rc<Interrupt>>,
+    interrupt: Option<Rc<CtrlC>>,
 }
 
-impl Connection {
+impl CliConnection {
     /// Connects and, with TLS, completes the handshake.
     ///
     /// # Errors
     /// A sentence.
-    pub fn open(target: &Target, interrupt: Option<Rc<Interrupt>>) -> Result<Self, String> {
+    pub fn open(target: &CliTarget, interrupt: Option<Rc<CtrlC>>) -> Result<Self, String> {
         let failed = |error: io::Error| {
             let address = plain(&target.address);
             format!("Could not connect to Redis at {address}: {}", reason(&error))
         };
         let (socket, host) = match &target.address {
-            Address::Unix(path) => {
-                (Socket::Unix(UnixStream::connect(path).map_err(failed)?), "localhost")
+            ServerAddress::Unix(path) => {
+                (ServerSocket::Unix(UnixStream::connect(path).map_err(failed)?), "localhost")
             }
-            Address::Tcp { host, port } => {
+            ServerAddress::Tcp { host, port } => {
                 let socket = connect(host, *port, target).map_err(failed)?;
                 let _ = socket.set_nodelay(true);
                 keep_alive(&socket);
-                (Socket::Tcp(socket), host.as_str())
+                (ServerSocket::Tcp(socket), host.as_str())
             }
         };
         let failed = |reason| format!("Could not negotiate a TLS connection: {reason}");
-        let tls = target.tls.as_ref().map(|options| Tls::new(options, host)?.connection());
+        let tls = target.tls.as_ref().map(|options| TlsConnector::new(options, host)?.connection());
         let tls = tls.transpose().map_err(|error| match error {
             Error::Tls(reason) => failed(reason),
             other => failed(other.to_string()),
         })?;
-        let stream = Stream::over(socket, tls).map_err(|error| failed(reason(&error)))?;
+        let stream = ServerStream::over(socket, tls).map_err(|error| failed(reason(&error)))?;
         let buffer = vec![0; READ_BYTES_MAX];
-        Ok(Self { stream, parser: Parser::default(), buffer, interrupt })
+        Ok(Self { stream, parser: ReplyParser::default(), buffer, interrupt })
     }
 
     /// Sends a command.
     ///
     /// # Errors
     /// When the connection is gone.
-    pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), Failure> {
+    pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), ConnectionFailure> {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             let word = word.as_ref();
@@ -245,11 +245,11 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is gone.
-    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<Reply, Failure> {
+    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<ServerReply, ConnectionFailure> {
         self.send(words)?;
         loop {
             match self.receive()? {
-                Reply::Push(_) => {}
+                ServerReply::Push(_) => {}
                 reply => return Ok(reply),
             }
         }
@@ -259,7 +259,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is gone, or Ctrl-C came.
-    pub fn receive(&mut self) -> Result<Reply, Failure> {
+    pub fn receive(&mut self) -> Result<ServerReply, ConnectionFailure> {
         loop {
             if let Some(reply) = self.received()? {
                 return Ok(reply);
@@ -267,7 +267,7 @@ impl Connection {
             if let Some(interrupt) = &self.interrupt {
                 let ready = wait_readable(&[self.as_fd(), interrupt.as_fd()], None)?;
                 if ready[1] && interrupt.take() {
-                    return Err(Failure::Interrupted);
+                    return Err(ConnectionFailure::Interrupted);
                 }
                 if !ready[0] {
                     continue;
@@ -281,15 +281,15 @@ impl Connection {
     ///
     /// # Errors
     /// When the server's bytes are not RESP.
-    pub fn received(&mut self) -> Result<Option<Reply>, Failure> {
-        self.parser.reply().map_err(|error| Failure::Protocol(error.to_string()))
+    pub fn received(&mut self) -> Result<Option<ServerReply>, ConnectionFailure> {
+        self.parser.reply().map_err(|error| ConnectionFailure::Protocol(error.to_string()))
     }
 
     /// Reads once from the socket.
     ///
     /// # Errors
     /// `WouldBlock` if the socket does not wait, and what ends the connection.
-    pub fn fill(&mut self) -> Result<(), Failure> {
+    pub fn fill(&mut self) -> Result<(), ConnectionFailure> {
         let Self { stream, parser, buffer, .. } = self;
         stream.pull(buffer, |bytes| {
             parser.push(bytes);
@@ -299,24 +299,24 @@ impl Connection {
     }
 
     /// The stream, for requests that are not commands.
-    pub fn stream(&mut self) -> &mut Stream {
+    pub fn stream(&mut self) -> &mut ServerStream {
         &mut self.stream
     }
 }
 
-impl AsFd for Connection {
+impl AsFd for CliConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
 /// Tries the addresses of a name in turn.
-fn connect(host: &str, port: u16, target: &Target) -> io::Result<TcpStream> {
+fn connect(host: &str, port: u16, target: &CliTarget) -> io::Result<TcpStream> {
     let mut addresses: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
     match target.family {
-        Family::Any => {}
-        Family::V4 => addresses.sort_by_key(|address| !address.is_ipv4()),
-        Family::V6 => addresses.sort_by_key(|address| !address.is_ipv6()),
+        PreferredFamily::Any => {}
+        PreferredFamily::V4 => addresses.sort_by_key(|address| !address.is_ipv4()),
+        PreferredFamily::V6 => addresses.sort_by_key(|address| !address.is_ipv6()),
     }
     let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
     for address in addresses {

@@ -2,8 +2,8 @@
 //!
 //! A server that does not know COMMAND DOCS leaves all of that empty.
 
-use super::session::Session;
-use crate::client::reply::Reply;
+use super::session::CliSession;
+use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
 /// How deeply arguments may nest before the rest is taken for one argument.
@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 16;
 
 /// What stands where an argument is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgKind {
     /// Any word.
     Word,
     /// Only its token.
@@ -30,7 +30,7 @@ pub struct Arg {
     /// The word before it.
     pub token: Option<String>,
     /// What stands there.
-    pub kind: Kind,
+    pub kind: ArgKind,
     /// Whether it may be left out.
     pub optional: bool,
     /// Whether it may be repeated.
@@ -43,7 +43,7 @@ pub struct Arg {
 
 /// A command, or a subcommand of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CommandDoc {
     /// In capitals: `GET`, `CONFIG GET`.
     pub name: String,
     pub summary: String,
@@ -58,25 +58,25 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Docs {
     /// In the order of their names.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CommandDoc>,
 }
 
 impl Docs {
     /// Asks the server.
-    pub fn of_server(session: &mut Session) -> Docs {
+    pub fn of_server(session: &mut CliSession) -> Docs {
         let reply = session.ask(&[b"COMMAND".as_slice(), b"DOCS"]);
         let mut docs = Docs::default();
-        let commands = reply.as_ref().ok().and_then(Reply::items).unwrap_or_default();
+        let commands = reply.as_ref().ok().and_then(ServerReply::items).unwrap_or_default();
         docs.read(commands);
         docs.entries.sort_by(|one, other| one.name.cmp(&other.name));
         docs
     }
 
-    fn read(&mut self, commands: &[Reply]) {
+    fn read(&mut self, commands: &[ServerReply]) {
         for pair in commands.chunks_exact(2) {
-            let field = |name| pair[1].field(name).and_then(Reply::text).map(string);
-            let args = pair[1].field("arguments").and_then(Reply::items).unwrap_or_default();
-            self.entries.push(Entry {
+            let field = |name| pair[1].field(name).and_then(ServerReply::text).map(string);
+            let args = pair[1].field("arguments").and_then(ServerReply::items).unwrap_or_default();
+            self.entries.push(CommandDoc {
                 name: pair[0]
                     .text()
                     .map(string)
@@ -88,14 +88,14 @@ impl Docs {
                 group: field("group").unwrap_or_default(),
                 args: args.iter().map(|arg| read_arg(arg, 0)).collect(),
             });
-            if let Some(subcommands) = pair[1].field("subcommands").and_then(Reply::items) {
+            if let Some(subcommands) = pair[1].field("subcommands").and_then(ServerReply::items) {
                 self.read(subcommands);
             }
         }
     }
 
     /// The entry of a command line: that of its first two words, or of its first.
-    pub fn find(&self, words: &[String]) -> Option<(&Entry, usize)> {
+    pub fn find(&self, words: &[String]) -> Option<(&CommandDoc, usize)> {
         let by_name = |name: &str| {
             let at = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
             at.ok().map(|at| &self.entries[at])
@@ -120,11 +120,11 @@ pub fn string(bytes: &[u8]) -> String {
     printable(&String::from_utf8_lossy(bytes))
 }
 
-fn read_arg(reply: &Reply, depth: usize) -> Arg {
-    let field = |name| reply.field(name).and_then(Reply::text).map(string);
-    let flags = reply.field("flags").and_then(Reply::items).unwrap_or_default();
+fn read_arg(reply: &ServerReply, depth: usize) -> Arg {
+    let field = |name| reply.field(name).and_then(ServerReply::text).map(string);
+    let flags = reply.field("flags").and_then(ServerReply::items).unwrap_or_default();
     let has = |flag: &str| flags.iter().any(|item| item.text() == Some(flag.as_bytes()));
-    let parts = match reply.field("arguments").and_then(Reply::items) {
+    let parts = match reply.field("arguments").and_then(ServerReply::items) {
         Some(parts) if depth < DEPTH_MAX => {
             parts.iter().map(|part| read_arg(part, depth + 1)).collect()
         }
@@ -134,10 +134,10 @@ fn read_arg(reply: &Reply, depth: usize) -> Arg {
         name: field("display_text").or_else(|| field("name")).unwrap_or_default(),
         token: field("token"),
         kind: match field("type").as_deref() {
-            Some("pure-token") => Kind::Token,
-            Some("oneof") => Kind::OneOf,
-            Some("block") => Kind::Block,
-            _ => Kind::Word,
+            Some("pure-token") => ArgKind::Token,
+            Some("oneof") => ArgKind::OneOf,
+            Some("block") => ArgKind::Block,
+            _ => ArgKind::Word,
         },
         optional: has("optional"),
         multiple: has("multiple"),

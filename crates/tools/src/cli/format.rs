@@ -2,7 +2,7 @@
 
 use base::quote::push_quoted;
 
-use crate::client::reply::Reply;
+use crate::client::reply::ServerReply;
 use crate::printable::printable_bytes;
 
 /// The forms of output.
@@ -33,7 +33,7 @@ pub struct Style {
 
 impl Style {
     /// The text of a reply. A verbatim one is raw and without an end, whatever the form.
-    pub fn format(&self, reply: &Reply, verbatim: bool) -> Vec<u8> {
+    pub fn format(&self, reply: &ServerReply, verbatim: bool) -> Vec<u8> {
         let mut out = Vec::new();
         match self.output {
             _ if verbatim => self.raw(reply, &mut out),
@@ -54,22 +54,22 @@ impl Style {
         out
     }
 
-    fn raw(&self, reply: &Reply, out: &mut Vec<u8>) {
+    fn raw(&self, reply: &ServerReply, out: &mut Vec<u8>) {
         match reply {
-            Reply::Nil => {}
-            Reply::Error(text) => {
+            ServerReply::Nil => {}
+            ServerReply::Error(text) => {
                 out.extend_from_slice(text);
                 out.push(b'\n');
             }
-            Reply::Status(text)
-            | Reply::Bulk(text)
-            | Reply::Verbatim(text)
-            | Reply::Decimal(text) => out.extend_from_slice(text),
-            Reply::Bool(value) => {
+            ServerReply::Status(text)
+            | ServerReply::Bulk(text)
+            | ServerReply::Verbatim(text)
+            | ServerReply::Decimal(text) => out.extend_from_slice(text),
+            ServerReply::Bool(value) => {
                 out.extend_from_slice(if *value { b"(true)" } else { b"(false)" })
             }
-            Reply::Int(value) => push_int(*value, out),
-            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            ServerReply::Int(value) => push_int(*value, out),
+            ServerReply::Array(items) | ServerReply::Set(items) | ServerReply::Push(items) => {
                 for (at, item) in items.iter().enumerate() {
                     if at > 0 {
                         out.extend_from_slice(&self.element_delimiter);
@@ -77,7 +77,7 @@ impl Style {
                     self.raw(item, out);
                 }
             }
-            Reply::Map(items) => {
+            ServerReply::Map(items) => {
                 for (at, pair) in items.chunks_exact(2).enumerate() {
                     if at > 0 {
                         out.extend_from_slice(&self.element_delimiter);
@@ -92,9 +92,9 @@ impl Style {
 }
 
 /// The text of an invalidation for a terminal; `None` when the push is something else.
-pub fn invalidation(reply: &Reply) -> Option<Vec<u8>> {
-    let Reply::Push(items) = reply else { return None };
-    let [name, Reply::Array(keys)] = items.as_slice() else { return None };
+pub fn invalidation(reply: &ServerReply) -> Option<Vec<u8>> {
+    let ServerReply::Push(items) = reply else { return None };
+    let [name, ServerReply::Array(keys)] = items.as_slice() else { return None };
     if name.text() != Some(b"invalidate") {
         return None;
     }
@@ -117,37 +117,41 @@ fn push_int(value: i64, out: &mut Vec<u8>) {
 
 /// Writes a reply with its type, so that nothing in it drives the terminal. `prefix` is what the
 /// lines of an element start with below the first, which follows its index.
-fn standard(reply: &Reply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
+fn standard(reply: &ServerReply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
     match reply {
-        Reply::Error(text) => {
+        ServerReply::Error(text) => {
             out.extend_from_slice(b"(error) ");
             out.extend_from_slice(&printable_bytes(text));
         }
-        Reply::Status(text) | Reply::Verbatim(text) => {
+        ServerReply::Status(text) | ServerReply::Verbatim(text) => {
             out.extend_from_slice(&printable_bytes(text));
         }
-        Reply::Int(value) => {
+        ServerReply::Int(value) => {
             out.extend_from_slice(b"(integer) ");
             push_int(*value, out);
         }
-        Reply::Decimal(text) => {
+        ServerReply::Decimal(text) => {
             out.extend_from_slice(b"(double) ");
             out.extend_from_slice(&printable_bytes(text));
         }
-        Reply::Bulk(text) => push_quoted(out, text),
-        Reply::Nil => out.extend_from_slice(b"(nil)"),
-        Reply::Bool(value) => out.extend_from_slice(if *value { b"(true)" } else { b"(false)" }),
-        Reply::Array(items) => return aggregate(items, "(empty array)", 1, b')', prefix, out),
-        Reply::Map(items) => return aggregate(items, "(empty hash)", 2, b'#', prefix, out),
-        Reply::Set(items) => return aggregate(items, "(empty set)", 1, b'~', prefix, out),
-        Reply::Push(items) => return aggregate(items, "(empty push)", 1, b')', prefix, out),
+        ServerReply::Bulk(text) => push_quoted(out, text),
+        ServerReply::Nil => out.extend_from_slice(b"(nil)"),
+        ServerReply::Bool(value) => {
+            out.extend_from_slice(if *value { b"(true)" } else { b"(false)" })
+        }
+        ServerReply::Array(items) => {
+            return aggregate(items, "(empty array)", 1, b')', prefix, out);
+        }
+        ServerReply::Map(items) => return aggregate(items, "(empty hash)", 2, b'#', prefix, out),
+        ServerReply::Set(items) => return aggregate(items, "(empty set)", 1, b'~', prefix, out),
+        ServerReply::Push(items) => return aggregate(items, "(empty push)", 1, b')', prefix, out),
     }
     out.push(b'\n');
 }
 
 /// Numbered lines, one for each group of elements: one element, or a key with its value.
 fn aggregate(
-    items: &[Reply],
+    items: &[ServerReply],
     empty: &str,
     group: usize,
     mark: u8,
@@ -183,9 +187,9 @@ fn aggregate(
 }
 
 /// Whether a reply takes more than one line.
-fn takes_lines(reply: &Reply) -> bool {
+fn takes_lines(reply: &ServerReply) -> bool {
     match reply {
-        Reply::Map(items) => match items.as_slice() {
+        ServerReply::Map(items) => match items.as_slice() {
             [] => false,
             [_, value] => takes_lines(value),
             _ => true,
@@ -198,18 +202,23 @@ fn takes_lines(reply: &Reply) -> bool {
     }
 }
 
-fn csv(reply: &Reply, out: &mut Vec<u8>) {
+fn csv(reply: &ServerReply, out: &mut Vec<u8>) {
     match reply {
-        Reply::Error(text) => {
+        ServerReply::Error(text) => {
             out.extend_from_slice(b"ERROR,");
             push_quoted(out, text);
         }
-        Reply::Status(text) | Reply::Bulk(text) | Reply::Verbatim(text) => push_quoted(out, text),
-        Reply::Int(value) => push_int(*value, out),
-        Reply::Decimal(text) => out.extend_from_slice(text),
-        Reply::Nil => out.extend_from_slice(b"NULL"),
-        Reply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) | Reply::Map(items) => {
+        ServerReply::Status(text) | ServerReply::Bulk(text) | ServerReply::Verbatim(text) => {
+            push_quoted(out, text)
+        }
+        ServerReply::Int(value) => push_int(*value, out),
+        ServerReply::Decimal(text) => out.extend_from_slice(text),
+        ServerReply::Nil => out.extend_from_slice(b"NULL"),
+        ServerReply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        ServerReply::Array(items)
+        | ServerReply::Set(items)
+        | ServerReply::Push(items)
+        | ServerReply::Map(items) => {
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
@@ -220,20 +229,20 @@ fn csv(reply: &Reply, out: &mut Vec<u8>) {
     }
 }
 
-fn json(reply: &Reply, quoted: bool, out: &mut Vec<u8>) {
+fn json(reply: &ServerReply, quoted: bool, out: &mut Vec<u8>) {
     match reply {
-        Reply::Error(text) => {
+        ServerReply::Error(text) => {
             out.extend_from_slice(b"error:");
             json_string(text, quoted, out);
         }
-        Reply::Status(text) | Reply::Bulk(text) | Reply::Verbatim(text) => {
+        ServerReply::Status(text) | ServerReply::Bulk(text) | ServerReply::Verbatim(text) => {
             json_string(text, quoted, out);
         }
-        Reply::Int(value) => push_int(*value, out),
-        Reply::Decimal(text) => out.extend_from_slice(text),
-        Reply::Nil => out.extend_from_slice(b"null"),
-        Reply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+        ServerReply::Int(value) => push_int(*value, out),
+        ServerReply::Decimal(text) => out.extend_from_slice(text),
+        ServerReply::Nil => out.extend_from_slice(b"null"),
+        ServerReply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        ServerReply::Array(items) | ServerReply::Set(items) | ServerReply::Push(items) => {
             out.push(b'[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
@@ -243,7 +252,7 @@ fn json(reply: &Reply, quoted: bool, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
-        Reply::Map(items) => {
+        ServerReply::Map(items) => {
             out.push(b'{');
             for (at, pair) in items.chunks_exact(2).enumerate() {
                 if at > 0 {
@@ -259,8 +268,8 @@ fn json(reply: &Reply, quoted: bool, out: &mut Vec<u8>) {
 }
 
 /// Keys of JSON are strings: others are put between quotes.
-fn json_key(key: &Reply, quoted: bool, out: &mut Vec<u8>) {
-    let is_string = key.text().is_some() && !matches!(key, Reply::Decimal(_));
+fn json_key(key: &ServerReply, quoted: bool, out: &mut Vec<u8>) {
+    let is_string = key.text().is_some() && !matches!(key, ServerReply::Decimal(_));
     if is_string {
         return json(key, quoted, out);
     }
@@ -301,12 +310,12 @@ fn json_string(text: &[u8], quoted: bool, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn bulk(text: &str) -> Reply {
-        Reply::Bulk(text.as_bytes().to_vec())
+    fn bulk(text: &str) -> ServerReply {
+        ServerReply::Bulk(text.as_bytes().to_vec())
     }
 
     #[track_caller]
-    fn check(reply: &Reply, output: Output, expected: &str) {
+    fn check(reply: &ServerReply, output: Output, expected: &str) {
         let delimiter = b"\n".to_vec();
         let style =
             Style { output, element_delimiter: delimiter.clone(), reply_delimiter: delimiter };
@@ -316,14 +325,14 @@ mod tests {
 
     #[test]
     fn maps_nest_in_every_form() {
-        let pair = Reply::Array(vec![bulk("x"), bulk("y\n\u{e9}")]);
-        let map = Reply::Map(vec![
+        let pair = ServerReply::Array(vec![bulk("x"), bulk("y\n\u{e9}")]);
+        let map = ServerReply::Map(vec![
             bulk("a"),
-            Reply::Int(1),
-            Reply::Int(2),
+            ServerReply::Int(1),
+            ServerReply::Int(2),
             pair,
-            Reply::Status(b"c".to_vec()),
-            Reply::Map(vec![Reply::Decimal(b"1.5".to_vec()), Reply::Bool(true)]),
+            ServerReply::Status(b"c".to_vec()),
+            ServerReply::Map(vec![ServerReply::Decimal(b"1.5".to_vec()), ServerReply::Bool(true)]),
         ]);
         let standard = "1# \"a\" => (integer) 1\n2# (integer) 2 => \n   1) \"x\"\n   \
             2) \"y\\n\\xc3\\xa9\"\n3# c => 1# (double) 1.5 => (true)\n";
@@ -338,32 +347,32 @@ mod tests {
 
     #[test]
     fn indexes_are_as_wide_as_the_last() {
-        let items: Vec<Reply> = (0..10).map(Reply::Int).collect();
+        let items: Vec<ServerReply> = (0..10).map(ServerReply::Int).collect();
         let lines: Vec<String> =
             (0..10).map(|i| format!("{:>2}) (integer) {i}\n", i + 1)).collect();
-        check(&Reply::Array(items), Output::Standard, &lines.concat());
+        check(&ServerReply::Array(items), Output::Standard, &lines.concat());
     }
 
     #[test]
     fn nothing_drives_the_terminal_but_in_raw_output() {
         let hostile = b"a\x1b[2J\r\nb".to_vec();
         let replies = [
-            Reply::Status(hostile.clone()),
-            Reply::Error(hostile.clone()),
-            Reply::Verbatim(hostile.clone()),
-            Reply::Decimal(hostile),
+            ServerReply::Status(hostile.clone()),
+            ServerReply::Error(hostile.clone()),
+            ServerReply::Verbatim(hostile.clone()),
+            ServerReply::Decimal(hostile),
         ];
         let shown = "1) a.[2J\r\nb\n2) (error) a.[2J\r\nb\n3) a.[2J\r\nb\n\
             4) (double) a.[2J\r\nb\n";
-        check(&Reply::Array(replies.to_vec()), Output::Standard, shown);
+        check(&ServerReply::Array(replies.to_vec()), Output::Standard, shown);
         check(&replies[0], Output::Raw, "a\u{1b}[2J\r\nb\n");
     }
 
     #[test]
     fn an_invalidation_names_its_keys() {
-        let keys = Reply::Array(vec![bulk("a"), bulk("b")]);
-        let push = Reply::Push(vec![bulk("invalidate"), keys]);
+        let keys = ServerReply::Array(vec![bulk("a"), bulk("b")]);
+        let push = ServerReply::Push(vec![bulk("invalidate"), keys]);
         assert_eq!(invalidation(&push).as_deref(), Some(&b"-> invalidate: 'a', 'b'\n"[..]));
-        assert_eq!(invalidation(&Reply::Push(vec![bulk("message")])), None);
+        assert_eq!(invalidation(&ServerReply::Push(vec![bulk("message")])), None);
     }
 }

@@ -1,9 +1,9 @@
 //! `help` of a command, of a group, or of itself.
 
-use super::docs::{Docs, Entry, string};
+use super::docs::{CommandDoc, Docs, string};
 use super::hint::syntax;
-use super::output::{End, print};
-use super::session::Session;
+use super::output::{CliEnd, print};
+use super::session::CliSession;
 
 /// The text of `help` without a topic.
 const HELP: &str = "\
@@ -24,10 +24,10 @@ Set your preferences in ~/.redisclirc
 /// # Errors
 /// As of [`print`].
 pub fn print_help(
-    session: &mut Session,
+    session: &mut CliSession,
     docs: Option<&Docs>,
     words: &[Vec<u8>],
-) -> Result<(), End> {
+) -> Result<(), CliEnd> {
     let Some(topic) = words.first() else {
         let version = env!("CARGO_PKG_VERSION");
         return print(format!("weft cli {version}\n{HELP}").as_bytes());
@@ -57,8 +57,8 @@ pub fn print_help(
     print(text.as_bytes())
 }
 
-fn push_help(entry: &Entry, with_group: bool, text: &mut String) {
-    let Entry { name, summary, since, group, args } = entry;
+fn push_help(entry: &CommandDoc, with_group: bool, text: &mut String) {
+    let CommandDoc { name, summary, since, group, args } = entry;
     let params = syntax(args);
     text.push_str(&format!("\r\n  \x1b[1m{name}\x1b[0m \x1b[90m{params}\x1b[0m\r\n"));
     let mut field = |name: &str, value: &str| {

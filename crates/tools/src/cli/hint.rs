@@ -3,7 +3,7 @@
 //! Words are matched from left to right. A run of optional arguments may come in any order. Where
 //! the words fit nothing, there is no hint.
 
-use super::docs::{Arg, Docs, Kind};
+use super::docs::{Arg, ArgKind, Docs};
 
 /// The hint behind a command line, without the blank before it; empty when nothing is missing.
 pub fn hint(docs: &Docs, line: &str) -> Option<String> {
@@ -21,7 +21,7 @@ pub fn syntax(args: &[Arg]) -> String {
 }
 
 /// What some words have brought.
-struct Progress<'a> {
+struct HintProgress<'a> {
     /// The words that are left.
     words: &'a [&'a str],
     /// What is missing.
@@ -43,17 +43,17 @@ fn whole(arg: &Arg) -> String {
 fn body(arg: &Arg) -> String {
     let parts = || arg.parts.iter().map(whole).collect::<Vec<String>>();
     match arg.kind {
-        Kind::Word => arg.name.clone(),
-        Kind::Token => String::new(),
-        Kind::OneOf => parts().join("|"),
-        Kind::Block => parts().join(" "),
+        ArgKind::Word => arg.name.clone(),
+        ArgKind::Token => String::new(),
+        ArgKind::OneOf => parts().join("|"),
+        ArgKind::Block => parts().join(" "),
     }
 }
 
 fn with_token(arg: &Arg, body: String) -> String {
     match &arg.token {
         None => body,
-        Some(token) if arg.kind == Kind::Token => token.clone(),
+        Some(token) if arg.kind == ArgKind::Token => token.clone(),
         Some(token) => format!("{token} {body}"),
     }
 }
@@ -65,7 +65,7 @@ fn repetition(arg: &Arg) -> Option<String> {
 }
 
 /// Matches words with a list of arguments; `None` where they do not fit.
-fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<Progress<'a>> {
+fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<HintProgress<'a>> {
     let mut missing = Vec::new();
     let (mut partly, mut at) = (false, 0);
     while let Some(arg) = args.get(at) {
@@ -97,11 +97,11 @@ fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<Progress<'a>> {
             missing.clear();
         }
     }
-    Some(Progress { words, missing, partly })
+    Some(HintProgress { words, missing, partly })
 }
 
 /// Matches words with options in any order; what is begun comes first among what is missing.
-fn follow_options<'a>(group: &[Arg], mut words: &'a [&'a str], stops: &[&str]) -> Progress<'a> {
+fn follow_options<'a>(group: &[Arg], mut words: &'a [&'a str], stops: &[&str]) -> HintProgress<'a> {
     let mut left: Vec<&Arg> = group.iter().collect();
     let (mut missing, mut partly) = (Vec::new(), false);
     while !words.is_empty() {
@@ -116,11 +116,11 @@ fn follow_options<'a>(group: &[Arg], mut words: &'a [&'a str], stops: &[&str]) -
         }
     }
     missing.extend(left.into_iter().map(whole));
-    Progress { words, missing, partly }
+    HintProgress { words, missing, partly }
 }
 
 /// Matches words with one argument, repeated if it can be. `None` if they do not begin it.
-fn take<'a>(arg: &Arg, words: &'a [&'a str], stops: &[&str]) -> Option<Progress<'a>> {
+fn take<'a>(arg: &Arg, words: &'a [&'a str], stops: &[&str]) -> Option<HintProgress<'a>> {
     let mut progress = take_once(arg, words, true)?;
     if !arg.multiple {
         return Some(progress);
@@ -141,7 +141,7 @@ fn take<'a>(arg: &Arg, words: &'a [&'a str], stops: &[&str]) -> Option<Progress<
     Some(progress)
 }
 
-fn take_once<'a>(arg: &Arg, words: &'a [&'a str], with_token: bool) -> Option<Progress<'a>> {
+fn take_once<'a>(arg: &Arg, words: &'a [&'a str], with_token: bool) -> Option<HintProgress<'a>> {
     let mut rest = words;
     if let Some(token) = arg.token.as_deref().filter(|_| with_token) {
         let (first, after) = rest.split_first()?;
@@ -149,18 +149,18 @@ fn take_once<'a>(arg: &Arg, words: &'a [&'a str], with_token: bool) -> Option<Pr
             return None;
         }
         rest = after;
-        if rest.is_empty() && arg.kind != Kind::Token {
-            return Some(Progress { words: rest, missing: vec![body(arg)], partly: true });
+        if rest.is_empty() && arg.kind != ArgKind::Token {
+            return Some(HintProgress { words: rest, missing: vec![body(arg)], partly: true });
         }
     }
     match arg.kind {
-        Kind::Token => Some(Progress { words: rest, missing: Vec::new(), partly: false }),
-        Kind::Word => {
+        ArgKind::Token => Some(HintProgress { words: rest, missing: Vec::new(), partly: false }),
+        ArgKind::Word => {
             let (_, after) = rest.split_first()?;
-            Some(Progress { words: after, missing: Vec::new(), partly: false })
+            Some(HintProgress { words: after, missing: Vec::new(), partly: false })
         }
-        Kind::OneOf => arg.parts.iter().find_map(|part| take(part, rest, &[])),
-        Kind::Block => {
+        ArgKind::OneOf => arg.parts.iter().find_map(|part| take(part, rest, &[])),
+        ArgKind::Block => {
             let progress = follow(&arg.parts, rest)?;
             // A block that takes nothing does not begin here.
             (progress.words.len() < words.len()).then_some(progress)

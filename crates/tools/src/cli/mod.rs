@@ -27,10 +27,10 @@ use std::rc::Rc;
 
 use clap::{CommandFactory, Parser};
 
-use self::connection::Interrupt;
+use self::connection::CtrlC;
 use self::options::Options;
-use self::output::End;
-use self::session::{Obstacle, Protocol, Session, Terms};
+use self::output::CliEnd;
+use self::session::{CliSession, Obstacle, Protocol, Terms};
 use crate::printable::printable;
 
 /// Whom the exit code tells that nobody read the output, as if SIGPIPE had ended the process.
@@ -43,9 +43,9 @@ pub fn run(args: &[OsString]) -> ExitCode {
         Err(code) => return code,
     };
     match start(&options) {
-        Ok(code) | Err(End::Code(code)) => ExitCode::from(code),
-        Err(End::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
-        Err(End::Failed(reason)) => {
+        Ok(code) | Err(CliEnd::Code(code)) => ExitCode::from(code),
+        Err(CliEnd::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
+        Err(CliEnd::Failed(reason)) => {
             // Part of it may be a server's words.
             say!("{}", printable(&reason));
             ExitCode::FAILURE
@@ -74,9 +74,9 @@ fn read_options(args: &[OsString]) -> Result<Options, ExitCode> {
     Ok(options)
 }
 
-fn start(options: &Options) -> Result<u8, End> {
+fn start(options: &Options) -> Result<u8, CliEnd> {
     if let Some(reason) = options.missing.reason() {
-        return Err(End::failed(reason));
+        return Err(CliEnd::failed(reason));
     }
     let is_terminal = std::io::stdout().is_terminal();
     let (user, password) = options.server.credentials();
@@ -108,7 +108,7 @@ fn start(options: &Options) -> Result<u8, End> {
         cluster: options.cluster,
         interval: options.interval.unwrap_or_default(),
     };
-    let mut session = Session::new(options.server.target(), options.server.database(), terms);
+    let mut session = CliSession::new(options.server.target(), options.server.database(), terms);
     if let Some(result) = modes::run(options, &mut session) {
         return result.map(|()| 0);
     }
@@ -116,7 +116,7 @@ fn start(options: &Options) -> Result<u8, End> {
         let script = std::fs::read(file);
         let script = script.map_err(|error| {
             let reason = connection::reason(&error);
-            End::failed(format!("Can't open file '{}': {reason}", file.display()))
+            CliEnd::failed(format!("Can't open file '{}': {reason}", file.display()))
         })?;
         let command = eval_command(script, words);
         return send_one(&mut session, &command, options.repeat);
@@ -134,10 +134,10 @@ fn start(options: &Options) -> Result<u8, End> {
 }
 
 /// Commands from standard input until it ends.
-fn converse(session: &mut Session) -> Result<u8, End> {
-    let watched = Interrupt::watch();
+fn converse(session: &mut CliSession) -> Result<u8, CliEnd> {
+    let watched = CtrlC::watch();
     let interrupt =
-        watched.map_err(|error| End::failed(format!("cannot watch Ctrl-C: {error}")))?;
+        watched.map_err(|error| CliEnd::failed(format!("cannot watch Ctrl-C: {error}")))?;
     session.interrupt = Some(Rc::new(interrupt));
     let connected = session.connect(false);
     if std::io::stdin().is_terminal() {
@@ -151,7 +151,7 @@ fn converse(session: &mut Session) -> Result<u8, End> {
 }
 
 /// One command, and the messages that may follow it.
-fn send_one(session: &mut Session, command: &[Vec<u8>], repeat: i64) -> Result<u8, End> {
+fn send_one(session: &mut CliSession, command: &[Vec<u8>], repeat: i64) -> Result<u8, CliEnd> {
     // Who cannot be reached is asked once more for the command, which says so.
     if session.connect(true) == Err(Obstacle::Refused) {
         return Ok(1);
@@ -162,13 +162,13 @@ fn send_one(session: &mut Session, command: &[Vec<u8>], repeat: i64) -> Result<u
 }
 
 /// The words of the command line as -x, -X and --quoted-input have them.
-fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, End> {
+fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CliEnd> {
     let mut command = words;
     if options.quoted_input {
         for word in &mut command {
             let Some(unquoted) = options::unquote(word) else {
                 output::print(b"Invalid quoted string\n")?;
-                return Err(End::Code(1));
+                return Err(CliEnd::Code(1));
             };
             *word = unquoted;
         }
@@ -178,17 +178,17 @@ fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, End>
     } else if let Some(tag) = &options.tag_from_stdin {
         let tag = tag.clone().into_vec();
         let Some(word) = command.iter_mut().find(|word| **word == tag) else {
-            return Err(End::failed("Using -X option but stdin tag not match."));
+            return Err(CliEnd::failed("Using -X option but stdin tag not match."));
         };
         *word = read_stdin()?;
     }
     Ok(command)
 }
 
-fn read_stdin() -> Result<Vec<u8>, End> {
+fn read_stdin() -> Result<Vec<u8>, CliEnd> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| End::failed(format!("Reading from standard input: {error}")))?;
+    read.map_err(|error| CliEnd::failed(format!("Reading from standard input: {error}")))?;
     Ok(bytes)
 }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use base::quote::split_args;
 use clap::{Parser, Subcommand};
 
-use super::connection::{Family, Target};
+use super::connection::{CliTarget, PreferredFamily};
 use super::format::{Output, Style};
 use super::missing::MissingOptions;
-use crate::client::address::Address;
+use crate::client::address::ServerAddress;
 use crate::client::tls::TlsOptions;
 use crate::client::uri::Uri;
 
@@ -77,12 +77,12 @@ pub struct Options {
     pub version: bool,
     /// What to send.
     #[command(subcommand)]
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
 }
 
 /// The command on the command line.
 #[derive(Debug, Subcommand)]
-pub enum Words {
+pub enum CommandWords {
     /// All of its words.
     #[command(external_subcommand)]
     All(Vec<OsString>),
@@ -253,7 +253,7 @@ pub struct ModeOptions {
 impl Options {
     /// The command on the command line; without one, nothing.
     pub fn words(&self) -> Vec<Vec<u8>> {
-        let Some(Words::All(words)) = &self.command else { return Vec::new() };
+        let Some(CommandWords::All(words)) = &self.command else { return Vec::new() };
         words.iter().map(|word| word.as_bytes().to_vec()).collect()
     }
 
@@ -287,19 +287,19 @@ impl Options {
 
 impl ServerOptions {
     /// Where to connect: what is given by itself wins over the URI.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> CliTarget {
         let uri = self.uri.clone().unwrap_or_default();
         let address = match &self.socket {
-            Some(path) => Address::Unix(path.clone()),
-            None => Address::Tcp {
+            Some(path) => ServerAddress::Unix(path.clone()),
+            None => ServerAddress::Tcp {
                 host: self.host.clone().or(uri.host).unwrap_or_else(|| "127.0.0.1".into()),
                 port: self.port.or(uri.port).unwrap_or(6379),
             },
         };
         let family = match (self.ipv4, self.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
+            (true, _) => PreferredFamily::V4,
+            (_, true) => PreferredFamily::V6,
+            _ => PreferredFamily::Any,
         };
         let tls = (self.tls || uri.tls).then(|| TlsOptions {
             cacert: self.cacert.clone(),
@@ -313,7 +313,7 @@ impl ServerOptions {
             ciphersuites: self.tls_ciphersuites.clone(),
         });
         let timeout = self.timeout.filter(|timeout| !timeout.is_zero());
-        Target { address, family, timeout, tls }
+        CliTarget { address, family, timeout, tls }
     }
 
     /// The user and the password of the command line.

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 /// Why the client ends early.
 #[derive(Debug)]
-pub enum End {
+pub enum CliEnd {
     /// With this error text and code 1.
     Failed(String),
     /// With this code; the reason is printed already.
@@ -13,9 +13,9 @@ pub enum End {
     OutputClosed,
 }
 
-impl End {
-    pub fn failed(reason: impl Into<String>) -> End {
-        End::Failed(reason.into())
+impl CliEnd {
+    pub fn failed(reason: impl Into<String>) -> CliEnd {
+        CliEnd::Failed(reason.into())
     }
 }
 
@@ -23,10 +23,10 @@ impl End {
 ///
 /// # Errors
 /// The reader has closed it, or it cannot be written.
-pub fn print(bytes: &[u8]) -> Result<(), End> {
+pub fn print(bytes: &[u8]) -> Result<(), CliEnd> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        ErrorKind::BrokenPipe => End::OutputClosed,
-        _ => End::failed(format!("cannot write the output: {error}")),
+        ErrorKind::BrokenPipe => CliEnd::OutputClosed,
+        _ => CliEnd::failed(format!("cannot write the output: {error}")),
     })
 }

@@ -23,10 +23,10 @@ use super::format::Output;
 use super::help::print_help;
 use super::hint::hint;
 use super::history::{History, dotfile, is_secret};
-use super::output::{End, print};
-use super::session::Session;
-use super::terminal::{Mode, restore_on_signals};
-use crate::client::address::Address;
+use super::output::{CliEnd, print};
+use super::session::CliSession;
+use super::terminal::{TerminalMode, restore_on_signals};
+use crate::client::address::ServerAddress;
 
 /// A command that takes as long or longer shows its time.
 const SLOW: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ const READING: &str = "Reading messages... (press Ctrl-C to quit or any key to t
 
 /// Whether the loop goes on.
 #[derive(PartialEq, Eq)]
-enum Next {
+enum LoopStep {
     Read,
     Quit,
 }
@@ -45,8 +45,8 @@ enum Next {
 ///
 /// # Errors
 /// When that is the end of it all.
-pub fn in_terminal(session: &mut Session) -> Result<(), End> {
-    let failed = |error: ReadlineError| End::failed(format!("cannot use the terminal: {error}"));
+pub fn in_terminal(session: &mut CliSession) -> Result<(), CliEnd> {
+    let failed = |error: ReadlineError| CliEnd::failed(format!("cannot use the terminal: {error}"));
     let config = Config::builder()
         .completion_type(CompletionType::Circular)
         .auto_add_history(false)
@@ -54,7 +54,8 @@ pub fn in_terminal(session: &mut Session) -> Result<(), End> {
         .bracketed_paste(false)
         .build();
     let mut editor = Editor::<Typing, MemHistory>::with_history(config, MemHistory::new());
-    let editor = editor.as_mut().map_err(|error| End::failed(format!("no terminal: {error}")))?;
+    let editor =
+        editor.as_mut().map_err(|error| CliEnd::failed(format!("no terminal: {error}")))?;
     let history = History::of_environment();
     for line in history.load() {
         let _ = editor.add_history_entry(line);
@@ -85,11 +86,11 @@ pub fn in_terminal(session: &mut Session) -> Result<(), End> {
         if may_be_written(line.as_bytes()) {
             history.append(&line);
         }
-        if run_line(session, Some(&docs), line.as_bytes(), &shows_hints)? == Next::Quit {
+        if run_line(session, Some(&docs), line.as_bytes(), &shows_hints)? == LoopStep::Quit {
             return Ok(());
         }
         if session.subscribed {
-            let _mode = Mode::single_keys();
+            let _mode = TerminalMode::single_keys();
             follow_until_input(session, &[])?;
         }
     }
@@ -99,8 +100,8 @@ pub fn in_terminal(session: &mut Session) -> Result<(), End> {
 ///
 /// # Errors
 /// When that is the end of it all.
-pub fn from_pipe(session: &mut Session) -> Result<(), End> {
-    let failed = |error: io::Error| End::failed(format!("cannot read standard input: {error}"));
+pub fn from_pipe(session: &mut CliSession) -> Result<(), CliEnd> {
+    let failed = |error: io::Error| CliEnd::failed(format!("cannot read standard input: {error}"));
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let mut input = BufReader::new(File::from(stdin));
     let (mut line, shows_hints) = (Vec::new(), Cell::new(true));
@@ -112,7 +113,7 @@ pub fn from_pipe(session: &mut Session) -> Result<(), End> {
         if line.last() == Some(&b'\n') {
             line.pop();
         }
-        if run_line(session, None, &line, &shows_hints)? == Next::Quit {
+        if run_line(session, None, &line, &shows_hints)? == LoopStep::Quit {
             return Ok(());
         }
         if session.subscribed {
@@ -140,14 +141,14 @@ fn may_be_written(line: &[u8]) -> bool {
 }
 
 fn run_line(
-    session: &mut Session,
+    session: &mut CliSession,
     docs: Option<&Docs>,
     line: &[u8],
     shows_hints: &Cell<bool>,
-) -> Result<Next, End> {
+) -> Result<LoopStep, CliEnd> {
     let Some(mut words) = split_args(line) else {
         print(b"Invalid argument(s)\n")?;
-        return Ok(Next::Read);
+        return Ok(LoopStep::Read);
     };
     let repeat = match repeat_of(&words) {
         None => 1,
@@ -157,12 +158,12 @@ fn run_line(
         }
         Some(Err(())) => {
             print(b"Invalid redis-cli repeat command option value.\n")?;
-            return Ok(Next::Read);
+            return Ok(LoopStep::Read);
         }
     };
-    let Some(first) = words.first() else { return Ok(Next::Read) };
+    let Some(first) = words.first() else { return Ok(LoopStep::Read) };
     match (first.to_ascii_lowercase().as_slice(), words.len()) {
-        (b"quit" | b"exit", _) => return Ok(Next::Quit),
+        (b"quit" | b"exit", _) => return Ok(LoopStep::Quit),
         ([b':', ..], _) => set_preference(&words, "", shows_hints)?,
         (b"help" | b"?", _) => print_help(session, docs, &words[1..])?,
         (b"clear", 1) => print(b"\x1b[H\x1b[2J")?,
@@ -172,7 +173,7 @@ fn run_line(
             match port {
                 None => print(b"Invalid server port.\n")?,
                 Some(port) => {
-                    session.target.address = Address::Tcp { host, port };
+                    session.target.address = ServerAddress::Tcp { host, port };
                     let _ = session.connect(false);
                 }
             }
@@ -186,11 +187,11 @@ fn run_line(
             }
         }
     }
-    Ok(Next::Read)
+    Ok(LoopStep::Read)
 }
 
 /// Reads the preferences of the home folder.
-fn load_preferences(shows_hints: &Cell<bool>) -> Result<(), End> {
+fn load_preferences(shows_hints: &Cell<bool>) -> Result<(), CliEnd> {
     let path = dotfile("REDISCLI_RCFILE", ".redisclirc");
     let Some(bytes) = path.and_then(|path| fs::read(path).ok()) else { return Ok(()) };
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -202,7 +203,7 @@ fn load_preferences(shows_hints: &Cell<bool>) -> Result<(), End> {
     Ok(())
 }
 
-fn set_preference(words: &[Vec<u8>], place: &str, shows_hints: &Cell<bool>) -> Result<(), End> {
+fn set_preference(words: &[Vec<u8>], place: &str, shows_hints: &Cell<bool>) -> Result<(), CliEnd> {
     let lower: Vec<Vec<u8>> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
     let lower: Vec<&[u8]> = lower.iter().map(Vec::as_slice).collect();
     let (what, word) = match lower.as_slice() {
@@ -223,7 +224,7 @@ fn set_preference(words: &[Vec<u8>], place: &str, shows_hints: &Cell<bool>) -> R
 
 /// Shows messages until something comes from standard input, or Ctrl-C, which ends the
 /// subscription. `buffered` is input that has come already.
-fn follow_until_input(session: &mut Session, buffered: &[u8]) -> Result<(), End> {
+fn follow_until_input(session: &mut CliSession, buffered: &[u8]) -> Result<(), CliEnd> {
     let output = session.terms.style.output;
     let tells = output != Output::Raw && io::stdout().is_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
@@ -244,7 +245,7 @@ fn follow_until_input(session: &mut Session, buffered: &[u8]) -> Result<(), End>
         let stdin = io::stdin();
         let fds = [interrupt.as_fd(), connection.as_fd(), stdin.as_fd()];
         let ready = wait_readable(&fds, None)
-            .map_err(|error| End::failed(format!("cannot wait for messages: {error}")))?;
+            .map_err(|error| CliEnd::failed(format!("cannot wait for messages: {error}")))?;
         if tells {
             print(b"\x1b[K")?;
         }
@@ -253,7 +254,7 @@ fn follow_until_input(session: &mut Session, buffered: &[u8]) -> Result<(), End>
             return Ok(());
         }
         if ready[1] {
-            connection.fill().map_err(|failure| End::failed(format!("Error: {failure}")))?;
+            connection.fill().map_err(|failure| CliEnd::failed(format!("Error: {failure}")))?;
         } else if ready[2] {
             return Ok(());
         }

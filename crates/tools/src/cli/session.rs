@@ -3,18 +3,18 @@
 //! A connection that was lost is opened again for the next command, with the same user, database
 //! and protocol. Two things differ from redis-cli, because a command must not hit the wrong data:
 //! if the database cannot be selected, nothing is sent; and a command that is refused after the
-//! login was refused counts as failed (see [`Session::failed`]).
+//! login was refused counts as failed (see [`CliSession::failed`]).
 
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use super::connection::{self, Caught, Connection, Failure, Interrupt, Target};
+use super::connection::{self, Caught, CliConnection, CliTarget, ConnectionFailure, CtrlC};
 use super::format::{Output, Style, invalidation};
-use super::output::{End, print};
-use crate::client::address::Address;
-use crate::client::reply::Reply;
+use super::output::{CliEnd, print};
+use crate::client::address::ServerAddress;
+use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
 /// How often a cluster may send the same command to another node.
@@ -66,24 +66,24 @@ pub enum Obstacle {
 }
 
 /// A command's part of the conversation.
-enum Turn {
+enum CommandTurn {
     /// It was answered.
     Answered,
     /// The node of a cluster sends it elsewhere.
-    Redirected(Address, bool),
+    Redirected(ServerAddress, bool),
 }
 
 /// The conversation.
 #[derive(Debug)]
-pub struct Session {
+pub struct CliSession {
     /// What stays the same.
     pub terms: Terms,
     /// Where the server is.
-    pub target: Target,
+    pub target: CliTarget,
     /// The connection, unless it is lost.
-    pub connection: Option<Connection>,
+    pub connection: Option<CliConnection>,
     /// What Ctrl-C wakes.
-    pub interrupt: Option<Rc<Interrupt>>,
+    pub interrupt: Option<Rc<CtrlC>>,
     /// The database that is wanted.
     db_wanted: i64,
     /// The database that is selected.
@@ -99,9 +99,9 @@ pub struct Session {
     pub failed: bool,
 }
 
-impl Session {
+impl CliSession {
     /// A conversation that has not begun.
-    pub fn new(target: Target, db: i64, terms: Terms) -> Self {
+    pub fn new(target: CliTarget, db: i64, terms: Terms) -> Self {
         Self {
             terms,
             target,
@@ -151,7 +151,7 @@ impl Session {
         self.connection = None;
         (self.db, self.in_multi, self.subscribed, self.resp3) = (0, false, false, false);
         self.login_refused = false;
-        match Connection::open(&self.target, self.interrupt.clone()) {
+        match CliConnection::open(&self.target, self.interrupt.clone()) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
                 if !quiet {
@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// Asks what the conversation itself needs; says it when the connection is lost.
-    fn arrange(&mut self, words: &[&[u8]]) -> Result<Reply, Obstacle> {
+    fn arrange(&mut self, words: &[&[u8]]) -> Result<ServerReply, Obstacle> {
         let Some(connection) = &mut self.connection else { return Err(Obstacle::Unreachable) };
         connection.ask(words).map_err(|failure| {
             say!("Error: {failure}");
@@ -181,7 +181,7 @@ impl Session {
         let mut words: Vec<&[u8]> = vec![b"AUTH"];
         words.extend(user.as_deref());
         words.push(&password);
-        if let Reply::Error(error) = self.arrange(&words)? {
+        if let ServerReply::Error(error) = self.arrange(&words)? {
             say!("AUTH failed: {}", printable(&String::from_utf8_lossy(&error)));
             self.login_refused = true;
             return Err(Obstacle::Login);
@@ -194,7 +194,9 @@ impl Session {
         if wanted == self.db {
             return Ok(());
         }
-        if let Reply::Error(error) = self.arrange(&[b"SELECT", wanted.to_string().as_bytes()])? {
+        if let ServerReply::Error(error) =
+            self.arrange(&[b"SELECT", wanted.to_string().as_bytes()])?
+        {
             say!("SELECT {wanted} failed: {}", printable(&String::from_utf8_lossy(&error)));
             return Err(Obstacle::Refused);
         }
@@ -206,7 +208,7 @@ impl Session {
         if self.terms.protocol == Protocol::Two {
             return Ok(());
         }
-        if let Reply::Error(error) = self.arrange(&[b"HELLO", b"3"])? {
+        if let ServerReply::Error(error) = self.arrange(&[b"HELLO", b"3"])? {
             say!("HELLO 3 failed: {}", printable(&String::from_utf8_lossy(&error)));
             return match self.terms.protocol {
                 Protocol::Three => Err(Obstacle::Refused),
@@ -221,15 +223,15 @@ impl Session {
     ///
     /// # Errors
     /// The connection is lost.
-    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<Reply, Failure> {
-        self.connection.as_mut().ok_or(Failure::Closed)?.ask(words)
+    pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<ServerReply, ConnectionFailure> {
+        self.connection.as_mut().ok_or(ConnectionFailure::Closed)?.ask(words)
     }
 
     /// Sends a command as often as asked and shows the replies.
     ///
     /// # Errors
     /// When that is the end of it all; [`failed`](Self::failed) tells of lesser failures.
-    pub fn issue(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<(), End> {
+    pub fn issue(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<(), CliEnd> {
         self.failed = true;
         let mut asking = false;
         for _ in 0..REDIRECTIONS_MAX {
@@ -241,35 +243,35 @@ impl Session {
             }
             if asking {
                 let Ok(reply) = self.arrange(&[b"ASKING"]) else { return Ok(()) };
-                if let Reply::Error(error) = reply {
+                if let ServerReply::Error(error) = reply {
                     say!("ASKING failed: {}", printable(&String::from_utf8_lossy(&error)));
                     return Ok(());
                 }
             }
             match self.issue_here(words, repeat) {
-                Ok(Turn::Answered) => return Ok(()),
-                Ok(Turn::Redirected(place, asks)) => {
+                Ok(CommandTurn::Answered) => return Ok(()),
+                Ok(CommandTurn::Redirected(place, asks)) => {
                     (self.target.address, asking) = (place, asks);
                     self.connection = None;
                 }
-                Err(Trouble::End(end)) => return Err(end),
-                Err(Trouble::Failure(failure)) => return self.lose(failure),
+                Err(CommandTrouble::End(end)) => return Err(end),
+                Err(CommandTrouble::Failure(failure)) => return self.lose(failure),
             }
         }
-        Err(End::failed("Error: the cluster keeps sending the command elsewhere"))
+        Err(CliEnd::failed("Error: the cluster keeps sending the command elsewhere"))
     }
 
     /// The connection is lost: the end, or a reason to open it again.
-    fn lose(&mut self, failure: Failure) -> Result<(), End> {
+    fn lose(&mut self, failure: ConnectionFailure) -> Result<(), CliEnd> {
         self.connection = None;
         match failure {
-            Failure::Interrupted => return Err(End::Code(1)),
-            Failure::Closed | Failure::Io(_) if self.shuts_down => {
+            ConnectionFailure::Interrupted => return Err(CliEnd::Code(1)),
+            ConnectionFailure::Closed | ConnectionFailure::Io(_) if self.shuts_down => {
                 (self.shuts_down, self.failed) = (false, false);
                 return Ok(());
             }
             failure if !self.terms.interactive => {
-                return Err(End::failed(format!("Error: {failure}")));
+                return Err(CliEnd::failed(format!("Error: {failure}")));
             }
             _ => {}
         }
@@ -278,21 +280,25 @@ impl Session {
         Ok(())
     }
 
-    fn issue_here(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<Turn, Trouble> {
+    fn issue_here(
+        &mut self,
+        words: &[Vec<u8>],
+        repeat: i64,
+    ) -> Result<CommandTurn, CommandTrouble> {
         let name = lower(words.first());
         self.shuts_down |= name == "shutdown";
         let mut left = repeat;
         while left != 0 {
             left = left.saturating_sub(i64::from(left > 0));
-            self.connection.as_mut().ok_or(Failure::Closed)?.send(words)?;
+            self.connection.as_mut().ok_or(ConnectionFailure::Closed)?.send(words)?;
             if name == "monitor" {
                 self.follow_requests()?;
                 self.failed = false;
-                return Ok(Turn::Answered);
+                return Ok(CommandTurn::Answered);
             }
             let (reply, redirection) = self.take_answer(words, &name)?;
             if let Some((place, asks)) = redirection {
-                return Ok(Turn::Redirected(place, asks));
+                return Ok(CommandTurn::Redirected(place, asks));
             }
             self.failed = self.login_refused && reply.is_error();
             self.notice(words, &name, &reply);
@@ -301,11 +307,11 @@ impl Session {
             }
         }
         self.failed &= repeat != 0;
-        Ok(Turn::Answered)
+        Ok(CommandTurn::Answered)
     }
 
     /// Shows what MONITOR sends until Ctrl-C comes.
-    fn follow_requests(&mut self) -> Result<(), Trouble> {
+    fn follow_requests(&mut self) -> Result<(), CommandTrouble> {
         let _caught = self.interrupt.clone().map(Caught::begin);
         loop {
             match self.receive(true) {
@@ -315,7 +321,7 @@ impl Session {
                         return Ok(());
                     }
                 }
-                Err(Trouble::Failure(Failure::Interrupted)) => {
+                Err(CommandTrouble::Failure(ConnectionFailure::Interrupted)) => {
                     let _ = self.connect(false);
                     return Ok(());
                 }
@@ -329,7 +335,7 @@ impl Session {
         &mut self,
         words: &[Vec<u8>],
         name: &str,
-    ) -> Result<(Reply, Option<(Address, bool)>), Trouble> {
+    ) -> Result<(ServerReply, Option<(ServerAddress, bool)>), CommandTrouble> {
         let verbatim = is_verbatim(words, name);
         let subscribes = matches!(name, "subscribe" | "psubscribe" | "ssubscribe");
         let confirmed =
@@ -343,9 +349,9 @@ impl Session {
             }
             if self.terms.errors_end
                 && !self.terms.interactive
-                && let Reply::Error(text) = &reply
+                && let ServerReply::Error(text) = &reply
             {
-                return Err(End::failed(String::from_utf8_lossy(text).into_owned()).into());
+                return Err(CliEnd::failed(String::from_utf8_lossy(text).into_owned()).into());
             }
             self.show(&reply, verbatim)?;
             if pushes_answer && let Some(kind) = self.message_kind(&reply) {
@@ -357,7 +363,7 @@ impl Session {
                 if due > 0 {
                     continue;
                 }
-            } else if pushes_answer && matches!(reply, Reply::Push(_)) {
+            } else if pushes_answer && matches!(reply, ServerReply::Push(_)) {
                 continue;
             }
             return Ok((reply, None));
@@ -365,10 +371,10 @@ impl Session {
     }
 
     /// The first word of a message or of a confirmation.
-    fn message_kind<'a>(&self, reply: &'a Reply) -> Option<&'a [u8]> {
+    fn message_kind<'a>(&self, reply: &'a ServerReply) -> Option<&'a [u8]> {
         let items = match reply {
-            Reply::Push(items) if self.resp3 => items,
-            Reply::Array(items) if !self.resp3 => items,
+            ServerReply::Push(items) if self.resp3 => items,
+            ServerReply::Array(items) if !self.resp3 => items,
             _ => return None,
         };
         let kind = items.first().filter(|_| items.len() >= 3)?.text()?;
@@ -376,8 +382,8 @@ impl Session {
     }
 
     /// Where a node of a cluster sends the command, and whether it says ASK.
-    fn redirection(&self, reply: &Reply) -> Option<(Address, bool)> {
-        let Reply::Error(text) = reply else { return None };
+    fn redirection(&self, reply: &ServerReply) -> Option<(ServerAddress, bool)> {
+        let ServerReply::Error(text) = reply else { return None };
         let text = std::str::from_utf8(text).ok().filter(|_| self.terms.cluster)?;
         let mut words = text.split(' ');
         let asks = match words.next()? {
@@ -390,21 +396,21 @@ impl Session {
         let port = port.parse().ok()?;
         let host = match &self.target.address {
             // A node that does not know its own name leaves it out.
-            Address::Tcp { host: this, .. } if host.is_empty() => this.clone(),
+            ServerAddress::Tcp { host: this, .. } if host.is_empty() => this.clone(),
             _ => host.to_owned(),
         };
         if self.terms.interactive {
             let text = "-> Redirected to slot";
             let _ = writeln!(io::stdout(), "{text} [{slot}] located at {host}:{port}");
         }
-        Some((Address::Tcp { host, port }, asks))
+        Some((ServerAddress::Tcp { host, port }, asks))
     }
 
     /// The next reply. Pushes are shown or dropped on the way, unless they are the answer.
-    fn receive(&mut self, pushes_answer: bool) -> Result<Reply, Trouble> {
+    fn receive(&mut self, pushes_answer: bool) -> Result<ServerReply, CommandTrouble> {
         loop {
-            let reply = self.connection.as_mut().ok_or(Failure::Closed)?.receive()?;
-            if pushes_answer || !matches!(reply, Reply::Push(_)) {
+            let reply = self.connection.as_mut().ok_or(ConnectionFailure::Closed)?.receive()?;
+            if pushes_answer || !matches!(reply, ServerReply::Push(_)) {
                 return Ok(reply);
             }
             if self.terms.shows_pushes {
@@ -417,7 +423,7 @@ impl Session {
         }
     }
 
-    fn show(&self, reply: &Reply, verbatim: bool) -> Result<(), End> {
+    fn show(&self, reply: &ServerReply, verbatim: bool) -> Result<(), CliEnd> {
         print(&self.terms.style.format(reply, verbatim))
     }
 
@@ -425,15 +431,15 @@ impl Session {
     ///
     /// # Errors
     /// When that is the end of it all.
-    pub fn follow_messages(&mut self) -> Result<(), End> {
+    pub fn follow_messages(&mut self) -> Result<(), CliEnd> {
         while self.subscribed {
             let received = match &mut self.connection {
-                None => Err(Failure::Closed),
+                None => Err(ConnectionFailure::Closed),
                 Some(connection) => connection.receive(),
             };
             match received {
                 Ok(reply) => self.show(&reply, false)?,
-                Err(failure) => return Err(End::failed(format!("Error: {failure}"))),
+                Err(failure) => return Err(CliEnd::failed(format!("Error: {failure}"))),
             }
         }
         Ok(())
@@ -443,7 +449,7 @@ impl Session {
     ///
     /// # Errors
     /// When that is the end of it all.
-    pub fn show_received(&mut self) -> Result<(), End> {
+    pub fn show_received(&mut self) -> Result<(), CliEnd> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         match connection.received() {
             Ok(None) => Ok(()),
@@ -451,12 +457,12 @@ impl Session {
                 self.show(&reply, false)?;
                 self.show_received()
             }
-            Err(failure) => Err(End::failed(format!("Error: {failure}"))),
+            Err(failure) => Err(CliEnd::failed(format!("Error: {failure}"))),
         }
     }
 
     /// What a command changes in the conversation.
-    fn notice(&mut self, words: &[Vec<u8>], name: &str, reply: &Reply) {
+    fn notice(&mut self, words: &[Vec<u8>], name: &str, reply: &ServerReply) {
         let refused = reply.is_error();
         match (name, words.len()) {
             ("select", 2) if !refused => {
@@ -471,7 +477,7 @@ impl Session {
             ("multi", 1) if !refused => (self.in_multi, self.db_before_multi) = (true, self.db),
             ("exec", 1) if self.in_multi => {
                 self.in_multi = false;
-                if refused || *reply == Reply::Nil {
+                if refused || *reply == ServerReply::Nil {
                     (self.db, self.db_wanted) = (self.db_before_multi, self.db_before_multi);
                 }
             }
@@ -483,28 +489,28 @@ impl Session {
                 (self.in_multi, self.resp3, self.subscribed) = (false, false, false);
                 (self.db, self.db_wanted) = (0, 0);
             }
-            ("hello", _) if matches!(reply, Reply::Map(_)) => self.resp3 = true,
-            ("hello", _) if matches!(reply, Reply::Array(_)) => self.resp3 = false,
+            ("hello", _) if matches!(reply, ServerReply::Map(_)) => self.resp3 = true,
+            ("hello", _) if matches!(reply, ServerReply::Array(_)) => self.resp3 = false,
             _ => {}
         }
     }
 }
 
 /// What stops a command.
-enum Trouble {
-    Failure(Failure),
-    End(End),
+enum CommandTrouble {
+    Failure(ConnectionFailure),
+    End(CliEnd),
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Failure(failure)
+impl From<ConnectionFailure> for CommandTrouble {
+    fn from(failure: ConnectionFailure) -> Self {
+        CommandTrouble::Failure(failure)
     }
 }
 
-impl From<End> for Trouble {
-    fn from(end: End) -> Self {
-        Trouble::End(end)
+impl From<CliEnd> for CommandTrouble {
+    fn from(end: CliEnd) -> Self {
+        CommandTrouble::End(end)
     }
 }
 

@@ -8,30 +8,30 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::output::End;
+use super::output::CliEnd;
 
 /// The terminal of standard input in another mode; ends with the value.
-pub struct Mode {
+pub struct TerminalMode {
     before: Termios,
 }
 
-impl Mode {
+impl TerminalMode {
     /// Keys arrive at once and are not shown. `None` when standard input is no terminal.
-    pub fn single_keys() -> Option<Mode> {
-        Mode::without(LocalModes::ICANON | LocalModes::ECHO)
+    pub fn single_keys() -> Option<TerminalMode> {
+        TerminalMode::without(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    fn without(modes: LocalModes) -> Option<Mode> {
+    fn without(modes: LocalModes) -> Option<TerminalMode> {
         let stdin = io::stdin();
         let before = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten()?;
         let mut changed = before.clone();
         changed.local_modes.remove(modes);
         tcsetattr(&stdin, OptionalActions::Now, &changed).ok()?;
-        Some(Mode { before })
+        Some(TerminalMode { before })
     }
 }
 
-impl Drop for Mode {
+impl Drop for TerminalMode {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
@@ -60,8 +60,8 @@ pub fn restore_on_signals() {
 ///
 /// # Errors
 /// When there is none.
-pub fn ask_password(question: &str) -> Result<Vec<u8>, End> {
-    let hidden = Mode::without(LocalModes::ECHO);
+pub fn ask_password(question: &str) -> Result<Vec<u8>, CliEnd> {
+    let hidden = TerminalMode::without(LocalModes::ECHO);
     if hidden.is_some() {
         let _ = write!(io::stderr(), "{question}");
         let _ = io::stderr().flush();
@@ -73,7 +73,7 @@ pub fn ask_password(question: &str) -> Result<Vec<u8>, End> {
     }
     match read {
         Ok(1..) => {}
-        _ => return Err(End::failed("no password was given")),
+        _ => return Err(CliEnd::failed("no password was given")),
     }
     while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
         line.pop();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum ServerAddress {
     /// A host and a port.
     Tcp {
         /// Name or IP address.
@@ -18,12 +18,12 @@ pub enum Address {
 }
 
 /// As URIs write it, with brackets around IPv6.
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Address::Unix(path) => write!(f, "{}", path.display()),
+            ServerAddress::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            ServerAddress::Tcp { host, port } => write!(f, "{host}:{port}"),
+            ServerAddress::Unix(path) => write!(f, "{}", path.display()),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! which is an error like any other. Format: the pages of CLUSTER SLOTS and of the cluster
 //! specification in the documentation of Redis.
 
-use super::address::Address;
-use super::reply::{Parser, Reply};
-use super::session::{Endpoint, Session};
+use super::address::ServerAddress;
+use super::reply::{ReplyParser, ServerReply};
+use super::session::{ServerEndpoint, ServerSession};
 use crate::Error;
 
 /// The slots of a cluster.
@@ -23,11 +23,11 @@ const CRC16: [u16; 256] = crc16_table();
 
 /// A set of slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slots(Vec<u64>);
+pub struct SlotSet(Vec<u64>);
 
-impl Slots {
-    fn none() -> Slots {
-        Slots(vec![0; SLOTS / WORD_BITS])
+impl SlotSet {
+    fn none() -> SlotSet {
+        SlotSet(vec![0; SLOTS / WORD_BITS])
     }
 
     fn insert(&mut self, slot: usize) {
@@ -47,17 +47,17 @@ impl Slots {
 
 /// A server under load, and what it owns if it is one of a cluster.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct ClusterNode {
     /// How to reach it.
-    pub endpoint: Endpoint,
+    pub endpoint: ServerEndpoint,
     /// The slots that it owns; nothing of a server that stands alone.
-    pub slots: Option<Slots>,
+    pub slots: Option<SlotSet>,
 }
 
-impl Node {
+impl ClusterNode {
     /// A server that stands alone.
-    pub fn alone(endpoint: &Endpoint) -> Node {
-        Node { endpoint: endpoint.clone(), slots: None }
+    pub fn alone(endpoint: &ServerEndpoint) -> ClusterNode {
+        ClusterNode { endpoint: endpoint.clone(), slots: None }
     }
 }
 
@@ -65,10 +65,10 @@ impl Node {
 ///
 /// # Errors
 /// When it refuses, or a slot has no owner.
-pub fn discover(endpoint: &Endpoint) -> Result<Vec<Node>, Error> {
-    let mut session = Session::open(endpoint)?;
+pub fn discover(endpoint: &ServerEndpoint) -> Result<Vec<ClusterNode>, Error> {
+    let mut session = ServerSession::open(endpoint)?;
     let raw = session.ask("CLUSTER SLOTS", &["CLUSTER", "SLOTS"])?;
-    let mut parser = Parser::default();
+    let mut parser = ReplyParser::default();
     parser.push(raw);
     let reply = parser.reply().map_err(|error| Error::Protocol(error.to_string()))?;
     let nodes = reply.as_ref().and_then(|reply| nodes(reply, endpoint));
@@ -82,27 +82,29 @@ pub fn discover(endpoint: &Endpoint) -> Result<Vec<Node>, Error> {
 }
 
 /// The nodes of a reply to CLUSTER SLOTS, in the order of their first slot.
-fn nodes(reply: &Reply, seed: &Endpoint) -> Option<Vec<Node>> {
-    let mut nodes: Vec<Node> = Vec::new();
+fn nodes(reply: &ServerReply, seed: &ServerEndpoint) -> Option<Vec<ClusterNode>> {
+    let mut nodes: Vec<ClusterNode> = Vec::new();
     for range in reply.items()? {
-        let [Reply::Int(first), Reply::Int(last), owner, ..] = range.items()? else { return None };
-        let [host, Reply::Int(port), ..] = owner.items()? else { return None };
+        let [ServerReply::Int(first), ServerReply::Int(last), owner, ..] = range.items()? else {
+            return None;
+        };
+        let [host, ServerReply::Int(port), ..] = owner.items()? else { return None };
         let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
         let port = u16::try_from(*port).ok()?;
         // A node that does not know its own address is where it was asked.
         let host = match (host.text().filter(|host| !host.is_empty()), &seed.address) {
             (Some(host), _) => String::from_utf8_lossy(host).into_owned(),
-            (None, Address::Tcp { host, .. }) => host.clone(),
-            (None, Address::Unix(_)) => "127.0.0.1".into(),
+            (None, ServerAddress::Tcp { host, .. }) => host.clone(),
+            (None, ServerAddress::Unix(_)) => "127.0.0.1".into(),
         };
-        let address = Address::Tcp { host, port };
+        let address = ServerAddress::Tcp { host, port };
         let at = nodes.iter().position(|node| node.endpoint.address == address);
         let at = at.unwrap_or_else(|| {
-            let endpoint = Endpoint { address, ..seed.clone() };
-            nodes.push(Node { endpoint, slots: Some(Slots::none()) });
+            let endpoint = ServerEndpoint { address, ..seed.clone() };
+            nodes.push(ClusterNode { endpoint, slots: Some(SlotSet::none()) });
             nodes.len() - 1
         });
-        let slots = nodes[at].slots.get_or_insert_with(Slots::none);
+        let slots = nodes[at].slots.get_or_insert_with(SlotSet::none);
         (first..=last).take_while(|slot| *slot < SLOTS).for_each(|slot| slots.insert(slot));
     }
     Some(nodes)
@@ -175,9 +177,9 @@ mod tests {
             *4\r\n:100\r\n:16000\r\n*3\r\n$8\r\n10.0.0.2\r\n:7002\r\n$1\r\nb\r\n\
             *3\r\n$8\r\n10.0.0.9\r\n:7009\r\n$1\r\nr\r\n\
             *3\r\n:16001\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:7001\r\n$1\r\na\r\n";
-        let mut parser = Parser::default();
+        let mut parser = ReplyParser::default();
         parser.push(text);
-        let nodes = nodes(&parser.reply().unwrap().unwrap(), &Endpoint::local(7001)).unwrap();
+        let nodes = nodes(&parser.reply().unwrap().unwrap(), &ServerEndpoint::local(7001)).unwrap();
         let addresses: Vec<String> = nodes.iter().map(|n| n.endpoint.address.to_string()).collect();
         assert_eq!(addresses, ["127.0.0.1:7001", "10.0.0.2:7002"]);
         let owner = |slot| {

@@ -1,31 +1,31 @@
 //! Counts replies and notices errors among them, without building values: the reader of the load.
 //!
 //! A request may be several commands: it is answered when all their replies have come, and the
-//! [`Tally`] counts it once. Errors are counted one by one, at any depth. Of a reply nothing is
+//! [`ReplyTally`] counts it once. Errors are counted one by one, at any depth. Of a reply nothing is
 //! kept but the text of the first error.
 
-use super::scanner::{NotResp, Scanner, Sink};
+use super::scanner::{NotResp, ReplySink, Scanner};
 
 /// The longest error text that is kept.
 const ERROR_TEXT_BYTES_MAX: usize = 200;
 
 /// What answers one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExpectedReplies {
     /// Top-level replies, one for each command of the request.
     pub replies: u64,
     /// The last of them is EXEC's, which is null if a watched key has changed.
     pub is_transaction: bool,
 }
 
-impl Answer {
+impl ExpectedReplies {
     /// The reply to one command.
-    pub const ONE_REPLY: Answer = Answer { replies: 1, is_transaction: false };
+    pub const ONE_REPLY: ExpectedReplies = ExpectedReplies { replies: 1, is_transaction: false };
 }
 
 /// The sums over the replies of one load thread.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReplyTally {
     /// Complete top-level replies, without pushes.
     pub replies: u64,
     /// Requests of which every reply has come.
@@ -44,7 +44,7 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct ReplyCounter {
     scanner: Scanner,
-    answer: Answer,
+    answer: ExpectedReplies,
     /// Replies of the current answer that have come.
     replied: u64,
     /// The current element is the first error, and its text is kept.
@@ -53,13 +53,13 @@ pub struct ReplyCounter {
 
 impl Default for ReplyCounter {
     fn default() -> Self {
-        ReplyCounter::new(Answer::ONE_REPLY)
+        ReplyCounter::new(ExpectedReplies::ONE_REPLY)
     }
 }
 
 impl ReplyCounter {
     /// The counter of a connection on which every request has this answer.
-    pub fn new(answer: Answer) -> Self {
+    pub fn new(answer: ExpectedReplies) -> Self {
         ReplyCounter { scanner: Scanner::default(), answer, replied: 0, keeps_text: false }
     }
 
@@ -68,7 +68,7 @@ impl ReplyCounter {
     /// # Errors
     /// The bytes are not RESP; the connection is of no use then.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8], tally: &mut Tally) -> Result<u64, NotResp> {
+    pub fn feed(&mut self, bytes: &[u8], tally: &mut ReplyTally) -> Result<u64, NotResp> {
         let before = tally.requests;
         let ReplyCounter { scanner, answer, replied, keeps_text } = self;
         let mut counting = Counting { answer: *answer, replied, keeps_text, tally };
@@ -79,13 +79,13 @@ impl ReplyCounter {
 
 /// The counter while it reads, apart from its scanner.
 struct Counting<'a> {
-    answer: Answer,
+    answer: ExpectedReplies,
     replied: &'a mut u64,
     keeps_text: &'a mut bool,
-    tally: &'a mut Tally,
+    tally: &'a mut ReplyTally,
 }
 
-impl Sink for Counting<'_> {
+impl ReplySink for Counting<'_> {
     #[inline]
     fn begin(&mut self, kind: u8) {
         if matches!(kind, b'-' | b'!') {
@@ -147,14 +147,14 @@ mod tests {
         >2\r\n+message\r\n$2\r\nhi\r\n~2\r\n#t\r\n,1.5\r\n|1\r\n+ttl\r\n:3\r\n$2\r\nok\r\n\
         =7\r\ntxt:abc\r\n!6\r\nERR no\r\n(12345678901234567890\r\n$0\r\n\r\n";
 
-    fn expected() -> Tally {
+    fn expected() -> ReplyTally {
         let first_error = b"ERR first one".to_vec();
-        Tally { replies: 15, requests: 15, errors: 3, nulls: 3, aborted: 0, first_error }
+        ReplyTally { replies: 15, requests: 15, errors: 3, nulls: 3, aborted: 0, first_error }
     }
 
     #[test]
     fn counts_the_whole_stream() {
-        let mut tally = Tally::default();
+        let mut tally = ReplyTally::default();
         assert_eq!(ReplyCounter::default().feed(STREAM, &mut tally), Ok(15));
         assert_eq!(tally, expected());
     }
@@ -163,7 +163,7 @@ mod tests {
     fn resumes_at_every_pair_of_splits() {
         for first in 0..=STREAM.len() {
             for second in first..=STREAM.len() {
-                let (mut counter, mut tally) = (ReplyCounter::default(), Tally::default());
+                let (mut counter, mut tally) = (ReplyCounter::default(), ReplyTally::default());
                 let parts = [&STREAM[..first], &STREAM[first..second], &STREAM[second..]];
                 let sum: u64 = parts.iter().map_while(|p| counter.feed(p, &mut tally).ok()).sum();
                 assert_eq!((sum, &tally), (15, &expected()), "split at {first} and {second}");
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn resumes_byte_by_byte() {
-        let (mut counter, mut tally) = (ReplyCounter::default(), Tally::default());
+        let (mut counter, mut tally) = (ReplyCounter::default(), ReplyTally::default());
         for byte in STREAM {
             assert!(counter.feed(&[*byte], &mut tally).is_ok());
         }
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_by_the_replies_of_all_its_commands() {
-        let answer = Answer { replies: 3, is_transaction: true };
+        let answer = ExpectedReplies { replies: 3, is_transaction: true };
         let counted = |stream: &[u8]| {
-            let (mut counter, mut tally) = (ReplyCounter::new(answer), Tally::default());
+            let (mut counter, mut tally) = (ReplyCounter::new(answer), ReplyTally::default());
             for byte in stream {
                 assert!(counter.feed(&[*byte], &mut tally).is_ok());
             }
@@ -197,7 +197,7 @@ mod tests {
         };
         let first_error = b"ERR no".to_vec();
         let expected =
-            Tally { replies: 12, requests: 4, errors: 2, nulls: 1, aborted: 1, first_error };
+            ReplyTally { replies: 12, requests: 4, errors: 2, nulls: 1, aborted: 1, first_error };
         assert_eq!(counted(TRANSACTIONS), expected);
         // Only a null as EXEC's own reply means that the transaction was aborted, in RESP3 too.
         let counts = |stream: &[u8]| {
@@ -212,14 +212,14 @@ mod tests {
 
     #[test]
     fn an_incomplete_reply_is_not_counted() {
-        let (mut counter, mut tally) = (ReplyCounter::default(), Tally::default());
+        let (mut counter, mut tally) = (ReplyCounter::default(), ReplyTally::default());
         assert_eq!(counter.feed(b"*2\r\n$3\r\nabc\r\n$3\r\nabc\r", &mut tally), Ok(0));
         assert_eq!(counter.feed(b"\n", &mut tally), Ok(1));
     }
 
     #[test]
     fn a_bulk_error_keeps_its_text() {
-        let (mut counter, mut tally) = (ReplyCounter::default(), Tally::default());
+        let (mut counter, mut tally) = (ReplyCounter::default(), ReplyTally::default());
         assert_eq!(counter.feed(b"!6\r\nERR", &mut tally), Ok(0));
         assert_eq!(counter.feed(b" no\r\n", &mut tally), Ok(1));
         assert_eq!(tally.first_error, b"ERR no");
@@ -240,7 +240,7 @@ mod tests {
             "$\n",
             "%-1\r\n",
         ] {
-            let mut tally = Tally::default();
+            let mut tally = ReplyTally::default();
             let fed = ReplyCounter::default().feed(stream.as_bytes(), &mut tally);
             assert!(fed.is_err(), "{stream}");
         }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::scanner::{NotResp, Scanner, Sink};
+use super::scanner::{NotResp, ReplySink, Scanner};
 
 /// How deeply replies may nest.
 const DEPTH_MAX: usize = 128;
@@ -15,7 +15,7 @@ const ROOM_MAX: u64 = 1024;
 
 /// One reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum ServerReply {
     /// A simple string.
     Status(Vec<u8>),
     /// An error, without its marker.
@@ -33,45 +33,46 @@ pub enum Reply {
     /// A boolean.
     Bool(bool),
     /// An array.
-    Array(Vec<Reply>),
+    Array(Vec<ServerReply>),
     /// A map: keys and values in turn.
-    Map(Vec<Reply>),
+    Map(Vec<ServerReply>),
     /// A set.
-    Set(Vec<Reply>),
+    Set(Vec<ServerReply>),
     /// A message or an invalidation, which answers no request.
-    Push(Vec<Reply>),
+    Push(Vec<ServerReply>),
 }
 
-impl Reply {
+impl ServerReply {
     /// The bytes of any kind of string, errors included.
     pub fn text(&self) -> Option<&[u8]> {
         match self {
-            Reply::Status(text)
-            | Reply::Error(text)
-            | Reply::Decimal(text)
-            | Reply::Bulk(text)
-            | Reply::Verbatim(text) => Some(text),
+            ServerReply::Status(text)
+            | ServerReply::Error(text)
+            | ServerReply::Decimal(text)
+            | ServerReply::Bulk(text)
+            | ServerReply::Verbatim(text) => Some(text),
             _ => None,
         }
     }
 
     /// The elements of any kind of aggregate.
-    pub fn items(&self) -> Option<&[Reply]> {
+    pub fn items(&self) -> Option<&[ServerReply]> {
         match self {
-            Reply::Array(items) | Reply::Map(items) | Reply::Set(items) | Reply::Push(items) => {
-                Some(items)
-            }
+            ServerReply::Array(items)
+            | ServerReply::Map(items)
+            | ServerReply::Set(items)
+            | ServerReply::Push(items) => Some(items),
             _ => None,
         }
     }
 
     /// Whether the server refused the request.
     pub fn is_error(&self) -> bool {
-        matches!(self, Reply::Error(_))
+        matches!(self, ServerReply::Error(_))
     }
 
     /// The value of a key, for a map of RESP3 or the flat array that RESP2 has instead.
-    pub fn field(&self, name: &str) -> Option<&Reply> {
+    pub fn field(&self, name: &str) -> Option<&ServerReply> {
         let pairs = self.items()?.chunks_exact(2);
         pairs.into_iter().find(|pair| pair[0].text() == Some(name.as_bytes())).map(|pair| &pair[1])
     }
@@ -79,21 +80,21 @@ impl Reply {
 
 /// An aggregate of which elements are still due.
 #[derive(Debug)]
-struct Open {
+struct OpenAggregate {
     kind: u8,
-    items: Vec<Reply>,
+    items: Vec<ServerReply>,
     due: u64,
 }
 
 /// Reads the replies of one connection.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct ReplyParser {
     scanner: Scanner,
     builder: Builder,
     failure: Option<NotResp>,
 }
 
-impl Parser {
+impl ReplyParser {
     /// Reads the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failure.is_none() {
@@ -105,7 +106,7 @@ impl Parser {
     ///
     /// # Errors
     /// The bytes after the last whole reply are not RESP.
-    pub fn reply(&mut self) -> Result<Option<Reply>, NotResp> {
+    pub fn reply(&mut self) -> Result<Option<ServerReply>, NotResp> {
         match (self.builder.whole.pop_front(), self.failure) {
             (None, Some(failure)) => Err(failure),
             (reply, _) => Ok(reply),
@@ -119,20 +120,20 @@ struct Builder {
     /// Of the current element.
     text: Vec<u8>,
     /// The aggregates around it, from the outermost.
-    open: Vec<Open>,
-    whole: VecDeque<Reply>,
+    open: Vec<OpenAggregate>,
+    whole: VecDeque<ServerReply>,
 }
 
 impl Builder {
     /// Adds a value to the innermost aggregate, and closes those that it completes.
-    fn add(&mut self, mut value: Reply) {
+    fn add(&mut self, mut value: ServerReply) {
         while let Some(parent) = self.open.last_mut() {
             parent.items.push(value);
             parent.due -= 1;
             if parent.due > 0 {
                 return;
             }
-            let Some(Open { kind, items, .. }) = self.open.pop() else { return };
+            let Some(OpenAggregate { kind, items, .. }) = self.open.pop() else { return };
             match aggregate(kind, items) {
                 Some(closed) => value = closed,
                 None => return,
@@ -142,7 +143,7 @@ impl Builder {
     }
 }
 
-impl Sink for Builder {
+impl ReplySink for Builder {
     fn begin(&mut self, _: u8) {
         self.text.clear();
     }
@@ -159,22 +160,22 @@ impl Sink for Builder {
             _ => {}
         }
         self.add(match kind {
-            b'+' => Reply::Status(text),
-            b'-' | b'!' => Reply::Error(text),
+            b'+' => ServerReply::Status(text),
+            b'-' | b'!' => ServerReply::Error(text),
             b':' => {
                 let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-                Reply::Int(number.ok_or(NotResp::Integer)?)
+                ServerReply::Int(number.ok_or(NotResp::Integer)?)
             }
-            b'#' => Reply::Bool(text == b"t"),
-            b'$' => Reply::Bulk(text),
-            b'=' => Reply::Verbatim(text.get(4..).unwrap_or_default().to_vec()),
-            _ => Reply::Decimal(text),
+            b'#' => ServerReply::Bool(text == b"t"),
+            b'$' => ServerReply::Bulk(text),
+            b'=' => ServerReply::Verbatim(text.get(4..).unwrap_or_default().to_vec()),
+            _ => ServerReply::Decimal(text),
         });
         Ok(())
     }
 
     fn null(&mut self, _: bool) {
-        self.add(Reply::Nil);
+        self.add(ServerReply::Nil);
     }
 
     fn aggregate(&mut self, kind: u8, elements: u64) -> Result<(), NotResp> {
@@ -186,7 +187,7 @@ impl Sink for Builder {
             return Err(NotResp::Depth);
         }
         let items = Vec::with_capacity(elements.min(ROOM_MAX) as usize);
-        self.open.push(Open { kind, items, due: elements });
+        self.open.push(OpenAggregate { kind, items, due: elements });
         Ok(())
     }
 
@@ -194,12 +195,12 @@ impl Sink for Builder {
 }
 
 /// A closed aggregate; `None` for an attribute, whose reply is still to come.
-fn aggregate(kind: u8, items: Vec<Reply>) -> Option<Reply> {
+fn aggregate(kind: u8, items: Vec<ServerReply>) -> Option<ServerReply> {
     match kind {
-        b'*' => Some(Reply::Array(items)),
-        b'%' => Some(Reply::Map(items)),
-        b'~' => Some(Reply::Set(items)),
-        b'>' => Some(Reply::Push(items)),
+        b'*' => Some(ServerReply::Array(items)),
+        b'%' => Some(ServerReply::Map(items)),
+        b'~' => Some(ServerReply::Set(items)),
+        b'>' => Some(ServerReply::Push(items)),
         _ => None,
     }
 }
@@ -209,8 +210,8 @@ fn aggregate(kind: u8, items: Vec<Reply>) -> Option<Reply> {
 mod tests {
     use super::*;
 
-    fn parse(bytes: &[u8], step: usize) -> Result<Vec<Reply>, NotResp> {
-        let (mut parser, mut replies) = (Parser::default(), Vec::new());
+    fn parse(bytes: &[u8], step: usize) -> Result<Vec<ServerReply>, NotResp> {
+        let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
         for piece in bytes.chunks(step) {
             parser.push(piece);
             while let Some(reply) = parser.reply()? {
@@ -227,20 +228,23 @@ mod tests {
             !3\r\nbad\r\n>2\r\n+a\r\n|1\r\n+a\r\n:1\r\n$0\r\n\r\n";
         let text = |text: &[u8]| text.to_vec();
         let expected = [
-            Reply::Status(text(b"OK")),
-            Reply::Error(text(b"ERR x")),
-            Reply::Int(-7),
-            Reply::Bulk(text(b"a\r\n")),
-            Reply::Nil,
-            Reply::Nil,
-            Reply::Array(vec![Reply::Int(1), Reply::Array(vec![])]),
-            Reply::Map(vec![Reply::Status(text(b"k")), Reply::Set(vec![Reply::Bool(true)])]),
-            Reply::Verbatim(text(b"abc")),
-            Reply::Decimal(text(b"1.5")),
-            Reply::Nil,
-            Reply::Decimal(text(b"12")),
-            Reply::Error(text(b"bad")),
-            Reply::Push(vec![Reply::Status(text(b"a")), Reply::Bulk(vec![])]),
+            ServerReply::Status(text(b"OK")),
+            ServerReply::Error(text(b"ERR x")),
+            ServerReply::Int(-7),
+            ServerReply::Bulk(text(b"a\r\n")),
+            ServerReply::Nil,
+            ServerReply::Nil,
+            ServerReply::Array(vec![ServerReply::Int(1), ServerReply::Array(vec![])]),
+            ServerReply::Map(vec![
+                ServerReply::Status(text(b"k")),
+                ServerReply::Set(vec![ServerReply::Bool(true)]),
+            ]),
+            ServerReply::Verbatim(text(b"abc")),
+            ServerReply::Decimal(text(b"1.5")),
+            ServerReply::Nil,
+            ServerReply::Decimal(text(b"12")),
+            ServerReply::Error(text(b"bad")),
+            ServerReply::Push(vec![ServerReply::Status(text(b"a")), ServerReply::Bulk(vec![])]),
         ];
         for step in [1, 2, 3, 7, bytes.len()] {
             assert_eq!(parse(bytes, step).unwrap(), expected, "in pieces of {step} bytes");

@@ -1,4 +1,4 @@
-//! Splits a byte stream into RESP2 and RESP3 replies and hands their parts to a [`Sink`].
+//! Splits a byte stream into RESP2 and RESP3 replies and hands their parts to a [`ReplySink`].
 //!
 //! The scanner keeps a few words of state and no bytes, so it resumes at any split of the stream
 //! and costs next to nothing: it skips bulk bodies by length, and nested replies by one count of
@@ -15,7 +15,7 @@ const COUNT_MAX: u64 = 1 << 40;
 /// An element is a reply, a push, an attribute, or a part of one of these. Each begins with
 /// [`begin`](Sink::begin) and continues with `null`, `aggregate`, or any number of `text` and one
 /// `end`.
-pub(crate) trait Sink {
+pub(crate) trait ReplySink {
     /// An element with this type byte begins.
     fn begin(&mut self, kind: u8);
 
@@ -103,7 +103,11 @@ impl Scanner {
     /// # Errors
     /// The bytes are not RESP; nothing that follows can be understood.
     #[inline]
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<(), NotResp> {
+    pub(crate) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        sink: &mut impl ReplySink,
+    ) -> Result<(), NotResp> {
         while let Some(&first) = bytes.first() {
             match self.position {
                 Position::Kind => {
@@ -122,7 +126,7 @@ impl Scanner {
 
     /// Starts an element at its type byte.
     #[inline]
-    fn open(&mut self, kind: u8, sink: &mut impl Sink) -> Result<(), NotResp> {
+    fn open(&mut self, kind: u8, sink: &mut impl ReplySink) -> Result<(), NotResp> {
         self.is_outermost = self.due == 0;
         if self.is_outermost {
             self.due = 1;
@@ -147,7 +151,7 @@ impl Scanner {
         bytes: &'a [u8],
         mut is_negative: bool,
         mut is_empty: bool,
-        sink: &mut impl Sink,
+        sink: &mut impl ReplySink,
     ) -> Result<&'a [u8], NotResp> {
         let mut count = self.count;
         for (at, byte) in bytes.iter().enumerate() {
@@ -176,7 +180,7 @@ impl Scanner {
         &mut self,
         count: u64,
         is_negative: bool,
-        sink: &mut impl Sink,
+        sink: &mut impl ReplySink,
     ) -> Result<(), NotResp> {
         let kind = self.kind;
         let (elements, due) = match kind {
@@ -202,7 +206,7 @@ impl Scanner {
 
     /// Ends the current element, which announced `children` more.
     #[inline]
-    fn close(&mut self, children: u64, sink: &mut impl Sink) {
+    fn close(&mut self, children: u64, sink: &mut impl ReplySink) {
         self.position = Position::Kind;
         self.due = (self.due - 1).saturating_add(children);
         if self.due == 0 {
@@ -215,7 +219,7 @@ impl Scanner {
         &mut self,
         left: u64,
         bytes: &'a [u8],
-        sink: &mut impl Sink,
+        sink: &mut impl ReplySink,
     ) -> Result<&'a [u8], NotResp> {
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         sink.text(self.kind, &bytes[..here]);
@@ -232,7 +236,7 @@ impl Scanner {
     fn skip_line<'a>(
         &mut self,
         bytes: &'a [u8],
-        sink: &mut impl Sink,
+        sink: &mut impl ReplySink,
     ) -> Result<&'a [u8], NotResp> {
         let end = memchr::memchr(b'\n', bytes);
         if self.kind != b'_' {

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::address::Address;
-use super::replies::{ReplyCounter, Tally};
+use super::address::ServerAddress;
+use super::replies::{ReplyCounter, ReplyTally};
 use super::scanner::NotResp;
-use super::stream::{Stream, patiently};
-use super::tls::Tls;
+use super::stream::{ServerStream, patiently};
+use super::tls::TlsConnector;
 use crate::Error;
 
 /// The most bytes of replies that are read together, since a server may send without end.
@@ -34,11 +34,11 @@ pub enum Resp {
 
 /// A server and how to speak with it.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub struct ServerEndpoint {
     /// Where it listens.
-    pub address: Address,
+    pub address: ServerAddress,
     /// Set for TLS.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsConnector>,
     /// The user of `AUTH user password`; without it, `AUTH password`.
     pub user: Option<String>,
     /// The password, if one is needed.
@@ -49,16 +49,16 @@ pub struct Endpoint {
     pub db: u32,
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     /// A plain server on the loopback address.
-    pub fn local(port: u16) -> Endpoint {
-        Endpoint::at("127.0.0.1".into(), port)
+    pub fn local(port: u16) -> ServerEndpoint {
+        ServerEndpoint::at("127.0.0.1".into(), port)
     }
 
     /// A plain server on a host.
-    pub fn at(host: String, port: u16) -> Endpoint {
-        let address = Address::Tcp { host, port };
-        Endpoint { address, tls: None, user: None, password: None, resp: Resp::Two, db: 0 }
+    pub fn at(host: String, port: u16) -> ServerEndpoint {
+        let address = ServerAddress::Tcp { host, port };
+        ServerEndpoint { address, tls: None, user: None, password: None, resp: Resp::Two, db: 0 }
     }
 
     /// The commands that a new connection sends first.
@@ -81,8 +81,8 @@ impl Endpoint {
     /// Whether the address is one of this machine, and the server's process so too.
     pub fn is_local(&self) -> bool {
         match &self.address {
-            Address::Unix(_) => true,
-            Address::Tcp { host, .. } => {
+            ServerAddress::Unix(_) => true,
+            ServerAddress::Tcp { host, .. } => {
                 host == "localhost"
                     || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
             }
@@ -92,8 +92,8 @@ impl Endpoint {
 
 /// A blocking connection.
 #[derive(Debug)]
-pub struct Session {
-    stream: Stream,
+pub struct ServerSession {
+    stream: ServerStream,
     counter: ReplyCounter,
     /// The bytes of the replies being read.
     raw: Vec<u8>,
@@ -101,14 +101,14 @@ pub struct Session {
     buffer: Vec<u8>,
 }
 
-impl Session {
+impl ServerSession {
     /// Connects, authenticates, and chooses the protocol and the database.
     ///
     /// # Errors
     /// The server cannot be reached or refuses.
-    pub fn open(endpoint: &Endpoint) -> Result<Session, Error> {
-        let stream = Stream::connect(&endpoint.address, endpoint.tls.as_ref())?;
-        let mut session = Session {
+    pub fn open(endpoint: &ServerEndpoint) -> Result<ServerSession, Error> {
+        let stream = ServerStream::connect(&endpoint.address, endpoint.tls.as_ref())?;
+        let mut session = ServerSession {
             stream,
             counter: ReplyCounter::default(),
             raw: Vec::new(),
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// The connection, for the load loop.
-    pub fn into_stream(self) -> Stream {
+    pub fn into_stream(self) -> ServerStream {
         self.stream
     }
 
@@ -156,7 +156,7 @@ impl Session {
     /// Sends whole requests and returns the raw bytes of so many replies.
     ///
     /// # Errors
-    /// The connection fails, or a reply is an error, with `step` as in [`Session::ask`].
+    /// The connection fails, or a reply is an error, with `step` as in [`ServerSession::ask`].
     pub fn exchange(&mut self, step: &str, requests: &[u8], replies: u64) -> Result<&[u8], Error> {
         self.send(step, requests)?;
         self.expect(step, replies)?;
@@ -167,7 +167,7 @@ impl Session {
     /// which it said why, if there is one.
     fn send(&mut self, step: &str, bytes: &[u8]) -> Result<(), Error> {
         let Err(error) = self.stream.send(bytes) else { return Ok(()) };
-        let mut tally = Tally::default();
+        let mut tally = ReplyTally::default();
         if is_closed(error.kind()) {
             read_last(&mut self.stream, &mut self.counter, &mut self.buffer, &mut tally);
         }
@@ -176,10 +176,10 @@ impl Session {
 
     /// Reads exactly `count` replies into `raw`.
     fn expect(&mut self, step: &str, count: u64) -> Result<(), Error> {
-        let mut tally = Tally::default();
+        let mut tally = ReplyTally::default();
         self.raw.clear();
         while tally.replies < count {
-            let Session { stream, counter, raw, raw_bytes_max, buffer } = self;
+            let ServerSession { stream, counter, raw, raw_bytes_max, buffer } = self;
             let pulled = patiently(|| {
                 stream.pull(buffer, |bytes| {
                     if bytes.len() > *raw_bytes_max - raw.len() {
@@ -206,7 +206,7 @@ impl Session {
 }
 
 /// The error for the first of the error replies, if there are any.
-pub(crate) fn refused(step: &str, tally: &Tally) -> Option<Error> {
+pub(crate) fn refused(step: &str, tally: &ReplyTally) -> Option<Error> {
     let reply = String::from_utf8_lossy(&tally.first_error).into_owned();
     (tally.errors > 0).then(|| Error::Refused { step: step.into(), reply })
 }
@@ -219,10 +219,10 @@ pub(crate) fn is_closed(kind: io::ErrorKind) -> bool {
 
 /// Counts the replies that a server sent before it closed the connection, as far as they arrived.
 pub(crate) fn read_last(
-    stream: &mut Stream,
+    stream: &mut ServerStream,
     counter: &mut ReplyCounter,
     buffer: &mut [u8],
-    tally: &mut Tally,
+    tally: &mut ReplyTally,
 ) {
     for _ in 0..LAST_READS_MAX {
         let take = |bytes: &[u8]| counter.feed(bytes, tally).map(drop).map_err(not_resp);
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     /// A conversation with a server that answers each request with these bytes.
-    fn with_answers(answer: &'static [u8]) -> Session {
+    fn with_answers(answer: &'static [u8]) -> ServerSession {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || {
@@ -272,7 +272,7 @@ mod tests {
                 let _ = stream.write_all(answer);
             }
         });
-        Session::open(&Endpoint::local(port)).unwrap()
+        ServerSession::open(&ServerEndpoint::local(port)).unwrap()
     }
 
     #[test]

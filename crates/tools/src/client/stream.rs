@@ -15,8 +15,8 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustls::ClientConnection;
 
-use super::address::Address;
-use super::tls::Tls;
+use super::address::ServerAddress;
+use super::tls::TlsConnector;
 use crate::{Error, interrupt};
 
 /// How long a server may take to answer while a connection is being set up.
@@ -30,45 +30,45 @@ const LAST_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A connected socket.
 #[derive(Debug)]
-pub(crate) enum Socket {
+pub(crate) enum ServerSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Socket {
+impl ServerSocket {
     fn set_nonblocking(&self, on: bool) -> io::Result<()> {
         match self {
-            Socket::Tcp(socket) => socket.set_nonblocking(on),
-            Socket::Unix(socket) => socket.set_nonblocking(on),
+            ServerSocket::Tcp(socket) => socket.set_nonblocking(on),
+            ServerSocket::Unix(socket) => socket.set_nonblocking(on),
         }
     }
 
     fn set_timeouts(&self, time: Option<Duration>) -> io::Result<()> {
         match self {
-            Socket::Tcp(socket) => {
+            ServerSocket::Tcp(socket) => {
                 socket.set_read_timeout(time).and_then(|()| socket.set_write_timeout(time))
             }
-            Socket::Unix(socket) => {
+            ServerSocket::Unix(socket) => {
                 socket.set_read_timeout(time).and_then(|()| socket.set_write_timeout(time))
             }
         }
     }
 }
 
-impl Read for Socket {
+impl Read for ServerSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Socket::Tcp(socket) => socket.read(buffer),
-            Socket::Unix(socket) => socket.read(buffer),
+            ServerSocket::Tcp(socket) => socket.read(buffer),
+            ServerSocket::Unix(socket) => socket.read(buffer),
         }
     }
 }
 
-impl Write for Socket {
+impl Write for ServerSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Tcp(socket) => socket.write(bytes),
-            Socket::Unix(socket) => socket.write(bytes),
+            ServerSocket::Tcp(socket) => socket.write(bytes),
+            ServerSocket::Unix(socket) => socket.write(bytes),
         }
     }
 
@@ -79,30 +79,35 @@ impl Write for Socket {
 
 /// A connection to a server.
 #[derive(Debug)]
-pub struct Stream {
-    socket: Socket,
+pub struct ServerStream {
+    socket: ServerSocket,
     tls: Option<Box<ClientConnection>>,
 }
 
-impl Stream {
+impl ServerStream {
     /// Connects and, with TLS, completes the handshake. The stream is blocking, and gives up as
     /// [`patiently`] says.
     ///
     /// # Errors
     /// The server cannot be reached, or the handshake fails.
-    pub fn connect(address: &Address, tls: Option<&Tls>) -> Result<Stream, Error> {
+    pub fn connect(
+        address: &ServerAddress,
+        tls: Option<&TlsConnector>,
+    ) -> Result<ServerStream, Error> {
         let failed = |source| Error::Connect { address: address.to_string(), source };
         let socket = match address {
-            Address::Tcp { host, port } => {
+            ServerAddress::Tcp { host, port } => {
                 let socket = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
                 socket.set_nodelay(true).map_err(failed)?;
-                Socket::Tcp(socket)
+                ServerSocket::Tcp(socket)
             }
-            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(failed)?),
+            ServerAddress::Unix(path) => {
+                ServerSocket::Unix(UnixStream::connect(path).map_err(failed)?)
+            }
         };
         socket.set_timeouts(Some(LOOK_PERIOD)).map_err(failed)?;
-        let tls = tls.map(Tls::connection).transpose()?;
-        Stream::over(socket, tls).map_err(|error| match error.kind() {
+        let tls = tls.map(TlsConnector::connection).transpose()?;
+        ServerStream::over(socket, tls).map_err(|error| match error.kind() {
             ErrorKind::Interrupted => Error::Interrupted,
             _ => failed(error),
         })
@@ -112,14 +117,17 @@ impl Stream {
     ///
     /// # Errors
     /// The handshake fails.
-    pub(crate) fn over(mut socket: Socket, tls: Option<ClientConnection>) -> io::Result<Stream> {
+    pub(crate) fn over(
+        mut socket: ServerSocket,
+        tls: Option<ClientConnection>,
+    ) -> io::Result<ServerStream> {
         let mut tls = tls.map(Box::new);
         if let Some(tls) = &mut tls {
             while tls.is_handshaking() {
                 patiently(|| tls.complete_io(&mut socket))?;
             }
         }
-        Ok(Stream { socket, tls })
+        Ok(ServerStream { socket, tls })
     }
 
     /// Begins to connect, without waiting: until the connection exists `push` takes nothing, and
@@ -129,26 +137,26 @@ impl Stream {
     /// # Errors
     /// The system refuses at once.
     pub fn begin(
-        address: &Address,
+        address: &ServerAddress,
         resolved: Option<SocketAddr>,
-        tls: Option<&Tls>,
-    ) -> Result<Stream, Error> {
+        tls: Option<&TlsConnector>,
+    ) -> Result<ServerStream, Error> {
         let failed = |source| Error::Connect { address: address.to_string(), source };
         let socket = match (address, resolved) {
-            (Address::Unix(path), _) => {
+            (ServerAddress::Unix(path), _) => {
                 let socket = UnixStream::connect(path).map_err(failed)?;
                 socket.set_nonblocking(true).map_err(failed)?;
-                Socket::Unix(socket)
+                ServerSocket::Unix(socket)
             }
-            (Address::Tcp { .. }, Some(resolved)) => {
-                Socket::Tcp(begin_tcp(resolved).map_err(failed)?)
+            (ServerAddress::Tcp { .. }, Some(resolved)) => {
+                ServerSocket::Tcp(begin_tcp(resolved).map_err(failed)?)
             }
-            (Address::Tcp { .. }, None) => {
+            (ServerAddress::Tcp { .. }, None) => {
                 return Err(failed(io::Error::other("the name has no address")));
             }
         };
-        let tls = tls.map(Tls::connection).transpose()?.map(Box::new);
-        Ok(Stream { socket, tls })
+        let tls = tls.map(TlsConnector::connection).transpose()?.map(Box::new);
+        Ok(ServerStream { socket, tls })
     }
 
     /// Whether reads and writes return at once instead of waiting.
@@ -182,8 +190,8 @@ impl Stream {
         Ok(count == buffer.len())
     }
 
-    /// Writes as much of `bytes` as the socket takes. With TLS it takes all of them and keeps inside
-    /// what the socket does not take yet (see [`flush`](Self::flush)).
+    /// Writes as much of `bytes` as the socket takes. With TLS all of them are taken, and those that
+    /// the socket does not take yet are kept inside (see [`flush`](Self::flush)).
     ///
     /// # Errors
     /// `WouldBlock` when nothing was taken, and others.
@@ -233,11 +241,11 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for ServerStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
+            ServerSocket::Tcp(socket) => socket.as_fd(),
+            ServerSocket::Unix(socket) => socket.as_fd(),
         }
     }
 }

@@ -49,17 +49,17 @@ pub struct TlsOptions {
 
 /// A checked configuration, ready to open connections.
 #[derive(Debug, Clone)]
-pub struct Tls {
+pub struct TlsConnector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Tls {
+impl TlsConnector {
     /// Reads the files and builds the configuration for a server called `host`.
     ///
     /// # Errors
     /// [`Error::Tls`]: unusable files, names or ciphers, or no authority to trust.
-    pub fn new(options: &TlsOptions, host: &str) -> Result<Tls, Error> {
+    pub fn new(options: &TlsOptions, host: &str) -> Result<TlsConnector, Error> {
         let provider = Arc::new(CryptoProvider {
             cipher_suites: options.cipher_suites().map_err(Error::Tls)?,
             ..aws_lc_rs::default_provider()
@@ -84,7 +84,7 @@ impl Tls {
         let name = ServerName::try_from(name.clone()).map_err(|_| {
             Error::Tls(format!("'{name}' is no name of a server: give one with --sni"))
         })?;
-        Ok(Tls { config: Arc::new(config), name })
+        Ok(TlsConnector { config: Arc::new(config), name })
     }
 
     /// A connection that has not exchanged a byte yet.

@@ -7,13 +7,13 @@
 
 use fastrand::Rng;
 
-use super::keys::{Keys, Law, ThreadIndex};
-use super::spec::{Command, Load};
+use super::keys::{KeySource, Law, ThreadIndex};
+use super::spec::{LoadCommand, LoadSpec};
 use super::template::Template;
-use super::workload::Row;
+use super::workload::Workload;
 use crate::Error;
-use crate::client::cluster::Slots;
-use crate::client::replies::Answer;
+use crate::client::cluster::SlotSet;
+use crate::client::replies::ExpectedReplies;
 
 /// Draws after which no key of the range is taken to belong to a node.
 const OWN_KEY_DRAWS_MAX: u32 = 1_000_000;
@@ -25,19 +25,19 @@ const BATCH_BYTES_MAX: usize = 1024 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Batches {
     /// Requests with the sum of the weights up to each.
-    requests: Vec<(u32, Request)>,
+    requests: Vec<(u32, WeightedRequest)>,
     weights: u32,
     /// The length of a request, if there is one kind of fixed length that goes to any node.
     fixed_bytes: Option<usize>,
-    slots: Option<Slots>,
+    slots: Option<SlotSet>,
     rng: Rng,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct WeightedRequest {
     template: Template,
-    keys: Keys,
+    keys: KeySource,
 }
 
 impl Batches {
@@ -47,20 +47,21 @@ impl Batches {
     /// A template does not compile with this shape, requests have different answers, or no key
     /// belongs to the owner.
     pub fn new(
-        row: &Row,
-        load: &Load,
+        row: &Workload,
+        load: &LoadSpec,
         thread: ThreadIndex,
-        slots: Option<&Slots>,
+        slots: Option<&SlotSet>,
     ) -> Result<Batches, Error> {
         let (mut requests, mut weights) = (Vec::new(), 0u32);
         for (template, weight, law) in templates(row, load)? {
             weights = weights
                 .checked_add(weight)
                 .ok_or_else(|| Error::Usage("the weights of the commands are too large".into()))?;
-            let keys = Keys::new(law, &load.shape, thread)?;
-            requests.push((weights, Request { template, keys }));
+            let keys = KeySource::new(law, &load.shape, thread)?;
+            requests.push((weights, WeightedRequest { template, keys }));
         }
-        let answers: Vec<Answer> = requests.iter().map(|(_, r)| r.template.answer()).collect();
+        let answers: Vec<ExpectedReplies> =
+            requests.iter().map(|(_, r)| r.template.answer()).collect();
         if answers.windows(2).any(|pair| pair[0] != pair[1]) {
             let text = format!("{} mixes requests with different answers", row.name);
             return Err(Error::Usage(text));
@@ -96,7 +97,7 @@ impl Batches {
     /// Whether each request can have a key that belongs to the owner of the slots.
     fn check_keys(&mut self) -> Result<(), Error> {
         let Some(slots) = &self.slots else { return Ok(()) };
-        for (_, Request { template, keys }) in &self.requests {
+        for (_, WeightedRequest { template, keys }) in &self.requests {
             // What the draws of the load begin with stays untouched.
             let (mut template, mut keys) = (template.clone(), keys.clone());
             let mut rng = self.rng.clone();
@@ -112,14 +113,16 @@ impl Batches {
     }
 
     /// What answers each of the requests.
-    pub fn answer(&self) -> Answer {
-        self.requests.first().map_or(Answer::ONE_REPLY, |(_, request)| request.template.answer())
+    pub fn answer(&self) -> ExpectedReplies {
+        self.requests
+            .first()
+            .map_or(ExpectedReplies::ONE_REPLY, |(_, request)| request.template.answer())
     }
 
     /// The bytes of the next batch, of so many requests: the pipeline at most.
     #[inline]
     pub fn make_next(&mut self, requests: usize) -> &[u8] {
-        if let (Some(bytes), [(_, Request { template, keys })]) =
+        if let (Some(bytes), [(_, WeightedRequest { template, keys })]) =
             (self.fixed_bytes, &mut self.requests[..])
         {
             let end = self.bytes.len().min(requests.saturating_mul(bytes));
@@ -132,7 +135,7 @@ impl Batches {
         for _ in 0..requests {
             let at = if self.weights > 1 { self.rng.u32(0..self.weights) } else { 0 };
             let next = self.requests.iter_mut().find(|(weights, _)| at < *weights);
-            let Some((_, Request { template, keys })) = next else { continue };
+            let Some((_, WeightedRequest { template, keys })) = next else { continue };
             let argument = template.key_argument();
             loop {
                 let request = template.draw_next(keys, &mut self.rng);
@@ -148,10 +151,10 @@ impl Batches {
 }
 
 /// What a load sends: the commands of the command line, or else those of the row.
-fn templates(row: &Row, load: &Load) -> Result<Vec<(Template, u32, Law)>, Error> {
-    let Load { commands, shape, ratio, patterns, .. } = load;
+fn templates(row: &Workload, load: &LoadSpec) -> Result<Vec<(Template, u32, Law)>, Error> {
+    let LoadSpec { commands, shape, ratio, patterns, .. } = load;
     if !commands.is_empty() {
-        let of_words = |command: &Command| {
+        let of_words = |command: &LoadCommand| {
             let template = Template::of_words(&command.words, shape)?;
             Ok((template, command.weight, command.law))
         };
@@ -171,24 +174,24 @@ fn templates(row: &Row, load: &Load) -> Result<Vec<(Template, u32, Law)>, Error>
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::load::keys::Patterns;
-    use crate::load::shape::{Shape, Sizes};
+    use crate::load::keys::KeyPatterns;
+    use crate::load::shape::{RequestShape, ValueSizes};
     use crate::load::workload::Ratio;
     use crate::load::workload::names;
 
-    fn load() -> Load {
-        Load { pipeline: 16, ..Load::default() }
+    fn load() -> LoadSpec {
+        LoadSpec { pipeline: 16, ..LoadSpec::default() }
     }
 
     /// 100 batches.
-    fn text(row: &str, load: &Load) -> String {
+    fn text(row: &str, load: &LoadSpec) -> String {
         let row = names::find(row).unwrap();
         let mut batches = Batches::new(row, load, ThreadIndex::ONLY, None).unwrap();
         (0..100).map(|_| String::from_utf8(batches.make_next(16).to_vec()).unwrap()).collect()
     }
 
     fn requests(row: &str, ratio: Ratio) -> (usize, usize) {
-        let text = text(row, &Load { ratio, ..load() });
+        let text = text(row, &LoadSpec { ratio, ..load() });
         (text.matches("\r\nGET\r\n").count(), text.matches("\r\nSET\r\n").count())
     }
 
@@ -206,13 +209,13 @@ mod tests {
     fn commands_are_sent_by_their_weights_with_keys_of_their_own_laws() {
         let command = |words: &str, weight, law| {
             let words = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
-            Command { words, weight, law }
+            LoadCommand { words, weight, law }
         };
         let commands = vec![
             command("SETEX __key__ 10 __data__", 3, Law::Sequential),
             command("PING", 1, Law::Uniform),
         ];
-        let load = Load { commands, ..load() };
+        let load = LoadSpec { commands, ..load() };
         let text = text("get", &load);
         let count = text.matches("SETEX").count();
         assert_eq!(count + text.matches("PING").count(), 1600);
@@ -225,8 +228,8 @@ mod tests {
 
     #[test]
     fn writes_and_reads_have_patterns_of_their_own() {
-        let patterns = Patterns { writes: Law::Sequential, reads: Law::Zipf { exponent: 9.0 } };
-        let text = text("mixed", &Load { patterns, ..load() });
+        let patterns = KeyPatterns { writes: Law::Sequential, reads: Law::Zipf { exponent: 9.0 } };
+        let text = text("mixed", &LoadSpec { patterns, ..load() });
         let keys = |name: &str| {
             let name = format!("${}\r\n{name}\r\n$16\r\n", name.len());
             text.split(&*name).skip(1).map(|rest| rest[4..16].to_owned()).collect::<Vec<_>>()
@@ -240,9 +243,9 @@ mod tests {
 
     #[test]
     fn requests_of_any_length_follow_one_another() {
-        let sizes = Some(Sizes::range("1-100").unwrap());
-        let shape = Shape { sizes, ..Shape::default() };
-        let text = text("set", &Load { shape, ..load() });
+        let sizes = Some(ValueSizes::range("1-100").unwrap());
+        let shape = RequestShape { sizes, ..RequestShape::default() };
+        let text = text("set", &LoadSpec { shape, ..load() });
         assert_eq!(text.matches("*3\r\n$3\r\nSET\r\n$16\r\nkey:").count(), 1600);
         assert_eq!(text.matches("\r\n").count(), 1600 * 7);
     }
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn a_batch_has_a_limit_and_may_be_cut_short() {
         let made = |pipeline| {
-            let load = Load { pipeline, ..Load::default() };
+            let load = LoadSpec { pipeline, ..LoadSpec::default() };
             Batches::new(names::find("get").unwrap(), &load, ThreadIndex::ONLY, None)
         };
         for pipeline in [usize::MAX, 1_000_000_000] {

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::latency::latency_histogram;
-use super::outcome::{Observer, Outcome, Progress};
-use super::series::Series;
-use super::signals::{Phase, Signals};
-use super::spec::{Extent, Load};
+use super::outcome::{Observer, WindowOutcome, WindowProgress};
+use super::series::LatencySeries;
+use super::signals::{LoadPhase, ThreadSignals};
+use super::spec::{LoadSpec, WindowExtent};
 use super::worker::Counts;
 use crate::Error;
-use crate::client::replies::Tally;
+use crate::client::replies::ReplyTally;
 use crate::servers::account::CpuSnapshot;
 
 /// How often progress is reported.
@@ -43,7 +43,7 @@ pub(super) enum WorkerEvent {
 
 /// Leads the load threads through set-up, warm-up, the window and its end.
 pub(super) struct Conductor<'a> {
-    signals: &'a [Signals],
+    signals: &'a [ThreadSignals],
     events: Receiver<WorkerEvent>,
     pid: Option<u32>,
     tids: Vec<u32>,
@@ -52,14 +52,14 @@ pub(super) struct Conductor<'a> {
     /// Whether requests count by when they are begun.
     counts_begun: bool,
     finished: Vec<Counts>,
-    series: Series<'a>,
+    series: LatencySeries<'a>,
     /// Requests answered when they were counted last, and since when they are that many.
     seen: (u64, Instant),
     interrupted: bool,
 }
 
 /// The counters at one end of the window.
-struct Mark {
+struct WindowMark {
     at: Instant,
     /// All requests answered, and those of the window.
     answered: u64,
@@ -67,14 +67,14 @@ struct Mark {
 }
 
 /// CPU time at one end of the window, of the server if its process is known, and of this process.
-struct CpuTime {
+struct WindowCpu {
     server: Option<CpuSnapshot>,
     load: CpuSnapshot,
 }
 
 impl<'a> Conductor<'a> {
     pub(super) fn new(
-        signals: &'a [Signals],
+        signals: &'a [ThreadSignals],
         events: Receiver<WorkerEvent>,
         pid: Option<u32>,
     ) -> Self {
@@ -86,14 +86,18 @@ impl<'a> Conductor<'a> {
             spent: 0,
             counts_begun: false,
             finished: Vec::new(),
-            series: Series::new(signals),
+            series: LatencySeries::new(signals),
             seen: (0, Instant::now()),
             interrupted: false,
         }
     }
 
     /// Waits until the threads are connected, and makes the measurement.
-    pub(super) fn conduct(&mut self, load: &Load, observe: Observer<'_>) -> Result<Outcome, Error> {
+    pub(super) fn conduct(
+        &mut self,
+        load: &LoadSpec,
+        observe: Observer<'_>,
+    ) -> Result<WindowOutcome, Error> {
         while self.tids.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
         }
@@ -101,10 +105,10 @@ impl<'a> Conductor<'a> {
         let patience = stall_time_max(load);
         self.seen.1 = Instant::now();
         if !load.warm_up.is_zero() {
-            self.enter(Phase::WarmUp, Instant::now());
-            let extent = (Extent::Time(load.warm_up), 0);
+            self.enter(LoadPhase::WarmUp, Instant::now());
+            let extent = (WindowExtent::Time(load.warm_up), 0);
             self.watch(extent, self.counted(), patience, &mut |progress| {
-                observe(&Progress { share: 0.0, requests: 0, ..*progress })
+                observe(&WindowProgress { share: 0.0, requests: 0, ..*progress })
             })?;
             if self.interrupted {
                 return Err(Error::Interrupted);
@@ -112,7 +116,7 @@ impl<'a> Conductor<'a> {
         }
         let used = self.cpu_time()?;
         let start = self.mark();
-        self.enter(Phase::Measure, start.at);
+        self.enter(LoadPhase::Measure, start.at);
         self.series.begin(start.at, start.counted);
         // A window without an answer has no figures, so it lasts until there is one.
         self.watch((load.extent, 1), start.counted, patience, observe)?;
@@ -120,11 +124,11 @@ impl<'a> Conductor<'a> {
         let used = (used, self.cpu_time()?);
         self.series.end();
         if load.rate.is_some() {
-            self.await_answers((Phase::Drain, end.at), DRAIN_TIME_MAX, patience, observe)?;
+            self.await_answers((LoadPhase::Drain, end.at), DRAIN_TIME_MAX, patience, observe)?;
         }
         let now = Instant::now();
-        self.await_answers((Phase::Finish, now), Duration::MAX, patience, observe)?;
-        self.enter(Phase::Stop, Instant::now());
+        self.await_answers((LoadPhase::Finish, now), Duration::MAX, patience, observe)?;
+        self.enter(LoadPhase::Stop, Instant::now());
         while self.finished.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
         }
@@ -140,7 +144,7 @@ impl<'a> Conductor<'a> {
     /// An interruption ends that.
     fn await_answers(
         &mut self,
-        (phase, since): (Phase, Instant),
+        (phase, since): (LoadPhase, Instant),
         time_max: Duration,
         stall_max: Duration,
         observe: Observer<'_>,
@@ -149,36 +153,36 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         self.enter(phase, since);
-        self.watch((Extent::Time(time_max), 0), self.counted(), stall_max, &mut |progress| {
-            observe(&Progress { share: 1.0, last: None, ..*progress })
+        self.watch((WindowExtent::Time(time_max), 0), self.counted(), stall_max, &mut |progress| {
+            observe(&WindowProgress { share: 1.0, last: None, ..*progress })
         })
     }
 
-    pub(super) fn enter(&self, phase: Phase, since: Instant) {
+    pub(super) fn enter(&self, phase: LoadPhase, since: Instant) {
         self.signals.iter().for_each(|signals| signals.enter(phase, since));
     }
 
     fn answered(&self) -> u64 {
-        self.signals.iter().map(Signals::answered).sum()
+        self.signals.iter().map(ThreadSignals::answered).sum()
     }
 
     /// Those of them that the window counts, from a base on.
     fn counted(&self) -> u64 {
         match self.counts_begun {
-            true => self.signals.iter().map(Signals::measured).sum(),
+            true => self.signals.iter().map(ThreadSignals::measured).sum(),
             false => self.answered(),
         }
     }
 
-    fn mark(&self) -> Mark {
-        Mark { at: Instant::now(), answered: self.answered(), counted: self.counted() }
+    fn mark(&self) -> WindowMark {
+        WindowMark { at: Instant::now(), answered: self.answered(), counted: self.counted() }
     }
 
-    fn cpu_time(&self) -> Result<CpuTime, Error> {
+    fn cpu_time(&self) -> Result<WindowCpu, Error> {
         let snapshot = |pid: u32| {
             CpuSnapshot::take(pid).map_err(Error::io(format!("read the CPU time of process {pid}")))
         };
-        Ok(CpuTime {
+        Ok(WindowCpu {
             server: self.pid.map(snapshot).transpose()?,
             load: snapshot(std::process::id())?,
         })
@@ -188,7 +192,7 @@ impl<'a> Conductor<'a> {
     /// progress; a failing thread or a stall ends it, and the observer may.
     fn watch(
         &mut self,
-        (extent, requests_min): (Extent, u64),
+        (extent, requests_min): (WindowExtent, u64),
         base: u64,
         stall_max: Duration,
         observe: Observer<'_>,
@@ -200,7 +204,7 @@ impl<'a> Conductor<'a> {
             let counted = self.counted();
             let requests = counted - base;
             let (done, patience) = match extent {
-                Extent::Time(time) => {
+                WindowExtent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
                     let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
                     match left.is_zero() && requests < requests_min {
@@ -208,11 +212,13 @@ impl<'a> Conductor<'a> {
                         false => (share, left.min(PROGRESS_PERIOD)),
                     }
                 }
-                Extent::Requests(count) => (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD),
+                WindowExtent::Requests(count) => {
+                    (requests as f64 / count.max(1) as f64, PROGRESS_PERIOD)
+                }
             };
             self.series.look(counted);
             let last = self.series.last();
-            let progress = Progress { share: done.min(1.0), requests, elapsed, last };
+            let progress = WindowProgress { share: done.min(1.0), requests, elapsed, last };
             if observe(&progress).is_break() {
                 self.interrupted = true;
                 return Ok(());
@@ -246,10 +252,10 @@ impl<'a> Conductor<'a> {
 
     fn sum_up(
         &mut self,
-        (start, end): (&Mark, &Mark),
-        (before, after): (&CpuTime, &CpuTime),
-    ) -> Outcome {
-        let mut tally = Tally::default();
+        (start, end): (&WindowMark, &WindowMark),
+        (before, after): (&WindowCpu, &WindowCpu),
+    ) -> WindowOutcome {
+        let mut tally = ReplyTally::default();
         let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());
         let (mut unsent, mut measured) = (0u64, 0);
         for part in &self.finished {
@@ -267,7 +273,7 @@ impl<'a> Conductor<'a> {
             unsent = unsent.saturating_add(part.unsent);
             measured += part.measured;
         }
-        Outcome {
+        WindowOutcome {
             requests: end.counted - start.counted,
             warm_up: match self.counts_begun {
                 true => tally.requests - measured,
@@ -290,7 +296,7 @@ impl<'a> Conductor<'a> {
 }
 
 /// How long a server may answer nothing; where the rate is low there is nothing to answer at times.
-fn stall_time_max(load: &Load) -> Duration {
+fn stall_time_max(load: &LoadSpec) -> Duration {
     let gap = load.rate.map_or(0.0, |rate| 2.0 * load.pipeline as f64 / rate);
     load.stall_time_max.saturating_add(Duration::try_from_secs_f64(gap).unwrap_or_default())
 }

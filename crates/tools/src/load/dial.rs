@@ -8,18 +8,18 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use fastrand::Rng;
 
-use super::shape::Shape;
+use super::shape::RequestShape;
 use super::template::Template;
 use crate::Error;
-use crate::client::address::Address;
-use crate::client::replies::{Answer, ReplyCounter};
-use crate::client::session::{Endpoint, request};
-use crate::client::stream::Stream;
+use crate::client::address::ServerAddress;
+use crate::client::replies::{ExpectedReplies, ReplyCounter};
+use crate::client::session::{ServerEndpoint, request};
+use crate::client::stream::ServerStream;
 
 /// Opens connections to one server.
 #[derive(Debug, Clone)]
 pub struct Dialer {
-    endpoint: Endpoint,
+    endpoint: ServerEndpoint,
     /// The address of the name, asked for once; nothing for a unix socket.
     socket: Option<SocketAddr>,
     greeting: Vec<u8>,
@@ -31,11 +31,15 @@ impl Dialer {
     ///
     /// # Errors
     /// When the name of the server has no address.
-    pub fn new(endpoint: &Endpoint, more: Option<&str>, shape: &Shape) -> Result<Dialer, Error> {
+    pub fn new(
+        endpoint: &ServerEndpoint,
+        more: Option<&str>,
+        shape: &RequestShape,
+    ) -> Result<Dialer, Error> {
         let failed = |source| Error::Connect { address: endpoint.address.to_string(), source };
         let socket = match &endpoint.address {
-            Address::Unix(_) => None,
-            Address::Tcp { host, port } => {
+            ServerAddress::Unix(_) => None,
+            ServerAddress::Tcp { host, port } => {
                 let mut found = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
                 let none = || failed(std::io::Error::other("the name has no address"));
                 Some(found.next().ok_or_else(none)?)
@@ -57,14 +61,14 @@ impl Dialer {
     ///
     /// # Errors
     /// When the system refuses at once.
-    pub fn dial(&self) -> Result<Stream, Error> {
-        Stream::begin(&self.endpoint.address, self.socket, self.endpoint.tls.as_ref())
+    pub fn dial(&self) -> Result<ServerStream, Error> {
+        ServerStream::begin(&self.endpoint.address, self.socket, self.endpoint.tls.as_ref())
     }
 
     /// What a new connection sends first, and the counter of the replies; nothing if it sends
     /// nothing.
     pub fn greeting(&self) -> Option<(&[u8], ReplyCounter)> {
-        let answer = Answer { replies: self.replies, is_transaction: false };
+        let answer = ExpectedReplies { replies: self.replies, is_transaction: false };
         (self.replies > 0).then(|| (&self.greeting[..], ReplyCounter::new(answer)))
     }
 }

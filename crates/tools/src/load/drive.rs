@@ -11,17 +11,17 @@ use super::conduct::{Conductor, WorkerEvent};
 use super::dial::Dialer;
 use super::fill::{fill_slots, prepare};
 use super::keys::ThreadIndex;
-use super::outcome::{Observer, Outcome};
-use super::schedule::Schedule;
-use super::signals::{Phase, Signals};
-use super::spec::{Extent, Load};
+use super::outcome::{Observer, WindowOutcome};
+use super::schedule::SendSchedule;
+use super::signals::{LoadPhase, ThreadSignals};
+use super::spec::{LoadSpec, WindowExtent};
 use super::subscribers::Listeners;
 use super::template::Template;
-use super::worker::{Counts, Setup, Worker};
-use super::workload::Row;
+use super::worker::{Counts, LoadThread, LoadThreadSetup};
+use super::workload::Workload;
 use crate::Error;
-use crate::client::cluster::{Node, discover};
-use crate::client::session::{Endpoint, Session};
+use crate::client::cluster::{ClusterNode, discover};
+use crate::client::session::{ServerEndpoint, ServerSession};
 use crate::servers::pin::allow_open_files;
 
 /// Files that the process has open in addition to the clients' sockets.
@@ -34,11 +34,11 @@ const SUBSCRIBERS_MAX: u64 = 1000;
 ///
 /// # Errors
 /// Why not.
-pub fn check(row: &Row, load: &Load) -> Result<(), Error> {
+pub fn check(row: &Workload, load: &LoadSpec) -> Result<(), Error> {
     if load.clients == 0 || load.threads == 0 || load.pipeline == 0 {
         return Err(Error::Usage("clients, threads and pipeline must be at least 1".into()));
     }
-    if load.extent == Extent::Requests(0) {
+    if load.extent == WindowExtent::Requests(0) {
         return Err(Error::Usage("there must be at least 1 request".into()));
     }
     for text in [row.prepare, row.fill].into_iter().flatten() {
@@ -52,14 +52,14 @@ pub fn check(row: &Row, load: &Load) -> Result<(), Error> {
 ///
 /// # Errors
 /// Options make no sense, a connection fails, or the server stalls. Error replies are not
-/// errors here: see [`Outcome::errors`].
+/// errors here: see [`WindowOutcome::errors`].
 pub fn drive(
-    endpoint: &Endpoint,
-    row: &Row,
-    load: &Load,
+    endpoint: &ServerEndpoint,
+    row: &Workload,
+    load: &LoadSpec,
     pid: Option<u32>,
     observe: Observer<'_>,
-) -> Result<Outcome, Error> {
+) -> Result<WindowOutcome, Error> {
     check(row, load)?;
     let mut nodes = nodes(endpoint, load)?;
     nodes.iter_mut().for_each(|node| node.endpoint = loaded_endpoint(&node.endpoint, row));
@@ -71,7 +71,8 @@ pub fn drive(
     allow_open_files((load.clients as u64).saturating_add(files))?;
     let _listeners = row.subscribers.map(|who| Listeners::open(endpoint, who)).transpose()?;
     let threads = load.threads.min(load.clients);
-    let signals: Vec<Signals> = (0..threads).map(|_| Signals::new()).collect::<Result<_, _>>()?;
+    let signals: Vec<ThreadSignals> =
+        (0..threads).map(|_| ThreadSignals::new()).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
         let (sender, events) = channel();
         let mut conductor = Conductor::new(&signals, events, pid);
@@ -86,12 +87,12 @@ pub fn drive(
                 },
             );
             if let Err(source) = spawned {
-                conductor.enter(Phase::Stop, Instant::now());
+                conductor.enter(LoadPhase::Stop, Instant::now());
                 return Err(Error::io("start a load thread")(source));
             }
         }
         let outcome = conductor.conduct(load, observe);
-        conductor.enter(Phase::Stop, Instant::now());
+        conductor.enter(LoadPhase::Stop, Instant::now());
         outcome
     })
 }
@@ -100,7 +101,12 @@ pub fn drive(
 ///
 /// # Errors
 /// The connection fails, or the server refuses.
-pub fn make_ready(endpoint: &Endpoint, row: &Row, load: &Load, fill: bool) -> Result<(), Error> {
+pub fn make_ready(
+    endpoint: &ServerEndpoint,
+    row: &Workload,
+    load: &LoadSpec,
+    fill: bool,
+) -> Result<(), Error> {
     make_ready_observed(endpoint, row, load, fill, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -109,21 +115,21 @@ pub fn make_ready(endpoint: &Endpoint, row: &Row, load: &Load, fill: bool) -> Re
 /// # Errors
 /// As of [`make_ready`], or `observe` ended it.
 pub fn make_ready_observed(
-    endpoint: &Endpoint,
-    row: &Row,
-    load: &Load,
+    endpoint: &ServerEndpoint,
+    row: &Workload,
+    load: &LoadSpec,
     fill: bool,
     observe: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let nodes = nodes(endpoint, load)?;
     let count = nodes.len() as f64;
-    for (index, Node { endpoint, slots }) in nodes.into_iter().enumerate() {
+    for (index, ClusterNode { endpoint, slots }) in nodes.into_iter().enumerate() {
         let mut observe = |share| observe((index as f64 + share) / count);
         if let Some(text) = row.prepare {
-            prepare(&mut Session::open(&endpoint)?, text, &load.shape, load.seed)?;
+            prepare(&mut ServerSession::open(&endpoint)?, text, &load.shape, load.seed)?;
         }
         if let Some(text) = row.fill.filter(|_| fill) {
-            let mut session = Session::open(&endpoint)?;
+            let mut session = ServerSession::open(&endpoint)?;
             let (shape, seed, slots) = (&load.shape, load.seed, slots.as_ref());
             fill_slots(&mut session, text, shape, seed, slots, &mut observe)?;
         }
@@ -132,15 +138,15 @@ pub fn make_ready_observed(
 }
 
 /// The servers under load.
-fn nodes(endpoint: &Endpoint, load: &Load) -> Result<Vec<Node>, Error> {
+fn nodes(endpoint: &ServerEndpoint, load: &LoadSpec) -> Result<Vec<ClusterNode>, Error> {
     match load.cluster {
         true => discover(endpoint),
-        false => Ok(vec![Node::alone(endpoint)]),
+        false => Ok(vec![ClusterNode::alone(endpoint)]),
     }
 }
 
 /// The endpoint of the connections under load, with the user of the workload.
-fn loaded_endpoint(endpoint: &Endpoint, row: &Row) -> Endpoint {
+fn loaded_endpoint(endpoint: &ServerEndpoint, row: &Workload) -> ServerEndpoint {
     let mut endpoint = endpoint.clone();
     if let Some(user) = row.user {
         endpoint.user = Some(user.name.into());
@@ -151,15 +157,15 @@ fn loaded_endpoint(endpoint: &Endpoint, row: &Row) -> Endpoint {
 
 /// The whole work of a load thread.
 fn work(
-    nodes: &[Node],
-    row: &Row,
-    load: &Load,
+    nodes: &[ClusterNode],
+    row: &Workload,
+    load: &LoadSpec,
     thread: ThreadIndex,
-    signals: &Signals,
+    signals: &ThreadSignals,
     sender: &Sender<WorkerEvent>,
 ) -> Result<Counts, Error> {
     load.cpus.one(thread.index).pin_thread()?;
-    let worker = Worker::new(signals, set_up(nodes, row, load, thread)?)?;
+    let worker = LoadThread::new(signals, set_up(nodes, row, load, thread)?)?;
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     let _ = sender.send(WorkerEvent::Ready(tid));
     worker.run(|| {
@@ -168,7 +174,12 @@ fn work(
 }
 
 /// What a load thread sends, and on which connections.
-fn set_up(nodes: &[Node], row: &Row, load: &Load, thread: ThreadIndex) -> Result<Setup, Error> {
+fn set_up(
+    nodes: &[ClusterNode],
+    row: &Workload,
+    load: &LoadSpec,
+    thread: ThreadIndex,
+) -> Result<LoadThreadSetup, Error> {
     let ThreadIndex { index, threads } = thread;
     let links = thread.share(load.clients as u64) as usize;
     // The nodes take turns over the connections of all threads.
@@ -176,7 +187,7 @@ fn set_up(nodes: &[Node], row: &Row, load: &Load, thread: ThreadIndex) -> Result
     let greetings = || [row.greeting, load.greeting].into_iter().flatten();
     let open = |link: usize| {
         let node = (before + link) % nodes.len();
-        let mut session = Session::open(&nodes[node].endpoint)?;
+        let mut session = ServerSession::open(&nodes[node].endpoint)?;
         for text in greetings() {
             prepare(&mut session, text, &load.shape, load.seed)?;
         }
@@ -190,17 +201,17 @@ fn set_up(nodes: &[Node], row: &Row, load: &Load, thread: ThreadIndex) -> Result
     let dialers = dialers.map(|node| Dialer::new(&node.endpoint, greeting, &load.shape));
     let schedule = load.rate.map(|rate| {
         let batches = rate / load.pipeline as f64 * links as f64 / load.clients as f64;
-        Schedule::new(links, batches, index as f64 / threads as f64)
+        SendSchedule::new(links, batches, index as f64 / threads as f64)
     });
-    Ok(Setup {
+    Ok(LoadThreadSetup {
         streams,
         batches: batches.collect::<Result<_, _>>()?,
         dialers: dialers.collect::<Result<_, _>>()?,
         schedule,
         pipeline: load.pipeline,
         quota: match load.extent {
-            Extent::Time(_) => None,
-            Extent::Requests(count) => Some(thread.share(count)),
+            WindowExtent::Time(_) => None,
+            WindowExtent::Requests(count) => Some(thread.share(count)),
         },
     })
 }

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use fastrand::Rng;
 
-use super::shape::Shape;
+use super::shape::RequestShape;
 use super::template::Template;
 use crate::Error;
-use crate::client::cluster::Slots;
-use crate::client::session::Session;
+use crate::client::cluster::SlotSet;
+use crate::client::session::ServerSession;
 
 /// How many commands a fill sends before it reads their replies: enough to hide the round trip,
 /// and few enough that the replies fit in the socket's buffers.
@@ -21,7 +21,12 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 ///
 /// # Errors
 /// The connection fails, or a reply is an error.
-pub fn prepare(session: &mut Session, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
+pub fn prepare(
+    session: &mut ServerSession,
+    text: &str,
+    shape: &RequestShape,
+    seed: u64,
+) -> Result<(), Error> {
     let mut template = Template::compile(text, shape)?;
     let (mut request, mut rng) = (Vec::new(), Rng::with_seed(seed));
     template.draw_key(shape.first, &mut rng);
@@ -33,7 +38,12 @@ pub fn prepare(session: &mut Session, text: &str, shape: &Shape, seed: u64) -> R
 ///
 /// # Errors
 /// The connection fails, or a reply is an error other than that the data exists.
-pub fn fill(session: &mut Session, text: &str, shape: &Shape, seed: u64) -> Result<(), Error> {
+pub fn fill(
+    session: &mut ServerSession,
+    text: &str,
+    shape: &RequestShape,
+    seed: u64,
+) -> Result<(), Error> {
     fill_slots(session, text, shape, seed, None, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -43,11 +53,11 @@ pub fn fill(session: &mut Session, text: &str, shape: &Shape, seed: u64) -> Resu
 /// # Errors
 /// As of [`fill`], or `observe` ended it.
 pub fn fill_slots(
-    session: &mut Session,
+    session: &mut ServerSession,
     text: &str,
-    shape: &Shape,
+    shape: &RequestShape,
     seed: u64,
-    slots: Option<&Slots>,
+    slots: Option<&SlotSet>,
     observe: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let mut template = Template::compile(text, shape)?;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use fastrand::Rng;
 
-use super::shape::Shape;
+use super::shape::RequestShape;
 use crate::Error;
 
 /// Draws by the normal law that fall out of the range, before its nearest key is taken.
@@ -68,7 +68,7 @@ impl fmt::Display for Law {
 
 /// The laws by which the keys of writes and of reads are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Patterns {
+pub struct KeyPatterns {
     /// Of writing requests.
     pub writes: Law,
     /// Of reading requests.
@@ -147,14 +147,14 @@ impl ThreadIndex {
 
 /// A source of the numbers of keys.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Keys {
+pub struct KeySource {
     first: u64,
     count: u64,
-    source: Source,
+    source: KeyOrder,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Source {
+enum KeyOrder {
     Uniform,
     /// The next one.
     InOrder(u64),
@@ -171,21 +171,21 @@ enum Source {
     },
 }
 
-impl Keys {
+impl KeySource {
     /// The source of one load thread.
     ///
     /// # Errors
     /// The range cannot meet the law.
-    pub fn new(law: Law, shape: &Shape, thread: ThreadIndex) -> Result<Keys, Error> {
+    pub fn new(law: Law, shape: &RequestShape, thread: ThreadIndex) -> Result<KeySource, Error> {
         shape.check()?;
         let usage = |text: &str| Err(Error::Usage(text.into()));
         let (mut first, mut count) = (shape.first, shape.keys);
         let source = match law {
-            Law::Uniform => Source::Uniform,
-            Law::Sequential => Source::InOrder(0),
+            Law::Uniform => KeyOrder::Uniform,
+            Law::Sequential => KeyOrder::InOrder(0),
             Law::Parallel => {
                 (first, count) = part(shape, thread);
-                Source::InOrder(0)
+                KeyOrder::InOrder(0)
             }
             Law::Gaussian { median, deviation } => {
                 let middle = shape.first as f64 + (shape.keys - 1) as f64 / 2.0;
@@ -197,10 +197,10 @@ impl Keys {
                 if !(deviation > 0.0 && deviation.is_finite()) {
                     return usage("a standard deviation of keys is greater than 0");
                 }
-                Source::Gaussian { median, deviation, spare: None }
+                KeyOrder::Gaussian { median, deviation, spare: None }
             }
             Law::Zipf { exponent } if (0.0..=EXPONENT_MAX).contains(&exponent) => {
-                Source::Zipf(Zipf::new(shape.keys, exponent))
+                KeyOrder::Zipf(Zipf::new(shape.keys, exponent))
             }
             Law::Zipf { .. } => return usage("the exponent of Zipf's law is from 0 to 10"),
             Law::Hot { keys, .. } if keys == 0 || keys >= shape.keys => {
@@ -209,27 +209,27 @@ impl Keys {
             Law::Hot { share, .. } if !(0.0..=1.0).contains(&share) => {
                 return usage("the share of hot keys is from 0 to 100 percent");
             }
-            Law::Hot { keys, share } => Source::Hot { keys, share },
+            Law::Hot { keys, share } => KeyOrder::Hot { keys, share },
         };
-        Ok(Keys { first, count, source })
+        Ok(KeySource { first, count, source })
     }
 
     /// The number of the next key.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         match &mut self.source {
-            Source::Uniform => self.first + rng.u64(0..self.count),
-            Source::InOrder(next) => {
+            KeyOrder::Uniform => self.first + rng.u64(0..self.count),
+            KeyOrder::InOrder(next) => {
                 let number = self.first + *next;
                 *next = if *next + 1 == self.count { 0 } else { *next + 1 };
                 number
             }
-            Source::Gaussian { median, deviation, spare } => {
+            KeyOrder::Gaussian { median, deviation, spare } => {
                 let draw = || *median + normal(spare, rng) * *deviation - self.first as f64;
                 self.first + within(self.count, draw)
             }
-            Source::Zipf(zipf) => self.first + zipf.draw(rng) - 1,
-            Source::Hot { keys, share } => match rng.f64() < *share {
+            KeyOrder::Zipf(zipf) => self.first + zipf.draw(rng) - 1,
+            KeyOrder::Hot { keys, share } => match rng.f64() < *share {
                 true => self.first + rng.u64(0..*keys),
                 false => self.first + rng.u64(*keys..self.count),
             },
@@ -238,7 +238,7 @@ impl Keys {
 }
 
 /// The part of the range that belongs to a thread; a thread without a key gets the whole range.
-fn part(shape: &Shape, thread: ThreadIndex) -> (u64, u64) {
+fn part(shape: &RequestShape, thread: ThreadIndex) -> (u64, u64) {
     let ThreadIndex { index, threads } = thread;
     let (each, rest) = (shape.keys / threads as u64, shape.keys % threads as u64);
     let index = index as u64;
@@ -333,14 +333,14 @@ mod tests {
 
     const DRAWS: usize = 200_000;
 
-    fn shape(first: u64, keys: u64) -> Shape {
-        Shape { first, keys, ..Shape::default() }
+    fn shape(first: u64, keys: u64) -> RequestShape {
+        RequestShape { first, keys, ..RequestShape::default() }
     }
 
     /// The share of the draws that each key of the range has.
-    fn shares(law: Law, shape: &Shape) -> Vec<f64> {
+    fn shares(law: Law, shape: &RequestShape) -> Vec<f64> {
         let (mut keys, mut rng) =
-            (Keys::new(law, shape, ThreadIndex::ONLY).unwrap(), Rng::with_seed(1));
+            (KeySource::new(law, shape, ThreadIndex::ONLY).unwrap(), Rng::with_seed(1));
         let mut counts = vec![0u32; shape.keys as usize];
         (0..DRAWS).for_each(|_| counts[(keys.draw(&mut rng) - shape.first) as usize] += 1);
         counts.into_iter().map(|count| f64::from(count) / DRAWS as f64).collect()
@@ -363,7 +363,8 @@ mod tests {
     #[test]
     fn a_huge_range_is_drawn_without_a_table() {
         let (shape, mut rng) = (shape(0, 1_000_000_000_000), Rng::with_seed(1));
-        let mut keys = Keys::new(Law::Zipf { exponent: 0.99 }, &shape, ThreadIndex::ONLY).unwrap();
+        let mut keys =
+            KeySource::new(Law::Zipf { exponent: 0.99 }, &shape, ThreadIndex::ONLY).unwrap();
         let drawn: Vec<u64> = (0..1000).map(|_| keys.draw(&mut rng)).collect();
         assert!(drawn.contains(&0) && drawn.iter().any(|key| *key > 1_000_000_000));
     }
@@ -396,7 +397,7 @@ mod tests {
     fn keys_in_order_are_all_of_them_once_in_each_turn() {
         let thread = |index, threads| ThreadIndex { index, threads };
         let drawn = |law, thread: ThreadIndex, count: usize| -> Vec<u64> {
-            let mut keys = Keys::new(law, &shape(10, 7), thread).unwrap();
+            let mut keys = KeySource::new(law, &shape(10, 7), thread).unwrap();
             (0..count).map(|_| keys.draw(&mut Rng::with_seed(1))).collect()
         };
         assert_eq!(drawn(Law::Sequential, thread(1, 2), 9), [10, 11, 12, 13, 14, 15, 16, 10, 11]);
@@ -420,7 +421,7 @@ mod tests {
             Law::Hot { keys: 1, share: 1.5 },
             Law::Gaussian { median: None, deviation: Some(0.0) },
         ] {
-            assert!(Keys::new(law, &shape(0, 7), ThreadIndex::ONLY).is_err(), "{law:?}");
+            assert!(KeySource::new(law, &shape(0, 7), ThreadIndex::ONLY).is_err(), "{law:?}");
         }
     }
 
@@ -429,8 +430,11 @@ mod tests {
         for (median, deviation, word) in
             [(Some(f64::NAN), None, "median"), (None, Some(f64::NAN), "deviation")]
         {
-            let keys =
-                Keys::new(Law::Gaussian { median, deviation }, &shape(0, 7), ThreadIndex::ONLY);
+            let keys = KeySource::new(
+                Law::Gaussian { median, deviation },
+                &shape(0, 7),
+                ThreadIndex::ONLY,
+            );
             let error = keys.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(word), "{error}");
         }

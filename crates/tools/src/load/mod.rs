@@ -4,8 +4,8 @@
 //! [`keys`] and the sizes of [`shape`], and `batch` makes the next requests. [`spec`] says how a
 //! server is loaded; [`drive`] starts the load threads (`worker`), `conduct` leads them through the
 //! window by `signals`, and [`outcome`] is what the window showed. A load thread sends at the times
-//! of a `schedule`, or on new connections (`dial`), where the spec says so. [`fill`] writes the data
-//! that a workload expects.
+//! of a `schedule`, or on new connections (`dial`), where the spec says so. [`fill`] writes the
+//! data that a workload expects.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests.
 

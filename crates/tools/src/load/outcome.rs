@@ -10,7 +10,7 @@ use crate::servers::account::CpuUse;
 
 /// What one measured window showed.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct WindowOutcome {
     /// Requests answered within the window; one of several commands counts once. With a number of
     /// requests or a limit of the rate, only those that were begun in it.
     pub requests: u64,
@@ -18,8 +18,8 @@ pub struct Outcome {
     pub warm_up: u64,
     /// The length of the window.
     pub wall: Duration,
-    /// Latencies in nanoseconds; each request has that of its batch. They include requests in flight
-    /// at the end of the window, and with a limit of the rate all that were due in it.
+    /// Latencies in nanoseconds; each request has that of its batch. They include requests in
+    /// flight at the end of the window, and with a limit of the rate all that were due in it.
     pub latency: Histogram<u64>,
     /// Requests that were due within the window and never sent, because the connections were still
     /// waiting for replies; 0 without a limit of the rate.
@@ -41,12 +41,12 @@ pub struct Outcome {
     /// rate.
     pub lateness: Histogram<u64>,
     /// Throughput and latencies over time.
-    pub series: Vec<Sample>,
+    pub series: Vec<SeriesSample>,
     /// Whether the observer ended the window early.
     pub interrupted: bool,
 }
 
-impl Outcome {
+impl WindowOutcome {
     /// Requests per second.
     pub fn per_second(&self) -> f64 {
         self.requests as f64 / self.wall.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -75,7 +75,7 @@ impl Outcome {
 
 /// Figures of the time since the sample before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub struct SeriesSample {
     /// Seconds from the start of the window.
     pub seconds: f64,
     /// Requests per second.
@@ -88,7 +88,7 @@ pub struct Sample {
 
 /// How far a window has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
+pub struct WindowProgress {
     /// From 0 to 1.
     pub share: f64,
     /// Requests answered so far.
@@ -96,10 +96,10 @@ pub struct Progress {
     /// How long it has lasted.
     pub elapsed: Duration,
     /// The last sample of the series.
-    pub last: Option<Sample>,
+    pub last: Option<SeriesSample>,
 }
 
-impl Progress {
+impl WindowProgress {
     /// How long the rest takes at this pace.
     pub fn left(&self) -> Option<Duration> {
         let rest = (1.0 - self.share) / self.share;
@@ -108,9 +108,9 @@ impl Progress {
 }
 
 /// Sees how far a window has come, and may end it.
-pub type Observer<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+pub type Observer<'a> = &'a mut dyn FnMut(&WindowProgress) -> ControlFlow<()>;
 
 /// Lets a window go to its end.
-pub fn unobserved(_: &Progress) -> ControlFlow<()> {
+pub fn unobserved(_: &WindowProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The sending times of one thread.
 #[derive(Debug, Clone)]
-pub struct Schedule {
+pub struct SendSchedule {
     /// When tick 0 is due.
     start: Option<Instant>,
     /// Before it, so that threads do not send at once.
@@ -31,12 +31,12 @@ pub struct Schedule {
     end: u64,
 }
 
-impl Schedule {
+impl SendSchedule {
     /// For `links` connections of one thread, which send `per_second` batches together. `share` is
     /// the part of a step by which this thread is behind the first.
-    pub fn new(links: usize, per_second: f64, share: f64) -> Schedule {
+    pub fn new(links: usize, per_second: f64, share: f64) -> SendSchedule {
         let step = 1.0 / per_second.max(f64::MIN_POSITIVE);
-        Schedule {
+        SendSchedule {
             start: None,
             lead: step * share,
             step,
@@ -123,14 +123,14 @@ mod tests {
     use super::*;
 
     /// The connections of all ticks that may be taken.
-    fn taken(schedule: &mut Schedule, now: Instant) -> Vec<usize> {
+    fn taken(schedule: &mut SendSchedule, now: Instant) -> Vec<usize> {
         let count = schedule.take_due(now);
         (0..count).map(|_| schedule.take()).collect()
     }
 
     #[test]
     fn connections_take_turns_at_fixed_times() {
-        let (mut schedule, start) = (Schedule::new(3, 1000.0, 0.5), Instant::now());
+        let (mut schedule, start) = (SendSchedule::new(3, 1000.0, 0.5), Instant::now());
         assert_eq!((schedule.take_due(start), schedule.time_left(start)), (0, None));
         schedule.begin(start);
         let after = |micros| start + Duration::from_micros(micros);
@@ -146,14 +146,14 @@ mod tests {
     fn what_is_due_at_the_end_stays_due() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
-        let mut schedule = Schedule::new(1, 100.0, 0.0);
+        let mut schedule = SendSchedule::new(1, 100.0, 0.0);
         schedule.begin(start);
         assert_eq!(taken(&mut schedule, after(0)), [0]);
         schedule.end(after(35));
         schedule.take_due(after(1000));
         schedule.take();
         assert_eq!((schedule.batches_due(0), schedule.time_left(after(1000))), (4, None));
-        let mut schedule = Schedule::new(1, 100.0, 0.0);
+        let mut schedule = SendSchedule::new(1, 100.0, 0.0);
         schedule.begin(after(10));
         schedule.end(after(5));
         assert_eq!(schedule.take_due(after(1000)), 0);
@@ -163,7 +163,7 @@ mod tests {
     fn what_was_due_can_be_skipped() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
-        let mut schedule = Schedule::new(2, 100.0, 0.0);
+        let mut schedule = SendSchedule::new(2, 100.0, 0.0);
         schedule.skip(start);
         schedule.begin(start);
         schedule.skip(after(35));
@@ -177,7 +177,7 @@ mod tests {
         let start = Instant::now();
         let now = start + Duration::from_secs(10);
         for rate in [1e9, 1e30] {
-            let mut schedule = Schedule::new(3, rate, 0.0);
+            let mut schedule = SendSchedule::new(3, rate, 0.0);
             schedule.begin(start);
             let mut links = taken(&mut schedule, now);
             links.sort_unstable();
@@ -185,7 +185,7 @@ mod tests {
             assert!(schedule.batches_due(0) >= 3_333_333_333);
         }
         // All that was due and not sent is known without a visit to each.
-        let mut schedule = Schedule::new(3, 1e9, 0.0);
+        let mut schedule = SendSchedule::new(3, 1e9, 0.0);
         schedule.begin(start);
         schedule.end(now);
         schedule.take_rest();

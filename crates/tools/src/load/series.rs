@@ -10,16 +10,16 @@ use hdrhistogram::Histogram;
 
 use super::latency::latency_histogram;
 use super::latency::percentile_us;
-use super::outcome::Sample;
-use super::signals::Signals;
+use super::outcome::SeriesSample;
+use super::signals::ThreadSignals;
 
 /// The time between two samples.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(500);
 
 /// The samples of one window.
 #[derive(Debug)]
-pub(super) struct Series<'a> {
-    signals: &'a [Signals],
+pub(super) struct LatencySeries<'a> {
+    signals: &'a [ThreadSignals],
     start: Option<Instant>,
     /// When the last sample was taken, and the requests answered until then.
     last: (Instant, u64),
@@ -27,12 +27,12 @@ pub(super) struct Series<'a> {
     /// The latencies of each thread as they were laid out last, and of all at the last sample.
     laid_out: Vec<Histogram<u64>>,
     before: Histogram<u64>,
-    samples: Vec<Sample>,
+    samples: Vec<SeriesSample>,
 }
 
-impl<'a> Series<'a> {
-    pub(super) fn new(signals: &'a [Signals]) -> Self {
-        Series {
+impl<'a> LatencySeries<'a> {
+    pub(super) fn new(signals: &'a [ThreadSignals]) -> Self {
+        LatencySeries {
             signals,
             start: None,
             last: (Instant::now(), 0),
@@ -63,7 +63,7 @@ impl<'a> Series<'a> {
         }
         if !self.is_asked {
             self.is_asked = true;
-            self.signals.iter().for_each(Signals::ask_latencies);
+            self.signals.iter().for_each(ThreadSignals::ask_latencies);
             return;
         }
         self.is_asked = false;
@@ -78,7 +78,7 @@ impl<'a> Series<'a> {
         let mut between = all.clone();
         let _ = between.subtract(&self.before);
         let seconds = now.duration_since(last).as_secs_f64();
-        self.samples.push(Sample {
+        self.samples.push(SeriesSample {
             seconds: now.duration_since(start).as_secs_f64(),
             per_second: (answered - answered_before) as f64 / seconds,
             p50_us: percentile_us(&between, 50.0),
@@ -88,11 +88,11 @@ impl<'a> Series<'a> {
         self.last = (now, answered);
     }
 
-    pub(super) fn last(&self) -> Option<Sample> {
+    pub(super) fn last(&self) -> Option<SeriesSample> {
         self.samples.last().copied()
     }
 
-    pub(super) fn take(&mut self) -> Vec<Sample> {
+    pub(super) fn take(&mut self) -> Vec<SeriesSample> {
         std::mem::take(&mut self.samples)
     }
 }

@@ -1,7 +1,7 @@
 //! The sizes that requests are built with: the range of keys, their names, and the values.
 //!
 //! All names of a range have one length, so that the next key is a few digits written over the last
-//! one. Values have one length too, unless [`Sizes`] says otherwise.
+//! one. Values have one length too, unless [`ValueSizes`] says otherwise.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ const KEY_BYTES_MAX: usize = 1024 * 1024;
 
 /// The sizes that requests are built with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct RequestShape {
     /// How many different keys there are, at least 1.
     pub keys: u64,
     /// The number of the first.
@@ -33,13 +33,13 @@ pub struct Shape {
     /// The length of a value in bytes.
     pub value_bytes: usize,
     /// Lengths that differ from value to value, instead of the one.
-    pub sizes: Option<Sizes>,
+    pub sizes: Option<ValueSizes>,
 }
 
-impl Default for Shape {
+impl Default for RequestShape {
     /// 100,000 keys of 16 bytes (`key:%012d`) and values of 256 bytes.
     fn default() -> Self {
-        Shape {
+        RequestShape {
             keys: 100_000,
             first: 0,
             prefix: Cow::Borrowed(KEY_PREFIX),
@@ -50,7 +50,7 @@ impl Default for Shape {
     }
 }
 
-impl Shape {
+impl RequestShape {
     /// Digits of a key's number, leading zeros included.
     pub(super) fn key_digits(&self) -> usize {
         self.key_bytes.saturating_sub(self.prefix.len())
@@ -95,7 +95,7 @@ impl Shape {
 
     /// The length of the longest value.
     pub(super) fn value_bytes_max(&self) -> usize {
-        self.sizes.as_ref().map_or(self.value_bytes, Sizes::longest)
+        self.sizes.as_ref().map_or(self.value_bytes, ValueSizes::longest)
     }
 
     /// The bytes of every value, as many as the longest has: letters that hardly compress, the same
@@ -113,24 +113,24 @@ pub(super) fn decimal_width(number: u64) -> usize {
 
 /// Lengths of values that differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sizes {
+pub enum ValueSizes {
     /// Any from the first to the second, each as often.
     Range(usize, usize),
     /// These, with the sum of the weights up to each.
     List(Vec<(usize, u32)>),
 }
 
-impl Sizes {
+impl ValueSizes {
     /// Reads `MIN-MAX`.
     ///
     /// # Errors
     /// A sentence about what is no range.
-    pub fn range(text: &str) -> Result<Sizes, String> {
+    pub fn range(text: &str) -> Result<ValueSizes, String> {
         let numbers = text.split_once('-').and_then(|(low, high)| {
             Some((low.parse::<usize>().ok()?, high.parse::<usize>().ok()?))
         });
         match numbers {
-            Some((low, high)) if low <= high => Ok(Sizes::Range(low, high)),
+            Some((low, high)) if low <= high => Ok(ValueSizes::Range(low, high)),
             _ => Err(format!("'{text}' is no range of sizes; write 32-1024")),
         }
     }
@@ -139,7 +139,7 @@ impl Sizes {
     ///
     /// # Errors
     /// A sentence about what is no such list.
-    pub fn list(text: &str) -> Result<Sizes, String> {
+    pub fn list(text: &str) -> Result<ValueSizes, String> {
         let failed = || format!("'{text}' is no list of sizes with weights; write 32:9,1024:1");
         let (mut list, mut sum) = (Vec::new(), 0u32);
         for item in text.split(',') {
@@ -151,22 +151,22 @@ impl Sizes {
         }
         match sum {
             0 => Err(failed()),
-            _ => Ok(Sizes::List(list)),
+            _ => Ok(ValueSizes::List(list)),
         }
     }
 
     fn longest(&self) -> usize {
         match self {
-            Sizes::Range(_, high) => *high,
-            Sizes::List(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+            ValueSizes::Range(_, high) => *high,
+            ValueSizes::List(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
         }
     }
 
     /// The length of the next value.
     pub(super) fn draw(&self, rng: &mut Rng) -> usize {
         match self {
-            Sizes::Range(low, high) => rng.usize(*low..=*high),
-            Sizes::List(list) => {
+            ValueSizes::Range(low, high) => rng.usize(*low..=*high),
+            ValueSizes::List(list) => {
                 let at = rng.u32(0..list.last().map_or(1, |(_, sum)| *sum));
                 list.iter().find(|(_, sum)| at < *sum).map_or(0, |(size, _)| *size)
             }
@@ -182,14 +182,15 @@ mod tests {
     #[test]
     fn sizes_are_drawn_from_their_range_or_by_their_weights() {
         let mut rng = Rng::with_seed(1);
-        let mut drawn = |sizes: &Sizes| (0..3000).map(|_| sizes.draw(&mut rng)).collect::<Vec<_>>();
-        let range = drawn(&Sizes::range("3-5").unwrap());
+        let mut drawn =
+            |sizes: &ValueSizes| (0..3000).map(|_| sizes.draw(&mut rng)).collect::<Vec<_>>();
+        let range = drawn(&ValueSizes::range("3-5").unwrap());
         for size in 3..=5 {
             let count = range.iter().filter(|drawn| **drawn == size).count();
             assert!((800..1200).contains(&count), "{count} of {size}");
         }
         assert!(range.iter().all(|size| (3..=5).contains(size)));
-        let list = drawn(&Sizes::list("10:3,20:0,1000:1").unwrap());
+        let list = drawn(&ValueSizes::list("10:3,20:0,1000:1").unwrap());
         let count = |size| list.iter().filter(|drawn| **drawn == size).count();
         assert_eq!((count(10) + count(1000), count(20)), (3000, 0));
         assert!((2100..2400).contains(&count(10)), "{}", count(10));
@@ -198,22 +199,22 @@ mod tests {
     #[test]
     fn what_is_no_size_is_refused() {
         for text in ["", "5", "5-3", "a-b", "1-"] {
-            assert!(Sizes::range(text).is_err(), "{text}");
+            assert!(ValueSizes::range(text).is_err(), "{text}");
         }
         for text in ["", "5", "5:", "5:x", "5:0", "1:4294967295,2:1"] {
-            assert!(Sizes::list(text).is_err(), "{text}");
+            assert!(ValueSizes::list(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn ranges_that_do_not_fit_are_refused() {
         let fits = |first, keys, key_bytes| {
-            Shape { first, keys, key_bytes, ..Shape::default() }.check().is_ok()
+            RequestShape { first, keys, key_bytes, ..RequestShape::default() }.check().is_ok()
         };
         assert!(fits(0, 1000, 7) && fits(999, 1, 7) && fits(u64::MAX, 1, 24));
         assert!(!fits(0, 10, KEY_BYTES_MAX + 1) && !fits(0, 10, usize::MAX));
         assert!(!fits(0, 1001, 7) && !fits(999, 2, 7) && !fits(u64::MAX, 2, 24) && !fits(0, 0, 16));
-        let long = Sizes::range("1-600000000").unwrap();
-        assert!(Shape { sizes: Some(long), ..Shape::default() }.check().is_err());
+        let long = ValueSizes::range("1-600000000").unwrap();
+        assert!(RequestShape { sizes: Some(long), ..RequestShape::default() }.check().is_err());
     }
 }

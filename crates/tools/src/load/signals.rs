@@ -16,7 +16,7 @@ use crate::Error;
 
 /// What the load threads are to do now; they pass through these in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum LoadPhase {
     /// Connections are being opened.
     Setup = 0,
     /// Load runs, nothing is recorded.
@@ -34,7 +34,7 @@ pub enum Phase {
 /// What a load thread shares with the thread that conducts it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Signals {
+pub struct ThreadSignals {
     phase: AtomicU8,
     /// Since when it is the phase.
     since: Mutex<Instant>,
@@ -47,15 +47,15 @@ pub struct Signals {
     waker: OwnedFd,
 }
 
-impl Signals {
+impl ThreadSignals {
     /// Signals of a thread that is to be started.
     ///
     /// # Errors
     /// When the kernel gives no eventfd.
-    pub fn new() -> Result<Signals, Error> {
+    pub fn new() -> Result<ThreadSignals, Error> {
         let waker = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(Error::sys("create an eventfd"))?;
-        Ok(Signals {
+        Ok(ThreadSignals {
             phase: AtomicU8::new(0),
             since: Mutex::new(Instant::now()),
             answered: AtomicU64::new(0),
@@ -67,7 +67,7 @@ impl Signals {
     }
 
     /// Moves the thread to `phase`, which it is in since then, and wakes it.
-    pub fn enter(&self, phase: Phase, since: Instant) {
+    pub fn enter(&self, phase: LoadPhase, since: Instant) {
         if let Ok(mut place) = self.since.lock() {
             *place = since;
         }
@@ -100,14 +100,14 @@ impl Signals {
 
     /// What the thread is to do now.
     #[inline]
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> LoadPhase {
         match self.phase.load(Ordering::Acquire) {
-            0 => Phase::Setup,
-            1 => Phase::WarmUp,
-            2 => Phase::Measure,
-            3 => Phase::Drain,
-            4 => Phase::Finish,
-            _ => Phase::Stop,
+            0 => LoadPhase::Setup,
+            1 => LoadPhase::WarmUp,
+            2 => LoadPhase::Measure,
+            3 => LoadPhase::Drain,
+            4 => LoadPhase::Finish,
+            _ => LoadPhase::Stop,
         }
     }
 
@@ -141,7 +141,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for ThreadSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }

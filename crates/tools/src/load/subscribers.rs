@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use super::workload::Subscribers;
+use super::workload::SubscriberPlan;
 use crate::Error;
-use crate::client::session::{Endpoint, Session};
-use crate::client::stream::Stream;
+use crate::client::session::{ServerEndpoint, ServerSession};
+use crate::client::stream::ServerStream;
 
 /// Subscriptions whose confirmations are awaited together.
 const NAMES_AT_ONCE: usize = 1000;
@@ -34,9 +34,9 @@ impl Listeners {
     ///
     /// # Errors
     /// When a connection fails or the server refuses.
-    pub(super) fn open(endpoint: &Endpoint, who: Subscribers) -> Result<Self, Error> {
+    pub(super) fn open(endpoint: &ServerEndpoint, who: SubscriberPlan) -> Result<Self, Error> {
         let open = |command: &str, names: &[String]| {
-            let mut session = Session::open(endpoint)?;
+            let mut session = ServerSession::open(endpoint)?;
             for names in names.chunks(NAMES_AT_ONCE) {
                 session.ask_each(command, names)?;
             }
@@ -44,11 +44,11 @@ impl Listeners {
             stream.set_nonblocking(true).map_err(Error::io("stop waiting on a socket"))?;
             Ok(stream)
         };
-        let streams: Result<Vec<Stream>, Error> = match who {
-            Subscribers::Channel(channel, count) => {
+        let streams: Result<Vec<ServerStream>, Error> = match who {
+            SubscriberPlan::Channel(channel, count) => {
                 (0..count).map(|_| open("SUBSCRIBE", &[channel.to_owned()])).collect()
             }
-            Subscribers::Patterns(count) => {
+            SubscriberPlan::Patterns(count) => {
                 let names: Vec<String> = (0..count).map(|n| format!("other:{n}:*")).collect();
                 Ok(vec![open("PSUBSCRIBE", &names)?])
             }
@@ -74,7 +74,7 @@ impl Drop for Listeners {
     }
 }
 
-fn listen(mut streams: Vec<Stream>, over: &AtomicBool) -> std::io::Result<()> {
+fn listen(mut streams: Vec<ServerStream>, over: &AtomicBool) -> std::io::Result<()> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     for (index, stream) in streams.iter().enumerate() {
         epoll::add(&epoll, stream, EventData::new_u64(index as u64), EventFlags::IN)?;

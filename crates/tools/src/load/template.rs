@@ -12,12 +12,12 @@ use std::ops::Range;
 
 use fastrand::Rng;
 
-use super::keys::Keys;
+use super::keys::KeySource;
 use super::shape::decimal_width;
-pub use super::shape::{Shape, Sizes};
+pub use super::shape::{RequestShape, ValueSizes};
 use super::workload::scripts;
 use crate::Error;
-use crate::client::replies::Answer;
+use crate::client::replies::ExpectedReplies;
 
 /// The word that ends a command within a request.
 const COMMAND_END: &str = ";";
@@ -49,14 +49,14 @@ enum Draw {
 
 /// A run of decimal digits inside a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Field {
+struct DigitField {
     /// The position of its first digit.
     at: usize,
     width: usize,
     draw: Draw,
 }
 
-impl Field {
+impl DigitField {
     fn is_key(&self) -> bool {
         matches!(self.draw, Draw::Key | Draw::SameKey)
     }
@@ -64,10 +64,10 @@ impl Field {
 
 /// One argument under construction.
 #[derive(Debug, Default)]
-struct Argument {
+struct TemplateArgument {
     body: Vec<u8>,
     /// Counted from its first byte.
-    fields: Vec<Field>,
+    fields: Vec<DigitField>,
     /// A value of varying length is to follow what is there.
     has_value: bool,
 }
@@ -76,14 +76,14 @@ struct Argument {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     bytes: Vec<u8>,
-    fields: Vec<Field>,
+    fields: Vec<DigitField>,
     /// Where values of varying length, heads included, are put in; and what they are made of.
     values: Vec<usize>,
     value: Vec<u8>,
-    sizes: Option<Sizes>,
+    sizes: Option<ValueSizes>,
     /// The first argument with the number of a key.
     key_argument: Option<Range<usize>>,
-    answer: Answer,
+    answer: ExpectedReplies,
 }
 
 impl Template {
@@ -91,7 +91,7 @@ impl Template {
     ///
     /// # Errors
     /// When the text does not follow the notation, or the shape cannot be met.
-    pub fn compile(text: &str, shape: &Shape) -> Result<Template, Error> {
+    pub fn compile(text: &str, shape: &RequestShape) -> Result<Template, Error> {
         let mut template = Template::empty(shape)?;
         let flat = expand_groups(text)?;
         let words: Vec<&str> = flat.split_ascii_whitespace().collect();
@@ -113,7 +113,7 @@ impl Template {
     ///
     /// # Errors
     /// When there are no words, or the shape cannot be met.
-    pub fn of_words(words: &[Vec<u8>], shape: &Shape) -> Result<Template, Error> {
+    pub fn of_words(words: &[Vec<u8>], shape: &RequestShape) -> Result<Template, Error> {
         let mut template = Template::empty(shape)?;
         if words.is_empty() {
             return Err(Error::Usage("a command is empty".into()));
@@ -126,7 +126,7 @@ impl Template {
         Ok(template)
     }
 
-    fn empty(shape: &Shape) -> Result<Template, Error> {
+    fn empty(shape: &RequestShape) -> Result<Template, Error> {
         shape.check()?;
         Ok(Template {
             bytes: Vec::new(),
@@ -135,24 +135,26 @@ impl Template {
             value: shape.value(),
             sizes: shape.sizes.clone(),
             key_argument: None,
-            answer: Answer { replies: 0, is_transaction: false },
+            answer: ExpectedReplies { replies: 0, is_transaction: false },
         })
     }
 
     fn begin_command(&mut self, arguments: usize, is_exec: bool) {
         self.bytes.extend_from_slice(format!("*{arguments}\r\n").as_bytes());
         let replies = self.answer.replies + 1;
-        self.answer = Answer { replies, is_transaction: is_exec };
+        self.answer = ExpectedReplies { replies, is_transaction: is_exec };
     }
 
     /// An argument of the notation.
-    fn argument(&self, word: &str, shape: &Shape) -> Result<Argument, Error> {
-        let mut argument = Argument::default();
+    fn argument(&self, word: &str, shape: &RequestShape) -> Result<TemplateArgument, Error> {
+        let mut argument = TemplateArgument::default();
         let mut rest = word;
         while let Some((before, inside, after)) = next_placeholder(rest) {
             argument.body.extend_from_slice(before.as_bytes());
             match inside {
-                "same-key" if !self.fields.iter().chain(&argument.fields).any(Field::is_key) => {
+                "same-key"
+                    if !self.fields.iter().chain(&argument.fields).any(DigitField::is_key) =>
+                {
                     let text = "{same-key} stands before any {key} of the request";
                     return Err(Error::Usage(text.into()));
                 }
@@ -164,7 +166,7 @@ impl Template {
                     (None, Some((low, high))) => {
                         let width = decimal_width(high);
                         let draw = Draw::Integer { low, span: high - low + 1 };
-                        argument.fields.push(Field { at: argument.body.len(), width, draw });
+                        argument.fields.push(DigitField { at: argument.body.len(), width, draw });
                         argument.body.extend_from_slice(low.to_string().as_bytes());
                     }
                     (None, None) => {
@@ -179,8 +181,8 @@ impl Template {
         Ok(argument)
     }
 
-    fn push(&mut self, argument: Argument) -> Result<(), Error> {
-        let Argument { body, fields, has_value } = argument;
+    fn push(&mut self, argument: TemplateArgument) -> Result<(), Error> {
+        let TemplateArgument { body, fields, has_value } = argument;
         if has_value && !body.is_empty() {
             let text = "a value of varying size is an argument of its own";
             return Err(Error::Usage(text.into()));
@@ -196,17 +198,17 @@ impl Template {
         }
         self.bytes.extend_from_slice(format!("${}\r\n", body.len()).as_bytes());
         let start = self.bytes.len();
-        if self.key_argument.is_none() && fields.iter().any(Field::is_key) {
+        if self.key_argument.is_none() && fields.iter().any(DigitField::is_key) {
             self.key_argument = Some(start..start + body.len());
         }
-        self.fields.extend(fields.into_iter().map(|f| Field { at: f.at + start, ..f }));
+        self.fields.extend(fields.into_iter().map(|f| DigitField { at: f.at + start, ..f }));
         self.bytes.extend_from_slice(&body);
         self.bytes.extend_from_slice(b"\r\n");
         Ok(())
     }
 
     /// What answers one request.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> ExpectedReplies {
         self.answer
     }
 
@@ -232,14 +234,14 @@ impl Template {
 
     /// Draws new values for every field of a request that was [laid out](Self::lay_out).
     #[inline]
-    pub fn draw(&self, request: &mut [u8], keys: &mut Keys, rng: &mut Rng) {
+    pub fn draw(&self, request: &mut [u8], keys: &mut KeySource, rng: &mut Rng) {
         draw(&self.fields, request, |rng| keys.draw(rng), rng);
     }
 
     /// Draws the next request without sending it anywhere; gives its bytes but for values of
     /// varying length.
     #[inline]
-    pub fn draw_next(&mut self, keys: &mut Keys, rng: &mut Rng) -> &[u8] {
+    pub fn draw_next(&mut self, keys: &mut KeySource, rng: &mut Rng) -> &[u8] {
         draw(&self.fields, &mut self.bytes, |rng| keys.draw(rng), rng);
         &self.bytes
     }
@@ -266,15 +268,15 @@ impl Template {
     }
 }
 
-impl Argument {
-    fn push_key(&mut self, draw: Draw, shape: &Shape) {
+impl TemplateArgument {
+    fn push_key(&mut self, draw: Draw, shape: &RequestShape) {
         self.body.extend_from_slice(shape.prefix.as_bytes());
         self.body.resize(self.body.len() + shape.key_digits(), b'0');
         let width = shape.moving_digits();
-        self.fields.push(Field { at: self.body.len() - width, width, draw });
+        self.fields.push(DigitField { at: self.body.len() - width, width, draw });
     }
 
-    fn push_value(&mut self, shape: &Shape) {
+    fn push_value(&mut self, shape: &RequestShape) {
         match shape.sizes {
             None => self.body.extend_from_slice(&shape.value()),
             Some(_) => self.has_value = true,
@@ -283,8 +285,8 @@ impl Argument {
 }
 
 /// An argument of the command line.
-fn argument_of_word(word: &[u8], shape: &Shape) -> Result<Argument, Error> {
-    let mut argument = Argument::default();
+fn argument_of_word(word: &[u8], shape: &RequestShape) -> Result<TemplateArgument, Error> {
+    let mut argument = TemplateArgument::default();
     let mut rest = word;
     let names = [KEY, DATA, RANDOM_NUMBER];
     let next = |rest: &[u8]| {
@@ -305,7 +307,7 @@ fn argument_of_word(word: &[u8], shape: &Shape) -> Result<Argument, Error> {
                 }
                 let (at, width) = (argument.body.len(), RANDOM_DIGITS);
                 argument.body.resize(at + width, b'0');
-                argument.fields.push(Field { at, width, draw: Draw::Key });
+                argument.fields.push(DigitField { at, width, draw: Draw::Key });
             }
         }
         rest = &rest[at + name.len()..];
@@ -316,7 +318,7 @@ fn argument_of_word(word: &[u8], shape: &Shape) -> Result<Argument, Error> {
 
 #[inline]
 fn draw(
-    fields: &[Field],
+    fields: &[DigitField],
     request: &mut [u8],
     mut next_key: impl FnMut(&mut Rng) -> u64,
     rng: &mut Rng,
@@ -398,7 +400,7 @@ mod tests {
 
     use crate::load::keys::{Law, ThreadIndex};
 
-    const SHAPE: Shape = Shape {
+    const SHAPE: RequestShape = RequestShape {
         keys: 1000,
         first: 0,
         prefix: Cow::Borrowed("key:"),
@@ -407,7 +409,7 @@ mod tests {
         sizes: None,
     };
 
-    fn drawn(text: &str, shape: &Shape, key: u64) -> String {
+    fn drawn(text: &str, shape: &RequestShape, key: u64) -> String {
         let mut template = Template::compile(text, shape).unwrap();
         let (mut request, mut rng) = (Vec::new(), Rng::with_seed(1));
         template.draw_key(key, &mut rng);
@@ -417,9 +419,9 @@ mod tests {
     }
 
     /// So many requests, drawn in place.
-    fn requests(text: &str, shape: &Shape, count: usize) -> Vec<String> {
+    fn requests(text: &str, shape: &RequestShape, count: usize) -> Vec<String> {
         let template = Template::compile(text, shape).unwrap();
-        let mut keys = Keys::new(Law::Uniform, shape, ThreadIndex::ONLY).unwrap();
+        let mut keys = KeySource::new(Law::Uniform, shape, ThreadIndex::ONLY).unwrap();
         let (mut request, mut rng) = (Vec::new(), Rng::with_seed(7));
         template.lay_out(&mut request);
         let mut next = || {
@@ -458,9 +460,12 @@ mod tests {
             )
         );
         let answer = |text| Template::compile(text, &SHAPE).unwrap().answer();
-        assert_eq!(answer(text), Answer { replies: 5, is_transaction: true });
-        assert_eq!(answer("SET EXEC ; GET x"), Answer { replies: 2, is_transaction: false });
-        assert_eq!(answer("PING"), Answer::ONE_REPLY);
+        assert_eq!(answer(text), ExpectedReplies { replies: 5, is_transaction: true });
+        assert_eq!(
+            answer("SET EXEC ; GET x"),
+            ExpectedReplies { replies: 2, is_transaction: false }
+        );
+        assert_eq!(answer("PING"), ExpectedReplies::ONE_REPLY);
     }
 
     #[test]
@@ -486,7 +491,7 @@ mod tests {
 
     #[test]
     fn draws_stay_in_range_and_reach_all_of_it() {
-        let shape = Shape { keys: 11, ..SHAPE };
+        let shape = RequestShape { keys: 11, ..SHAPE };
         let (mut keys, mut numbers) = ([0u32; 11], [0u32; 10]);
         for text in requests("X {key} {7..9}", &shape, 2000) {
             let arguments: Vec<&str> = text.split("\r\n").collect();
@@ -513,17 +518,18 @@ mod tests {
         ] {
             assert!(Template::compile(text, &SHAPE).is_err(), "{text}");
         }
-        let sizes = Some(Sizes::range("1-1000000").unwrap());
-        let large = Shape { sizes, ..SHAPE };
+        let sizes = Some(ValueSizes::range("1-1000000").unwrap());
+        let large = RequestShape { sizes, ..SHAPE };
         assert!(Template::compile("MSET 2000*({key} {value})", &large).is_err());
-        let narrow = Shape { keys: 1001, key_bytes: 7, ..SHAPE };
+        let narrow = RequestShape { keys: 1001, key_bytes: 7, ..SHAPE };
         assert!(Template::compile("GET {key}", &narrow).is_err());
-        assert!(Template::compile("PING", &Shape { keys: 0, ..SHAPE }).is_err());
+        assert!(Template::compile("PING", &RequestShape { keys: 0, ..SHAPE }).is_err());
     }
 
     #[test]
     fn the_range_may_begin_anywhere_and_have_another_name() {
-        let shape = Shape { first: 90, keys: 20, prefix: "m-".into(), key_bytes: 6, ..SHAPE };
+        let shape =
+            RequestShape { first: 90, keys: 20, prefix: "m-".into(), key_bytes: 6, ..SHAPE };
         assert_eq!(drawn("GET {key}", &shape, 109), "*2\r\n$3\r\nGET\r\n$6\r\nm-0109\r\n");
         let name = |text: &String| text.split("\r\n").nth(4).unwrap().to_owned();
         let names: std::collections::HashSet<String> =
@@ -550,13 +556,13 @@ mod tests {
             )
         );
         assert_eq!(&request[template.key_argument().unwrap()], b"a{key}key:000042b");
-        assert_eq!(compiled("MULTI").unwrap().answer(), Answer::ONE_REPLY);
+        assert_eq!(compiled("MULTI").unwrap().answer(), ExpectedReplies::ONE_REPLY);
         assert!(Template::of_words(&[], &SHAPE).is_err());
     }
 
     #[test]
     fn values_may_differ_in_length() {
-        let shape = Shape { sizes: Some(Sizes::range("0-3").unwrap()), ..SHAPE };
+        let shape = RequestShape { sizes: Some(ValueSizes::range("0-3").unwrap()), ..SHAPE };
         let mut template = Template::compile("SET {key} {value} EX 10", &shape).unwrap();
         assert_eq!(template.fixed_bytes(), None);
         let (mut rng, mut seen) = (Rng::with_seed(1), [0; 4]);

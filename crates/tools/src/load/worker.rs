@@ -27,12 +27,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::batch::Batches;
 use super::dial::Dialer;
 use super::latency::{LATENCY_NANOS_MAX, latency_histogram};
-use super::schedule::Schedule;
-use super::signals::{Phase, Signals};
+use super::schedule::SendSchedule;
+use super::signals::{LoadPhase, ThreadSignals};
 use crate::Error;
-use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::replies::{ReplyCounter, ReplyTally};
 use crate::client::session::{SURPLUS, is_closed, not_resp, read_last, refused};
-use crate::client::stream::Stream;
+use crate::client::stream::ServerStream;
 
 /// The epoll data of the waker; connections have their index.
 const WAKER: u64 = u64::MAX;
@@ -51,15 +51,15 @@ const UNSENT_POINTS: usize = 100_000;
 
 /// What a load thread is made of.
 #[derive(Debug)]
-pub struct Setup {
+pub struct LoadThreadSetup {
     /// Open connections, each with the place of its node in the lists that follow.
-    pub streams: Vec<(Stream, usize)>,
+    pub streams: Vec<(ServerStream, usize)>,
     /// The requests for each node.
     pub batches: Vec<Batches>,
     /// Whoever opens a new connection for each batch; nothing where connections are kept.
     pub dialers: Vec<Dialer>,
     /// When batches are due, if the rate is limited.
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<SendSchedule>,
     /// Requests in a batch.
     pub pipeline: usize,
     /// Requests that are begun in the window, if a number was asked for.
@@ -70,7 +70,7 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Counts {
     /// The replies.
-    pub tally: Tally,
+    pub tally: ReplyTally,
     /// Latencies in nanoseconds.
     pub latency: Histogram<u64>,
     /// How late the thread itself was to send what was due, in nanoseconds.
@@ -85,7 +85,7 @@ pub struct Counts {
 /// One connection.
 #[derive(Debug)]
 struct Link {
-    stream: Stream,
+    stream: ServerStream,
     counter: ReplyCounter,
     /// The place of its node.
     node: usize,
@@ -106,16 +106,16 @@ struct Link {
 
 /// A load thread.
 #[derive(Debug)]
-pub struct Worker<'a> {
-    signals: &'a Signals,
+pub struct LoadThread<'a> {
+    signals: &'a ThreadSignals,
     epoll: OwnedFd,
     links: Vec<Link>,
     batches: Vec<Batches>,
     dialers: Vec<Dialer>,
-    schedule: Option<Schedule>,
+    schedule: Option<SendSchedule>,
     buffer: Vec<u8>,
     pipeline: u64,
-    phase: Phase,
+    phase: LoadPhase,
     /// Requests that are begun in the window, if a number was asked for; and how many have been.
     quota: Option<u64>,
     begun: u64,
@@ -124,19 +124,22 @@ pub struct Worker<'a> {
     /// Requests in flight, and the connections that they are on.
     outstanding: u64,
     busy: usize,
-    tally: Tally,
+    tally: ReplyTally,
     latency: Histogram<u64>,
     lateness: Histogram<u64>,
     unsent: u64,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> LoadThread<'a> {
     /// A thread's state over its open connections.
     ///
     /// # Errors
     /// When the kernel refuses the epoll instance.
-    pub fn new(signals: &'a Signals, setup: Setup) -> Result<Worker<'a>, Error> {
-        let Setup { streams, batches, dialers, schedule, pipeline, quota } = setup;
+    pub fn new(
+        signals: &'a ThreadSignals,
+        setup: LoadThreadSetup,
+    ) -> Result<LoadThread<'a>, Error> {
+        let LoadThreadSetup { streams, batches, dialers, schedule, pipeline, quota } = setup;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::sys("create an epoll"))?;
         let waker = EventData::new_u64(WAKER);
         epoll::add(&epoll, signals, waker, EventFlags::IN).map_err(watch_failed())?;
@@ -163,7 +166,7 @@ impl<'a> Worker<'a> {
             // The kernel may be late by 50 us otherwise; who does not let us is late.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
-        Ok(Worker {
+        Ok(LoadThread {
             signals,
             epoll,
             links,
@@ -172,13 +175,13 @@ impl<'a> Worker<'a> {
             schedule,
             buffer: vec![0; READ_BYTES],
             pipeline: pipeline as u64,
-            phase: Phase::Setup,
+            phase: LoadPhase::Setup,
             quota,
             begun: 0,
             measured: 0,
             outstanding: 0,
             busy: 0,
-            tally: Tally::default(),
+            tally: ReplyTally::default(),
             latency: latency_histogram(),
             lateness: latency_histogram(),
             unsent: 0,
@@ -195,7 +198,7 @@ impl<'a> Worker<'a> {
         if let Err(error) = self.work(spent) {
             return Err(self.explained(error));
         }
-        let Worker { tally, latency, lateness, unsent, measured, .. } = self;
+        let LoadThread { tally, latency, lateness, unsent, measured, .. } = self;
         Ok(Counts { tally, latency, lateness, unsent, measured })
     }
 
@@ -205,11 +208,11 @@ impl<'a> Worker<'a> {
         let mut events = [none; EVENTS_MAX];
         loop {
             self.follow_phase()?;
-            if self.phase == Phase::Stop {
+            if self.phase == LoadPhase::Stop {
                 return Ok(());
             }
             self.send_due()?;
-            if self.outstanding == 0 && (self.phase >= Phase::Drain || self.left() == 0) {
+            if self.outstanding == 0 && (self.phase >= LoadPhase::Drain || self.left() == 0) {
                 spent.take().into_iter().for_each(|tell| tell());
             }
             let ready = self.wait(&mut events)?;
@@ -283,15 +286,15 @@ impl<'a> Worker<'a> {
         // The window has the same ends for all threads, however late they notice.
         let (before, now) = (self.phase, self.signals.since());
         self.phase = phase;
-        if before < Phase::Measure && phase >= Phase::Measure {
+        if before < LoadPhase::Measure && phase >= LoadPhase::Measure {
             self.begin_window(now);
         }
         match &mut self.schedule {
-            Some(schedule) if phase == Phase::Drain => schedule.end(now),
-            Some(_) if phase == Phase::Finish => self.give_up_sending(now),
-            Some(schedule) if before == Phase::Setup => schedule.begin(now),
+            Some(schedule) if phase == LoadPhase::Drain => schedule.end(now),
+            Some(_) if phase == LoadPhase::Finish => self.give_up_sending(now),
+            Some(schedule) if before == LoadPhase::Setup => schedule.begin(now),
             Some(_) => {}
-            None if before == Phase::Setup && phase != Phase::Stop => {
+            None if before == LoadPhase::Setup && phase != LoadPhase::Stop => {
                 for index in 0..self.links.len() {
                     self.begin_batch(index, Instant::now())?;
                 }
@@ -327,7 +330,7 @@ impl<'a> Worker<'a> {
             let link = &self.links[index];
             if link.owed == 0 && link.begun < schedule.batches_due(index) {
                 let due = schedule.due(index, link.begun);
-                if self.phase == Phase::Measure {
+                if self.phase == LoadPhase::Measure {
                     let late = Instant::now().saturating_duration_since(due);
                     self.lateness.saturating_record(nanos(late));
                 }
@@ -363,7 +366,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn left(&self) -> u64 {
         match (self.quota, self.phase) {
-            (Some(quota), Phase::Measure) => quota.saturating_sub(self.begun),
+            (Some(quota), LoadPhase::Measure) => quota.saturating_sub(self.begun),
             _ => u64::MAX,
         }
     }
@@ -441,14 +444,14 @@ impl<'a> Worker<'a> {
     #[inline]
     fn begin_batch(&mut self, index: usize, since: Instant) -> Result<(), Error> {
         let requests = self.pipeline.min(self.left());
-        let is_over = self.phase >= Phase::Drain && self.schedule.is_none();
+        let is_over = self.phase >= LoadPhase::Drain && self.schedule.is_none();
         if requests == 0 || is_over {
             return Ok(());
         }
         let link = &mut self.links[index];
         link.begun += 1;
         (link.batch, link.owed) = (requests, requests);
-        link.is_measured = self.phase >= Phase::Measure;
+        link.is_measured = self.phase >= LoadPhase::Measure;
         if link.is_measured {
             self.begun += requests;
         }
@@ -533,8 +536,12 @@ fn push(epoll: &OwnedFd, link: &mut Link, index: usize, bytes: &[u8]) -> Result<
 }
 
 /// Counts the replies to what a new connection sends first; says whether all have come.
-fn feed_greeting(counter: &mut ReplyCounter, bytes: &[u8], tally: &mut Tally) -> io::Result<bool> {
-    let mut said = Tally::default();
+fn feed_greeting(
+    counter: &mut ReplyCounter,
+    bytes: &[u8],
+    tally: &mut ReplyTally,
+) -> io::Result<bool> {
+    let mut said = ReplyTally::default();
     counter.feed(bytes, &mut said).map_err(not_resp)?;
     if tally.errors == 0 {
         tally.first_error = said.first_error;
@@ -552,7 +559,12 @@ fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() }
 }
 
-fn watch(epoll: &OwnedFd, stream: &Stream, index: usize, flags: EventFlags) -> Result<(), Error> {
+fn watch(
+    epoll: &OwnedFd,
+    stream: &ServerStream,
+    index: usize,
+    flags: EventFlags,
+) -> Result<(), Error> {
     let data = EventData::new_u64(index as u64);
     epoll::modify(epoll, stream.as_fd(), data, flags).map_err(watch_failed())
 }

@@ -1,7 +1,7 @@
 //! A page as HTML: the frame, the style, and what is no plot.
 
 use super::escape::escape;
-use super::{Block, Page, Table, plot};
+use super::{PageBlock, PageDocument, PageTable, plot};
 
 /// Both schemes, and the colours of series: those of Okabe and Ito, which people with any vision
 /// can tell apart.
@@ -32,7 +32,7 @@ figcaption { color: var(--faint); }
 ";
 
 /// The whole file.
-pub(super) fn page(page: &Page) -> String {
+pub(super) fn page(page: &PageDocument) -> String {
     let title = escape(&page.title);
     let body: String = page.blocks.iter().map(block).collect();
     format!(
@@ -43,15 +43,15 @@ pub(super) fn page(page: &Page) -> String {
     )
 }
 
-fn block(block: &Block) -> String {
+fn block(block: &PageBlock) -> String {
     match block {
-        Block::Heading(text) => format!("<h2>{}</h2>\n", escape(text)),
-        Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
-        Block::Warning(text) => format!("<p class=\"warning\">{}</p>\n", escape(text)),
-        Block::Table(table) => html_table(table),
-        Block::Lines(plot) => plot::figure(plot, plot::Marks::Lines),
-        Block::Bars(plot) => plot::figure(plot, plot::Marks::Bars),
-        Block::Data(data) => {
+        PageBlock::Heading(text) => format!("<h2>{}</h2>\n", escape(text)),
+        PageBlock::Text(text) => format!("<p>{}</p>\n", escape(text)),
+        PageBlock::Warning(text) => format!("<p class=\"warning\">{}</p>\n", escape(text)),
+        PageBlock::Table(table) => html_table(table),
+        PageBlock::Lines(plot) => plot::figure(plot, plot::Marks::Lines),
+        PageBlock::Bars(plot) => plot::figure(plot, plot::Marks::Bars),
+        PageBlock::Data(data) => {
             // Inside the strings of JSON these letters can be written as their numbers, so that
             // no text can end the element.
             let safe = |json: String, (letter, code): (char, &str)| json.replace(letter, code);
@@ -62,7 +62,7 @@ fn block(block: &Block) -> String {
     }
 }
 
-fn html_table(table: &Table) -> String {
+fn html_table(table: &PageTable) -> String {
     let row = |cells: &Vec<String>, tag: &str| {
         let empty = String::new();
         let cells = (0..table.head.len()).map(|column| cells.get(column).unwrap_or(&empty));

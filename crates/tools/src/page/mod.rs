@@ -16,25 +16,25 @@ use serde_json::Value as Json;
 
 pub(crate) use self::markdown::{aligned, cell, list, markdown};
 
-pub use self::plot::{Plot, Series, Value};
+pub use self::plot::{Plot, PlotSeries, PlotValue};
 
 /// A table; numbers are right of the first column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct PageTable {
     /// The heading of each column.
     pub head: Vec<String>,
     /// The cells of each row; missing ones at the end are empty.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl PageTable {
     /// An empty table with these columns.
-    pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> Table {
-        Table { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> PageTable {
+        PageTable { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
     /// The same with a row more.
-    pub fn row(mut self, cells: impl IntoIterator<Item = impl Into<String>>) -> Table {
+    pub fn row(mut self, cells: impl IntoIterator<Item = impl Into<String>>) -> PageTable {
         self.rows.push(cells.into_iter().map(Into::into).collect());
         self
     }
@@ -42,11 +42,11 @@ impl Table {
 
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
-enum Block {
+enum PageBlock {
     Heading(String),
     Text(String),
     Warning(String),
-    Table(Table),
+    Table(PageTable),
     Lines(Plot),
     Bars(Plot),
     Data(Json),
@@ -54,50 +54,50 @@ enum Block {
 
 /// A document under construction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
+pub struct PageDocument {
     title: String,
-    blocks: Vec<Block>,
+    blocks: Vec<PageBlock>,
 }
 
-impl Page {
+impl PageDocument {
     /// A page with nothing below its title.
-    pub fn new(title: impl Into<String>) -> Page {
-        Page { title: title.into(), blocks: Vec::new() }
+    pub fn new(title: impl Into<String>) -> PageDocument {
+        PageDocument { title: title.into(), blocks: Vec::new() }
     }
 
     /// Begins a section.
-    pub fn heading(self, text: impl Into<String>) -> Page {
-        self.with(Block::Heading(text.into()))
+    pub fn heading(self, text: impl Into<String>) -> PageDocument {
+        self.with(PageBlock::Heading(text.into()))
     }
 
     /// Adds a paragraph.
-    pub fn text(self, text: impl Into<String>) -> Page {
-        self.with(Block::Text(text.into()))
+    pub fn text(self, text: impl Into<String>) -> PageDocument {
+        self.with(PageBlock::Text(text.into()))
     }
 
     /// Adds a paragraph that stands out.
-    pub fn warning(self, text: impl Into<String>) -> Page {
-        self.with(Block::Warning(text.into()))
+    pub fn warning(self, text: impl Into<String>) -> PageDocument {
+        self.with(PageBlock::Warning(text.into()))
     }
 
     /// Adds a table.
-    pub fn table(self, table: Table) -> Page {
-        self.with(Block::Table(table))
+    pub fn table(self, table: PageTable) -> PageDocument {
+        self.with(PageBlock::Table(table))
     }
 
     /// Adds a plot with a line for each series.
-    pub fn lines_plot(self, plot: Plot) -> Page {
-        self.with(Block::Lines(plot))
+    pub fn lines_plot(self, plot: Plot) -> PageDocument {
+        self.with(PageBlock::Lines(plot))
     }
 
     /// Adds a plot with a group of bars for each label.
-    pub fn bars_plot(self, plot: Plot) -> Page {
-        self.with(Block::Bars(plot))
+    pub fn bars_plot(self, plot: Plot) -> PageDocument {
+        self.with(PageBlock::Bars(plot))
     }
 
     /// Adds what programs read, in a `script` element of type `application/json`.
-    pub fn data(self, data: Json) -> Page {
-        self.with(Block::Data(data))
+    pub fn data(self, data: Json) -> PageDocument {
+        self.with(PageBlock::Data(data))
     }
 
     /// The file for a browser.
@@ -109,22 +109,22 @@ impl Page {
     pub fn to_markdown(&self) -> String {
         let mut parts = vec![format!("# {}", markdown(&self.title))];
         parts.extend(self.blocks.iter().filter_map(|block| match block {
-            Block::Heading(text) => Some(format!("## {}", markdown(text))),
-            Block::Text(text) => Some(markdown(text)),
-            Block::Warning(text) => Some(format!("> **Note:** {}", markdown(text))),
-            Block::Table(table) => Some(markdown_table(table)),
-            Block::Lines(_) | Block::Bars(_) | Block::Data(_) => None,
+            PageBlock::Heading(text) => Some(format!("## {}", markdown(text))),
+            PageBlock::Text(text) => Some(markdown(text)),
+            PageBlock::Warning(text) => Some(format!("> **Note:** {}", markdown(text))),
+            PageBlock::Table(table) => Some(markdown_table(table)),
+            PageBlock::Lines(_) | PageBlock::Bars(_) | PageBlock::Data(_) => None,
         }));
         parts.join("\n\n") + "\n"
     }
 
-    fn with(mut self, block: Block) -> Page {
+    fn with(mut self, block: PageBlock) -> PageDocument {
         self.blocks.push(block);
         self
     }
 }
 
-fn markdown_table(table: &Table) -> String {
+fn markdown_table(table: &PageTable) -> String {
     let line = |cells: &Vec<String>| {
         let mut cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         cells.resize(table.head.len(), String::new());

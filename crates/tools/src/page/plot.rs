@@ -35,26 +35,26 @@ const OVERSHOOT_MAX: f64 = 1.5;
 
 /// A measured value with the interval that it may lie in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Value {
+pub struct PlotValue {
     /// The value, where the mark is.
     pub value: f64,
     /// The ends of its whisker, if they are known.
     pub interval: Option<(f64, f64)>,
 }
 
-impl From<f64> for Value {
-    fn from(value: f64) -> Value {
-        Value { value, interval: None }
+impl From<f64> for PlotValue {
+    fn from(value: f64) -> PlotValue {
+        PlotValue { value, interval: None }
     }
 }
 
 /// A line, or the bars of one colour.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct PlotSeries {
     /// Its name in the key.
     pub name: String,
     /// A value for each label of the plot, or nothing where there is none.
-    pub values: Vec<Option<Value>>,
+    pub values: Vec<Option<PlotValue>>,
 }
 
 /// What is drawn.
@@ -69,7 +69,7 @@ pub struct Plot {
     /// The places on the horizontal axis.
     pub labels: Vec<String>,
     /// The lines or groups of bars.
-    pub series: Vec<Series>,
+    pub series: Vec<PlotSeries>,
 }
 
 /// How values are drawn.
@@ -175,13 +175,13 @@ impl Axes {
         );
     }
 
-    fn line(&self, out: &mut String, series: &Series, plot: &Plot, colour: &str) {
-        let known = |value: &Option<Value>| value.filter(|value| value.value.is_finite());
-        let points: Vec<Option<Value>> = series.values.iter().map(known).collect();
+    fn line(&self, out: &mut String, series: &PlotSeries, plot: &Plot, colour: &str) {
+        let known = |value: &Option<PlotValue>| value.filter(|value| value.value.is_finite());
+        let points: Vec<Option<PlotValue>> = series.values.iter().map(known).collect();
         // A gap where there is no value: each run of values is a line of its own.
-        let indexed: Vec<(usize, Option<Value>)> = points.into_iter().enumerate().collect();
+        let indexed: Vec<(usize, Option<PlotValue>)> = points.into_iter().enumerate().collect();
         for run in indexed.split(|(_, value)| value.is_none()) {
-            let place = |(index, value): &(usize, Option<Value>)| {
+            let place = |(index, value): &(usize, Option<PlotValue>)| {
                 let value = value.map_or(0.0, |value| value.value);
                 format!("{:.1},{:.1}", self.x(*index), self.y(value))
             };
@@ -207,7 +207,13 @@ impl Axes {
         }
     }
 
-    fn bars(&self, out: &mut String, series: &Series, plot: &Plot, (at, colour): (usize, &str)) {
+    fn bars(
+        &self,
+        out: &mut String,
+        series: &PlotSeries,
+        plot: &Plot,
+        (at, colour): (usize, &str),
+    ) {
         let width = self.width() * BARS_SHARE / plot.series.len().max(1) as f64;
         for (index, value) in series.values.iter().enumerate() {
             let Some(value) = value.filter(|value| value.value.is_finite()) else { continue };
@@ -224,7 +230,7 @@ impl Axes {
         }
     }
 
-    fn whisker(&self, out: &mut String, value: Value, x: f64, colour: &str) {
+    fn whisker(&self, out: &mut String, value: PlotValue, x: f64, colour: &str) {
         let Some((low, high)) = value.interval else { return };
         if !low.is_finite() || !high.is_finite() {
             return;
@@ -238,7 +244,7 @@ impl Axes {
     }
 
     /// The attributes of a mark that hold its number, and the words that a pointer shows.
-    fn words(&self, series: &Series, plot: &Plot, index: usize, value: Value) -> String {
+    fn words(&self, series: &PlotSeries, plot: &Plot, index: usize, value: PlotValue) -> String {
         let label = plot.labels.get(index).map_or("", String::as_str);
         let interval = value.interval.filter(|(low, high)| low.is_finite() && high.is_finite());
         let interval = interval
@@ -293,8 +299,8 @@ mod tests {
     #[test]
     fn a_vague_value_does_not_flatten_the_others() {
         let axis = |high: f64| {
-            let value = Value { value: 10.0, interval: Some((9.0, high)) };
-            let series = vec![Series { name: String::new(), values: vec![Some(value)] }];
+            let value = PlotValue { value: 10.0, interval: Some((9.0, high)) };
+            let series = vec![PlotSeries { name: String::new(), values: vec![Some(value)] }];
             let empty = String::new;
             let labels = vec![empty()];
             Axes::of(&Plot { caption: empty(), x: empty(), y: empty(), labels, series }).most

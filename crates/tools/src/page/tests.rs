@@ -7,7 +7,7 @@ use super::*;
 
 /// Runs `look` on the page, which must be well-formed XML.
 #[allow(clippy::unwrap_used)]
-fn parsed(page: &Page, look: impl FnOnce(&Document<'_>)) {
+fn parsed(page: &PageDocument, look: impl FnOnce(&Document<'_>)) {
     let html = page.to_html();
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     look(&Document::parse_with_options(&html, options).unwrap());
@@ -22,8 +22,8 @@ fn texts<'a>(document: &'a Document<'a>, name: &str) -> Vec<&'a str> {
 }
 
 fn plot() -> Plot {
-    let known = |value, low, high| Some(Value { value, interval: Some((low, high)) });
-    let series = |name: &str, values| Series { name: name.into(), values };
+    let known = |value, low, high| Some(PlotValue { value, interval: Some((low, high)) });
+    let series = |name: &str, values| PlotSeries { name: name.into(), values };
     Plot {
         caption: "Requests <each> second".into(),
         x: "clients".into(),
@@ -41,9 +41,10 @@ fn plot() -> Plot {
 
 #[test]
 fn marks_carry_the_numbers() {
-    for (page, mark) in
-        [(Page::new("p").lines_plot(plot()), "circle"), (Page::new("p").bars_plot(plot()), "rect")]
-    {
+    for (page, mark) in [
+        (PageDocument::new("p").lines_plot(plot()), "circle"),
+        (PageDocument::new("p").bars_plot(plot()), "rect"),
+    ] {
         parsed(&page, |document| {
             let of = |node: &Node<'_, '_>| {
                 let read = |name| node.attribute(name).unwrap_or("").to_owned();
@@ -68,7 +69,7 @@ fn marks_carry_the_numbers() {
 
 #[test]
 fn higher_values_are_drawn_higher_up() {
-    parsed(&Page::new("p").lines_plot(plot()), |document| {
+    parsed(&PageDocument::new("p").lines_plot(plot()), |document| {
         let heights: Vec<f64> = elements(document, "circle")
             .iter()
             .filter_map(|circle| circle.attribute("cy")?.parse().ok())
@@ -86,11 +87,11 @@ fn higher_values_are_drawn_higher_up() {
 fn text_stays_text() {
     let evil = "</script><b a='\"'>&amp;\u{1b}]]>";
     let shown = evil.replace('\u{1b}', "\u{fffd}");
-    let page = Page::new(evil)
+    let page = PageDocument::new(evil)
         .heading(evil)
         .text(evil)
         .warning(evil)
-        .table(Table::new([evil, "x"]).row([evil]).row(["1", "2", "too many"]))
+        .table(PageTable::new([evil, "x"]).row([evil]).row(["1", "2", "too many"]))
         .lines_plot(Plot { caption: evil.into(), x: evil.into(), ..plot() })
         .data(json!({ "name": evil }));
     parsed(&page, |document| {
@@ -108,7 +109,7 @@ fn text_stays_text() {
 
 #[test]
 fn nothing_is_fetched_from_outside() {
-    let html = Page::new("p").lines_plot(plot()).bars_plot(plot()).text("x").to_html();
+    let html = PageDocument::new("p").lines_plot(plot()).bars_plot(plot()).text("x").to_html();
     for reference in ["http:", "https:", "src=", "href=", "url(", "@import"] {
         assert!(!html.contains(reference), "{reference}");
     }
@@ -117,7 +118,8 @@ fn nothing_is_fetched_from_outside() {
 #[test]
 fn text_stays_text_in_markdown() {
     let evil = "# <b>\n[a](b) `c` *d*|\u{1b}";
-    let page = Page::new(evil).heading(evil).text(evil).table(Table::new([evil]).row(["1"]));
+    let page =
+        PageDocument::new(evil).heading(evil).text(evil).table(PageTable::new([evil]).row(["1"]));
     let shown = "\\# &lt;b> \\[a](b) \\`c\\` \\*d\\*|.";
     let cell = shown.replace('|', "\\|");
     let lines = [format!("# {shown}"), format!("## {shown}"), shown.to_owned()];
@@ -127,11 +129,11 @@ fn text_stays_text_in_markdown() {
 
 #[test]
 fn markdown_has_headings_and_tables() {
-    let page = Page::new("Title")
+    let page = PageDocument::new("Title")
         .heading("Part")
         .text("Words.")
         .warning("Noise.")
-        .table(Table::new(["a|b", "n"]).row(["x", "1"]))
+        .table(PageTable::new(["a|b", "n"]).row(["x", "1"]))
         .bars_plot(plot());
     let expected = "# Title\n\n## Part\n\nWords.\n\n> **Note:** Noise.\n\n\
                     | a\\|b |   n |\n| ---- | --: |\n| x    |   1 |\n";

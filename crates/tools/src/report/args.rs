@@ -31,8 +31,8 @@ pub struct ReportArgs {
     #[arg(long, requires = "auth")]
     pub user: Option<String>,
     /// How long to measure
-    #[arg(long, value_enum, default_value_t = Preset::Short)]
-    pub preset: Preset,
+    #[arg(long, value_enum, default_value_t = ReportPreset::Short)]
+    pub preset: ReportPreset,
     /// Experiments, separated by commas; all when nothing is said
     #[arg(long, value_delimiter = ',', value_name = "EXPERIMENTS",
           value_parser = PossibleValuesParser::new(TABLE.iter().map(|row| row.name)))]
@@ -68,7 +68,7 @@ pub struct ReportArgs {
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Preset {
+pub enum ReportPreset {
     /// Three minutes; with several servers windows are fewer and shorter
     Short,
     /// 10 windows of 2 seconds for each measurement, 3 million keys: some 40 minutes a server
@@ -77,7 +77,7 @@ pub enum Preset {
 
 /// The numbers of a preset.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Extent {
+pub(super) struct ReportExtent {
     pub iterations: usize,
     /// The longest window, and the shortest.
     pub window: Duration,
@@ -92,9 +92,9 @@ pub(super) struct Extent {
 
 impl ReportArgs {
     /// The preset with what the options change.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> ReportExtent {
         let mut extent = match self.preset {
-            Preset::Short => Extent {
+            ReportPreset::Short => ReportExtent {
                 iterations: 5,
                 window: Duration::from_millis(500),
                 window_min: Duration::from_millis(100),
@@ -103,7 +103,7 @@ impl ReportArgs {
                 many_keys: 100_000,
                 data_bytes_max: 200_000_000,
             },
-            Preset::Full => Extent {
+            ReportPreset::Full => ReportExtent {
                 iterations: 10,
                 window: Duration::from_secs(2),
                 window_min: Duration::from_secs(2),

@@ -5,25 +5,26 @@
 //! table can be measured alone, and a new question is a new row.
 
 use crate::load::workload::Ratio;
-use crate::load::workload::{Row, Settings};
+use crate::load::workload::{Workload, WorkloadSettings};
 
 /// Keys of lists that LPOP takes from.
 const POPPED: Option<&str> = Some("RPUSH pop:{key} 10*({value})");
 const SET: Option<&str> = Some("SET {key} {value}");
 
-const fn row(name: &'static str) -> Row {
-    let settings = Settings { clients: None, pipeline: None, ratio: None };
-    Row { fill: SET, settings, ..Row::new(name) }
+const fn row(name: &'static str) -> Workload {
+    let settings = WorkloadSettings { clients: None, pipeline: None, ratio: None };
+    Workload { fill: SET, settings, ..Workload::new(name) }
 }
 
-const GET_ROW: Row = Row { read: Some("GET {key}"), ..row("GET") };
-const SET_ROW: Row = Row { write: Some("SET {key} {value}"), ..row("SET") };
-const MIXED_ROW: Row =
-    Row { read: Some("GET {key}"), write: Some("SET {key} {value}"), ..row("GET and SET") };
-const LPUSH_ROW: Row = Row { write: Some("LPUSH list:{key} {value}"), fill: None, ..row("LPUSH") };
-const LPOP_ROW: Row = Row { write: Some("LPOP pop:{key}"), fill: POPPED, ..row("LPOP") };
+const GET_ROW: Workload = Workload { read: Some("GET {key}"), ..row("GET") };
+const SET_ROW: Workload = Workload { write: Some("SET {key} {value}"), ..row("SET") };
+const MIXED_ROW: Workload =
+    Workload { read: Some("GET {key}"), write: Some("SET {key} {value}"), ..row("GET and SET") };
+const LPUSH_ROW: Workload =
+    Workload { write: Some("LPUSH list:{key} {value}"), fill: None, ..row("LPUSH") };
+const LPOP_ROW: Workload = Workload { write: Some("LPOP pop:{key}"), fill: POPPED, ..row("LPOP") };
 /// A script beside GET: the ratio says how many of each.
-const SCRIPT_ROW: Row = Row {
+const SCRIPT_ROW: Workload = Workload {
     read: Some("GET {key}"),
     write: Some("EVALSHA {sha1:get} 1 {key}"),
     prepare: Some("SCRIPT LOAD {script:get}"),
@@ -40,7 +41,7 @@ pub(super) enum Persistence {
 
 /// What a server is started with beyond its command line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Setup {
+pub(super) struct ServerSetup {
     pub io_threads: Option<usize>,
     pub tls: bool,
     pub persistence: Option<Persistence>,
@@ -48,8 +49,8 @@ pub(super) struct Setup {
 
 /// What a step says.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
-    Workload(&'static Row),
+pub(super) enum StepChange {
+    Workload(&'static Workload),
     Clients(usize),
     Pipeline(usize),
     ValueBytes(usize),
@@ -68,9 +69,9 @@ pub(super) enum Change {
 
 /// A place on the axis, or a series.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ExperimentStep {
     pub label: &'static str,
-    pub changes: &'static [Change],
+    pub changes: &'static [StepChange],
 }
 
 /// How an experiment is drawn.
@@ -90,9 +91,9 @@ pub(super) struct Experiment {
     pub about: &'static str,
     /// What its steps vary.
     pub axis: &'static str,
-    pub base: &'static [Change],
-    pub series: &'static [Step],
-    pub steps: &'static [Step],
+    pub base: &'static [StepChange],
+    pub series: &'static [ExperimentStep],
+    pub steps: &'static [ExperimentStep],
     /// Whether the canned-reply server takes part.
     pub with_floor: bool,
     pub drawn: Drawn,
@@ -100,10 +101,10 @@ pub(super) struct Experiment {
 
 /// One point of an experiment, resolved.
 #[derive(Debug, Clone)]
-pub(super) struct Point {
+pub(super) struct ExperimentPoint {
     pub series: &'static str,
     pub label: &'static str,
-    pub row: &'static Row,
+    pub row: &'static Workload,
     pub clients: usize,
     pub pipeline: usize,
     pub value_bytes: usize,
@@ -111,19 +112,24 @@ pub(super) struct Point {
     pub generators: Option<usize>,
     pub many_keys: bool,
     pub sustained: bool,
-    pub setup: Setup,
+    pub setup: ServerSetup,
 }
 
 impl Experiment {
     /// Every step of every series.
-    pub fn points(&self) -> Vec<Point> {
-        let of =
-            |series: &'static Step| self.steps.iter().map(move |step| self.point(series, step));
+    pub fn points(&self) -> Vec<ExperimentPoint> {
+        let of = |series: &'static ExperimentStep| {
+            self.steps.iter().map(move |step| self.point(series, step))
+        };
         self.series.iter().flat_map(of).collect()
     }
 
-    fn point(&self, series: &'static Step, step: &'static Step) -> Point {
-        let mut point = Point {
+    fn point(
+        &self,
+        series: &'static ExperimentStep,
+        step: &'static ExperimentStep,
+    ) -> ExperimentPoint {
+        let mut point = ExperimentPoint {
             series: series.label,
             label: step.label,
             row: &GET_ROW,
@@ -134,7 +140,7 @@ impl Experiment {
             generators: None,
             many_keys: false,
             sustained: false,
-            setup: Setup::default(),
+            setup: ServerSetup::default(),
         };
         for change in [self.base, series.changes, step.changes].into_iter().flatten() {
             point.change(*change);
@@ -143,20 +149,20 @@ impl Experiment {
     }
 }
 
-impl Point {
-    fn change(&mut self, change: Change) {
+impl ExperimentPoint {
+    fn change(&mut self, change: StepChange) {
         match change {
-            Change::Workload(row) => self.row = row,
-            Change::Clients(clients) => self.clients = clients,
-            Change::Pipeline(depth) => self.pipeline = depth,
-            Change::ValueBytes(bytes) => self.value_bytes = bytes,
-            Change::Ratio(reads, writes) => self.ratio = Ratio { reads, writes },
-            Change::Generators(threads) => self.generators = Some(threads),
-            Change::ManyKeys => self.many_keys = true,
-            Change::Sustained => self.sustained = true,
-            Change::IoThreads(threads) => self.setup.io_threads = Some(threads),
-            Change::Tls => self.setup.tls = true,
-            Change::Persistence(policy) => self.setup.persistence = Some(policy),
+            StepChange::Workload(row) => self.row = row,
+            StepChange::Clients(clients) => self.clients = clients,
+            StepChange::Pipeline(depth) => self.pipeline = depth,
+            StepChange::ValueBytes(bytes) => self.value_bytes = bytes,
+            StepChange::Ratio(reads, writes) => self.ratio = Ratio { reads, writes },
+            StepChange::Generators(threads) => self.generators = Some(threads),
+            StepChange::ManyKeys => self.many_keys = true,
+            StepChange::Sustained => self.sustained = true,
+            StepChange::IoThreads(threads) => self.setup.io_threads = Some(threads),
+            StepChange::Tls => self.setup.tls = true,
+            StepChange::Persistence(policy) => self.setup.persistence = Some(policy),
         }
     }
 
@@ -166,12 +172,12 @@ impl Point {
     }
 }
 
-const fn step(label: &'static str, changes: &'static [Change]) -> Step {
-    Step { label, changes }
+const fn step(label: &'static str, changes: &'static [StepChange]) -> ExperimentStep {
+    ExperimentStep { label, changes }
 }
 
-const GET: Step = step("GET", &[Change::Workload(&GET_ROW)]);
-const SET_STEP: Step = step("SET", &[Change::Workload(&SET_ROW)]);
+const GET: ExperimentStep = step("GET", &[StepChange::Workload(&GET_ROW)]);
+const SET_STEP: ExperimentStep = step("SET", &[StepChange::Workload(&SET_ROW)]);
 
 /// All experiments, those that need no other start of the servers first.
 pub(super) static TABLE: &[Experiment] = &[
@@ -185,8 +191,8 @@ pub(super) static TABLE: &[Experiment] = &[
         steps: &[
             SET_STEP,
             GET,
-            step("LPUSH", &[Change::Workload(&LPUSH_ROW)]),
-            step("LPOP", &[Change::Workload(&LPOP_ROW)]),
+            step("LPUSH", &[StepChange::Workload(&LPUSH_ROW)]),
+            step("LPOP", &[StepChange::Workload(&LPOP_ROW)]),
         ],
         with_floor: true,
         drawn: Drawn::Bars,
@@ -199,11 +205,11 @@ pub(super) static TABLE: &[Experiment] = &[
         base: &[],
         series: &[GET, SET_STEP],
         steps: &[
-            step("1", &[Change::Clients(1)]),
-            step("10", &[Change::Clients(10)]),
-            step("50", &[Change::Clients(50)]),
-            step("100", &[Change::Clients(100)]),
-            step("400", &[Change::Clients(400)]),
+            step("1", &[StepChange::Clients(1)]),
+            step("10", &[StepChange::Clients(10)]),
+            step("50", &[StepChange::Clients(50)]),
+            step("100", &[StepChange::Clients(100)]),
+            step("400", &[StepChange::Clients(400)]),
         ],
         with_floor: true,
         drawn: Drawn::Lines,
@@ -215,7 +221,7 @@ pub(super) static TABLE: &[Experiment] = &[
         axis: "requests sent at once",
         base: &[],
         series: &[GET, SET_STEP],
-        steps: &[step("1", &[Change::Pipeline(1)]), step("16", &[Change::Pipeline(16)])],
+        steps: &[step("1", &[StepChange::Pipeline(1)]), step("16", &[StepChange::Pipeline(16)])],
         with_floor: true,
         drawn: Drawn::Bars,
     },
@@ -224,18 +230,18 @@ pub(super) static TABLE: &[Experiment] = &[
         title: "Sizes of values and writes to reads",
         about: "400 clients over many keys, by size of the value and writes:reads.",
         axis: "bytes of a value",
-        base: &[Change::Clients(400), Change::ManyKeys, Change::Workload(&MIXED_ROW)],
+        base: &[StepChange::Clients(400), StepChange::ManyKeys, StepChange::Workload(&MIXED_ROW)],
         series: &[
-            step("1:0", &[Change::Workload(&SET_ROW)]),
-            step("0:1", &[Change::Workload(&GET_ROW)]),
-            step("1:1", &[Change::Ratio(1, 1)]),
-            step("1:10", &[Change::Ratio(10, 1)]),
+            step("1:0", &[StepChange::Workload(&SET_ROW)]),
+            step("0:1", &[StepChange::Workload(&GET_ROW)]),
+            step("1:1", &[StepChange::Ratio(1, 1)]),
+            step("1:10", &[StepChange::Ratio(10, 1)]),
         ],
         steps: &[
-            step("32", &[Change::ValueBytes(32)]),
-            step("512", &[Change::ValueBytes(512)]),
-            step("1024", &[Change::ValueBytes(1024)]),
-            step("10240", &[Change::ValueBytes(10240)]),
+            step("32", &[StepChange::ValueBytes(32)]),
+            step("512", &[StepChange::ValueBytes(512)]),
+            step("1024", &[StepChange::ValueBytes(1024)]),
+            step("10240", &[StepChange::ValueBytes(10240)]),
         ],
         with_floor: false,
         drawn: Drawn::Lines,
@@ -245,12 +251,12 @@ pub(super) static TABLE: &[Experiment] = &[
         title: "Share of complex commands",
         about: "GET, of which a share is sent as a script that does the same (EVALSHA).",
         axis: "scripts, %",
-        base: &[Change::Workload(&SCRIPT_ROW)],
+        base: &[StepChange::Workload(&SCRIPT_ROW)],
         series: &[step("GET and EVALSHA", &[])],
         steps: &[
-            step("0", &[Change::Ratio(1, 0)]),
-            step("20", &[Change::Ratio(4, 1)]),
-            step("50", &[Change::Ratio(1, 1)]),
+            step("0", &[StepChange::Ratio(1, 0)]),
+            step("20", &[StepChange::Ratio(4, 1)]),
+            step("50", &[StepChange::Ratio(1, 1)]),
         ],
         with_floor: false,
         drawn: Drawn::Bars,
@@ -260,12 +266,12 @@ pub(super) static TABLE: &[Experiment] = &[
         title: "Sustained load from several generators",
         about: "Longer windows with 200 clients, driven by 1, 2 and 4 load threads.",
         axis: "load threads",
-        base: &[Change::Clients(200), Change::Sustained],
+        base: &[StepChange::Clients(200), StepChange::Sustained],
         series: &[GET, SET_STEP],
         steps: &[
-            step("1", &[Change::Generators(1)]),
-            step("2", &[Change::Generators(2)]),
-            step("4", &[Change::Generators(4)]),
+            step("1", &[StepChange::Generators(1)]),
+            step("2", &[StepChange::Generators(2)]),
+            step("4", &[StepChange::Generators(4)]),
         ],
         with_floor: false,
         drawn: Drawn::Lines,
@@ -275,13 +281,13 @@ pub(super) static TABLE: &[Experiment] = &[
         title: "I/O threads",
         about: "Servers started with io-threads from 1 to 8; 100 clients read or write.",
         axis: "io-threads",
-        base: &[Change::Clients(100)],
+        base: &[StepChange::Clients(100)],
         series: &[step("reading", GET.changes), step("writing", SET_STEP.changes)],
         steps: &[
-            step("1", &[Change::IoThreads(1)]),
-            step("2", &[Change::IoThreads(2)]),
-            step("4", &[Change::IoThreads(4)]),
-            step("8", &[Change::IoThreads(8)]),
+            step("1", &[StepChange::IoThreads(1)]),
+            step("2", &[StepChange::IoThreads(2)]),
+            step("4", &[StepChange::IoThreads(4)]),
+            step("8", &[StepChange::IoThreads(8)]),
         ],
         with_floor: false,
         drawn: Drawn::Lines,
@@ -293,7 +299,7 @@ pub(super) static TABLE: &[Experiment] = &[
         axis: "TLS",
         base: &[],
         series: &[GET, SET_STEP],
-        steps: &[step("off", &[]), step("on", &[Change::Tls])],
+        steps: &[step("off", &[]), step("on", &[StepChange::Tls])],
         with_floor: false,
         drawn: Drawn::Bars,
     },
@@ -302,12 +308,12 @@ pub(super) static TABLE: &[Experiment] = &[
         title: "Persistence",
         about: "SET without an append-only file, and with one: appendfsync everysec and always.",
         axis: "append-only file",
-        base: &[Change::Workload(&SET_ROW)],
+        base: &[StepChange::Workload(&SET_ROW)],
         series: &[SET_STEP],
         steps: &[
-            step("off", &[Change::Persistence(Persistence::Off)]),
-            step("everysec", &[Change::Persistence(Persistence::EverySecond)]),
-            step("always", &[Change::Persistence(Persistence::Always)]),
+            step("off", &[StepChange::Persistence(Persistence::Off)]),
+            step("everysec", &[StepChange::Persistence(Persistence::EverySecond)]),
+            step("always", &[StepChange::Persistence(Persistence::Always)]),
         ],
         with_floor: false,
         drawn: Drawn::Bars,
@@ -319,8 +325,8 @@ mod tests {
     use super::*;
     use crate::load::batch::Batches;
     use crate::load::keys::ThreadIndex;
-    use crate::load::shape::Shape;
-    use crate::load::spec::Load;
+    use crate::load::shape::RequestShape;
+    use crate::load::spec::LoadSpec;
 
     #[test]
     fn every_point_can_be_sent() {
@@ -328,9 +334,10 @@ mod tests {
             let points = experiment.points();
             assert_eq!(points.len(), experiment.series.len() * experiment.steps.len());
             for point in points {
-                let shape = Shape { value_bytes: point.value_bytes, ..Shape::default() };
+                let shape =
+                    RequestShape { value_bytes: point.value_bytes, ..RequestShape::default() };
                 let (ratio, pipeline) = (point.ratio, point.pipeline);
-                let load = Load { shape, ratio, pipeline, ..Load::default() };
+                let load = LoadSpec { shape, ratio, pipeline, ..LoadSpec::default() };
                 let batches = Batches::new(point.row, &load, ThreadIndex::ONLY, None);
                 assert!(batches.is_ok(), "{} {}", experiment.name, point.label);
             }
@@ -344,8 +351,9 @@ mod tests {
             assert!(later.iter().all(|other| other.name != experiment.name), "{}", experiment.name);
             let points = experiment.points();
             for (index, point) in points.iter().enumerate() {
-                let same =
-                    |other: &&Point| (other.series, other.label) == (point.series, point.label);
+                let same = |other: &&ExperimentPoint| {
+                    (other.series, other.label) == (point.series, point.label)
+                };
                 assert_eq!(points[index..].iter().filter(same).count(), 1, "{}", point.label);
             }
         }

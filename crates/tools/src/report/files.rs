@@ -11,7 +11,7 @@ use super::write::TITLE;
 use crate::Error;
 use crate::output;
 use crate::output::place;
-use crate::page::Page;
+use crate::page::PageDocument;
 
 /// Where the page goes if nobody says so.
 const PAGE: &str = "weft-report.html";
@@ -21,18 +21,18 @@ const HEAD_BYTES: u64 = 1024;
 
 /// The page and the Markdown.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct ReportFiles {
     pub page: PathBuf,
     pub markdown: PathBuf,
 }
 
-impl Files {
+impl ReportFiles {
     /// Those of a command line, as far as it is known before the measurement that they can be
     /// written.
     ///
     /// # Errors
     /// When a folder is missing, or what is no report would be replaced.
-    pub fn named(args: &ReportArgs) -> Result<Files, Error> {
+    pub fn named(args: &ReportArgs) -> Result<ReportFiles, Error> {
         let page = args.output.clone().unwrap_or_else(|| PAGE.into());
         let markdown = args.markdown.clone().unwrap_or_else(|| page.with_extension("md"));
         check(&page, args.output.is_some(), "--output")?;
@@ -43,14 +43,14 @@ impl Files {
             )));
         }
         check(&markdown, args.markdown.is_some(), "--markdown")?;
-        Ok(Files { page, markdown })
+        Ok(ReportFiles { page, markdown })
     }
 
     /// Writes both, the second also if the first fails.
     ///
     /// # Errors
     /// When one of them cannot be written.
-    pub fn write(&self, page: &Page) -> Result<(), Error> {
+    pub fn write(&self, page: &PageDocument) -> Result<(), Error> {
         let first = output::write(&self.page, &page.to_html());
         let second = output::write(&self.markdown, &page.to_markdown());
         first.and(second)
@@ -90,8 +90,8 @@ mod tests {
     fn the_markdown_is_written_also_if_the_page_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let (page, markdown) = (folder.path().join("gone/x.html"), folder.path().join("x.md"));
-        let files = Files { page, markdown: markdown.clone() };
-        assert!(files.write(&Page::new("report".to_owned())).is_err());
+        let files = ReportFiles { page, markdown: markdown.clone() };
+        assert!(files.write(&PageDocument::new("report".to_owned())).is_err());
         assert!(fs::read_to_string(&markdown).unwrap().contains("report"));
     }
 }

@@ -7,7 +7,7 @@ const JIFFIES_PER_SECOND: f64 = 100.0;
 
 /// What a reader has to know of the machine.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Machine {
+pub(super) struct MachineFacts {
     pub processors: usize,
     pub model: String,
     pub kernel: String,
@@ -16,15 +16,15 @@ pub(super) struct Machine {
     pub governor: Option<String>,
 }
 
-impl Machine {
+impl MachineFacts {
     /// Reads /proc and /sys; what cannot be read is called unknown.
-    pub fn read() -> Machine {
+    pub fn read() -> MachineFacts {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let unknown = |text: Option<&str>| text.map_or("unknown", str::trim).to_owned();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let kernel = read("/proc/sys/kernel/osrelease");
         let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-        Machine {
+        MachineFacts {
             processors,
             model: unknown(field(&read("/proc/cpuinfo"), "model name")),
             kernel: unknown(Some(&kernel).filter(|text| !text.is_empty()).map(String::as_str)),

@@ -7,21 +7,21 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::args::Extent;
-use super::experiments::{Experiment, Point, Setup};
+use super::args::ReportExtent;
+use super::experiments::{Experiment, ExperimentPoint, ServerSetup};
 use super::machine::{Ticks, available_bytes};
-use super::progress::Progress;
-use super::servers::{Fleet, Live, State};
+use super::progress::ReportProgress;
+use super::servers::{Fleet, Live, ServerState};
 use crate::Error;
 use crate::load::drive::drive;
 use crate::load::latency::percentile_us;
-use crate::load::outcome::Outcome;
+use crate::load::outcome::WindowOutcome;
 use crate::load::outcome::unobserved;
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 use crate::load::spec;
-use crate::load::spec::Load;
+use crate::load::spec::LoadSpec;
 use crate::servers::pin::Cpus;
-use crate::servers::target::{Origin, Role, Target};
+use crate::servers::target::{Role, ServerTarget, TargetOrigin};
 use crate::statistics::{Interval, mean_interval};
 
 /// The confidence of all intervals.
@@ -50,7 +50,7 @@ const KEY_BYTES: u64 = 150;
 
 /// One window.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct WindowSample {
     pub per_second: f64,
     pub p50_us: f64,
     pub p99_us: f64,
@@ -68,12 +68,12 @@ pub(super) struct Sample {
 
 /// What one server showed at one point.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Cell {
-    pub samples: Vec<Sample>,
+pub(super) struct PointCell {
+    pub samples: Vec<WindowSample>,
     pub failure: Option<String>,
 }
 
-impl Cell {
+impl PointCell {
     /// Requests a second; nothing without samples.
     pub fn rate(&self) -> Option<Interval> {
         let rates = self.rates();
@@ -85,7 +85,7 @@ impl Cell {
     }
 
     /// The mean of a figure that all samples have.
-    pub fn mean(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    pub fn mean(&self, figure: impl Fn(&WindowSample) -> Option<f64>) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.samples.iter().map(figure).collect();
         let figures = figures.filter(|figures| !figures.is_empty())?;
         Some(figures.iter().sum::<f64>() / figures.len() as f64)
@@ -108,27 +108,27 @@ impl Cell {
 
 /// An experiment with its results.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct MeasuredExperiment {
     pub experiment: &'static Experiment,
-    pub points: Vec<Point>,
+    pub points: Vec<ExperimentPoint>,
     /// The keys of each point.
     pub keys: Vec<u64>,
     /// Of each point, of each server.
-    pub cells: Vec<Vec<Cell>>,
+    pub cells: Vec<Vec<PointCell>>,
 }
 
-impl Measured {
+impl MeasuredExperiment {
     /// The words for a point of it.
-    pub fn place(&self, point: &Point) -> String {
+    pub fn place(&self, point: &ExperimentPoint) -> String {
         format!("{}: {}, {}", self.experiment.title, point.series, point.label)
     }
 }
 
 /// How all is measured.
-pub(super) struct Plan<'a> {
-    pub targets: &'a [Target],
+pub(super) struct ReportPlan<'a> {
+    pub targets: &'a [ServerTarget],
     pub experiments: Vec<&'static Experiment>,
-    pub extent: Extent,
+    pub extent: ReportExtent,
     pub threads: usize,
     pub cpus: Cpus,
     pub stop: &'a AtomicBool,
@@ -139,11 +139,11 @@ pub(super) struct Plan<'a> {
 /// # Errors
 /// When the machine refuses what every measurement needs.
 pub(super) fn measure(
-    plan: &Plan<'_>,
+    plan: &ReportPlan<'_>,
     fleet: &mut Fleet<'_>,
-    progress: &mut Progress,
-) -> Result<Vec<Measured>, Error> {
-    let mut schedule = Schedule::new(plan);
+    progress: &mut ReportProgress,
+) -> Result<Vec<MeasuredExperiment>, Error> {
+    let mut schedule = WindowSchedule::new(plan);
     let (mut measured, available) = (Vec::new(), available_bytes());
     for (index, experiment) in plan.experiments.iter().enumerate() {
         if plan.is_stopped() {
@@ -152,8 +152,8 @@ pub(super) fn measure(
         progress.begin_experiment(experiment.title, index + 1, plan.experiments.len());
         let points = experiment.points();
         let keys = points.iter().map(|point| plan.keys(point, available)).collect();
-        let cells = vec![vec![Cell::default(); plan.targets.len()]; points.len()];
-        let mut part = Measured { experiment, points, keys, cells };
+        let cells = vec![vec![PointCell::default(); plan.targets.len()]; points.len()];
+        let mut part = MeasuredExperiment { experiment, points, keys, cells };
         for place in order(&part) {
             fleet.enter(part.points[place].setup)?;
             measure_point(plan, fleet, &mut part, place, (&mut schedule, &mut *progress));
@@ -165,7 +165,7 @@ pub(super) fn measure(
 
 /// The places of all points, those with one setup together, and of these those with the same data:
 /// starts and fills take longer than windows.
-fn order(part: &Measured) -> Vec<usize> {
+fn order(part: &MeasuredExperiment) -> Vec<usize> {
     let points = &part.points;
     let setup = |place: usize| points[place].setup;
     let data = |place: usize| {
@@ -182,11 +182,11 @@ fn order(part: &Measured) -> Vec<usize> {
 }
 
 fn measure_point(
-    plan: &Plan<'_>,
+    plan: &ReportPlan<'_>,
     fleet: &mut Fleet<'_>,
-    part: &mut Measured,
+    part: &mut MeasuredExperiment,
     at: usize,
-    (schedule, progress): (&mut Schedule, &mut Progress),
+    (schedule, progress): (&mut WindowSchedule, &mut ReportProgress),
 ) {
     let point = part.points[at].clone();
     let load = plan.load(&point, part.keys[at]);
@@ -210,9 +210,9 @@ fn measure_point(
             progress.begin_window(&place, schedule.share(), schedule.time_left());
             let cell = &mut part.cells[at][index];
             let live = match state {
-                State::Runs(live) => live,
-                State::LeftOut => continue,
-                State::Failed(reason) => {
+                ServerState::Runs(live) => live,
+                ServerState::LeftOut => continue,
+                ServerState::Failed(reason) => {
                     cell.failure.get_or_insert_with(|| reason.clone());
                     continue;
                 }
@@ -220,9 +220,9 @@ fn measure_point(
             if cell.failure.is_some() {
                 continue;
             }
-            let load = Load {
+            let load = LoadSpec {
                 warm_up,
-                extent: spec::Extent::Time(window),
+                extent: spec::WindowExtent::Time(window),
                 seed: 1 + (round * load.threads) as u64,
                 ..load.clone()
             };
@@ -237,7 +237,7 @@ fn measure_point(
                     cell.samples.clear();
                     cell.failure = Some(error.to_string());
                     if !matches!(error, Error::Refused { .. } | Error::ErrorReplies { .. }) {
-                        *state = State::Failed(error.to_string());
+                        *state = ServerState::Failed(error.to_string());
                     }
                 }
             }
@@ -247,10 +247,10 @@ fn measure_point(
 
 fn measure_window(
     live: &mut Live,
-    point: &Point,
-    load: &Load,
+    point: &ExperimentPoint,
+    load: &LoadSpec,
     is_first: bool,
-) -> Result<Sample, Error> {
+) -> Result<WindowSample, Error> {
     // Elsewhere the data is someone's, and does not grow more than once.
     if is_first || (point.is_used_up() && live.is_own) {
         live.fill(point.row, load, point.is_used_up())?;
@@ -266,7 +266,7 @@ fn measure_window(
 }
 
 /// `ticks` are those of the machine over `whole`, which is the window with what surrounds it.
-fn sample(outcome: &Outcome, ticks: Option<Ticks>, whole: Duration) -> Sample {
+fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> WindowSample {
     let percent = |cpu| outcome.load.busy_percent(cpu);
     let server = outcome.server.as_ref();
     let mut threads: Vec<(String, f64)> = Vec::new();
@@ -284,7 +284,7 @@ fn sample(outcome: &Outcome, ticks: Option<Ticks>, whole: Duration) -> Sample {
     let stretch = whole.as_secs_f64() / outcome.wall.as_secs_f64().max(f64::MIN_POSITIVE);
     let busy = ticks.map(|ticks| ticks.busy);
     let others = busy.zip(own).map(|(busy, own)| (busy - own * stretch) / whole.as_secs_f64());
-    Sample {
+    WindowSample {
         per_second: outcome.per_second(),
         p50_us: percentile_us(&outcome.latency, 50.0),
         p99_us: percentile_us(&outcome.latency, 99.0),
@@ -297,36 +297,37 @@ fn sample(outcome: &Outcome, ticks: Option<Ticks>, whole: Duration) -> Sample {
     }
 }
 
-impl Point {
+impl ExperimentPoint {
     /// Its windows, in windows of the usual length.
     fn weight(&self) -> u32 {
         if self.sustained { SUSTAINED } else { 1 }
     }
 }
 
-impl Plan<'_> {
+impl ReportPlan<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn takes_part(&self, experiment: &Experiment, server: usize, point: &Point) -> bool {
+    fn takes_part(&self, experiment: &Experiment, server: usize, point: &ExperimentPoint) -> bool {
         let target = &self.targets[server];
         match target.role {
-            Role::Floor => experiment.with_floor && point.setup == Setup::default(),
+            Role::Floor => experiment.with_floor && point.setup == ServerSetup::default(),
             Role::Subject | Role::Peer => {
-                matches!(target.origin, Origin::Command(_)) || point.setup == Setup::default()
+                matches!(target.origin, TargetOrigin::Command(_))
+                    || point.setup == ServerSetup::default()
             }
         }
     }
 
     /// How many servers take part at a point.
-    fn servers_at(&self, experiment: &Experiment, point: &Point) -> usize {
+    fn servers_at(&self, experiment: &Experiment, point: &ExperimentPoint) -> usize {
         let part = |server: &usize| self.takes_part(experiment, *server, point);
         (0..self.targets.len()).filter(part).count()
     }
 
     /// The keys of a point: as many as its preset says, unless they would take too much memory.
-    fn keys(&self, point: &Point, available: u64) -> u64 {
+    fn keys(&self, point: &ExperimentPoint, available: u64) -> u64 {
         let wanted = if point.many_keys { self.extent.many_keys } else { self.extent.keys };
         let servers = self.targets.len().max(1) as f64;
         let room = available as f64 * MEMORY_SHARE / servers;
@@ -335,30 +336,30 @@ impl Plan<'_> {
         wanted.min((room / (point.value_bytes as u64 + KEY_BYTES)).max(1))
     }
 
-    fn load(&self, point: &Point, keys: u64) -> Load {
-        Load {
+    fn load(&self, point: &ExperimentPoint, keys: u64) -> LoadSpec {
+        LoadSpec {
             clients: point.clients,
             threads: point.generators.unwrap_or(self.threads),
             pipeline: point.pipeline,
-            shape: Shape { keys, value_bytes: point.value_bytes, ..Shape::default() },
+            shape: RequestShape { keys, value_bytes: point.value_bytes, ..RequestShape::default() },
             ratio: point.ratio,
             cpus: self.cpus.clone(),
-            ..Load::default()
+            ..LoadSpec::default()
         }
     }
 }
 
 /// How long windows are, and how much is left.
-struct Schedule {
-    extent: Extent,
+struct WindowSchedule {
+    extent: ReportExtent,
     began: Instant,
     /// Windows by weight.
     total: u64,
     done: u64,
 }
 
-impl Schedule {
-    fn new(plan: &Plan<'_>) -> Schedule {
+impl WindowSchedule {
+    fn new(plan: &ReportPlan<'_>) -> WindowSchedule {
         let mut windows = 0;
         for experiment in &plan.experiments {
             for point in experiment.points() {
@@ -367,12 +368,12 @@ impl Schedule {
             }
         }
         let total = windows * plan.extent.iterations as u64;
-        Schedule { extent: plan.extent, began: Instant::now(), total, done: 0 }
+        WindowSchedule { extent: plan.extent, began: Instant::now(), total, done: 0 }
     }
 
     /// Warm-up and length of the next window.
     fn next(&mut self, weight: u32) -> (Duration, Duration) {
-        let Extent { window, window_min, budget, .. } = self.extent;
+        let ReportExtent { window, window_min, budget, .. } = self.extent;
         let left = self.total.saturating_sub(self.done).max(1);
         let length = budget.map_or(window, |budget| {
             let time = budget.saturating_sub(self.began.elapsed()).as_secs_f64();
@@ -417,7 +418,7 @@ mod tests {
         let experiment = TABLE.iter().find(|row| row.name == name).unwrap_or(&TABLE[0]);
         let points = experiment.points();
         let (keys, cells) = (vec![1; points.len()], Vec::new());
-        let part = Measured { experiment, points, keys, cells };
+        let part = MeasuredExperiment { experiment, points, keys, cells };
         let words = |place: usize| [part.points[place].series, part.points[place].label].join(" ");
         order(&part).into_iter().map(words).collect()
     }

@@ -24,11 +24,11 @@ use std::sync::atomic::Ordering;
 
 pub use self::args::ReportArgs;
 
-use self::experiments::{Setup, TABLE};
-use self::files::Files;
-use self::machine::Machine;
-use self::measure::{Plan, measure};
-use self::progress::Progress;
+use self::experiments::{ServerSetup, TABLE};
+use self::files::ReportFiles;
+use self::machine::MachineFacts;
+use self::measure::{ReportPlan, measure};
+use self::progress::ReportProgress;
 use self::servers::Fleet;
 use self::write::Findings;
 use crate::interrupt::interrupted_flag;
@@ -41,12 +41,12 @@ use crate::{Error, output};
 /// measurements failed or were not made after an interrupt; the page tells which.
 pub fn run(args: &ReportArgs) -> Result<(), Error> {
     let targets = servers::named(args)?;
-    let files = Files::named(args)?;
+    let files = ReportFiles::named(args)?;
     let stop = interrupted_flag()?;
-    let machine = Machine::read();
+    let machine = MachineFacts::read();
     let threads = args.threads.map_or((machine.processors / 2).max(1), usize::from);
     let chosen = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let plan = Plan {
+    let plan = ReportPlan {
         targets: &targets,
         experiments: TABLE.iter().filter(|row| chosen(row.name)).collect(),
         extent: args.extent(),
@@ -55,9 +55,9 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
         stop: &stop,
     };
     let mut fleet = Fleet::new(&targets);
-    fleet.enter(Setup::default())?;
+    fleet.enter(ServerSetup::default())?;
     let facts = fleet.facts()?;
-    let mut progress = Progress::new();
+    let mut progress = ReportProgress::new();
     let measured = measure(&plan, &mut fleet, &mut progress)?;
     progress.finish();
     drop(fleet);
@@ -74,7 +74,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
 }
 
 /// Writes both files and says how it went.
-fn finish(files: &Files, findings: &Findings<'_>) -> Result<(), Error> {
+fn finish(files: &ReportFiles, findings: &Findings<'_>) -> Result<(), Error> {
     // An earlier report is worth more than one of nothing.
     if findings.is_empty() && findings.failed_count() == 0 {
         return Err(match findings.is_interrupted {

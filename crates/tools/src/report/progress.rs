@@ -7,13 +7,13 @@ use indicatif::ProgressBar;
 use crate::progress;
 
 /// What is shown while the report is measured.
-pub(super) struct Progress {
+pub(super) struct ReportProgress {
     bar: ProgressBar,
 }
 
-impl Progress {
-    pub fn new() -> Progress {
-        Progress { bar: progress::bar() }
+impl ReportProgress {
+    pub fn new() -> ReportProgress {
+        ReportProgress { bar: progress::bar() }
     }
 
     pub fn begin_experiment(&mut self, title: &str, index: usize, count: usize) {

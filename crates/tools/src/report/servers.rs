@@ -2,20 +2,22 @@
 //! say of themselves.
 //!
 //! All servers that an experiment needs run at the same time, each paused outside its turns. They
-//! are started anew when an experiment asks for another [`Setup`]; one that the report has not
+//! are started anew when an experiment asks for another [`ServerSetup`]; one that the report has not
 //! started, and the canned-reply server, take part without a setup only.
 
 use super::args::ReportArgs;
-use super::experiments::{Persistence, Setup};
+use super::experiments::{Persistence, ServerSetup};
 use crate::Error;
-use crate::client::session::{Endpoint, Session};
+use crate::client::session::{ServerEndpoint, ServerSession};
 use crate::client::tls::TlsOptions;
 use crate::load::drive::make_ready;
-use crate::load::shape::Shape;
-use crate::load::spec::Load;
-use crate::load::workload::Row;
-use crate::servers::certificates::Certificates;
-use crate::servers::target::{Origin, Role, Server, Target, named_address, named_command};
+use crate::load::shape::RequestShape;
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
+use crate::servers::certificates::SelfSigned;
+use crate::servers::target::{
+    Role, ServerTarget, TargetOrigin, TargetServer, named_address, named_command,
+};
 
 /// Settings that are shown.
 const SETTINGS: &[&str] =
@@ -27,7 +29,7 @@ const VERSIONS: &[(&str, &str)] =
 
 /// What a server says of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Facts {
+pub(super) struct ServerFacts {
     pub version: String,
     pub settings: String,
     /// Its command line or its address.
@@ -38,11 +40,11 @@ pub(super) struct Facts {
 ///
 /// # Errors
 /// When a name or a command line is none.
-pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
+pub(super) fn named(args: &ReportArgs) -> Result<Vec<ServerTarget>, Error> {
     let own = std::env::current_exe().map_err(Error::io("find this program's file"))?;
     let own = own.to_string_lossy().into_owned();
     let cpus = args.pin_servers.clone().unwrap_or_default();
-    let target = |name: &str, origin| Target {
+    let target = |name: &str, origin| ServerTarget {
         name: name.to_owned(),
         role: Role::Subject,
         origin,
@@ -52,21 +54,21 @@ pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
     let mut targets = Vec::new();
     for text in &args.servers {
         let (name, words) = named_command(text)?;
-        targets.push(target(&name, Origin::Command(words)));
+        targets.push(target(&name, TargetOrigin::Command(words)));
     }
     for text in &args.connect {
         let (name, host, port) = named_address(text)?;
         let (user, password) = (args.user.clone(), args.auth.clone());
-        let endpoint = Endpoint { user, password, ..Endpoint::at(host, port) };
-        targets.push(target(&name, Origin::Running(Box::new(endpoint), None)));
+        let endpoint = ServerEndpoint { user, password, ..ServerEndpoint::at(host, port) };
+        targets.push(target(&name, TargetOrigin::Running(Box::new(endpoint), None)));
     }
     if targets.is_empty() {
         let rest = ["server", "--port", "{port}", "--dir", "{dir}", "--save", ""];
         let words = std::iter::once(own.as_str()).chain(rest).map(str::to_owned);
-        targets.push(target("weft", Origin::Command(words.collect())));
+        targets.push(target("weft", TargetOrigin::Command(words.collect())));
     }
     if !args.no_floor {
-        targets.push(Target::floor(&own, 256, cpus.clone()));
+        targets.push(ServerTarget::floor(&own, 256, cpus.clone()));
     }
     for (index, target) in targets.iter().enumerate() {
         if targets[..index].iter().any(|other| other.name == target.name) {
@@ -78,7 +80,7 @@ pub(super) fn named(args: &ReportArgs) -> Result<Vec<Target>, Error> {
 
 /// A server in its setup.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum ServerState {
     Runs(Box<Live>),
     /// It does not take part in this setup.
     LeftOut,
@@ -89,10 +91,10 @@ pub(super) enum State {
 /// A server that answers, and the data that it holds.
 #[derive(Debug)]
 pub(super) struct Live {
-    pub server: Server,
+    pub server: TargetServer,
     /// Whether its data may be thrown away.
     pub is_own: bool,
-    filled: Option<(&'static str, Shape)>,
+    filled: Option<(&'static str, RequestShape)>,
 }
 
 impl Live {
@@ -100,11 +102,16 @@ impl Live {
     ///
     /// # Errors
     /// When the connection fails or the server refuses.
-    pub fn fill(&mut self, row: &'static Row, load: &Load, anew: bool) -> Result<(), Error> {
+    pub fn fill(
+        &mut self,
+        row: &'static Workload,
+        load: &LoadSpec,
+        anew: bool,
+    ) -> Result<(), Error> {
         let wanted = row.fill.map(|fill| (fill, load.shape.clone()));
         let has_data = self.filled == wanted && wanted.is_some() && !anew;
         if !has_data && self.is_own {
-            let mut session = Session::open(&self.server.endpoint)?;
+            let mut session = ServerSession::open(&self.server.endpoint)?;
             session.ask("FLUSHALL", &["FLUSHALL"])?;
         }
         make_ready(&self.server.endpoint, row, load, !has_data)?;
@@ -115,30 +122,30 @@ impl Live {
 
 /// All servers in one setup.
 pub(super) struct Fleet<'a> {
-    targets: &'a [Target],
-    setup: Option<Setup>,
-    certificates: Option<Certificates>,
-    pub states: Vec<State>,
+    targets: &'a [ServerTarget],
+    setup: Option<ServerSetup>,
+    certificates: Option<SelfSigned>,
+    pub states: Vec<ServerState>,
 }
 
 impl<'a> Fleet<'a> {
     /// Servers of which none runs yet.
-    pub fn new(targets: &'a [Target]) -> Fleet<'a> {
+    pub fn new(targets: &'a [ServerTarget]) -> Fleet<'a> {
         Fleet { targets, setup: None, certificates: None, states: Vec::new() }
     }
 
     /// Starts the servers in this setup, unless they run in it.
     ///
     /// # Errors
-    /// When no certificate can be made. A server that does not start is a [`State`].
-    pub fn enter(&mut self, setup: Setup) -> Result<(), Error> {
+    /// When no certificate can be made. A server that does not start is a [`ServerState`].
+    pub fn enter(&mut self, setup: ServerSetup) -> Result<(), Error> {
         if self.setup == Some(setup) {
             return Ok(());
         }
         self.states.clear();
         self.setup = Some(setup);
         if setup.tls && self.certificates.is_none() {
-            self.certificates = Some(Certificates::create()?);
+            self.certificates = Some(SelfSigned::create()?);
         }
         let certificates = self.certificates.as_ref();
         self.states =
@@ -150,20 +157,24 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// The first of those that do not run.
-    pub fn facts(&self) -> Result<Vec<Facts>, Error> {
+    pub fn facts(&self) -> Result<Vec<ServerFacts>, Error> {
         let pairs = self.targets.iter().zip(&self.states);
         pairs.map(|(target, state)| facts(target, state)).collect()
     }
 }
 
-fn start(target: &Target, setup: Setup, certificates: Option<&Certificates>) -> State {
+fn start(
+    target: &ServerTarget,
+    setup: ServerSetup,
+    certificates: Option<&SelfSigned>,
+) -> ServerState {
     let mut target = target.clone();
     let is_own = match (&mut target.origin, target.role) {
-        (Origin::Command(words), Role::Subject | Role::Peer) => {
+        (TargetOrigin::Command(words), Role::Subject | Role::Peer) => {
             words.extend(options(setup, certificates));
             true
         }
-        _ if setup != Setup::default() => return State::LeftOut,
+        _ if setup != ServerSetup::default() => return ServerState::LeftOut,
         _ => false,
     };
     if setup.tls {
@@ -175,14 +186,14 @@ fn start(target: &Target, setup: Setup, certificates: Option<&Certificates>) -> 
     match target.start() {
         Ok(server) => {
             server.pause();
-            State::Runs(Box::new(Live { server, is_own, filled: None }))
+            ServerState::Runs(Box::new(Live { server, is_own, filled: None }))
         }
-        Err(error) => State::Failed(error.to_string()),
+        Err(error) => ServerState::Failed(error.to_string()),
     }
 }
 
 /// What a setup adds to a command line; of an option that is given twice, the last one counts.
-fn options(setup: Setup, certificates: Option<&Certificates>) -> Vec<String> {
+fn options(setup: ServerSetup, certificates: Option<&SelfSigned>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     if let (true, Some(certificates)) = (setup.tls, certificates) {
         words.extend(certificates.server_options());
@@ -208,30 +219,30 @@ fn options(setup: Setup, certificates: Option<&Certificates>) -> Vec<String> {
     words
 }
 
-fn facts(target: &Target, state: &State) -> Result<Facts, Error> {
+fn facts(target: &ServerTarget, state: &ServerState) -> Result<ServerFacts, Error> {
     let origin = match &target.origin {
-        Origin::Command(words) => {
+        TargetOrigin::Command(words) => {
             let words = words.iter().map(String::as_str);
             shlex::try_join(words)
                 .unwrap_or_default()
                 .replace("'{port}'", "{port}")
                 .replace("'{dir}'", "{dir}")
         }
-        Origin::Running(endpoint, _) => format!("runs at {}", endpoint.address),
+        TargetOrigin::Running(endpoint, _) => format!("runs at {}", endpoint.address),
     };
     let live = match state {
-        State::Runs(live) => live,
-        State::Failed(reason) => return Err(Error::Usage(reason.clone())),
-        State::LeftOut => {
-            return Ok(Facts { version: String::new(), settings: String::new(), origin });
+        ServerState::Runs(live) => live,
+        ServerState::Failed(reason) => return Err(Error::Usage(reason.clone())),
+        ServerState::LeftOut => {
+            return Ok(ServerFacts { version: String::new(), settings: String::new(), origin });
         }
     };
     if target.role == Role::Floor {
         let version = "answers with canned bytes".to_owned();
-        return Ok(Facts { version, settings: String::new(), origin });
+        return Ok(ServerFacts { version, settings: String::new(), origin });
     }
     live.server.resume();
-    let mut session = Session::open(&live.server.endpoint)?;
+    let mut session = ServerSession::open(&live.server.endpoint)?;
     let info = session.info("server")?;
     let version = VERSIONS.iter().find_map(|(field, name)| {
         let number = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -249,5 +260,5 @@ fn facts(target: &Target, state: &State) -> Result<Facts, Error> {
         }
     }
     live.server.pause();
-    Ok(Facts { version, settings: settings.join(", "), origin })
+    Ok(ServerFacts { version, settings: settings.join(", "), origin })
 }

@@ -1,13 +1,13 @@
 //! Conclusions from figures that are known.
 
 use super::experiments::TABLE;
-use super::machine::Machine;
-use super::measure::{Cell, Measured, Sample};
-use super::verdict::{Limit, Results, limit};
+use super::machine::MachineFacts;
+use super::measure::{MeasuredExperiment, PointCell, WindowSample};
+use super::verdict::{PointLimit, Results, limit};
 
 /// A cell of windows with these rates, on a machine with an idle processor.
-fn cell(rates: &[f64], threads: &[(&str, f64)], load_percent: f64) -> Cell {
-    let sample = |per_second: &f64| Sample {
+fn cell(rates: &[f64], threads: &[(&str, f64)], load_percent: f64) -> PointCell {
+    let sample = |per_second: &f64| WindowSample {
         per_second: *per_second,
         p50_us: 100.0,
         p99_us: 200.0,
@@ -18,19 +18,19 @@ fn cell(rates: &[f64], threads: &[(&str, f64)], load_percent: f64) -> Cell {
         idle_share: Some(0.2),
         nulls_per_reply: 0.0,
     };
-    Cell { samples: rates.iter().map(sample).collect(), failure: None }
+    PointCell { samples: rates.iter().map(sample).collect(), failure: None }
 }
 
 /// An experiment on one server with a cell for each of its points.
-fn measured(name: &str, cell: impl Fn(&str, &str) -> Cell) -> Measured {
+fn measured(name: &str, cell: impl Fn(&str, &str) -> PointCell) -> MeasuredExperiment {
     let experiment = TABLE.iter().find(|row| row.name == name).unwrap_or(&TABLE[0]);
     let points = experiment.points();
     let cells = points.iter().map(|point| vec![cell(point.series, point.label)]).collect();
-    Measured { experiment, keys: vec![1000; points.len()], points, cells }
+    MeasuredExperiment { experiment, keys: vec![1000; points.len()], points, cells }
 }
 
-fn machine() -> Machine {
-    Machine {
+fn machine() -> MachineFacts {
+    MachineFacts {
         processors: 4,
         model: "a model".into(),
         kernel: "6.1".into(),
@@ -47,20 +47,20 @@ fn around(rate: f64) -> [f64; 6] {
 #[test]
 fn the_limit_is_whoever_has_no_time_left() {
     let one = |threads: &[(&str, f64)], load| limit(&cell(&[1.0], threads, load));
-    let main = Limit::OneThread("main".into());
+    let main = PointLimit::OneThread("main".into());
     assert_eq!(one(&[("main", 98.0), ("io-1", 40.0)], 50.0), Some(main.clone()));
     assert_eq!(one(&[("main", 98.0)], 99.0), Some(main));
     assert_eq!(
         one(&[("io-1", 97.0), ("io-2", 95.0), ("main", 2.0)], 50.0),
-        Some(Limit::AllThreads(2))
+        Some(PointLimit::AllThreads(2))
     );
-    assert_eq!(one(&[("io-1", 60.0)], 98.0), Some(Limit::LoadGenerator));
-    assert_eq!(one(&[("io-1", 60.0)], 50.0), Some(Limit::RoundTrips));
-    assert_eq!(one(&[], 50.0), Some(Limit::Unknown));
+    assert_eq!(one(&[("io-1", 60.0)], 98.0), Some(PointLimit::LoadGenerator));
+    assert_eq!(one(&[("io-1", 60.0)], 50.0), Some(PointLimit::RoundTrips));
+    assert_eq!(one(&[], 50.0), Some(PointLimit::Unknown));
     let mut full = cell(&[1.0], &[("io-1", 60.0)], 50.0);
     full.samples[0].idle_share = Some(0.01);
-    assert_eq!(limit(&full), Some(Limit::Machine));
-    assert_eq!(limit(&Cell::default()), None);
+    assert_eq!(limit(&full), Some(PointLimit::Machine));
+    assert_eq!(limit(&PointCell::default()), None);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What the figures say, in sentences: what limits a server, which `io-threads` to set, what a
 //! thread more would bring, and what makes the figures doubtful.
 
-use super::machine::Machine;
-use super::measure::{CONFIDENCE, Cell, Measured};
+use super::machine::MachineFacts;
+use super::measure::{CONFIDENCE, MeasuredExperiment, PointCell};
 use crate::printable::grouped;
-use crate::statistics::{Difference, compare, median, spread};
+use crate::statistics::{MeanRatio, compare, median, spread};
 
 /// A thread above this share of a core, in percent, has no time left.
 const FULL_PERCENT: f64 = 90.0;
@@ -35,7 +35,7 @@ const NULLS_MAX: f64 = 0.01;
 
 /// What keeps throughput from being higher.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Limit {
+pub(super) enum PointLimit {
     /// One thread of the server, while its others have time.
     OneThread(String),
     /// All threads of the server that do any of the work.
@@ -50,26 +50,26 @@ pub(super) enum Limit {
 }
 
 /// What limits a server at a point, if that was measured.
-pub(super) fn limit(cell: &Cell) -> Option<Limit> {
+pub(super) fn limit(cell: &PointCell) -> Option<PointLimit> {
     let load = cell.mean(|sample| Some(sample.load_percent))?;
     let threads = cell.threads();
     let count = |percent: f64| threads.iter().filter(|thread| thread.1 >= percent).count();
     let (full, working) = (count(FULL_PERCENT), count(WORKING_PERCENT));
     let idle = cell.mean(|sample| sample.idle_share);
     Some(match threads.first() {
-        Some(_) if full > 1 && full == working => Limit::AllThreads(full),
-        Some((name, _)) if full > 0 => Limit::OneThread(name.clone()),
-        _ if load >= LOAD_FULL_PERCENT => Limit::LoadGenerator,
-        _ if idle.is_some_and(|idle| idle < IDLE_SHARE_MIN) => Limit::Machine,
-        Some(_) => Limit::RoundTrips,
-        None => Limit::Unknown,
+        Some(_) if full > 1 && full == working => PointLimit::AllThreads(full),
+        Some((name, _)) if full > 0 => PointLimit::OneThread(name.clone()),
+        _ if load >= LOAD_FULL_PERCENT => PointLimit::LoadGenerator,
+        _ if idle.is_some_and(|idle| idle < IDLE_SHARE_MIN) => PointLimit::Machine,
+        Some(_) => PointLimit::RoundTrips,
+        None => PointLimit::Unknown,
     })
 }
 
 /// The results by their names.
 pub(super) struct Results<'a> {
-    pub measured: &'a [Measured],
-    pub machine: &'a Machine,
+    pub measured: &'a [MeasuredExperiment],
+    pub machine: &'a MachineFacts,
 }
 
 impl Results<'_> {
@@ -80,9 +80,11 @@ impl Results<'_> {
         series: &str,
         label: &str,
         server: usize,
-    ) -> Option<&Cell> {
+    ) -> Option<&PointCell> {
         let measured = self.measured.iter().find(|part| part.experiment.name == experiment)?;
-        let at = |point: &super::experiments::Point| (point.series, point.label) == (series, label);
+        let at = |point: &super::experiments::ExperimentPoint| {
+            (point.series, point.label) == (series, label)
+        };
         let cell = measured.cells.get(measured.points.iter().position(at)?)?.get(server)?;
         (!cell.samples.is_empty()).then_some(cell)
     }
@@ -103,7 +105,7 @@ impl Results<'_> {
 
     /// What limits the server where it answered most requests without a pipeline.
     fn limit_sentence(&self, server: usize, name: &str) -> Option<String> {
-        let mut best: Option<(f64, String, &Cell)> = None;
+        let mut best: Option<(f64, String, &PointCell)> = None;
         for part in self.measured {
             for (point, cells) in part.points.iter().zip(&part.cells) {
                 let Some(rate) = cells[server].rate() else { continue };
@@ -121,30 +123,32 @@ impl Results<'_> {
         );
         let load = cell.mean(|sample| Some(sample.load_percent)).unwrap_or(0.0);
         let end = match limit(cell)? {
-            Limit::OneThread(thread) => format!(
+            PointLimit::OneThread(thread) => format!(
                 "One of its threads limits it there: {thread} has no time left, and the others do."
             ),
-            Limit::AllThreads(count) => format!(
+            PointLimit::AllThreads(count) => format!(
                 "Its {count} working threads limit it there: none has time left, so it needs more \
                  of them and processors for them."
             ),
-            Limit::LoadGenerator => format!(
+            PointLimit::LoadGenerator => format!(
                 "The load generator is the limit there and not the server: its busiest thread \
                  uses {load:.0}% of a core. Give it more threads with --threads, or a machine of \
                  its own."
             ),
-            Limit::Machine => self.machine_sentence(cell),
-            Limit::RoundTrips => "No processor is the limit there: each client waits for its \
+            PointLimit::Machine => self.machine_sentence(cell),
+            PointLimit::RoundTrips => "No processor is the limit there: each client waits for its \
                 reply before it asks again. More clients or pipelining bring more."
                 .to_owned(),
-            Limit::Unknown => "Its process is not on this machine or not known, so what limits it \
+            PointLimit::Unknown => {
+                "Its process is not on this machine or not known, so what limits it \
                 there is open; the load generator is not."
-                .to_owned(),
+                    .to_owned()
+            }
         };
         Some(format!("{begin} {end}"))
     }
 
-    fn machine_sentence(&self, cell: &Cell) -> String {
+    fn machine_sentence(&self, cell: &PointCell) -> String {
         let total: f64 = cell.threads().iter().map(|thread| thread.1).sum();
         let others = cell.mean(|sample| sample.others).unwrap_or(0.0) * 100.0;
         let others = match others > OTHERS_MAX * 100.0 {
@@ -161,7 +165,7 @@ impl Results<'_> {
 
     /// Which setting to choose, and what the next one brings.
     fn thread_sentences(&self, server: usize, name: &str) -> Vec<String> {
-        let settings: Vec<(usize, &Cell)> = self.settings("reading", server);
+        let settings: Vec<(usize, &PointCell)> = self.settings("reading", server);
         let Some((chosen, at)) = recommended(&settings) else { return Vec::new() };
         let processors = self.machine.processors;
         let mut sentences = vec![format!(
@@ -196,7 +200,7 @@ impl Results<'_> {
     }
 
     /// The measured settings of io-threads with their results.
-    pub fn settings(&self, series: &str, server: usize) -> Vec<(usize, &Cell)> {
+    pub fn settings(&self, series: &str, server: usize) -> Vec<(usize, &PointCell)> {
         let part = self.measured.iter().find(|part| part.experiment.name == "threads");
         let points = part.map(|part| part.points.as_slice()).unwrap_or_default();
         let of = |label: &'static str| {
@@ -215,7 +219,7 @@ impl Results<'_> {
             for ((point, cells), keys) in part.points.iter().zip(&part.cells).zip(&part.keys) {
                 for (cell, name) in cells.iter().zip(names) {
                     let place = format!("{}, {name}", part.place(point));
-                    if limit(cell) == Some(Limit::LoadGenerator) {
+                    if limit(cell) == Some(PointLimit::LoadGenerator) {
                         limited.push(place.clone());
                     }
                     let nulls = cell.mean(|sample| Some(sample.nulls_per_reply));
@@ -258,16 +262,16 @@ impl Results<'_> {
 }
 
 /// Whether the interval of a cell is too wide to tell settings apart.
-fn is_vague(cell: &Cell) -> bool {
+fn is_vague(cell: &PointCell) -> bool {
     let error = cell.rate().and_then(|rate| rate.relative_error());
     error.is_none_or(|error| error > VAGUE)
 }
 
 /// The smallest setting that is as fast as the fastest, with its place.
-fn recommended(settings: &[(usize, &Cell)]) -> Option<(usize, usize)> {
-    let mean = |cell: &Cell| cell.rate().map_or(0.0, |rate| rate.mean);
+fn recommended(settings: &[(usize, &PointCell)]) -> Option<(usize, usize)> {
+    let mean = |cell: &PointCell| cell.rate().map_or(0.0, |rate| rate.mean);
     let (_, best) = settings.iter().max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
-    let as_fast = |setting: &(usize, &Cell)| {
+    let as_fast = |setting: &(usize, &PointCell)| {
         let gain = difference(best, setting.1);
         gain.ratio < WORTH || !gain.is_significant
     };
@@ -276,14 +280,14 @@ fn recommended(settings: &[(usize, &Cell)]) -> Option<(usize, usize)> {
 }
 
 /// The throughput of one cell over that of another.
-pub(super) fn difference(cell: &Cell, base: &Cell) -> Difference {
+pub(super) fn difference(cell: &PointCell, base: &PointCell) -> MeanRatio {
     compare(&cell.rates(), &base.rates(), CONFIDENCE, 1)
 }
 
 /// A ratio as a change, with its interval if it is known.
-pub(super) fn percent(change: &Difference) -> String {
+pub(super) fn percent(change: &MeanRatio) -> String {
     let of = |ratio: f64| (ratio - 1.0) * 100.0;
-    let Difference { ratio, low, high, .. } = *change;
+    let MeanRatio { ratio, low, high, .. } = *change;
     match high.is_finite() {
         true => format!("{:+.0}% ({:+.0} to {:+.0}%)", of(ratio), of(low), of(high)),
         false => format!("{:+.0}%", of(ratio)),

@@ -2,15 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
-use super::args::Extent;
+use super::args::ReportExtent;
 use super::experiments::Drawn;
-use super::machine::Machine;
-use super::measure::{Cell, Measured};
-use super::servers::Facts;
-use super::verdict::{Limit, Results, limit};
-use crate::page::{Page, Plot, Series, Table, Value};
+use super::machine::MachineFacts;
+use super::measure::{MeasuredExperiment, PointCell};
+use super::servers::ServerFacts;
+use super::verdict::{PointLimit, Results, limit};
+use crate::page::{PageDocument, PageTable, Plot, PlotSeries, PlotValue};
 use crate::printable::grouped;
-use crate::servers::target::{Origin, Role, Target};
+use crate::servers::target::{Role, ServerTarget, TargetOrigin};
 
 /// What the titles of all reports begin with.
 pub(super) const TITLE: &str = "Report on ";
@@ -23,21 +23,22 @@ const THREADS_SHOWN: usize = 9;
 
 /// Everything that a report knows.
 pub(super) struct Findings<'a> {
-    pub machine: Machine,
-    pub targets: &'a [Target],
-    pub facts: Vec<Facts>,
-    pub extent: Extent,
+    pub machine: MachineFacts,
+    pub targets: &'a [ServerTarget],
+    pub facts: Vec<ServerFacts>,
+    pub extent: ReportExtent,
     pub load_threads: usize,
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredExperiment>,
     pub is_interrupted: bool,
 }
 
 impl Findings<'_> {
     /// The whole page.
-    pub fn page(&self) -> Page {
+    pub fn page(&self) -> PageDocument {
         let results = Results { measured: &self.measured, machine: &self.machine };
         let names: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let mut page = self.conditions(Page::new(format!("{TITLE}{}", self.subjects_text())));
+        let mut page =
+            self.conditions(PageDocument::new(format!("{TITLE}{}", self.subjects_text())));
         if self.is_interrupted {
             page = page.warning("Interrupted: what was not measured by then is missing.");
         }
@@ -49,7 +50,7 @@ impl Findings<'_> {
         }
         page = page.heading("Conclusions");
         for (server, name) in self.subjects() {
-            page = results.conclusions(server, &name).into_iter().fold(page, Page::text);
+            page = results.conclusions(server, &name).into_iter().fold(page, PageDocument::text);
         }
         page.data(self.json())
     }
@@ -99,15 +100,15 @@ impl Findings<'_> {
         self.subjects().into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     }
 
-    fn conditions(&self, page: Page) -> Page {
-        let Machine { processors, model, kernel, memory_bytes, governor } = &self.machine;
+    fn conditions(&self, page: PageDocument) -> PageDocument {
+        let MachineFacts { processors, model, kernel, memory_bytes, governor } = &self.machine;
         let gigabytes = *memory_bytes as f64 / f64::from(1 << 30);
         let governor = governor.as_ref().map_or(String::new(), |name| format!(", governor {name}"));
-        let mut servers = Table::new(["server", "version", "settings", "started as"]);
+        let mut servers = PageTable::new(["server", "version", "settings", "started as"]);
         for (target, facts) in self.targets.iter().zip(&self.facts) {
             servers = servers.row([&target.name, &facts.version, &facts.settings, &facts.origin]);
         }
-        let Extent { iterations, window, keys, many_keys, .. } = self.extent;
+        let ReportExtent { iterations, window, keys, many_keys, .. } = self.extent;
         let many =
             self.measured.iter().find(|part| part.points.iter().any(|point| point.many_keys));
         let fewest = many.and_then(|part| part.keys.iter().min().copied()).unwrap_or(many_keys);
@@ -139,7 +140,7 @@ impl Findings<'_> {
             .table(servers)
     }
 
-    fn part(&self, page: Page, part: &Measured) -> Page {
+    fn part(&self, page: PageDocument, part: &MeasuredExperiment) -> PageDocument {
         let experiment = part.experiment;
         let mut page = page.heading(experiment.title).text(experiment.about);
         for plot in self.plots(part) {
@@ -149,13 +150,13 @@ impl Findings<'_> {
             };
         }
         if experiment.name == "threads" {
-            page = self.thread_plots(part).into_iter().fold(page, Page::bars_plot);
+            page = self.thread_plots(part).into_iter().fold(page, PageDocument::bars_plot);
         }
         page.table(self.table(part))
     }
 
-    fn table(&self, part: &Measured) -> Table {
-        let mut table = Table::new([
+    fn table(&self, part: &MeasuredExperiment) -> PageTable {
+        let mut table = PageTable::new([
             part.experiment.axis,
             "series",
             "server",
@@ -180,9 +181,9 @@ impl Findings<'_> {
 
     /// Throughput: with one server a line for each series, else a plot for each series with a line
     /// for each server.
-    fn plots(&self, part: &Measured) -> Vec<Plot> {
+    fn plots(&self, part: &MeasuredExperiment) -> Vec<Plot> {
         let experiment = part.experiment;
-        let plot = |caption: String, series: Vec<Series>| Plot {
+        let plot = |caption: String, series: Vec<PlotSeries>| Plot {
             caption,
             x: experiment.axis.to_owned(),
             y: "requests/s".to_owned(),
@@ -201,7 +202,7 @@ impl Findings<'_> {
         match servers.as_slice() {
             [] => Vec::new(),
             [only] => {
-                let lines = experiment.series.iter().map(|series| Series {
+                let lines = experiment.series.iter().map(|series| PlotSeries {
                     name: series.label.to_owned(),
                     values: values(series.label, *only),
                 });
@@ -209,7 +210,7 @@ impl Findings<'_> {
             }
             several => {
                 let one = |series: &'static str| {
-                    let lines = several.iter().map(|server| Series {
+                    let lines = several.iter().map(|server| PlotSeries {
                         name: name(*server),
                         values: values(series, *server),
                     });
@@ -221,7 +222,7 @@ impl Findings<'_> {
     }
 
     /// The CPU of each thread by the setting of io-threads, for each server.
-    fn thread_plots(&self, part: &Measured) -> Vec<Plot> {
+    fn thread_plots(&self, part: &MeasuredExperiment) -> Vec<Plot> {
         let Some(series) = part.experiment.series.first() else { return Vec::new() };
         let points = part.points.iter().zip(&part.cells);
         let points: Vec<_> = points.filter(|(point, _)| point.series == series.label).collect();
@@ -232,7 +233,7 @@ impl Findings<'_> {
                     threads.push(name);
                 }
             }
-            let of = |thread: &String| Series {
+            let of = |thread: &String| PlotSeries {
                 name: thread.clone(),
                 values: points
                     .iter()
@@ -293,23 +294,23 @@ impl Findings<'_> {
     }
 }
 
-fn is_local(target: &Target) -> bool {
+fn is_local(target: &ServerTarget) -> bool {
     match &target.origin {
-        Origin::Command(_) => true,
-        Origin::Running(endpoint, _) => endpoint.is_local(),
+        TargetOrigin::Command(_) => true,
+        TargetOrigin::Running(endpoint, _) => endpoint.is_local(),
     }
 }
 
-fn value(cell: &Cell) -> Option<Value> {
+fn value(cell: &PointCell) -> Option<PlotValue> {
     let rate = cell.rate()?;
-    Some(Value { value: rate.mean, interval: Some((rate.low.max(0.0), rate.high)) })
+    Some(PlotValue { value: rate.mean, interval: Some((rate.low.max(0.0), rate.high)) })
 }
 
 /// What a row of a table shows of a server, if it was measured.
-fn figures(cell: &Cell) -> Option<[String; 8]> {
+fn figures(cell: &PointCell) -> Option<[String; 8]> {
     let rate = cell.rate()?;
     let error = rate.relative_error();
-    let mean = |figure: &dyn Fn(&super::measure::Sample) -> Option<f64>| cell.mean(figure);
+    let mean = |figure: &dyn Fn(&super::measure::WindowSample) -> Option<f64>| cell.mean(figure);
     let whole = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.0}"));
     let mut threads = cell.threads();
     threads.retain(|thread| thread.1 >= QUIET_PERCENT);
@@ -328,18 +329,18 @@ fn figures(cell: &Cell) -> Option<[String; 8]> {
     ])
 }
 
-fn limit_name(limit: Limit) -> &'static str {
+fn limit_name(limit: PointLimit) -> &'static str {
     match limit {
-        Limit::OneThread(_) => "one thread",
-        Limit::AllThreads(_) => "all threads",
-        Limit::LoadGenerator => "load generator",
-        Limit::Machine => "machine",
-        Limit::RoundTrips => "round trips",
-        Limit::Unknown => "",
+        PointLimit::OneThread(_) => "one thread",
+        PointLimit::AllThreads(_) => "all threads",
+        PointLimit::LoadGenerator => "load generator",
+        PointLimit::Machine => "machine",
+        PointLimit::RoundTrips => "round trips",
+        PointLimit::Unknown => "",
     }
 }
 
-fn cell_json(name: &str, cell: &Cell) -> Json {
+fn cell_json(name: &str, cell: &PointCell) -> Json {
     let rate = cell.rate();
     let threads = cell.threads().into_iter();
     let threads = threads.map(|(name, percent)| json!({ "name": name, "busy_percent": percent }));

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::client::session::{Endpoint, Session};
+use crate::client::session::{ServerEndpoint, ServerSession};
 
 /// The CPU time of every thread of a process at one moment.
 #[derive(Debug, Clone)]
@@ -140,11 +140,11 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
 ///
 /// # Errors
 /// When the server cannot be asked.
-pub fn find_pid(endpoint: &Endpoint) -> Result<Option<u32>, Error> {
+pub fn find_pid(endpoint: &ServerEndpoint) -> Result<Option<u32>, Error> {
     if !endpoint.is_local() {
         return Ok(None);
     }
-    let info = match Session::open(endpoint)?.info("server") {
+    let info = match ServerSession::open(endpoint)?.info("server") {
         Err(Error::Refused { .. }) => return Ok(None),
         other => other?,
     };

@@ -8,32 +8,32 @@ use std::path::PathBuf;
 use rcgen::CertifiedKey;
 
 use crate::Error;
-use crate::temporary::Folder;
+use crate::temporary::TemporaryFolder;
 
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
 
 /// PEM files in a temporary folder.
 #[derive(Debug)]
-pub struct Certificates {
-    folder: Folder,
+pub struct SelfSigned {
+    folder: TemporaryFolder,
 }
 
-impl Certificates {
+impl SelfSigned {
     /// Makes the key and the certificate.
     ///
     /// # Errors
     /// Without random numbers or a temporary folder.
-    pub fn create() -> Result<Certificates, Error> {
+    pub fn create() -> Result<SelfSigned, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
             .map_err(|error| Error::Tls(format!("no certificate: {error}")))?;
-        let folder = Folder::create()?;
+        let folder = TemporaryFolder::create()?;
         for (name, text) in [(CERTIFICATE, cert.pem()), (KEY, key_pair.serialize_pem())] {
             std::fs::write(folder.path().join(name), text)
                 .map_err(Error::io("write a certificate"))?;
         }
-        Ok(Certificates { folder })
+        Ok(SelfSigned { folder })
     }
 
     /// Leaves the files where they are, and gives their folder.
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn certificates_last_as_long_as_they_are_held() {
-        let certificates = Certificates::create().unwrap();
+        let certificates = SelfSigned::create().unwrap();
         let file = certificates.authority();
         assert!(certificates.server_options().contains(&file));
         assert!(std::fs::read_to_string(&file).unwrap().contains("BEGIN CERTIFICATE"));

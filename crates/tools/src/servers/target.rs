@@ -18,9 +18,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::account::find_pid;
 use super::pin::Cpus;
 use crate::Error;
-use crate::client::session::{Endpoint, Session};
-use crate::client::tls::{Tls, TlsOptions};
-use crate::temporary::Folder;
+use crate::client::session::{ServerEndpoint, ServerSession};
+use crate::client::tls::{TlsConnector, TlsOptions};
+use crate::temporary::TemporaryFolder;
 
 /// How long a server may take until it answers PING.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
@@ -47,22 +47,22 @@ pub enum Role {
 
 /// Where a target comes from.
 #[derive(Debug, Clone)]
-pub enum Origin {
+pub enum TargetOrigin {
     /// A program and its arguments, in which `{port}` and `{dir}` are replaced.
     Command(Vec<String>),
     /// A server that runs already, and its process if it is local and INFO does not name it.
-    Running(Box<Endpoint>, Option<u32>),
+    Running(Box<ServerEndpoint>, Option<u32>),
 }
 
 /// One server of a comparison.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct ServerTarget {
     /// The heading of its column.
     pub name: String,
     /// What it is in the comparison.
     pub role: Role,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: TargetOrigin,
     /// The cores of a started server.
     pub cpus: Cpus,
     /// Set when a started server's `{port}` speaks TLS.
@@ -95,15 +95,15 @@ pub(crate) fn named_address(text: &str) -> Result<(String, String, u16), Error> 
     parts.ok_or_else(|| Error::Usage(format!("'{text}' is not NAME=HOST:PORT")))
 }
 
-impl Target {
+impl ServerTarget {
     /// The floor, served by `program bench floor`.
-    pub fn floor(program: &str, value_bytes: usize, cpus: Cpus) -> Target {
+    pub fn floor(program: &str, value_bytes: usize, cpus: Cpus) -> ServerTarget {
         let size = value_bytes.to_string();
         let words = [program, "bench", "floor", "--port", "{port}", "--data-size", &size];
-        Target {
+        ServerTarget {
             name: "floor".into(),
             role: Role::Floor,
-            origin: Origin::Command(words.map(str::to_owned).into()),
+            origin: TargetOrigin::Command(words.map(str::to_owned).into()),
             cpus,
             tls: None,
         }
@@ -113,21 +113,21 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be started or does not answer in time; the end of its output is in the text.
-    pub fn start(&self) -> Result<Server, Error> {
+    pub fn start(&self) -> Result<TargetServer, Error> {
         match &self.origin {
-            Origin::Running(endpoint, pid) => {
+            TargetOrigin::Running(endpoint, pid) => {
                 let pid = match pid {
                     Some(pid) => Some(*pid),
                     None => find_pid(endpoint)?,
                 };
-                Ok(Server { endpoint: (**endpoint).clone(), pid, child: None })
+                Ok(TargetServer { endpoint: (**endpoint).clone(), pid, child: None })
             }
-            Origin::Command(words) => self.launch(words),
+            TargetOrigin::Command(words) => self.launch(words),
         }
     }
 
-    fn launch(&self, words: &[String]) -> Result<Server, Error> {
-        let folder = Folder::create()?;
+    fn launch(&self, words: &[String]) -> Result<TargetServer, Error> {
+        let folder = TemporaryFolder::create()?;
         let port = free_port()?;
         let fill_in = |word: &String| {
             let dir = folder.path().to_string_lossy();
@@ -150,13 +150,13 @@ impl Target {
         let spawn = || sys::child::tie_to_thread(&mut command).spawn();
         // A child inherits the cores of the thread that starts it.
         let process = self.cpus.while_pinned(spawn)?.map_err(failed)?;
-        let mut endpoint = Endpoint::local(port);
+        let mut endpoint = ServerEndpoint::local(port);
         let mut child = Started { process, output, _folder: folder };
         if let Some(options) = &self.tls {
-            endpoint.tls = Some(Tls::new(options, "127.0.0.1")?);
+            endpoint.tls = Some(TlsConnector::new(options, "127.0.0.1")?);
         }
         child.await_ready(&self.name, &endpoint)?;
-        Ok(Server { endpoint, pid: Some(child.process.id()), child: Some(child) })
+        Ok(TargetServer { endpoint, pid: Some(child.process.id()), child: Some(child) })
     }
 }
 
@@ -167,15 +167,15 @@ fn free_port() -> Result<u16, Error> {
 
 /// A target that answers.
 #[derive(Debug)]
-pub struct Server {
+pub struct TargetServer {
     /// How to reach it.
-    pub endpoint: Endpoint,
+    pub endpoint: ServerEndpoint,
     /// Its process, when it is known.
     pub pid: Option<u32>,
     child: Option<Started>,
 }
 
-impl Server {
+impl TargetServer {
     /// Stops a started server from running until [`resume`](Self::resume).
     pub fn pause(&self) {
         self.signal(Signal::STOP);
@@ -196,7 +196,7 @@ impl Server {
 struct Started {
     process: Child,
     output: File,
-    _folder: Folder,
+    _folder: TemporaryFolder,
 }
 
 impl Started {
@@ -209,10 +209,10 @@ impl Started {
     }
 
     /// Asks PING again and again; the port and the data of a starting server take their time.
-    fn await_ready(&mut self, name: &str, endpoint: &Endpoint) -> Result<(), Error> {
+    fn await_ready(&mut self, name: &str, endpoint: &ServerEndpoint) -> Result<(), Error> {
         let start = Instant::now();
         loop {
-            let answer = Session::open(endpoint)
+            let answer = ServerSession::open(endpoint)
                 .and_then(|mut session| session.ask("PING", &["PING"]).map(drop));
             let Err(error) = answer else { return Ok(()) };
             let ended = matches!(self.process.try_wait(), Ok(Some(_)));

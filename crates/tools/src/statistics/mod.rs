@@ -49,7 +49,7 @@ impl Interval {
 
 /// How two means relate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
+pub struct MeanRatio {
     /// The first mean over the second.
     pub ratio: f64,
     /// The lower end of the interval of the ratio.
@@ -78,13 +78,13 @@ pub fn mean_interval(samples: &[f64], confidence: f64, seed: u64) -> Interval {
 
 /// The ratio of the mean of `a` to that of `b`, of samples above zero such as rates and times.
 /// Nothing is significant with fewer than two samples on either side.
-pub fn compare(a: &[f64], b: &[f64], confidence: f64, seed: u64) -> Difference {
+pub fn compare(a: &[f64], b: &[f64], confidence: f64, seed: u64) -> MeanRatio {
     let (first, second) = (Moments::of(a), Moments::of(b));
     let ratio = first.mean / second.mean;
     let (log, error) = log_ratio(&first, &second);
     let fewest = a.len().min(b.len());
     if fewest < 2 || !log.is_finite() {
-        return Difference { ratio, low: 0.0, high: f64::INFINITY, is_significant: false };
+        return MeanRatio { ratio, low: 0.0, high: f64::INFINITY, is_significant: false };
     }
     let mut resampler = Resampler::new(seed);
     // Welch's degrees of freedom are at least those of the smaller side.
@@ -95,7 +95,7 @@ pub fn compare(a: &[f64], b: &[f64], confidence: f64, seed: u64) -> Difference {
     });
     let (least, most) = if error > 0.0 { bounds } else { (0.0, 0.0) };
     let (low, high) = ((log - most * error).exp(), (log - least * error).exp());
-    Difference { ratio, low, high, is_significant: low > 1.0 || high < 1.0 }
+    MeanRatio { ratio, low, high, is_significant: low > 1.0 || high < 1.0 }
 }
 
 /// How much samples scatter: their standard deviation over their mean, 0 of fewer than two.

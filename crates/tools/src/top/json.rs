@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::report::{Command, Report, Thread};
+use super::report::{CommandFigures, ThreadFigures, TopReport};
 
 /// The report as one object.
-pub(super) fn json(report: &Report, address: &str) -> Value {
-    let Report { clients, memory, keys, files, replication, verdict, .. } = report;
+pub(super) fn json(report: &TopReport, address: &str) -> Value {
+    let TopReport { clients, memory, keys, files, replication, verdict, .. } = report;
     json!({
         "server": report.server,
         "address": address,
@@ -60,7 +60,7 @@ pub(super) fn json(report: &Report, address: &str) -> Value {
     })
 }
 
-fn thread(thread: &Thread) -> Value {
+fn thread(thread: &ThreadFigures) -> Value {
     json!({
         "name": thread.name, "cpu": thread.cpu, "busy": thread.busy, "clients": thread.clients,
         "commands_per_second": thread.commands_per_second,
@@ -69,7 +69,7 @@ fn thread(thread: &Thread) -> Value {
     })
 }
 
-fn command(command: &Command) -> Value {
+fn command(command: &CommandFigures) -> Value {
     json!({
         "name": command.name, "per_second": command.per_second, "mean_us": command.mean_us,
         "p50_us_so_far": command.p50_us, "p99_us_so_far": command.p99_us,

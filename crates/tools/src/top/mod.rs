@@ -22,9 +22,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use self::report::Report;
-use self::view::View;
-use self::watch::{Answer, Login, Look, Watch};
+use self::report::TopReport;
+use self::view::TopView;
+use self::watch::{Login, LookAnswer, ServerLook, ServerWatch};
 use crate::cli::connection::plain;
 use crate::cli::options::ServerOptions;
 use crate::cli::terminal::ask_password;
@@ -85,7 +85,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
         let reason = "this is no terminal: --once prints one report, --json one for programs";
         return Err(refuse(reason.to_owned()));
     }
-    let watch = Watch::begin(target, login(args)?);
+    let watch = ServerWatch::begin(target, login(args)?);
     if has_screen {
         let stop = interrupted_flag()?;
         screen::run(&watch, &options, &stop).map_err(refuse)?;
@@ -100,7 +100,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     let report = report_of(&before, &now);
     let text = match args.json {
         true => format!("{}\n", json::json(&report, &options.address)),
-        false => View::new(&report, &options.address, unix_seconds()).text(),
+        false => TopView::new(&report, &options.address, unix_seconds()).text(),
     };
     output::print(&text)
 }
@@ -118,18 +118,18 @@ fn login(args: &TopArgs) -> Result<Login, Error> {
     Ok(Login { user, password })
 }
 
-fn wait(watch: &Watch) -> Result<Box<Look>, String> {
+fn wait(watch: &ServerWatch) -> Result<Box<ServerLook>, String> {
     watch.ask();
     match watch.wait(ANSWER_TIME) {
-        Some(Ok(Answer::Look(look))) => Ok(look),
-        Some(Ok(Answer::Busy(words))) => Err(format!("the server refused INFO: {words}")),
+        Some(Ok(LookAnswer::Look(look))) => Ok(look),
+        Some(Ok(LookAnswer::Busy(words))) => Err(format!("the server refused INFO: {words}")),
         Some(Err(reason)) => Err(reason),
         None => Err(format!("the server has not answered for {} seconds", ANSWER_TIME.as_secs())),
     }
 }
 
-fn report_of(before: &Look, now: &Look) -> Report {
-    Report::between(before, now)
+fn report_of(before: &ServerLook, now: &ServerLook) -> TopReport {
+    TopReport::between(before, now)
 }
 
 fn unix_seconds() -> i64 {

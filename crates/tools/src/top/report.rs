@@ -1,15 +1,15 @@
 //! From two looks at a server to what is shown: rates over the time between them, and the verdict.
 
 use super::info::{Info, part_of};
-use super::verdict::{Kind, Measures, Verdict, judge};
-use super::watch::{HotKey, Look, SlowCommand};
+use super::verdict::{LimitVerdict, Measures, ServerKind, judge};
+use super::watch::{HotKeyEntry, ServerLook, SlowLogEntry};
 
 /// Commands that are shown, those that are sent most.
 const COMMANDS_MAX: usize = 8;
 
 /// What is shown.
 #[derive(Clone, Debug)]
-pub(super) struct Report {
+pub(super) struct TopReport {
     /// Name and version.
     pub(super) server: String,
     pub(super) uptime_seconds: f64,
@@ -23,22 +23,22 @@ pub(super) struct Report {
     pub(super) out_bytes_per_second: f64,
     pub(super) errors_per_second: f64,
     pub(super) ping_us: f64,
-    pub(super) threads: Vec<Thread>,
-    pub(super) commands: Vec<Command>,
-    pub(super) clients: Clients,
-    pub(super) memory: Memory,
-    pub(super) keys: Keys,
-    pub(super) files: Files,
-    pub(super) replication: Replication,
+    pub(super) threads: Vec<ThreadFigures>,
+    pub(super) commands: Vec<CommandFigures>,
+    pub(super) clients: ClientFigures,
+    pub(super) memory: MemoryFigures,
+    pub(super) keys: KeyFigures,
+    pub(super) files: FileFigures,
+    pub(super) replication: ReplicationFigures,
     pub(super) io_threads: Option<String>,
-    pub(super) slow: Option<Vec<SlowCommand>>,
-    pub(super) hot: Option<Vec<HotKey>>,
-    pub(super) verdict: Verdict,
+    pub(super) slow: Option<Vec<SlowLogEntry>>,
+    pub(super) hot: Option<Vec<HotKeyEntry>>,
+    pub(super) verdict: LimitVerdict,
 }
 
 /// One thread. What the server does not tell is none.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Thread {
+pub(super) struct ThreadFigures {
     /// `main`, or a number.
     pub(super) name: String,
     /// Processors in use.
@@ -51,7 +51,7 @@ pub(super) struct Thread {
     pub(super) writes_per_second: Option<f64>,
 }
 
-impl Thread {
+impl ThreadFigures {
     /// How much of what it can do it does.
     fn load(&self) -> Option<f64> {
         // A thread that spins uses a processor and may have little to do.
@@ -61,7 +61,7 @@ impl Thread {
 
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Command {
+pub(super) struct CommandFigures {
     pub(super) name: String,
     pub(super) per_second: f64,
     pub(super) mean_us: f64,
@@ -72,7 +72,7 @@ pub(super) struct Command {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Clients {
+pub(super) struct ClientFigures {
     pub(super) connected: f64,
     pub(super) blocked: f64,
     pub(super) max: f64,
@@ -81,7 +81,7 @@ pub(super) struct Clients {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+pub(super) struct MemoryFigures {
     pub(super) used: f64,
     pub(super) peak: f64,
     pub(super) rss: f64,
@@ -92,7 +92,7 @@ pub(super) struct Memory {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
+pub(super) struct KeyFigures {
     pub(super) count: f64,
     /// Of reads in the interval; none without reads.
     pub(super) hit_rate: Option<f64>,
@@ -101,7 +101,7 @@ pub(super) struct Keys {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(super) struct FileFigures {
     pub(super) is_loading: bool,
     pub(super) changes_since_save: f64,
     pub(super) is_saving: bool,
@@ -113,7 +113,7 @@ pub(super) struct Files {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Replication {
+pub(super) struct ReplicationFigures {
     pub(super) role: String,
     pub(super) replicas: f64,
     /// Of a replica: whether it has its master.
@@ -140,20 +140,20 @@ impl Between<'_> {
     }
 }
 
-fn kind(info: &Info) -> (Kind, String) {
+fn kind(info: &Info) -> (ServerKind, String) {
     let version = |name| info.text(name).unwrap_or("?").to_owned();
     if info.text("weft_version").is_some() {
-        (Kind::Weft, format!("Weft {}", version("weft_version")))
+        (ServerKind::Weft, format!("Weft {}", version("weft_version")))
     } else if info.text("server_name") == Some("valkey") {
-        (Kind::Valkey, format!("Valkey {}", version("valkey_version")))
+        (ServerKind::Valkey, format!("Valkey {}", version("valkey_version")))
     } else {
-        (Kind::Redis, format!("Redis {}", version("redis_version")))
+        (ServerKind::Redis, format!("Redis {}", version("redis_version")))
     }
 }
 
-impl Report {
+impl TopReport {
     /// What happened between two looks.
-    pub(super) fn between(before: &Look, now: &Look) -> Self {
+    pub(super) fn between(before: &ServerLook, now: &ServerLook) -> Self {
         let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let rates = Between { before: &before.info, now: &now.info, seconds };
         let info = &now.info;
@@ -180,21 +180,22 @@ impl Report {
             io_threads: now.io_threads.clone(),
             slow: now.slow.clone(),
             hot: now.hot.clone(),
-            verdict: Verdict { limit: "", finding: String::new(), advice: String::new() },
+            verdict: LimitVerdict { limit: "", finding: String::new(), advice: String::new() },
         };
         let measures = report.measures(kind, before, now);
         report.verdict = judge(&measures);
         report
     }
 
-    fn measures(&self, kind: Kind, before: &Look, now: &Look) -> Measures {
+    fn measures(&self, kind: ServerKind, before: &ServerLook, now: &ServerLook) -> Measures {
         let processors = before.host.as_ref().zip(now.host.as_ref()).map(|(before, now)| {
             (now.processors, (now.idle - before.idle).max(0.0) / self.seconds)
         });
-        let main = self.threads.first().and_then(Thread::load);
+        let main = self.threads.first().and_then(ThreadFigures::load);
         // Those without clients do not count: they are parked.
-        let carries = |thread: &&Thread| thread.clients.is_none_or(|clients| clients > 0.0);
-        let io = self.threads.iter().skip(1).filter(carries).filter_map(Thread::load).collect();
+        let carries = |thread: &&ThreadFigures| thread.clients.is_none_or(|clients| clients > 0.0);
+        let io =
+            self.threads.iter().skip(1).filter(carries).filter_map(ThreadFigures::load).collect();
         let files = &self.files;
         let writes_fail = match () {
             () if files.append_only && !files.append_only_ok => Some("the append-only file"),
@@ -222,7 +223,12 @@ impl Report {
 }
 
 /// The main thread, then the I/O threads by their numbers.
-fn threads(kind: Kind, before: &Look, now: &Look, rates: &Between<'_>) -> Vec<Thread> {
+fn threads(
+    kind: ServerKind,
+    before: &ServerLook,
+    now: &ServerLook,
+    rates: &Between<'_>,
+) -> Vec<ThreadFigures> {
     let mut numbers: Vec<usize> = Vec::new();
     for prefix in ["io_thread_", "used_active_time_io_thread_"] {
         let names = now.info.with_prefix(prefix).map(|(name, _)| name);
@@ -246,18 +252,18 @@ fn threads(kind: Kind, before: &Look, now: &Look, rates: &Between<'_>) -> Vec<Th
         let weft_busy = rates.rate_of(|info| info.part(&of_weft, "busy_usec"));
         let loop_us = || rates.rate_of(|info| info.number("eventloop_duration_sum"));
         let busy = match kind {
-            Kind::Weft => weft_busy.map(|busy| busy / 1e6),
-            Kind::Valkey => rates.rate_of(|info| info.number(&active)),
-            Kind::Redis if number == 0 => loop_us().map(|busy| busy / 1e6),
-            Kind::Redis => None,
+            ServerKind::Weft => weft_busy.map(|busy| busy / 1e6),
+            ServerKind::Valkey => rates.rate_of(|info| info.number(&active)),
+            ServerKind::Redis if number == 0 => loop_us().map(|busy| busy / 1e6),
+            ServerKind::Redis => None,
         };
         let all = || rates.rate_of(|info| info.number("total_commands_processed"));
         let commands_per_second = match kind {
-            Kind::Weft => rates.rate_of(|info| info.part(&of_weft, "commands")),
+            ServerKind::Weft => rates.rate_of(|info| info.part(&of_weft, "commands")),
             _ if number == 0 => all(),
             _ => Some(0.0),
         };
-        Thread {
+        ThreadFigures {
             cpu: cpu(&name, before, now, rates),
             name,
             busy: busy.map(|busy| busy.min(1.0)),
@@ -271,7 +277,7 @@ fn threads(kind: Kind, before: &Look, now: &Look, rates: &Between<'_>) -> Vec<Th
 }
 
 /// The processors that a thread has used: as the kernel says, or as the main thread does.
-fn cpu(name: &str, before: &Look, now: &Look, rates: &Between<'_>) -> Option<f64> {
+fn cpu(name: &str, before: &ServerLook, now: &ServerLook, rates: &Between<'_>) -> Option<f64> {
     if let Some((before, now)) = before.host.as_ref().zip(now.host.as_ref()) {
         let since = before.cpu.get(name).copied().unwrap_or(0.0);
         return now.cpu.get(name).map(|seconds| (seconds - since).max(0.0) / rates.seconds);
@@ -280,13 +286,13 @@ fn cpu(name: &str, before: &Look, now: &Look, rates: &Between<'_>) -> Option<f64
     if name == "main" { Some(main("user")? + main("sys")?) } else { None }
 }
 
-fn commands(rates: &Between<'_>) -> Vec<Command> {
+fn commands(rates: &Between<'_>) -> Vec<CommandFigures> {
     let named = rates.now.with_prefix("cmdstat_").map(|(name, _)| {
         let line = format!("cmdstat_{name}");
         let part = |part| rates.rate_of(|info| info.part(&line, part)).unwrap_or(0.0);
         let (per_second, us) = (part("calls"), part("usec"));
         let percentiles = rates.now.text(&format!("latency_percentiles_usec_{name}"));
-        Command {
+        CommandFigures {
             name: name.replace('|', " "),
             per_second,
             mean_us: if per_second > 0.0 { us / per_second } else { 0.0 },
@@ -295,15 +301,15 @@ fn commands(rates: &Between<'_>) -> Vec<Command> {
             failed_per_second: part("failed_calls") + part("rejected_calls"),
         }
     });
-    let is_used = |command: &Command| command.per_second + command.failed_per_second > 0.0;
+    let is_used = |command: &CommandFigures| command.per_second + command.failed_per_second > 0.0;
     let mut commands: Vec<_> = named.filter(is_used).collect();
     commands.sort_by(|a, b| b.per_second.total_cmp(&a.per_second));
     commands.truncate(COMMANDS_MAX);
     commands
 }
 
-fn clients(rates: &Between<'_>) -> Clients {
-    Clients {
+fn clients(rates: &Between<'_>) -> ClientFigures {
+    ClientFigures {
         connected: rates.now.or_zero("connected_clients"),
         blocked: rates.now.or_zero("blocked_clients"),
         max: rates.now.or_zero("maxclients"),
@@ -312,8 +318,8 @@ fn clients(rates: &Between<'_>) -> Clients {
     }
 }
 
-fn memory(info: &Info) -> Memory {
-    Memory {
+fn memory(info: &Info) -> MemoryFigures {
+    MemoryFigures {
         used: info.or_zero("used_memory"),
         peak: info.or_zero("used_memory_peak"),
         rss: info.or_zero("used_memory_rss"),
@@ -323,10 +329,10 @@ fn memory(info: &Info) -> Memory {
     }
 }
 
-fn keys(rates: &Between<'_>) -> Keys {
+fn keys(rates: &Between<'_>) -> KeyFigures {
     let databases = rates.now.with_prefix("db").filter(|(name, _)| name.parse::<u32>().is_ok());
     let (hits, misses) = (rates.rate("keyspace_hits"), rates.rate("keyspace_misses"));
-    Keys {
+    KeyFigures {
         count: databases.filter_map(|(_, text)| part_of(text, "keys")).sum(),
         hit_rate: (hits + misses > 0.0).then(|| hits / (hits + misses)),
         expired_per_second: rates.rate("expired_keys"),
@@ -334,10 +340,10 @@ fn keys(rates: &Between<'_>) -> Keys {
     }
 }
 
-fn files(info: &Info) -> Files {
+fn files(info: &Info) -> FileFigures {
     let is = |name: &str| info.or_zero(name) != 0.0;
     let is_ok = |name: &str| info.text(name).is_none_or(|status| status == "ok");
-    Files {
+    FileFigures {
         is_loading: is("loading"),
         changes_since_save: info.or_zero("rdb_changes_since_last_save"),
         is_saving: is("rdb_bgsave_in_progress"),
@@ -349,8 +355,8 @@ fn files(info: &Info) -> Files {
     }
 }
 
-fn replication(info: &Info) -> Replication {
-    Replication {
+fn replication(info: &Info) -> ReplicationFigures {
+    ReplicationFigures {
         role: info.text("role").unwrap_or("?").to_owned(),
         replicas: info.or_zero("connected_slaves"),
         link: info.text("master_link_status").map(str::to_owned),

@@ -14,8 +14,8 @@ use ratatui::widgets::{Cell, Paragraph, Row, Table as TableWidget, Wrap};
 use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::view::{Table, View};
-use super::watch::{Answer, Look, Watch};
+use super::view::{TextTable, TopView};
+use super::watch::{LookAnswer, ServerLook, ServerWatch};
 use super::{Options, report_of, unix_seconds};
 
 /// How often keys are looked at while a look is on its way, and signals always.
@@ -27,20 +27,20 @@ const SILENT: Duration = Duration::from_secs(2);
 const HANGUP_STATUS: i32 = 129;
 
 /// What stands in the last line instead of the keys.
-enum Trouble {
+enum ScreenTrouble {
     /// No answer since then.
     Silent(Instant),
     /// The server says so.
     Busy(String),
 }
 
-impl Trouble {
+impl ScreenTrouble {
     fn text(&self) -> String {
         match self {
-            Trouble::Silent(since) => {
+            ScreenTrouble::Silent(since) => {
                 format!("no answer from the server for {} s", since.elapsed().as_secs())
             }
-            Trouble::Busy(words) => words.clone(),
+            ScreenTrouble::Busy(words) => words.clone(),
         }
     }
 }
@@ -57,7 +57,7 @@ enum Wish {
 ///
 /// # Errors
 /// A sentence: the server is gone, or the terminal cannot be used.
-pub(super) fn run(watch: &Watch, options: &Options, stop: &AtomicBool) -> Result<(), String> {
+pub(super) fn run(watch: &ServerWatch, options: &Options, stop: &AtomicBool) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
     end_with_terminal();
     let mut terminal = ratatui::try_init().map_err(failed)?;
@@ -85,14 +85,14 @@ fn end_with_terminal() {
 
 fn show(
     terminal: &mut DefaultTerminal,
-    watch: &Watch,
+    watch: &ServerWatch,
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
-    let mut last: Option<Look> = None;
-    let mut view: Option<View> = None;
-    let mut trouble: Option<Trouble> = None;
+    let mut last: Option<ServerLook> = None;
+    let mut view: Option<TopView> = None;
+    let mut trouble: Option<ScreenTrouble> = None;
     loop {
         watch.ask();
         let asked = Instant::now();
@@ -101,7 +101,7 @@ fn show(
             terminal.draw(|frame| draw(frame, view.as_ref(), trouble.as_ref())).map_err(failed)?;
             match watch.wait(KEYS) {
                 Some(answer) => break answer?,
-                None if asked.elapsed() > SILENT => trouble = Some(Trouble::Silent(asked)),
+                None if asked.elapsed() > SILENT => trouble = Some(ScreenTrouble::Silent(asked)),
                 None => {}
             }
             if matches!(wish(Duration::ZERO, stop).map_err(failed)?, Wish::Quit) {
@@ -111,11 +111,11 @@ fn show(
         // The first rates are there soon.
         let pause = if last.is_some() { options.interval } else { options.interval / 4 };
         trouble = match answer {
-            Answer::Busy(words) => Some(Trouble::Busy(words)),
-            Answer::Look(look) => {
+            LookAnswer::Busy(words) => Some(ScreenTrouble::Busy(words)),
+            LookAnswer::Look(look) => {
                 if let Some(before) = &last {
                     let report = report_of(before, &look);
-                    view = Some(View::new(&report, &options.address, unix_seconds()));
+                    view = Some(TopView::new(&report, &options.address, unix_seconds()));
                 }
                 last = Some(*look);
                 None
@@ -167,15 +167,15 @@ fn wish(time: Duration, stop: &AtomicBool) -> std::io::Result<Wish> {
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const QUIET: Style = Style::new().fg(Color::DarkGray);
 
-fn draw(frame: &mut Frame<'_>, view: Option<&View>, trouble: Option<&Trouble>) {
+fn draw(frame: &mut Frame<'_>, view: Option<&TopView>, trouble: Option<&ScreenTrouble>) {
     let area = frame.area();
     let Some(view) = view else {
-        let text = trouble.map_or_else(|| "connecting".to_owned(), Trouble::text);
+        let text = trouble.map_or_else(|| "connecting".to_owned(), ScreenTrouble::text);
         frame.render_widget(Paragraph::new(text), area);
         return;
     };
     let height = |rows: usize| Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX));
-    let rows = |table: &Table| height(table.rows.len() + 3);
+    let rows = |table: &TextTable| height(table.rows.len() + 3);
     let [top, limit, facts, threads, commands, lists, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(3),
@@ -221,7 +221,7 @@ fn draw(frame: &mut Frame<'_>, view: Option<&View>, trouble: Option<&Trouble>) {
     frame.render_widget(Paragraph::new(foot_text), foot);
 }
 
-fn render(frame: &mut Frame<'_>, table: &Table, area: Rect) {
+fn render(frame: &mut Frame<'_>, table: &TextTable, area: Rect) {
     // The title is the head of the first column.
     let heads = table.head.iter().enumerate().map(|(nth, name)| match nth {
         0 => Cell::new(table.title.to_uppercase()),

@@ -19,7 +19,7 @@ const IDLE_COMMANDS: f64 = 100.0;
 
 /// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     /// Every I/O thread executes commands.
     Weft,
     /// The main thread executes all commands.
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 /// What a verdict is made of.
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     pub(super) is_loading: bool,
     /// Why commands that change keys fail.
     pub(super) writes_fail: Option<&'static str>,
@@ -57,7 +57,7 @@ pub(super) struct Measures {
 
 /// What limits a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct LimitVerdict {
     /// One word or two, for programs.
     pub(super) limit: &'static str,
     /// What was found.
@@ -66,8 +66,8 @@ pub(super) struct Verdict {
     pub(super) advice: String,
 }
 
-fn verdict(limit: &'static str, finding: String, advice: impl Into<String>) -> Verdict {
-    Verdict { limit, finding, advice: advice.into() }
+fn verdict(limit: &'static str, finding: String, advice: impl Into<String>) -> LimitVerdict {
+    LimitVerdict { limit, finding, advice: advice.into() }
 }
 
 fn percent(part: f64) -> String {
@@ -75,7 +75,7 @@ fn percent(part: f64) -> String {
 }
 
 /// Judges.
-pub(super) fn judge(m: &Measures) -> Verdict {
+pub(super) fn judge(m: &Measures) -> LimitVerdict {
     if m.is_loading {
         let finding = "keys are being loaded".to_owned();
         return verdict("loading", finding, "wait: INFO persistence has loading_eta_seconds");
@@ -87,7 +87,7 @@ pub(super) fn judge(m: &Measures) -> Verdict {
     memory(m).or_else(|| threads(m)).or_else(|| network(m)).unwrap_or_else(|| client(m))
 }
 
-fn memory(m: &Measures) -> Option<Verdict> {
+fn memory(m: &Measures) -> Option<LimitVerdict> {
     let share = m.used_memory / m.maxmemory;
     if m.maxmemory > 0.0 && share > FULL && (m.evicted_per_second > 0.0 || m.evicts_nothing) {
         let finding = match m.evicts_nothing {
@@ -114,17 +114,17 @@ fn memory(m: &Measures) -> Option<Verdict> {
     None
 }
 
-fn threads(m: &Measures) -> Option<Verdict> {
+fn threads(m: &Measures) -> Option<LimitVerdict> {
     let busiest = m.io.iter().copied().fold(0.0, f64::max);
     let least = m.io.iter().copied().fold(f64::INFINITY, f64::min);
     let main = m.main.unwrap_or(0.0);
     if m.io.is_empty() || m.threads <= 1 {
         return (main > BUSY).then(|| alone(m, main));
     }
-    if m.kind != Kind::Weft && main > BUSY {
+    if m.kind != ServerKind::Weft && main > BUSY {
         return Some(executes_alone(main, busiest));
     }
-    if m.kind == Kind::Weft && main > BUSY {
+    if m.kind == ServerKind::Weft && main > BUSY {
         let finding = format!("the main thread is busy for {} of its time", percent(main));
         let advice = "it runs only what is about the process, unless io-threads-execute says \
                       otherwise: CONFIG SET io-threads-execute all; INFO commandstats shows what \
@@ -159,15 +159,15 @@ fn threads(m: &Measures) -> Option<Verdict> {
 fn more_threads(m: &Measures) -> String {
     let wanted = m.threads + 1;
     match m.kind {
-        Kind::Weft => format!("CONFIG SET io-threads {wanted}"),
-        Kind::Redis | Kind::Valkey => {
+        ServerKind::Weft => format!("CONFIG SET io-threads {wanted}"),
+        ServerKind::Redis | ServerKind::Valkey => {
             format!("io-threads {wanted} in the configuration file, and a restart")
         }
     }
 }
 
 /// One thread does everything.
-fn alone(m: &Measures, main: f64) -> Verdict {
+fn alone(m: &Measures, main: f64) -> LimitVerdict {
     let finding = format!("the only thread is busy for {} of its time", percent(main));
     match m.processors {
         Some((_, free)) if free < FREE_PROCESSORS => {
@@ -178,7 +178,7 @@ fn alone(m: &Measures, main: f64) -> Verdict {
         _ => {
             let advice = match m.kind {
                 // One thread beside the main thread serves no more than the main thread alone.
-                Kind::Weft => "CONFIG SET io-threads 3, or auto".to_owned(),
+                ServerKind::Weft => "CONFIG SET io-threads 3, or auto".to_owned(),
                 _ => more_threads(m),
             };
             verdict("main thread", finding, advice)
@@ -186,7 +186,7 @@ fn alone(m: &Measures, main: f64) -> Verdict {
     }
 }
 
-fn executes_alone(main: f64, busiest: f64) -> Verdict {
+fn executes_alone(main: f64, busiest: f64) -> LimitVerdict {
     let finding = format!(
         "the main thread, which executes all commands, is busy for {} of its time, the I/O \
          threads for up to {}",
@@ -198,14 +198,14 @@ fn executes_alone(main: f64, busiest: f64) -> Verdict {
     verdict("main thread", finding, advice)
 }
 
-fn network(m: &Measures) -> Option<Verdict> {
+fn network(m: &Measures) -> Option<LimitVerdict> {
     (m.bytes_per_second > NETWORK_BYTES).then(|| {
         let finding = format!("{:.1} Gbit/s go over the network", m.bytes_per_second * 8.0 / 1e9);
         verdict("network", finding, "compare with the speed of the link; make values smaller")
     })
 }
 
-fn client(m: &Measures) -> Verdict {
+fn client(m: &Measures) -> LimitVerdict {
     if m.commands_per_second < IDLE_COMMANDS {
         let finding = "hardly any commands come".to_owned();
         return verdict("none", finding, "nothing to change");
@@ -233,7 +233,7 @@ fn client(m: &Measures) -> Verdict {
 mod tests {
     use super::*;
 
-    fn quiet(kind: Kind) -> Measures {
+    fn quiet(kind: ServerKind) -> Measures {
         Measures {
             kind,
             is_loading: false,
@@ -257,7 +257,7 @@ mod tests {
     #[track_caller]
     fn check(edit: impl Fn(&mut Measures), expected: [(&str, &str); 3]) {
         for (kind, (limit, advice)) in
-            [Kind::Weft, Kind::Redis, Kind::Valkey].into_iter().zip(expected)
+            [ServerKind::Weft, ServerKind::Redis, ServerKind::Valkey].into_iter().zip(expected)
         {
             let mut measures = quiet(kind);
             edit(&mut measures);

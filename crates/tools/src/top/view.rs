@@ -1,11 +1,11 @@
 //! A report in words: a few lines and tables, which the text and the screen have in common.
 
-use super::report::{Report, Thread};
+use super::report::{ThreadFigures, TopReport};
 use crate::printable::printable_line;
 
 /// A table with a title.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
+pub(super) struct TextTable {
     pub(super) title: &'static str,
     pub(super) head: Vec<&'static str>,
     pub(super) rows: Vec<Vec<String>>,
@@ -13,17 +13,17 @@ pub(super) struct Table {
 
 /// All that is shown.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct View {
+pub(super) struct TopView {
     /// What server it is.
     pub(super) heading: String,
     /// What limits it, and what to change.
     pub(super) limit: [String; 2],
     /// Names and values.
     pub(super) facts: Vec<(&'static str, String)>,
-    pub(super) threads: Table,
-    pub(super) commands: Table,
-    pub(super) hot: Option<Table>,
-    pub(super) slow: Option<Table>,
+    pub(super) threads: TextTable,
+    pub(super) commands: TextTable,
+    pub(super) hot: Option<TextTable>,
+    pub(super) slow: Option<TextTable>,
 }
 
 /// The most characters of a text of the server that are shown.
@@ -32,9 +32,9 @@ const TEXT_CHARS_MAX: usize = 200;
 /// Unknown values.
 const UNKNOWN: &str = "-";
 
-impl View {
+impl TopView {
     /// A report in words. `address` is where the server was found, `unix_seconds` the time.
-    pub(super) fn new(report: &Report, address: &str, unix_seconds: i64) -> Self {
+    pub(super) fn new(report: &TopReport, address: &str, unix_seconds: i64) -> Self {
         let process = report.process.map_or(String::new(), |pid| format!(", process {pid}"));
         let heading = format!(
             "{} at {address}, up {}{process}",
@@ -49,7 +49,7 @@ impl View {
             facts: facts.collect(),
             threads: threads(report),
             commands: commands(report),
-            hot: report.hot.as_ref().map(|keys| Table {
+            hot: report.hot.as_ref().map(|keys| TextTable {
                 title: "hot keys",
                 head: vec!["key", "db", "requests/s"],
                 rows: keys
@@ -60,7 +60,7 @@ impl View {
                     })
                     .collect(),
             }),
-            slow: report.slow.as_ref().map(|entries| Table {
+            slow: report.slow.as_ref().map(|entries| TextTable {
                 title: "slow log",
                 head: vec!["command", "ago", "took"],
                 rows: entries
@@ -92,7 +92,7 @@ impl View {
     }
 }
 
-impl Table {
+impl TextTable {
     /// The greatest width of each column.
     pub(super) fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.head.iter().map(|name| name.chars().count()).collect();
@@ -125,8 +125,8 @@ impl Table {
     }
 }
 
-fn facts(report: &Report) -> Vec<(&'static str, String)> {
-    let Report { clients, memory, keys, files, replication, .. } = report;
+fn facts(report: &TopReport) -> Vec<(&'static str, String)> {
+    let TopReport { clients, memory, keys, files, replication, .. } = report;
     let mut facts = vec![
         (
             "load",
@@ -189,7 +189,7 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn files_text(files: &super::report::Files) -> String {
+fn files_text(files: &super::report::FileFigures) -> String {
     if files.is_loading {
         return "keys are being loaded".to_owned();
     }
@@ -211,10 +211,10 @@ fn files_text(files: &super::report::Files) -> String {
     )
 }
 
-fn threads(report: &Report) -> Table {
+fn threads(report: &TopReport) -> TextTable {
     let number = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), count);
     let share = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), percent);
-    let row = |thread: &Thread| {
+    let row = |thread: &ThreadFigures| {
         vec![
             shown(&thread.name),
             share(thread.cpu),
@@ -225,14 +225,14 @@ fn threads(report: &Report) -> Table {
             number(thread.writes_per_second),
         ]
     };
-    Table {
+    TextTable {
         title: "threads",
         head: vec!["thread", "cpu", "busy", "clients", "commands/s", "reads/s", "writes/s"],
         rows: report.threads.iter().map(row).collect(),
     }
 }
 
-fn commands(report: &Report) -> Table {
+fn commands(report: &TopReport) -> TextTable {
     let micros = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), time);
     let rows = report.commands.iter().map(|command| {
         vec![
@@ -244,7 +244,7 @@ fn commands(report: &Report) -> Table {
             count(command.failed_per_second),
         ]
     });
-    Table {
+    TextTable {
         title: "commands",
         head: vec!["command", "runs/s", "mean", "p50 so far", "p99 so far", "errors/s"],
         rows: rows.collect(),
@@ -330,7 +330,8 @@ mod tests {
     #[test]
     fn tables_are_aligned() {
         let rows = [["get", "1"], ["longer", "12345"]].map(|row| row.map(str::to_owned).to_vec());
-        let table = Table { title: "commands", head: vec!["command", "n"], rows: rows.to_vec() };
+        let table =
+            TextTable { title: "commands", head: vec!["command", "n"], rows: rows.to_vec() };
         let text = "COMMANDS\ncommand      n\nget          1\nlonger   12345";
         assert_eq!(table.text(), text);
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::host;
 use super::host::HostLook;
 use super::info::Info;
-use crate::cli::connection::{Connection, Target};
-use crate::client::reply::Reply;
+use crate::cli::connection::{CliConnection, CliTarget};
+use crate::client::reply::ServerReply;
 use crate::printable::printable_line;
 
 /// Entries of the slow log that are asked for.
@@ -27,7 +27,7 @@ pub(super) struct Login {
 
 /// One look at a server.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
+pub(super) struct ServerLook {
     pub(super) at: Instant,
     pub(super) info: Info,
     /// How long PING took.
@@ -35,16 +35,16 @@ pub(super) struct Look {
     /// What the kernel says, for a server on this host.
     pub(super) host: Option<HostLook>,
     /// Newest first; none if the user may not ask.
-    pub(super) slow: Option<Vec<SlowCommand>>,
+    pub(super) slow: Option<Vec<SlowLogEntry>>,
     /// Hottest first; none if the server cannot tell.
-    pub(super) hot: Option<Vec<HotKey>>,
+    pub(super) hot: Option<Vec<HotKeyEntry>>,
     /// The parameter, if the user may ask.
     pub(super) io_threads: Option<String>,
 }
 
 /// A command in the slow log.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SlowCommand {
+pub(super) struct SlowLogEntry {
     pub(super) unix_seconds: i64,
     pub(super) micros: i64,
     pub(super) words: String,
@@ -52,7 +52,7 @@ pub(super) struct SlowCommand {
 
 /// A key that is used much.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct HotKey {
+pub(super) struct HotKeyEntry {
     pub(super) db: i64,
     pub(super) key: String,
     pub(super) requests_per_second: i64,
@@ -60,21 +60,21 @@ pub(super) struct HotKey {
 
 /// What the server answers to who looks.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
-    Look(Box<Look>),
+pub(super) enum LookAnswer {
+    Look(Box<ServerLook>),
     /// A script keeps it busy, with the words of the server.
     Busy(String),
 }
 
 /// Looks that come.
-pub(super) struct Watch {
-    looks: Receiver<Result<Answer, String>>,
+pub(super) struct ServerWatch {
+    looks: Receiver<Result<LookAnswer, String>>,
     next: Sender<()>,
 }
 
-impl Watch {
+impl ServerWatch {
     /// Begins to watch.
-    pub(super) fn begin(target: Target, login: Login) -> Self {
+    pub(super) fn begin(target: CliTarget, login: Login) -> Self {
         let (sender, looks) = channel();
         let (next, wanted) = channel();
         thread::spawn(move || {
@@ -103,7 +103,7 @@ impl Watch {
     ///
     /// # Errors
     /// A sentence: there will be none.
-    pub(super) fn wait(&self, time: Duration) -> Option<Result<Answer, String>> {
+    pub(super) fn wait(&self, time: Duration) -> Option<Result<LookAnswer, String>> {
         match self.looks.recv_timeout(time) {
             Ok(look) => Some(look),
             Err(RecvTimeoutError::Timeout) => None,
@@ -112,13 +112,13 @@ impl Watch {
     }
 }
 
-fn connect(target: &Target, login: &Login) -> Result<Connection, String> {
-    let mut connection = Connection::open(target, None)?;
+fn connect(target: &CliTarget, login: &Login) -> Result<CliConnection, String> {
+    let mut connection = CliConnection::open(target, None)?;
     if let Some(password) = &login.password {
         let mut words: Vec<&[u8]> = vec![b"AUTH"];
         words.extend(login.user.as_deref());
         words.push(password);
-        if let Reply::Error(error) = connection.ask(&words).map_err(lost)? {
+        if let ServerReply::Error(error) = connection.ask(&words).map_err(lost)? {
             return Err(format!("AUTH failed: {}", String::from_utf8_lossy(&error)));
         }
     }
@@ -131,16 +131,16 @@ fn lost(failure: impl Display) -> String {
     format!("the server is gone: {failure}")
 }
 
-fn look(connection: &mut Connection) -> Result<Answer, String> {
+fn look(connection: &mut CliConnection) -> Result<LookAnswer, String> {
     let began = Instant::now();
     connection.ask(&["PING"]).map_err(lost)?;
     let ping = began.elapsed();
     let at = Instant::now();
     let info = match connection.ask(&["INFO", "ALL"]).map_err(lost)? {
-        Reply::Error(error) => {
+        ServerReply::Error(error) => {
             let error = String::from_utf8_lossy(&error);
             return match error.starts_with("BUSY ") {
-                true => Ok(Answer::Busy(printable_line(&error))),
+                true => Ok(LookAnswer::Busy(printable_line(&error))),
                 false => Err(format!("the server refused INFO: {error}")),
             };
         }
@@ -159,7 +159,7 @@ fn look(connection: &mut Connection) -> Result<Answer, String> {
         None => None,
     };
     let io_threads = connection.ask(&["CONFIG", "GET", "io-threads"]).map_err(lost)?;
-    Ok(Answer::Look(Box::new(Look {
+    Ok(LookAnswer::Look(Box::new(ServerLook {
         at,
         ping,
         host,
@@ -171,26 +171,26 @@ fn look(connection: &mut Connection) -> Result<Answer, String> {
     })))
 }
 
-fn text_of(reply: &Reply) -> Option<String> {
+fn text_of(reply: &ServerReply) -> Option<String> {
     reply.text().map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-fn int(reply: &Reply) -> Option<i64> {
-    if let Reply::Int(value) = reply { Some(*value) } else { None }
+fn int(reply: &ServerReply) -> Option<i64> {
+    if let ServerReply::Int(value) = reply { Some(*value) } else { None }
 }
 
-fn slow_command(entry: &Reply) -> Option<SlowCommand> {
+fn slow_command(entry: &ServerReply) -> Option<SlowLogEntry> {
     let [_, at, micros, words, ..] = entry.items()? else { return None };
     let words: Vec<String> = words.items()?.iter().filter_map(text_of).collect();
-    Some(SlowCommand {
+    Some(SlowLogEntry {
         unix_seconds: int(at)?,
         micros: int(micros)?,
         words: printable_line(&words.join(" ")),
     })
 }
 
-fn hot_key(entry: &Reply) -> Option<HotKey> {
-    Some(HotKey {
+fn hot_key(entry: &ServerReply) -> Option<HotKeyEntry> {
+    Some(HotKeyEntry {
         db: entry.field("db").and_then(int)?,
         key: printable_line(&entry.field("key").and_then(text_of)?),
         requests_per_second: entry.field("requests-per-second").and_then(int)?,
@@ -201,26 +201,31 @@ fn hot_key(entry: &Reply) -> Option<HotKey> {
 mod tests {
     use super::*;
 
-    fn bulk(text: &str) -> Reply {
-        Reply::Bulk(text.as_bytes().to_vec())
+    fn bulk(text: &str) -> ServerReply {
+        ServerReply::Bulk(text.as_bytes().to_vec())
     }
 
     #[test]
     fn replies_become_entries() {
-        let words = Reply::Array(vec![bulk("GET"), bulk("a\x1b[2Jb")]);
-        let entry = Reply::Array(vec![Reply::Int(1), Reply::Int(5), Reply::Int(20), words]);
-        let slow = SlowCommand { unix_seconds: 5, micros: 20, words: "GET a.[2Jb".to_owned() };
+        let words = ServerReply::Array(vec![bulk("GET"), bulk("a\x1b[2Jb")]);
+        let entry = ServerReply::Array(vec![
+            ServerReply::Int(1),
+            ServerReply::Int(5),
+            ServerReply::Int(20),
+            words,
+        ]);
+        let slow = SlowLogEntry { unix_seconds: 5, micros: 20, words: "GET a.[2Jb".to_owned() };
         assert_eq!(slow_command(&entry), Some(slow));
-        assert_eq!(slow_command(&Reply::Int(1)), None);
-        let entry = Reply::Array(vec![
+        assert_eq!(slow_command(&ServerReply::Int(1)), None);
+        let entry = ServerReply::Array(vec![
             bulk("db"),
-            Reply::Int(0),
+            ServerReply::Int(0),
             bulk("key"),
             bulk("k"),
             bulk("requests-per-second"),
-            Reply::Int(9),
+            ServerReply::Int(9),
         ]);
-        let hot = HotKey { db: 0, key: "k".to_owned(), requests_per_second: 9 };
+        let hot = HotKeyEntry { db: 0, key: "k".to_owned(), requests_per_second: 9 };
         assert_eq!(hot_key(&entry), Some(hot));
     }
 }

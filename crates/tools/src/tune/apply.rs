@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::Setting;
-use super::host::Host;
+use super::finding::KernelSetting;
+use super::host::HostFiles;
 
 /// Read by `systemd-sysctl` and `sysctl --system`.
 const SYSCTL_FILE: &str = "/etc/sysctl.d/60-weft.conf";
@@ -19,7 +19,7 @@ const OPENING: &str = "# Written by `weft tune --apply`.\n";
 #[derive(Debug, Default)]
 pub struct Applied {
     /// Each with the reason why it could not be written, if there is one.
-    pub set: Vec<(Setting, Option<String>)>,
+    pub set: Vec<(KernelSetting, Option<String>)>,
     /// Each file that keeps them, with the reason why it could not be written.
     pub kept: Vec<(&'static str, Option<String>)>,
 }
@@ -34,7 +34,7 @@ impl Applied {
 }
 
 /// Writes all settings, and keeps those that the kernel took.
-pub fn apply(host: &Host, settings: Vec<Setting>) -> Applied {
+pub fn apply(host: &HostFiles, settings: Vec<KernelSetting>) -> Applied {
     let mut applied = Applied::default();
     let mut lines: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
     for setting in settings {
@@ -54,8 +54,8 @@ pub fn apply(host: &Host, settings: Vec<Setting>) -> Applied {
 }
 
 /// The file that keeps a setting, and the beginning and the whole of its line there.
-fn kept(setting: &Setting) -> Option<(&'static str, String, String)> {
-    let Setting { path, value } = setting;
+fn kept(setting: &KernelSetting) -> Option<(&'static str, String, String)> {
+    let KernelSetting { path, value } = setting;
     if let Some(name) = path.strip_prefix("/proc/sys/") {
         let key = format!("{} =", name.replace('/', "."));
         let line = format!("{key} {value}");
@@ -69,7 +69,7 @@ fn kept(setting: &Setting) -> Option<(&'static str, String, String)> {
 }
 
 /// Puts lines into a file in place of those that begin alike.
-fn keep(host: &Host, file: &str, new: BTreeMap<String, String>) -> std::io::Result<()> {
+fn keep(host: &HostFiles, file: &str, new: BTreeMap<String, String>) -> std::io::Result<()> {
     let old = host.read(file).unwrap_or_default();
     let is_other = |line: &&str| !new.keys().any(|key| line.starts_with(key.as_str()));
     let others = old.lines().filter(|line| !line.starts_with('#')).filter(is_other);

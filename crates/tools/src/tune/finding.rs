@@ -2,7 +2,7 @@
 
 /// How a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FindingState {
     /// As it should be.
     Good,
     /// To be changed, which `--apply` does.
@@ -13,7 +13,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl FindingState {
     /// The word for it in both outputs.
     pub fn name(self) -> &'static str {
         match self {
@@ -27,14 +27,14 @@ impl State {
 
 /// A value for a file of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct KernelSetting {
     /// The file, an absolute path below the root.
     pub path: String,
     /// What to write into it.
     pub value: String,
 }
 
-impl Setting {
+impl KernelSetting {
     /// One setting.
     pub fn new(path: impl Into<String>, value: impl Into<String>) -> Self {
         Self { path: path.into(), value: value.into() }
@@ -43,9 +43,9 @@ impl Setting {
 
 /// What a check says.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct HostFinding {
     /// How it is.
-    pub state: State,
+    pub state: FindingState,
     /// What is there now.
     pub found: String,
     /// What should be there, or what to do; empty when all is right.
@@ -53,14 +53,14 @@ pub struct Finding {
     /// Why that matters.
     pub why: String,
     /// What `--apply` writes.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<KernelSetting>,
 }
 
-impl Finding {
+impl HostFinding {
     /// All is right.
     pub fn good(found: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
-            state: State::Good,
+            state: FindingState::Good,
             found: found.into(),
             wanted: String::new(),
             why: why.into(),
@@ -73,9 +73,14 @@ impl Finding {
         found: impl Into<String>,
         wanted: impl Into<String>,
         why: impl Into<String>,
-        settings: Vec<Setting>,
+        settings: Vec<KernelSetting>,
     ) -> Self {
-        Self { state: State::Change, wanted: wanted.into(), settings, ..Self::good(found, why) }
+        Self {
+            state: FindingState::Change,
+            wanted: wanted.into(),
+            settings,
+            ..Self::good(found, why)
+        }
     }
 
     /// Something is to be changed by hand.
@@ -84,11 +89,11 @@ impl Finding {
         wanted: impl Into<String>,
         why: impl Into<String>,
     ) -> Self {
-        Self { state: State::ByHand, wanted: wanted.into(), ..Self::good(found, why) }
+        Self { state: FindingState::ByHand, wanted: wanted.into(), ..Self::good(found, why) }
     }
 
     /// A file cannot be read.
     pub fn unknown(path: &str, why: impl Into<String>) -> Self {
-        Self { state: State::Unknown, ..Self::good(format!("{path} cannot be read"), why) }
+        Self { state: FindingState::Unknown, ..Self::good(format!("{path} cannot be read"), why) }
     }
 }

@@ -3,7 +3,7 @@
 //! A limit of a group holds for the groups below, so each limit is the least on the way from the
 //! process's group up to where the hierarchy is mounted.
 
-use super::host::Host;
+use super::host::HostFiles;
 
 /// What is taken for no limit of memory in version 1.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
@@ -23,7 +23,7 @@ pub struct Granted {
 
 impl Granted {
     /// Reads what the process of a host is granted.
-    pub fn read(host: &Host) -> Self {
+    pub fn read(host: &HostFiles) -> Self {
         let mut granted = Self::default();
         for folder in folders(host) {
             granted.take(host, &folder);
@@ -32,7 +32,7 @@ impl Granted {
     }
 
     /// Takes the limits of one group, where they are lower.
-    fn take(&mut self, host: &Host, folder: &str) {
+    fn take(&mut self, host: &HostFiles, folder: &str) {
         let file = |name: &str| host.read(&format!("{folder}/{name}"));
         let number = |name: &str| file(name).and_then(|text| text.parse::<u64>().ok());
         // `max` and -1 stand for no limit, and are no numbers of this kind.
@@ -67,7 +67,7 @@ fn least<T: PartialOrd>(limit: &mut Option<T>, value: T) {
 }
 
 /// The folders of all groups that hold for the process.
-fn folders(host: &Host) -> Vec<String> {
+fn folders(host: &HostFiles) -> Vec<String> {
     let (groups, mounts) = (host.of_process("cgroup"), host.of_process("mountinfo"));
     let (groups, mounts) = (groups.unwrap_or_default(), mounts.unwrap_or_default());
     let mut all = Vec::new();

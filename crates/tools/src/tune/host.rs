@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 /// A host as its files describe it.
 #[derive(Debug)]
-pub struct Host {
+pub struct HostFiles {
     root: PathBuf,
     /// The folder of the process in `/proc`, such as `self`.
     process: String,
 }
 
-impl Host {
+impl HostFiles {
     /// The host below `root`. Limits are those of the process `pid`, or else of this one.
     pub fn new(root: &Path, pid: Option<u32>) -> Self {
         let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());

@@ -1,8 +1,8 @@
 //! Settings of the kernel: queues of connections, memory, descriptors, the clock.
 
-use super::Needs;
-use super::finding::{Finding, Setting};
-use super::host::{Host, chosen};
+use super::HostNeeds;
+use super::finding::{HostFinding, KernelSetting};
+use super::host::{HostFiles, chosen};
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const SYN_BACKLOG: &str = "/proc/sys/net/ipv4/tcp_max_syn_backlog";
@@ -22,121 +22,130 @@ const BACKLOG: u64 = 4096;
 const SWAPPINESS_MAX: u64 = 10;
 
 /// Connections that wait to be accepted.
-pub fn somaxconn(host: &Host, needs: &Needs) -> Finding {
+pub fn somaxconn(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     let why = "The kernel cuts tcp-backlog to this. Connections beyond it wait for the client's \
                next try, a second later, when many clients connect at once.";
     at_least(host, SOMAXCONN, needs.backlog, needs.backlog.max(BACKLOG), why)
 }
 
 /// Connections whose handshake has begun.
-pub fn syn_backlog(host: &Host, needs: &Needs) -> Finding {
+pub fn syn_backlog(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     let why = "Handshakes beyond it are answered without a memory of them, which loses options \
                such as window scaling, or not at all.";
     at_least(host, SYN_BACKLOG, needs.backlog, needs.backlog.max(BACKLOG), why)
 }
 
 /// A number of the kernel that must not be too low.
-fn at_least(host: &Host, path: &str, least: u64, wanted: u64, why: &str) -> Finding {
+fn at_least(host: &HostFiles, path: &str, least: u64, wanted: u64, why: &str) -> HostFinding {
     match host.number(path) {
-        None => Finding::unknown(path, why),
-        Some(value) if value >= least => Finding::good(value.to_string(), why),
-        Some(value) => Finding::change(
+        None => HostFinding::unknown(path, why),
+        Some(value) if value >= least => HostFinding::good(value.to_string(), why),
+        Some(value) => HostFinding::change(
             value.to_string(),
             wanted.to_string(),
             why,
-            vec![Setting::new(path, wanted.to_string())],
+            vec![KernelSetting::new(path, wanted.to_string())],
         ),
     }
 }
 
 /// What the kernel promises of memory.
-pub fn overcommit(host: &Host, _: &Needs) -> Finding {
+pub fn overcommit(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft saves without a fork, so 0 and 1 are both right. With 2 the kernel counts \
                address space that is never used, and refuses memory while much of it is free: \
                the server ends.";
     match host.number(OVERCOMMIT) {
-        None => Finding::unknown(OVERCOMMIT, why),
-        Some(mode @ (0 | 1)) => Finding::good(mode.to_string(), why),
-        Some(mode) => {
-            Finding::change(mode.to_string(), "0", why, vec![Setting::new(OVERCOMMIT, "0")])
-        }
+        None => HostFinding::unknown(OVERCOMMIT, why),
+        Some(mode @ (0 | 1)) => HostFinding::good(mode.to_string(), why),
+        Some(mode) => HostFinding::change(
+            mode.to_string(),
+            "0",
+            why,
+            vec![KernelSetting::new(OVERCOMMIT, "0")],
+        ),
     }
 }
 
 /// Whether keys can be swapped out.
-pub fn swap(host: &Host, _: &Needs) -> Finding {
+pub fn swap(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "A key that was swapped out is read from the disk while its shard is locked: its \
                thread, and whoever needs the shard, wait for the disk.";
-    let Some(list) = host.read(SWAPS) else { return Finding::unknown(SWAPS, why) };
+    let Some(list) = host.read(SWAPS) else { return HostFinding::unknown(SWAPS, why) };
     // The first line is a heading.
     if list.lines().count() <= 1 {
-        return Finding::good("no swap", why);
+        return HostFinding::good("no swap", why);
     }
     match host.number(SWAPPINESS) {
-        None => Finding::unknown(SWAPPINESS, why),
+        None => HostFinding::unknown(SWAPPINESS, why),
         Some(value) if value <= SWAPPINESS_MAX => {
-            Finding::good(format!("swap, swappiness {value}"), why)
+            HostFinding::good(format!("swap, swappiness {value}"), why)
         }
-        Some(value) => Finding::change(
+        Some(value) => HostFinding::change(
             format!("swap, swappiness {value}"),
             "swappiness 1",
             why,
-            vec![Setting::new(SWAPPINESS, "1")],
+            vec![KernelSetting::new(SWAPPINESS, "1")],
         ),
     }
 }
 
 /// Huge pages without being asked.
-pub fn huge_pages(host: &Host, _: &Needs) -> Finding {
+pub fn huge_pages(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft turns them off for itself (disable-thp). Under `always` a server with \
                disable-thp no takes more memory than its keys need, and the kernel moves pages \
                in the background to make huge ones for every program.";
     let Some(list) = host.read(HUGE_PAGES) else {
-        return Finding::good("the kernel has none", why);
+        return HostFinding::good("the kernel has none", why);
     };
     match chosen(&list) {
-        "always" => {
-            Finding::change("always", "madvise", why, vec![Setting::new(HUGE_PAGES, "madvise")])
-        }
-        other => Finding::good(other, why),
+        "always" => HostFinding::change(
+            "always",
+            "madvise",
+            why,
+            vec![KernelSetting::new(HUGE_PAGES, "madvise")],
+        ),
+        other => HostFinding::good(other, why),
     }
 }
 
 /// Whether the kernel frees memory of the own node before it takes some of another one.
-pub fn zone_reclaim(host: &Host, _: &Needs) -> Finding {
+pub fn zone_reclaim(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Otherwise the kernel drops caches and swaps to stay on one node of memory, \
                while another has free memory.";
     match host.number(ZONE_RECLAIM) {
         // Kernels without nodes of memory do not have it.
-        None => Finding::good("no nodes of memory", why),
-        Some(0) => Finding::good("0", why),
-        Some(mode) => {
-            Finding::change(mode.to_string(), "0", why, vec![Setting::new(ZONE_RECLAIM, "0")])
-        }
+        None => HostFinding::good("no nodes of memory", why),
+        Some(0) => HostFinding::good("0", why),
+        Some(mode) => HostFinding::change(
+            mode.to_string(),
+            "0",
+            why,
+            vec![KernelSetting::new(ZONE_RECLAIM, "0")],
+        ),
     }
 }
 
 /// What the kernel allows of descriptors, for one process and for all.
-pub fn system_files(host: &Host, needs: &Needs) -> Finding {
+pub fn system_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     let why = "The kernel lets no process, and all together not more, than this have open files \
                and connections.";
     let least = needs.files();
     let (Some(one), Some(all)) = (host.number(NR_OPEN), host.number(FILE_MAX)) else {
-        return Finding::unknown(NR_OPEN, why);
+        return HostFinding::unknown(NR_OPEN, why);
     };
     let found = format!("{one} for a process, {all} for all");
     let wanted = least.next_power_of_two();
     let low = [(NR_OPEN, one), (FILE_MAX, all)].into_iter().filter(|(_, value)| *value < least);
-    let settings: Vec<Setting> =
-        low.map(|(path, _)| Setting::new(path, wanted.to_string())).collect();
+    let settings: Vec<KernelSetting> =
+        low.map(|(path, _)| KernelSetting::new(path, wanted.to_string())).collect();
     match settings.is_empty() {
-        true => Finding::good(found, why),
-        false => Finding::change(found, format!("{wanted}, for {least} files"), why, settings),
+        true => HostFinding::good(found, why),
+        false => HostFinding::change(found, format!("{wanted}, for {least} files"), why, settings),
     }
 }
 
 /// Descriptors that the process may have.
-pub fn open_files(host: &Host, needs: &Needs) -> Finding {
+pub fn open_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     const PATH: &str = "/proc/PID/limits";
     let why = "A connection is an open file. At its start Weft raises the soft limit to the hard \
                one, and lowers maxclients to what that leaves.";
@@ -145,12 +154,12 @@ pub fn open_files(host: &Host, needs: &Needs) -> Finding {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let hard = line.and_then(|line| line.split_whitespace().nth(1));
     match hard {
-        None => Finding::unknown(PATH, why),
-        Some("unlimited") => Finding::good("no limit", why),
+        None => HostFinding::unknown(PATH, why),
+        Some("unlimited") => HostFinding::good("no limit", why),
         Some(text) => match text.parse::<u64>() {
-            Err(_) => Finding::unknown(PATH, why),
-            Ok(limit) if limit >= least => Finding::good(format!("{limit} at most"), why),
-            Ok(limit) => Finding::by_hand(
+            Err(_) => HostFinding::unknown(PATH, why),
+            Ok(limit) if limit >= least => HostFinding::good(format!("{limit} at most"), why),
+            Ok(limit) => HostFinding::by_hand(
                 format!("{limit} at most"),
                 format!(
                     "{least} for {} clients: LimitNOFILE= in the unit of systemd, --ulimit \
@@ -164,17 +173,17 @@ pub fn open_files(host: &Host, needs: &Needs) -> Finding {
 }
 
 /// What the kernel reads the time from.
-pub fn clock(host: &Host, _: &Needs) -> Finding {
+pub fn clock(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft takes the time from the processor's time stamp counter and corrects it by \
                the kernel's clock. Where the kernel uses another source, reading its clock is a \
                system call, and the counter may differ between processors.";
-    let Some(now) = host.read(CLOCK) else { return Finding::unknown(CLOCK, why) };
+    let Some(now) = host.read(CLOCK) else { return HostFinding::unknown(CLOCK, why) };
     let others = host.read(CLOCKS).unwrap_or_default();
     match (now.as_str(), others.split_whitespace().any(|other| other == "tsc")) {
         // Processors of other makers have one source that is right.
-        ("tsc" | "arch_sys_counter", _) => Finding::good(now, why),
-        (_, true) => Finding::change(now, "tsc", why, vec![Setting::new(CLOCK, "tsc")]),
-        (_, false) => Finding::by_hand(
+        ("tsc" | "arch_sys_counter", _) => HostFinding::good(now, why),
+        (_, true) => HostFinding::change(now, "tsc", why, vec![KernelSetting::new(CLOCK, "tsc")]),
+        (_, false) => HostFinding::by_hand(
             now,
             "a host whose counter the kernel trusts: `dmesg | grep -i tsc` says why it does not",
             why,

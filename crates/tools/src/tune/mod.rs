@@ -24,9 +24,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::{Error, output};
-use finding::{Finding, State};
-use host::Host;
-pub use processors::Machine;
+use finding::{FindingState, HostFinding};
+use host::HostFiles;
+pub use processors::HostMachine;
 
 /// Check the settings of this host that Weft depends on, and explain them.
 ///
@@ -58,15 +58,15 @@ pub struct TuneArgs {
 
 /// What the server says of itself.
 #[derive(Clone, Copy)]
-pub struct Server {
+pub struct ServerDefaults {
     /// The threads that `io-threads auto` starts on so many processors.
     pub threads: fn(usize) -> usize,
     /// The text of a configuration file for a machine; an error says why there is none.
-    pub config: fn(Machine) -> Result<String, String>,
+    pub config: fn(HostMachine) -> Result<String, String>,
 }
 
 /// What a host is measured by.
-pub(crate) struct Needs {
+pub(crate) struct HostNeeds {
     clients: u64,
     backlog: u64,
     threads: fn(usize) -> usize,
@@ -75,7 +75,7 @@ pub(crate) struct Needs {
 /// More than a server with the most threads opens beside clients.
 const FILES_BESIDE_CLIENTS: u64 = 512;
 
-impl Needs {
+impl HostNeeds {
     /// Descriptors that a server opens.
     fn files(&self) -> u64 {
         self.clients + FILES_BESIDE_CLIENTS
@@ -83,43 +83,44 @@ impl Needs {
 }
 
 /// One check.
-struct Check {
+struct HostCheck {
     name: &'static str,
-    run: fn(&Host, &Needs) -> Finding,
+    run: fn(&HostFiles, &HostNeeds) -> HostFinding,
 }
 
 /// Every check, in the order in which they are shown.
-const CHECKS: &[Check] = &[
-    Check { name: "threads", run: processors::threads },
-    Check { name: "cpu-quota", run: processors::quota },
-    Check { name: "cpu-governor", run: processors::governor },
-    Check { name: "interrupts", run: network::interrupts },
-    Check { name: "clock", run: kernel::clock },
-    Check { name: "memory", run: processors::memory },
-    Check { name: "overcommit", run: kernel::overcommit },
-    Check { name: "swap", run: kernel::swap },
-    Check { name: "huge-pages", run: kernel::huge_pages },
-    Check { name: "zone-reclaim", run: kernel::zone_reclaim },
-    Check { name: "somaxconn", run: kernel::somaxconn },
-    Check { name: "syn-backlog", run: kernel::syn_backlog },
-    Check { name: "open-files", run: kernel::open_files },
-    Check { name: "system-files", run: kernel::system_files },
+const CHECKS: &[HostCheck] = &[
+    HostCheck { name: "threads", run: processors::threads },
+    HostCheck { name: "cpu-quota", run: processors::quota },
+    HostCheck { name: "cpu-governor", run: processors::governor },
+    HostCheck { name: "interrupts", run: network::interrupts },
+    HostCheck { name: "clock", run: kernel::clock },
+    HostCheck { name: "memory", run: processors::memory },
+    HostCheck { name: "overcommit", run: kernel::overcommit },
+    HostCheck { name: "swap", run: kernel::swap },
+    HostCheck { name: "huge-pages", run: kernel::huge_pages },
+    HostCheck { name: "zone-reclaim", run: kernel::zone_reclaim },
+    HostCheck { name: "somaxconn", run: kernel::somaxconn },
+    HostCheck { name: "syn-backlog", run: kernel::syn_backlog },
+    HostCheck { name: "open-files", run: kernel::open_files },
+    HostCheck { name: "system-files", run: kernel::system_files },
 ];
 
 /// What a check of a name has found.
-struct Checked {
+struct CheckedSetting {
     name: &'static str,
-    finding: Finding,
+    finding: HostFinding,
 }
 
-impl Checked {
+impl CheckedSetting {
     fn is_to_change(&self) -> bool {
-        matches!(self.finding.state, State::Change | State::ByHand)
+        matches!(self.finding.state, FindingState::Change | FindingState::ByHand)
     }
 }
 
-fn check_all(host: &Host, needs: &Needs) -> Vec<Checked> {
-    let check = |check: &Check| Checked { name: check.name, finding: (check.run)(host, needs) };
+fn check_all(host: &HostFiles, needs: &HostNeeds) -> Vec<CheckedSetting> {
+    let check =
+        |check: &HostCheck| CheckedSetting { name: check.name, finding: (check.run)(host, needs) };
     CHECKS.iter().map(check).collect()
 }
 
@@ -128,20 +129,20 @@ fn check_all(host: &Host, needs: &Needs) -> Vec<Checked> {
 /// # Errors
 /// When there is no such process, the host does not tell what a configuration needs, or what was
 /// found cannot be printed.
-pub fn run(args: &TuneArgs, server: Server) -> Result<bool, Error> {
-    let host = Host::new(&args.root, args.pid);
+pub fn run(args: &TuneArgs, server: ServerDefaults) -> Result<bool, Error> {
+    let host = HostFiles::new(&args.root, args.pid);
     if let Some(pid) = args.pid
         && host.of_process("status").is_none()
     {
         return Err(Error::Usage(format!("there is no process {pid}")));
     }
     if args.config {
-        let machine = Machine::of(&host);
+        let machine = HostMachine::of(&host);
         let machine = machine.ok_or_else(|| Error::Usage("the host has no /proc".to_owned()))?;
         output::print(&(server.config)(machine).map_err(Error::Usage)?)?;
         return Ok(true);
     }
-    let needs = Needs {
+    let needs = HostNeeds {
         clients: args.clients.into(),
         backlog: args.backlog.into(),
         threads: server.threads,
@@ -158,5 +159,5 @@ pub fn run(args: &TuneArgs, server: Server) -> Result<bool, Error> {
         false => show::text(&all, applied.as_ref()),
     })?;
     let failed = applied.is_some_and(|applied| applied.has_failed());
-    Ok(!failed && !all.iter().any(Checked::is_to_change))
+    Ok(!failed && !all.iter().any(CheckedSetting::is_to_change))
 }

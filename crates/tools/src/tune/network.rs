@@ -4,9 +4,9 @@
 //! takes it also does the kernel's work for the packets of the queue. Where there is one queue,
 //! RPS hands packets on to further processors.
 
-use super::Needs;
-use super::finding::{Finding, Setting};
-use super::host::{Host, processors};
+use super::HostNeeds;
+use super::finding::{HostFinding, KernelSetting};
+use super::host::{HostFiles, processors};
 use super::processors::online;
 
 const DEVICES: &str = "/sys/class/net";
@@ -14,7 +14,7 @@ const DEVICES: &str = "/sys/class/net";
 const RPS_PROCESSORS_MIN: usize = 4;
 
 /// The interrupts of all network devices.
-pub fn interrupts(host: &Host, _: &Needs) -> Finding {
+pub fn interrupts(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "One processor that takes all interrupts of a network device is busy before the \
                others: it limits the server, and the thread that shares it is slower.";
     let cpus = online(host);
@@ -45,7 +45,7 @@ pub fn interrupts(host: &Host, _: &Needs) -> Finding {
             wanted.push(format!("{device}: interrupts on all processors"));
             let to = cpus.iter().cycle();
             settings.extend(irqs.iter().zip(to).map(|(irq, cpu)| {
-                Setting::new(format!("/proc/irq/{irq}/smp_affinity_list"), cpu.to_string())
+                KernelSetting::new(format!("/proc/irq/{irq}/smp_affinity_list"), cpu.to_string())
             }));
         }
         if let [queue] = queues.as_slice()
@@ -53,7 +53,7 @@ pub fn interrupts(host: &Host, _: &Needs) -> Finding {
             && !is_handed_on(host, queue)
         {
             wanted.push(format!("{device}: packets handed on to all processors (RPS)"));
-            settings.push(Setting::new(queue.clone(), mask(&cpus)));
+            settings.push(KernelSetting::new(queue.clone(), mask(&cpus)));
         }
     }
     let found = match notes.is_empty() {
@@ -61,21 +61,21 @@ pub fn interrupts(host: &Host, _: &Needs) -> Finding {
         false => notes.join("; "),
     };
     if settings.is_empty() {
-        return Finding::good(found, why);
+        return HostFinding::good(found, why);
     }
     let wanted = wanted.join("; ");
     match runs_balancer(host) {
-        true => Finding::by_hand(
+        true => HostFinding::by_hand(
             found,
             format!("{wanted}. irqbalance runs, which moves them: configure it, or stop it"),
             why,
         ),
-        false => Finding::change(found, wanted, why, settings),
+        false => HostFinding::change(found, wanted, why, settings),
     }
 }
 
 /// The files that say who gets the packets of each queue.
-fn receive_queues(host: &Host, device: &str) -> Vec<String> {
+fn receive_queues(host: &HostFiles, device: &str) -> Vec<String> {
     let folder = format!("{DEVICES}/{device}/queues");
     let names = host.names(&folder).into_iter().filter(|name| name.starts_with("rx-"));
     names.map(|name| format!("{folder}/{name}/rps_cpus")).collect()
@@ -83,7 +83,7 @@ fn receive_queues(host: &Host, device: &str) -> Vec<String> {
 
 /// The numbers of a device's interrupts. Those of a virtual device belong to what it is plugged
 /// into.
-fn interrupts_of(host: &Host, device: &str) -> Vec<String> {
+fn interrupts_of(host: &HostFiles, device: &str) -> Vec<String> {
     let device = format!("{DEVICES}/{device}/device");
     let own = host.names(&format!("{device}/msi_irqs"));
     match own.is_empty() {
@@ -93,7 +93,7 @@ fn interrupts_of(host: &Host, device: &str) -> Vec<String> {
 }
 
 /// The processors that serve some interrupts, each once.
-fn served_by(host: &Host, irqs: &[String]) -> Vec<usize> {
+fn served_by(host: &HostFiles, irqs: &[String]) -> Vec<usize> {
     let list = |irq: &String| {
         let file = |name| host.read(&format!("/proc/irq/{irq}/{name}"));
         let effective = file("effective_affinity_list").filter(|list| !list.is_empty());
@@ -106,7 +106,7 @@ fn served_by(host: &Host, irqs: &[String]) -> Vec<usize> {
 }
 
 /// Whether packets of a queue are handed on.
-fn is_handed_on(host: &Host, queue: &str) -> bool {
+fn is_handed_on(host: &HostFiles, queue: &str) -> bool {
     // A kernel without RPS does not have the file, and there is nothing to write.
     host.read(queue).is_none_or(|mask| mask.chars().any(|c| !matches!(c, '0' | ',')))
 }
@@ -121,7 +121,7 @@ fn mask(cpus: &[usize]) -> String {
     (0..groups).rev().map(group).collect::<Vec<_>>().join(",")
 }
 
-fn runs_balancer(host: &Host) -> bool {
+fn runs_balancer(host: &HostFiles) -> bool {
     let names = host.names("/proc");
     let mut processes = names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     processes.any(|pid| host.read(&format!("/proc/{pid}/comm")).is_some_and(|c| c == "irqbalance"))

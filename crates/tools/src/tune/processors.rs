@@ -1,9 +1,9 @@
 //! What a server has of processors and memory, and how many threads that calls for.
 
-use super::Needs;
-use super::finding::{Finding, Setting};
+use super::HostNeeds;
+use super::finding::{HostFinding, KernelSetting};
 use super::groups::Granted;
-use super::host::{Host, processors};
+use super::host::{HostFiles, processors};
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const MEMORY: &str = "/proc/meminfo";
@@ -13,16 +13,16 @@ const MB: u64 = 1024 * 1024;
 
 /// What a server has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct HostMachine {
     /// Processors that it may use: of its affinity, and whole ones of its quota.
     pub processors: usize,
     /// Bytes of memory, or of the limit of its control group.
     pub memory_bytes: u64,
 }
 
-impl Machine {
+impl HostMachine {
     /// What the process of a host has; None when the host does not tell.
-    pub fn of(host: &Host) -> Option<Self> {
+    pub fn of(host: &HostFiles) -> Option<Self> {
         let granted = Granted::read(host);
         let allowed = allowed(host).len();
         let quota = granted.processors.map_or(usize::MAX, |quota| (quota as usize).max(1));
@@ -34,18 +34,18 @@ impl Machine {
 }
 
 /// The processors that the process may run on.
-pub fn allowed(host: &Host) -> Vec<usize> {
+pub fn allowed(host: &HostFiles) -> Vec<usize> {
     let status = host.of_process("status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     processors(list.unwrap_or_default())
 }
 
 /// The processors of the host.
-pub fn online(host: &Host) -> Vec<usize> {
+pub fn online(host: &HostFiles) -> Vec<usize> {
     host.read(ONLINE).map(|list| processors(&list)).unwrap_or_default()
 }
 
-fn total_memory(host: &Host) -> Option<u64> {
+fn total_memory(host: &HostFiles) -> Option<u64> {
     let text = host.read(MEMORY)?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
@@ -53,12 +53,12 @@ fn total_memory(host: &Host) -> Option<u64> {
 }
 
 /// Processors and threads.
-pub fn threads(host: &Host, needs: &Needs) -> Finding {
+pub fn threads(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     let why = "Every I/O thread executes what it reads, so each processor serves one. `io-threads \
                auto` starts one for each and the main thread, and only as many have clients as \
                the load needs. More threads than processors bring nothing.";
-    let Some(machine) = Machine::of(host) else {
-        return Finding::unknown("/proc/PID/status", why);
+    let Some(machine) = HostMachine::of(host) else {
+        return HostFinding::unknown("/proc/PID/status", why);
     };
     let (own, all) = (allowed(host).len(), online(host).len());
     let threads = (needs.threads)(machine.processors);
@@ -67,16 +67,16 @@ pub fn threads(host: &Host, needs: &Needs) -> Finding {
         found.push_str(&format!(", {} by the quota", machine.processors));
     }
     found.push_str(&format!(": io-threads auto is {threads}"));
-    Finding::good(found, why)
+    HostFinding::good(found, why)
 }
 
 /// The quota of processor time.
-pub fn quota(host: &Host, _: &Needs) -> Finding {
+pub fn quota(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "A control group with a quota stops all threads when the time of a period (mostly \
                100 ms) is used up: every client waits for the rest of the period. Weft starts \
                threads for whole processors of the quota.";
     let granted = Granted::read(host);
-    let Some(quota) = granted.processors else { return Finding::good("none", why) };
+    let Some(quota) = granted.processors else { return HostFinding::good("none", why) };
     let found = match granted.throttled {
         0 => format!("{quota:.2} processors"),
         count => format!("{quota:.2} processors, used up in {count} periods so far"),
@@ -85,22 +85,22 @@ pub fn quota(host: &Host, _: &Needs) -> Finding {
                   --cpuset-cpus of docker, the static CPU manager of Kubernetes), or a greater \
                   quota";
     if granted.throttled > 0 {
-        return Finding::by_hand(found, advice, why);
+        return HostFinding::by_hand(found, advice, why);
     }
     if quota.fract() != 0.0 || quota < 1.0 {
-        return Finding::by_hand(found, "whole processors", why);
+        return HostFinding::by_hand(found, "whole processors", why);
     }
-    Finding::good(found, why)
+    HostFinding::good(found, why)
 }
 
 /// Memory that there is for `maxmemory`.
-pub fn memory(host: &Host, _: &Needs) -> Finding {
+pub fn memory(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "maxmemory counts keys and clients. Beside it there is room for what a save holds \
                of keys that change meanwhile, for memory between values, and for the kernel's \
                cache of files: to begin with, a quarter. At the limit of a control group the \
                kernel kills the server.";
-    let (Some(machine), Some(total)) = (Machine::of(host), total_memory(host)) else {
-        return Finding::unknown(MEMORY, why);
+    let (Some(machine), Some(total)) = (HostMachine::of(host), total_memory(host)) else {
+        return HostFinding::unknown(MEMORY, why);
     };
     let granted = Granted::read(host);
     let most = machine.memory_bytes / MEMORY_PARTS * (MEMORY_PARTS - 1) / MB;
@@ -110,17 +110,17 @@ pub fn memory(host: &Host, _: &Needs) -> Finding {
     }
     found.push_str(&format!(": maxmemory {most}mb at most"));
     match granted.memory_high_bytes {
-        Some(high) if high < machine.memory_bytes => Finding::by_hand(
+        Some(high) if high < machine.memory_bytes => HostFinding::by_hand(
             format!("{found}; memory.high is {} MB", high / MB),
             format!("maxmemory {}mb, or no memory.high", high / MEMORY_PARTS * 3 / MB),
             why,
         ),
-        _ => Finding::good(found, why),
+        _ => HostFinding::good(found, why),
     }
 }
 
 /// How the frequency of processors is chosen.
-pub fn governor(host: &Host, _: &Needs) -> Finding {
+pub fn governor(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Other governors lower the frequency between bursts, and the first requests of the \
                next burst run slowly.";
     let mut settings = Vec::new();
@@ -129,7 +129,7 @@ pub fn governor(host: &Host, _: &Needs) -> Finding {
         let path = format!("/sys/devices/system/cpu/cpu{processor}/cpufreq/scaling_governor");
         let Some(name) = host.read(&path) else { continue };
         if name != "performance" {
-            settings.push(Setting::new(path, "performance"));
+            settings.push(KernelSetting::new(path, "performance"));
         }
         if !seen.contains(&name) {
             seen.push(name);
@@ -137,8 +137,8 @@ pub fn governor(host: &Host, _: &Needs) -> Finding {
     }
     let found = seen.join(", ");
     match (seen.is_empty(), settings.is_empty()) {
-        (true, _) => Finding::good("not set on this host", why),
-        (_, true) => Finding::good(found, why),
-        _ => Finding::change(found, "performance", why, settings),
+        (true, _) => HostFinding::good("not set on this host", why),
+        (_, true) => HostFinding::good(found, why),
+        _ => HostFinding::change(found, "performance", why, settings),
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::CheckedSetting;
 use super::apply::Applied;
-use super::finding::{Setting, State};
-use super::{Checked, Finding};
+use super::finding::{FindingState, HostFinding, KernelSetting};
 
 /// The widest line of the text.
 const COLUMNS: usize = 96;
@@ -12,10 +12,10 @@ const COLUMNS: usize = 96;
 const INDENT: &str = "                       ";
 
 /// What a person reads.
-pub fn text(all: &[Checked], applied: Option<&Applied>) -> String {
+pub fn text(all: &[CheckedSetting], applied: Option<&Applied>) -> String {
     let mut text = String::new();
-    for Checked { name, finding } in all {
-        let Finding { state, found, wanted, why, settings } = finding;
+    for CheckedSetting { name, finding } in all {
+        let HostFinding { state, found, wanted, why, settings } = finding;
         text.push_str(&format!("{:<8} {name:<13}", state.name()));
         text.push_str(&wrapped(found));
         if !wanted.is_empty() {
@@ -24,13 +24,13 @@ pub fn text(all: &[Checked], applied: Option<&Applied>) -> String {
         }
         text.push_str(&format!("{:<22}", " "));
         text.push_str(&wrapped(why));
-        for Setting { path, value } in settings {
+        for KernelSetting { path, value } in settings {
             text.push_str(&format!("{INDENT}  {path} = {value}\n"));
         }
     }
     if let Some(Applied { set, kept }) = applied {
         text.push('\n');
-        for (Setting { path, value }, reason) in set {
+        for (KernelSetting { path, value }, reason) in set {
             text.push_str(&match reason {
                 None => format!("set      {path} = {value}\n"),
                 Some(reason) => format!("failed   {path} = {value}: {reason}\n"),
@@ -47,9 +47,9 @@ pub fn text(all: &[Checked], applied: Option<&Applied>) -> String {
 }
 
 /// The last line.
-fn summary(all: &[Checked]) -> String {
+fn summary(all: &[CheckedSetting]) -> String {
     let count = |state| all.iter().filter(|checked| checked.finding.state == state).count();
-    match (count(State::Change), count(State::ByHand)) {
+    match (count(FindingState::Change), count(FindingState::ByHand)) {
         (0, 0) => "Nothing is to be changed.\n".to_owned(),
         (0, by_hand) => format!("To be changed by hand: {by_hand}.\n"),
         (change, 0) => format!("To be changed: {change}; `weft tune --apply` as root does it.\n"),
@@ -82,10 +82,11 @@ fn wrapped(text: &str) -> String {
 }
 
 /// What a program reads.
-pub fn json(all: &[Checked], applied: Option<&Applied>) -> Value {
-    let setting = |Setting { path, value }: &Setting| json!({ "path": path, "value": value });
-    let check = |Checked { name, finding }: &Checked| {
-        let Finding { state, found, wanted, why, settings } = finding;
+pub fn json(all: &[CheckedSetting], applied: Option<&Applied>) -> Value {
+    let setting =
+        |KernelSetting { path, value }: &KernelSetting| json!({ "path": path, "value": value });
+    let check = |CheckedSetting { name, finding }: &CheckedSetting| {
+        let HostFinding { state, found, wanted, why, settings } = finding;
         json!({
             "name": name,
             "state": state.name(),
@@ -97,7 +98,7 @@ pub fn json(all: &[Checked], applied: Option<&Applied>) -> Value {
     };
     let mut all = json!({ "checks": all.iter().map(check).collect::<Vec<_>>() });
     if let Some(Applied { set, kept }) = applied {
-        let set = set.iter().map(|(Setting { path, value }, reason)| {
+        let set = set.iter().map(|(KernelSetting { path, value }, reason)| {
             json!({ "path": path, "value": value, "error": reason })
         });
         let kept = kept.iter().map(|(file, reason)| json!({ "file": file, "error": reason }));

@@ -68,17 +68,17 @@ impl FakeHost {
         fs::read_to_string(self.root.path().join(path)).unwrap()
     }
 
-    fn host(&self) -> Host {
-        Host::new(self.root.path(), None)
+    fn host(&self) -> HostFiles {
+        HostFiles::new(self.root.path(), None)
     }
 
-    fn check(&self) -> Vec<Checked> {
+    fn check(&self) -> Vec<CheckedSetting> {
         let threads = |processors| processors + 1;
-        check_all(&self.host(), &Needs { clients: 10_000, backlog: 511, threads })
+        check_all(&self.host(), &HostNeeds { clients: 10_000, backlog: 511, threads })
     }
 
     /// What one check says.
-    fn finding(&self, name: &str) -> Finding {
+    fn finding(&self, name: &str) -> HostFinding {
         let mut all = self.check().into_iter();
         all.find(|checked| checked.name == name).map(|checked| checked.finding).unwrap()
     }
@@ -92,26 +92,31 @@ impl FakeHost {
 
 /// The check `name` of the good host with `files` on top finds `found` in this state, and nothing
 /// else is to be changed. What it changes by itself, it changes so that nothing is left.
-fn check(name: &str, files: &[(&str, &str)], state: State, found: &str) {
+fn check(name: &str, files: &[(&str, &str)], state: FindingState, found: &str) {
     let host = FakeHost::new(files);
     let finding = host.finding(name);
     assert_eq!(finding.state, state, "{name}: {finding:?}");
     assert!(finding.found.contains(found), "{name}: {finding:?}");
-    assert_eq!(finding.settings.is_empty(), state != State::Change, "{name}: {finding:?}");
+    assert_eq!(finding.settings.is_empty(), state != FindingState::Change, "{name}: {finding:?}");
     for other in host.check().iter().filter(|other| other.name != name) {
-        assert_eq!(other.finding.state, State::Good, "{}: {:?}", other.name, other.finding);
+        assert_eq!(other.finding.state, FindingState::Good, "{}: {:?}", other.name, other.finding);
     }
-    if state == State::Change {
+    if state == FindingState::Change {
         assert!(!host.apply().has_failed(), "{name}");
-        assert_eq!(host.finding(name).state, State::Good, "{name}: {:?}", host.finding(name));
+        assert_eq!(
+            host.finding(name).state,
+            FindingState::Good,
+            "{name}: {:?}",
+            host.finding(name)
+        );
     }
 }
 
 #[test]
 fn a_host_without_faults_is_left_alone() {
     let host = FakeHost::new(&[]);
-    for Checked { name, finding } in host.check() {
-        assert_eq!(finding.state, State::Good, "{name}: {finding:?}");
+    for CheckedSetting { name, finding } in host.check() {
+        assert_eq!(finding.state, FindingState::Good, "{name}: {finding:?}");
         assert!(!finding.why.is_empty() && finding.wanted.is_empty(), "{name}: {finding:?}");
     }
     let applied = host.apply();
@@ -121,13 +126,13 @@ fn a_host_without_faults_is_left_alone() {
 
 #[test]
 fn settings_of_the_kernel() {
-    use State::{ByHand, Change, Good, Unknown};
+    use FindingState::{ByHand, Change, Good, Unknown};
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
     let swap = ("proc/swaps", "Filename Type Size Used Priority\n/dev/vdb partition 1 0 -2\n");
     let thp = "sys/kernel/mm/transparent_hugepage/enabled";
     let governor = "sys/devices/system/cpu/cpu2/cpufreq/scaling_governor";
-    let cases: &[(&str, Files<'_>, State, &str)] = &[
+    let cases: &[(&str, Files<'_>, FindingState, &str)] = &[
         ("somaxconn", &[("proc/sys/net/core/somaxconn", "128")], Change, "128"),
         ("somaxconn", &[("proc/sys/net/core/somaxconn", "511")], Good, "511"),
         ("somaxconn", &[("proc/sys/net/core/somaxconn", "?")], Unknown, "cannot be read"),
@@ -154,20 +159,25 @@ fn settings_of_the_kernel() {
 fn limits_of_the_process() {
     let limits = |hard: &str| format!("Max open files            1024  {hard}  files\n");
     let few = limits("4096");
-    check("open-files", &[("proc/self/limits", &few)], State::ByHand, "4096");
+    check("open-files", &[("proc/self/limits", &few)], FindingState::ByHand, "4096");
     assert!(
         FakeHost::new(&[("proc/self/limits", &few)])
             .finding("open-files")
             .wanted
             .contains("10512 for 10000 clients")
     );
-    check("open-files", &[("proc/self/limits", &limits("unlimited"))], State::Good, "no limit");
-    check("open-files", &[("proc/self/limits", "")], State::Unknown, "cannot be read");
+    check(
+        "open-files",
+        &[("proc/self/limits", &limits("unlimited"))],
+        FindingState::Good,
+        "no limit",
+    );
+    check("open-files", &[("proc/self/limits", "")], FindingState::Unknown, "cannot be read");
 }
 
 #[test]
 fn quotas_and_affinity_decide_the_threads() {
-    use State::{ByHand, Good};
+    use FindingState::{ByHand, Good};
     let cpu_max = "sys/fs/cgroup/app/cpu.max";
     check("threads", &[], Good, "4 of 4 processors by affinity: io-threads auto is 5");
     let two = ("proc/self/status", "Cpus_allowed_list:\t1,3\n");
@@ -195,32 +205,32 @@ fn groups_of_the_first_version_count_alike() {
         ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
         ("sys/fs/cgroup/memory/memory.limit_in_bytes", "4294967296\n"),
     ];
-    check("cpu-quota", &first, State::Good, "2.00 processors");
-    check("memory", &first, State::Good, "4096 MB by the control group, of 8192 MB");
-    let machine = Machine::of(&FakeHost::new(&first).host()).unwrap();
-    assert_eq!(machine, Machine { processors: 2, memory_bytes: 4 << 30 });
+    check("cpu-quota", &first, FindingState::Good, "2.00 processors");
+    check("memory", &first, FindingState::Good, "4096 MB by the control group, of 8192 MB");
+    let machine = HostMachine::of(&FakeHost::new(&first).host()).unwrap();
+    assert_eq!(machine, HostMachine { processors: 2, memory_bytes: 4 << 30 });
     let without = [
         first[0],
         first[1],
         ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
         ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
     ];
-    check("cpu-quota", &without, State::Good, "none");
-    check("memory", &without, State::Good, "8192 MB: maxmemory 6144mb");
+    check("cpu-quota", &without, FindingState::Good, "none");
+    check("memory", &without, FindingState::Good, "8192 MB: maxmemory 6144mb");
 }
 
 #[test]
 fn memory_that_a_group_grants() {
     let (max, high) = ("sys/fs/cgroup/app/memory.max", "sys/fs/cgroup/app/memory.high");
-    check("memory", &[(max, "2147483648")], State::Good, "2048 MB by the control group");
+    check("memory", &[(max, "2147483648")], FindingState::Good, "2048 MB by the control group");
     let both = [(max, "2147483648"), (high, "1073741824")];
-    check("memory", &both, State::ByHand, "memory.high is 1024 MB");
+    check("memory", &both, FindingState::ByHand, "memory.high is 1024 MB");
     assert!(FakeHost::new(&both).finding("memory").wanted.contains("maxmemory 768mb"));
 }
 
 #[test]
 fn interrupts_of_network_devices() {
-    use State::{ByHand, Change, Good};
+    use FindingState::{ByHand, Change, Good};
     check("interrupts", &[], Good, "no network device");
     check("interrupts", TWO_QUEUES, Good, "eth0: 2 queues, interrupts on 2 processors");
     let one = [("proc/irq/41/effective_affinity_list", "0\n")];

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use tools::load::workload::Row;
+use tools::load::workload::Workload;
 use tools::load::workload::table::TABLE;
 
 use crate::server::{eventually, output_of, send_signal, weft};
@@ -20,7 +20,7 @@ use crate::{Client, Server, Value};
 const ROWS_AT_ONCE: usize = 20;
 
 /// Whether the server has the first command of each of the row's requests.
-fn is_known(row: &Row, client: &mut Client) -> bool {
+fn is_known(row: &Workload, client: &mut Client) -> bool {
     let requests = [row.read, row.write, row.prepare].into_iter().flatten();
     let mut names = requests.filter_map(|request| request.split_whitespace().next());
     names.all(|name| client.ask(&format!("COMMAND INFO {name}")).items() != [Value::Nil])
@@ -317,16 +317,4 @@ fn interrupted_figures_of_memory_leave_those_before() {
     let out = interrupted(child, "INT");
     assert!(out.contains("bytes/idle connection") && !out.contains("idle CPU"), "{out}");
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
-}
-
-#[test]
-fn interrupted_reads_of_a_cache_are_counted_so_far() {
-    let server = Server::start(&[]);
-    let mut command = weft();
-    command.args(["bench", "hits", "-p", &server.port.to_string(), "-n", "1000000000"]);
-    let child = spawn(&mut command);
-    let mut client = server.client();
-    eventually("it has written", || client.ask("DBSIZE").int() > 0);
-    let out = interrupted(child, "TERM");
-    assert!(out.contains("an unknown share of the reads hit"), "{out}");
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use rcgen::generate_simple_self_signed;
-use tools::client::tls::{Tls, TlsOptions};
+use tools::client::tls::{TlsConnector, TlsOptions};
 use tools::servers::pin::allow_open_files;
 
 use crate::client::{encode, request};
@@ -142,7 +142,7 @@ fn tls_server() -> (Server, u16) {
 fn limits_of_output_hold_over_tls() {
     let (server, port) = tls_server();
     let options = TlsOptions { insecure: true, ..TlsOptions::default() };
-    let tls = Tls::new(&options, "localhost").unwrap();
+    let tls = TlsConnector::new(&options, "localhost").unwrap();
     let mut admin = server.client();
     let limits = b"normal 6mb 0 0 pubsub 4mb 0 0";
     admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limits]);

@@ -76,7 +76,7 @@ fn what_redis_cli_has_beyond_this_is_told() {
         (&["--functions-rdb", "file"], "--functions-rdb needs replication"),
         (&["--replica"], "--replica needs replication"),
         (&["--ldb", "--eval", "script.lua"], "there is no debugger for scripts"),
-        (&["--lru-test", "1000"], "--lru-test is not there; weft bench hits"),
+        (&["--lru-test", "1000"], "--lru-test is not there; INFO stats"),
         (&["--keystats"], "--keystats is not there; --bigkeys"),
     ] {
         let (out, errors, code) = texts(&run(cli(folder.path()).args(args), b""));

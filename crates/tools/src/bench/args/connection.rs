@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::Error;
-use crate::client::address::Address;
-use crate::client::session::{Endpoint, Resp};
-use crate::client::tls::{Tls, TlsOptions};
+use crate::client::address::ServerAddress;
+use crate::client::session::{Resp, ServerEndpoint};
+use crate::client::tls::{TlsConnector, TlsOptions};
 use crate::client::uri::Uri;
 
 /// Where the server is and how to speak with it.
@@ -87,16 +87,16 @@ impl ConnectionArgs {
     ///
     /// # Errors
     /// When the URI is none, or the files of TLS cannot be used.
-    pub fn endpoint(&self) -> Result<Endpoint, Error> {
+    pub fn endpoint(&self) -> Result<ServerEndpoint, Error> {
         let uri = self.uri.as_deref().map(Uri::parse).transpose();
         let uri = uri.map_err(|reason| Error::Usage(format!("--uri: {reason}")))?;
         let uri = uri.unwrap_or_default();
         let host = self.host.clone().or(uri.host).unwrap_or_else(|| "127.0.0.1".into());
         let address = match &self.socket {
-            Some(path) => Address::Unix(path.clone()),
+            Some(path) => ServerAddress::Unix(path.clone()),
             None => {
                 let port = self.port.or(uri.port).unwrap_or(6379);
-                Address::Tcp { host: host.clone(), port }
+                ServerAddress::Tcp { host: host.clone(), port }
             }
         };
         let (options, tls) = (self.tls_files.options(), self.tls || uri.tls);
@@ -111,9 +111,9 @@ impl ConnectionArgs {
         };
         let db = uri.db.map(u32::try_from).transpose();
         let db = db.map_err(|_| Error::Usage("--uri: no such database".into()))?;
-        Ok(Endpoint {
+        Ok(ServerEndpoint {
             address,
-            tls: tls.then(|| Tls::new(&options, &host)).transpose()?,
+            tls: tls.then(|| TlsConnector::new(&options, &host)).transpose()?,
             user: self.user.clone().or(text(uri.user)?),
             password: self.auth.clone().or(text(uri.password)?),
             resp: if self.resp == 3 || self.resp3 { Resp::Three } else { Resp::Two },
@@ -141,7 +141,7 @@ mod tests {
         let endpoint = |options: &str| {
             let words = std::iter::once("bench").chain(options.split_whitespace());
             let endpoint = Line::try_parse_from(words).unwrap().args.endpoint().unwrap();
-            let Endpoint { address, user, password, resp, db, .. } = endpoint;
+            let ServerEndpoint { address, user, password, resp, db, .. } = endpoint;
             let text = |word: Option<String>| word.unwrap_or_default();
             format!("{address} {}:{} {} {db}", text(user), text(password), resp as u8)
         };

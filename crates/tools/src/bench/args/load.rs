@@ -12,12 +12,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use super::commands::CommandArgs;
 use super::seconds;
 use crate::Error;
-use crate::load::keys::{Law, Letter, Letters, Patterns};
-use crate::load::shape::{Shape, Sizes};
-use crate::load::spec::Command;
-use crate::load::spec::{Extent, Load};
+use crate::load::keys::{KeyPatterns, Law, Letter, Letters};
+use crate::load::shape::{RequestShape, ValueSizes};
+use crate::load::spec::LoadCommand;
+use crate::load::spec::{LoadSpec, WindowExtent};
 use crate::load::workload::Ratio;
-use crate::load::workload::Row;
+use crate::load::workload::Workload;
 use crate::load::workload::names;
 use crate::load::workload::table::TABLE;
 use crate::servers::pin::Cpus;
@@ -131,12 +131,12 @@ pub struct SizeArgs {
     #[arg(short, long, default_value_t = 256, value_name = "BYTES", allow_negative_numbers = true)]
     pub data_size: usize,
     /// Values of any size of a range, as 32-1024
-    #[arg(long, value_name = "MIN-MAX", value_parser = Sizes::range, conflicts_with = "data_size")]
-    pub data_size_range: Option<Sizes>,
+    #[arg(long, value_name = "MIN-MAX", value_parser = ValueSizes::range, conflicts_with = "data_size")]
+    pub data_size_range: Option<ValueSizes>,
     /// Values of these sizes by their weights, as 32:9,1024:1
-    #[arg(long, value_name = "SIZE:WEIGHT,...", value_parser = Sizes::list,
+    #[arg(long, value_name = "SIZE:WEIGHT,...", value_parser = ValueSizes::list,
           conflicts_with_all = ["data_size", "data_size_range"])]
-    pub data_size_list: Option<Sizes>,
+    pub data_size_list: Option<ValueSizes>,
     /// Different keys
     #[arg(short = 'r', long, default_value_t = 100_000, allow_negative_numbers = true)]
     pub keys: u64,
@@ -187,13 +187,13 @@ fn workload_names() -> impl Iterator<Item = PossibleValue> {
 
 impl SizeArgs {
     /// Keys and values.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> RequestShape {
         let first = self.key_minimum;
         let keys = self.key_maximum.map_or(self.keys, |last| {
             last.checked_sub(first).and_then(|count| count.checked_add(1)).unwrap_or(0)
         });
-        let default = Shape::default();
-        let mut shape = Shape {
+        let default = RequestShape::default();
+        let mut shape = RequestShape {
             keys,
             first,
             prefix: self.key_prefix.clone().into(),
@@ -209,12 +209,12 @@ impl SizeArgs {
 
 impl PatternArgs {
     /// The laws of writes and of reads.
-    pub fn patterns(&self) -> Patterns {
+    pub fn patterns(&self) -> KeyPatterns {
         match self.key_pattern {
             Some(Letters { writes, reads }) => {
-                Patterns { writes: self.law(Some(writes)), reads: self.law(Some(reads)) }
+                KeyPatterns { writes: self.law(Some(writes)), reads: self.law(Some(reads)) }
             }
-            None => Patterns { writes: self.law(None), reads: self.law(None) },
+            None => KeyPatterns { writes: self.law(None), reads: self.law(None) },
         }
     }
 
@@ -239,11 +239,11 @@ impl PatternArgs {
 
 impl LoadArgs {
     /// The load that the options describe; what they leave open is the workload's.
-    pub fn load(&self, row: &Row) -> Load {
-        let (own, default) = (row.settings, Load::default());
+    pub fn load(&self, row: &Workload) -> LoadSpec {
+        let (own, default) = (row.settings, LoadSpec::default());
         let clients = self.clients.or(own.clients).unwrap_or(default.clients);
         let per_connection = self.rate_limiting.map(|rate| f64::from(rate) * clients as f64);
-        Load {
+        LoadSpec {
             clients,
             threads: self.threads.into(),
             pipeline: self.pipeline.or(own.pipeline).unwrap_or(default.pipeline),
@@ -263,16 +263,16 @@ impl LoadArgs {
                 Some(_) => Duration::ZERO,
             }),
             extent: match self.requests {
-                None => Extent::Time(self.duration),
-                Some(Requests::Count(count)) => Extent::Requests(count),
-                Some(Requests::AllKeys) => Extent::Requests(self.sizes.shape().keys),
+                None => WindowExtent::Time(self.duration),
+                Some(Requests::Count(count)) => WindowExtent::Requests(count),
+                Some(Requests::AllKeys) => WindowExtent::Requests(self.sizes.shape().keys),
             },
             stall_time_max: default.stall_time_max,
         }
     }
 
-    fn given_commands(&self) -> Vec<Command> {
-        let command = |given: &super::commands::Given| Command {
+    fn given_commands(&self) -> Vec<LoadCommand> {
+        let command = |given: &super::commands::Given| LoadCommand {
             words: given.words.iter().map(|word| word.clone().into_bytes()).collect(),
             weight: given.ratio,
             law: self.patterns.law(given.pattern),
@@ -281,15 +281,15 @@ impl LoadArgs {
     }
 
     /// One command with keys as the options say.
-    pub fn command(&self, words: Vec<Vec<u8>>) -> Command {
-        Command { words, weight: 1, law: self.patterns.patterns().writes }
+    pub fn command(&self, words: Vec<Vec<u8>>) -> LoadCommand {
+        LoadCommand { words, weight: 1, law: self.patterns.patterns().writes }
     }
 
     /// The workloads that the options name.
     ///
     /// # Errors
     /// When the range of keys makes no sense.
-    pub fn rows(&self) -> Result<Vec<&'static Row>, Error> {
+    pub fn rows(&self) -> Result<Vec<&'static Workload>, Error> {
         self.sizes.shape().check()?;
         if !self.commands.0.is_empty() {
             return Ok(vec![&names::COMMAND]);
@@ -325,7 +325,7 @@ mod tests {
         Line::try_parse_from(words).map(|line| line.args)
     }
 
-    fn load(options: &str) -> Load {
+    fn load(options: &str) -> LoadSpec {
         parsed(options).unwrap().load(names::find("mixed").unwrap())
     }
 
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(shape(long), (10, 990, "memtier-benchmark-".into(), 21));
         assert!(parsed("--key-minimum 9 --key-maximum 8").unwrap().rows().is_err());
         assert!(parsed("-r 5 --key-maximum 8").is_err());
-        assert_eq!(load("--data-size-range 1-9").shape.sizes, Some(Sizes::Range(1, 9)));
+        assert_eq!(load("--data-size-range 1-9").shape.sizes, Some(ValueSizes::Range(1, 9)));
         assert!(parsed("--data-size-range 1-9 -d 5").is_err());
     }
 
@@ -378,7 +378,7 @@ mod tests {
             ("--hot-keys 7 --key-pattern S:R", "in order 90% of 7 hot keys"),
         ];
         for (options, expected) in cases {
-            let Patterns { writes, reads } = load(options).patterns;
+            let KeyPatterns { writes, reads } = load(options).patterns;
             assert_eq!(format!("{writes} {reads}"), expected, "{options}");
         }
     }
@@ -399,15 +399,15 @@ mod tests {
     fn options_of_peers_have_their_meaning() {
         let options = "-n 10 -c 3 -P 4 -d 5 -r 6 --threads 2 -k 0 --ratio 1:10 --enable-tracking";
         let load = load(options);
-        assert_eq!((load.extent, load.clients, load.pipeline), (Extent::Requests(10), 3, 4));
+        assert_eq!((load.extent, load.clients, load.pipeline), (WindowExtent::Requests(10), 3, 4));
         assert_eq!((load.shape.value_bytes, load.shape.keys, load.threads), (5, 6, 2));
         assert_eq!((load.reconnects, load.ratio), (true, Ratio { writes: 1, reads: 10 }));
         assert_eq!(load.greeting, Some("CLIENT TRACKING ON"));
-        assert_eq!(self::load("-n allkeys -r 77").extent, Extent::Requests(77));
+        assert_eq!(self::load("-n allkeys -r 77").extent, WindowExtent::Requests(77));
         assert!(parsed("-n x").is_err() && parsed("-n -1").is_err());
         let load = self::load("--test-time 3 --warmup 1");
         let seconds = Duration::from_secs;
-        assert_eq!((load.extent, load.warm_up), (Extent::Time(seconds(3)), seconds(1)));
+        assert_eq!((load.extent, load.warm_up), (WindowExtent::Time(seconds(3)), seconds(1)));
         // A number of requests is all that is sent, unless a warm-up is asked for.
         let warm_up = |options: &str| self::load(options).warm_up;
         assert_eq!(warm_up(""), Duration::from_millis(500));

@@ -14,13 +14,13 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
-use super::compare::Case;
-use super::memory::Figure;
+use super::compare::ComparedCase;
+use super::memory::MemoryFigure;
 use super::server_table::TableForm;
 use super::stall;
 use crate::Error;
-use crate::load::spec::Load;
-use crate::load::workload::Row;
+use crate::load::spec::LoadSpec;
+use crate::load::workload::Workload;
 use crate::servers::pin::Cpus;
 
 pub use self::commands::CommandArgs;
@@ -99,7 +99,7 @@ pub enum BenchCommand {
 
 /// The tables of docs/benchmarks.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Preset {
+pub enum BenchPreset {
     /// GET and SET on one core
     GetSet,
     /// Every workload on one core
@@ -126,7 +126,7 @@ pub enum Preset {
 pub struct PresetArgs {
     /// What is measured, in this order
     #[arg(value_enum, default_value = "get-set", value_name = "PRESET")]
-    pub presets: Vec<Preset>,
+    pub presets: Vec<BenchPreset>,
     /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
@@ -248,7 +248,7 @@ pub struct MemoryArgs {
     pub duration: Duration,
     /// What to measure, separated by commas; everything when nothing is said
     #[arg(long, value_delimiter = ',', value_enum)]
-    pub figures: Vec<Figure>,
+    pub figures: Vec<MemoryFigure>,
 }
 
 /// Options of `weft bench stall`.
@@ -285,8 +285,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 impl StallArgs {
     /// The rows that the options name, in the order of the table.
-    pub fn rows(&self) -> Vec<&'static stall::Row> {
-        let chosen = |row: &&stall::Row| {
+    pub fn rows(&self) -> Vec<&'static stall::SlowCommand> {
+        let chosen = |row: &&stall::SlowCommand| {
             row.commands.is_empty()
                 || self.slow.is_empty()
                 || self.slow.iter().any(|n| n == row.name)
@@ -300,16 +300,17 @@ impl CompareArgs {
     ///
     /// # Errors
     /// When the options of the load make no sense.
-    pub fn cases(&self) -> Result<Vec<Case>, Error> {
+    pub fn cases(&self) -> Result<Vec<ComparedCase>, Error> {
         Ok(self.load.rows()?.into_iter().flat_map(|row| self.cases_of(row)).collect())
     }
 
-    fn cases_of(&self, row: &'static Row) -> impl Iterator<Item = Case> {
+    fn cases_of(&self, row: &'static Workload) -> impl Iterator<Item = ComparedCase> {
         let load = self.load.load(row);
         let has_own = self.load.pipeline.is_none() && row.settings.pipeline.is_some();
         let further = if has_own { &[][..] } else { &self.pipelines };
         let depths = std::iter::once(load.pipeline).chain(further.iter().copied());
-        depths.map(move |pipeline| Case { row, load: Load { pipeline, ..load.clone() } })
+        depths
+            .map(move |pipeline| ComparedCase { row, load: LoadSpec { pipeline, ..load.clone() } })
     }
 }
 
@@ -320,7 +321,7 @@ mod tests {
 
     use super::*;
     use crate::load::workload::Ratio;
-    use crate::load::workload::Settings;
+    use crate::load::workload::WorkloadSettings;
 
     #[derive(Parser)]
     struct Line {
@@ -399,7 +400,7 @@ mod tests {
     }
 
     /// Clients, pipeline depth and ratio of each case.
-    fn cases(row: &'static Row, options: &str) -> Vec<(usize, usize, String)> {
+    fn cases(row: &'static Workload, options: &str) -> Vec<(usize, usize, String)> {
         let words = "compare --server a=b".split(' ').chain(options.split_whitespace());
         let args = Line::try_parse_from(words).unwrap().args;
         let cases = args.cases_of(row);
@@ -410,14 +411,14 @@ mod tests {
 
     #[test]
     fn a_row_decides_what_the_options_leave_open() {
-        const PLAIN: Row = Row::new("plain");
-        const OWN: Row = Row {
-            settings: Settings {
+        const PLAIN: Workload = Workload::new("plain");
+        const OWN: Workload = Workload {
+            settings: WorkloadSettings {
                 clients: Some(1),
                 pipeline: Some(4),
                 ratio: Some(Ratio { writes: 1, reads: 4 }),
             },
-            ..Row::new("own")
+            ..Workload::new("own")
         };
         let case = |clients, pipeline, ratio: &str| (clients, pipeline, ratio.to_owned());
         assert_eq!(cases(&PLAIN, ""), [case(50, 1, "1:1")]);

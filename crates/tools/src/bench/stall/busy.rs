@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::table::{Crowd, Reading, Row, sized};
+use super::table::{Crowd, ReplyReading, SlowCommand, sized};
 use crate::Error;
-use crate::client::replies::{ReplyCounter, Tally};
-use crate::client::session::{Endpoint, Session, not_resp};
-use crate::client::stream::Stream;
-use crate::load::shape::Shape;
+use crate::client::replies::{ReplyCounter, ReplyTally};
+use crate::client::session::{ServerEndpoint, ServerSession, not_resp};
+use crate::client::stream::ServerStream;
+use crate::load::shape::RequestShape;
 use crate::load::template::Template;
 
 /// The time between two commands of a row, in which the first has begun.
@@ -33,30 +33,34 @@ const STOP_PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Connections that stand beside, some of which wait for a key.
 #[derive(Debug)]
-pub struct Waiting {
-    streams: Vec<Stream>,
+pub struct WaitingCrowd {
+    streams: Vec<ServerStream>,
     request: Option<Template>,
 }
 
-impl Waiting {
+impl WaitingCrowd {
     /// Opens the connections of a row, which send nothing yet.
     ///
     /// # Errors
     /// When the server refuses one.
-    pub fn open(endpoint: &Endpoint, crowd: &Crowd, size: u64) -> Result<Waiting, Error> {
+    pub fn open(
+        endpoint: &ServerEndpoint,
+        crowd: &Crowd,
+        size: u64,
+    ) -> Result<WaitingCrowd, Error> {
         let count = crowd.connections(size);
-        let open = |_| Session::open(endpoint).map(Session::into_stream);
-        let streams = (0..count).map(open).collect::<Result<Vec<Stream>, Error>>()?;
-        let shape = Shape { keys: count, ..Shape::default() };
+        let open = |_| ServerSession::open(endpoint).map(ServerSession::into_stream);
+        let streams = (0..count).map(open).collect::<Result<Vec<ServerStream>, Error>>()?;
+        let shape = RequestShape { keys: count, ..RequestShape::default() };
         let compile = |request| Template::compile(request, &shape);
-        Ok(Waiting { streams, request: crowd.request.map(compile).transpose()? })
+        Ok(WaitingCrowd { streams, request: crowd.request.map(compile).transpose()? })
     }
 
     /// Sends the request of each connection and returns when the server counts all as blocked.
     ///
     /// # Errors
     /// When the server closes a connection or takes longer than a minute.
-    pub fn begin(&mut self, control: &mut Session, stop: &AtomicBool) -> Result<(), Error> {
+    pub fn begin(&mut self, control: &mut ServerSession, stop: &AtomicBool) -> Result<(), Error> {
         let Some(request) = &mut self.request else { return Ok(()) };
         let mut rng = Rng::with_seed(1);
         for (index, stream) in self.streams.iter_mut().enumerate() {
@@ -85,9 +89,9 @@ fn blocked_clients(info: &str) -> u64 {
 
 /// A connection with a slow command in flight.
 struct Busy<'a> {
-    stream: &'a mut Stream,
+    stream: &'a mut ServerStream,
     counter: ReplyCounter,
-    tally: Tally,
+    tally: ReplyTally,
 }
 
 /// Sends the commands of a row, each on one of `streams`, and reads their replies.
@@ -96,9 +100,9 @@ struct Busy<'a> {
 /// When a reply is an error or does not come within a minute, a connection breaks, or `stop` is
 /// set.
 pub fn run(
-    row: &Row,
+    row: &SlowCommand,
     size: u64,
-    streams: &mut [(Stream, u64)],
+    streams: &mut [(ServerStream, u64)],
     stop: &AtomicBool,
 ) -> Result<(), Error> {
     let mut busy = Vec::with_capacity(streams.len());
@@ -106,14 +110,14 @@ pub fn run(
         if index > 0 {
             std::thread::sleep(COMMAND_GAP);
         }
-        let template = Template::compile(&sized(command, size), &Shape::default())?;
+        let template = Template::compile(&sized(command, size), &RequestShape::default())?;
         let mut bytes = Vec::new();
         (0..row.times).for_each(|_| template.lay_out(&mut bytes));
         stream.set_nonblocking(false).map_err(Error::io("make a socket blocking"))?;
         stream.send(&bytes).map_err(broken)?;
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
         let counter = ReplyCounter::new(template.answer());
-        busy.push(Busy { stream, counter, tally: Tally::default() });
+        busy.push(Busy { stream, counter, tally: ReplyTally::default() });
     }
     let (start, mut buffer) = (Instant::now(), vec![0; READ_BYTES]);
     loop {
@@ -129,14 +133,14 @@ pub fn run(
         for busy in &mut busy {
             busy.receive(row, &mut buffer)?;
         }
-        if row.reading == Reading::Slow {
+        if row.reading == ReplyReading::Slow {
             std::thread::sleep(SLOW_READ_PAUSE);
         }
     }
 }
 
 impl Busy<'_> {
-    fn receive(&mut self, row: &Row, buffer: &mut [u8]) -> Result<(), Error> {
+    fn receive(&mut self, row: &SlowCommand, buffer: &mut [u8]) -> Result<(), Error> {
         let (counter, tally) = (&mut self.counter, &mut self.tally);
         let pulled = self
             .stream

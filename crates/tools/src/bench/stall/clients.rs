@@ -7,40 +7,40 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::victims::{Place, VICTIM_KEY, Victim};
+use super::victims::{VICTIM_KEY, Victim, VictimPlace};
 use crate::Error;
-use crate::client::session::{Endpoint, Session};
-use crate::client::stream::Stream;
+use crate::client::session::{ServerEndpoint, ServerSession};
+use crate::client::stream::ServerStream;
 
 /// After this many connections in a row on threads that are known, there is no other thread.
 const KNOWN_CONNECTIONS_MAX: usize = 16;
 
 /// The number of a thread, as the server writes it.
-pub type Thread = u64;
+pub type ServerThread = u64;
 
 /// A connection that is not in use yet.
 struct Opened {
-    session: Session,
+    session: ServerSession,
     id: u64,
 }
 
 /// The connections of one measurement.
-pub struct Clients {
+pub struct StallClients {
     /// Asks what is not measured.
-    pub control: Session,
+    pub control: ServerSession,
     /// One on each thread.
     pub victims: Vec<Victim>,
     /// Those of the slow commands with their ids, on different threads as far as there are.
-    pub busy: Vec<(Stream, u64)>,
+    pub busy: Vec<(ServerStream, u64)>,
 }
 
-impl Clients {
+impl StallClients {
     /// Opens connections until each thread of the server has a victim, and `busy` further ones.
     ///
     /// # Errors
     /// When the server refuses a connection or a step.
-    pub fn open(endpoint: &Endpoint, busy: usize) -> Result<Clients, Error> {
-        let mut control = Session::open(endpoint)?;
+    pub fn open(endpoint: &ServerEndpoint, busy: usize) -> Result<StallClients, Error> {
+        let mut control = ServerSession::open(endpoint)?;
         control.ask("SET", &["SET", VICTIM_KEY, "value"])?;
         let victims = one_on_each_thread(endpoint, &mut control)?.into_iter();
         let victims = victims
@@ -52,7 +52,7 @@ impl Clients {
         }
         spread.truncate(busy);
         let busy = spread.into_iter().map(|opened| (opened.session.into_stream(), opened.id));
-        Ok(Clients { control, victims, busy: busy.collect() })
+        Ok(StallClients { control, victims, busy: busy.collect() })
     }
 
     /// Asks for the thread of each connection and tells the victims where they stand.
@@ -64,27 +64,30 @@ impl Clients {
         let ids: Vec<u64> = ids.chain(self.busy.iter().map(|(_, id)| *id)).collect();
         let threads = threads_of(&mut self.control, &ids)?;
         let thread = |id: &u64| threads.get(id).copied().unwrap_or(0);
-        let involved: Vec<Thread> = self.busy.iter().map(|(_, id)| thread(id)).collect();
+        let involved: Vec<ServerThread> = self.busy.iter().map(|(_, id)| thread(id)).collect();
         for victim in &mut self.victims {
             let same = involved.contains(&thread(&victim.id));
-            victim.place = if same { Place::Same } else { Place::Other };
+            victim.place = if same { VictimPlace::Same } else { VictimPlace::Other };
         }
         Ok(())
     }
 
     /// Every victim shares its thread with a slow command.
     pub fn involve_all(&mut self) {
-        self.victims.iter_mut().for_each(|victim| victim.place = Place::Same);
+        self.victims.iter_mut().for_each(|victim| victim.place = VictimPlace::Same);
     }
 }
 
 /// Opens connections until no new thread shows; keeps the first on each, in the order of threads.
-fn one_on_each_thread(endpoint: &Endpoint, control: &mut Session) -> Result<Vec<Opened>, Error> {
-    let mut first: BTreeMap<Thread, Opened> = BTreeMap::new();
+fn one_on_each_thread(
+    endpoint: &ServerEndpoint,
+    control: &mut ServerSession,
+) -> Result<Vec<Opened>, Error> {
+    let mut first: BTreeMap<ServerThread, Opened> = BTreeMap::new();
     // Held until the end, since a server may give the next connection to the idlest thread.
     let mut rest = Vec::new();
     while rest.len() < KNOWN_CONNECTIONS_MAX {
-        let mut session = Session::open(endpoint)?;
+        let mut session = ServerSession::open(endpoint)?;
         let id = integer(session.ask("CLIENT ID", &["CLIENT", "ID"])?)?;
         let threads = threads_of(control, &[id])?;
         let Some(&thread) = threads.get(&id) else {
@@ -102,7 +105,10 @@ fn one_on_each_thread(endpoint: &Endpoint, control: &mut Session) -> Result<Vec<
 }
 
 /// The threads of connections by their ids; nothing where the server does not tell.
-fn threads_of(control: &mut Session, ids: &[u64]) -> Result<BTreeMap<u64, Thread>, Error> {
+fn threads_of(
+    control: &mut ServerSession,
+    ids: &[u64],
+) -> Result<BTreeMap<u64, ServerThread>, Error> {
     let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
     let words = ["CLIENT", "LIST", "ID"].into_iter().chain(ids.iter().map(String::as_str));
     let raw = control.ask("CLIENT LIST", &words.collect::<Vec<_>>())?;
@@ -110,7 +116,7 @@ fn threads_of(control: &mut Session, ids: &[u64]) -> Result<BTreeMap<u64, Thread
 }
 
 /// `id=` and `io-thread=` of each line that has both.
-fn parse_threads(text: &str) -> BTreeMap<u64, Thread> {
+fn parse_threads(text: &str) -> BTreeMap<u64, ServerThread> {
     let line = |line: &str| {
         let field = |name: &str| {
             let word = line.split_whitespace().find_map(|word| word.strip_prefix(name))?;

@@ -21,18 +21,18 @@ pub mod victims;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub use self::table::Row;
-pub use self::victims::Latencies;
+pub use self::table::SlowCommand;
+pub use self::victims::VictimLatencies;
 
-use self::busy::Waiting;
-use self::clients::Clients;
+use self::busy::WaitingCrowd;
+use self::clients::StallClients;
 use self::table::{Fill, sized};
 use crate::Error;
-use crate::client::session::Session;
+use crate::client::session::ServerSession;
 use crate::load;
-use crate::load::shape::Shape;
+use crate::load::shape::RequestShape;
 use crate::servers::pin::allow_open_files;
-use crate::servers::target::{Role, Server, Target};
+use crate::servers::target::{Role, ServerTarget, TargetServer};
 
 /// Victims are watched this long before the slow command and after its reply, in which what it
 /// left to do later is done.
@@ -49,7 +49,7 @@ const SPARE_FILES: u64 = 128;
 #[derive(Debug, Clone)]
 pub struct StallPlan {
     /// The slow commands; the row without one should be first.
-    pub rows: Vec<&'static Row>,
+    pub rows: Vec<&'static SlowCommand>,
     /// Elements of the big values, and keys: N of the table.
     pub size: u64,
     /// Requests a second of each victim.
@@ -62,9 +62,9 @@ pub struct StallPlan {
 
 /// What one row showed on one server.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct StallCell {
     /// What the victims saw, in all repetitions together.
-    pub latencies: Latencies,
+    pub latencies: VictimLatencies,
     /// The longest replies of each repetition, in milliseconds.
     pub longest: Longest,
     /// The longest time from sending the slow commands to the end of their replies.
@@ -86,7 +86,7 @@ pub struct Longest {
 }
 
 impl Longest {
-    fn add(&mut self, latencies: &Latencies) {
+    fn add(&mut self, latencies: &VictimLatencies) {
         let both = [(&mut self.other, &latencies.other), (&mut self.same, &latencies.same)];
         for (longest, latency) in both {
             longest.extend((!latency.is_empty()).then(|| latency.max() as f64 / 1e6));
@@ -96,11 +96,11 @@ impl Longest {
 
 /// One row over all servers, in the order of [`StallTable::targets`].
 #[derive(Debug)]
-pub struct Line {
+pub struct StallLine {
     /// What was done.
-    pub row: &'static Row,
+    pub row: &'static SlowCommand,
     /// What each server showed, or why it did not.
-    pub cells: Vec<Result<Cell, Error>>,
+    pub cells: Vec<Result<StallCell, Error>>,
 }
 
 /// The outcome; `Display` prints it with percentiles.
@@ -109,7 +109,7 @@ pub struct StallTable {
     /// Names and roles of the servers.
     pub targets: Vec<(String, Role)>,
     /// One line per row.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StallLine>,
     /// N of the rows.
     pub size: u64,
     /// Rows that were to be measured, more than there are lines if `stop` was set.
@@ -122,7 +122,7 @@ pub struct StallTable {
 /// # Errors
 /// When a server does not start, or the plan is empty or out of range.
 pub fn measure(
-    targets: &[Target],
+    targets: &[ServerTarget],
     plan: &StallPlan,
     stop: &AtomicBool,
     observe: &mut dyn FnMut(&str, f64),
@@ -152,21 +152,21 @@ pub fn measure(
             }
             cells.push(cell);
         }
-        table.lines.push(Line { row, cells });
+        table.lines.push(StallLine { row, cells });
     }
     Ok(table)
 }
 
 fn measure_row(
-    row: &Row,
-    server: &Server,
+    row: &SlowCommand,
+    server: &TargetServer,
     plan: &StallPlan,
     stop: &AtomicBool,
-) -> Result<Cell, Error> {
+) -> Result<StallCell, Error> {
     let start = Instant::now();
-    let mut clients = Clients::open(&server.endpoint, row.commands.len())?;
-    let mut cell = Cell {
-        latencies: Latencies::default(),
+    let mut clients = StallClients::open(&server.endpoint, row.commands.len())?;
+    let mut cell = StallCell {
+        latencies: VictimLatencies::default(),
         longest: Longest::default(),
         command: Duration::ZERO,
         repeats: 0,
@@ -175,7 +175,7 @@ fn measure_row(
     fill(&mut clients.control, row.data, plan.size)?;
     while cell.repeats < plan.repeats && (cell.repeats == 0 || start.elapsed() < plan.row_time) {
         fill(&mut clients.control, row.before, plan.size)?;
-        let open = |crowd| Waiting::open(&server.endpoint, crowd, plan.size);
+        let open = |crowd| WaitingCrowd::open(&server.endpoint, crowd, plan.size);
         let mut waiting = row.crowd.as_ref().map(open).transpose()?;
         let measured = row.crowd.is_some_and(|crowd| crowd.measured);
         if let (Some(waiting), false) = (&mut waiting, measured) {
@@ -199,9 +199,9 @@ fn measure_row(
     Ok(cell)
 }
 
-fn fill(control: &mut Session, fills: &[Fill], size: u64) -> Result<(), Error> {
+fn fill(control: &mut ServerSession, fills: &[Fill], size: u64) -> Result<(), Error> {
     for (index, fill) in fills.iter().enumerate() {
-        let shape = Shape { keys: fill.requests(size), ..Shape::default() };
+        let shape = RequestShape { keys: fill.requests(size), ..RequestShape::default() };
         load::fill::fill(control, &sized(fill.command, size), &shape, index as u64 + 1)?;
     }
     Ok(())
@@ -209,13 +209,13 @@ fn fill(control: &mut Session, fills: &[Fill], size: u64) -> Result<(), Error> {
 
 /// One repetition: the slow commands on this thread, beside the victims on another.
 fn repeat(
-    row: &Row,
-    clients: &mut Clients,
-    waiting: Option<&mut Waiting>,
+    row: &SlowCommand,
+    clients: &mut StallClients,
+    waiting: Option<&mut WaitingCrowd>,
     plan: &StallPlan,
     stop: &AtomicBool,
-) -> Result<(Latencies, Duration), Error> {
-    let Clients { control, victims, busy } = clients;
+) -> Result<(VictimLatencies, Duration), Error> {
+    let StallClients { control, victims, busy } = clients;
     let (ended, period) = (AtomicBool::new(false), Duration::from_secs(1) / plan.rate);
     std::thread::scope(|scope| {
         let watcher = std::thread::Builder::new().name("victims".into());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::{Cell, Line, StallTable};
+use super::{StallCell, StallLine, StallTable};
 use crate::Error;
 use crate::bench::server_table::ServerTable;
 use crate::bench::unsupported::says_unsupported;
@@ -40,7 +40,7 @@ impl StallTable {
 
     /// Every measurement without figures, and whether that is a failure.
     fn errors(&self) -> impl Iterator<Item = (&'static str, &str, bool, &Error)> {
-        let of_line = |line: &Line| line.row.name;
+        let of_line = |line: &StallLine| line.row.name;
         self.lines.iter().flat_map(move |line| {
             let cells = self.targets.iter().zip(&line.cells);
             cells.filter_map(move |((name, role), cell)| {
@@ -106,10 +106,10 @@ impl ServerTable for StallTable {
     }
 }
 
-fn server_json(name: &str, role: Role, cell: &Result<Cell, Error>) -> Value {
+fn server_json(name: &str, role: Role, cell: &Result<StallCell, Error>) -> Value {
     let (role, error) = (format!("{role:?}").to_lowercase(), cell.as_ref().err());
     let error = error.map(ToString::to_string);
-    let Ok(Cell { latencies, longest, repeats, threads, .. }) = cell else {
+    let Ok(StallCell { latencies, longest, repeats, threads, .. }) = cell else {
         return json!({ "name": name, "role": role, "error": error });
     };
     json!({
@@ -118,7 +118,7 @@ fn server_json(name: &str, role: Role, cell: &Result<Cell, Error>) -> Value {
         "error": error,
         "threads": threads,
         "repeats": repeats,
-        "command_ms": cell.as_ref().ok().map(Cell::command_ms),
+        "command_ms": cell.as_ref().ok().map(StallCell::command_ms),
         "other_threads": figures(&latencies.other, &longest.other),
         "same_thread": figures(&latencies.same, &longest.same),
         "tool_delay": figures(&latencies.tool, &[]),
@@ -148,7 +148,7 @@ fn figures(latency: &Histogram<u64>, longest: &[f64]) -> Value {
     Value::Object(figures)
 }
 
-impl Cell {
+impl StallCell {
     fn command_ms(&self) -> f64 {
         self.command.as_secs_f64() * 1e3
     }
@@ -215,10 +215,10 @@ mod tests {
     use super::*;
     use crate::bench::stall::Longest;
     use crate::bench::stall::table::find;
-    use crate::bench::stall::victims::Latencies;
+    use crate::bench::stall::victims::VictimLatencies;
 
-    fn cell(threads: usize, other: &[u64], same: &[u64]) -> Cell {
-        let mut latencies = Latencies::default();
+    fn cell(threads: usize, other: &[u64], same: &[u64]) -> StallCell {
+        let mut latencies = VictimLatencies::default();
         let into = |histogram: &mut Histogram<u64>, ms: &[u64]| {
             ms.iter().for_each(|ms| histogram.saturating_record(ms * 1_000_000));
         };
@@ -227,13 +227,13 @@ mod tests {
         into(&mut latencies.tool, &[2]);
         let longest = |ms: &[u64]| ms.iter().map(|ms| *ms as f64).collect();
         let longest = Longest { other: longest(other), same: longest(same) };
-        Cell { latencies, longest, command: Duration::from_millis(150), repeats: 2, threads }
+        StallCell { latencies, longest, command: Duration::from_millis(150), repeats: 2, threads }
     }
 
     fn table() -> StallTable {
         let refused = |reply: &str| Error::Refused { step: "KEYS *".into(), reply: reply.into() };
         let oom = || Err(refused("OOM no memory"));
-        let line = |name, cells| Line { row: find(name).unwrap(), cells };
+        let line = |name, cells| StallLine { row: find(name).unwrap(), cells };
         let roles = [("weft", Role::Subject), ("redis", Role::Peer)];
         StallTable {
             targets: roles.map(|(name, role)| (name.to_owned(), role)).into(),

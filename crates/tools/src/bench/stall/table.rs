@@ -26,7 +26,7 @@ pub struct Crowd {
 
 /// How the replies of the slow commands are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReplyReading {
     /// As fast as they come.
     Fast,
     /// 64 KiB each millisecond.
@@ -35,7 +35,7 @@ pub enum Reading {
 
 /// A slow command, or several at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct SlowCommand {
     /// Its name on the command line.
     pub name: &'static str,
     /// What happens, for the tables.
@@ -51,33 +51,51 @@ pub struct Row {
     /// How many times the commands are sent in one pipeline.
     pub times: u64,
     /// How their replies are read.
-    pub reading: Reading,
+    pub reading: ReplyReading,
 }
 
-impl Row {
-    const fn new(name: &'static str, about: &'static str, commands: &'static [&str]) -> Row {
-        let reading = Reading::Fast;
-        Row { name, about, data: &[], before: &[], crowd: None, commands, times: 1, reading }
+impl SlowCommand {
+    const fn new(
+        name: &'static str,
+        about: &'static str,
+        commands: &'static [&str],
+    ) -> SlowCommand {
+        let reading = ReplyReading::Fast;
+        SlowCommand {
+            name,
+            about,
+            data: &[],
+            before: &[],
+            crowd: None,
+            commands,
+            times: 1,
+            reading,
+        }
     }
 
-    const fn data(self, data: &'static [Fill]) -> Row {
-        Row { data, ..self }
+    const fn data(self, data: &'static [Fill]) -> SlowCommand {
+        SlowCommand { data, ..self }
     }
 
-    const fn before(self, before: &'static [Fill]) -> Row {
-        Row { before, ..self }
+    const fn before(self, before: &'static [Fill]) -> SlowCommand {
+        SlowCommand { before, ..self }
     }
 
-    const fn crowd(self, per_million: u64, request: Option<&'static str>, measured: bool) -> Row {
-        Row { crowd: Some(Crowd { per_million, request, measured }), ..self }
+    const fn crowd(
+        self,
+        per_million: u64,
+        request: Option<&'static str>,
+        measured: bool,
+    ) -> SlowCommand {
+        SlowCommand { crowd: Some(Crowd { per_million, request, measured }), ..self }
     }
 
-    const fn times(self, times: u64) -> Row {
-        Row { times, ..self }
+    const fn times(self, times: u64) -> SlowCommand {
+        SlowCommand { times, ..self }
     }
 
-    const fn read_slowly(self) -> Row {
-        Row { reading: Reading::Slow, ..self }
+    const fn read_slowly(self) -> SlowCommand {
+        SlowCommand { reading: ReplyReading::Slow, ..self }
     }
 }
 
@@ -136,60 +154,70 @@ const BIG_VALUE: &[Fill] = &[once("SETRANGE big {500N} x")];
 const WAIT: Option<&str> = Some("BLMOVE source destination:{key} LEFT RIGHT 0");
 
 /// Every slow command, in the order of the tables. The first is the measurement without one.
-pub const TABLE: &[Row] = &[
-    Row::new("none", "no slow command", &[]),
-    Row::new("sort-store", "SORT .. STORE of a list of N", &["SORT list STORE sorted"]).data(LIST),
-    Row::new("keys", "KEYS * of N keys", &["KEYS *"]).data(KEYS),
-    Row::new("smembers", "SMEMBERS of N", &["SMEMBERS set"]).data(&[SET]),
-    Row::new("sunionstore", "SUNIONSTORE of two sets of N", &["SUNIONSTORE result set other"])
-        .data(&[SET, OTHER_SET]),
-    Row::new(
+pub const TABLE: &[SlowCommand] = &[
+    SlowCommand::new("none", "no slow command", &[]),
+    SlowCommand::new("sort-store", "SORT .. STORE of a list of N", &["SORT list STORE sorted"])
+        .data(LIST),
+    SlowCommand::new("keys", "KEYS * of N keys", &["KEYS *"]).data(KEYS),
+    SlowCommand::new("smembers", "SMEMBERS of N", &["SMEMBERS set"]).data(&[SET]),
+    SlowCommand::new(
+        "sunionstore",
+        "SUNIONSTORE of two sets of N",
+        &["SUNIONSTORE result set other"],
+    )
+    .data(&[SET, OTHER_SET]),
+    SlowCommand::new(
         "zunionstore",
         "ZUNIONSTORE of two sorted sets of N / 5",
         &["ZUNIONSTORE result 2 zset other"],
     )
     .data(ZSETS),
-    Row::new("del", "DEL of a hash of N fields", &["DEL doomed"]).data(HASH).before(DOOMED),
-    Row::new("unlink", "UNLINK of a hash of N fields", &["UNLINK doomed"])
+    SlowCommand::new("del", "DEL of a hash of N fields", &["DEL doomed"]).data(HASH).before(DOOMED),
+    SlowCommand::new("unlink", "UNLINK of a hash of N fields", &["UNLINK doomed"])
         .data(HASH)
         .before(DOOMED),
-    Row::new("flushall-sync", "FLUSHALL SYNC of 5 hashes of N fields", &["FLUSHALL SYNC"])
+    SlowCommand::new("flushall-sync", "FLUSHALL SYNC of 5 hashes of N fields", &["FLUSHALL SYNC"])
         .before(HASHES),
-    Row::new("flushall-async", "FLUSHALL ASYNC of 5 hashes of N fields", &["FLUSHALL ASYNC"])
-        .before(HASHES),
-    Row::new("keys-swapdb", "SWAPDB beside KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"]).data(KEYS),
-    Row::new(
+    SlowCommand::new(
+        "flushall-async",
+        "FLUSHALL ASYNC of 5 hashes of N fields",
+        &["FLUSHALL ASYNC"],
+    )
+    .before(HASHES),
+    SlowCommand::new("keys-swapdb", "SWAPDB beside KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"])
+        .data(KEYS),
+    SlowCommand::new(
         "sort-mset",
         "MSET of the destination of SORT .. STORE of N",
         &["SORT list STORE sorted", "MSET unrelated 1 sorted 1"],
     )
     .data(LIST),
-    Row::new(
+    SlowCommand::new(
         "sort-rename",
         "RENAME to the destination of SORT .. STORE of N",
         &["SORT list STORE sorted", "RENAME other sorted"],
     )
     .data(LIST)
     .before(&[once("SET other value")]),
-    Row::new(
+    SlowCommand::new(
         "sort-pause",
         "CLIENT PAUSE WRITE beside SORT .. STORE of N",
         &["SORT list STORE sorted", "CLIENT PAUSE 1 WRITE"],
     )
     .data(LIST),
-    Row::new(
+    SlowCommand::new(
         "sort-info",
         "INFO beside SORT .. STORE of N",
         &["SORT list STORE sorted", "INFO everything"],
     )
     .data(LIST),
-    Row::new(
+    SlowCommand::new(
         "sort-flushall",
         "FLUSHALL beside SORT .. STORE of N",
         &["SORT list STORE sorted", "FLUSHALL"],
     )
     .before(LIST),
-    Row::new(
+    SlowCommand::new(
         "sort-exec-config",
         "EXEC with CONFIG SET beside SORT .. STORE of N",
         &[
@@ -198,42 +226,57 @@ pub const TABLE: &[Row] = &[
         ],
     )
     .data(LIST),
-    Row::new(
+    SlowCommand::new(
         "sort-exec-pause",
         "EXEC with CLIENT PAUSE WRITE beside SORT .. STORE of N",
         &["SORT list STORE sorted", "MULTI ; CLIENT PAUSE 1 WRITE ; GET unrelated ; EXEC"],
     )
     .data(LIST),
-    Row::new("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"]).data(ZSET).before(DOOMED),
-    Row::new("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
+    SlowCommand::new("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"])
+        .data(ZSET)
+        .before(DOOMED),
+    SlowCommand::new("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
         .data(LIST)
         .read_slowly(),
-    Row::new("get-big", "GET of a value of 500 N bytes", &["GET big"]).data(BIG_VALUE),
-    Row::new("lrange", "LRANGE of N elements, 20 times in a pipeline", &["LRANGE list 0 -1"])
-        .data(LIST)
-        .times(20),
-    Row::new("blmove-wait", "clients begin to wait in BLMOVE, then one RPUSH", &["RPUSH source 1"])
-        .crowd(3000, WAIT, true),
-    Row::new("blmove-push", "20 RPUSH to a list with waiters in BLMOVE", &["RPUSH source 1"])
-        .crowd(3000, WAIT, false)
-        .times(20),
-    Row::new("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
-    Row::new(
+    SlowCommand::new("get-big", "GET of a value of 500 N bytes", &["GET big"]).data(BIG_VALUE),
+    SlowCommand::new(
+        "lrange",
+        "LRANGE of N elements, 20 times in a pipeline",
+        &["LRANGE list 0 -1"],
+    )
+    .data(LIST)
+    .times(20),
+    SlowCommand::new(
+        "blmove-wait",
+        "clients begin to wait in BLMOVE, then one RPUSH",
+        &["RPUSH source 1"],
+    )
+    .crowd(3000, WAIT, true),
+    SlowCommand::new(
+        "blmove-push",
+        "20 RPUSH to a list with waiters in BLMOVE",
+        &["RPUSH source 1"],
+    )
+    .crowd(3000, WAIT, false)
+    .times(20),
+    SlowCommand::new("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
+    SlowCommand::new(
         "latency-histogram",
         "LATENCY HISTOGRAM, 100 times in a pipeline",
         &["LATENCY HISTOGRAM"],
     )
     .times(100),
-    Row::new("hotkeys-get", "HOTKEYS GET, 100 times in a pipeline", &["HOTKEYS GET"])
+    SlowCommand::new("hotkeys-get", "HOTKEYS GET, 100 times in a pipeline", &["HOTKEYS GET"])
         .before(&[once("HOTKEYS STOP"), once("HOTKEYS START METRICS 2 CPU NET COUNT 64")])
         .times(100),
-    Row::new("weft-bigkeys", "WEFT BIGKEYS, 100 times in a pipeline", &["WEFT BIGKEYS"]).times(100),
-    Row::new("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"])
+    SlowCommand::new("weft-bigkeys", "WEFT BIGKEYS, 100 times in a pipeline", &["WEFT BIGKEYS"])
+        .times(100),
+    SlowCommand::new("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"])
         .crowd(3000, None, false),
 ];
 
 /// The row of a name.
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static SlowCommand> {
     TABLE.iter().find(|row| row.name == name)
 }
 
@@ -267,7 +310,7 @@ fn next_multiple(text: &str) -> Option<(&str, Result<u64, &str>, &str)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::load::shape::Shape;
+    use crate::load::shape::RequestShape;
     use crate::load::template::Template;
 
     #[test]
@@ -278,7 +321,7 @@ mod tests {
             let waits = row.crowd.and_then(|crowd| crowd.request);
             for command in fills.chain(row.commands.iter().copied()).chain(waits) {
                 let text = sized(command, 1000);
-                assert!(Template::compile(&text, &Shape::default()).is_ok(), "{}", row.name);
+                assert!(Template::compile(&text, &RequestShape::default()).is_ok(), "{}", row.name);
             }
         }
         assert!(TABLE[0].commands.is_empty(), "the measurement without a slow command comes first");

@@ -15,9 +15,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setpriority_process;
 
 use crate::Error;
-use crate::client::replies::{ReplyCounter, Tally};
+use crate::client::replies::{ReplyCounter, ReplyTally};
 use crate::client::session::not_resp;
-use crate::client::stream::Stream;
+use crate::client::stream::ServerStream;
 use crate::load::latency::latency_histogram;
 
 /// The key that victims read, which no slow command touches.
@@ -38,7 +38,7 @@ const READ_BYTES: usize = 4 * 1024;
 
 /// How a victim's thread relates to the slow commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum VictimPlace {
     /// The thread serves none of the slow commands' connections.
     Other,
     /// The thread serves one of them.
@@ -47,7 +47,7 @@ pub enum Place {
 
 /// Latencies in nanoseconds.
 #[derive(Debug, Clone)]
-pub struct Latencies {
+pub struct VictimLatencies {
     /// Of victims on threads that are not involved.
     pub other: Histogram<u64>,
     /// Of victims that share their thread with a slow command.
@@ -56,16 +56,16 @@ pub struct Latencies {
     pub tool: Histogram<u64>,
 }
 
-impl Default for Latencies {
+impl Default for VictimLatencies {
     fn default() -> Self {
         let [other, same, tool] = std::array::from_fn(|_| latency_histogram());
-        Latencies { other, same, tool }
+        VictimLatencies { other, same, tool }
     }
 }
 
-impl Latencies {
+impl VictimLatencies {
     /// Adds those of another repetition.
-    pub fn add(&mut self, more: &Latencies) {
+    pub fn add(&mut self, more: &VictimLatencies) {
         let pairs = [
             (&mut self.other, &more.other),
             (&mut self.same, &more.same),
@@ -81,10 +81,10 @@ impl Latencies {
 /// One victim.
 #[derive(Debug)]
 pub struct Victim {
-    stream: Stream,
+    stream: ServerStream,
     counter: ReplyCounter,
     /// Where its thread stands in this repetition.
-    pub place: Place,
+    pub place: VictimPlace,
     /// CLIENT ID of the connection.
     pub id: u64,
     /// When the next request is due.
@@ -102,14 +102,14 @@ impl Victim {
     ///
     /// # Errors
     /// What the system call says.
-    pub fn new(stream: Stream, id: u64) -> Result<Victim, Error> {
+    pub fn new(stream: ServerStream, id: u64) -> Result<Victim, Error> {
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
         let (now, counter) = (Instant::now(), ReplyCounter::default());
-        let (place, owed) = (Place::Other, None);
+        let (place, owed) = (VictimPlace::Other, None);
         Ok(Victim { stream, counter, place, id, next: now, idle_since: now, owed, get: false })
     }
 
-    fn send_due(&mut self, period: Duration, latencies: &mut Latencies) -> Result<(), Error> {
+    fn send_due(&mut self, period: Duration, latencies: &mut VictimLatencies) -> Result<(), Error> {
         let (now, due) = (Instant::now(), self.next);
         if self.idle_since <= due {
             latencies.tool.saturating_record(nanos(now - due));
@@ -126,8 +126,8 @@ impl Victim {
         Ok(())
     }
 
-    fn receive(&mut self, latencies: &mut Latencies) -> Result<(), Error> {
-        let (mut buffer, mut tally) = ([0; READ_BYTES], Tally::default());
+    fn receive(&mut self, latencies: &mut VictimLatencies) -> Result<(), Error> {
+        let (mut buffer, mut tally) = ([0; READ_BYTES], ReplyTally::default());
         let counter = &mut self.counter;
         let pulled = self
             .stream
@@ -148,8 +148,8 @@ impl Victim {
         let due = due.ok_or_else(|| Error::Protocol("a reply came without a request".into()))?;
         self.idle_since = Instant::now();
         let latency = match self.place {
-            Place::Other => &mut latencies.other,
-            Place::Same => &mut latencies.same,
+            VictimPlace::Other => &mut latencies.other,
+            VictimPlace::Same => &mut latencies.same,
         };
         latency.saturating_record(nanos(self.idle_since - due));
         Ok(())
@@ -165,10 +165,10 @@ pub fn watch(
     victims: &mut [Victim],
     period: Duration,
     ended: &AtomicBool,
-) -> Result<Latencies, Error> {
+) -> Result<VictimLatencies, Error> {
     // Whoever may not raise it measures with the tool's delay as it is.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
-    let mut latencies = Latencies::default();
+    let mut latencies = VictimLatencies::default();
     start(victims, period);
     let mut end = None;
     loop {
@@ -247,7 +247,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::client::address::Address;
+    use crate::client::address::ServerAddress;
 
     /// A server of one client that answers with `reply` and once stands still for `stall`.
     fn serve(listener: TcpListener, reply: &'static [u8], stall: Duration) {
@@ -266,13 +266,17 @@ mod tests {
         });
     }
 
-    fn run(reply: &'static [u8], stall: Duration, time: Duration) -> Result<Latencies, Error> {
+    fn run(
+        reply: &'static [u8],
+        stall: Duration,
+        time: Duration,
+    ) -> Result<VictimLatencies, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         serve(listener, reply, stall);
-        let address = Address::Tcp { host: "127.0.0.1".into(), port };
-        let mut victim = Victim::new(Stream::connect(&address, None).unwrap(), 1).unwrap();
-        victim.place = Place::Same;
+        let address = ServerAddress::Tcp { host: "127.0.0.1".into(), port };
+        let mut victim = Victim::new(ServerStream::connect(&address, None).unwrap(), 1).unwrap();
+        victim.place = VictimPlace::Same;
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -8,13 +8,13 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use base::quote::push_quoted;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::walk::{Walk, ask_all, key_count};
+use super::walk::{KeyWalk, ask_all, key_count};
 use super::{catch_interrupt, lost};
 use crate::cli::format::Output;
 use crate::cli::options::Options;
-use crate::cli::output::{End, print};
-use crate::cli::session::Session;
-use crate::client::reply::Reply;
+use crate::cli::output::{CliEnd, print};
+use crate::cli::session::CliSession;
+use crate::client::reply::ServerReply;
 
 /// A pause comes after so many steps of SCAN.
 const PAUSE_STEPS: u64 = 100;
@@ -26,7 +26,7 @@ const HOT_KEYS_MAX: usize = 16;
 const PROGRESS_KEYS: u64 = 1_000_000;
 
 /// What is known of the keys of one type.
-struct Type {
+struct KeyType {
     name: String,
     /// The command that tells how many elements a key has, and what they are called.
     size: Option<(&'static str, &'static str)>,
@@ -47,10 +47,10 @@ const TYPES: [(&str, &str, &str); 6] = [
 ];
 
 /// `--scan`: all keys, one a line.
-pub fn list(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn list(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let interrupt = catch_interrupt()?;
     let is_standard = session.terms.style.output == Output::Standard;
-    let mut walk = Walk::new(options, 1);
+    let mut walk = KeyWalk::new(options, 1);
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(keys) = walk.step(session)? {
         for key in keys {
@@ -71,36 +71,36 @@ pub fn list(options: &Options, session: &mut Session) -> Result<(), End> {
     Ok(())
 }
 
-fn write(out: &mut impl Write, bytes: &[u8]) -> Result<(), End> {
+fn write(out: &mut impl Write, bytes: &[u8]) -> Result<(), CliEnd> {
     out.write_all(bytes).or_else(|error| write_failed(&error))
 }
 
-fn write_failed(error: &io::Error) -> Result<(), End> {
+fn write_failed(error: &io::Error) -> Result<(), CliEnd> {
     match error.kind() {
-        ErrorKind::BrokenPipe => Err(End::OutputClosed),
-        _ => Err(End::failed(format!("cannot write the output: {error}"))),
+        ErrorKind::BrokenPipe => Err(CliEnd::OutputClosed),
+        _ => Err(CliEnd::failed(format!("cannot write the output: {error}"))),
     }
 }
 
 /// `--bigkeys`: the keys with the most elements.
-pub fn find_big(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn find_big(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     find_largest(options, session, false)
 }
 
 /// `--memkeys`: the keys that take the most memory.
-pub fn find_large(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn find_large(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     find_largest(options, session, true)
 }
 
 /// How far a walk has come.
-struct Progress {
+struct WalkProgress {
     total: i64,
     sampled: u64,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
-    fn begin(session: &mut Session, what: &str) -> Result<Progress, End> {
+impl WalkProgress {
+    fn begin(session: &mut CliSession, what: &str) -> Result<WalkProgress, CliEnd> {
         let total = key_count(session)?;
         let text = format!(
             "\n# Scanning the entire keyspace to find {what} keys as well as\n\
@@ -119,7 +119,7 @@ impl Progress {
             );
             bar
         });
-        Ok(Progress { total, sampled: 0, bar })
+        Ok(WalkProgress { total, sampled: 0, bar })
     }
 
     /// In percent, as every line begins.
@@ -128,14 +128,14 @@ impl Progress {
         format!("[{percent:05.2}%]")
     }
 
-    fn tell(&self, percent: &str, finding: &str) -> Result<(), End> {
+    fn tell(&self, percent: &str, finding: &str) -> Result<(), CliEnd> {
         match &self.bar {
             Some(_) => Ok(()),
             None => print(format!("{percent} {finding}\n").as_bytes()),
         }
     }
 
-    fn count(&mut self, percent: &str) -> Result<(), End> {
+    fn count(&mut self, percent: &str) -> Result<(), CliEnd> {
         self.sampled += 1;
         if self.sampled.is_multiple_of(PROGRESS_KEYS) {
             self.tell(percent, &format!("Sampled {} keys so far", self.sampled))?;
@@ -143,7 +143,7 @@ impl Progress {
         Ok(())
     }
 
-    fn end(&self, percent: &str, interrupted: bool) -> Result<(), End> {
+    fn end(&self, percent: &str, interrupted: bool) -> Result<(), CliEnd> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -156,11 +156,11 @@ impl Progress {
     }
 }
 
-fn find_largest(options: &Options, session: &mut Session, memory: bool) -> Result<(), End> {
+fn find_largest(options: &Options, session: &mut CliSession, memory: bool) -> Result<(), CliEnd> {
     let interrupt = catch_interrupt()?;
-    let mut types: Vec<Type> = TYPES.iter().map(|row| Type::new(row.0, Some(*row))).collect();
-    let mut progress = Progress::begin(session, "biggest")?;
-    let mut walk = Walk::new(options, PAUSE_STEPS);
+    let mut types: Vec<KeyType> = TYPES.iter().map(|row| KeyType::new(row.0, Some(*row))).collect();
+    let mut progress = WalkProgress::begin(session, "biggest")?;
+    let mut walk = KeyWalk::new(options, PAUSE_STEPS);
     let (mut key_bytes, mut interrupted) = (0_u64, false);
     let mut percent = progress.percent();
     while let Some(keys) = walk.step(session)? {
@@ -193,7 +193,7 @@ fn find_largest(options: &Options, session: &mut Session, memory: bool) -> Resul
     print(summary(&types, progress.sampled, key_bytes, memory).as_bytes())
 }
 
-fn summary(types: &[Type], sampled: u64, key_bytes: u64, memory: bool) -> String {
+fn summary(types: &[KeyType], sampled: u64, key_bytes: u64, memory: bool) -> String {
     let average = if key_bytes > 0 { key_bytes as f64 / sampled as f64 } else { 0.0 };
     let mut text = format!("Total key length in bytes is {key_bytes} (avg len {average:.2})\n\n");
     for kind in types {
@@ -218,10 +218,10 @@ fn summary(types: &[Type], sampled: u64, key_bytes: u64, memory: bool) -> String
     text
 }
 
-impl Type {
-    fn new(name: &str, row: Option<(&str, &'static str, &'static str)>) -> Type {
+impl KeyType {
+    fn new(name: &str, row: Option<(&str, &'static str, &'static str)>) -> KeyType {
         let size = row.map(|(_, command, unit)| (command, unit));
-        Type { name: name.into(), size, keys: 0, total: 0, biggest: 0, biggest_key: None }
+        KeyType { name: name.into(), size, keys: 0, total: 0, biggest: 0, biggest_key: None }
     }
 
     fn unit(&self, memory: bool) -> &'static str {
@@ -237,23 +237,23 @@ fn quoted(key: &[u8]) -> String {
 
 /// The type of each key, by its place among `types`; `None` for a key that is gone.
 fn types_of(
-    session: &mut Session,
+    session: &mut CliSession,
     keys: &[Vec<u8>],
-    types: &mut Vec<Type>,
-) -> Result<Vec<Option<usize>>, End> {
+    types: &mut Vec<KeyType>,
+) -> Result<Vec<Option<usize>>, CliEnd> {
     let requests: Vec<Vec<&[u8]>> = keys.iter().map(|key| vec![b"TYPE".as_slice(), key]).collect();
     let mut found = Vec::with_capacity(keys.len());
     for reply in ask_all(session, &requests)? {
-        let Reply::Status(name) = &reply else {
+        let ServerReply::Status(name) = &reply else {
             let text = String::from_utf8_lossy(reply.text().unwrap_or_default()).into_owned();
-            return Err(End::failed(format!("TYPE returned an error: {text}")));
+            return Err(CliEnd::failed(format!("TYPE returned an error: {text}")));
         };
         let name = String::from_utf8_lossy(name);
         let known = types.iter().position(|kind| kind.name == name);
         found.push(match known {
             None if name == "none" => None,
             None => {
-                types.push(Type::new(&name, None));
+                types.push(KeyType::new(&name, None));
                 Some(types.len() - 1)
             }
             known => known,
@@ -264,12 +264,12 @@ fn types_of(
 
 /// The size of each key; zero for one of a type without a command for it.
 fn sizes_of(
-    session: &mut Session,
+    session: &mut CliSession,
     options: &Options,
     (keys, of_keys): (&[Vec<u8>], &[Option<usize>]),
-    types: &[Type],
+    types: &[KeyType],
     memory: bool,
-) -> Result<Vec<u64>, End> {
+) -> Result<Vec<u64>, CliEnd> {
     let samples = options.modes.memkeys_samples.map(|samples| samples.to_string());
     let mut sizes = vec![0; keys.len()];
     let (mut asked, mut requests) = (Vec::new(), Vec::new());
@@ -288,7 +288,7 @@ fn sizes_of(
     }
     for (reply, (at, command)) in ask_all(session, &requests)?.iter().zip(asked) {
         match reply {
-            Reply::Int(size) => sizes[at] = u64::try_from(*size).unwrap_or(0),
+            ServerReply::Int(size) => sizes[at] = u64::try_from(*size).unwrap_or(0),
             _ => say!(
                 "Warning:  {command} on '{}' failed (may have changed type)",
                 String::from_utf8_lossy(&keys[at])
@@ -299,10 +299,10 @@ fn sizes_of(
 }
 
 /// `--hotkeys`: the keys that are used most often.
-pub fn find_hot(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn find_hot(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let interrupt = catch_interrupt()?;
-    let mut progress = Progress::begin(session, "hot")?;
-    let mut walk = Walk::new(options, PAUSE_STEPS);
+    let mut progress = WalkProgress::begin(session, "hot")?;
+    let mut walk = KeyWalk::new(options, PAUSE_STEPS);
     // From the least used to the most used.
     let mut hot: Vec<(u64, String)> = Vec::new();
     let (mut percent, mut interrupted) = (progress.percent(), false);
@@ -313,10 +313,10 @@ pub fn find_hot(options: &Options, session: &mut Session) -> Result<(), End> {
         for (reply, key) in ask_all(session, &requests)?.iter().zip(&keys) {
             progress.count(&percent)?;
             let often = match reply {
-                Reply::Int(often) => u64::try_from(*often).unwrap_or(0),
-                Reply::Error(error) => {
+                ServerReply::Int(often) => u64::try_from(*often).unwrap_or(0),
+                ServerReply::Error(error) => {
                     let error = String::from_utf8_lossy(error);
-                    return Err(End::failed(format!("Error: {error}")));
+                    return Err(CliEnd::failed(format!("Error: {error}")));
                 }
                 // The key is gone.
                 _ => 0,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::{ask_again, catch_interrupt};
 use crate::cli::format::Output;
 use crate::cli::options::Options;
-use crate::cli::output::{End, print};
-use crate::cli::session::Session;
+use crate::cli::output::{CliEnd, print};
+use crate::cli::session::CliSession;
 
 /// Between two samples.
 pub const SAMPLE_PAUSE: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ impl Samples {
 }
 
 /// Measures the round trip.
-pub fn sample(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn sample(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let output = session.terms.style.output;
     let history = options.modes.latency_history;
@@ -88,7 +88,7 @@ pub fn sample(options: &Options, session: &mut Session) -> Result<(), End> {
 }
 
 /// Computes for some seconds, and tells of each pause that is longer than all before.
-pub fn intrinsic(seconds: u64) -> Result<(), End> {
+pub fn intrinsic(seconds: u64) -> Result<(), CliEnd> {
     let interrupt = catch_interrupt()?;
     let time = Duration::from_secs(seconds);
     let (start, mut runs, mut longest) = (Instant::now(), 0_u64, 0);

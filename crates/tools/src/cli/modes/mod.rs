@@ -11,19 +11,19 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use super::connection::{Caught, Failure, Interrupt};
+use super::connection::{Caught, ConnectionFailure, CtrlC};
 use super::options::Options;
-use super::output::{End, print};
-use super::session::Session;
-use crate::client::reply::Reply;
+use super::output::{CliEnd, print};
+use super::session::CliSession;
+use crate::client::reply::ServerReply;
 
 /// Runs the mode that the options name; `None` when they name none.
-pub fn run(options: &Options, session: &mut Session) -> Option<Result<(), End>> {
+pub fn run(options: &Options, session: &mut CliSession) -> Option<Result<(), CliEnd>> {
     let modes = &options.modes;
     if let Some(seconds) = modes.intrinsic_latency {
         return Some(latency::intrinsic(seconds));
     }
-    let mode: fn(&Options, &mut Session) -> Result<(), End> = match modes {
+    let mode: fn(&Options, &mut CliSession) -> Result<(), CliEnd> = match modes {
         modes if modes.latency || modes.latency_history => latency::sample,
         modes if modes.latency_dist => spectrum::sample,
         modes if modes.pipe => pipe::transfer,
@@ -35,24 +35,28 @@ pub fn run(options: &Options, session: &mut Session) -> Option<Result<(), End>> 
         _ => return None,
     };
     Some(match session.connect(false) {
-        Err(_) => Err(End::Code(1)),
+        Err(_) => Err(CliEnd::Code(1)),
         Ok(()) => mode(options, session),
     })
 }
 
 /// From now on Ctrl-C ends the work; a second one, the process.
-fn catch_interrupt() -> Result<Caught, End> {
-    let interrupt = Interrupt::watch();
-    let failed = |error| End::failed(format!("cannot watch Ctrl-C: {error}"));
+fn catch_interrupt() -> Result<Caught, CliEnd> {
+    let interrupt = CtrlC::watch();
+    let failed = |error| CliEnd::failed(format!("cannot watch Ctrl-C: {error}"));
     Ok(Caught::begin(Rc::new(interrupt.map_err(failed)?)))
 }
 
-fn lost(failure: Failure) -> End {
-    End::failed(format!("Error: {failure}"))
+fn lost(failure: ConnectionFailure) -> CliEnd {
+    CliEnd::failed(format!("Error: {failure}"))
 }
 
 /// Asks; a terminal waits until a server that is gone is back.
-fn ask_again(session: &mut Session, words: &[&str], is_terminal: bool) -> Result<Reply, End> {
+fn ask_again(
+    session: &mut CliSession,
+    words: &[&str],
+    is_terminal: bool,
+) -> Result<ServerReply, CliEnd> {
     let mut tries = 0;
     loop {
         match session.ask(words) {

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::lost;
-use crate::cli::connection::{Connection, Failure};
+use crate::cli::connection::{CliConnection, ConnectionFailure};
 use crate::cli::options::Options;
-use crate::cli::output::{End, print};
-use crate::cli::session::Session;
-use crate::client::reply::Reply;
+use crate::cli::output::{CliEnd, print};
+use crate::cli::session::CliSession;
+use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
 /// What is read from standard input at once.
@@ -40,10 +40,12 @@ struct Transfer {
 }
 
 /// Transfers standard input to the server.
-pub fn transfer(options: &Options, session: &mut Session) -> Result<(), End> {
-    let failed = |error: io::Error| End::failed(format!("Error reading from stdin: {error}"));
+pub fn transfer(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
+    let failed = |error: io::Error| CliEnd::failed(format!("Error reading from stdin: {error}"));
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-    let Some(connection) = &mut session.connection else { return Err(lost(Failure::Closed)) };
+    let Some(connection) = &mut session.connection else {
+        return Err(lost(ConnectionFailure::Closed));
+    };
     connection.stream().set_nonblocking(true).map_err(failed)?;
     let mut transfer = Transfer {
         input: File::from(stdin),
@@ -66,12 +68,12 @@ pub fn transfer(options: &Options, session: &mut Session) -> Result<(), End> {
     }
     let Transfer { errors, replies, .. } = transfer;
     print(format!("errors: {errors}, replies: {replies}\n").as_bytes())?;
-    if errors > 0 { Err(End::Code(1)) } else { Ok(()) }
+    if errors > 0 { Err(CliEnd::Code(1)) } else { Ok(()) }
 }
 
 impl Transfer {
     /// Waits until something can be read or sent, and does it.
-    fn turn(&mut self, connection: &mut Connection) -> Result<(), End> {
+    fn turn(&mut self, connection: &mut CliConnection) -> Result<(), CliEnd> {
         let has_unsent = self.unsent.1 < self.unsent.0.len() || connection.stream().holds_back();
         let wants_input = !has_unsent && self.mark.is_none();
         let flags = if has_unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -89,17 +91,17 @@ impl Transfer {
         Ok(())
     }
 
-    fn read_replies(&mut self, connection: &mut Connection) -> Result<(), End> {
+    fn read_replies(&mut self, connection: &mut CliConnection) -> Result<(), CliEnd> {
         let filled = connection.fill();
         while let Some(reply) = connection.received().map_err(lost)? {
             self.heard = Instant::now();
             match &reply {
-                Reply::Bulk(text) if Some(text) == self.mark.as_ref() => {
+                ServerReply::Bulk(text) if Some(text) == self.mark.as_ref() => {
                     print(b"Last reply received from server.\n")?;
                     self.is_complete = true;
                     return Ok(());
                 }
-                Reply::Error(text) => {
+                ServerReply::Error(text) => {
                     say!("{}", printable(&String::from_utf8_lossy(text)));
                     self.errors += 1;
                 }
@@ -108,7 +110,7 @@ impl Transfer {
             self.replies += 1;
         }
         match filled {
-            Err(Failure::Io(error)) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+            Err(ConnectionFailure::Io(error)) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             // What had come by then has been counted.
             Err(failure) => {
                 print(format!("errors: {}, replies: {}\n", self.errors, self.replies).as_bytes())?;
@@ -119,10 +121,10 @@ impl Transfer {
     }
 
     /// Reads more to send; at the end of the input, the request that marks the last reply.
-    fn read_input(&mut self) -> Result<(), End> {
+    fn read_input(&mut self) -> Result<(), CliEnd> {
         let mut bytes = vec![0; INPUT_BYTES];
         let count = self.input.read(&mut bytes);
-        let count = count.map_err(|e| End::failed(format!("Error reading from stdin: {e}")))?;
+        let count = count.map_err(|e| CliEnd::failed(format!("Error reading from stdin: {e}")))?;
         bytes.truncate(count);
         if count == 0 {
             let mark: Vec<u8> = (0..MARK_BYTES).map(|_| fastrand::u8(..)).collect();
@@ -138,13 +140,13 @@ impl Transfer {
         Ok(())
     }
 
-    fn send(&mut self, connection: &mut Connection) -> Result<(), End> {
+    fn send(&mut self, connection: &mut CliConnection) -> Result<(), CliEnd> {
         let (bytes, sent) = &mut self.unsent;
         match connection.stream().push(&bytes[*sent..]) {
             Ok(count) => *sent += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => {
-                return Err(End::failed(format!("Error writing to the server: {error}")));
+                return Err(CliEnd::failed(format!("Error writing to the server: {error}")));
             }
         }
         Ok(())
@@ -155,14 +157,14 @@ impl Transfer {
 fn ready(
     server: (BorrowedFd<'_>, PollFlags),
     input: Option<BorrowedFd<'_>>,
-) -> Result<(PollFlags, bool), End> {
+) -> Result<(PollFlags, bool), CliEnd> {
     let mut fds = vec![PollFd::from_borrowed_fd(server.0, server.1)];
     fds.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
     let time = Timespec::try_from(TURN_TIME).ok();
     match poll(&mut fds, time.as_ref()) {
         Ok(_) => {}
         Err(error) if error == rustix::io::Errno::INTR => {}
-        Err(error) => return Err(End::failed(format!("cannot wait: {error}"))),
+        Err(error) => return Err(CliEnd::failed(format!("cannot wait: {error}"))),
     }
     Ok((fds[0].revents(), fds.get(1).is_some_and(|fd| !fd.revents().is_empty())))
 }

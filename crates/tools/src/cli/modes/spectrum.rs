@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::ask_again;
 use super::latency::SAMPLE_PAUSE;
 use crate::cli::options::Options;
-use crate::cli::output::{End, print};
-use crate::cli::session::Session;
+use crate::cli::output::{CliEnd, print};
+use crate::cli::session::CliSession;
 
 /// How long a line is sampled.
 const LINE_TIME: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ const COLOURS: [u8; 19] =
 const GREYS: [u8; 13] = [0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 249, 251, 253];
 
 /// Samples without end.
-pub fn sample(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn sample(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let time = options.interval.filter(|time| !time.is_zero()).unwrap_or(LINE_TIME);
     let palette: &[u8] = if options.modes.mono { &GREYS } else { &COLOURS };

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::ask_again;
 use crate::cli::options::Options;
-use crate::cli::output::{End, print};
-use crate::cli::session::Session;
-use crate::client::reply::Reply;
+use crate::cli::output::{CliEnd, print};
+use crate::cli::session::CliSession;
+use crate::client::reply::ServerReply;
 
 /// The heading is repeated after so many lines.
 const HEADING_LINES: u64 = 20;
@@ -18,15 +18,15 @@ const HEADING: &str = "\
 keys       mem      clients blocked requests            connections          \n";
 
 /// Prints lines without end.
-pub fn follow(options: &Options, session: &mut Session) -> Result<(), End> {
+pub fn follow(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let pause = options.interval.filter(|time| !time.is_zero()).unwrap_or(Duration::from_secs(1));
     let (mut lines, mut before) = (0_u64, None);
     loop {
         let reply = ask_again(session, &["INFO"], is_terminal)?;
         let text = String::from_utf8_lossy(reply.text().unwrap_or_default()).into_owned();
-        if let Reply::Error(_) = reply {
-            return Err(End::failed(format!("ERROR: {text}")));
+        if let ServerReply::Error(_) = reply {
+            return Err(CliEnd::failed(format!("ERROR: {text}")));
         }
         if lines.is_multiple_of(HEADING_LINES) {
             print(HEADING.as_bytes())?;

@@ -44,7 +44,7 @@ impl FromStr for Ratio {
 
 /// What a workload is measured with where the command line does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct WorkloadSettings {
     /// Connections, all load threads together.
     pub clients: Option<usize>,
     /// Requests sent at once on a connection.
@@ -55,7 +55,7 @@ pub struct Settings {
 
 /// A user that a workload creates and authenticates as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
+pub struct WorkloadUser {
     /// Name.
     pub name: &'static str,
     /// Password.
@@ -64,7 +64,7 @@ pub struct User {
 
 /// Connections that are subscribed while a workload runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subscribers {
+pub enum SubscriberPlan {
     /// So many connections, each to this channel.
     Channel(&'static str, usize),
     /// One connection, to so many patterns that match no channel of the workload.
@@ -73,7 +73,7 @@ pub enum Subscribers {
 
 /// One workload. Its texts are templates in the notation of [`table`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Workload {
     /// Its name on the command line.
     pub name: &'static str,
     /// The reading request, if it reads.
@@ -87,41 +87,41 @@ pub struct Row {
     /// What each of its connections sends first.
     pub greeting: Option<&'static str>,
     /// The user of its connections, if not the one of the command line.
-    pub user: Option<User>,
+    pub user: Option<WorkloadUser>,
     /// The connections that are subscribed meanwhile.
-    pub subscribers: Option<Subscribers>,
+    pub subscribers: Option<SubscriberPlan>,
     /// Clients, pipeline and ratio, where they are part of the question.
-    pub settings: Settings,
+    pub settings: WorkloadSettings,
 }
 
-impl Row {
+impl Workload {
     /// A workload without requests.
-    pub const fn new(name: &'static str) -> Row {
-        let settings = Settings { clients: None, pipeline: None, ratio: None };
+    pub const fn new(name: &'static str) -> Workload {
+        let settings = WorkloadSettings { clients: None, pipeline: None, ratio: None };
         let (read, write, fill) = (None, None, None);
         let (prepare, greeting, user, subscribers) = (None, None, None, None);
-        Row { name, read, write, fill, prepare, greeting, user, subscribers, settings }
+        Workload { name, read, write, fill, prepare, greeting, user, subscribers, settings }
     }
 
-    const fn prepared(self, prepare: &'static str) -> Row {
-        Row { prepare: Some(prepare), ..self }
+    const fn prepared(self, prepare: &'static str) -> Workload {
+        Workload { prepare: Some(prepare), ..self }
     }
 
-    const fn pipelined(self, pipeline: usize) -> Row {
-        let settings = Settings { pipeline: Some(pipeline), ..self.settings };
-        Row { settings, ..self }
+    const fn pipelined(self, pipeline: usize) -> Workload {
+        let settings = WorkloadSettings { pipeline: Some(pipeline), ..self.settings };
+        Workload { settings, ..self }
     }
 
     /// With one client, which sends the next batch of this size when it has all replies to the
     /// last one.
-    const fn on_one_connection(self, pipeline: usize) -> Row {
-        let settings = Settings { clients: Some(1), ..self.settings };
-        Row { settings, ..self }.pipelined(pipeline)
+    const fn on_one_connection(self, pipeline: usize) -> Workload {
+        let settings = WorkloadSettings { clients: Some(1), ..self.settings };
+        Workload { settings, ..self }.pipelined(pipeline)
     }
 
-    const fn mixed(self, reads: u32, writes: u32) -> Row {
-        let settings = Settings { ratio: Some(Ratio { reads, writes }), ..self.settings };
-        Row { settings, ..self }
+    const fn mixed(self, reads: u32, writes: u32) -> Workload {
+        let settings = WorkloadSettings { ratio: Some(Ratio { reads, writes }), ..self.settings };
+        Workload { settings, ..self }
     }
 
     /// Whether it both reads and writes, at random by a ratio.

@@ -1,7 +1,7 @@
 //! The names of workloads: those of the table, those that other benchmarks have for them, and the
 //! workloads that no name stands for.
 
-use super::Row;
+use super::Workload;
 use super::table::TABLE;
 
 /// What redis-benchmark calls a workload, and its name here.
@@ -9,10 +9,10 @@ const ALIASES: &[(&str, &str)] =
     &[("ping_mbulk", "ping"), ("mset", "mset10"), ("lrange", "lrange_100")];
 
 /// What the command line says is sent; see [`Load::commands`](crate::load::spec::Load::commands).
-pub const COMMAND: Row = Row::new("command");
+pub const COMMAND: Workload = Workload::new("command");
 
 /// The first request of a new connection.
-pub const CONNECT: Row = Row { read: Some("PING"), ..Row::new("connect") };
+pub const CONNECT: Workload = Workload { read: Some("PING"), ..Workload::new("connect") };
 
 /// The other names of a workload.
 pub fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
@@ -20,7 +20,7 @@ pub fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The row of a name, in any case.
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static Workload> {
     let is_alias = |(alias, _): &&(&str, &str)| alias.eq_ignore_ascii_case(name);
     let own = ALIASES.iter().find(is_alias).map_or(name, |(_, own)| own);
     TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(own))

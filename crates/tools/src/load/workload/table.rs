@@ -19,14 +19,14 @@
 //!
 //! [`scripts`]: super::scripts
 
-use super::{Row, Subscribers, User};
+use super::{SubscriberPlan, Workload, WorkloadUser};
 
-const fn read(name: &'static str, read: &'static str, fill: Option<&'static str>) -> Row {
-    Row { read: Some(read), fill, ..Row::new(name) }
+const fn read(name: &'static str, read: &'static str, fill: Option<&'static str>) -> Workload {
+    Workload { read: Some(read), fill, ..Workload::new(name) }
 }
 
-const fn write(name: &'static str, write: &'static str, fill: Option<&'static str>) -> Row {
-    Row { write: Some(write), fill, ..Row::new(name) }
+const fn write(name: &'static str, write: &'static str, fill: Option<&'static str>) -> Workload {
+    Workload { write: Some(write), fill, ..Workload::new(name) }
 }
 
 const fn both(
@@ -34,8 +34,8 @@ const fn both(
     read: &'static str,
     write: &'static str,
     fill: Option<&'static str>,
-) -> Row {
-    Row { read: Some(read), write: Some(write), fill, ..Row::new(name) }
+) -> Workload {
+    Workload { read: Some(read), write: Some(write), fill, ..Workload::new(name) }
 }
 
 const SET: Option<&str> = Some("SET {key} {value}");
@@ -70,8 +70,8 @@ const ONE_STREAM: Option<&str> = Some("XADD stream * name {key} field value");
 const READERS: Option<&str> = Some("XGROUP CREATE group:{key} readers 0 MKSTREAM");
 
 /// Members of the one big sorted set removed, and added again as often.
-const fn zset_removing(name: &'static str, remove: &'static str) -> Row {
-    Row { read: Some(remove), write: ZSET, fill: ZSET, ..Row::new(name) }
+const fn zset_removing(name: &'static str, remove: &'static str) -> Workload {
+    Workload { read: Some(remove), write: ZSET, fill: ZSET, ..Workload::new(name) }
 }
 
 const LOAD_GET: &str = "SCRIPT LOAD {script:get}";
@@ -79,7 +79,7 @@ const LOAD_SET_ALL: &str = "SCRIPT LOAD {script:set-all}";
 const LOAD_LIBRARY: &str = "FUNCTION LOAD REPLACE {script:library}";
 
 /// A user with 20 rules for commands and 10 patterns of keys, of which the last one matches.
-const READER: User = User { name: "bench-reader", password: "bench-password" };
+const READER: WorkloadUser = WorkloadUser { name: "bench-reader", password: "bench-password" };
 const SET_READER: &str = "ACL SETUSER bench-reader reset on >bench-password \
     -@all +@read +@write +@connection +@string -@dangerous -@bitmap -@geo +ping +info +type \
     -getdel -getset -append -lpop -spop +hget +client|getname +client|setname +get \
@@ -88,8 +88,8 @@ const SET_READER: &str = "ACL SETUSER bench-reader reset on >bench-password \
 
 /// Members popped off the one big sorted set, which never runs dry: each write names two, of which
 /// as many are new as the set lacks, so that it comes to hold half of the range.
-const fn zset_popping(name: &'static str, pop: &'static str) -> Row {
-    Row { read: Some(pop), write: ZSET_TWO, fill: ZSET, ..Row::new(name) }
+const fn zset_popping(name: &'static str, pop: &'static str) -> Workload {
+    Workload { read: Some(pop), write: ZSET_TWO, fill: ZSET, ..Workload::new(name) }
 }
 
 const BITS: Option<&str> = Some("SET bits:{key} {value}");
@@ -113,7 +113,7 @@ const RESTORE: &str = "RESTORE restored:{key} 0 \u{4}\u{8}\
      REPLACE";
 
 /// Every workload, in the order in which `--all` runs them.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[Workload] = &[
     // Connection.
     read("ping", "PING", None),
     read("echo", "ECHO {value}", None),
@@ -275,11 +275,11 @@ pub const TABLE: &[Row] = &[
     zset_removing("zrem", "ZREM zset {key}"),
     zset_popping("zremrangebyrank", "ZREMRANGEBYRANK zset 0 0"),
     zset_removing("zremrangebyscore", "ZREMRANGEBYSCORE zset {100000..999999} 100001"),
-    Row {
+    Workload {
         read: Some("ZREMRANGEBYLEX zlex - [key:0"),
         write: ZLEX,
         fill: ZLEX,
-        ..Row::new("zremrangebylex")
+        ..Workload::new("zremrangebylex")
     },
     zset_popping("zpopmin", "ZPOPMIN zset"),
     zset_popping("zpopmax", "ZPOPMAX zset"),
@@ -401,20 +401,20 @@ pub const TABLE: &[Row] = &[
         .prepared(LOAD_GET)
         .mixed(4, 1),
     // What a look at the rights of a user adds to `get`.
-    Row { user: Some(READER), ..read("get_acl", "GET {key}", SET).prepared(SET_READER) },
+    Workload { user: Some(READER), ..read("get_acl", "GET {key}", SET).prepared(SET_READER) },
     // What it adds that the server remembers who has read which key.
-    Row { greeting: Some("CLIENT TRACKING ON"), ..read("get_tracked", "GET {key}", SET) },
+    Workload { greeting: Some("CLIENT TRACKING ON"), ..read("get_tracked", "GET {key}", SET) },
     // Messages: to nobody, past patterns, and to many, where each request makes 1,000 deliveries.
     write("publish", "PUBLISH news:{key} {value}", None),
-    Row {
+    Workload {
         write: Some("PUBLISH news:{key} {value}"),
-        subscribers: Some(Subscribers::Patterns(100_000)),
-        ..Row::new("publish_patterns")
+        subscribers: Some(SubscriberPlan::Patterns(100_000)),
+        ..Workload::new("publish_patterns")
     },
-    Row {
+    Workload {
         write: Some("PUBLISH feed {value}"),
-        subscribers: Some(Subscribers::Channel("feed", 1000)),
-        ..Row::new("publish_1000")
+        subscribers: Some(SubscriberPlan::Channel("feed", 1000)),
+        ..Workload::new("publish_1000")
     }
     .on_one_connection(4),
     // Keys of any type.
@@ -458,8 +458,8 @@ mod tests {
     use super::*;
     use crate::load::batch::Batches;
     use crate::load::keys::ThreadIndex;
-    use crate::load::shape::Shape;
-    use crate::load::spec::Load;
+    use crate::load::shape::RequestShape;
+    use crate::load::spec::LoadSpec;
     use crate::load::template::Template;
     use crate::load::workload::names;
     use std::collections::HashSet;
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn every_row_does_something_and_every_template_compiles() {
-        let shape = Shape { keys: 1000, value_bytes: 32, ..Shape::default() };
+        let shape = RequestShape { keys: 1000, value_bytes: 32, ..RequestShape::default() };
         for row in TABLE {
             assert!(row.read.is_some() || row.write.is_some(), "{} is empty", row.name);
             for text in
@@ -491,11 +491,12 @@ mod tests {
 
     #[test]
     fn what_is_popped_from_the_sorted_set_is_added_in_time() {
-        let shape = Shape { keys: 100, value_bytes: 32, ..Shape::default() };
+        let shape = RequestShape { keys: 100, value_bytes: 32, ..RequestShape::default() };
         let names = ["zremrangebyrank", "zpopmin", "zmpop", "bzpopmin", "bzpopmax", "bzmpop"];
         for row in names.map(|name| names::find(name).unwrap()) {
             let ratio = row.settings.ratio.unwrap_or_default();
-            let load = Load { ratio, shape: shape.clone(), pipeline: 16, ..Load::default() };
+            let load =
+                LoadSpec { ratio, shape: shape.clone(), pipeline: 16, ..LoadSpec::default() };
             let mut batches = Batches::new(row, &load, ThreadIndex::ONLY, None).unwrap();
             let mut members: HashSet<String> = (0..100).map(|n| format!("key:{n:012}")).collect();
             for _ in 0..2000 {

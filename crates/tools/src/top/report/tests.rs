@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::top::host::HostLook;
-use crate::top::view::View;
+use crate::top::view::TopView;
 
-fn look(at: Instant, info: &str, host: Option<&[(&str, f64)]>) -> Look {
-    Look {
+fn look(at: Instant, info: &str, host: Option<&[(&str, f64)]>) -> ServerLook {
+    ServerLook {
         at,
         info: Info::parse(info),
         ping: Duration::from_micros(80),
@@ -23,7 +23,7 @@ fn look(at: Instant, info: &str, host: Option<&[(&str, f64)]>) -> Look {
 }
 
 /// A report of two seconds.
-fn report(before: &str, now: &str, hosts: Option<[&[(&str, f64)]; 2]>) -> Report {
+fn report(before: &str, now: &str, hosts: Option<[&[(&str, f64)]; 2]>) -> TopReport {
     let start = Instant::now();
     let [first, last] = hosts.map_or([None, None], |hosts| hosts.map(Some));
     let before = look(start, before, first);
@@ -32,7 +32,7 @@ fn report(before: &str, now: &str, hosts: Option<[&[(&str, f64)]; 2]>) -> Report
     if let Some(host) = &mut now.host {
         host.idle = 4.0;
     }
-    Report::between(&before, &now)
+    TopReport::between(&before, &now)
 }
 
 const WEFT: [&str; 2] = [
@@ -120,9 +120,9 @@ fn what_a_server_says_is_shown_in_a_line_of_bounded_length() {
          maxmemory:5\nmaxmemory_policy:{long}\ncmdstat_{long}:calls=9,usec=1\n"
     );
     let (before, mut now) = (look(Instant::now(), "", None), look(Instant::now(), &info, None));
-    now.hot = Some(vec![HotKey { db: 0, key: long.clone(), requests_per_second: 1 }]);
-    now.slow = Some(vec![SlowCommand { unix_seconds: i64::MIN, micros: -1, words: long }]);
-    let text = View::new(&Report::between(&before, &now), "here", 0).text();
+    now.hot = Some(vec![HotKeyEntry { db: 0, key: long.clone(), requests_per_second: 1 }]);
+    now.slow = Some(vec![SlowLogEntry { unix_seconds: i64::MIN, micros: -1, words: long }]);
+    let text = TopView::new(&TopReport::between(&before, &now), "here", 0).text();
     assert!(text.contains("HOT KEYS") && text.contains("SLOW LOG") && text.contains("a.[2Jb"));
     assert!(!text.contains('\u{1b}'), "{text:?}");
     let widest = text.lines().map(|line| line.chars().count()).max();
