@@ -23,7 +23,7 @@ pub struct Endpoint {
 
 enum Stream {
     Plain(TcpStream),
-    TlsConnector(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Stream {

@@ -7,7 +7,7 @@
 //!
 //! Invariant: a run that met error replies never looks like a result.
 
-pub mod args;
+mod args;
 mod churn;
 pub mod compare;
 mod csv;

@@ -4,12 +4,12 @@
 //! arrives into replies: `replies` counts them for the load, `reply` builds values for people.
 //! [`session`] holds a blocking conversation; [`cluster`] asks a node who owns which slots.
 
-pub mod address;
+pub(crate) mod address;
 pub mod cluster;
 pub(crate) mod replies;
 pub(crate) mod reply;
 mod scanner;
 pub mod session;
-pub mod stream;
+pub(crate) mod stream;
 pub mod tls;
 pub(crate) mod uri;

@@ -66,6 +66,15 @@ struct WindowMark {
     counted: u64,
 }
 
+/// When a phase is over.
+struct PhaseGoal {
+    extent: WindowExtent,
+    /// It lasts until so many requests are answered, whatever its extent.
+    requests_min: u64,
+    /// Requests that were counted before it.
+    base: u64,
+}
+
 /// CPU time at one end of the window, of the server if its process is known, and of this process.
 struct WindowCpu {
     server: Option<CpuSnapshot>,
@@ -102,32 +111,34 @@ impl<'a> Conductor<'a> {
             self.listen(CONNECT_TIME_MAX)?;
         }
         self.counts_begun = load.counts_begun();
-        let patience = stall_time_max(load);
+        let stall_max = stall_time_max(load);
         self.seen.1 = Instant::now();
         if !load.warm_up.is_zero() {
             self.enter(LoadPhase::WarmUp, Instant::now());
-            let extent = (WindowExtent::Time(load.warm_up), 0);
-            self.watch(extent, self.counted(), patience, &mut |progress| {
+            let extent = WindowExtent::Time(load.warm_up);
+            let goal = PhaseGoal { extent, requests_min: 0, base: self.counted() };
+            self.watch(goal, stall_max, &mut |progress| {
                 observe(&WindowProgress { share: 0.0, requests: 0, ..*progress })
             })?;
             if self.interrupted {
                 return Err(Error::Interrupted);
             }
         }
-        let used = self.cpu_time()?;
+        let before = self.cpu_time()?;
         let start = self.mark();
         self.enter(LoadPhase::Measure, start.at);
         self.series.begin(start.at, start.counted);
         // A window without an answer has no figures, so it lasts until there is one.
-        self.watch((load.extent, 1), start.counted, patience, observe)?;
+        let goal = PhaseGoal { extent: load.extent, requests_min: 1, base: start.counted };
+        self.watch(goal, stall_max, observe)?;
         let end = self.mark();
-        let used = (used, self.cpu_time()?);
+        let after = self.cpu_time()?;
         self.series.end();
         if load.rate.is_some() {
-            self.await_answers((LoadPhase::Drain, end.at), DRAIN_TIME_MAX, patience, observe)?;
+            self.await_answers(LoadPhase::Drain, end.at, DRAIN_TIME_MAX, stall_max, observe)?;
         }
         let now = Instant::now();
-        self.await_answers((LoadPhase::Finish, now), Duration::MAX, patience, observe)?;
+        self.await_answers(LoadPhase::Finish, now, Duration::MAX, stall_max, observe)?;
         self.enter(LoadPhase::Stop, Instant::now());
         while self.finished.len() < self.signals.len() {
             self.listen(CONNECT_TIME_MAX)?;
@@ -135,7 +146,7 @@ impl<'a> Conductor<'a> {
         match end.counted == start.counted {
             // Only an interruption ends a window so early.
             true => Err(Error::Interrupted),
-            false => Ok(self.sum_up((&start, &end), (&used.0, &used.1))),
+            false => Ok(self.sum_up(&start, &end, &before, &after)),
         }
     }
 
@@ -144,7 +155,8 @@ impl<'a> Conductor<'a> {
     /// An interruption ends that.
     fn await_answers(
         &mut self,
-        (phase, since): (LoadPhase, Instant),
+        phase: LoadPhase,
+        since: Instant,
         time_max: Duration,
         stall_max: Duration,
         observe: Observer<'_>,
@@ -153,7 +165,9 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         self.enter(phase, since);
-        self.watch((WindowExtent::Time(time_max), 0), self.counted(), stall_max, &mut |progress| {
+        let extent = WindowExtent::Time(time_max);
+        let goal = PhaseGoal { extent, requests_min: 0, base: self.counted() };
+        self.watch(goal, stall_max, &mut |progress| {
             observe(&WindowProgress { share: 1.0, last: None, ..*progress })
         })
     }
@@ -192,18 +206,18 @@ impl<'a> Conductor<'a> {
     /// progress; a failing thread or a stall ends it, and the observer may.
     fn watch(
         &mut self,
-        (extent, requests_min): (WindowExtent, u64),
-        base: u64,
+        goal: PhaseGoal,
         stall_max: Duration,
         observe: Observer<'_>,
     ) -> Result<(), Error> {
+        let PhaseGoal { extent, requests_min, base } = goal;
         let start = Instant::now();
         loop {
             let elapsed = start.elapsed();
             let answered = self.answered();
             let counted = self.counted();
             let requests = counted - base;
-            let (done, patience) = match extent {
+            let (done, wait) = match extent {
                 WindowExtent::Time(time) => {
                     let left = time.saturating_sub(elapsed);
                     let share = elapsed.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -223,10 +237,10 @@ impl<'a> Conductor<'a> {
                 self.interrupted = true;
                 return Ok(());
             }
-            if patience.is_zero() || self.spent == self.signals.len() {
+            if wait.is_zero() || self.spent == self.signals.len() {
                 return Ok(());
             }
-            self.listen(patience)?;
+            self.listen(wait)?;
             let (seen, since) = self.seen;
             if answered != seen {
                 self.seen = (answered, Instant::now());
@@ -236,9 +250,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Takes one message of a load thread, or none within `patience`.
-    fn listen(&mut self, patience: Duration) -> Result<(), Error> {
-        match self.events.recv_timeout(patience) {
+    /// Takes one event of a load thread, if one comes within this time.
+    fn listen(&mut self, time_max: Duration) -> Result<(), Error> {
+        match self.events.recv_timeout(time_max) {
             Ok(WorkerEvent::Ready(tid)) => self.tids.push(tid),
             Ok(WorkerEvent::Spent) => self.spent += 1,
             Ok(WorkerEvent::Finished(result)) => self.finished.push(*result?),
@@ -252,8 +266,10 @@ impl<'a> Conductor<'a> {
 
     fn sum_up(
         &mut self,
-        (start, end): (&WindowMark, &WindowMark),
-        (before, after): (&WindowCpu, &WindowCpu),
+        start: &WindowMark,
+        end: &WindowMark,
+        before: &WindowCpu,
+        after: &WindowCpu,
     ) -> WindowOutcome {
         let mut tally = ReplyTally::default();
         let (mut latency, mut lateness) = (latency_histogram(), latency_histogram());

@@ -16,6 +16,8 @@ pub mod drive;
 pub mod fill;
 pub mod keys;
 pub(crate) mod latency;
+mod link;
+mod notation;
 pub mod outcome;
 mod schedule;
 mod series;

@@ -7,70 +7,23 @@
 //! next one means writing a few digits: no formatting, no allocation. Only where values differ in
 //! length is a request put together anew each time.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use fastrand::Rng;
 
 use super::keys::KeySource;
-use super::shape::decimal_width;
-pub use super::shape::{RequestShape, ValueSizes};
-use super::workload::scripts;
+use super::notation::{
+    DigitField, Draw, TemplateArgument, expand_groups, table_argument, word_argument,
+};
+use super::shape::{RequestShape, ValueSizes};
 use crate::Error;
 use crate::client::replies::ExpectedReplies;
 
 /// The word that ends a command within a request.
 const COMMAND_END: &str = ";";
 
-/// The most digits a `u64` range can need.
-const DIGITS_MAX: usize = 19;
-
 /// The longest request that is made.
 const REQUEST_BYTES_MAX: usize = 1024 * 1024 * 1024;
-
-/// What stands for a number of the range in the commands of the command line, and its digits.
-const RANDOM_NUMBER: &str = "__rand_int__";
-const RANDOM_DIGITS: usize = 12;
-
-/// What stands for a key and for a value there.
-const KEY: &str = "__key__";
-const DATA: &str = "__data__";
-
-/// What a digit field holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Draw {
-    /// The number of a key.
-    Key,
-    /// The number of the key before it in the request.
-    SameKey,
-    /// An integer from `low`, one of `span` values.
-    Integer { low: u64, span: u64 },
-}
-
-/// A run of decimal digits inside a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct DigitField {
-    /// The position of its first digit.
-    at: usize,
-    width: usize,
-    draw: Draw,
-}
-
-impl DigitField {
-    fn is_key(&self) -> bool {
-        matches!(self.draw, Draw::Key | Draw::SameKey)
-    }
-}
-
-/// One argument under construction.
-#[derive(Debug, Default)]
-struct TemplateArgument {
-    body: Vec<u8>,
-    /// Counted from its first byte.
-    fields: Vec<DigitField>,
-    /// A value of varying length is to follow what is there.
-    has_value: bool,
-}
 
 /// One request, ready to be sent once its fields are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +54,8 @@ impl Template {
                 .ok_or_else(|| Error::Usage(format!("template '{text}' has an empty command")))?;
             template.begin_command(command.len(), *name == "EXEC");
             for word in command {
-                let argument = template.argument(word, shape)?;
+                let has_key = template.fields.iter().any(DigitField::is_key);
+                let argument = table_argument(word, shape, has_key)?;
                 template.push(argument)?;
             }
         }
@@ -120,7 +74,7 @@ impl Template {
         }
         template.begin_command(words.len(), false);
         for word in words {
-            let argument = argument_of_word(word, shape)?;
+            let argument = word_argument(word, shape)?;
             template.push(argument)?;
         }
         Ok(template)
@@ -143,42 +97,6 @@ impl Template {
         self.bytes.extend_from_slice(format!("*{arguments}\r\n").as_bytes());
         let replies = self.answer.replies + 1;
         self.answer = ExpectedReplies { replies, is_transaction: is_exec };
-    }
-
-    /// An argument of the notation.
-    fn argument(&self, word: &str, shape: &RequestShape) -> Result<TemplateArgument, Error> {
-        let mut argument = TemplateArgument::default();
-        let mut rest = word;
-        while let Some((before, inside, after)) = next_placeholder(rest) {
-            argument.body.extend_from_slice(before.as_bytes());
-            match inside {
-                "same-key"
-                    if !self.fields.iter().chain(&argument.fields).any(DigitField::is_key) =>
-                {
-                    let text = "{same-key} stands before any {key} of the request";
-                    return Err(Error::Usage(text.into()));
-                }
-                "key" => argument.push_key(Draw::Key, shape),
-                "same-key" => argument.push_key(Draw::SameKey, shape),
-                "value" => argument.push_value(shape),
-                other => match (script_text(other), integer_range(other)) {
-                    (Some(script), _) => argument.body.extend_from_slice(script.as_bytes()),
-                    (None, Some((low, high))) => {
-                        let width = decimal_width(high);
-                        let draw = Draw::Integer { low, span: high - low + 1 };
-                        argument.fields.push(DigitField { at: argument.body.len(), width, draw });
-                        argument.body.extend_from_slice(low.to_string().as_bytes());
-                    }
-                    (None, None) => {
-                        let text = format!("{{{other}}} is not a placeholder of a template");
-                        return Err(Error::Usage(text));
-                    }
-                },
-            }
-            rest = after;
-        }
-        argument.body.extend_from_slice(rest.as_bytes());
-        Ok(argument)
     }
 
     fn push(&mut self, argument: TemplateArgument) -> Result<(), Error> {
@@ -268,54 +186,6 @@ impl Template {
     }
 }
 
-impl TemplateArgument {
-    fn push_key(&mut self, draw: Draw, shape: &RequestShape) {
-        self.body.extend_from_slice(shape.prefix.as_bytes());
-        self.body.resize(self.body.len() + shape.key_digits(), b'0');
-        let width = shape.moving_digits();
-        self.fields.push(DigitField { at: self.body.len() - width, width, draw });
-    }
-
-    fn push_value(&mut self, shape: &RequestShape) {
-        match shape.sizes {
-            None => self.body.extend_from_slice(&shape.value()),
-            Some(_) => self.has_value = true,
-        }
-    }
-}
-
-/// An argument of the command line.
-fn argument_of_word(word: &[u8], shape: &RequestShape) -> Result<TemplateArgument, Error> {
-    let mut argument = TemplateArgument::default();
-    let mut rest = word;
-    let names = [KEY, DATA, RANDOM_NUMBER];
-    let next = |rest: &[u8]| {
-        let found = names
-            .into_iter()
-            .filter_map(|name| memchr::memmem::find(rest, name.as_bytes()).map(|at| (at, name)));
-        found.min()
-    };
-    while let Some((at, name)) = next(rest) {
-        argument.body.extend_from_slice(&rest[..at]);
-        match name {
-            KEY => argument.push_key(Draw::Key, shape),
-            DATA => argument.push_value(shape),
-            _ => {
-                if shape.moving_digits() > RANDOM_DIGITS {
-                    let text = format!("{RANDOM_NUMBER} has room for {RANDOM_DIGITS} digits");
-                    return Err(Error::Usage(text));
-                }
-                let (at, width) = (argument.body.len(), RANDOM_DIGITS);
-                argument.body.resize(at + width, b'0');
-                argument.fields.push(DigitField { at, width, draw: Draw::Key });
-            }
-        }
-        rest = &rest[at + name.len()..];
-    }
-    argument.body.extend_from_slice(rest);
-    Ok(argument)
-}
-
 #[inline]
 fn draw(
     fields: &[DigitField],
@@ -337,53 +207,6 @@ fn draw(
     }
 }
 
-/// Splits at the next `{...}`: before, inside, after.
-fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once('{')?;
-    let (inside, after) = rest.split_once('}')?;
-    Some((before, inside, after))
-}
-
-/// `LOW..HIGH`, both of the same width, so that every number between them has it too.
-fn integer_range(text: &str) -> Option<(u64, u64)> {
-    let (low, high) = text.split_once("..")?;
-    let fits = low.len() == high.len() && high.len() < DIGITS_MAX;
-    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
-    (fits && low <= high && decimal_width(low) == decimal_width(high)).then_some((low, high))
-}
-
-/// The source of a script for `script:NAME`, its hash for `sha1:NAME`.
-fn script_text(text: &str) -> Option<Cow<'static, str>> {
-    match text.split_once(':')? {
-        ("script", name) => scripts::source(name).map(Cow::Borrowed),
-        ("sha1", name) => scripts::sha1(name).map(Cow::Owned),
-        _ => None,
-    }
-}
-
-/// The text with `N*(...)` groups written out.
-fn expand_groups(text: &str) -> Result<String, Error> {
-    let mut flat = String::new();
-    let mut rest = text;
-    while let Some((before, group)) = rest.split_once("*(") {
-        let (head, times) = before.rsplit_once(' ').unwrap_or(("", before));
-        let (group, after) = group
-            .split_once(')')
-            .ok_or_else(|| Error::Usage(format!("template '{text}': a group lacks its ')'")))?;
-        let times: usize = times
-            .parse()
-            .map_err(|_| Error::Usage(format!("template '{text}': '{times}' repeats nothing")))?;
-        flat.push_str(head);
-        (0..times).for_each(|_| {
-            flat.push(' ');
-            flat.push_str(group);
-        });
-        rest = after;
-    }
-    flat.push_str(rest);
-    Ok(flat)
-}
-
 /// Writes `number` right-aligned over all of `digits`.
 #[inline]
 fn write_digits(digits: &mut [u8], mut number: u64) {
@@ -396,9 +219,12 @@ fn write_digits(digits: &mut [u8], mut number: u64) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     use crate::load::keys::{Law, ThreadIndex};
+    use crate::load::workload::scripts;
 
     const SHAPE: RequestShape = RequestShape {
         keys: 1000,

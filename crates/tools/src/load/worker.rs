@@ -16,8 +16,8 @@
 //!
 //! With a [`Dialer`] every batch has a new connection, and its latency begins with that.
 
-use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -27,6 +27,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::batch::Batches;
 use super::dial::Dialer;
 use super::latency::{LATENCY_NANOS_MAX, latency_histogram};
+use super::link::{Link, broken, feed_greeting, watch_failed};
 use super::schedule::SendSchedule;
 use super::signals::{LoadPhase, ThreadSignals};
 use crate::Error;
@@ -42,9 +43,6 @@ const EVENTS_MAX: usize = 256;
 
 /// Bytes read from a connection in one call.
 const READ_BYTES: usize = 64 * 1024;
-
-/// Batches of a connection that wait for its socket, if the server answers what it has not read.
-const UNSENT_BATCHES_MAX: usize = 2;
 
 /// The values in a histogram, for each thread, that stand for what was due and never sent.
 const UNSENT_POINTS: usize = 100_000;
@@ -80,28 +78,6 @@ pub struct Counts {
     pub unsent: u64,
     /// Requests that were begun for the window, and answered.
     pub measured: u64,
-}
-
-/// One connection.
-#[derive(Debug)]
-struct Link {
-    stream: ServerStream,
-    counter: ReplyCounter,
-    /// The place of its node.
-    node: usize,
-    /// Counts the replies to what a new connection sends first.
-    greeting: Option<ReplyCounter>,
-    /// Batches that have been begun.
-    begun: u64,
-    /// Requests of the last batch, and those of them that are not answered yet.
-    batch: u64,
-    owed: u64,
-    /// Whether the window counts the last batch.
-    is_measured: bool,
-    sent_at: Instant,
-    /// The end of a batch that the socket did not take, from `unsent_at`.
-    unsent: Vec<u8>,
-    unsent_at: usize,
 }
 
 /// A load thread.
@@ -148,19 +124,8 @@ impl<'a> LoadThread<'a> {
             stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
             let data = EventData::new_u64(index as u64);
             epoll::add(&epoll, &stream, data, EventFlags::IN).map_err(watch_failed())?;
-            links.push(Link {
-                stream,
-                counter: ReplyCounter::new(batches[node].answer()),
-                node,
-                greeting: None,
-                begun: 0,
-                batch: 0,
-                owed: 0,
-                is_measured: false,
-                sent_at: Instant::now(),
-                unsent: Vec::new(),
-                unsent_at: 0,
-            });
+            let counter = ReplyCounter::new(batches[node].answer());
+            links.push(Link::new(stream, counter, node));
         }
         if schedule.is_some() {
             // The kernel may be late by 50 us otherwise; who does not let us is late.
@@ -224,7 +189,7 @@ impl<'a> LoadThread<'a> {
                     continue;
                 }
                 if flags.contains(EventFlags::OUT) {
-                    self.writable(index)?;
+                    self.links[index].push_rest(&self.epoll, index)?;
                 }
                 if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
                     self.readable(index)?;
@@ -328,7 +293,7 @@ impl<'a> LoadThread<'a> {
             let Some(schedule) = &mut self.schedule else { return Ok(()) };
             let index = schedule.take();
             let link = &self.links[index];
-            if link.owed == 0 && link.begun < schedule.batches_due(index) {
+            if link.unanswered == 0 && link.begun < schedule.batches_due(index) {
                 let due = schedule.due(index, link.begun);
                 if self.phase == LoadPhase::Measure {
                     let late = Instant::now().saturating_duration_since(due);
@@ -403,7 +368,7 @@ impl<'a> LoadThread<'a> {
     /// after its first replies comes the batch.
     fn connected_further(&mut self, index: usize, greeted: bool) -> Result<(), Error> {
         if self.links[index].stream.holds_back() {
-            self.writable(index)?;
+            self.links[index].push_rest(&self.epoll, index)?;
         }
         if greeted {
             self.links[index].greeting = None;
@@ -415,13 +380,13 @@ impl<'a> LoadThread<'a> {
     #[inline]
     fn answered(&mut self, index: usize, requests: u64) -> Result<(), Error> {
         let link = &mut self.links[index];
-        link.owed =
-            link.owed.checked_sub(requests).ok_or_else(|| Error::Protocol(SURPLUS.into()))?;
+        link.unanswered =
+            link.unanswered.checked_sub(requests).ok_or_else(|| Error::Protocol(SURPLUS.into()))?;
         self.outstanding -= requests;
         if link.is_measured {
             self.measured += requests;
         }
-        if requests == 0 || link.owed > 0 {
+        if requests == 0 || link.unanswered > 0 {
             return Ok(());
         }
         self.busy -= 1;
@@ -450,7 +415,7 @@ impl<'a> LoadThread<'a> {
         }
         let link = &mut self.links[index];
         link.begun += 1;
-        (link.batch, link.owed) = (requests, requests);
+        (link.batch, link.unanswered) = (requests, requests);
         link.is_measured = self.phase >= LoadPhase::Measure;
         if link.is_measured {
             self.begun += requests;
@@ -468,17 +433,15 @@ impl<'a> LoadThread<'a> {
     fn dial(&mut self, index: usize) -> Result<(), Error> {
         let link = &mut self.links[index];
         let dialer = &self.dialers[link.node];
-        link.stream = dialer.dial()?;
-        link.counter = ReplyCounter::new(self.batches[link.node].answer());
-        link.unsent.clear();
-        link.unsent_at = 0;
+        let counter = ReplyCounter::new(self.batches[link.node].answer());
+        link.reconnect(dialer.dial()?, counter);
         let data = EventData::new_u64(index as u64);
         epoll::add(&self.epoll, &link.stream, data, EventFlags::IN).map_err(watch_failed())?;
         match dialer.greeting() {
             None => self.push_batch(index),
             Some((bytes, counter)) => {
                 link.greeting = Some(counter);
-                push(&self.epoll, link, index, bytes)
+                link.push(&self.epoll, index, bytes)
             }
         }
     }
@@ -487,67 +450,8 @@ impl<'a> LoadThread<'a> {
     fn push_batch(&mut self, index: usize) -> Result<(), Error> {
         let link = &mut self.links[index];
         let bytes = self.batches[link.node].make_next(link.batch as usize);
-        push(&self.epoll, link, index, bytes)
+        link.push(&self.epoll, index, bytes)
     }
-
-    /// Sends the rest of a batch that the socket did not take at once.
-    fn writable(&mut self, index: usize) -> Result<(), Error> {
-        let link = &mut self.links[index];
-        let result = link.stream.flush().and_then(|()| {
-            while link.unsent_at < link.unsent.len() {
-                link.unsent_at += link.stream.push(&link.unsent[link.unsent_at..])?;
-            }
-            link.stream.flush()
-        });
-        match result {
-            Ok(()) => watch(&self.epoll, &link.stream, index, EventFlags::IN),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(broken(error)),
-        }
-    }
-}
-
-/// Sends what the socket takes; the rest goes when it takes more.
-#[inline]
-fn push(epoll: &OwnedFd, link: &mut Link, index: usize, bytes: &[u8]) -> Result<(), Error> {
-    if link.unsent_at < link.unsent.len() {
-        // Who answers before it has read everything gets the rest first, and goes on as long as it
-        // reads at all.
-        if link.unsent.len() - link.unsent_at > bytes.len().saturating_mul(UNSENT_BATCHES_MAX) {
-            return Err(Error::Protocol(SURPLUS.into()));
-        }
-        link.unsent.drain(..link.unsent_at);
-        link.unsent_at = 0;
-        link.unsent.extend_from_slice(bytes);
-        return Ok(());
-    }
-    let sent = match link.stream.push(bytes) {
-        Ok(count) => count,
-        Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
-        Err(error) => return Err(broken(error)),
-    };
-    if sent == bytes.len() && !link.stream.holds_back() {
-        return Ok(());
-    }
-    link.unsent.clear();
-    link.unsent.extend_from_slice(&bytes[sent..]);
-    link.unsent_at = 0;
-    watch(epoll, &link.stream, index, EventFlags::IN | EventFlags::OUT)
-}
-
-/// Counts the replies to what a new connection sends first; says whether all have come.
-fn feed_greeting(
-    counter: &mut ReplyCounter,
-    bytes: &[u8],
-    tally: &mut ReplyTally,
-) -> io::Result<bool> {
-    let mut said = ReplyTally::default();
-    counter.feed(bytes, &mut said).map_err(not_resp)?;
-    if tally.errors == 0 {
-        tally.first_error = said.first_error;
-    }
-    tally.errors += said.errors;
-    Ok(said.requests > 0)
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -557,25 +461,4 @@ fn nanos(time: Duration) -> u64 {
 fn timespec(time: Duration) -> Timespec {
     let tv_sec = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() }
-}
-
-fn watch(
-    epoll: &OwnedFd,
-    stream: &ServerStream,
-    index: usize,
-    flags: EventFlags,
-) -> Result<(), Error> {
-    let data = EventData::new_u64(index as u64);
-    epoll::modify(epoll, stream.as_fd(), data, flags).map_err(watch_failed())
-}
-
-fn watch_failed() -> impl FnOnce(rustix::io::Errno) -> Error {
-    Error::sys("watch a socket")
-}
-
-fn broken(error: io::Error) -> Error {
-    match error.kind() {
-        ErrorKind::InvalidData => Error::Protocol(error.to_string()),
-        _ => Error::Io { what: "keep a connection under load".into(), source: error },
-    }
 }

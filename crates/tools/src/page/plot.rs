@@ -88,10 +88,9 @@ pub(super) fn figure(plot: &Plot, marks: Marks) -> String {
     let axes = Axes::of(plot);
     axes.draw(&mut out, plot);
     for (index, series) in plot.series.iter().enumerate() {
-        let colour = format!("var(--s{})", index % COLOURS);
         match marks {
-            Marks::Lines => axes.line(&mut out, series, plot, &colour),
-            Marks::Bars => axes.bars(&mut out, series, plot, (index, &colour)),
+            Marks::Lines => axes.line(&mut out, series, plot, index),
+            Marks::Bars => axes.bars(&mut out, series, plot, index),
         }
     }
     out.push_str("</svg>\n<figcaption>");
@@ -175,7 +174,8 @@ impl Axes {
         );
     }
 
-    fn line(&self, out: &mut String, series: &PlotSeries, plot: &Plot, colour: &str) {
+    fn line(&self, out: &mut String, series: &PlotSeries, plot: &Plot, index: usize) {
+        let colour = &colour(index);
         let known = |value: &Option<PlotValue>| value.filter(|value| value.value.is_finite());
         let points: Vec<Option<PlotValue>> = series.values.iter().map(known).collect();
         // A gap where there is no value: each run of values is a line of its own.
@@ -207,13 +207,8 @@ impl Axes {
         }
     }
 
-    fn bars(
-        &self,
-        out: &mut String,
-        series: &PlotSeries,
-        plot: &Plot,
-        (at, colour): (usize, &str),
-    ) {
+    fn bars(&self, out: &mut String, series: &PlotSeries, plot: &Plot, at: usize) {
+        let colour = &colour(at);
         let width = self.width() * BARS_SHARE / plot.series.len().max(1) as f64;
         for (index, value) in series.values.iter().enumerate() {
             let Some(value) = value.filter(|value| value.value.is_finite()) else { continue };
@@ -256,6 +251,10 @@ impl Axes {
             short(number)
         )
     }
+}
+
+fn colour(series: usize) -> String {
+    format!("var(--s{})", series % COLOURS)
 }
 
 /// The next of 1, 2, 2.5 and 5 times a power of ten.

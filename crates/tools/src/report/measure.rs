@@ -156,7 +156,7 @@ pub(super) fn measure(
         let mut part = MeasuredExperiment { experiment, points, keys, cells };
         for place in order(&part) {
             fleet.enter(part.points[place].setup)?;
-            measure_point(plan, fleet, &mut part, place, (&mut schedule, &mut *progress));
+            measure_point(plan, fleet, &mut part, place, &mut schedule, progress);
         }
         measured.push(part);
     }
@@ -186,7 +186,8 @@ fn measure_point(
     fleet: &mut Fleet<'_>,
     part: &mut MeasuredExperiment,
     at: usize,
-    (schedule, progress): (&mut WindowSchedule, &mut ReportProgress),
+    schedule: &mut WindowSchedule,
+    progress: &mut ReportProgress,
 ) {
     let point = part.points[at].clone();
     let load = plan.load(&point, part.keys[at]);

@@ -8,7 +8,7 @@
 //! Invariants: the page is written also after an interrupt or a failure, of what there is by then;
 //! a point that met errors has no figures; a report with failures ends with one.
 
-pub mod args;
+mod args;
 mod experiments;
 mod files;
 mod machine;

@@ -1,6 +1,6 @@
 //! Servers that are measured: how they are started, what they cost, and on which cores.
 
-pub mod account;
+pub(crate) mod account;
 pub mod certificates;
 pub mod pin;
 pub mod target;

@@ -23,9 +23,8 @@ use crate::load::spec::LoadSpec;
 use crate::load::workload::Workload;
 use crate::servers::pin::Cpus;
 
-pub use self::commands::CommandArgs;
 pub use self::connection::{ConnectionArgs, TlsArgs};
-pub use self::load::{LoadArgs, PatternArgs, SizeArgs};
+pub use self::load::LoadArgs;
 pub use self::output::OutputArgs;
 
 /// The most rounds, of all of which latencies are kept.

@@ -16,7 +16,7 @@ mod busy;
 mod clients;
 mod report;
 pub mod table;
-pub mod victims;
+mod victims;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

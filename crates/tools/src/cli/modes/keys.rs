@@ -166,7 +166,7 @@ fn find_largest(options: &Options, session: &mut CliSession, memory: bool) -> Re
     while let Some(keys) = walk.step(session)? {
         percent = progress.percent();
         let of_keys = types_of(session, &keys, &mut types)?;
-        let sizes = sizes_of(session, options, (&keys, &of_keys), &types, memory)?;
+        let sizes = sizes_of(session, options, &keys, &of_keys, &types, memory)?;
         for ((key, at), size) in keys.iter().zip(of_keys).zip(sizes) {
             let Some(at) = at else { continue };
             key_bytes += key.len() as u64;
@@ -266,7 +266,8 @@ fn types_of(
 fn sizes_of(
     session: &mut CliSession,
     options: &Options,
-    (keys, of_keys): (&[Vec<u8>], &[Option<usize>]),
+    keys: &[Vec<u8>],
+    of_keys: &[Option<usize>],
     types: &[KeyType],
     memory: bool,
 ) -> Result<Vec<u64>, CliEnd> {

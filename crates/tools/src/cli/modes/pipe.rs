@@ -78,7 +78,7 @@ impl Transfer {
         let wants_input = !has_unsent && self.mark.is_none();
         let flags = if has_unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let (from_server, input) =
-            ready((connection.as_fd(), flags), wants_input.then(|| self.input.as_fd()))?;
+            ready(connection.as_fd(), flags, wants_input.then(|| self.input.as_fd()))?;
         if from_server.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             self.read_replies(connection)?;
         }
@@ -155,10 +155,11 @@ impl Transfer {
 
 /// Waits for the server, and for the input if it is wanted.
 fn ready(
-    server: (BorrowedFd<'_>, PollFlags),
+    server: BorrowedFd<'_>,
+    flags: PollFlags,
     input: Option<BorrowedFd<'_>>,
 ) -> Result<(PollFlags, bool), CliEnd> {
-    let mut fds = vec![PollFd::from_borrowed_fd(server.0, server.1)];
+    let mut fds = vec![PollFd::from_borrowed_fd(server, flags)];
     fds.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
     let time = Timespec::try_from(TURN_TIME).ok();
     match poll(&mut fds, time.as_ref()) {
