@@ -3,9 +3,9 @@
 #
 #     deploy/install.sh target/release/weft
 #
-# Installs the program, its user, a configuration for this host's processors and memory, which it
-# leaves alone when there is one, and the unit; changes the host's settings by `weft tune --apply`;
-# starts the service. With DESTDIR it only puts the files there.
+# Installs the program, its user and the unit, and a configuration for this host's processors and
+# memory unless there is one. Changes the host's settings by `weft tune --apply`, and starts the
+# service. With DESTDIR it only copies the files there.
 set -eu
 
 program=${1:?usage: install.sh PROGRAM}
@@ -22,10 +22,10 @@ fi
 [ -z "$root" ] || exit 0
 
 systemd-sysusers
-# Passwords are there: for the server, and for nobody else.
+# It has passwords: only the server may read it.
 chgrp -R weft /etc/weft/conf.d
 chmod -R u=rwX,g=rX,o= /etc/weft/conf.d
-# What cannot be changed here is told, and keeps nobody from starting the server.
+# It reports the settings that it cannot change; the server starts anyway.
 weft tune --apply || true
 systemctl daemon-reload
 systemctl enable weft.service

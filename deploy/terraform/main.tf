@@ -1,5 +1,5 @@
-# One Weft on an instance of its own, without a public address. Its password is a parameter of
-# Systems Manager, which only the instance reads, so that it is in no state and no user data.
+# One Weft on its own instance, without a public address. Its password is a parameter of Systems
+# Manager that only the instance reads, so neither the state nor the user data contains it.
 
 data "aws_subnet" "this" {
   id = var.subnet_id

@@ -19,13 +19,13 @@ variable "program_bucket" {
 }
 
 variable "program_key" {
-  description = "Key of the program there."
+  description = "Key of the program in the bucket."
   type        = string
   default     = "weft"
 }
 
 variable "program_sha256" {
-  description = "SHA-256 of the program in hexadecimal; another one is not installed."
+  description = "SHA-256 of the program in hexadecimal; a different program is not installed."
   type        = string
 
   validation {
@@ -40,19 +40,19 @@ variable "password_parameter" {
 }
 
 variable "instance_type" {
-  description = "16 processors and 32 GiB of memory, unless said otherwise. The configuration is made for what the instance has."
+  description = "Type of the instance; the default has 16 processors and 32 GiB of memory. The configuration follows the type."
   type        = string
   default     = "c6i.4xlarge"
 }
 
 variable "data_volume_gib" {
-  description = "Size of the volume for append-only and RDB files: three times maxmemory has room for a rewrite."
+  description = "Size of the volume for append-only and RDB files. A rewrite needs up to three times maxmemory."
   type        = number
   default     = 80
 }
 
 variable "tags" {
-  description = "Tags of everything."
+  description = "Tags of all resources."
   type        = map(string)
   default     = {}
 }

@@ -35,8 +35,9 @@ pub struct Login {
 }
 
 impl Login {
-    /// The user of [`scenario_server`]. A space and a quote show quoting mistakes.
-    pub const OF_TESTS: Login = Login { user: "worker", password: "correct horse \"battery\"" };
+    /// The user of [`scenario_server`]. The characters show mistakes with URLs. There is no space
+    /// and no quote, because fred sends HELLO as an inline command.
+    pub const OF_TESTS: Login = Login { user: "worker", password: "correct:horse@battery/#%" };
 }
 
 /// The contents of a file in `cases/`.

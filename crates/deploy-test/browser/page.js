@@ -1,9 +1,10 @@
-// The dashboard of a running server in a headless Chromium: it shows what the server does, follows
-// it, says when it is gone, and loads nothing from elsewhere.
+// Opens the page of a running server in a headless Chromium: it follows the server's state, reports
+// its end, and loads nothing from other hosts.
 //
 //   node page.js URL
 //
-// Lines on standard output say what was seen; the next step begins with a line on standard input.
+// A line on standard output names each step that was seen, a line on standard input starts the next
+// one.
 
 import { createInterface } from 'node:readline';
 import chromium from '@sparticuz/chromium';
@@ -36,7 +37,7 @@ try {
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('request', (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith('data:')) {
-      faults.push(`asks for ${request.url()}`);
+      faults.push(`requests ${request.url()}`);
     }
   });
   let isUp = true;
@@ -46,10 +47,10 @@ try {
   await shown(page, 'commands', `document.querySelector('#commands').innerText.includes('set') &&
     parseFloat(${card('commands-card')}) > 0 && ${card('keys-card')} === '3'`);
   await shown(page, 'threads', `document.querySelectorAll('#threads tbody tr').length === 3`);
-  // Names of codes and commands come from clients: none becomes a part of the page.
+  // Clients choose the names of error codes and commands: none of them becomes markup.
   await shown(page, 'no markup', `document.querySelector('#facts').innerText.includes('3 keys') &&
     document.querySelectorAll('img, iframe').length === 0`);
-  // From here on the browser tells of answers that are errors.
+  // From here on the browser logs error responses.
   isUp = false;
   await shown(page, 'refused', `document.getElementById('state').className === 'bad' &&
     document.getElementById('state').textContent.startsWith('writes are refused')`);

@@ -1,5 +1,5 @@
-"""Reads the text of /metrics from standard input with Prometheus's client library, and prints what
-it has understood: a line for each family with its type, and one for each sample."""
+"""Reads the text of /metrics from standard input with Prometheus's client library, and prints a
+line for each family, with its type, and for each sample."""
 
 import sys
 
@@ -9,8 +9,8 @@ for family in text_string_to_metric_families(sys.stdin.read()):
     if family.type in ("unknown", "untyped"):
         sys.exit(f"{family.name} has no type")
     if not family.documentation:
-        sys.exit(f"{family.name} is not described")
-    # The library takes the suffix off the names of counters.
+        sys.exit(f"{family.name} has no description")
+    # The library removes the suffix from the names of counters.
     suffix = "_total" if family.type == "counter" else ""
     print("family", family.name + suffix, family.type)
     bounds = {}
@@ -23,6 +23,6 @@ for family in text_string_to_metric_families(sys.stdin.read()):
         if values != sorted(values) or [count for _, count in values] != sorted(
             count for _, count in values
         ):
-            sys.exit(f"{family.name} {key}: its buckets do not grow: {values}")
+            sys.exit(f"{family.name} {key}: its buckets are not sorted: {values}")
         if values[-1][0] != float("inf"):
-            sys.exit(f"{family.name} {key}: it has no bucket for all")
+            sys.exit(f"{family.name} {key}: it has no bucket +Inf")

@@ -1,5 +1,5 @@
 """Reads alert rules of Prometheus or a dashboard of Grafana, checks their form, parses each
-expression, and prints the metrics that they name, a line each."""
+expression, and prints the metrics that they name, one a line."""
 
 import json
 import re
@@ -29,12 +29,12 @@ def rules(text):
             if not set(rule) <= RULE or not re.fullmatch(r"Weft[A-Za-z]+", name or ""):
                 fail(f"a rule has {rule}")
             if name in seen:
-                fail(f"{name} is there twice")
+                fail(f"{name} occurs twice")
             seen.add(name)
             if rule.get("labels", {}).get("severity") not in SEVERITIES:
                 fail(f"{name} has no severity")
             if set(rule.get("annotations", {})) != {"summary", "description"}:
-                fail(f"{name} does not say what it means")
+                fail(f"{name} has no summary or no description")
             for text in rule["annotations"].values():
                 for words in re.findall(r"\{\{(.*?)\}\}", text):
                     if not re.fullmatch(r" \$(labels\.\w+|value)( \| \w+)? ", words):
@@ -49,22 +49,22 @@ def dashboard(text):
     variables = {variable["name"] for variable in document["templating"]["list"]}
     panels = document["panels"]
     if len({panel["id"] for panel in panels}) != len(panels):
-        fail("panels share a number")
+        fail("panels share an id")
     taken = set()
     for panel in panels:
         title, place = panel["title"], panel["gridPos"]
         if panel["type"] not in {"stat", "timeseries"} or not panel["description"]:
-            fail(f"{title} is of no known type, or says nothing")
+            fail(f"{title} has an unknown type or no description")
         for x in range(place["x"], place["x"] + place["w"]):
             for y in range(place["y"], place["y"] + place["h"]):
                 if (x, y) in taken or x >= 24:
-                    fail(f"{title} is on another panel, or beside the page")
+                    fail(f"{title} overlaps another panel or leaves the page")
                 taken.add((x, y))
         if not panel["fieldConfig"]["defaults"]["unit"]:
             fail(f"{title} has no unit")
         for target in panel["targets"]:
             if target["datasource"]["uid"] != "${datasource}":
-                fail(f"{title} has a data source of its own")
+                fail(f"{title} has another data source")
             used = set(re.findall(r"\$(\w+)", target["expr"])) - {"__rate_interval"}
             if not used <= variables:
                 fail(f"{title} uses {used}")

@@ -1,9 +1,9 @@
-//! What the tests of `deploy/` stand on: its files, the linters, and servers started as the files
+//! For the tests of `deploy/`: its files, the linters, and servers that are started as the files
 //! say.
 //!
-//! The linters come from PyPI, into virtual environments below `target/clients`, where the programs
-//! of `clients-test` are as well. What cannot be run here, an engine of containers, a cluster or a
-//! cloud, is only read by its linter; every command line, configuration, probe and script is run.
+//! The linters come from PyPI, into virtual environments in `target/clients`. Files for container
+//! engines, clusters and clouds, which cannot run here, are only read by their linters; every
+//! command line, configuration, probe and script runs.
 #![forbid(unsafe_code)]
 // Everything here runs inside tests, where a panic with a reason is how a failure is reported.
 #![allow(clippy::expect_used, clippy::panic)]
@@ -41,13 +41,13 @@ pub fn text(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The folder with the linters' programs. `None`: Python is missing, and the tests that need it are
-/// to be skipped.
+/// The folder with the linters' programs. `None`: Python is missing, and the tests that need it
+/// must be skipped.
 pub fn linters() -> Option<PathBuf> {
     environment("deploy", "requirements.txt")
 }
 
-/// The folder with checkov, which wants other versions of what the linters use.
+/// The folder with checkov, which needs other versions of the linters' dependencies.
 pub fn checkov() -> Option<PathBuf> {
     environment("deploy-checkov", "requirements-checkov.txt")
 }
@@ -69,25 +69,25 @@ pub fn yaml(bin: &Path, path: &Path) -> Vec<Value> {
     let input = fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut python = Command::new(bin.join("python"));
     let output = output(python.args(["-c", program]).stdin(input));
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     serde_json::from_slice(&output.stdout).expect("json.dumps prints JSON")
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end and captures its output.
 pub fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Runs a program to its end without input, and says whether it found all right.
-pub fn holds(command: &mut Command) -> bool {
+/// Runs a program to its end without input, and returns whether it succeeded.
+pub fn passes(command: &mut Command) -> bool {
     let output = output(command.stdin(Stdio::null()));
-    // The test runner shows it when the test fails.
-    println!("{command:?}: {}\n{}", output.status, said(&output));
+    // The test runner shows it if the test fails.
+    println!("{command:?}: {}\n{}", output.status, printed(&output));
     output.status.success()
 }
 
-/// What a program has printed.
-pub fn said(output: &Output) -> String {
+/// What a program printed.
+pub fn printed(output: &Output) -> String {
     let (out, errors) = (&output.stdout, &output.stderr);
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(errors))
 }

@@ -1,5 +1,5 @@
-//! A server that was started by a command line of `deploy/`, with its folders moved to where a test
-//! may write.
+//! A server started by a command line of `deploy/`, with its paths replaced by ones in a test's
+//! folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use clients_test::{Folder, weft_program};
 
-/// How long a server may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to start, to reply or to load its keys.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// How often a server is started again because another process took its port in between.
+/// How often a server is started, since another process may take its port.
 const STARTS_MAX: usize = 5;
 
 /// A running server; killed on drop.
 pub struct Service {
-    /// The port of clients.
+    /// The port for clients.
     pub port: u16,
     child: Child,
 }
 
 impl Service {
-    /// Starts `words`, a command line whose program is Weft, on a free port. Paths in it and in the
-    /// configuration file that it names are those of `moved`: each first one becomes the second.
+    /// Starts Weft with the command line `words` on a free port. The first path of each pair in
+    /// `moved` is replaced by the second.
     pub fn start(words: &[String], moved: &[(&str, &Path)], environment: &[(&str, &Path)]) -> Self {
         let to = |text: &str| {
             moved.iter().fold(text.to_owned(), |text, (from, to)| {
@@ -48,11 +48,11 @@ impl Service {
         panic!("{words:?} does not start");
     }
 
-    /// Asks one line after another, on one connection, and returns the first line of the last
-    /// reply.
+    /// Sends the lines on one connection, and returns the last reply: a whole bulk string, or the
+    /// first line of another type.
     pub fn ask(&mut self, lines: &[&str]) -> String {
         let mut stream = self.connect().expect("the server runs");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        stream.set_read_timeout(Some(WAIT_MAX)).expect("a timeout can be set");
         let mut replies = BufReader::new(stream.try_clone().expect("a socket can be shared"));
         let mut reply = String::new();
         for line in lines {
@@ -70,9 +70,9 @@ impl Service {
         reply.trim_end().to_owned()
     }
 
-    /// The same, once the keys are loaded: a server looks for files for a moment at its start.
+    /// The same after the keys are loaded: a starting server first looks for files.
     pub fn ask_loaded(&mut self, lines: &[&str]) -> String {
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..WAIT_MAX.as_millis() / 10 {
             let reply = self.ask(lines);
             if !reply.starts_with("-LOADING") {
                 return reply;
@@ -82,9 +82,9 @@ impl Service {
         panic!("the keys are not loaded");
     }
 
-    /// Connects, or says how the server has ended.
+    /// Connects, or returns the status of a server that ended.
     fn connect(&mut self) -> Result<TcpStream, ExitStatus> {
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..WAIT_MAX.as_millis() / 10 {
             if let Ok(stream) = TcpStream::connect(("127.0.0.1", self.port)) {
                 return Ok(stream);
             }
@@ -96,7 +96,7 @@ impl Service {
         panic!("nothing listens on port {}", self.port);
     }
 
-    /// The process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -114,7 +114,8 @@ impl Drop for Service {
     }
 }
 
-/// A copy of a configuration file with `moved` paths, in a folder.
+/// Writes `text` to a file in a folder, with the first path of each pair in `moved` replaced by the
+/// second. Returns the file's path.
 pub fn moved_copy(text: &str, moved: &[(&str, &Path)], folder: &Folder, name: &str) -> PathBuf {
     let text = moved
         .iter()

@@ -1,14 +1,14 @@
-//! The image's and the compose file's command lines, run without a container.
+//! The command lines of the image and of the compose file, run without a container.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use clients_test::Folder;
-use deploy_test::{Service, file, holds, linters, moved_copy, repository, text, yaml};
+use deploy_test::{Service, file, linters, moved_copy, passes, repository, text, yaml};
 use serde_json::Value;
 
-/// The arguments of an instruction of the Dockerfile in its form as JSON.
+/// The arguments of an instruction of the Dockerfile in JSON form.
 fn instruction(name: &str) -> Vec<String> {
     let dockerfile = text("docker/Dockerfile").replace("\\\n", " ");
     let line = dockerfile.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
@@ -21,7 +21,7 @@ fn words(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_the_image_copies_is_there() {
+fn the_files_that_the_image_copies_exist() {
     let dockerfile = text("docker/Dockerfile");
     let ignored = text("docker/Dockerfile.dockerignore");
     let mut copied = 0;
@@ -32,10 +32,10 @@ fn what_the_image_copies_is_there() {
         }
         copied += 1;
         assert!(repository().join(from).is_file(), "{from}");
-        assert!(ignored.lines().any(|line| line == format!("!{from}")), "{from} is left out");
+        assert!(ignored.lines().any(|line| line == format!("!{from}")), "{from} is ignored");
     }
     assert_eq!(copied, 2);
-    // What is let into the build is there, and the workspace needs all of it.
+    // The paths that are not ignored exist.
     for path in ignored.lines().filter_map(|line| line.strip_prefix('!')) {
         assert!(repository().join(path).exists(), "{path}");
     }
@@ -46,7 +46,7 @@ fn what_the_image_copies_is_there() {
 }
 
 #[test]
-fn a_compose_service_is_healthy_while_it_serves() {
+fn a_compose_service_is_healthy_while_it_runs() {
     let Some(bin) = linters() else { return };
     let compose = &yaml(&bin, &file("docker/compose.yaml"))[0];
     let service = &compose["services"]["weft"];
@@ -71,14 +71,14 @@ fn a_compose_service_is_healthy_while_it_serves() {
 
     let test = words(&service["healthcheck"]["test"]);
     assert_eq!(test[0], "CMD");
-    // The image's own check is the same.
+    // The image has the same check.
     let dockerfile = text("docker/Dockerfile").replace("\\\n", " ");
     let check = dockerfile.lines().find(|line| line.starts_with("HEALTHCHECK")).unwrap();
     let check = check.split_once(" CMD ").unwrap().1;
     assert_eq!(serde_json::from_str::<Vec<String>>(check).unwrap(), test[1..]);
     assert_eq!(test[1], "weft-probe");
     let port = server.port.to_string();
-    let probe = || holds(Command::new(file("probe")).args(&test[2..]).env("PORT", &port));
+    let probe = || passes(Command::new(file("probe")).args(&test[2..]).env("PORT", &port));
     assert!(probe());
     drop(server);
     assert!(!probe());

@@ -1,4 +1,4 @@
-//! The installation, into a folder, and what the instance of Terraform runs at its first start.
+//! The installation into a folder, and the script of Terraform's instance for its first start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 
 use clients_test::{Folder, weft_program};
-use deploy_test::{Service, file, holds, linters, moved_copy, output, said, text};
+use deploy_test::{Service, file, linters, moved_copy, output, passes, printed, text};
 
 #[test]
-fn a_host_gets_a_configuration_for_its_size() {
+fn installing_makes_a_configuration_for_the_host() {
     let folder = Folder::new();
     let root = folder.path().join("root");
     let install = || {
@@ -18,7 +18,7 @@ fn a_host_gets_a_configuration_for_its_size() {
         let mut command = Command::new("sh");
         command.arg(file("install.sh")).arg(program).env("DESTDIR", &root);
         let output = output(&mut command);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
     };
     install();
     let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o777;
@@ -33,7 +33,7 @@ fn a_host_gets_a_configuration_for_its_size() {
     let words = ["weft", "server"].map(str::to_owned);
     let words = [&words[..], &[config.display().to_string()]].concat();
     let mut server = Service::start(&words, &[], &[]);
-    // As many threads as a server that is told nothing.
+    // It has as many threads as a server without a configuration.
     let auto: Vec<String> = ["weft", "server", "--save", "", "--dir"].map(str::to_owned).to_vec();
     let auto = [&auto[..], &[data.display().to_string()]].concat();
     let threads = |server: &mut Service| {
@@ -45,7 +45,7 @@ fn a_host_gets_a_configuration_for_its_size() {
     assert_eq!(server.ask_loaded(&["DBSIZE"]), ":0");
     assert!(server.ask(&["INFO persistence"]).contains("aof_enabled:1"));
 
-    // What somebody has changed stays.
+    // A changed configuration stays.
     fs::write(&path, "port 7000\n").unwrap();
     install();
     assert_eq!(fs::read_to_string(&path).unwrap(), "port 7000\n");
@@ -66,13 +66,13 @@ fn user_data(variables: &BTreeMap<&str, String>) -> String {
         out.push_str(&value);
         rest = rest[end + 1..].to_owned();
     }
-    assert!(!rest.contains("%{"), "a directive of templates");
+    assert!(!rest.contains("%{"), "a template directive is not supported here");
     out + &rest
 }
 
 #[test]
 fn the_first_start_of_an_instance() {
-    // The variables of the template are those that main.tf gives.
+    // main.tf gives the variables of the template.
     let main = text("terraform/main.tf");
     let (_, given) = main.split_once("user-data.sh.tftpl\", {\n").unwrap();
     let (given, _) = given.split_once("\n  }))").unwrap();
@@ -97,28 +97,28 @@ fn the_first_start_of_an_instance() {
     fs::write(&path, &script).unwrap();
     if let Some(bin) = linters() {
         let output = output(Command::new(bin.join("shellcheck")).arg(&path));
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
     }
-    // The files that it writes are those of this folder, whatever is in them.
+    // The files that it writes equal those in `deploy/`.
     let (_, files) = script.split_once("folder=$(mktemp -d)\n").unwrap();
     let (files, _) = files.split_once("aws s3 cp").unwrap();
     let place = folder.path().join("files");
     fs::create_dir(&place).unwrap();
     let mut bash = Command::new("bash");
     bash.args(["-euc", files]).env("folder", &place);
-    assert!(holds(&mut bash), "{files}");
+    assert!(passes(&mut bash), "{files}");
     for name in ["install.sh", "systemd/weft.service", "systemd/weft.sysusers"] {
         let written = fs::read_to_string(place.join(name)).unwrap();
         assert_eq!(written.trim_end(), text(name).trim_end(), "{name}");
     }
-    // A password with quotes and backslashes is one that the server reads.
+    // The server reads a password with quotes and backslashes.
     let from = script.find("quoted=").unwrap();
     let lines: Vec<&str> = script[from..].lines().take(2).collect();
     let written = folder.path().join("password.conf");
     let lines =
         lines.join("\n").replace("/etc/weft/conf.d/password.conf", &written.display().to_string());
     let password = "p\"a\\s s$w'";
-    assert!(holds(Command::new("bash").args(["-euc", &lines]).env("password", password)));
+    assert!(passes(Command::new("bash").args(["-euc", &lines]).env("password", password)));
     let data = folder.path().display().to_string();
     let words = ["weft", "server", &written.display().to_string(), "--dir", &data, "--save", ""]
         .map(str::to_owned);

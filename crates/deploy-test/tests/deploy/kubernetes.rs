@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use clients_test::Folder;
-use deploy_test::{Service, file, holds, linters, moved_copy, yaml};
+use deploy_test::{Service, file, linters, moved_copy, passes, yaml};
 use serde_json::Value;
 
-/// Long enough for a load that does not end during the test.
+/// Long enough that the load does not end during the test.
 const KEY_DELAY_US: &str = "1000000";
 const KEYS: usize = 1000;
 
@@ -16,16 +16,16 @@ fn of_kind<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     documents.iter().find(|document| document["kind"] == kind).unwrap()
 }
 
-/// The probe of a name, as the kubelet runs it in the container.
+/// Runs the probe `name` as the kubelet does in the container.
 fn probe(container: &Value, name: &str, port: u16) -> bool {
     let command: Vec<String> =
         serde_json::from_value(container[name]["exec"]["command"].clone()).unwrap();
     assert_eq!(command[0], "weft-probe");
-    holds(Command::new(file("probe")).args(&command[1..]).env("PORT", port.to_string()))
+    passes(Command::new(file("probe")).args(&command[1..]).env("PORT", port.to_string()))
 }
 
 #[test]
-fn probes_tell_a_server_that_loads_from_one_that_serves() {
+fn probes_distinguish_a_loading_server_from_a_ready_one() {
     let Some(bin) = linters() else { return };
     let documents = yaml(&bin, &file("kubernetes/weft.yaml"));
     let pod = &of_kind(&documents, "StatefulSet")["spec"]["template"]["spec"];
@@ -49,7 +49,7 @@ fn probes_tell_a_server_that_loads_from_one_that_serves() {
     assert!(probe(container, "livenessProbe", server.port));
     assert!(probe(container, "readinessProbe", server.port));
     drop(server);
-    // Without an append-only file, the RDB file is loaded, one key a second.
+    // Without an append-only file the server loads the RDB file, one key a second.
     fs::remove_dir_all(data.join("appendonlydir")).unwrap();
     words.extend(["--key-load-delay".to_owned(), KEY_DELAY_US.to_owned()]);
     let mut server = Service::start(&words, &paths, &[]);
@@ -62,7 +62,7 @@ fn probes_tell_a_server_that_loads_from_one_that_serves() {
 }
 
 #[test]
-fn the_parts_of_the_manifests_fit() {
+fn the_manifests_refer_to_each_other() {
     let Some(bin) = linters() else { return };
     let documents = yaml(&bin, &file("kubernetes/weft.yaml"));
     let set = &of_kind(&documents, "StatefulSet")["spec"];
@@ -72,14 +72,14 @@ fn the_parts_of_the_manifests_fit() {
     assert_eq!(container["resources"]["limits"]["memory"], "4Gi");
     let config = of_kind(&documents, "ConfigMap")["data"]["weft.conf"].as_str().unwrap();
     assert!(config.contains("maxmemory 3gb\n"));
-    // Folders of the configuration are those that are mounted.
+    // The folders in the configuration are mounted.
     let mounts = container["volumeMounts"].as_array().unwrap();
     let paths: Vec<&str> =
         mounts.iter().map(|mount| mount["mountPath"].as_str().unwrap()).collect();
     assert!(config.contains(&format!("dir {}\n", paths[0])));
     assert!(container["args"][0].as_str().unwrap().starts_with(paths[1]));
     assert!(config.contains(&format!("include {}/", paths[2])));
-    // Whom services and rules select is the pod, by its label and the name of its port.
+    // Services and rules select the pod by its label and its port by name.
     let label = &set["template"]["metadata"]["labels"];
     assert_eq!(&set["selector"]["matchLabels"], label);
     for service in documents.iter().filter(|document| document["kind"] == "Service") {

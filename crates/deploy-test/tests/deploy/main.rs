@@ -1,5 +1,4 @@
-//! The files of `deploy/`: each is read by a linter that has been seen to refuse a broken one, and
-//! what can be run is run.
+//! The files of `deploy/`: linters read each, and every command line, probe and script runs.
 #![forbid(unsafe_code)]
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,4 +1,4 @@
-//! The unit's command line, run as systemd runs it.
+//! The unit's command line, run as systemd does.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +10,7 @@ use deploy_test::{Service, moved_copy, text};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
-fn the_server_tells_systemd_and_keeps_its_keys() {
+fn the_server_notifies_systemd_and_keeps_its_keys() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -28,10 +28,10 @@ fn the_server_tells_systemd_and_keeps_its_keys() {
     let start = || {
         let paths = [("/etc/weft/weft.conf", config.as_path())];
         let mut service = Service::start(&words, &paths, &[("NOTIFY_SOCKET", &socket)]);
-        let mut said = [0; 256];
-        let length = notify.recv(&mut said).expect("the server tells that it is ready");
-        let said = String::from_utf8_lossy(&said[..length]).into_owned();
-        assert!(said.lines().any(|line| line == "READY=1"), "{said}");
+        let mut message = [0; 256];
+        let length = notify.recv(&mut message).expect("the server notifies systemd");
+        let message = String::from_utf8_lossy(&message[..length]).into_owned();
+        assert!(message.lines().any(|line| line == "READY=1"), "{message}");
         assert!(service.ask(&["GET k"]).starts_with("-NOAUTH"));
         service
     };
@@ -39,7 +39,7 @@ fn the_server_tells_systemd_and_keeps_its_keys() {
     let mut service = start();
     assert_eq!(service.ask(&[auth, "SET k v"]), "+OK");
     assert!(service.ask(&[auth, "INFO server"]).contains("process_supervised:systemd"));
-    // Type=notify reads this from the main process; the default of KillSignal is SIGTERM.
+    // systemd stops a unit by SIGTERM.
     let pid = Pid::from_raw(i32::try_from(service.pid()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert!(service.wait().success());
