@@ -30,7 +30,7 @@ mod toolchain;
 
 pub use certificates::Certificates;
 pub use folder::Folder;
-pub use program::{KINDS, Login, Program, case_names, scenario_server, shared_file};
+pub use program::{KINDS, Program, TestUser, case_names, scenario_server, shared_file};
 pub use python::python_program;
 pub use server::Server;
 

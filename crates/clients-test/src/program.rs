@@ -23,21 +23,21 @@ const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
 /// The kinds of connection on which a client library runs the cases of `clients.txt`: `tls` is
 /// RESP3 over TLS.
 pub const KINDS: [&str; 3] = ["resp2", "resp3", "tls"];
-/// What a program prints before the name of a case that passed.
+/// A program prints this before the name of a case that passed.
 const CASE_PASSED: &str = "ok case ";
 
 /// A user of the server. The libraries log in with it in the kinds `resp2` and `tls`.
-pub struct Login {
+pub struct TestUser {
     /// The user's name.
-    pub user: &'static str,
+    pub name: &'static str,
     /// The user's only password.
     pub password: &'static str,
 }
 
-impl Login {
+impl TestUser {
     /// The user of [`scenario_server`]. The characters show mistakes with URLs. There is no space
     /// and no quote, because fred sends HELLO as an inline command.
-    pub const OF_TESTS: Login = Login { user: "worker", password: "correct:horse@battery/#%" };
+    pub const WORKER: TestUser = TestUser { name: "worker", password: "correct:horse@battery/#%" };
 }
 
 /// The contents of a file in `cases/`.
@@ -57,10 +57,10 @@ pub fn case_names() -> Vec<String> {
 pub fn scenario_server() -> (Server, Certificates) {
     let files = Certificates::new();
     let (cert, key) = (files.file("server.pem"), files.file("server.key"));
-    let password = format!(">{}", Login::OF_TESTS.password);
+    let password = format!(">{}", TestUser::WORKER.password);
     let mut options = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
     options.extend(["--tls-auth-clients", "no"]);
-    options.extend(["--user", Login::OF_TESTS.user, "on", &password, "~*", "&*", "+@all"]);
+    options.extend(["--user", TestUser::WORKER.name, "on", &password, "~*", "&*", "+@all"]);
     options.extend(THREADS);
     (Server::start_both(&options), files)
 }
@@ -81,8 +81,8 @@ impl Program {
             ("WEFT_TLS_PORT", server.tls_port.to_string()),
             ("WEFT_CA", files.file("ca.pem")),
             ("WEFT_CASES", CASES.to_owned()),
-            ("WEFT_USER", Login::OF_TESTS.user.to_owned()),
-            ("WEFT_PASSWORD", Login::OF_TESTS.password.to_owned()),
+            ("WEFT_USER", TestUser::WORKER.name.to_owned()),
+            ("WEFT_PASSWORD", TestUser::WORKER.password.to_owned()),
         ];
         let output = self.run(library, &environment);
         let passed: Vec<&str> =

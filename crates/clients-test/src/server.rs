@@ -15,7 +15,7 @@ use crate::{Folder, binary};
 const START_SECONDS_MAX: u64 = 30;
 /// How often a server is started, since another process may take its port.
 const STARTS_MAX: usize = 5;
-/// What the server logs when it accepts connections.
+/// The server logs this when it accepts connections.
 const READY: &str = "Ready to accept connections";
 
 /// A running server.

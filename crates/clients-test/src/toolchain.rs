@@ -79,7 +79,7 @@ pub fn run_step(command: &mut Command) {
     );
 }
 
-/// What the tool prints about its version, or why it cannot be used.
+/// The text that the tool prints as its version, or the reason why it cannot be used.
 fn installed_version(tool: &Tool) -> Result<String, String> {
     let probe = tool.version.join(" ");
     let (name, arguments) = tool.version.split_first().expect("a tool has a command");

@@ -86,7 +86,7 @@ pub fn passes(command: &mut Command) -> bool {
     output.status.success()
 }
 
-/// What a program printed.
+/// The output of a program, and then its errors.
 pub fn printed(output: &Output) -> String {
     let (out, errors) = (&output.stdout, &output.stderr);
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(errors))

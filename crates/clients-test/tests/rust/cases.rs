@@ -69,7 +69,7 @@ impl<S: Subject> Cases<'_, S> {
     async fn connected(&mut self) {
         equal("GET", self.s.get("k").await, Ok(None));
         let protocol = if self.address.resp3 { 3 } else { 2 };
-        let user = self.address.login.as_ref().map_or("default", |login| login.user);
+        let user = self.address.user.as_ref().map_or("default", |user| user.name);
         let user = format!(" user={user} ");
         let right = |line: &str| {
             let line = format!("{line} ");

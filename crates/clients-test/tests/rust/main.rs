@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fs;
 use std::sync::mpsc::Sender;
 
-use clients_test::{KINDS, Login, case_names, scenario_server};
+use clients_test::{KINDS, TestUser, case_names, scenario_server};
 use tokio::runtime::Runtime;
 
 mod cases;
@@ -37,7 +37,7 @@ struct Address {
     resp3: bool,
     /// The authority of the server's certificate as PEM, for TLS.
     authority: Option<Vec<u8>>,
-    login: Option<Login>,
+    user: Option<TestUser>,
 }
 
 /// An entry of a stream with one field: its ID, the field and the value.
@@ -124,9 +124,9 @@ fn run<S: Subject>() {
             "tls" => (server.tls_port, Some(authority.clone())),
             _ => (server.port, None),
         };
-        let login = (kind != "resp3").then_some(Login::OF_TESTS);
-        let address = Address { port, resp3: kind != "resp2", authority, login };
-        let observer = Address { port: server.port, resp3: false, authority: None, login: None };
+        let user = (kind != "resp3").then_some(TestUser::WORKER);
+        let address = Address { port, resp3: kind != "resp2", authority, user };
+        let observer = Address { port: server.port, resp3: false, authority: None, user: None };
         let mut admin = with_redis::client(&observer).get_connection().unwrap();
         Runtime::new().unwrap().block_on(async {
             let subject = S::open(&address).await;

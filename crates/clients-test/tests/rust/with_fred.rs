@@ -44,8 +44,8 @@ impl Subject for Fred {
             server: ServerConfig::new_centralized("127.0.0.1", address.port),
             version: if address.resp3 { RespVersion::RESP3 } else { RespVersion::RESP2 },
             tls,
-            username: address.login.as_ref().map(|login| login.user.to_owned()),
-            password: address.login.as_ref().map(|login| login.password.to_owned()),
+            username: address.user.as_ref().map(|user| user.name.to_owned()),
+            password: address.user.as_ref().map(|user| user.password.to_owned()),
             ..Config::default()
         };
         let mut builder = Builder::from_config(config);

@@ -30,8 +30,8 @@ pub(crate) struct RedisRs {
 pub(crate) fn client(address: &Address) -> Client {
     let protocol = if address.resp3 { ProtocolVersion::RESP3 } else { ProtocolVersion::RESP2 };
     let mut settings = RedisConnectionInfo::default().set_protocol(protocol);
-    if let Some(login) = &address.login {
-        settings = settings.set_username(login.user).set_password(login.password);
+    if let Some(user) = &address.user {
+        settings = settings.set_username(user.name).set_password(user.password);
     }
     let scheme = if address.authority.is_some() { "rediss" } else { "redis" };
     let info = format!("{scheme}://localhost:{}", address.port).into_connection_info().unwrap();

@@ -49,7 +49,7 @@ fn script(name: &str) -> PathBuf {
     repository().join("crates/deploy-test/python").join(name)
 }
 
-/// What Prometheus's library reads in a text, or its error.
+/// The families and samples that Prometheus's library reads in a text, or its error.
 fn read_exposition(bin: &Path, text: &str) -> Result<String, String> {
     let mut command = Command::new(bin.join("python"));
     command.arg("-B").arg(script("exposition.py"));
