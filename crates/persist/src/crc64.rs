@@ -11,8 +11,8 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Redis, bytes)
 }
 
-/// The checksum of bytes in pieces. Each piece costs about 20 ns in addition to its bytes, so pieces
-/// should be large.
+/// The checksum of bytes in pieces. Each piece costs about 20 ns in addition to its bytes, so
+/// pieces should be large.
 #[derive(Clone, Debug)]
 pub struct Crc64(Digest);
 

@@ -321,9 +321,9 @@ impl<F: DiskFile> Replacement<F> {
         self.commit_if(disk, || Some(())).map(drop)
     }
 
-    /// The same, unless `is_wanted` returns `None` when the content is durable, which may take long.
-    /// Its result, such as a lock, is kept until the file has its name. Returns whether the file was
-    /// renamed.
+    /// The same, unless `is_wanted` returns `None` when the content is durable, which may take
+    /// long. Its result, such as a lock, is kept until the file has its name. Returns whether the
+    /// file was renamed.
     ///
     /// # Errors
     /// As for [`commit`](Self::commit).

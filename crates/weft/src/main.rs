@@ -1,6 +1,6 @@
-//! The `weft` binary: one program, its parts as subcommands.
+//! The `weft` binary, whose parts are subcommands.
 //!
-//! Without a subcommand it is the server, so that the command lines of redis-server work unchanged.
+//! Without a subcommand it is the server, so the command lines of redis-server work unchanged.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -18,20 +18,20 @@ use tools::report::{self, ReportArgs};
 use tools::top::{self, TopArgs};
 use tools::tune::{self, TuneArgs};
 
-/// What `weft` can do, for who names something else.
+/// The list of parts, for `--help` and for unknown names.
 const PARTS: &str = "\
-weft server [FILE] [OPTIONS]  serves: the configuration file and the options of redis-server
+weft server [FILE] [OPTIONS]  runs the server, with the configuration and options of redis-server
 weft FILE [OPTIONS]           the same
-weft cli [OPTIONS] [COMMAND]  talks to a server
+weft cli [OPTIONS] [COMMAND]  sends commands to a server
 weft bench [OPTIONS]          measures a server
-weft report [OPTIONS]         measures servers in a whole experiment and writes a page
+weft report [OPTIONS]         measures several servers and writes a page with the results
 weft top [OPTIONS]            shows what a server does, and what limits it
-weft check rdb|aof FILE       looks through files, and repairs them
-weft tune [--apply]           looks at the settings of the host, and changes them
+weft check rdb|aof FILE       finds damage in files, and saves what can be loaded
+weft tune [--apply]           checks the settings of the host, and changes them
 
-weft PART --help tells more.";
+weft PART --help shows more.";
 
-/// The status of what failed, if nothing else is said.
+/// The exit status after an error.
 const FAILURE: u8 = 1;
 
 #[global_allocator]
@@ -40,7 +40,7 @@ static ALLOCATOR: sys::allocator::Allocator = sys::allocator::Allocator;
 /// Drives any Redis-compatible server and measures it.
 #[derive(Parser)]
 #[command(name = "weft bench", bin_name = "weft bench")]
-struct Bench {
+struct BenchProgram {
     #[command(flatten)]
     args: BenchArgs,
 }
@@ -48,28 +48,28 @@ struct Bench {
 /// Shows what a server does.
 #[derive(Parser)]
 #[command(name = "weft top", bin_name = "weft top", disable_help_flag = true)]
-struct Top {
+struct TopProgram {
     #[command(flatten)]
     args: TopArgs,
 }
 
-/// Measures servers in a whole experiment and writes a page about them.
+/// Measures several servers and writes a page with the results.
 #[derive(Parser)]
 #[command(name = "weft report", bin_name = "weft report")]
-struct Report {
+struct ReportProgram {
     #[command(flatten)]
     args: ReportArgs,
 }
 
-/// Looks at the settings of the host.
+/// Checks the settings of the host.
 #[derive(Parser)]
 #[command(name = "weft tune", bin_name = "weft tune")]
-struct Tune {
+struct TuneProgram {
     #[command(flatten)]
     args: TuneArgs,
 }
 
-/// What `weft tune` has to know of the server.
+/// The parts of the server that `weft tune` needs.
 const SERVER: tune::ServerDefaults = tune::ServerDefaults {
     threads: |processors| IoThreads::Auto.threads(processors),
     config: |tune::HostMachine { processors, memory_bytes }| {
@@ -82,26 +82,26 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|first| first.to_str()) {
         Some("server") => server::run(&args[1..]),
-        Some("bench") => match bench::run(Bench::parse_from(&args).args) {
+        Some("bench") => match bench::run(BenchProgram::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error, error.exit_code()),
         },
-        Some("top") => match top::run(&Top::parse_from(&args).args) {
+        Some("top") => match top::run(&TopProgram::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error, error.exit_code()),
         },
-        Some("report") => match report::run(&Report::parse_from(&args).args) {
+        Some("report") => match report::run(&ReportProgram::parse_from(&args).args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error, error.exit_code()),
         },
-        Some("tune") => match tune::run(&Tune::parse_from(&args).args, SERVER) {
+        Some("tune") => match tune::run(&TuneProgram::parse_from(&args).args, SERVER) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
             Err(error) => fail(&error, FAILURE),
         },
-        Some("check") => match check::Check::parse_from(&args).run() {
-            Ok(check::Finding::Whole) => ExitCode::SUCCESS,
-            Ok(check::Finding::Damaged) => ExitCode::FAILURE,
+        Some("check") => match check::CheckProgram::parse_from(&args).check() {
+            Ok(check::CheckOutcome::Valid) => ExitCode::SUCCESS,
+            Ok(check::CheckOutcome::Damaged) => ExitCode::FAILURE,
             Err(error) => fail(&error, FAILURE),
         },
         Some("cli") => tools::cli::run(&args),
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says why, and gives the status. What cannot be printed there cannot be told either.
+/// Prints an error, if possible, and returns the status.
 fn fail(why: &dyn Display, status: u8) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(status)

@@ -72,8 +72,8 @@ pub struct EarlyEnd {
 }
 
 impl BatchHead {
-    /// Appends the line that begins at a position of a file, for a batch with this CRC. The checksum
-    /// in `self` is not used.
+    /// Appends the line that begins at a position of a file, for a batch with this CRC. The
+    /// checksum in `self` is not used.
     pub fn push(&self, out: &mut Vec<u8>, at: u64, crc: Crc64) {
         let numbers = [self.bytes, self.unsynced, self.end];
         push_numbers(out, HEAD, &numbers);

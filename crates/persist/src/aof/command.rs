@@ -27,7 +27,7 @@ pub(super) enum ParsedCommand {
 pub(super) struct Wrong {
     /// How many bytes before it are right.
     pub(super) at: usize,
-    /// What is expected instead.
+    /// The name of the expected part.
     pub(super) expected: &'static str,
 }
 

@@ -19,15 +19,16 @@ pub struct AofEnd {
     pub valid_to: u64,
     /// The position in the log after these bytes, where a batch gives it.
     pub log_end: Option<u64>,
-    /// The last of these bytes are a batch: the process that wrote `log_end` wrote nothing after it.
+    /// The last of these bytes are a batch: the process that wrote `log_end` wrote nothing after
+    /// it.
     pub ends_with_batch: bool,
     /// How many commands are in these bytes.
     pub commands: u64,
     /// How many of these bytes have no checksum.
     pub unsealed: u64,
-    /// What is dropped after them.
+    /// The tail that is dropped after them.
     pub tail: Option<AofTail>,
-    /// Moves the end of the file there. To be applied before anything is appended.
+    /// Moves the end of the file there. Apply it before anything is appended.
     pub repair: Option<Repair>,
 }
 

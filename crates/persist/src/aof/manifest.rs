@@ -90,11 +90,11 @@ pub struct ManifestError {
     pub line: usize,
     /// The beginning of the line, to show it.
     pub text: Vec<u8>,
-    /// What is wrong.
+    /// The fault.
     pub fault: ManifestFault,
 }
 
-/// What is wrong with a manifest.
+/// A fault in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManifestFault {
     /// It has no lines.
@@ -199,7 +199,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Takes the log from a line. A checksum is valid only in the first line, where it was verified.
+    /// Takes the log from a line. A checksum is valid only in the first line, where it was
+    /// verified.
     fn add_seal(&mut self, words: &[Vec<u8>], is_first: bool) -> Result<(), ManifestFault> {
         for pair in words.chunks_exact(2) {
             let [word, value] = pair else { return Err(ManifestFault::Format) };
@@ -305,8 +306,8 @@ fn parse_line(words: &[Vec<u8>]) -> Result<ManifestEntry, ManifestFault> {
     Ok(ManifestEntry { name, sequence, file_type, start_offset, end_offset })
 }
 
-/// The number at the beginning of a text, whatever follows, as Redis reads it. `None` for a negative
-/// number, which means that there is none.
+/// The number at the beginning of a text, whatever follows, as Redis reads it. `None` for a
+/// negative number, which means that there is none.
 fn leading_number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"+").unwrap_or(text);

@@ -269,7 +269,8 @@ impl<D: Disk> Aof<D> {
         Ok(PendingSync { file: file.clone(), len: *len, end: *end })
     }
 
-    /// Takes the result of a sync. Returns the position of the log up to which commands are durable.
+    /// Takes the result of a sync. Returns the position of the log up to which commands are
+    /// durable.
     ///
     /// # Errors
     /// When the sync failed: a base must be written.
@@ -298,8 +299,8 @@ impl<D: Disk> Aof<D> {
         !self.segment.as_ref().is_some_and(|segment| segment.is_trusted)
     }
 
-    /// Whether appended commands are found when the files are opened again: false while they go to a
-    /// file that the manifest does not name yet.
+    /// Whether appended commands are found when the files are opened again: false while they go to
+    /// a file that the manifest does not name yet.
     pub fn is_found_again(&self) -> bool {
         self.segment.as_ref().is_some_and(|segment| segment.is_listed)
     }
@@ -384,8 +385,8 @@ impl<D: Disk> Aof<D> {
         Ok(Segment::new(file, path, start, true))
     }
 
-    /// Replaces the manifest. If the new one cannot be made durable, it is used nevertheless, but no
-    /// commands become durable.
+    /// Replaces the manifest. If the new one cannot be made durable, it is used nevertheless, but
+    /// no commands become durable.
     fn replace_manifest(&mut self, manifest: Manifest) -> Result<(), AofError> {
         match self.write_manifest(&manifest) {
             Err(CommitError::Before(error)) => return Err(error.into()),

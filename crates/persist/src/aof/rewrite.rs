@@ -5,8 +5,8 @@
 //! finish_rewrite  base 1, incr 1, incr 2  ->  base 2, incr 2               history: base 1, incr 1
 //! ```
 //!
-//! When there is no file that can be trusted, because `appendonly` was off or a sync failed, the new
-//! incremental file has a temporary name until the manifest names it together with the base:
+//! When there is no file that can be trusted, because `appendonly` was off or a sync failed, the
+//! new incremental file has a temporary name until the manifest names it together with the base:
 //!
 //! ```text
 //! begin_rewrite   base 1, incr 1          ->  base 1, incr 1               temp-incr

@@ -26,8 +26,8 @@ impl<F: DiskFile> Window<F> {
         self.end
     }
 
-    /// The bytes from a position on: at least `len`, or all up to the end of the file. Earlier bytes
-    /// may be dropped.
+    /// The bytes from a position on: at least `len`, or all up to the end of the file. Earlier
+    /// bytes may be dropped.
     pub(super) fn see(&mut self, from: u64, len: usize) -> Result<&[u8], DiskError> {
         if from >= self.end {
             return Ok(&[]);

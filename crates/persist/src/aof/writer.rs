@@ -46,7 +46,7 @@ pub(super) struct HeadWriter {
     head: Vec<u8>,
 }
 
-/// What precedes the bytes of a batch.
+/// The bytes that precede those of a batch.
 pub(super) struct BatchPrefix<'a> {
     /// The head.
     pub(super) head: &'a [u8],

@@ -129,7 +129,8 @@ impl Compressor {
         len.map(|_| Compressed::Bytes(&self.out))
     }
 
-    /// Writes the compressed form of bytes for which [`compress`](Self::compress) returned a length.
+    /// Writes the compressed form of bytes for which [`compress`](Self::compress) returned a
+    /// length.
     pub(crate) fn write<S: ByteSink>(&mut self, input: &[u8], out: &mut S) -> Result<(), S::Error> {
         self.compress_to(input, out).map(|_| ())
     }
@@ -196,8 +197,8 @@ impl Compressor {
         self.next_base = self.base + len;
     }
 
-    /// How far back the three bytes at `at` were last seen, if that is near enough and not the first
-    /// byte of the input. Remembers their position.
+    /// How far back the three bytes at `at` were last seen, if that is near enough and not the
+    /// first byte of the input. Remembers their position.
     #[inline]
     fn find(&mut self, input: &[u8], at: usize) -> Option<usize> {
         let bytes = *input[at..].first_chunk::<COPY_BYTES_MIN>()?;

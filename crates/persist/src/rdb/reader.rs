@@ -298,7 +298,8 @@ impl<S: ByteSource> RdbReader<S> {
         }
     }
 
-    /// Appends the bytes of the last key's value to `out`, for a [`ValueDecoder`] on another thread.
+    /// Appends the bytes of the last key's value to `out`, for a [`ValueDecoder`] on another
+    /// thread.
     ///
     /// # Errors
     /// When the source fails or the outline of the value is damaged.

@@ -8,24 +8,29 @@ use persist::aof::{AofNames, FileOrder};
 use persist::check::{AofReport, Later, check_aof, check_directory, files, later_than};
 use persist::disk::Disk;
 
-use super::{Finding, keeping, may_fix, parts, rdb};
+use super::{CheckOutcome, FixMode, may_fix, parts, rdb};
 
-/// How the name of a manifest ends.
+/// The end of the name of a manifest.
 const MANIFEST: &str = ".manifest";
 
-/// Looks through what a manifest names, or one file, and repairs the end if `fix` says so; see
-/// [`may_fix`].
-pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
-    if is_manifest(file) { manifest(file, fix) } else { single(file, fix) }
+/// Checks the files of a manifest, or one file, and cuts off a damaged end if the mode allows it.
+pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
+    if is_manifest(file) { check_manifest(file, mode) } else { check_single(file, mode) }
+}
+
+/// Describes a fix that cuts the end off a file.
+fn plan(name: &Path, kept: u64, dropped: u64) -> String {
+    let name = name.display();
+    format!("keep the first {kept} bytes of {name}: the last {dropped} are lost")
 }
 
 /// Prints a report. Says whether the RDB file at the beginning can be loaded, which is not repaired
 /// here: the commands after it need all of its keys.
-fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> {
-    let mut base = Finding::Whole;
+fn show(name: &Path, report: &mut AofReport) -> Result<CheckOutcome, Box<dyn Error>> {
+    let mut base = CheckOutcome::Valid;
     if let Some(rdb) = &report.rdb {
         let judged = rdb::show(name, rdb)?;
-        base = rdb::finding(rdb, &judged);
+        base = rdb::outcome(rdb, &judged);
         // Loading ends at a library that it refuses.
         let refused_at = judged.refused.first().map(|refused| refused.range.start);
         if let Some(at) = refused_at.filter(|at| *at < report.valid_to) {
@@ -52,82 +57,82 @@ fn show(name: &Path, report: &mut AofReport) -> Result<Finding, Box<dyn Error>> 
     Ok(base)
 }
 
-/// Looks through one file, as if it were the last.
-fn single(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
+/// Checks one file, as if it were the last.
+fn check_single(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let mut report = check_aof(&disk.open(&name)?, FileOrder::Last)?;
-    if show(&name, &mut report)? == Finding::Damaged {
-        return Ok(Finding::Damaged);
+    if show(&name, &mut report)? == CheckOutcome::Damaged {
+        return Ok(CheckOutcome::Damaged);
     }
     if report.is_whole() {
         tell!("AOF is valid")?;
-        return Ok(Finding::Whole);
+        return Ok(CheckOutcome::Valid);
     }
     if report.is_foreign() {
-        tell!("{} has nothing of an AOF: it is not touched", name.display())?;
-        return Ok(Finding::Damaged);
+        tell!("{} is no AOF: it is not changed", name.display())?;
+        return Ok(CheckOutcome::Damaged);
     }
-    let Some(repair) = &report.repair else { return Ok(Finding::Damaged) };
+    let Some(repair) = &report.repair else { return Ok(CheckOutcome::Damaged) };
     let dropped = report.bytes.saturating_sub(report.valid_to);
-    if !may_fix(fix, &name, &keeping(&name, report.valid_to, dropped))? {
-        return Ok(Finding::Damaged);
+    if !may_fix(mode, &name, &plan(&name, report.valid_to, dropped))? {
+        return Ok(CheckOutcome::Damaged);
     }
     repair.apply(&disk.open_to_append(&name)?)?;
     tell!("Successfully truncated AOF {}", name.display())?;
-    Ok(Finding::Whole)
+    Ok(CheckOutcome::Valid)
 }
 
 fn is_manifest(file: &Path) -> bool {
     file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes())
 }
 
-/// What a manifest without a directory names.
+/// The names of the files of a manifest, which is in the working directory of the disk.
 fn names(manifest: &Path) -> AofNames {
     let name = manifest.as_os_str().as_bytes();
     let file = name[..name.len() - MANIFEST.len()].to_vec();
     AofNames { directory: PathBuf::new(), file }
 }
 
-fn manifest(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
+fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let mut report = check_directory(&disk, &names(&name))?;
-    let mut bases = Finding::Whole;
+    let mut bases = CheckOutcome::Valid;
     for (file, report) in &mut report.files {
-        if show(&file.path, report)? == Finding::Damaged {
-            bases = Finding::Damaged;
+        if show(&file.path, report)? == CheckOutcome::Damaged {
+            bases = CheckOutcome::Damaged;
         }
     }
-    if bases == Finding::Damaged {
-        tell!("A base is not cut, because commands follow on all that it has: restore a backup")?;
-        return Ok(Finding::Damaged);
+    if bases == CheckOutcome::Damaged {
+        tell!("A base is not cut, because later commands need all of its keys: restore a backup")?;
+        return Ok(CheckOutcome::Damaged);
     }
     if report.files.iter().all(|(_, report)| report.is_whole()) {
         tell!("All AOF files and manifest are valid")?;
-        return Ok(Finding::Whole);
+        return Ok(CheckOutcome::Valid);
     }
     let Some(proposed) = report.fix() else {
-        tell!("What is damaged is followed by others: nothing can be cut off without losing them")?;
-        return Ok(Finding::Damaged);
+        tell!("Files follow the damaged one: nothing can be cut off without losing them")?;
+        return Ok(CheckOutcome::Damaged);
     };
-    let what = keeping(&proposed.file.path, proposed.kept, proposed.dropped);
-    if !may_fix(fix, &proposed.file.path, &what)? {
-        return Ok(Finding::Damaged);
+    let plan = plan(&proposed.file.path, proposed.kept, proposed.dropped);
+    if !may_fix(mode, &proposed.file.path, &plan)? {
+        return Ok(CheckOutcome::Damaged);
     }
     proposed.apply(&disk)?;
     tell!("Successfully truncated AOF {}", proposed.file.path.display())?;
-    Ok(Finding::Whole)
+    Ok(CheckOutcome::Valid)
 }
 
-/// Cuts off what was written later than a time.
-pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<dyn Error>> {
+/// Cuts off the commands that were written after a time.
+pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     if let Some(log) = log_beside(file)? {
-        // It would go on where the file ends now.
+        // A server would continue the log where the file ends now.
         tell!(
-            "{log} is there: a server uses these files, or was killed and has left commands in it. \
-             Start it if need be, and end it first"
+            "{log} exists: a server uses these files, or was killed and left commands in it. Start \
+             the server if necessary, and shut it down first"
         )?;
-        return Ok(Finding::Damaged);
+        return Ok(CheckOutcome::Damaged);
     }
     let files = match is_manifest(&name) {
         true => {
@@ -143,32 +148,32 @@ pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<Finding, Box<d
             Later::From(kept, repair) => (kept, repair),
             Later::All => {
                 tell!("AOF {shown} has nothing before timestamp {seconds}, aborting...")?;
-                return Ok(Finding::Damaged);
+                return Ok(CheckOutcome::Damaged);
             }
             Later::Damaged => {
                 tell!("AOF {shown} is not valid: check it without a timestamp first")?;
-                return Ok(Finding::Damaged);
+                return Ok(CheckOutcome::Damaged);
             }
         };
-        // A start behind another server's file begins one of its own.
+        // After the file of another server, a start of Weft begins a new one, which may be empty.
         if files[number + 1..].iter().any(|(_, _, bytes)| *bytes > 0) {
             tell!(
                 "Failed to truncate AOF {shown} to timestamp {seconds} to offset {kept} because it \
                  is not the last file."
             )?;
-            return Ok(Finding::Damaged);
+            return Ok(CheckOutcome::Damaged);
         }
         repair.apply(&disk.open_to_append(path)?)?;
         tell!("Successfully truncated AOF {shown} to timestamp {seconds}")?;
-        return Ok(Finding::Whole);
+        return Ok(CheckOutcome::Valid);
     }
     tell!("Truncate nothing in AOF {} to timestamp {seconds}", name.display())?;
-    Ok(Finding::Whole)
+    Ok(CheckOutcome::Valid)
 }
 
-/// The log of a server's process beside its files, which has what these do not have yet.
+/// The log of a server next to its files, with commands that these do not have yet.
 fn log_beside(file: &Path) -> Result<Option<String>, Box<dyn Error>> {
-    // The server knows the file by its own name, and not by that of a link.
+    // The server uses the name of the file, and not that of a link.
     let path = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file))?;
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     for entry in std::fs::read_dir(directory)? {

@@ -1,5 +1,5 @@
-//! Whether the code of libraries of functions can be loaded: it runs here as it does when a server
-//! starts, where it reaches no commands, no files and no network.
+//! Loads libraries of functions as a server does at start. Their code runs in a sandbox, without
+//! commands, files and network.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -10,39 +10,39 @@ use persist::check::LibraryFound;
 use resp::{Args, Out, Reply};
 use script::{Libraries, LogLevel, NewLibrary, ScriptFailure, ScriptReplication, Tick, Vm, VmHost};
 
-/// All libraries of a file have so much time. The one that it ends for is said to have no end.
+/// The time for all libraries of a file. The library that exceeds it counts as endless.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A library that a server cannot load.
+/// A library that a server would refuse.
 #[derive(Debug)]
 pub struct Refused {
-    /// Where it stands in the file.
+    /// Where it is in the file.
     pub range: Range<u64>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What was found of the libraries of a file.
+/// The result of loading the libraries of a file.
 #[derive(Debug, Default)]
 pub struct Judged {
-    /// Those that cannot be loaded after the others before them.
+    /// The libraries that cannot be loaded.
     pub refused: Vec<Refused>,
-    /// How many were not tried, because the one before them does not end.
+    /// How many were not tried, because an endless one precedes them.
     pub untried: usize,
 }
 
-/// Tries the libraries of a file.
+/// Loads the libraries of a file, in order.
 ///
 /// # Errors
-/// When no code can run here at all.
+/// When no virtual machine can be created.
 pub fn judge(found: &[LibraryFound]) -> Result<Judged, String> {
     let mut judged = Judged { untried: found.len(), ..Judged::default() };
     if found.is_empty() {
         return Ok(judged);
     }
     let (mut vm, mut libraries) = (Vm::new(FILE_VM_BYTES_MAX)?, Libraries::default());
-    let mut host = Nobody { since: Instant::now(), is_over: false };
-    // What libraries hold is kept, as a server keeps it until all are loaded.
+    let mut host = NoServer { since: Instant::now(), is_over: false };
+    // Their memory stays in use, as in a server.
     let mut loaded = Vec::new();
     for LibraryFound { range, source } in found {
         judged.untried -= 1;
@@ -59,13 +59,13 @@ pub fn judge(found: &[LibraryFound]) -> Result<Judged, String> {
 
 fn load(
     vm: &mut Vm,
-    host: &mut Nobody,
+    host: &mut NoServer,
     libraries: &mut Libraries,
     source: &[u8],
 ) -> Result<NewLibrary, String> {
     let text = |failure: ScriptFailure| {
         let text = String::from_utf8_lossy(&failure.text);
-        // They are for a terminal, and not of ours.
+        // The text comes from the file and goes to a terminal.
         text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect::<String>()
     };
     let draft = libraries.draft(source, false).map_err(text)?;
@@ -78,15 +78,15 @@ fn load(
     Ok(new)
 }
 
-/// The server that is not there.
-struct Nobody {
-    /// Since when libraries run.
+/// Stands for the server, which library code cannot reach here.
+struct NoServer {
+    /// The start of the first library.
     since: Instant,
-    /// Whether their time is over.
+    /// Whether the time is over.
     is_over: bool,
 }
 
-impl VmHost for Nobody {
+impl VmHost for NoServer {
     fn call(&mut self, _: Args<'_>, resp3: bool, out: &mut Out) {
         Reply::new(out, resp3).error(b"ERR This Redis command is not allowed from script");
     }

@@ -1,5 +1,4 @@
-//! `weft check`: looks through files without loading them, and repairs the end of an append-only
-//! file or an RDB file.
+//! `weft check`: finds damage in RDB files and append-only files, and saves what can be loaded.
 
 use std::error::Error;
 use std::io::{BufRead, stdin};
@@ -20,17 +19,17 @@ mod aof;
 mod libraries;
 mod rdb;
 
-/// Looks through RDB files and append-only files.
+/// Finds damage in RDB files and append-only files. Exits with 0 if there is none or it was fixed.
 #[derive(Parser)]
 #[command(name = "weft check", bin_name = "weft check")]
-pub struct Check {
+pub struct CheckProgram {
     #[command(subcommand)]
-    what: What,
+    file: CheckedFile,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// An RDB file, which is loaded up to the first damage.
+enum CheckedFile {
+    /// Load an RDB file up to the first damage.
     Rdb {
         /// The file.
         file: PathBuf,
@@ -42,51 +41,71 @@ enum What {
         #[arg(long)]
         yes: bool,
     },
-    /// An append-only file: its manifest, or one of its files.
+    /// Check an append-only file: all files of a manifest, or one file.
     Aof {
         /// The manifest, or a file.
         file: PathBuf,
-        /// Cut off what is damaged at the end, after a question.
+        /// Cut the last file before the damage, after a question.
         #[arg(long)]
         fix: bool,
         /// Do not ask.
         #[arg(long)]
         yes: bool,
-        /// Cut off what was written later than this time, in seconds since 1970; the file tells
-        /// times where aof-timestamp-enabled is on. There is no question.
+        /// Cut off what was written after this time, in seconds since 1970, without a question. The
+        /// files must have been written with aof-timestamp-enabled.
         #[arg(long, value_name = "SECONDS", conflicts_with_all = ["fix", "yes"],
               allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(0..))]
         truncate_to_timestamp: Option<i64>,
     },
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// Everything is right, or is by now.
-    Whole,
-    /// Something is wrong.
+pub enum CheckOutcome {
+    /// There is no damage, or it was fixed.
+    Valid,
+    /// There is damage.
     Damaged,
 }
 
-impl Check {
-    /// Looks through what the arguments name.
-    ///
-    /// # Errors
-    /// When that cannot be read or written.
-    pub fn run(self) -> Result<Finding, Box<dyn Error>> {
-        match self.what {
-            What::Rdb { file, fix, yes } => rdb::check(&file, fix.then_some(yes)),
-            What::Aof { file, truncate_to_timestamp: Some(seconds), .. } => {
-                aof::truncate_to_timestamp(&file, seconds)
-            }
-            What::Aof { file, fix, yes, .. } => aof::check(&file, fix.then_some(yes)),
+/// Whether damage is fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FixMode {
+    Never,
+    /// After a question: `--fix`.
+    Ask,
+    /// Without a question: `--fix --yes`.
+    Always,
+}
+
+impl FixMode {
+    fn of(fix: bool, yes: bool) -> Self {
+        match (fix, yes) {
+            (false, _) => Self::Never,
+            (true, false) => Self::Ask,
+            (true, true) => Self::Always,
         }
     }
 }
 
-/// The directory of a file, and the file's name. What is no regular file, such as a device, may
-/// have no end, or nothing to say.
+impl CheckProgram {
+    /// Checks the file of the arguments.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn check(self) -> Result<CheckOutcome, Box<dyn Error>> {
+        match self.file {
+            CheckedFile::Rdb { file, fix, yes } => rdb::check(&file, FixMode::of(fix, yes)),
+            CheckedFile::Aof { file, truncate_to_timestamp: Some(seconds), .. } => {
+                aof::truncate_to_timestamp(&file, seconds)
+            }
+            CheckedFile::Aof { file, fix, yes, .. } => aof::check(&file, FixMode::of(fix, yes)),
+        }
+    }
+}
+
+/// The directory of a file, and the file's name. Only regular files are accepted: a device may have
+/// no end, or be empty.
 fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
     if std::fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         return Err(format!("{} is no regular file", file.display()).into());
@@ -97,21 +116,15 @@ fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
     Ok((RealDisk::new(directory), PathBuf::from(name)))
 }
 
-/// What a repair does that cuts the end off a file.
-fn keeping(name: &Path, kept: u64, dropped: u64) -> String {
-    let name = name.display();
-    format!("keep the first {kept} bytes of {name}: the last {dropped} are lost")
-}
-
-/// Whether a file may be repaired, which will do `what`: `fix` says whether that was asked for, and
-/// whether without a question.
-fn may_fix(fix: Option<bool>, name: &Path, what: &str) -> Result<bool, Box<dyn Error>> {
-    let Some(without_question) = fix else {
+/// Whether a damaged file is to be fixed, which `plan` describes. Prints the plan, and asks if the
+/// mode requires it.
+fn may_fix(mode: FixMode, name: &Path, plan: &str) -> Result<bool, Box<dyn Error>> {
+    if mode == FixMode::Never {
         tell!("{} is not valid. Use the --fix option to try fixing it.", name.display())?;
         return Ok(false);
-    };
-    tell!("This will {what}")?;
-    if without_question {
+    }
+    tell!("This will {plan}")?;
+    if mode == FixMode::Always {
         return Ok(true);
     }
     print("Continue? [y/N]: ")?;

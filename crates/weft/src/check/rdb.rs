@@ -1,7 +1,7 @@
 //! `weft check rdb`.
 //!
-//! A fix writes a new file next to the damaged one, which it never changes. The new file gets its
-//! name when it is complete and was checked, and never replaces another file.
+//! A fix writes a new file next to the damaged one, which is never changed. The new file gets its
+//! name after it was written and checked, and replaces no other file.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -17,36 +17,36 @@ use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
 
 use super::libraries::{self, Judged};
-use super::{Finding, may_fix, parts};
+use super::{CheckOutcome, FixMode, may_fix, parts};
 
 /// How the name of a new file ends.
 const FIXED: &str = ".fixed";
 /// How many bytes of a key's name are shown.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Checks a file, and writes a new one if `fix` allows it; see [`may_fix`].
-pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> {
+/// Checks a file, and writes a new one if it is damaged and the mode allows it.
+pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let opened = disk.open(&name)?;
     let report = check_rdb(&opened)?;
     let judged = show(&name, &report)?;
     let len = opened.len()?;
-    if finding(&report, &judged) == Finding::Whole {
+    if outcome(&report, &judged) == CheckOutcome::Valid {
         if let Some(end) = report.end.filter(|end| *end < len) {
             tell!("{}: loading ignores the {} bytes after the end", name.display(), len - end)?;
         }
-        return Ok(Finding::Whole);
+        return Ok(CheckOutcome::Valid);
     }
     if report.version == 0 {
-        return Ok(Finding::Damaged);
+        return Ok(CheckOutcome::Damaged);
     }
     let new = with_suffix(&name, FIXED);
-    let mut what = format!("write {} with {} keys", new.display(), report.keys);
+    let mut plan = format!("write {} with {} keys", new.display(), report.keys);
     if !judged.refused.is_empty() {
-        what += " and without the libraries that cannot be loaded";
+        plan += " and without the libraries that cannot be loaded";
     }
-    if !may_fix(fix, &name, &what)? {
-        return Ok(Finding::Damaged);
+    if !may_fix(mode, &name, &plan)? {
+        return Ok(CheckOutcome::Damaged);
     }
     write_fixed(file, &opened, &report, &judged).map_err(|why| {
         format!("cannot write {}: {why}; {} is unchanged", new.display(), name.display())
@@ -54,7 +54,7 @@ pub fn check(file: &Path, fix: Option<bool>) -> Result<Finding, Box<dyn Error>> 
     let (new, name) = (new.display(), name.display());
     tell!("Wrote {new} with {} keys; {name} is unchanged", report.keys)?;
     // The libraries that were not tried may be damaged too.
-    Ok(if judged.untried == 0 { Finding::Whole } else { Finding::Damaged })
+    Ok(if judged.untried == 0 { CheckOutcome::Valid } else { CheckOutcome::Damaged })
 }
 
 /// A path with more at its end.
@@ -109,10 +109,10 @@ fn copy_access(damaged: &Path, new: &File) -> io::Result<()> {
 }
 
 /// Whether a file and its libraries can be loaded.
-pub fn finding(report: &RdbReport, judged: &Judged) -> Finding {
+pub fn outcome(report: &RdbReport, judged: &Judged) -> CheckOutcome {
     match report.damage.is_none() && judged.refused.is_empty() {
-        true => Finding::Whole,
-        false => Finding::Damaged,
+        true => CheckOutcome::Valid,
+        false => CheckOutcome::Damaged,
     }
 }
 

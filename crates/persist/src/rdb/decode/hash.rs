@@ -78,8 +78,8 @@ impl ValueDecoder<'_> {
         Ok(hash.finish())
     }
 
-    /// A hash as a packed list of fields and values, or of fields, values and expiries, which `open`
-    /// reads.
+    /// A hash as a packed list of fields and values, or of fields, values and expiries, which
+    /// `open` reads.
     pub(super) fn hash_packed<S: ByteSource>(
         &mut self,
         input: &mut ByteInput<S>,

@@ -3,7 +3,8 @@
 //! ```text
 //! id        length: 9 letters of 6 bits, 10 bits of version
 //! value     part ... │ 0
-//! part      1 or 2, length │ 3, float │ 4, double │ 5, string        numbers have the form of lengths
+//! part      1 or 2, number │ 3, float │ 4, double │ 5, string
+//! number    in the form of a length
 //! ```
 
 use crate::error::MODULE_NAME_BYTES;

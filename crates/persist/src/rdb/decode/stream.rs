@@ -16,8 +16,8 @@ const CORRUPT_CHUNK: Error = Error::Corrupt("a chunk of a stream");
 pub(super) enum StreamVersion {
     /// Redis 5.
     One,
-    /// With the first identifier, the highest deleted one, the number of entries ever added, and the
-    /// number that each group has read.
+    /// With the first identifier, the highest deleted one, the number of entries ever added, and
+    /// the number that each group has read.
     Two,
     /// With the times when consumers were last active.
     Three,
