@@ -186,7 +186,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     }
 
     /// Reserves what lies aside. Callers exclude one another, and whoever takes units from there.
-    pub fn reserve_aside(&self, thread: usize, wanted: Wanted) -> Reservation {
+    pub fn reserve_overflow(&self, thread: usize, wanted: Wanted) -> Reservation {
         let mut end = self.word(END).load(Ordering::Relaxed);
         loop {
             let mut reservation = wanted.behind(end);
@@ -268,12 +268,12 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     }
 
     /// Of the units that lie aside, this is the first. Callers exclude whoever adds one.
-    pub fn set_first_aside(&self, position: u64) {
+    pub fn set_first_overflow(&self, position: u64) {
         self.word(FIRST_ASIDE).store(position, Ordering::Release);
     }
 
     /// None lies aside any more. Callers exclude whoever adds one.
-    pub fn end_aside(&self) {
+    pub fn end_overflow(&self) {
         let word = self.word(END);
         let mut end = word.load(Ordering::Relaxed);
         while end & ASIDE != 0 {
@@ -286,7 +286,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     }
 
     /// The first unit that lies aside, if any does.
-    pub fn first_aside(&self) -> Option<u64> {
+    pub fn first_overflow(&self) -> Option<u64> {
         let end = self.word(END).load(Ordering::Acquire);
         (end & ASIDE != 0).then(|| self.word(FIRST_ASIDE).load(Ordering::Relaxed))
     }

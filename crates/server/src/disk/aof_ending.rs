@@ -59,7 +59,7 @@ impl AofThread {
     /// which the file has nothing. Others that are due wait until the end is called off: one that
     /// began now would keep the last save from being begun.
     pub(super) fn end_rewrite(&mut self, is_forced: IsForced) {
-        self.is_held = true;
+        self.is_suspended = true;
         let is_first = self.writer.as_ref().is_some_and(AofWriter::is_first);
         if is_first && self.figures.is_enabled && is_forced {
             warning!("Writing initial AOF. Exit anyway.");

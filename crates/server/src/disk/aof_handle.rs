@@ -72,7 +72,7 @@ impl AppendOnly {
         // Without a thread the append-only file is being loaded, and goes on when it is.
         let Some(caller) = self.caller() else { return Ok(()) };
         let mut lock = self.lock.lock();
-        let taken = caller.call_and_wait(Request::Prepare).ok_or("the server ends")??;
+        let taken = caller.ask_and_wait(Request::Prepare).ok_or("the server ends")??;
         let disk = RealDisk::of_working_directory();
         let places = Places::of(&disk, &config);
         // Until the first base is whole, the files and what a killed process has left beyond them
@@ -82,7 +82,7 @@ impl AppendOnly {
         let (id, begin) = (places::new_id(), random_position());
         let ring = LogRing::create(places, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
-        let started = caller.call_and_wait(|done| Request::Start(Arc::clone(&ring), done));
+        let started = caller.ask_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         if let Some(Err(reason)) = started {
             ring.places().remove_own();
             return Err(reason);
@@ -97,7 +97,7 @@ impl AppendOnly {
         // One that is being loaded ends when it is.
         let Some(caller) = self.caller() else { return };
         self.log.set(None);
-        let stopped = caller.call_and_wait(Request::Stop);
+        let stopped = caller.ask_and_wait(Request::Stop);
         if let Some(Err(reason)) = stopped {
             crate::system::server_log::warning!("Ending the append-only file: {reason}");
         }
@@ -109,7 +109,7 @@ impl AppendOnly {
     /// # Errors
     /// What the disk said.
     pub fn flush(&self) -> Result<(), String> {
-        let flushed = self.caller().and_then(|caller| caller.call_and_wait(Request::Flush));
+        let flushed = self.caller().and_then(|caller| caller.ask_and_wait(Request::Flush));
         flushed.unwrap_or(Ok(()))
     }
 
@@ -140,7 +140,7 @@ impl AppendOnly {
     /// is due begins until the process is to [go on](Self::go_on).
     pub fn end_rewrite(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            caller.call_and_wait(|done| Request::EndRewrite(is_forced, done));
+            caller.ask_and_wait(|done| Request::EndRewrite(is_forced, done));
         }
     }
 
@@ -154,7 +154,7 @@ impl AppendOnly {
     /// The threads that execute commands have ended: writes and syncs what they have logged.
     pub fn end(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
-            caller.call_and_wait(|done| Request::End(is_forced, done));
+            caller.ask_and_wait(|done| Request::End(is_forced, done));
         }
     }
 

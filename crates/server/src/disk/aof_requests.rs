@@ -55,12 +55,12 @@ impl Caller {
 
     /// Asks for something.
     pub fn call(&self, request: Request) {
-        // Nobody receives it at the end of the process, when nobody waits either.
+        // NoOtherClients receives it at the end of the process, when nobody waits either.
         let _ = self.requests.send(request);
         (self.wake)();
     }
 
-    pub(super) fn call_and_wait<R>(&self, request: impl FnOnce(Sender<R>) -> Request) -> Option<R> {
+    pub(super) fn ask_and_wait<R>(&self, request: impl FnOnce(Sender<R>) -> Request) -> Option<R> {
         let (sender, answer) = channel();
         self.call(request(sender));
         answer.recv().ok()

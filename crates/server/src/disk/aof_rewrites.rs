@@ -19,14 +19,14 @@ use crate::system::server_log::{notice, warning};
 /// Rewrites that fail in a row before the next automatic one is put off, and for how long, twice
 /// as long after each further one, as in Redis.
 const FAILURES_MAX: u64 = 3;
-const PUT_OFF_MINUTES_MAX: i64 = 60;
+const DEFERRED_MINUTES_MAX: i64 = 60;
 
 impl AofThread {
     /// Begins a rewrite that is due: asked for, or because the file has grown, or because nothing
     /// can be written before.
     pub(super) fn begin_due(&mut self) {
         let now_ms = now_ms();
-        if self.is_held || self.rewrite.is_some() || now_ms < self.put_off_until_ms {
+        if self.is_suspended || self.rewrite.is_some() || now_ms < self.deferred_until_ms {
             return;
         }
         if !(self.is_due || self.needs_base() || self.has_grown()) {
@@ -125,13 +125,13 @@ impl AofThread {
         self.figures.rewrites_failed_in_row += 1;
         let needs_base = self.needs_base();
         let failures = self.figures.rewrites_failed_in_row;
-        self.put_off_until_ms = now_ms
+        self.deferred_until_ms = now_ms
             + match failures {
                 _ if needs_base => RETRY_MS,
                 ..FAILURES_MAX => RETRY_MS,
                 _ => {
                     let doublings = (failures - FAILURES_MAX).min(6);
-                    (1 << doublings).min(PUT_OFF_MINUTES_MAX) * 60_000
+                    (1 << doublings).min(DEFERRED_MINUTES_MAX) * 60_000
                 }
             };
     }
@@ -153,7 +153,7 @@ impl AofThread {
                 self.rewrite_complaint.end();
                 self.figures.is_last_rewrite_ok = true;
                 self.figures.rewrites_failed_in_row = 0;
-                self.put_off_until_ms = 0;
+                self.deferred_until_ms = 0;
                 self.delete_history();
                 // What an earlier process has left belongs to the files before.
                 if let Some(places) = self.source.places() {

@@ -32,7 +32,7 @@ use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::{notice, warning};
 
-/// Loads the append-only file, or begins one. Nobody else uses the keyspace.
+/// Loads the append-only file, or begins one. NoOtherClients else uses the keyspace.
 ///
 /// # Errors
 /// Why the server cannot start.
@@ -53,10 +53,10 @@ pub(crate) fn load(
             (&config.append_only.appendfilename, &config.append_only.appenddirname);
         notice!("Successfully migrated an old-style AOF configuration ({file}) to {directory}");
     }
-    let mut loader = AofLoader::new(keyspace, host, (memory, &node.snapshots.loading))?;
+    let mut loader = AofLoader::new(keyspace, host, memory)?;
     if aof.manifest().has_no_data() {
         // It is of files that are gone: that is said.
-        left((&disk, &config), None, &LoadedAof::default())?;
+        left(&disk, &config, None, &LoadedAof::default())?;
         if let Some(loaded) = load_rdb_if_any(keyspace, memory)? {
             loader.take_over(&loaded)?;
             notice!("The append-only file begins with the data of the RDB file");
@@ -65,13 +65,13 @@ pub(crate) fn load(
         return begin(keyspace, aof, &config);
     }
     let loaded = loader.load(&aof, &disk)?;
-    let left = left((&disk, &config), aof.manifest().log, &loaded)?;
+    let left = left(&disk, &config, aof.manifest().log, &loaded)?;
     let end = left.as_ref().and_then(LeftCommands::end).or(loaded.position);
     let end = end.unwrap_or_else(random_position);
     let resumed = go_on(aof, &loaded, left.as_ref());
     if let Some(left) = &left {
         loader.load_left(left)?;
-        tell_left(left, resumed.is_ok().then(|| Places::of(&disk, &config)));
+        report_left(left, resumed.is_ok().then(|| Places::of(&disk, &config)));
     }
     loader.end();
     let mut writer = match resumed {
@@ -109,7 +109,7 @@ fn go_on(
 
 /// Says what comes from a log. With its places, because the files have what is good of it, a
 /// damaged one is put aside.
-fn tell_left(left: &LeftCommands, places: Option<Places>) {
+fn report_left(left: &LeftCommands, places: Option<Places>) {
     notice!(
         "The last process was killed: {} bytes of commands come from its log",
         left.bytes.len()
@@ -118,7 +118,7 @@ fn tell_left(left: &LeftCommands, places: Option<Places>) {
         warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
     }
     if left.damaged_bytes > 0 {
-        let kept = places.map(|places| places.put_aside()).unwrap_or_default();
+        let kept = places.map(|places| places.keep_damaged()).unwrap_or_default();
         warning!("{} bytes of the log are damaged and not used{kept}", left.damaged_bytes);
     }
 }
@@ -141,7 +141,8 @@ fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<AofWriter<RealDisk>,
 /// # Errors
 /// When it cannot be looked at.
 fn left(
-    (disk, config): (&RealDisk, &Config),
+    disk: &RealDisk,
+    config: &Config,
     named: Option<LogId>,
     loaded: &LoadedAof,
 ) -> Result<Option<LeftCommands>, String> {
@@ -197,7 +198,7 @@ pub(crate) fn load_again(keyspace: &Arc<SharedKeyspace>, host: &dyn Host) -> Res
     let aof = Aof::open(disk.clone(), names(&config)).map_err(|error| error.to_string())?;
     // Commands that load run on the main thread.
     let memory = CountedThread::main(node);
-    let mut loader = AofLoader::new(keyspace, host, (&memory, &node.snapshots.loading))?;
+    let mut loader = AofLoader::new(keyspace, host, &memory)?;
     let loaded = loader.forget_functions().and_then(|()| loader.load(&aof, &disk)).map(drop);
     loader.end();
     loaded
@@ -240,7 +241,7 @@ pub(crate) fn start_thread(
     let work = move || {
         let thread = std::thread::current();
         let (caller, requests) = Caller::new(move || thread.unpark());
-        let started = AofThread::new(&keyspace, &log, writer, (caller.clone(), requests));
+        let started = AofThread::new(&keyspace, &log, writer, caller.clone(), requests);
         let (thread, result) = match started {
             Ok(thread) => (Some(thread), Ok(caller)),
             Err(error) => (None, Err(error.to_string())),

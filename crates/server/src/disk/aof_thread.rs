@@ -58,18 +58,18 @@ pub struct AofThread {
     pub(super) caller: Caller,
     syncer: Sender<PendingSync<RealFile>>,
     pub(super) figures: AppendOnlyFigures,
-    /// What the ring was told last.
-    told: Option<LogProgress>,
+    /// What the ring was reported last.
+    reported: Option<LogProgress>,
     pub(super) rewrite: Option<RewriteWatch>,
     /// While a base is written without an append-only file, with where logs may have been left.
     pub(super) rewrite_lock: Option<(AofLock, Places)>,
     /// A rewrite is to begin as soon as it can.
     pub(super) is_due: bool,
     /// The process ends: nothing that is due begins until that is called off.
-    pub(super) is_held: bool,
+    pub(super) is_suspended: bool,
     last_sync_ms: i64,
     pub(super) retry_ms: i64,
-    pub(super) put_off_until_ms: i64,
+    pub(super) deferred_until_ms: i64,
     complaint: Complaint,
     /// Of rewrites: a base that is needed is tried several times a second.
     pub(super) rewrite_complaint: Complaint,
@@ -88,7 +88,8 @@ impl AofThread {
         keyspace: &Arc<SharedKeyspace>,
         log: &Arc<LogSlot>,
         writer: Option<AofWriter<RealDisk>>,
-        (caller, requests): (Caller, Receiver<Request>),
+        caller: Caller,
+        requests: Receiver<Request>,
     ) -> io::Result<Self> {
         let syncer = fsync_thread::start(&keyspace.node, caller.clone())?;
         let is_enabled = writer.is_some();
@@ -102,14 +103,14 @@ impl AofThread {
             caller,
             syncer,
             figures: AppendOnlyFigures { is_enabled, ..AppendOnlyFigures::default() },
-            told: None,
+            reported: None,
             rewrite: None,
             rewrite_lock: None,
             is_due: false,
-            is_held: false,
+            is_suspended: false,
             last_sync_ms: now_ms(),
             retry_ms: 0,
-            put_off_until_ms: 0,
+            deferred_until_ms: 0,
             complaint: Complaint::default(),
             rewrite_complaint: Complaint::default(),
             busy_ms: now_ms(),
@@ -123,7 +124,7 @@ impl AofThread {
     pub fn run(mut self, ring: Option<Arc<LogRing>>, memory: &CountedThread<'_>) {
         self.source.count_as(memory.own());
         self.source.replace(ring);
-        self.tell_progress();
+        self.report_progress();
         // The process before may not have come to it.
         self.delete_history();
         loop {
@@ -207,14 +208,14 @@ impl AofThread {
             Request::Rewrite => {
                 self.answered += 1;
                 self.is_due = true;
-                self.put_off_until_ms = 0;
+                self.deferred_until_ms = 0;
                 self.figures.rewrites_failed_in_row = 0;
             }
             Request::EndRewrite(is_forced, done) => {
                 self.end_rewrite(is_forced);
                 let _ = done.send(());
             }
-            Request::GoOn => self.is_held = false,
+            Request::GoOn => self.is_suspended = false,
             Request::Synced(tried) => self.synced(tried),
             Request::Based(result) => self.based(result),
             Request::Configured => {}
@@ -298,11 +299,11 @@ impl AofThread {
         aof.set_log(ring.id()).map_err(|error| error.to_string())?;
         let position = ring.end();
         self.source.replace(Some(ring));
-        self.told = None;
+        self.reported = None;
         self.writer = Some(AofWriter::without_base(aof, position));
         self.figures.is_enabled = true;
         self.is_due = true;
-        self.put_off_until_ms = 0;
+        self.deferred_until_ms = 0;
         Ok(())
     }
 
@@ -384,7 +385,7 @@ impl AofThread {
         }
         let refusal = failure.map(|text| format!("MISCONF Errors writing to the AOF file: {text}"));
         self.keyspace.node.refuse_writes(Cause::AppendOnly, refusal);
-        self.tell_progress();
+        self.report_progress();
         let mut shown = self.keyspace.node.append_only.lock();
         self.figures.asked = shown.asked;
         if shown.asked == self.answered {
@@ -392,12 +393,12 @@ impl AofThread {
         }
     }
 
-    fn tell_progress(&mut self) {
+    fn report_progress(&mut self) {
         let is_always = self.config.append_only.appendfsync == Fsync::Always;
         let waits = is_always && !self.rests();
         let progress = self.writer.as_ref().map(|writer| writer.progress(waits));
-        if let Some(progress) = progress.filter(|progress| self.told != Some(*progress)) {
-            self.told = Some(progress);
+        if let Some(progress) = progress.filter(|progress| self.reported != Some(*progress)) {
+            self.reported = Some(progress);
             self.source.progress(progress);
         }
     }

@@ -29,7 +29,7 @@ use sync::log_positions::POSITION_MAX;
 
 use super::load_rdb::{LoadOptions, Loaded, delay_load, load_rdb};
 use crate::keyspace::gate_passes::LOAD_PASS;
-use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::left_log::LeftCommands;
 use crate::system::counted_thread::CountedThread;
@@ -87,7 +87,7 @@ impl<'a> AofLoader<'a> {
     pub fn new(
         keyspace: &'a Arc<SharedKeyspace>,
         host: &'a dyn Host,
-        (memory, progress): (&'a CountedThread<'a>, &'a LoadProgress),
+        memory: &'a CountedThread<'a>,
     ) -> Result<Self, String> {
         let pass = keyspace.gate.register_as(LOAD_PASS);
         let pass = pass.ok_or_else(|| "loading is in progress".to_owned())?;
@@ -100,7 +100,7 @@ impl<'a> AofLoader<'a> {
             pass,
             replayer,
             memory,
-            progress,
+            progress: &keyspace.node.snapshots.loading,
             bytes_before: 0,
             transaction: None,
             commands: 0,
@@ -186,8 +186,7 @@ impl<'a> AofLoader<'a> {
             keeps_expired: true,
             replaces: false,
         };
-        let to = (self.memory, self.progress);
-        let loaded = load_rdb(self.keyspace, source, options, to).map_err(|error| {
+        let loaded = load_rdb(self.keyspace, source, options, self.memory).map_err(|error| {
             format!("Can't load the base file {}: {error}. {}", name_of(file), remedy())
         })?;
         self.take_over(&loaded)?;
@@ -222,8 +221,7 @@ impl<'a> AofLoader<'a> {
                 AofItem::Command { args, offset } => {
                     self.command(args, || format!("{} at offset {offset}", name_of(file)))?;
                     if self.delay_us != 0 {
-                        let load = (&**self.keyspace, self.progress);
-                        delay_load(load, self.delay_us, 1, &mut self.delayed);
+                        delay_load(self.keyspace, self.delay_us, 1, &mut self.delayed);
                     }
                     if self.delay_us != 0 || self.commands.is_multiple_of(COMMANDS_A_LOOK) {
                         self.delay_us = self.keyspace.node.config().saving.key_load_delay;
@@ -283,7 +281,7 @@ impl<'a> AofLoader<'a> {
         }
         self.commands += 1;
         loop {
-            let locks = keyspace.enter(Some(pass), &Nobody);
+            let locks = keyspace.enter(Some(pass), &NoOtherClients);
             let replayed = replayer.command(args, &locks, *host);
             drop(locks);
             match replayed {

@@ -164,13 +164,13 @@ pub fn load_rdb<S: ByteSource>(
     keyspace: &SharedKeyspace,
     source: S,
     options: LoadOptions,
-    (memory, progress): (&CountedThread<'_>, &LoadProgress),
+    memory: &CountedThread<'_>,
 ) -> Result<Loaded, LoadError> {
     let config = keyspace.node.config();
     let load = Load {
         keyspace,
         options,
-        progress,
+        progress: &keyspace.node.snapshots.loading,
         limits: &config.limits,
         counts: Arc::new(KeyCounts::new(keyspace.node.databases)),
         failure: Mutex::new(None),
@@ -350,7 +350,7 @@ impl<'a> Adder<'a> {
         let keyspace = self.load.keyspace;
         let delay_us = keyspace.node.config().saving.key_load_delay;
         if delay_us != 0 {
-            delay_load((keyspace, progress), delay_us, keys, &mut self.delayed);
+            delay_load(keyspace, delay_us, keys, &mut self.delayed);
         }
     }
 
@@ -489,14 +489,9 @@ impl Reading<'_, '_> {
 }
 
 /// Waits after so many keys were loaded, as long as `key-load-delay` has this value; see [`delay`].
-pub(super) fn delay_load(
-    (keyspace, progress): (&SharedKeyspace, &LoadProgress),
-    delay_us: i64,
-    keys: u64,
-    left: &mut u64,
-) {
+pub(super) fn delay_load(keyspace: &SharedKeyspace, delay_us: i64, keys: u64, left: &mut u64) {
     let is_wanted = || {
-        !progress.cancel.load(Ordering::Relaxed)
+        !keyspace.node.snapshots.loading.cancel.load(Ordering::Relaxed)
             && keyspace.node.config().saving.key_load_delay == delay_us
     };
     delay(delay_us, keys, left, &is_wanted);

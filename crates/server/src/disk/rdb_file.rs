@@ -70,7 +70,7 @@ pub(super) fn load_file(
         keeps_expired: false,
         replaces,
     };
-    let loaded = load_rdb(keyspace, source, options, (memory, progress));
+    let loaded = load_rdb(keyspace, source, options, memory);
     let loaded = loaded.map_err(|error| failed(&error))?;
     report(&loaded);
     keyspace.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);

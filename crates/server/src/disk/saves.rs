@@ -34,12 +34,12 @@ pub(crate) struct Saves {
     /// Files that are not whole.
     pub(crate) unfinished: Arc<Unfinished>,
     /// The last one. Held while another begins.
-    last: Mutex<Option<Arc<Saving>>>,
+    last: Mutex<Option<Arc<SaveInProgress>>>,
 }
 
 /// A save that has begun, on a thread of its own. Any thread may wait for its end.
 #[derive(Debug, Default)]
-pub struct Saving {
+pub struct SaveInProgress {
     result: Mutex<Option<SaveResult>>,
     ended: Condvar,
 }
@@ -55,7 +55,7 @@ enum SaveResult {
     GivenUp,
 }
 
-impl Saving {
+impl SaveInProgress {
     /// Waits until the file is there. Returns false if it is not.
     pub fn wait(&self) -> bool {
         self.wait_for_result() == SaveResult::Saved
@@ -83,7 +83,7 @@ pub enum NotBegun {
 }
 
 /// A file to be written.
-struct Target {
+struct SaveTarget {
     /// The working directory when it began, which CONFIG SET may change.
     disk: RealDisk,
     directory: PathBuf,
@@ -91,7 +91,7 @@ struct Target {
     path: PathBuf,
 }
 
-impl Target {
+impl SaveTarget {
     fn new(purpose: Purpose, path: &Path) -> Self {
         let directory = path.parent().unwrap_or(Path::new("")).to_owned();
         let kind = if purpose == Purpose::Backup { "backup-" } else { "" };
@@ -136,7 +136,7 @@ impl Saves {
     ///
     /// # Errors
     /// Why it has not begun.
-    pub fn begin(&self, purpose: Purpose, path: &Path) -> Result<Arc<Saving>, NotBegun> {
+    pub fn begin(&self, purpose: Purpose, path: &Path) -> Result<Arc<SaveInProgress>, NotBegun> {
         let mut last = self.last.lock();
         let keyspace = &self.keyspace;
         let (node, config) = (&keyspace.node, keyspace.node.config());
@@ -160,9 +160,9 @@ impl Saves {
             Refusal::Running => NotBegun::Running(false),
             Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
         })?;
-        let target = Target::new(purpose, path);
+        let target = SaveTarget::new(purpose, path);
         let (own, unfinished) = (Arc::clone(keyspace), Arc::clone(&self.unfinished));
-        let saving = Arc::new(Saving::default());
+        let saving = Arc::new(SaveInProgress::default());
         let begun = Arc::clone(&saving);
         let work = move || {
             bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
@@ -175,7 +175,7 @@ impl Saves {
         };
         if let Err(error) = std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
             let error = error.to_string();
-            finish(node, running, &Target::new(purpose, path), Err(Some(error.clone())));
+            finish(node, running, &SaveTarget::new(purpose, path), Err(Some(error.clone())));
             return Err(NotBegun::Failed(error));
         }
         *last = Some(Arc::clone(&saving));
@@ -189,7 +189,7 @@ impl Saves {
     ///
     /// # Errors
     /// Why it has not begun.
-    pub(crate) fn begin_save(&self, purpose: Purpose) -> Result<Arc<Saving>, NotBegun> {
+    pub(crate) fn begin_save(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, NotBegun> {
         let filename = self.keyspace.node.config().saving.dbfilename.clone();
         let begun = self.begin(purpose, Path::new(&filename));
         if let Err(NotBegun::Failed(why)) = &begun {
@@ -231,7 +231,7 @@ impl Saves {
                     match self.save_empty(changes, saved) {
                         Ok(true) => notice!("DB saved on disk"),
                         Ok(false) => continue,
-                        Err(why) => warning!("Saving to {filename} failed: {why}"),
+                        Err(why) => warning!("SaveInProgress to {filename} failed: {why}"),
                     }
                     return;
                 }
@@ -253,8 +253,8 @@ impl Saves {
         }
         let libraries: Vec<_> = node.scripting.libraries.read().iter().cloned().collect();
         let failed = |error: DiskError| error.to_string();
-        let target = Target::new(Purpose::Save, Path::new(&config.saving.dbfilename));
-        let Target { disk, directory, temporary, path } = target;
+        let target = SaveTarget::new(Purpose::Save, Path::new(&config.saving.dbfilename));
+        let SaveTarget { disk, directory, temporary, path } = target;
         let place = disk.place(&temporary).map_err(failed)?;
         let begin = || Replacement::begin(&disk, &directory, temporary, path);
         let (_unfinished, file) = self.unfinished.create(place, begin);
@@ -290,7 +290,7 @@ impl Saves {
             return;
         }
         if let Due::Point { changes, seconds } = due {
-            notice!("{changes} changes in {seconds} seconds. Saving...");
+            notice!("{changes} changes in {seconds} seconds. SaveInProgress...");
         }
         // What runs instead of it ends soon, and then this one is due again.
         let _ = self.begin_save(Purpose::Background);
@@ -306,11 +306,11 @@ fn write(
     node: &Node,
     unfinished: &Unfinished,
     job: SnapshotJob,
-    target: &Target,
+    target: &SaveTarget,
     config: &Config,
 ) -> Result<(), Option<String>> {
     let failed = |error: DiskError| Some(error.to_string());
-    let Target { disk, directory, temporary, path } = target;
+    let SaveTarget { disk, directory, temporary, path } = target;
     let begin = || Replacement::begin(disk, directory, temporary.clone(), path.clone());
     let place = disk.place(temporary).map_err(failed)?;
     let (_unfinished, file) = unfinished.create(place, begin);
@@ -349,7 +349,7 @@ fn write(
 fn finish(
     node: &Node,
     running: Running,
-    target: &Target,
+    target: &SaveTarget,
     written: Result<(), Option<String>>,
 ) -> SaveResult {
     let path = target.path.display();
@@ -359,8 +359,8 @@ fn finish(
     match &written {
         Ok(()) if running.purpose == Purpose::Backup => notice!("Backup saved to {path}"),
         Ok(()) => notice!("DB saved on disk"),
-        Err(None) => notice!("Saving to {path} was ended before it was complete"),
-        Err(Some(why)) => warning!("Saving to {path} failed: {why}"),
+        Err(None) => notice!("SaveInProgress to {path} was ended before it was complete"),
+        Err(Some(why)) => warning!("SaveInProgress to {path} failed: {why}"),
     }
     let saved_bytes = node.snapshots.progress.saved_bytes_peak.load(Ordering::Relaxed);
     let mut figures = node.snapshots.figures.lock();

@@ -25,7 +25,7 @@ use store::{Shard, Snapshot};
 use sync::gate::Pass;
 
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
-use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
@@ -198,7 +198,7 @@ impl SnapshotJob {
         };
         sink.is_locked(true);
         let Self { keyspace, snapshot, pass, waits, .. } = self;
-        with_shard(keyspace, (pass, waits), shard, |shard| {
+        with_shard(keyspace, pass, waits, shard, |shard| {
             snapshot.step(shard, &mut budget(STEP_BYTES), sink);
         });
         true
@@ -218,13 +218,14 @@ impl Drop for SnapshotJob {
 /// Runs `work` with a shard, as soon as it is free.
 fn with_shard(
     keyspace: &SharedKeyspace,
-    (pass, waits): (&Pass, &ThreadWaits),
+    pass: &Pass,
+    waits: &ThreadWaits,
     shard: usize,
     mut work: impl FnMut(&mut Shard),
 ) {
     for misses in 0.. {
         let wait = if misses < MISSES_MAX { Duration::ZERO } else { WAIT };
-        let locks = keyspace.enter(Some(pass), &Nobody).waiting(waits, Waited::default());
+        let locks = keyspace.enter(Some(pass), &NoOtherClients).waiting(waits, Waited::default());
         let done = locks.try_one_for(shard, wait, &mut work).is_some();
         drop(locks);
         keyspace.wake_called(waits);

@@ -28,13 +28,13 @@ use crate::system::server_log::{notice, warning};
 const REPORT_US: i64 = 5_000_000;
 
 /// What the keyspace is loaded from.
-enum Origin {
+enum LoadOrigin {
     Rdb(RealFile),
     AppendOnly,
 }
 
 /// What was loaded.
-enum Outcome {
+enum LoadOutcome {
     Rdb,
     AppendOnly(Box<AofWriter<RealDisk>>),
 }
@@ -42,7 +42,7 @@ enum Outcome {
 /// Loading at start.
 pub(crate) struct Startup {
     append_only: Arc<AppendOnly>,
-    outcome: Arc<Mutex<Option<Result<Outcome, String>>>>,
+    outcome: Arc<Mutex<Option<Result<LoadOutcome, String>>>>,
     /// What the threads begin to log into.
     log: Option<(Box<AofWriter<RealDisk>>, Arc<LogRing>)>,
     began_us: i64,
@@ -77,11 +77,11 @@ impl Startup {
         let (own, result) = (Arc::clone(append_only), Arc::clone(&outcome));
         let work = move |memory: &CountedThread<'_>| {
             let loaded = match origin {
-                Origin::Rdb(file) => {
-                    load_rdb_file(&own.keyspace, &*host, file, memory).map(|()| Outcome::Rdb)
+                LoadOrigin::Rdb(file) => {
+                    load_rdb_file(&own.keyspace, &*host, file, memory).map(|()| LoadOutcome::Rdb)
                 }
-                Origin::AppendOnly => aof_start::load(&own, &*host, memory)
-                    .map(|writer| Outcome::AppendOnly(Box::new(writer))),
+                LoadOrigin::AppendOnly => aof_start::load(&own, &*host, memory)
+                    .map(|writer| LoadOutcome::AppendOnly(Box::new(writer))),
             };
             *result.lock() = Some(loaded);
             own.keyspace.threads.wake_main();
@@ -120,12 +120,12 @@ impl Startup {
             return Ok(false);
         };
         match outcome? {
-            Outcome::Rdb => {
+            LoadOutcome::Rdb => {
                 notice!("DB loaded from disk: {:.3} seconds", self.seconds());
                 self.end_loading();
                 Ok(true)
             }
-            Outcome::AppendOnly(writer) => {
+            LoadOutcome::AppendOnly(writer) => {
                 let id = writer.aof().log().unwrap_or_else(places::new_id);
                 let places = Places::of(&open_disk()?, &node.config());
                 match writer.needs_base() {
@@ -189,10 +189,10 @@ fn shown_files(config: &Config) -> String {
     }
 }
 
-fn find(config: &Config) -> Result<Option<Origin>, String> {
+fn find(config: &Config) -> Result<Option<LoadOrigin>, String> {
     match config.append_only.appendonly {
-        true => Ok(Some(Origin::AppendOnly)),
-        false => Ok(find_rdb(config)?.map(Origin::Rdb)),
+        true => Ok(Some(LoadOrigin::AppendOnly)),
+        false => Ok(find_rdb(config)?.map(LoadOrigin::Rdb)),
     }
 }
 
@@ -211,7 +211,7 @@ fn load_rdb_file(
     file: RealFile,
     memory: &CountedThread<'_>,
 ) -> Result<(), String> {
-    let mut loader = AofLoader::new(keyspace, host, (memory, &keyspace.node.snapshots.loading))?;
+    let mut loader = AofLoader::new(keyspace, host, memory)?;
     let loaded = load_file(keyspace, file, false, memory)?;
     loader.take_over(&loaded)?;
     loader.end();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use super::exchange::HEAD_BYTES_MAX;
-use super::source::Source;
+use super::source::AnswerSource;
 
 /// The page: it has no outside assets, and reads `/metrics` once a second.
 const DASHBOARD: &str = include_str!("dashboard.html");
@@ -55,7 +55,7 @@ impl Content {
 }
 
 /// The answer to a head, when all of it has come or it can be none.
-pub(super) fn answer(head: &[u8], source: &mut Source<'_>) -> Option<Answer> {
+pub(super) fn answer(head: &[u8], source: &mut AnswerSource<'_>) -> Option<Answer> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut request = Request::new(&mut headers);
     let content = match request.parse(head) {
@@ -76,7 +76,7 @@ pub(super) fn answer(head: &[u8], source: &mut Source<'_>) -> Option<Answer> {
     Some(whole(&content))
 }
 
-fn content(target: &str, source: &mut Source<'_>) -> Content {
+fn content(target: &str, source: &mut AnswerSource<'_>) -> Content {
     let path = path_of(target);
     match path {
         "/metrics" => Content { status: "200 OK", kind: METRICS, body: source.metrics() },

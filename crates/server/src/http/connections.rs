@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use node::config::Config;
 use sys::epoll::{Epoll, Event, Events, Interest};
 
-use super::exchange::{Exchange, Step};
-use super::source::{Source, Stop};
+use super::exchange::{Exchange, ExchangeStep};
+use super::source::{AnswerSource, StopEvent};
 use crate::net::listener::Listener;
 
 /// Connections at a time. A further one takes the place of the oldest.
@@ -30,7 +30,7 @@ const LISTENER_TOKEN: u64 = 1 << 32;
 pub(super) struct Connections {
     epoll: Epoll,
     listeners: Vec<Listener>,
-    stop: Arc<Stop>,
+    stop: Arc<StopEvent>,
     open: [Option<Exchange>; CONNECTIONS_MAX],
     /// When the present period began, and what was accepted in it.
     period: (Instant, usize),
@@ -40,7 +40,7 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Watches the listening sockets.
-    pub(super) fn new(listeners: Vec<Listener>, stop: &Arc<Stop>) -> io::Result<Self> {
+    pub(super) fn new(listeners: Vec<Listener>, stop: &Arc<StopEvent>) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(stop.event.as_fd(), STOP_TOKEN, Interest::READ)?;
         for (token, listener) in (LISTENER_TOKEN..).zip(&listeners) {
@@ -53,7 +53,7 @@ impl Connections {
     }
 
     /// Serves until the thread is to end.
-    pub(super) fn serve(&mut self, source: &mut Source<'_>) {
+    pub(super) fn serve(&mut self, source: &mut AnswerSource<'_>) {
         let mut events = Events::with_capacity(CONNECTIONS_MAX);
         while !self.stop.is_set() {
             let timeout_ms = self.timeout_ms(Instant::now());
@@ -67,7 +67,7 @@ impl Connections {
         }
     }
 
-    fn take(&mut self, event: Event, source: &mut Source<'_>) {
+    fn take(&mut self, event: Event, source: &mut AnswerSource<'_>) {
         match event.token() {
             STOP_TOKEN => {}
             token @ LISTENER_TOKEN.. => self.accept((token - LISTENER_TOKEN) as usize),
@@ -105,13 +105,13 @@ impl Connections {
     }
 
     /// Goes on with a connection. Its place may be that of another one by now, which does no harm.
-    fn step(&mut self, slot: usize, source: &mut Source<'_>) {
+    fn step(&mut self, slot: usize, source: &mut AnswerSource<'_>) {
         let Some(exchange) = &mut self.open[slot] else { return };
         match exchange.step(source, Instant::now()) {
-            Step::Waits(interest) => {
+            ExchangeStep::Waits(interest) => {
                 let _ = self.epoll.modify(exchange.stream.as_fd(), slot as u64, interest);
             }
-            Step::Over => self.close(slot),
+            ExchangeStep::Over => self.close(slot),
         }
     }
 

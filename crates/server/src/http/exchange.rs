@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use sys::epoll::Interest;
 
 use super::answer::{Answer, answer};
-use super::source::Source;
+use super::source::AnswerSource;
 use crate::net::stream::Stream;
 
 /// The most bytes of a request's head.
@@ -32,14 +32,14 @@ const GOODBYE_BYTES_MAX: usize = 64 * 1024;
 const WRITE: Interest = Interest { read: false, write: true, end: false };
 
 /// What comes next.
-pub(super) enum Step {
+pub(super) enum ExchangeStep {
     /// Wait for this.
     Waits(Interest),
     /// Close.
     Over,
 }
 
-enum Phase {
+enum ExchangePhase {
     Request(Vec<u8>),
     Answer { answer: Answer, sent: usize },
     Goodbye { since: Instant, dropped: usize },
@@ -50,42 +50,44 @@ pub(super) struct Exchange {
     pub(super) stream: Stream,
     /// When it was accepted.
     pub(super) began: Instant,
-    phase: Phase,
+    phase: ExchangePhase,
 }
 
 impl Exchange {
     /// A connection that was accepted.
     pub(super) fn new(stream: Stream, now: Instant) -> Self {
-        Self { stream, began: now, phase: Phase::Request(Vec::new()) }
+        Self { stream, began: now, phase: ExchangePhase::Request(Vec::new()) }
     }
 
     /// When its time is over.
     pub(super) fn ends(&self) -> Instant {
         match self.phase {
-            Phase::Request(_) => self.began + REQUEST_TIME,
-            Phase::Answer { .. } => self.began + EXCHANGE_TIME,
-            Phase::Goodbye { since, .. } => since + GOODBYE_TIME,
+            ExchangePhase::Request(_) => self.began + REQUEST_TIME,
+            ExchangePhase::Answer { .. } => self.began + EXCHANGE_TIME,
+            ExchangePhase::Goodbye { since, .. } => since + GOODBYE_TIME,
         }
     }
 
     /// Reads or writes what it can without waiting.
-    pub(super) fn step(&mut self, source: &mut Source<'_>, now: Instant) -> Step {
+    pub(super) fn step(&mut self, source: &mut AnswerSource<'_>, now: Instant) -> ExchangeStep {
         match self.advance(source, now) {
-            Ok(()) => Step::Over,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Step::Waits(match self.phase {
-                Phase::Answer { .. } => WRITE,
-                _ => Interest::READ,
-            }),
-            Err(_) => Step::Over,
+            Ok(()) => ExchangeStep::Over,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                ExchangeStep::Waits(match self.phase {
+                    ExchangePhase::Answer { .. } => WRITE,
+                    _ => Interest::READ,
+                })
+            }
+            Err(_) => ExchangeStep::Over,
         }
     }
 
     /// Returns when the exchange is over.
-    fn advance(&mut self, source: &mut Source<'_>, now: Instant) -> io::Result<()> {
+    fn advance(&mut self, source: &mut AnswerSource<'_>, now: Instant) -> io::Result<()> {
         let mut buffer = [0; 2048];
         loop {
             match &mut self.phase {
-                Phase::Request(head) => {
+                ExchangePhase::Request(head) => {
                     let count = read(&mut self.stream, &mut buffer)?;
                     if count == 0 {
                         return Ok(());
@@ -93,19 +95,19 @@ impl Exchange {
                     let room = HEAD_BYTES_MAX - head.len();
                     head.extend_from_slice(&buffer[..count.min(room)]);
                     if let Some(answer) = answer(head, source) {
-                        self.phase = Phase::Answer { answer, sent: 0 };
+                        self.phase = ExchangePhase::Answer { answer, sent: 0 };
                     }
                 }
-                Phase::Answer { answer, sent } => match answer.rest(*sent) {
+                ExchangePhase::Answer { answer, sent } => match answer.rest(*sent) {
                     [] => {
                         if let Stream::Tcp(stream) = &self.stream {
                             stream.shutdown(Shutdown::Write)?;
                         }
-                        self.phase = Phase::Goodbye { since: now, dropped: 0 };
+                        self.phase = ExchangePhase::Goodbye { since: now, dropped: 0 };
                     }
                     rest => *sent += write(&mut self.stream, rest)?,
                 },
-                Phase::Goodbye { dropped, .. } => {
+                ExchangePhase::Goodbye { dropped, .. } => {
                     let count = read(&mut self.stream, &mut buffer)?;
                     *dropped += count;
                     if count == 0 || *dropped > GOODBYE_BYTES_MAX {

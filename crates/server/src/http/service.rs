@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use sys::eventfd::EventFd;
 
 use super::connections::Connections;
-use super::source::{Source, Stop};
+use super::source::{AnswerSource, StopEvent};
 use crate::net::listener::{ListenAddress, Listener};
 use crate::system::counted_thread::CountedThread;
 use crate::system::process_figures::ProcessFigures;
@@ -18,11 +18,11 @@ use crate::system::server_log::notice;
 
 /// The thread, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct MetricsService(Mutex<Option<Running>>);
+pub(crate) struct MetricsService(Mutex<Option<MetricsThread>>);
 
 #[derive(Debug)]
-struct Running {
-    stop: Arc<Stop>,
+struct MetricsThread {
+    stop: Arc<StopEvent>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -41,7 +41,7 @@ impl MetricsService {
         // A new socket may have the port of an old one.
         drop(running.take());
         if config.metrics.is_on() {
-            *running = Some(Running::start(node, process, config)?);
+            *running = Some(MetricsThread::start(node, process, config)?);
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl MetricsService {
     }
 }
 
-impl Running {
+impl MetricsThread {
     fn start(
         node: &Arc<Node>,
         process: &Arc<ProcessFigures>,
@@ -71,13 +71,13 @@ impl Running {
             ));
         }
         let event = EventFd::new().map_err(failed)?;
-        let stop = Arc::new(Stop::new(event));
+        let stop = Arc::new(StopEvent::new(event));
         let mut connections = Connections::new(listeners, &stop).map_err(failed)?;
         let (node, process) = (Arc::clone(node), Arc::clone(process));
         let thread = std::thread::Builder::new().name("weft-metrics".to_owned());
         let serve = move || {
             CountedThread::run(&node, |memory| {
-                connections.serve(&mut Source::new(&node, &process, memory));
+                connections.serve(&mut AnswerSource::new(&node, &process, memory));
             });
         };
         let thread = thread.spawn(serve).map_err(failed)?;
@@ -86,7 +86,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for MetricsThread {
     fn drop(&mut self) {
         self.stop.set();
         if let Some(thread) = self.thread.take() {

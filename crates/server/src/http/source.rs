@@ -17,12 +17,12 @@ const METRICS_KEPT: Duration = Duration::from_millis(100);
 
 /// Ends the thread.
 #[derive(Debug)]
-pub(super) struct Stop {
+pub(super) struct StopEvent {
     pub(super) event: EventFd,
     is_set: AtomicBool,
 }
 
-impl Stop {
+impl StopEvent {
     pub(super) fn new(event: EventFd) -> Self {
         Self { event, is_set: AtomicBool::new(false) }
     }
@@ -38,7 +38,7 @@ impl Stop {
 }
 
 /// Where answers come from.
-pub(super) struct Source<'a> {
+pub(super) struct AnswerSource<'a> {
     node: &'a Node,
     process: &'a ProcessFigures,
     memory: &'a CountedThread<'a>,
@@ -46,7 +46,7 @@ pub(super) struct Source<'a> {
     kept: Option<(Instant, Arc<[u8]>)>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> AnswerSource<'a> {
     pub(super) fn new(
         node: &'a Node,
         process: &'a ProcessFigures,

@@ -17,7 +17,7 @@
 //! Who waits for a shard while it holds others, work that is no client's command, and whoever has
 //! closed the gate take a shard that is free, whoever stands in its queue.
 //!
-//! Nobody waits for a busy script (`node::scripting::busy`): who needs a shard that one holds is
+//! NoOtherClients waits for a busy script (`node::scripting::busy`): who needs a shard that one holds is
 //! told so at once, and who needs all of them, or to be alone, if there is any. While a busy script
 //! is alone behind the closed gate, the others stay outside: such a [`ThreadShards`] reaches no
 //! shard.
@@ -51,9 +51,9 @@ pub trait ServesOthers {
 }
 
 /// A thread that has nobody else to serve: it runs no script.
-pub struct Nobody;
+pub struct NoOtherClients;
 
-impl ServesOthers for Nobody {
+impl ServesOthers for NoOtherClients {
     fn serve_others(&self) {}
 }
 
@@ -285,7 +285,7 @@ impl ThreadShards<'_> {
         // Counted also when it is put aside: two commands, each called for the shard that the other
         // one needs next, would go on like that for ever.
         self.set_rounds(self.rounds().saturating_add(1));
-        // Nobody is faster than those who stand in the queue already.
+        // NoOtherClients is faster than those who stand in the queue already.
         let queues = &self.shards.queues;
         let is_first = || self.ticket.is_some() && queues.admits(shard, self.ticket, now_us());
         if (self.is_let_through(shard) || !queues.has(shard) || is_first())
@@ -332,9 +332,9 @@ impl ThreadShards<'_> {
         let Some(waits) = self.waits.filter(|_| !self.shards.queues.has(shard)) else {
             return Err(refusal);
         };
-        let locked = try_lock_for(self.shards.mutex(shard), waits.patience.0.get());
+        let locked = try_lock_for(self.shards.mutex(shard), waits.wait_budget.0.get());
         let Some(locked) = locked else {
-            waits.patience.lose();
+            waits.wait_budget.lose();
             return Err(refusal);
         };
         self.admit(locked, shard).ok_or(refusal)

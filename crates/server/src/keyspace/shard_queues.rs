@@ -252,7 +252,7 @@ impl ShardQueues {
 }
 
 impl Queue {
-    /// The first that is not missed. Nobody else, though it has been called: who waits for others
+    /// The first that is not missed. NoOtherClients else, though it has been called: who waits for others
     /// in several queues must wait for the same ones in each.
     fn first(&mut self, now_us: u64) -> Option<Ticket> {
         if let Some((ticket, until_us)) = self.reserved

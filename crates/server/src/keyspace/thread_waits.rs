@@ -13,9 +13,9 @@ const WAIT_MIN: Duration = Duration::from_micros(10);
 /// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
 /// so they add up to no more than twice the first.
 #[derive(Debug, Default)]
-pub struct Patience(pub(super) Cell<Duration>);
+pub struct WaitBudget(pub(super) Cell<Duration>);
 
-impl Patience {
+impl WaitBudget {
     /// The first wait in a turn may take this long.
     #[inline]
     pub fn renew(&self, wait: Duration) {
@@ -32,7 +32,7 @@ impl Patience {
 #[derive(Debug, Default)]
 pub struct ThreadWaits {
     /// What is left in this turn.
-    pub patience: Patience,
+    pub wait_budget: WaitBudget,
     /// The shard that the last command has not got.
     pub(super) in_use: Cell<Option<usize>>,
     /// All that it needs, when it has waited for one of them so often that it asks for all.

@@ -144,7 +144,7 @@ impl LeftLog {
         if from < released || from > end {
             return None;
         }
-        let until = self.positions.first_aside().unwrap_or(end);
+        let until = self.positions.first_overflow().unwrap_or(end);
         let until = until.min(released.saturating_add(self.capacity)).min(end).max(from);
         let mut ring = vec![0; usize::try_from(until - from).ok()?];
         self.read(from, &mut ring);

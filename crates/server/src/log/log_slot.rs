@@ -72,7 +72,7 @@ impl LogSlot {
     }
 
     /// Whether replies that are made now have to wait.
-    pub(crate) fn holds(&self) -> bool {
-        self.ring.read().as_ref().is_some_and(|ring| ring.hold().is_some())
+    pub(crate) fn replies_wait(&self) -> bool {
+        self.ring.read().as_ref().is_some_and(|ring| ring.replies_wait_for().is_some())
     }
 }

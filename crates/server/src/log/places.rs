@@ -107,7 +107,7 @@ impl Places {
         Ok(())
     }
 
-    /// Nobody needs what has the second name any more.
+    /// NoOtherClients needs what has the second name any more.
     pub fn remove_previous(&self) {
         for path in &self.paths {
             // Mostly there is none.
@@ -136,7 +136,7 @@ impl Places {
     }
 
     /// Keeps the files of a damaged log under other names. Returns what to say of that.
-    pub fn put_aside(&self) -> String {
+    pub fn keep_damaged(&self) -> String {
         let mut kept = String::new();
         for path in self.all().filter(|path| path.exists()) {
             let name = with(&path, ".damaged");

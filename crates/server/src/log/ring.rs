@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What lies in the ring are commands as clients send them, so what is read is written to the file
-//! as it is. A unit for which there is no room, or that is very large, lies *aside*, in ordinary
+//! as it is. A unit for which there is no room, or that is very large, lies *overflow*, in ordinary
 //! memory; until those are written nothing is answered, because a process that is killed loses
 //! them. Room is asked for before a command takes its shards ([`LogRing::has_room`]), so what lies
 //! aside is little: what commands append that run at that moment.
@@ -53,8 +53,8 @@ pub(crate) struct LogRing {
     memory: Arc<SharedMemory>,
     positions: LogPositions<Words>,
     /// Units that lie aside, by their positions. Whoever adds or removes one holds the lock.
-    aside: Mutex<BTreeMap<u64, Arc<AsideUnit>>>,
-    /// Replies wait until the log is synced, also when nothing lies aside.
+    overflow: Mutex<BTreeMap<u64, Arc<OverflowUnit>>>,
+    /// Replies wait until the log is synced, also when nothing lies overflow.
     waits_always: AtomicBool,
     /// Nothing can be written or synced: replies to who has written nothing do not wait.
     serves_reads: AtomicBool,
@@ -66,7 +66,7 @@ pub(crate) struct LogRing {
     reader: OnceLock<Thread>,
     /// Tells it from other logs of the process.
     number: u64,
-    /// Where it is counted what lies aside.
+    /// Where it is counted what lies overflow.
     node: OnceLock<Arc<Node>>,
     places: Places,
 }
@@ -80,17 +80,17 @@ impl std::fmt::Debug for LogRing {
 
 /// A unit that is not in the ring.
 #[derive(Debug)]
-struct AsideUnit {
-    parts: Vec<AsidePart>,
+struct OverflowUnit {
+    parts: Vec<OverflowPart>,
 }
 
 #[derive(Debug)]
-enum AsidePart {
+enum OverflowPart {
     Bytes(Box<[u8]>),
     Shared(Arc<Vec<u8>>),
 }
 
-impl AsidePart {
+impl OverflowPart {
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -99,14 +99,14 @@ impl AsidePart {
     }
 }
 
-impl AsideUnit {
+impl OverflowUnit {
     fn len(&self) -> u64 {
         self.parts.iter().map(|part| part.as_slice().len() as u64).sum()
     }
 
     /// What it takes beside arguments, which may be in the keyspace as well.
     fn own_bytes(&self) -> u64 {
-        let own = |part: &AsidePart| matches!(part, AsidePart::Bytes(_));
+        let own = |part: &OverflowPart| matches!(part, OverflowPart::Bytes(_));
         self.parts.iter().filter(|part| own(part)).map(|part| part.as_slice().len() as u64).sum()
     }
 }
@@ -139,7 +139,7 @@ impl LogRing {
         Ok(Self {
             memory,
             positions,
-            aside: Mutex::default(),
+            overflow: Mutex::default(),
             waits_always: AtomicBool::new(false),
             serves_reads: AtomicBool::new(false),
             replies: Mark::new(threads, begin),
@@ -202,9 +202,9 @@ impl LogRing {
     /// Up to where the log has to come before replies may leave that were made now. None: nothing
     /// is to be waited for.
     #[inline]
-    pub(crate) fn hold(&self) -> Option<u64> {
-        let (end, lies_aside) = self.positions.end();
-        let waits = lies_aside || self.waits_always.load(Ordering::Relaxed);
+    pub(crate) fn replies_wait_for(&self) -> Option<u64> {
+        let (end, has_overflow) = self.positions.end();
+        let waits = has_overflow || self.waits_always.load(Ordering::Relaxed);
         (waits && end > self.replies.reached()).then_some(end)
     }
 
@@ -295,7 +295,7 @@ impl LogRing {
         while at < range.end {
             // One at a time: the lock is not held while it is copied.
             let next = self
-                .aside
+                .overflow
                 .lock()
                 .range(at..range.end)
                 .next()
@@ -327,19 +327,19 @@ impl LogRing {
     /// were [kept](node::stats::used_memory::UsedMemory::keep_for_log) for it and are free now.
     pub(crate) fn release(&self, until: u64) -> i64 {
         let mut freed = 0;
-        let mut aside = self.aside.lock();
-        if !aside.is_empty() {
-            let left = aside.split_off(&until);
-            let released = std::mem::replace(&mut *aside, left);
+        let mut overflow = self.overflow.lock();
+        if !overflow.is_empty() {
+            let left = overflow.split_off(&until);
+            let released = std::mem::replace(&mut *overflow, left);
             freed = released.values().map(|unit| unit.own_bytes()).sum();
-            match aside.first_key_value() {
-                Some((first, _)) => self.positions.set_first_aside(*first),
-                None => self.positions.end_aside(),
+            match overflow.first_key_value() {
+                Some((first, _)) => self.positions.set_first_overflow(*first),
+                None => self.positions.end_overflow(),
             }
         }
-        drop(aside);
+        drop(overflow);
         let mut position = self.positions.released();
-        // What is beyond lay aside.
+        // What is beyond lay overflow.
         let end = until.min(position + CAPACITY as u64);
         while position < end {
             let at = position as usize % CAPACITY;
@@ -351,10 +351,10 @@ impl LogRing {
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
-    /// Nobody reads it any more: what lies aside is dropped, and is lost for the next process.
+    /// NoOtherClients reads it any more: what lies aside is dropped, and is lost for the next process.
     /// Returns the bytes that are free now, as [`release`](Self::release) does.
-    pub(crate) fn drop_aside(&self) -> i64 {
-        let dropped = std::mem::take(&mut *self.aside.lock());
+    pub(crate) fn drop_overflow(&self) -> i64 {
+        let dropped = std::mem::take(&mut *self.overflow.lock());
         let freed: u64 = dropped.values().map(|unit| unit.own_bytes()).sum();
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
@@ -410,7 +410,7 @@ impl WriteLog for Producer {
             true => ring.positions.reserve(self.thread, wanted),
             false => None,
         };
-        let Some(reservation) = reservation else { return self.append_aside(unit, wanted) };
+        let Some(reservation) = reservation else { return self.append_overflow(unit, wanted) };
         let mut position = reservation.position;
         if reservation.selects {
             position = ring.write(position, &self.select.1);
@@ -434,26 +434,26 @@ impl WriteLog for Producer {
 
 impl Producer {
     #[cold]
-    fn append_aside(&mut self, unit: LogUnit<'_>, wanted: Wanted) {
+    fn append_overflow(&mut self, unit: LogUnit<'_>, wanted: Wanted) {
         let ring = &*self.ring;
-        let mut parts: Vec<AsidePart> = unit.parts().map(AsidePart::of).collect();
-        let mut aside = ring.aside.lock();
-        let reservation: Reservation = ring.positions.reserve_aside(self.thread, wanted);
+        let mut parts: Vec<OverflowPart> = unit.parts().map(OverflowPart::of).collect();
+        let mut overflow = ring.overflow.lock();
+        let reservation: Reservation = ring.positions.reserve_overflow(self.thread, wanted);
         if reservation.selects {
-            parts.insert(0, AsidePart::Bytes(self.select.1.as_slice().into()));
+            parts.insert(0, OverflowPart::Bytes(self.select.1.as_slice().into()));
         }
-        let unit = AsideUnit { parts };
+        let unit = OverflowUnit { parts };
         self.end = Some(reservation.position + unit.len());
         if let Some(node) = ring.node.get() {
             node.used_memory.keep_for_log(unit.own_bytes().cast_signed());
         }
-        aside.insert(reservation.position, Arc::new(unit));
-        drop(aside);
+        overflow.insert(reservation.position, Arc::new(unit));
+        drop(overflow);
         ring.positions.finish(self.thread, reservation);
     }
 }
 
-impl AsidePart {
+impl OverflowPart {
     fn of(part: UnitPart<'_>) -> Self {
         match part {
             UnitPart::Bytes(bytes) => Self::Bytes(bytes.into()),

@@ -43,7 +43,7 @@ pub trait LogSource {
     /// position behind them.
     fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64));
 
-    /// Nobody needs what is before a position any more.
+    /// NoOtherClients needs what is before a position any more.
     fn release(&mut self, until: u64);
 }
 
@@ -88,7 +88,7 @@ impl RingSource {
     /// Reads no ring any more, and leaves what is in it to the next start.
     pub fn leave(&mut self) {
         if let Some(old) = self.ring.take() {
-            self.slot.node().used_memory.keep_for_log(-old.drop_aside());
+            self.slot.node().used_memory.keep_for_log(-old.drop_overflow());
             self.end_waits(&old);
         }
     }

@@ -149,7 +149,7 @@ fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
     let ring = ring_at(0);
     let mut effects = thread(&ring, 0);
     append(&mut effects, 0, &[b"SET", b"a", b"1"]);
-    assert_eq!(ring.hold(), None);
+    assert_eq!(ring.replies_wait_for(), None);
     let safe = ring.end();
     let large = Arc::new(vec![b'x'; CAPACITY]);
     effects.note(WRITTEN, b"k");
@@ -160,7 +160,7 @@ fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
     assert_eq!(Arc::strong_count(&large), 2, "it is shared");
     append(&mut effects, 1, &[b"SET", b"b", b"2"]);
     assert!(!ring.has_room());
-    assert_eq!(ring.hold(), Some(ring.end()));
+    assert_eq!(ring.replies_wait_for(), Some(ring.end()));
     let expected = [
         encoded(&[b"SELECT", b"0"]),
         encoded(&[b"SET", b"a", b"1"]),
@@ -174,13 +174,13 @@ fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
     assert_eq!(found.bytes, expected[..2].concat());
     assert_eq!((end(&found), found.lost_bytes), (safe, ring.end() - safe));
     ring.release_replies(ring.end(), |_| {});
-    assert_eq!(ring.hold(), None);
+    assert_eq!(ring.replies_wait_for(), None);
     ring.release(ring.end());
     assert!(ring.has_room());
     assert_eq!(Arc::strong_count(&large), 1);
     let from = ring.end();
     append(&mut effects, 1, &[b"SET", b"c", b"3"]);
-    assert_eq!(ring.hold(), None, "nothing lies aside any more");
+    assert_eq!(ring.replies_wait_for(), None, "nothing lies aside any more");
     assert_eq!(read(&ring, from), encoded(&[b"SET", b"c", b"3"]));
     assert_eq!(left(&ring, from).unwrap().bytes, encoded(&[b"SET", b"c", b"3"]));
 }

@@ -88,7 +88,7 @@ fn within(limit: Duration, work: impl FnOnce() + Send + 'static) -> Option<JoinH
     let (done, over) = channel();
     let thread = Builder::new().name("weft-signalled".to_owned()).spawn(move || {
         work();
-        // Nobody may wait any more.
+        // NoOtherClients may wait any more.
         let _ = done.send(());
     });
     let thread = thread.ok()?;

@@ -23,7 +23,7 @@ use crate::net::tls;
 use crate::system::crash;
 use crate::system::processors::bind_to_processors;
 use crate::system::server_log::{notice, warning};
-use crate::threads::carriers::SAMPLE_MS;
+use crate::threads::active_threads::SAMPLE_MS;
 use crate::threads::control::{self, RESERVED_FILES};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
@@ -134,7 +134,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     write_pidfile(&config);
     announce_start(&shared);
     let ready = || announce(&config, &shared, file.is_some());
-    run_main(&mut main, &shared, Start { startup, ready: &ready })?;
+    main_loop(&mut main, &shared, Start { startup, ready: &ready })?;
     end(&mut main, &shared, &config);
     // The system takes the memory back at once; to free millions of keys takes seconds.
     std::mem::forget(shared);
@@ -217,7 +217,7 @@ const BANNER: &str = "
 
 /// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
 fn announce_start(shared: &Shared) {
-    let threads = shared.process.threads_active.load(Ordering::Relaxed);
+    let threads = shared.process.threads_started.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();
     notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
     notice!("Server initialized");
@@ -269,7 +269,7 @@ impl Start<'_> {
     }
 }
 
-fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(), String> {
+fn main_loop(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(), String> {
     let mut start = Some(start);
     let scripting = &shared.node.scripting;
     let mut ending = false;
@@ -290,8 +290,8 @@ fn run_main(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<()
         control.take_signals(shared);
         // It may have been called off.
         let is_paused = shared.node.cron_paused.load(Ordering::Relaxed);
-        let is_held = control.is_signalled && is_paused;
-        let ends = control.shutdown.is_some() && !is_held;
+        let is_suspended = control.is_signalled && is_paused;
+        let ends = control.shutdown.is_some() && !is_suspended;
         let was_ending = std::mem::replace(&mut ending, ends);
         if ending && !was_ending {
             warning!("User requested shutdown...");
@@ -398,7 +398,7 @@ fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
         control.end();
     }
     // Clients on their way between threads end here.
-    shared.process.threads_carrying.store(1, Ordering::Release);
+    shared.process.threads_active.store(1, Ordering::Release);
     for handle in shared.threads.handles.read().iter().skip(1) {
         handle.mailbox.send(Message::ShutDown);
     }

@@ -16,9 +16,9 @@ pub(crate) struct ProcessFigures {
     /// Processor time of the main thread, as of its last tick.
     pub(crate) main_cpu: Mutex<sys::process::CpuTime>,
     /// Threads that run, the main thread included.
-    pub(crate) threads_active: AtomicUsize,
+    pub(crate) threads_started: AtomicUsize,
     /// Of these, threads below this number take clients.
-    pub(crate) threads_carrying: AtomicUsize,
+    pub(crate) threads_active: AtomicUsize,
 }
 
 impl ProcessFigures {
@@ -28,8 +28,8 @@ impl ProcessFigures {
             started_ms: sys::clock::steady_micros() / 1000,
             startup_bytes: u64::try_from(sys::allocator::thread_bytes()).unwrap_or(0),
             main_cpu: Mutex::default(),
+            threads_started: AtomicUsize::new(1),
             threads_active: AtomicUsize::new(1),
-            threads_carrying: AtomicUsize::new(1),
         }
     }
 
@@ -44,8 +44,8 @@ impl ProcessFigures {
             pid: std::process::id(),
             uptime_seconds: u64::try_from((now_ms - self.started_ms) / 1000).unwrap_or(0),
             kernel: sys::process::kernel(),
-            threads_active: self.threads_active.load(Ordering::Relaxed),
-            threads_carrying: self.threads_carrying.load(Ordering::Relaxed),
+            threads_active: self.threads_started.load(Ordering::Relaxed),
+            threads_carrying: self.threads_active.load(Ordering::Relaxed),
             cpu: (process.user, process.system),
             cpu_children: (children.user, children.system),
             cpu_main: (main.user, main.system),

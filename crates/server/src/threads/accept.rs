@@ -49,7 +49,7 @@ pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
         };
         left -= 1;
         match accepted {
-            Ok(accepted) => admit(shared, &config, accepted, (kind, tls), steady_ms),
+            Ok(accepted) => admit(shared, &config, accepted, kind, tls, steady_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
@@ -71,7 +71,8 @@ pub(crate) fn admit(
     shared: &Shared,
     config: &Config,
     mut accepted: Accepted,
-    (kind, tls): (ListenerKind, Option<Arc<ServerConfig>>),
+    kind: ListenerKind,
+    tls: Option<Arc<ServerConfig>>,
     steady_ms: i64,
 ) {
     let node = &shared.node;

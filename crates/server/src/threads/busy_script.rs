@@ -5,7 +5,7 @@
 //! thread takes a *nested turn* from within each of its ticks, as a nested event loop does. Such a
 //! turn accepts, reads, answers and sends, so that any client can end the script. For that, whoever
 //! executes scripts takes what execution needs out of the thread
-//! ([`IoThread::with_execution_context`]), and the rest of the thread is free meanwhile: it has a
+//! ([`IoThread::with_scripts`]), and the rest of the thread is free meanwhile: it has a
 //! worker of its own, which answers with BUSY, and no access to the keyspace.
 //!
 //! Invariants:
@@ -26,27 +26,26 @@ use node::Outcome;
 use sys::epoll::Events;
 
 use super::accept;
+use super::execute::{ExecutionContext, WaitingBatches};
 use super::io_thread::{HANDSHAKES_MAX, IoThread, MAILBOX_TOKEN};
-use super::keyspace_access::{ExecutionContext, KeyspaceAccess};
+use super::keyspace_access::KeyspaceAccess;
 use super::listeners::LISTENER_TOKEN;
 use super::read_batch::{Batch, ReadBatch};
-use crate::keyspace::shard_locks::{Nobody, ServesOthers};
+use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers};
 
 /// Events of one wait of a nested turn.
 const EVENTS_MAX: usize = 128;
 
-/// Requests of the turn that wait behind those that are executed, with what they lie in.
-pub(crate) type Waiting<'a> = Option<(&'a ReadBatch, &'a mut [Batch])>;
+/// A thread without its access, which serves its other clients, and their requests that it has read
+/// and not executed.
+struct OtherClients<'a>(RefCell<(&'a mut IoThread, Option<WaitingBatches<'a>>)>);
 
-/// A thread without its access, which serves its other clients.
-struct Others<'a>(RefCell<(&'a mut IoThread, Waiting<'a>)>);
-
-impl ServesOthers for Others<'_> {
+impl ServesOthers for OtherClients<'_> {
     #[cold]
     fn serve_others(&self) {
         let (thread, waiting) = &mut *self.0.borrow_mut();
-        if let Some((read_batch, batches)) = waiting.take() {
-            batches.iter_mut().for_each(|batch| thread.put_off(read_batch, batch));
+        if let Some(WaitingBatches { read_batch, batches }) = waiting.take() {
+            batches.iter_mut().for_each(|batch| thread.defer_batch(read_batch, batch));
         }
         thread.nested_turn();
     }
@@ -55,18 +54,18 @@ impl ServesOthers for Others<'_> {
 impl IoThread {
     /// Calls `work` with what execution needs, that of scripts included, and serves the other
     /// clients of the thread while a script is busy, those of `waiting` among them.
-    pub(crate) fn with_execution_context<R>(
+    pub(super) fn with_scripts<R>(
         &mut self,
-        waiting: Waiting<'_>,
+        waiting: Option<WaitingBatches<'_>>,
         work: impl FnOnce(ExecutionContext<'_>) -> R,
     ) -> R {
         let Some(mut access) = self.take_access() else {
             let Self { worker, out, shared, .. } = self;
-            return work(ExecutionContext::of_thread((worker, out), shared, None));
+            return work(ExecutionContext::of_thread(worker, out, shared, None));
         };
         let KeyspaceAccess { shared, pass, waits, worker, out } = &mut *access;
         worker.admit_scripts(true);
-        let others = Others(RefCell::new((&mut *self, waiting)));
+        let others = OtherClients(RefCell::new((&mut *self, waiting)));
         let result = work(ExecutionContext {
             worker,
             out,
@@ -108,7 +107,7 @@ impl IoThread {
 
     /// Queues the requests of a batch, which are then executed in nested turns, or when this turn
     /// has looked at those that wait.
-    pub(crate) fn put_off(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
+    pub(crate) fn defer_batch(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
         self.finish_batch(read_batch, batch, batch.requests.start, Outcome::Postponed);
         // Whoever comes to this batch finds nobody.
         batch.slot = usize::MAX;
@@ -124,7 +123,7 @@ impl IoThread {
     fn nested_turn(&mut self) {
         self.begin_nested_turn();
         self.handshakes_left = HANDSHAKES_MAX;
-        self.look_at_those_again();
+        self.receive_deferred();
         let mut events = Events::with_capacity(EVENTS_MAX);
         for index in 0..self.epoll.wait(&mut events, 0).unwrap_or(0) {
             let event = events.at(index);
@@ -140,8 +139,8 @@ impl IoThread {
         if self.worker.index == 0 && self.shared.signalled.has_come() {
             self.take_signals();
         }
-        self.execute_turn();
-        self.go_on_with_postponed();
+        self.answer_turn();
+        self.proceed_with_postponed();
         self.retry_shard_waits();
         self.handle_messages();
         self.end_graces();
@@ -160,7 +159,7 @@ impl IoThread {
     /// Does what was put off, as far as the scripts are over.
     pub(crate) fn catch_up(&mut self) {
         let Some(access) = &self.access else { return };
-        let locks = self.shared.enter(Some(&access.pass), &Nobody);
+        let locks = self.shared.enter(Some(&access.pass), &NoOtherClients);
         self.worker.catch_up(&locks, &*self.shared);
     }
 }

@@ -37,9 +37,9 @@ impl IoThread {
         client.watched = Some(interest);
         match self.epoll.add(client.transport.as_fd(), slot as u64, interest) {
             Ok(()) => {
-                self.take_over_hold(slot);
+                self.adopt_reply_wait(slot);
                 self.act_on_state(slot);
-                self.tell_here(slot);
+                self.follow_invalidations_here(slot);
             }
             Err(_) => self.close(slot),
         }
@@ -55,17 +55,17 @@ impl IoThread {
     }
 
     /// Lends a client with queued requests to the main thread.
-    pub(crate) fn lend(&mut self, slot: usize) {
-        if let Some(client) = self.slots.lend(slot) {
+    pub(crate) fn send_to_main(&mut self, slot: usize) {
+        if let Some(client) = self.slots.send_to_main(slot) {
             let origin = Origin { thread: self.worker.index, slot };
-            self.shared.send(0, Message::Lend(client, origin));
+            self.shared.send(0, Message::MoveToMain(client, origin));
         }
     }
 
     /// A client that is lent has sent something or hung up. That is noticed when it is back, and
     /// until then its descriptor must not end every wait. Epoll reports a hang-up whatever it
     /// watches for, so the descriptor is taken out.
-    pub(crate) fn unwatch_away(&mut self, slot: usize) {
+    pub(crate) fn unwatch_on_main(&mut self, slot: usize) {
         if let Some(ticket) = self.slots.ticket_mut(slot)
             && !ticket.unwatched
         {
@@ -122,11 +122,11 @@ impl IoThread {
     /// Lets clients that are away come back, and sends what waits to be sent, as far as they take
     /// it in time.
     pub(crate) fn finish(&mut self) {
-        self.wait_for_those_away();
+        self.wait_for_clients_on_main();
         self.look_at_log();
         let start = Instant::now();
         loop {
-            self.release_held();
+            self.release_waiting();
             let mut waiting = false;
             for slot in 0..self.slots.len() {
                 if self.slots.client(slot).is_some_and(|client| client.wants_write()) {
@@ -141,8 +141,8 @@ impl IoThread {
         }
     }
 
-    fn wait_for_those_away(&mut self) {
-        while self.slots.awaits() {
+    fn wait_for_clients_on_main(&mut self) {
+        while self.slots.has_clients_on_main() {
             match self.mailbox.pop() {
                 Some(message) => self.handle(message),
                 None => std::thread::sleep(LOOK_AGAIN),

@@ -82,7 +82,7 @@ impl ClientState {
     }
 
     /// Whether nothing is read or executed for the client until something else happens.
-    pub fn is_held(&self) -> bool {
+    pub fn is_suspended(&self) -> bool {
         match self {
             Self::Blocked(_) | Self::GracePeriod(_) => true,
             Self::Paused | Self::OnMainThread | Self::AwaitsShard => true,

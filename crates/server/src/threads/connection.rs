@@ -66,10 +66,10 @@ pub struct Connection {
     pub output: Option<Box<Pending>>,
     /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
     /// so that requests do not come faster than their replies leave.
-    pub held_back: bool,
+    pub throttled: bool,
     /// What it is to receive waits until the log has come to this position. Until then nothing of
     /// it is sent, and nothing is read.
-    pub log_hold: Option<u64>,
+    pub awaits_log: Option<u64>,
     /// Its replies that have not been sent may tell of something that was written for it.
     pub log_wrote: bool,
     /// What epoll watches it for, as last told. None: it is not in the epoll instance.
@@ -136,8 +136,8 @@ impl Connection {
             queue: VecDeque::new(),
             broken: None,
             output: None,
-            held_back: false,
-            log_hold: None,
+            throttled: false,
+            awaits_log: None,
             log_wrote: false,
             watched: None,
             shard_wait: None,
@@ -161,23 +161,23 @@ impl Connection {
         let reads = self.watched.is_some_and(|watched| watched.read);
         let (read, end) = match self.state {
             // For a moment, after which it is as before.
-            _ if self.log_hold.is_some() => (reads, false),
-            ClientState::Reading | ClientState::Batched => (!self.held_back, false),
+            _ if self.awaits_log.is_some() => (reads, false),
+            ClientState::Reading | ClientState::Batched => (!self.throttled, false),
             ClientState::Blocked(_) => (reads, !reads),
             // Mostly for a moment, after which it is as before.
-            ClientState::Postponed | ClientState::AwaitsShard => (reads && !self.held_back, false),
+            ClientState::Postponed | ClientState::AwaitsShard => (reads && !self.throttled, false),
             ClientState::GracePeriod(_)
             | ClientState::Paused
             | ClientState::OnMainThread
             | ClientState::Congested
             | ClientState::Closing => (false, false),
         };
-        Interest { read, write: self.wants_write() && self.log_hold.is_none(), end }
+        Interest { read, write: self.wants_write() && self.awaits_log.is_none(), end }
     }
 
     /// Whether there is something to do for it that no event of the socket will report: input has
     /// come, or its queue goes on.
-    pub fn is_to_be_looked_at(&self) -> bool {
+    pub fn has_more_to_do(&self) -> bool {
         self.query_buffer.is_some()
             || self.transport.has_received()
             || matches!(self.state, ClientState::Postponed)
@@ -233,7 +233,7 @@ impl Connection {
         } else {
             self.keep(out, Mark { bytes: sent, ..from }, to);
         }
-        self.held_back = self.output.is_some() && sent >= bytes_max;
+        self.throttled = self.output.is_some() && sent >= bytes_max;
         Ok(sent)
     }
 
@@ -242,7 +242,7 @@ impl Connection {
     /// # Errors
     /// When the connection is broken.
     pub fn send_pending(&mut self, bytes_max: usize) -> io::Result<usize> {
-        if self.log_hold.is_some() {
+        if self.awaits_log.is_some() {
             return Ok(0);
         }
         let sent = match &mut self.output {
@@ -252,7 +252,7 @@ impl Connection {
         if self.output.as_ref().is_some_and(|pending| pending.is_empty()) {
             self.output = None;
         }
-        self.held_back = self.output.is_some() && sent >= bytes_max;
+        self.throttled = self.output.is_some() && sent >= bytes_max;
         self.transport.flush_buffered()?;
         Ok(sent)
     }
@@ -356,7 +356,7 @@ mod tests {
         let (mut client, mut peer) = connect();
         let first = client.send(out, SEND_BYTES_MAX).unwrap();
         assert_eq!(first, SEND_BYTES_MAX);
-        assert!(client.wants_write() && client.held_back);
+        assert!(client.wants_write() && client.throttled);
         let len = wanted.len();
         let reader = std::thread::spawn(move || {
             let mut received = vec![0; len];
@@ -370,7 +370,7 @@ mod tests {
             sent += count;
         }
         assert_eq!(sent, len);
-        assert!(!client.held_back);
+        assert!(!client.throttled);
         assert!(reader.join().unwrap() == wanted, "what arrives is what was sent");
     }
 

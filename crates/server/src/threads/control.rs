@@ -9,7 +9,7 @@ use rustls::ServerConfig;
 use sys::epoll::Epoll;
 use sys::title::ProcessTitle;
 
-use super::carriers::{BusySamples, Carriers};
+use super::active_threads::{ActiveThreads, BusySamples};
 use super::slow_turns::SlowTurns;
 use super::thread_count::ThreadCount;
 use crate::net::listener::Listener;
@@ -46,7 +46,7 @@ pub struct Control {
     pub(super) threads: Vec<Option<JoinHandle<()>>>,
     /// How many threads run and how many of them carry clients.
     pub(super) thread_count: ThreadCount,
-    pub(super) carriers: Carriers,
+    pub(super) active_threads: ActiveThreads,
     pub(super) busy_samples: BusySamples,
     pub(super) slow_turns: SlowTurns,
     /// The system has refused threads of a change that was answered already: they are tried again.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use node::{Worker, blocking};
 use store::{Shard, Turn};
 
-use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shard_locks::NoOtherClients;
 use crate::net::tls::HANDSHAKE_MS_MAX;
 use crate::system::server_log::warning;
 use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
@@ -74,7 +74,7 @@ impl Cron {
         let deadline_us = start_us + interval_ms * 10 * percent;
         let (shards, index) = (thread.shared.keyspace.shards.len(), thread.worker.index);
         let mut walk = ThreadWalk { thread, deadline_us, looked_at: 0, expired: 0 };
-        let out_of_time = self.walk.tick(&mut walk, shards, (index, threads));
+        let out_of_time = self.walk.tick(&mut walk, shards, index, threads);
         let ThreadWalk { looked_at, expired, .. } = walk;
         let Worker { node, stats, .. } = &*thread.worker;
         node.note_expiry_walk(looked_at, expired);
@@ -104,7 +104,7 @@ impl WalkedShards for ThreadWalk<'_> {
     /// closer does not wait for the walk.
     fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult> {
         let IoThread { shared, access, worker, .. } = &mut *self.thread;
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
         // CLIENT PAUSE may have begun before the gate let this thread in.
         if worker.node.pause_left_ms(worker.turn.steady_ms) > 0 {
             return Some(StepResult::default());
@@ -163,7 +163,7 @@ fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
         // Those whose requests wait for us are not idle, nor are those who wait for messages.
-        let waits = client.state.is_held() || client.session.record.follows();
+        let waits = client.state.is_suspended() || client.session.record.follows();
         let idle = timeout_ms > 0 && !waits && steady_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;
         let overdue =

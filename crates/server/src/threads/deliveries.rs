@@ -15,7 +15,7 @@ use node::propagation::subscribe;
 use node::{PendingClient, ShardLocks};
 use resp::out::Mark;
 
-use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shard_locks::NoOtherClients;
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
@@ -34,7 +34,7 @@ impl IoThread {
             // What replies have left for the next ones stays.
             let kept_bytes = self.out.bytes.capacity().max(OUT_KEPT_BYTES_MAX);
             self.deliver_some();
-            self.tell_clients();
+            self.send_invalidations();
             self.out.clear_to(kept_bytes);
         }
     }
@@ -56,7 +56,7 @@ impl IoThread {
         // What it tells of is behind what a held client waits for, which must not become more as
         // long as messages come.
         let here = here.filter(|(_, client)| {
-            client.log_hold.is_none() || client.session.record.location.is_killed()
+            client.awaits_log.is_none() || client.session.record.location.is_killed()
         });
         let Some((slot, client)) = here else { return self.keep(pending) };
         worker.deliveries.subscribers().write(pending, out, client.session.resp3);
@@ -89,7 +89,7 @@ impl IoThread {
             out.clear();
             client.publish(worker, 0, 0);
             if self.log.is_on() {
-                self.hold_output(slot);
+                self.defer_output(slot);
             }
             self.close_if_over(slot);
         } else {
@@ -126,7 +126,7 @@ impl IoThread {
     }
 
     /// Goes on with those who wait to publish, if some thread has room that had none.
-    pub(crate) fn go_on_with_publishers(&mut self) {
+    pub(crate) fn proceed_with_publishers(&mut self) {
         if self.deliverer.publishers.is_empty() {
             return;
         }
@@ -150,7 +150,7 @@ impl IoThread {
     /// Moves the subscriptions of a client that goes to another thread.
     pub(crate) fn hand_over(&mut self, client: &mut Connection, thread: usize) {
         let Self { worker, out, shared, access, .. } = self;
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &Nobody);
+        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
         // While nobody publishes, so that messages to different channels stay in order, too.
         let moved = locks.exclusive(|_| {
             subscribe::hand_over(worker, &client.session, thread, out);
@@ -163,7 +163,7 @@ impl IoThread {
         if out.mark() != Mark::default() {
             client.keep(out, Mark::default(), out.mark());
             out.clear();
-            self.log.raise_hold(client);
+            self.log.extend_reply_wait(client);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Clients that wait with WAITAOF until what they have written is durable.
 //!
 //! The thread of such a client is told when the log has come to where one of them waits for, and
-//! ends the waits that are over. Nobody else waits for them.
+//! ends the waits that are over. NoOtherClients else waits for them.
 
 use node::persistence::LogWait;
 
@@ -17,7 +17,7 @@ impl IoThread {
 
     /// The log has come on, or is another one, or none any more.
     pub(crate) fn log_reached(&mut self) {
-        self.release_held();
+        self.release_waiting();
         if !self.log.waits.is_empty() {
             self.end_log_waits();
         }

@@ -54,7 +54,8 @@ impl ExpiryWalk {
         &mut self,
         shards: &mut impl WalkedShards,
         count: usize,
-        (index, threads): (usize, usize),
+        index: usize,
+        threads: usize,
     ) -> bool {
         let postponed = self.busy.len();
         let mut out_of_time = false;
@@ -159,11 +160,11 @@ mod tests {
     #[test]
     fn only_shards_in_which_something_expires_are_visited() {
         let mut shards = Shards { expiring: vec![3, 6, 8], ..Shards::default() };
-        ExpiryWalk::default().tick(&mut shards, 16, (0, 1));
+        ExpiryWalk::default().tick(&mut shards, 16, 0, 1);
         assert_eq!(shards.visited, [3, 6, 8]);
         let visited_by = |thread| {
             let mut shards = Shards { expiring: vec![3, 6, 8], ..Shards::default() };
-            ExpiryWalk::default().tick(&mut shards, 16, (thread, 2));
+            ExpiryWalk::default().tick(&mut shards, 16, thread, 2);
             shards.visited
         };
         assert_eq!([visited_by(0), visited_by(1)], [vec![6, 8], vec![3]]);
@@ -172,14 +173,14 @@ mod tests {
     #[test]
     fn a_walk_tells_that_its_time_was_over() {
         let mut shards = Shards { expiring: vec![1, 2], ..Shards::default() };
-        assert!(!ExpiryWalk::default().tick(&mut shards, 4, (0, 1)));
+        assert!(!ExpiryWalk::default().tick(&mut shards, 4, 0, 1));
         let mut shards = Shards { expiring: vec![1, 2], stale: vec![1], ..Shards::default() };
-        assert!(ExpiryWalk::default().tick(&mut shards, 4, (0, 1)));
+        assert!(ExpiryWalk::default().tick(&mut shards, 4, 0, 1));
         assert_eq!(shards.visited, [1, 1, 1]);
         let busy = vec![1];
         let mut shards = Shards { expiring: vec![1], stale: vec![1], busy, ..Shards::default() };
         let mut walk = ExpiryWalk::default();
-        let out_of_time: Vec<bool> = (0..20).map(|_| walk.tick(&mut shards, 4, (0, 1))).collect();
+        let out_of_time: Vec<bool> = (0..20).map(|_| walk.tick(&mut shards, 4, 0, 1)).collect();
         assert!(!out_of_time[0] && out_of_time.contains(&true), "after a wait for the shard");
     }
 
@@ -187,12 +188,12 @@ mod tests {
     fn a_busy_shard_is_tried_again_in_the_same_tick_and_in_the_next() {
         let mut walk = ExpiryWalk::default();
         let mut shards = Shards { expiring: vec![1, 2], busy: vec![1], ..Shards::default() };
-        walk.tick(&mut shards, 4, (0, 1));
+        walk.tick(&mut shards, 4, 0, 1);
         let tried: Vec<usize> = shards.tried.iter().map(|(shard, _)| *shard).collect();
         assert_eq!((tried, &shards.visited), (vec![1, 2, 1], &vec![2]));
         shards.busy.clear();
         shards.visited.clear();
-        walk.tick(&mut shards, 4, (0, 1));
+        walk.tick(&mut shards, 4, 0, 1);
         assert_eq!(shards.visited, [2, 1]);
         assert!(walk.busy.is_empty());
     }
@@ -205,7 +206,7 @@ mod tests {
         while shards.visited.len() < 2 {
             ticks += 1;
             shards.tried.clear();
-            walk.tick(&mut shards, 4, (0, 1));
+            walk.tick(&mut shards, 4, 0, 1);
             let waits = shards.tried.iter().filter(|(_, wait)| !wait.is_zero()).count();
             assert!(waits <= 1, "one wait in a tick");
             assert!(ticks < 100, "visited: {:?}", shards.visited);
@@ -218,9 +219,9 @@ mod tests {
     fn a_shard_without_expiries_is_not_waited_for() {
         let mut walk = ExpiryWalk::default();
         let mut shards = Shards { expiring: vec![1], busy: vec![1], ..Shards::default() };
-        walk.tick(&mut shards, 4, (0, 1));
+        walk.tick(&mut shards, 4, 0, 1);
         shards.expiring.clear();
-        walk.tick(&mut shards, 4, (0, 1));
+        walk.tick(&mut shards, 4, 0, 1);
         assert!(walk.busy.is_empty() && shards.visited.is_empty());
     }
 }

@@ -7,7 +7,7 @@
 //! - A client that changes threads takes its command along, and the new thread begins anew.
 //! - Scripts that have run for too long are not waited for, as nobody waits for them; but by the
 //!   end of the server, which any client can have without them.
-//! - Nobody is looked at more often than once in a millisecond, but for a first time at once. While
+//! - NoOtherClients is looked at more often than once in a millisecond, but for a first time at once. While
 //!   nobody waits, that costs a branch in each turn.
 
 use resp::out::{Mark, Out};

@@ -15,11 +15,11 @@ use crate::threads::io_thread::IoThread;
 
 impl IoThread {
     /// Tells the thread's clients what waits for them.
-    pub(crate) fn tell_clients(&mut self) {
+    pub(crate) fn send_invalidations(&mut self) {
         self.worker.tell_rounds();
         let since_tsc = sys::clock::tsc();
         while let Some(record) = self.worker.deliveries.next_look() {
-            self.tell(&record);
+            self.send_invalidations_to(&record);
             if self.worker.is_turn_used(since_tsc, sys::clock::tsc()) {
                 self.deliverer.has_more = true;
                 return;
@@ -27,7 +27,7 @@ impl IoThread {
         }
     }
 
-    fn tell(&mut self, record: &ClientRecord) {
+    fn send_invalidations_to(&mut self, record: &ClientRecord) {
         let (thread, slot) = record.location.place();
         let slot = slot as usize;
         let is_here = |thread: &Self| {
@@ -50,7 +50,7 @@ impl IoThread {
         }
         // One whose output is held is looked at when that has left.
         let Self { slots, out, .. } = self;
-        if let Some(client) = slots.client_mut(slot).filter(|client| client.log_hold.is_none()) {
+        if let Some(client) = slots.client_mut(slot).filter(|client| client.awaits_log.is_none()) {
             write_messages(&client.session, out);
             self.send_unasked(slot);
         }
@@ -68,7 +68,7 @@ impl IoThread {
     }
 
     /// A client has moved here: it is told here from now on.
-    pub(crate) fn tell_here(&mut self, slot: usize) {
+    pub(crate) fn follow_invalidations_here(&mut self, slot: usize) {
         if let Some(client) = self.slots.client(slot) {
             tracking::arrived(&mut self.worker, &client.session);
         }

@@ -34,7 +34,7 @@ use super::shard_wait::{ShardWaits, VISIT_WAIT_MAX};
 use super::shared::Shared;
 use super::slots::{Action, Slots};
 use super::thread_list::ThreadMailbox;
-use crate::keyspace::shard_locks::Nobody;
+use crate::keyspace::shard_locks::NoOtherClients;
 use crate::system::clock::Clock;
 use crate::system::server_log::verbose;
 
@@ -189,9 +189,9 @@ impl IoThread {
         self.handshakes_left = HANDSHAKES_MAX;
         self.ran_nested_turn = false;
         if let Some(access) = &self.access {
-            access.waits.patience.renew(VISIT_WAIT_MAX);
+            access.waits.wait_budget.renew(VISIT_WAIT_MAX);
         }
-        self.look_at_those_again();
+        self.receive_deferred();
         for index in 0..count {
             // What is left is reported again: its places may have other clients by now.
             if self.ran_nested_turn {
@@ -205,8 +205,8 @@ impl IoThread {
             }
         }
         self.keep_clients_small();
-        self.execute_turn();
-        self.go_on_with_postponed();
+        self.answer_turn();
+        self.proceed_with_postponed();
         self.retry_shard_waits();
         self.handle_messages();
         if std::mem::take(&mut self.ends_later) {
@@ -220,7 +220,7 @@ impl IoThread {
             self.on_deadline(slot);
         }
         self.end_graces();
-        self.go_on_with_publishers();
+        self.proceed_with_publishers();
         self.deliver();
         self.move_some();
         let is_done = self.graces.is_empty() && !self.worker.has_put_off();
@@ -228,7 +228,7 @@ impl IoThread {
         if self.waits_for_pause && self.worker.node.pause_left_ms(self.steady_ms()) == 0 {
             self.resume_paused();
         }
-        self.run_cron();
+        self.tick_cron();
         if self.worker.evicts_in_ms().is_some() {
             self.evict_on();
         }
@@ -319,7 +319,7 @@ impl IoThread {
             Action::Wake(slot) => self.wake(slot),
             Action::Close(client) => self.end_client(client),
             Action::Move(client, thread) => self.move_client(client, thread),
-            Action::Execute(client, origin) => self.execute_lent(client, origin),
+            Action::Execute(client, origin) => self.serve_for_owner(client, origin),
             Action::MoveAll => self.moves = Some(Moves { next: 0, all: true }),
             Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
             Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
@@ -366,7 +366,8 @@ impl IoThread {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
         tracking::forget(&self.worker, &mut client.session);
-        let locks = self.shared.enter(self.access.as_ref().map(|access| &access.pass), &Nobody);
+        let locks =
+            self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);
         client.transport.shut_down();
@@ -388,7 +389,7 @@ impl IoThread {
         self.worker.stats.clients.set(self.slots.clients() as u64);
     }
 
-    fn run_cron(&mut self) {
+    fn tick_cron(&mut self) {
         let mut cron = std::mem::take(&mut self.cron);
         cron.run(self);
         self.cron = cron;

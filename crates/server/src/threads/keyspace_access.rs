@@ -7,8 +7,7 @@ use resp::Out;
 use sync::gate::Pass;
 
 use super::shared::Shared;
-use crate::keyspace::shard_locks::{Nobody, ServesOthers, ThreadShards};
-use crate::keyspace::thread_waits::{ThreadWaits, Waited};
+use crate::keyspace::thread_waits::ThreadWaits;
 
 /// A thread's access to the keyspace. While a script runs, its caller has it, with the thread's
 /// worker and replies, and the thread has what is here otherwise: a worker that answers with BUSY,
@@ -36,40 +35,5 @@ impl KeyspaceAccess {
     pub(super) fn exchange(&mut self, worker: &mut Box<Worker>, out: &mut Box<Out>) {
         std::mem::swap(&mut self.worker, worker);
         std::mem::swap(&mut self.out, out);
-    }
-}
-
-/// What execution needs of its thread.
-pub(crate) struct ExecutionContext<'a> {
-    pub(crate) worker: &'a mut Worker,
-    pub(crate) out: &'a mut Out,
-    pub(crate) shared: &'a Shared,
-    /// None: the thread has no access to the keyspace, and its worker answers with BUSY.
-    pub(super) pass: Option<(&'a Pass, &'a ThreadWaits)>,
-    pub(super) others: &'a dyn ServesOthers,
-}
-
-impl<'a> ExecutionContext<'a> {
-    /// That of a thread for whatever runs no scripts.
-    #[inline]
-    pub(crate) fn of_thread(
-        (worker, out): (&'a mut Worker, &'a mut Out),
-        shared: &'a Shared,
-        access: Option<&'a KeyspaceAccess>,
-    ) -> Self {
-        let pass = access.map(|access| (&access.pass, &access.waits));
-        Self { worker, out, shared, pass, others: &Nobody }
-    }
-
-    /// Enters the gate for a client's requests, if the thread has access. None: a busy script is
-    /// alone behind the gate, and what is to be executed is so
-    /// [without access](IoThread::without_access).
-    #[inline]
-    pub(crate) fn enter(&self, waited: Waited) -> Option<ThreadShards<'a>> {
-        let Some((pass, waits)) = self.pass else {
-            return Some(self.shared.enter(None, self.others));
-        };
-        let locks = self.shared.enter(Some(pass), self.others).waiting(waits, waited);
-        locks.is_inside().then_some(locks)
     }
 }

@@ -12,7 +12,7 @@ pub enum Message<C> {
     /// any; only the main thread sends it to one of those.
     Move(C),
     /// A client is lent: execute its queued requests and return it. Only the main thread gets it.
-    Lend(C, Origin),
+    MoveToMain(C, Origin),
     /// A lent client is back; it lives in this slot.
     Return(C, usize),
     /// Close the client with this number, if it is still in this slot.

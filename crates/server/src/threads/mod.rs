@@ -1,11 +1,10 @@
 //! The threads: an event loop each, its clients, and the messages between threads.
 
 pub(crate) mod accept;
+pub(crate) mod active_threads;
 pub(crate) mod apply;
 mod blocked;
 mod busy_script;
-mod carrier_trials;
-pub(crate) mod carriers;
 mod client_moves;
 mod client_state;
 pub(crate) mod connection;
@@ -28,7 +27,9 @@ mod listeners;
 mod memory;
 pub(crate) mod message;
 mod output;
+mod prefetch;
 mod process_host;
+mod queued_requests;
 mod read_batch;
 mod receive;
 mod release_replies;
@@ -45,3 +46,4 @@ mod slow_turns;
 mod thread_count;
 pub(crate) mod thread_list;
 mod thread_scaling;
+mod thread_trials;

@@ -23,11 +23,11 @@ impl IoThread {
         if limit != 0 && self.is_too_long(slot, limit) {
             return false;
         }
-        if self.log.is_on() && self.hold_replies(slot) {
+        if self.log.is_on() && self.defer_replies(slot) {
             return !self.close_if_over(slot);
         }
         let Some(client) = self.slots.client_mut(slot) else { return false };
-        let was_held_back = client.held_back;
+        let was_held_back = client.throttled;
         let sent = client.send(&mut self.out, bytes_max);
         self.out.clear();
         match sent {
@@ -35,7 +35,7 @@ impl IoThread {
                 self.worker.stats.writes.add(1);
                 self.worker.stats.out_bytes.add(count as u64);
                 client.publish(&self.worker, 0, count);
-                if client.held_back && !was_held_back {
+                if client.throttled && !was_held_back {
                     self.again.push_back(slot);
                 }
                 !self.close_if_over(slot)
@@ -56,7 +56,7 @@ impl IoThread {
         let is_over = bytes as u64 >= limit;
         if is_over {
             client.keep(&self.out, Mark::default(), self.out.mark());
-            // Nobody needs so much room soon.
+            // NoOtherClients needs so much room soon.
             self.out.clear_to(0);
             self.close_if_over(slot);
         }
@@ -82,16 +82,16 @@ impl IoThread {
     /// Sends what waits for a client, and goes on with one that may go on.
     pub(crate) fn send_pending(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        let was_held_back = client.held_back;
+        let was_held_back = client.throttled;
         match client.send_pending(SEND_BYTES_MAX) {
             Ok(sent) => {
                 self.worker.stats.writes.add(u64::from(sent > 0));
                 self.worker.stats.out_bytes.add(sent as u64);
                 client.publish(&self.worker, 0, sent);
-                let is_held_back = client.held_back;
+                let is_held_back = client.throttled;
                 if is_held_back && !was_held_back {
                     self.again.push_back(slot);
-                } else if was_held_back && !is_held_back && client.is_to_be_looked_at() {
+                } else if was_held_back && !is_held_back && client.has_more_to_do() {
                     self.look_again(slot);
                 }
                 self.after_send(slot);

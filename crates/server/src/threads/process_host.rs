@@ -17,14 +17,14 @@ use sys::signal::Signal;
 use super::apply::apply;
 use super::control::Control;
 use super::shared::Shared;
-use crate::disk::saves::{NotBegun, Saving};
+use crate::disk::saves::{NotBegun, SaveInProgress};
 use crate::disk::{aof_start, rdb_file};
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::system::files;
 use crate::system::server_log::{self, Level, notice, warning};
 
 impl Shared {
-    fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<Saving>, SaveError> {
+    fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, SaveError> {
         self.saves.begin_save(purpose).map_err(|error| match error {
             NotBegun::Running(true) => SaveError::Saving,
             NotBegun::Running(false) => SaveError::SnapshotTaken,

@@ -22,7 +22,7 @@ impl IoThread {
             return;
         }
         match self.slots.client_mut(slot) {
-            Some(client) if client.log_hold.is_some() => {
+            Some(client) if client.awaits_log.is_some() => {
                 // Nothing is read now; it is watched as before when that is over.
                 match event.hung_up() {
                     true => self.close(slot),
@@ -32,7 +32,7 @@ impl IoThread {
             // The next wait reports it again.
             Some(client)
                 if matches!(client.state, ClientState::Batched | ClientState::Postponed) => {}
-            Some(client) if client.state.is_closing() || client.state.is_held() => {
+            Some(client) if client.state.is_closing() || client.state.is_suspended() => {
                 // Nothing is read now; only a broken connection is of interest, and the end of one
                 // whose client waits for a key.
                 let waits = client.state.blocked().is_some();
@@ -51,16 +51,16 @@ impl IoThread {
                 }
             }
             // It is ready again at once, in the next turn.
-            Some(client) if client.held_back => {}
+            Some(client) if client.throttled => {}
             Some(_) => self.receive(slot),
-            None => self.unwatch_away(slot),
+            None => self.unwatch_on_main(slot),
         }
     }
 
     /// Reads and parses once; executes what has gathered first when there is no room.
     fn receive(&mut self, slot: usize) {
         if self.read_batch.as_ref().is_some_and(|read_batch| read_batch.is_full()) {
-            self.execute_turn();
+            self.answer_turn();
         }
         let Some(client) = self.slots.client_mut(slot) else { return };
         let limits = limits(client, &self.worker);
@@ -110,7 +110,7 @@ impl IoThread {
     }
 
     /// Looks at the clients whose input needs no event.
-    pub(crate) fn look_at_those_again(&mut self) {
+    pub(crate) fn receive_deferred(&mut self) {
         for _ in 0..self.again.len() {
             let Some(slot) = self.again.pop_front() else { return };
             self.receive_again(slot);
@@ -121,16 +121,16 @@ impl IoThread {
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        if client.held_back {
+        if client.throttled {
             // The socket may be full since: no event would tell, and the client would never be
             // read again, which may be sending and not reading until it is done.
             self.send_pending(slot);
-            if self.slots.client(slot).is_some_and(|client| client.held_back) {
+            if self.slots.client(slot).is_some_and(|client| client.throttled) {
                 self.again.push_back(slot);
             }
             return;
         }
-        if !matches!(client.state, ClientState::Reading) || client.log_hold.is_some() {
+        if !matches!(client.state, ClientState::Reading) || client.awaits_log.is_some() {
             return;
         }
         if client.query_buffer.is_none() || client.transport.has_received() {

@@ -36,7 +36,7 @@ impl IoThread {
         self.log.ended = before;
         if self.log.is_on() {
             // It begins when the one before has ended.
-            self.release_held_before(u64::MAX);
+            self.release_waiting_before(u64::MAX);
             self.log.ended = None;
         }
         self.log_reached();
@@ -65,23 +65,23 @@ impl IoThread {
     /// Keeps the replies so far in a client if they have to wait for the log. Returns whether they
     /// do.
     #[inline(never)]
-    pub(crate) fn hold_replies(&mut self, slot: usize) -> bool {
+    pub(crate) fn defer_replies(&mut self, slot: usize) -> bool {
         let wrote = self.log.units.take() != Some(self.worker.turn.effects.logged_units());
         let Some(ring) = &self.log.ring else { return false };
-        let Some(until) = ring.hold().filter(|_| wrote || !ring.serves_reads()) else {
+        let Some(until) = ring.replies_wait_for().filter(|_| wrote || !ring.serves_reads()) else {
             return false;
         };
         let Some(client) = self.slots.client_mut(slot) else { return false };
         client.keep(&self.out, Mark::default(), self.out.mark());
         self.out.clear();
-        client.log_hold = Some(until);
+        client.awaits_log = Some(until);
         client.log_wrote |= wrote;
         client.publish(&self.worker, 0, 0);
-        self.begin_hold(slot, until)
+        self.begin_reply_wait(slot, until)
     }
 
     /// The same for what waits in the client already.
-    pub(crate) fn hold_output(&mut self, slot: usize) {
+    pub(crate) fn defer_output(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         if client.output.is_none() {
             return;
@@ -89,53 +89,53 @@ impl IoThread {
         // What it has waited for elsewhere is in front of that.
         let wrote = client.log_wrote;
         let hold = self.log.ring.as_ref().filter(|ring| wrote || !ring.serves_reads());
-        client.log_hold = hold.and_then(|ring| ring.hold());
-        client.log_wrote &= client.log_hold.is_some();
-        if let Some(until) = client.log_hold {
-            self.begin_hold(slot, until);
+        client.awaits_log = hold.and_then(|ring| ring.replies_wait_for());
+        client.log_wrote &= client.awaits_log.is_some();
+        if let Some(until) = client.awaits_log {
+            self.begin_reply_wait(slot, until);
         }
     }
 
     /// A client that has come here has output that is held.
-    pub(crate) fn take_over_hold(&mut self, slot: usize) {
-        if let Some(until) = self.slots.client(slot).and_then(|client| client.log_hold)
-            && !self.begin_hold(slot, until)
+    pub(crate) fn adopt_reply_wait(&mut self, slot: usize) {
+        if let Some(until) = self.slots.client(slot).and_then(|client| client.awaits_log)
+            && !self.begin_reply_wait(slot, until)
         {
             self.send_pending(slot);
         }
     }
 
     /// Waits until the log has come to a position. Returns whether it has to.
-    fn begin_hold(&mut self, slot: usize, until: u64) -> bool {
+    fn begin_reply_wait(&mut self, slot: usize, until: u64) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let waits = match self.log.awaited() {
             Some(ring) => ring.replies.wait(self.worker.index, until),
             None => false,
         };
         if !waits {
-            client.log_hold = None;
+            client.awaits_log = None;
             return false;
         }
         self.log.is_urgent = true;
-        self.log.held.push((slot, client.session.record.id));
+        self.log.waiting.push((slot, client.session.record.id));
         true
     }
 
     /// The log has come on: sends what need not wait any more, and goes on with those clients.
-    pub(crate) fn release_held(&mut self) {
-        self.release_held_before(
+    pub(crate) fn release_waiting(&mut self) {
+        self.release_waiting_before(
             self.log.awaited().map_or(u64::MAX, |ring| ring.replies.reached()),
         );
     }
 
-    fn release_held_before(&mut self, reached: u64) {
+    fn release_waiting_before(&mut self, reached: u64) {
         let serves_reads = self.log.awaited().is_some_and(|ring| ring.serves_reads());
         let mut first = u64::MAX;
-        let mut held = std::mem::take(&mut self.log.held);
+        let mut waiting = std::mem::take(&mut self.log.waiting);
         let mut ready = Vec::new();
-        held.retain(|(slot, id)| {
+        waiting.retain(|(slot, id)| {
             let client = self.slots.client(*slot).filter(|client| client.session.record.id == *id);
-            let hold = client.and_then(|client| Some((client.log_hold?, client.log_wrote)));
+            let hold = client.and_then(|client| Some((client.awaits_log?, client.log_wrote)));
             let Some((until, wrote)) = hold else { return false };
             let waits = until > reached && (wrote || !serves_reads);
             if waits {
@@ -145,9 +145,9 @@ impl IoThread {
             }
             waits
         });
-        held.append(&mut self.log.held);
-        self.log.held = held;
-        if self.log.held.is_empty() {
+        waiting.append(&mut self.log.waiting);
+        self.log.waiting = waiting;
+        if self.log.waiting.is_empty() {
             self.log.ended = None;
         }
         if let Some(ring) = self.log.awaited()
@@ -163,13 +163,13 @@ impl IoThread {
     }
 
     /// Whether the output of a client is held.
-    pub(crate) fn is_held_for_log(&self, slot: usize) -> bool {
-        self.slots.client(slot).is_some_and(|client| client.log_hold.is_some())
+    pub(crate) fn awaits_log(&self, slot: usize) -> bool {
+        self.slots.client(slot).is_some_and(|client| client.awaits_log.is_some())
     }
 
     fn release_client(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
-        client.log_hold = None;
+        client.awaits_log = None;
         client.log_wrote = false;
         self.send_pending(slot);
         // What has come for it meanwhile is written now.
@@ -177,7 +177,7 @@ impl IoThread {
         self.deliverer.has_more |= self.worker.deliveries.is_active();
         // One that is held back goes on when more of its output has left.
         let Some(client) = self.slots.client(slot) else { return };
-        if !client.held_back && client.is_to_be_looked_at() {
+        if !client.throttled && client.has_more_to_do() {
             self.look_again(slot);
         }
     }

@@ -56,7 +56,7 @@ impl Server {
         let stream = Stream::Tcp(socket);
         let accepted = Accepted { stream, address, local_address, is_local: true };
         let config = self.shared.node.config();
-        admit(&self.shared, &config, accepted, (ListenerKind::Tcp, None), 0);
+        admit(&self.shared, &config, accepted, ListenerKind::Tcp, None, 0);
         self.turns();
         Peer(peer)
     }
@@ -179,7 +179,7 @@ fn writers_wait_for_room_and_readers_do_not() {
     }
     let end = server.ring.end();
     assert_eq!(server.ask(&mut writer, "SET k 2\r\nEVAL 'return 1' 0\r\n"), "");
-    assert_eq!((server.ring.end(), server.ring.hold()), (end, None));
+    assert_eq!((server.ring.end(), server.ring.replies_wait_for()), (end, None));
     assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$1\r\n1\r\n");
     server.release();
     assert_eq!(writer.received(), "+OK\r\n:1\r\n");
@@ -275,7 +275,7 @@ fn messages_come_while_the_log_fails_and_replies_to_writers_do_not() {
     assert!(watcher.received().contains("BLPOP"));
     assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
     server.ring.set_serves_reads(true);
-    server.thread.release_held();
+    server.thread.release_waiting();
     server.turns();
     assert!(subscriber.received().contains("__:set"));
     assert!(watcher.received().contains("SET"));

@@ -13,8 +13,8 @@ pub(crate) struct ReplyWaits {
     pub(super) ring: Option<Arc<LogRing>>,
     /// The one that has ended: some wait until all of it is safe.
     pub(super) ended: Option<Arc<LogRing>>,
-    /// Clients whose output is held, with their slots.
-    pub(super) held: Vec<(usize, u64)>,
+    /// Clients whose output is waiting, with their slots.
+    pub(super) waiting: Vec<(usize, u64)>,
     /// Some have come to them in this turn.
     pub(super) is_urgent: bool,
     /// What the thread had appended when the requests began whose replies are next.
@@ -33,7 +33,7 @@ impl ReplyWaits {
         self.ring.is_some()
     }
 
-    /// What those wait for whose output is held.
+    /// What those wait for whose output is waiting.
     pub(super) fn awaited(&self) -> Option<&Arc<LogRing>> {
         self.ring.as_ref().or(self.ended.as_ref())
     }
@@ -44,9 +44,9 @@ impl ReplyWaits {
     }
 
     /// More waits in a client that is on its way to another thread.
-    pub(crate) fn raise_hold(&self, client: &mut Connection) {
+    pub(crate) fn extend_reply_wait(&self, client: &mut Connection) {
         let ring = self.ring.as_ref().filter(|ring| !ring.serves_reads());
-        client.log_hold = ring.and_then(|ring| ring.hold()).or(client.log_hold);
+        client.awaits_log = ring.and_then(|ring| ring.replies_wait_for()).or(client.awaits_log);
     }
 
     /// Whether a command that may write finds room.

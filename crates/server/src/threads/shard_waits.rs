@@ -17,13 +17,13 @@
 //!   ([`shard_queues`](crate::keyspace::shard_queues)), in the order of the time since when its
 //!   request waits. A thread stands its own clients there and takes them out: when they have got
 //!   the shard, leave for another thread, are closed, or wait for something else.
-//! - Nobody starves: from a millisecond of waiting on, a shard that is let go is reserved for the
+//! - NoOtherClients starves: from a millisecond of waiting on, a shard that is let go is reserved for the
 //!   first of its queue. A command on several shards stands in all their queues after a number of
 //!   rounds in which it got one, and is tried when all are free and it is the first everywhere.
 //! - While it gathers shards, others wait for those that are free already. So it does for a part of
 //!   the time for which it has waited. If one of them is in use throughout, it waits for that alone
 //!   then, and gathers them for longer when it has got that.
-//! - Nobody is tried while its shard is in use or reserved for another, unless a script has turned
+//! - NoOtherClients is tried while its shard is in use or reserved for another, unless a script has turned
 //!   out not to end, or CLIENT PAUSE runs: then all are, because some may have to be told so, or
 //!   to wait for its end.
 //! - While one of its clients waits, a thread ends its turns after a millisecond, because it looks
@@ -92,7 +92,7 @@ impl IoThread {
     /// once in a turn. Nested turns are short in any case.
     #[inline]
     pub(crate) fn is_awaited(&self, since_tsc: u64) -> bool {
-        (!self.shard_waits.waiting.is_empty() || self.slots.awaits())
+        (!self.shard_waits.waiting.is_empty() || self.slots.has_clients_on_main())
             && !self.ran_nested_turn
             && self.worker.has_used_turn(since_tsc)
     }
@@ -110,14 +110,14 @@ impl IoThread {
             if client.session.record.id != id || !waits {
                 continue;
             }
-            if client.held_back {
+            if client.throttled {
                 // It goes on when more of its output has left, and no shard is reserved for it.
                 client.leave_queue(&self.shared.keyspace.shards);
             }
             // One that is killed is closed.
             let is_killed = client.session.record.location.is_killed();
             let wait = client.shard_wait.clone().filter(|_| !is_killed);
-            if client.held_back || !self.may_try(&mut firsts, (slot, id), wait) {
+            if client.throttled || !self.may_try(&mut firsts, slot, id, wait) {
                 self.shard_waits.waiting.push((slot, id));
             } else {
                 self.proceed(slot);
@@ -137,7 +137,7 @@ impl IoThread {
 
     /// Tries the request of a client that was called.
     fn try_called(&mut self, slot: usize) {
-        let Some(client) = self.slots.client(slot).filter(|client| !client.held_back) else {
+        let Some(client) = self.slots.client(slot).filter(|client| !client.throttled) else {
             return;
         };
         // Called for one of several, it goes on waiting for the others.
@@ -164,7 +164,8 @@ impl IoThread {
     fn may_try(
         &mut self,
         firsts: &mut Firsts,
-        (slot, id): (usize, u64),
+        slot: usize,
+        id: u64,
         wait: Option<ShardWait>,
     ) -> bool {
         let Some(wait) = wait else { return true };
@@ -174,7 +175,7 @@ impl IoThread {
             return true;
         }
         let has_turn = if wait.gathers() {
-            self.has_gathered((slot, id), &wait)
+            self.has_gathered(slot, id, &wait)
         } else {
             let first = firsts.entry(first_shard).or_insert_with(|| {
                 let first =
@@ -191,7 +192,7 @@ impl IoThread {
 
     /// Whether a client may take all shards in whose queues it stands. If one of them has been in
     /// use for too long, it waits for that one only from now on.
-    fn has_gathered(&mut self, (slot, id): (usize, u64), wait: &ShardWait) -> bool {
+    fn has_gathered(&mut self, slot: usize, id: u64, wait: &ShardWait) -> bool {
         let (shards, thread) = (&self.shared.keyspace.shards, self.worker.index);
         let is_first = shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
         let Some(in_use) = self.in_use_of(wait) else { return is_first };
@@ -218,7 +219,7 @@ impl IoThread {
 
     /// Tells the threads of clients that were called. Outside the gate.
     #[inline]
-    pub(crate) fn tell_called(&self) {
+    pub(crate) fn wake_shard_waiters(&self) {
         if let Some(access) = &self.access {
             self.shared.keyspace.wake_called(&access.waits);
         }

@@ -8,14 +8,14 @@ use node::{ClientRecord, Node};
 use parking_lot::Mutex;
 use sync::gate::Pass;
 
-use super::carrier_trials::Work;
 use super::connection::Connection;
 use super::control::Control;
 use super::garbage::Garbage;
 use super::message::Message;
 use super::signalled::Signalled;
-use super::slow_turns::{Schedule, Turn};
+use super::slow_turns::{ObservedTurn, ThreadSchedule};
 use super::thread_list::{STUCK_MS, ThreadList};
+use super::thread_trials::ThreadWork;
 use crate::disk::aof_handle::AppendOnly;
 use crate::disk::saves::Saves;
 use crate::http::MetricsService;
@@ -82,9 +82,9 @@ impl Shared {
     /// the one that has the fewest clients. The main thread owns clients only when it is alone.
     /// Only the main thread may rely on the answer, for it is the one that ends threads.
     pub fn thread_for_client(&self) -> usize {
-        let carrying = self.process.threads_carrying.load(Ordering::Acquire);
+        let active = self.process.threads_active.load(Ordering::Acquire);
         let handles = self.threads.handles.read();
-        let others = handles.iter().enumerate().take(carrying).skip(1);
+        let others = handles.iter().enumerate().take(active).skip(1);
         let tsc = sys::clock::tsc();
         let fewest = others.min_by_key(|(_, handle)| {
             (handle.turn_ms(tsc) >= STUCK_MS, handle.clients.load(Ordering::Relaxed))
@@ -102,10 +102,10 @@ impl Shared {
 
     /// The share of all clients that each thread would have if all had equally many.
     pub fn fair_share(&self) -> usize {
-        let carrying = self.process.threads_carrying.load(Ordering::Acquire);
+        let active = self.process.threads_active.load(Ordering::Acquire);
         let handles = self.threads.handles.read();
         let all: usize = handles.iter().map(|handle| handle.clients.load(Ordering::Relaxed)).sum();
-        all.div_ceil(carrying.saturating_sub(1).max(1))
+        all.div_ceil(active.saturating_sub(1).max(1))
     }
 
     /// How many threads share the background work on shards. The main thread does it alone while
@@ -113,21 +113,21 @@ impl Shared {
     /// clients do.
     pub fn cron_threads(&self) -> usize {
         let is_shared = self.cron_is_shared.load(Ordering::Relaxed);
-        match self.process.threads_carrying.load(Ordering::Relaxed) {
-            carrying @ 3.. if is_shared => carrying,
+        match self.process.threads_active.load(Ordering::Relaxed) {
+            active @ 3.. if is_shared => active,
             _ => 1,
         }
     }
 
     /// The turns at this TSC of the threads that carry clients beside the main thread, and of as
     /// many as `least` whether they do or not.
-    pub fn turns(&self, tsc: u64, least: usize) -> Vec<Turn> {
-        let carrying = self.process.threads_carrying.load(Ordering::Relaxed).max(least + 1);
+    pub fn turns(&self, tsc: u64, least: usize) -> Vec<ObservedTurn> {
+        let active = self.process.threads_active.load(Ordering::Relaxed).max(least + 1);
         let handles = self.threads.handles.read();
-        let turns = handles.iter().take(carrying).skip(1).map(|handle| {
+        let turns = handles.iter().take(active).skip(1).map(|handle| {
             let schedule = sys::process::thread_schedule(handle.system_id.load(Ordering::Relaxed));
-            let schedule = schedule.map(|(cpu_ns, waited_ns)| Schedule { cpu_ns, waited_ns });
-            Turn { turn_ms: handle.turn_ms(tsc), schedule }
+            let schedule = schedule.map(|(cpu_ns, waited_ns)| ThreadSchedule { cpu_ns, waited_ns });
+            ObservedTurn { turn_ms: handle.turn_ms(tsc), schedule }
         });
         turns.collect()
     }
@@ -135,18 +135,18 @@ impl Shared {
     /// Whether all threads that carry clients are stuck in slow commands, and not the main thread.
     pub fn is_stuck(&self) -> bool {
         let tsc = sys::clock::tsc();
-        let carrying = self.process.threads_carrying.load(Ordering::Relaxed);
+        let active = self.process.threads_active.load(Ordering::Relaxed);
         let handles = self.threads.handles.read();
-        let mut carriers = handles.iter().take(carrying).skip(1).peekable();
-        carriers.peek().is_some() && carriers.all(|handle| handle.turn_ms(tsc) >= STUCK_MS)
+        let mut active = handles.iter().take(active).skip(1).peekable();
+        active.peek().is_some() && active.all(|handle| handle.turn_ms(tsc) >= STUCK_MS)
     }
 
     /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.
     pub fn busy_tsc(&self, tsc: u64) -> Vec<u64> {
-        let carrying = self.process.threads_carrying.load(Ordering::Relaxed);
+        let active = self.process.threads_active.load(Ordering::Relaxed);
         let (handles, stats) = (self.threads.handles.read(), self.node.threads.read());
-        let carriers = handles.iter().zip(stats.iter()).take(carrying).skip(1);
-        let busy = carriers.map(|(handle, stats)| {
+        let others = handles.iter().zip(stats.iter()).take(active).skip(1);
+        let busy = others.map(|(handle, stats)| {
             let counted = stats.busy_tsc.value();
             match handle.turn_tsc.load(Ordering::Relaxed) {
                 0 => counted,
@@ -157,9 +157,9 @@ impl Shared {
     }
 
     /// What the threads beside the main thread have done so far. None: the system does not tell.
-    pub fn work(&self) -> Option<Work> {
+    pub fn work(&self) -> Option<ThreadWork> {
         let (handles, stats) = (self.threads.handles.read(), self.node.threads.read());
-        let mut work = Work::default();
+        let mut work = ThreadWork::default();
         let main = sys::process::thread_id();
         for (handle, stats) in handles.iter().zip(stats.iter()).skip(1) {
             let thread = handle.system_id.load(Ordering::Relaxed);

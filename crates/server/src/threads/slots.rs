@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!             Move                  lend
-//!     Free ---------> Here ----------------------> Away    with the main thread
+//!     Free ---------> Here ----------------------> OnMain    with the main thread
 //!       ^               |  <----------------------  |
 //!       |   remove      |        Return             |
 //!       +---------------+---------------------------+ Return of a killed client, or to a thread
@@ -15,7 +15,7 @@
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - A client is in one thread's slots or in one message, never in two and never in none, until it
-//!   is closed, once. A slot that is `Away` stays reserved for the client that is to come back.
+//!   is closed, once. A slot that is `OnMain` stays reserved for the client that is to come back.
 //! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Move` or
 //!   `Return`, finds its location marked. In the same way `Wake` reaches its client, or whoever
 //!   gets it next finds its wait over.
@@ -24,7 +24,7 @@
 //!   clients to the main thread, which never ends. Nothing reaches a thread that has ended.
 //! - A thread that is parked passes its clients to the main thread in the same way. What was sent
 //!   to it before `Park` arrives before it, so none of them stays.
-//! - A thread that leaves has left when the last of its clients is back from `Away` and passed on.
+//! - A thread that leaves has left when the last of its clients is back from `OnMain` and passed on.
 //!
 //! What it deliberately does not do: watch sockets, count clients, choose the thread for a client.
 
@@ -48,14 +48,14 @@ pub trait Client {
 
 /// What lives in a slot.
 enum Slot<C: Client> {
-    /// Nobody.
+    /// NoOtherClients.
     Free,
     /// A client.
     Here(C),
     /// Of a client for which something is executed on this thread.
     Executing,
     /// Of a client that will be back.
-    Away(C::Ticket),
+    OnMain(C::Ticket),
 }
 
 /// What the thread has to do about a message.
@@ -98,8 +98,8 @@ pub struct Slots<C: Client> {
     thread: usize,
     entries: Vec<Slot<C>>,
     free: Vec<usize>,
-    /// Slots that are [`Slot::Away`].
-    away: usize,
+    /// Slots that are [`Slot::OnMain`].
+    on_main: usize,
     leaving: bool,
     parked: bool,
 }
@@ -114,7 +114,7 @@ impl<C: Client> Slots<C> {
             thread,
             entries: Vec::new(),
             free: Vec::new(),
-            away: 0,
+            on_main: 0,
             leaving: false,
             parked: false,
         }
@@ -138,7 +138,7 @@ impl<C: Client> Slots<C> {
                 // It is closed, or whoever gets it next looks whether its wait is over.
                 _ => Action::Nothing,
             },
-            Message::Lend(client, origin) => Action::Execute(client, origin),
+            Message::MoveToMain(client, origin) => Action::Execute(client, origin),
             // It may be late: there may be no other thread any more.
             Message::MoveAll if self.destination(chosen) == self.thread => Action::Nothing,
             Message::MoveAll => Action::MoveAll,
@@ -203,29 +203,29 @@ impl<C: Client> Slots<C> {
     }
 
     /// Takes a client out for a while; its slot stays reserved until it is back.
-    pub fn lend(&mut self, slot: usize) -> Option<C> {
+    pub fn send_to_main(&mut self, slot: usize) -> Option<C> {
         let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
         let Slot::Here(client) = std::mem::replace(entry, Slot::Free) else { return None };
-        *entry = Slot::Away(client.ticket());
-        self.away += 1;
+        *entry = Slot::OnMain(client.ticket());
+        self.on_main += 1;
         Some(client)
     }
 
     /// Puts a lent client back into its slot, which is reserved for it.
     fn restore(&mut self, slot: usize, mut client: C) {
         let entry = &mut self.entries[slot];
-        assert!(matches!(entry, Slot::Away(_)), "a client comes back to its own slot");
-        if let Slot::Away(ticket) = std::mem::replace(entry, Slot::Free) {
+        assert!(matches!(entry, Slot::OnMain(_)), "a client comes back to its own slot");
+        if let Slot::OnMain(ticket) = std::mem::replace(entry, Slot::Free) {
             client.redeem(ticket);
         }
         *entry = Slot::Here(client);
-        self.away -= 1;
+        self.on_main -= 1;
     }
 
     /// The ticket in a slot whose client is away.
     pub fn ticket_mut(&mut self, slot: usize) -> Option<&mut C::Ticket> {
         match self.entries.get_mut(slot) {
-            Some(Slot::Away(ticket)) => Some(ticket),
+            Some(Slot::OnMain(ticket)) => Some(ticket),
             _ => None,
         }
     }
@@ -296,8 +296,8 @@ impl<C: Client> Slots<C> {
     }
 
     /// Whether clients will come back.
-    pub fn awaits(&self) -> bool {
-        self.away > 0
+    pub fn has_clients_on_main(&self) -> bool {
+        self.on_main > 0
     }
 
     /// Whether the thread takes no clients and passes on those it has.

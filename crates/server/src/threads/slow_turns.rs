@@ -18,16 +18,16 @@ const LATE_MS: i64 = 300;
 
 /// What is seen of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Turn {
+pub struct ObservedTurn {
     /// For how long it has been in its turn, 0 outside one, in milliseconds.
     pub turn_ms: f64,
     /// None where the system does not tell.
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<ThreadSchedule>,
 }
 
 /// What the system tells of a thread since it was started.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Schedule {
+pub struct ThreadSchedule {
     /// Nanoseconds on a processor.
     pub cpu_ns: u64,
     /// Nanoseconds in which it waited for one.
@@ -38,14 +38,14 @@ pub struct Schedule {
 #[derive(Clone, Copy, Debug)]
 struct LongTurn {
     turn_ms: f64,
-    before: Option<Schedule>,
+    before: Option<ThreadSchedule>,
 }
 
 /// What the last look has seen of each thread beside the main thread.
 #[derive(Debug, Default)]
 pub struct SlowTurns {
     last_ms: i64,
-    last: Vec<(Turn, Option<LongTurn>)>,
+    last: Vec<(ObservedTurn, Option<LongTurn>)>,
 }
 
 impl SlowTurns {
@@ -56,7 +56,7 @@ impl SlowTurns {
     }
 
     /// Looks at all carriers. Returns whether a slow command has been seen.
-    pub fn look(&mut self, turns: &[Turn], now_ms: i64) -> bool {
+    pub fn look(&mut self, turns: &[ObservedTurn], now_ms: i64) -> bool {
         let since_ms = now_ms - self.last_ms;
         let is_late = !self.last.is_empty() && since_ms > LATE_MS;
         let since_ms = since_ms as f64;
@@ -84,7 +84,7 @@ impl SlowTurns {
 
 impl LongTurn {
     /// By what the system tells at the next look.
-    fn is_slow(self, now: Option<Schedule>) -> bool {
+    fn is_slow(self, now: Option<ThreadSchedule>) -> bool {
         let waited_ns = match (self.before, now) {
             (Some(before), Some(now)) => now.waited_ns.saturating_sub(before.waited_ns),
             (None, None) => 0,
@@ -95,7 +95,7 @@ impl LongTurn {
     }
 }
 
-fn ran_for_long(before: Option<Schedule>, now: Option<Schedule>) -> bool {
+fn ran_for_long(before: Option<ThreadSchedule>, now: Option<ThreadSchedule>) -> bool {
     let both = before.zip(now);
     both.is_some_and(|(before, now)| {
         now.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e6 >= SLOW_MS
@@ -106,9 +106,10 @@ fn ran_for_long(before: Option<Schedule>, now: Option<Schedule>) -> bool {
 mod tests {
     use super::*;
 
-    fn turn(turn_ms: f64, cpu_ms: u64, waited_ms: u64) -> Turn {
-        let schedule = Schedule { cpu_ns: cpu_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
-        Turn { turn_ms, schedule: Some(schedule) }
+    fn turn(turn_ms: f64, cpu_ms: u64, waited_ms: u64) -> ObservedTurn {
+        let schedule =
+            ThreadSchedule { cpu_ns: cpu_ms * 1_000_000, waited_ns: waited_ms * 1_000_000 };
+        ObservedTurn { turn_ms, schedule: Some(schedule) }
     }
 
     /// Whether one of these looks, 100 ms apart, tells of a slow command: turns and waits of a
@@ -186,8 +187,8 @@ mod tests {
 
     #[test]
     fn nothing_is_told_where_the_system_or_the_process_stops_telling() {
-        let silent = |turn_ms| Turn { turn_ms, schedule: None };
-        let looks = |second: Turn, third: Turn, third_ms| {
+        let silent = |turn_ms| ObservedTurn { turn_ms, schedule: None };
+        let looks = |second: ObservedTurn, third: ObservedTurn, third_ms| {
             let mut slow_turns = SlowTurns::default();
             slow_turns.look(&[turn(0.1, 0, 0)], 1000);
             slow_turns.look(&[second], 1100) || slow_turns.look(&[third], third_ms)

@@ -7,8 +7,8 @@
 //!     set(wanted) while threads leave: kept until the last of them has ended
 //!     ended(thread): Unlink when it was the last that left, then what was kept
 //!     end(): nothing but the end of threads follows
-//!     carry(fewer): Publish, Park ...                     those parked move their clients, sleep
-//!     carry(more):  Resume ..., Publish, Rebalance
+//!     set_active(fewer): Publish, Park ...                     those parked move their clients, sleep
+//!     set_active(more):  Resume ..., Publish, Rebalance
 //! ```
 //!
 //! Invariants, with models in `tests/models`: a thread number is started only when the thread that
@@ -29,7 +29,7 @@ pub enum Step {
     /// Start this thread. If that fails, take the steps of [`ThreadCount::start_failed`] instead of
     /// the rest.
     Start(usize),
-    /// Nobody sends to threads from this number on any more.
+    /// NoOtherClients sends to threads from this number on any more.
     Unlink(usize),
     /// The threads that carry clients, and the main thread, move what is beyond their share.
     Rebalance,
@@ -39,13 +39,13 @@ pub enum Step {
 #[derive(Debug)]
 pub struct ThreadCount {
     /// Threads that have not been told to leave.
-    active: usize,
+    started: usize,
     /// Threads that take clients, of those.
-    carrying: usize,
+    active: usize,
     /// Threads that have been started and have not ended.
     running: usize,
     /// Threads that took clients before the last change to more.
-    carried: usize,
+    active_before: usize,
     /// What was asked for while threads were leaving: threads, and how many of them carry clients.
     wanted: Option<(usize, usize)>,
     /// The server goes down: the threads that run end, and no other is started.
@@ -54,7 +54,7 @@ pub struct ThreadCount {
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { active: 1, carrying: 1, running: 1, carried: 1, wanted: None, ending: false }
+        Self { started: 1, active: 1, running: 1, active_before: 1, wanted: None, ending: false }
     }
 }
 
@@ -65,43 +65,43 @@ impl ThreadCount {
     }
 
     /// Threads that have not been told to leave.
+    pub fn started(&self) -> usize {
+        self.started
+    }
+
+    /// Threads that take clients, the main thread included although it does so only when alone.
     pub fn active(&self) -> usize {
         self.active
     }
 
-    /// Threads that take clients, the main thread included although it does so only when alone.
-    pub fn carrying(&self) -> usize {
-        self.carrying
-    }
-
-    /// Changes the number of threads to `wanted`, of which `carrying` take clients.
-    pub fn set(&mut self, wanted: usize, carrying: usize) -> Vec<Step> {
+    /// Changes the number of threads to `wanted`, of which `active` take clients.
+    pub fn set(&mut self, wanted: usize, active: usize) -> Vec<Step> {
         if self.ending {
             return Vec::new();
         }
-        if self.running > self.active {
-            self.wanted = Some((wanted, carrying));
+        if self.running > self.started {
+            self.wanted = Some((wanted, active));
             return Vec::new();
         }
-        let before = self.active;
-        self.carried = self.carrying;
+        let before = self.started;
+        self.active_before = self.active;
         if wanted <= before {
-            self.active = wanted;
-            let mut steps = self.carry(carrying);
+            self.started = wanted;
+            let mut steps = self.set_active(active);
             steps.extend((wanted..before).map(Step::Leave));
             return steps;
         }
-        let mut steps = self.carry(carrying);
+        let mut steps = self.set_active(active);
         steps.retain(|step| *step != Step::Rebalance);
-        (self.active, self.running) = (wanted, wanted);
+        (self.started, self.running) = (wanted, wanted);
         for thread in before..wanted {
             steps.push(Step::Start(thread));
-            if thread < carrying.max(2) {
-                self.carrying = thread + 1;
+            if thread < active.max(2) {
+                self.active = thread + 1;
                 steps.push(Step::Publish(thread + 1));
             }
         }
-        if self.carrying > self.carried {
+        if self.active > self.active_before {
             steps.push(Step::Rebalance);
         }
         steps
@@ -109,20 +109,20 @@ impl ThreadCount {
 
     /// Changes the number of threads that take clients, as far as there are so many. The main
     /// thread alone is not enough when there are others.
-    pub fn carry(&mut self, carrying: usize) -> Vec<Step> {
+    pub fn set_active(&mut self, active: usize) -> Vec<Step> {
         if self.ending {
             return Vec::new();
         }
-        let carrying = carrying.clamp(self.active.min(2), self.active);
-        let before = std::mem::replace(&mut self.carrying, carrying);
+        let active = active.clamp(self.started.min(2), self.started);
+        let before = std::mem::replace(&mut self.active, active);
         let mut steps = Vec::new();
-        if carrying < before {
-            steps.push(Step::Publish(carrying));
-            steps.extend((carrying..before.min(self.active)).map(Step::Park));
+        if active < before {
+            steps.push(Step::Publish(active));
+            steps.extend((active..before.min(self.started)).map(Step::Park));
         }
-        if carrying > before {
-            steps.extend((before..carrying).map(Step::Resume));
-            steps.extend([Step::Publish(carrying), Step::Rebalance]);
+        if active > before {
+            steps.extend((before..active).map(Step::Resume));
+            steps.extend([Step::Publish(active), Step::Rebalance]);
         }
         steps
     }
@@ -137,26 +137,26 @@ impl ThreadCount {
     /// A thread could not be started: it and those behind it do not exist. Those before it may
     /// have been started just now.
     pub fn start_failed(&mut self, thread: usize) -> Vec<Step> {
-        (self.active, self.running) = (thread, thread);
-        self.carrying = self.carrying.min(thread);
-        if self.carrying > self.carried { vec![Step::Rebalance] } else { Vec::new() }
+        (self.started, self.running) = (thread, thread);
+        self.active = self.active.min(thread);
+        if self.active > self.active_before { vec![Step::Rebalance] } else { Vec::new() }
     }
 
     /// Whether fewer threads run than `wanted` and no change is on its way: the system has refused
     /// some.
     pub fn lacks(&self, wanted: usize) -> bool {
-        self.active < wanted && self.running == self.active && !self.ending
+        self.started < wanted && self.running == self.started && !self.ending
     }
 
     /// A thread has ended.
     pub fn ended(&mut self) -> Vec<Step> {
         self.running -= 1;
-        if self.running > self.active {
+        if self.running > self.started {
             return Vec::new();
         }
-        let mut steps = vec![Step::Unlink(self.active)];
-        if let Some((wanted, carrying)) = self.wanted.take() {
-            steps.extend(self.set(wanted, carrying));
+        let mut steps = vec![Step::Unlink(self.started)];
+        if let Some((wanted, active)) = self.wanted.take() {
+            steps.extend(self.set(wanted, active));
         }
         steps
     }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(count.set(2, 2), []);
         assert_eq!(count.set(5, 5).len(), 7);
         assert_eq!(count.start_failed(3), [Rebalance]);
-        assert_eq!((count.others_running(), count.carrying()), (2, 3));
+        assert_eq!((count.others_running(), count.active()), (2, 3));
         assert_eq!(count.set(2, 2), [Publish(2), Leave(2)]);
     }
 
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(count.start_failed(3), [Rebalance]);
         assert!(count.lacks(4));
         // Who tries again moves no clients for nothing.
-        assert_eq!(count.set(4, count.carrying()), [Start(3)]);
+        assert_eq!(count.set(4, count.active()), [Start(3)]);
         assert_eq!((count.start_failed(3), count.lacks(4)), (vec![], true));
         assert_eq!(count.set(4, 4), [Start(3), Publish(4), Rebalance]);
         assert!(!count.lacks(4));
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(count.set(3, 3), [], "it waits for threads that leave");
         count.end();
         assert_eq!((count.ended(), count.ended()), (vec![], vec![Unlink(1)]));
-        assert_eq!((count.set(4, 4), count.carry(2)), (vec![], vec![]));
+        assert_eq!((count.set(4, 4), count.set_active(2)), (vec![], vec![]));
         assert_eq!(count.others_running(), 0);
     }
 
@@ -226,14 +226,14 @@ mod tests {
         let mut count = ThreadCount::default();
         let started = [Start(1), Publish(2), Start(2), Publish(3), Start(3), Start(4), Rebalance];
         assert_eq!(count.set(5, 3), started);
-        assert_eq!(count.carry(9), [Resume(3), Resume(4), Publish(5), Rebalance]);
-        assert_eq!(count.carry(3), [Publish(3), Park(3), Park(4)]);
-        assert_eq!(count.carry(3), []);
+        assert_eq!(count.set_active(9), [Resume(3), Resume(4), Publish(5), Rebalance]);
+        assert_eq!(count.set_active(3), [Publish(3), Park(3), Park(4)]);
+        assert_eq!(count.set_active(3), []);
         // The main thread does not carry beside others.
-        assert_eq!(count.carry(1), [Publish(2), Park(2)]);
+        assert_eq!(count.set_active(1), [Publish(2), Park(2)]);
         assert_eq!(count.set(4, 3), [Resume(2), Publish(3), Rebalance, Leave(4)]);
         // Threads that leave do not keep others from being parked.
-        assert_eq!(count.carry(2), [Publish(2), Park(2)]);
+        assert_eq!(count.set_active(2), [Publish(2), Park(2)]);
         assert_eq!(count.ended(), [Unlink(4)]);
         let more = [Resume(2), Resume(3), Publish(4), Start(4), Publish(5), Start(5), Rebalance];
         assert_eq!(count.set(6, 5), more);
@@ -241,6 +241,6 @@ mod tests {
         (0..5).for_each(|_| drop(count.ended()));
         // Two carry clients at least, one of them the main thread's neighbour.
         assert_eq!(count.set(2, 1), [Start(1), Publish(2), Rebalance]);
-        assert_eq!((count.active(), count.carrying()), (2, 2));
+        assert_eq!((count.started(), count.active()), (2, 2));
     }
 }

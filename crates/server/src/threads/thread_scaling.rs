@@ -23,11 +23,11 @@ use crate::system::server_log::{notice, warning};
 
 /// Between two looks at the processors that the process may use.
 const PROCESSORS_LOOK_MS: i64 = 1000;
-/// The load of all carriers, in processors, below and above which the main thread does the
+/// The load of all active, in processors, below and above which the main thread does the
 /// background work alone and with them.
 const CRON_LOAD_MIN: f64 = 0.05;
 const CRON_LOAD_MAX: f64 = 0.1;
-/// Below this load of all carriers, in processors, none runs a slow command.
+/// Below this load of all active, in processors, none runs a slow command.
 const SLOW_LOAD_MIN: f64 = 0.02;
 
 impl Control {
@@ -56,7 +56,7 @@ impl Control {
     }
 
     /// Has as many threads carry clients as their load and the processors call for. Call it at
-    /// intervals of about [`SAMPLE_MS`](crate::threads::carriers::SAMPLE_MS).
+    /// intervals of about [`SAMPLE_MS`](crate::threads::active::SAMPLE_MS).
     pub fn balance(&mut self, shared: &Shared) {
         let now_tsc = sys::clock::tsc();
         // Not the time of day, which can be set back.
@@ -71,15 +71,15 @@ impl Control {
             return;
         }
         let total: f64 = busy.iter().sum();
-        let most = self.carriers_max();
-        let carriers = match shared.node.config().io_threads_always_active {
+        let most = self.active_max();
+        let active = match shared.node.config().io_threads_always_active {
             true => most,
             false => {
                 let is_slow = self.is_slow(shared, total, now_tsc, now_ms);
-                self.carriers.decide(&busy, is_slow, most, now_ms, || shared.work())
+                self.active_threads.decide(&busy, is_slow, most, now_ms, || shared.work())
             }
         };
-        self.carry(shared, carriers);
+        self.set_active(shared, active);
         self.share_cron(shared, total);
     }
 
@@ -91,14 +91,14 @@ impl Control {
             return;
         }
         // How many carry clients is decided when it is seen how busy they are.
-        let steps = self.thread_count.set(wanted, self.thread_count.carrying());
+        let steps = self.thread_count.set(wanted, self.thread_count.active());
         if self.take_steps(shared, steps).is_ok() {
             self.retries_threads = false;
             notice!("All of {wanted} threads run now");
         }
     }
 
-    /// Whether a carrier has run a slow command. `load` is that of all carriers, in processors: one
+    /// Whether a carrier has run a slow command. `load` is that of all active, in processors: one
     /// that runs a slow command is busy.
     fn is_slow(&mut self, shared: &Shared, load: f64, tsc: u64, now_ms: i64) -> bool {
         let seen = self.slow_turns.not_judged();
@@ -112,17 +112,17 @@ impl Control {
     /// Has other threads carry clients, too, when all that do are stuck in slow commands.
     pub fn make_room(&mut self, shared: &Shared) {
         if shared.is_stuck() {
-            self.carry(shared, self.carriers_max());
+            self.set_active(shared, self.active_max());
         }
     }
 
     /// The most threads beside the main thread that may carry clients.
-    fn carriers_max(&self) -> usize {
-        (self.usable.max(1) - 1).min(self.thread_count.active() - 1)
+    fn active_max(&self) -> usize {
+        (self.usable.max(1) - 1).min(self.thread_count.started() - 1)
     }
 
-    fn carry(&mut self, shared: &Shared, carriers: usize) {
-        let steps = self.thread_count.carry(carriers + 1);
+    fn set_active(&mut self, shared: &Shared, active: usize) {
+        let steps = self.thread_count.set_active(active + 1);
         // No thread is started.
         let _ = self.take_steps(shared, steps);
     }
@@ -138,22 +138,21 @@ impl Control {
         shared.cron_is_shared.store(is_shared, Ordering::Relaxed);
         if is_shared {
             // Those that sleep learn that they tend shards.
-            (1..self.thread_count.carrying())
-                .for_each(|thread| shared.send(thread, Message::Resume));
+            (1..self.thread_count.active()).for_each(|thread| shared.send(thread, Message::Resume));
         }
     }
 
     fn take_steps(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
         let taken = self.take_each(shared, steps);
-        shared.process.threads_active.store(self.thread_count.active(), Ordering::Release);
+        shared.process.threads_started.store(self.thread_count.started(), Ordering::Release);
         taken
     }
 
     fn take_each(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
         for step in steps {
             match step {
-                Step::Publish(carrying) => {
-                    shared.process.threads_carrying.store(carrying, Ordering::Release);
+                Step::Publish(active) => {
+                    shared.process.threads_active.store(active, Ordering::Release);
                 }
                 Step::Park(thread) => shared.send(thread, Message::Park),
                 Step::Resume(thread) => shared.send(thread, Message::Resume),
@@ -172,11 +171,11 @@ impl Control {
                     self.threads.truncate(thread - 1);
                     self.threads.push(Some(handle));
                 }
-                Step::Unlink(active) => shared.threads.handles.write().truncate(active),
+                Step::Unlink(started) => shared.threads.handles.write().truncate(started),
                 Step::Rebalance => {
                     shared.send(0, Message::MoveAll);
                     // Those that have no clients yet learn that they tend shards.
-                    (1..self.thread_count.carrying())
+                    (1..self.thread_count.active())
                         .for_each(|thread| shared.send(thread, Message::MoveSurplus));
                 }
             }

@@ -15,7 +15,7 @@ use shuttle::thread;
 
 use crate::gate::Pass;
 use crate::shard_lock_models::World;
-use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shard_queues::{Owner, Ticket};
 use crate::shim::{Fault, begin_time, give_up_shards, let_pass, now_us};
 use crate::thread_waits::{ThreadWaits, Waited};
@@ -83,7 +83,8 @@ struct Client<'a> {
 impl Client<'_> {
     fn try_with<R>(&self, waited: Waited, work: impl FnOnce(&ThreadShards<'_>) -> R) -> R {
         let (world, waits) = (&self.scripts.world, ThreadWaits::default());
-        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks =
+            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
         work(&locks.waiting(&waits, waited))
     }
 
@@ -133,7 +134,8 @@ impl Client<'_> {
     /// run, and how often it has come so far.
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let (waits, world) = (ThreadWaits::default(), &self.scripts.world);
-        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks =
+            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
         let locks = locks.waiting(&waits, waited);
         let done = locks.many(&BOTH, |_| BOTH.iter().for_each(|shard| world.add(*shard)));
         let (in_use, needed, rounds) = (locks.take_in_use(), locks.take_needed(), locks.rounds());

@@ -22,7 +22,7 @@ use shuttle::thread::yield_now;
 use crate::client_state::ClientState;
 use crate::gate::{Gate, Pass};
 use crate::message::Message;
-use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shards::Shards;
 use crate::shim::{Command, Fault};
 use crate::slots::{Action, Client, Slots};
@@ -92,7 +92,7 @@ pub(crate) struct World {
 impl World {
     fn enter<'a>(&'a self, pass: &'a Pass, waits: &'a ThreadWaits) -> ThreadShards<'a> {
         let busy = &self.node.scripting.busy;
-        let locks = ThreadShards::enter(&self.shards, Some(pass), busy, &Nobody);
+        let locks = ThreadShards::enter(&self.shards, Some(pass), busy, &NoOtherClients);
         locks.waiting(waits, Waited::default())
     }
 

@@ -78,11 +78,11 @@ fn a_push_meets_every_other_end() {
     let _main = Owner::new(&world);
     let [key] = world.keys();
     let ending = thread_rng().gen_range(0..3);
-    let patience = thread_rng().gen_range(0..4);
+    let wait_budget = thread_rng().gen_range(0..4);
     let wait = format!("BLPOP {key} 100");
     let (hasty, hasty_thread) = client(&world, move |owner, slot| {
         owner.request(slot, &wait);
-        (0..patience).for_each(|_| thread::yield_now());
+        (0..wait_budget).for_each(|_| thread::yield_now());
         match ending {
             0 => owner.time_out(slot),
             1 => owner.until_told(slot),

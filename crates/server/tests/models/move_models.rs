@@ -95,13 +95,13 @@ fn parked_threads() {
     main.accept(1);
     turns(&mut main);
     let killer = kill(&main, &[&first]);
-    main.carry(2);
+    main.set_active(2);
     main.accept(1);
     turns(&mut main);
-    main.carry(3);
+    main.set_active(3);
     main.unpause();
     turns(&mut main);
-    main.carry(2);
+    main.set_active(2);
     for _ in 0..40 {
         main.turn(false);
         thread::yield_now();
@@ -118,11 +118,11 @@ fn parked_threads_and_fewer() {
     main.accept(2);
     turns(&mut main);
     let killer = kill(&main, &[&first]);
-    main.carry(2);
+    main.set_active(2);
     turns(&mut main);
     main.set_threads(3);
     turns(&mut main);
-    main.carry(2);
+    main.set_active(2);
     main.set_threads(4);
     main.unpause();
     turns(&mut main);
@@ -181,7 +181,7 @@ fn a_kill_forgotten_on_adoption_is_found() {
 
 #[test]
 fn a_thread_that_leaves_without_those_away_is_found() {
-    fails_with(Fault::LeavesTheAway, "is lost", SCHEDULES_TO_FAIL, fewer_threads);
+    fails_with(Fault::LeavesClientsOnMain, "is lost", SCHEDULES_TO_FAIL, fewer_threads);
 }
 
 #[test]

@@ -84,9 +84,9 @@ impl Drop for TestClient {
 pub(crate) struct World {
     links: RwLock<Vec<Sender<TestMessage>>>,
     /// Threads below this number take clients.
-    carrying: AtomicUsize,
-    /// Threads that run.
     active: AtomicUsize,
+    /// Threads that run.
+    started: AtomicUsize,
     pub(crate) records: Mutex<Vec<Arc<Record>>>,
 }
 
@@ -103,11 +103,11 @@ impl World {
     /// Any thread that is there for clients: the models do not depend on the choice.
     fn chosen(&self) -> usize {
         if Fault::GivesToTheParked.is_planted() {
-            return self.active.load(Ordering::Relaxed) - 1;
+            return self.started.load(Ordering::Relaxed) - 1;
         }
-        match self.carrying.load(Ordering::Relaxed) {
+        match self.active.load(Ordering::Relaxed) {
             1 => 0,
-            carrying => thread_rng().gen_range(1..carrying),
+            active => thread_rng().gen_range(1..active),
         }
     }
 
@@ -159,7 +159,7 @@ impl Owner {
                 self.world.send(origin.thread, Message::Return(client, origin.slot));
             }
             Action::MoveAll => {
-                if Fault::LeavesTheAway.is_planted() && self.index != 0 {
+                if Fault::LeavesClientsOnMain.is_planted() && self.index != 0 {
                     self.ended = true;
                 }
                 if Fault::KeepsTheOthers.is_planted() && self.index != 0 {
@@ -217,16 +217,16 @@ impl Owner {
         }
         if self.index == 0 {
             execute(client);
-        } else if let Some(client) = self.slots.lend(slot) {
+        } else if let Some(client) = self.slots.send_to_main(slot) {
             let origin = Origin { thread: self.index, slot };
-            self.world.send(0, Message::Lend(client, origin));
+            self.world.send(0, Message::MoveToMain(client, origin));
         }
     }
 
     /// At the end of the server clients come back before the thread ends.
     fn finish(mut self) -> Vec<TestClient> {
-        let in_haste = Fault::LeavesTheAway.is_planted();
-        while self.slots.awaits() && !in_haste {
+        let in_haste = Fault::LeavesClientsOnMain.is_planted();
+        while self.slots.has_clients_on_main() && !in_haste {
             let message = self.inbox.recv().expect("the main thread outlives the others");
             self.handle(message);
         }
@@ -267,8 +267,8 @@ impl Main {
     pub(crate) fn new() -> Self {
         let world = Arc::new(World {
             links: RwLock::new(Vec::new()),
-            carrying: AtomicUsize::new(1),
             active: AtomicUsize::new(1),
+            started: AtomicUsize::new(1),
             records: Mutex::new(Vec::new()),
         });
         let (owner, link) = Owner::new(&world, 0);
@@ -307,15 +307,15 @@ impl Main {
     }
 
     /// See `Control::balance`.
-    pub(crate) fn carry(&mut self, carrying: usize) {
-        let steps = self.count.carry(carrying);
+    pub(crate) fn set_active(&mut self, active: usize) {
+        let steps = self.count.set_active(active);
         self.take_steps(steps);
     }
 
     fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
-                Step::Publish(carrying) => self.world.carrying.store(carrying, Ordering::Relaxed),
+                Step::Publish(active) => self.world.active.store(active, Ordering::Relaxed),
                 Step::Park(thread) if Fault::ParkedInName.is_planted() => {
                     self.world.send(thread, Message::MoveAll);
                 }
@@ -333,17 +333,17 @@ impl Main {
                         rest
                     })));
                 }
-                Step::Unlink(active) => {
-                    self.world.links.write().expect("nobody panics").truncate(active);
+                Step::Unlink(started) => {
+                    self.world.links.write().expect("nobody panics").truncate(started);
                 }
                 Step::Rebalance => {
                     self.world.send(0, Message::MoveAll);
-                    let carrying = self.count.carrying();
-                    (1..carrying).for_each(|thread| self.world.send(thread, Message::MoveSurplus));
+                    let active = self.count.active();
+                    (1..active).for_each(|thread| self.world.send(thread, Message::MoveSurplus));
                 }
             }
         }
-        self.world.active.store(self.count.active(), Ordering::Relaxed);
+        self.world.started.store(self.count.started(), Ordering::Relaxed);
     }
 
     fn threads_left(&self) -> usize {
@@ -378,15 +378,15 @@ impl Main {
 
     /// Ends the server, and checks what became of its clients.
     pub(crate) fn end(mut self) {
-        while self.threads_left() + 1 > self.count.active() {
+        while self.threads_left() + 1 > self.count.started() {
             self.turn(true);
         }
         assert!(self.rest.is_empty(), "a thread that left kept a client");
         let threads = self.threads.len();
         (1..=threads).for_each(|thread| self.world.send(thread, Message::ShutDown));
-        self.parked_from = self.count.carrying();
-        self.world.carrying.store(1, Ordering::Relaxed);
+        self.parked_from = self.count.active();
         self.world.active.store(1, Ordering::Relaxed);
+        self.world.started.store(1, Ordering::Relaxed);
         while self.threads_left() > 0 {
             self.turn(true);
         }

@@ -15,7 +15,7 @@ use shuttle::thread;
 
 use crate::gate::Pass;
 use crate::shard_lock_models::World;
-use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shard_queues::{Owner, Ticket};
 use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, let_pass, now_us};
 use crate::thread_waits::{ThreadWaits, Waited};
@@ -116,7 +116,8 @@ impl Client<'_> {
     fn tries(&self, ticket: Option<Ticket>) -> bool {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
-        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks =
+            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
         let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
         let run = |_: &mut _| {
             self.queues.begun.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +164,8 @@ impl Client<'_> {
         let mut ticket = None;
         loop {
             let waits = ThreadWaits::default();
-            let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+            let locks =
+                ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
             let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
             let done = locks.one(shard, |_| work()).is_ok();
             drop(locks);
@@ -217,7 +219,8 @@ impl Client<'_> {
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
-        let locks = ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &Nobody);
+        let locks =
+            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
         let locks = locks.waiting(&waits, waited);
         let done = locks.many(&BOTH, |_| {
             thread::yield_now();

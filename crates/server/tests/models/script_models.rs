@@ -75,11 +75,11 @@ impl Scripts {
     /// It takes the other shard if nobody holds it. Returns whether it did.
     fn run_beside(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) -> bool {
         let run = |held: &mut dyn HeldShards| {
-            let is_held = held.try_add(other);
-            if is_held {
+            let is_suspended = held.try_add(other);
+            if is_suspended {
                 self.add(&[own, other]);
             }
-            is_held
+            is_suspended
         };
         let done = self.world.until_free(locks, || locks.many(&[own], run));
         done.expect("no script is busy")
@@ -196,7 +196,7 @@ fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: boo
         })
     };
     let other = world.spawn(move |world, locks| {
-        // Nobody needs shard 0 but for a moment, unless the script is alone.
+        // NoOtherClients needs shard 0 but for a moment, unless the script is alone.
         while world.until_free(locks, || locks.one(0, |_| world.add(0))).is_err() {
             assert!(holds == Holds::All, "a script is in the way of who does not need its shards");
             thread::yield_now();

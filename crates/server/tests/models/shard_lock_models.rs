@@ -15,7 +15,7 @@ use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
 use crate::gate::{Gate, Pass};
-use crate::shard_locks::{Nobody, ThreadShards};
+use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shards::Shards;
 use crate::shim::{Command, Fault, give_up_shards, take_exec_closings};
 use crate::thread_waits::{ThreadWaits, Waited};
@@ -70,7 +70,7 @@ impl World {
 
     pub(crate) fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
         let (shards, waits) = (&self.shards, ThreadWaits::default());
-        let locks = ThreadShards::enter(shards, Some(pass), &self.busy, &Nobody);
+        let locks = ThreadShards::enter(shards, Some(pass), &self.busy, &NoOtherClients);
         work(self, &locks.waiting(&waits, Waited::default()));
     }
 

@@ -102,7 +102,7 @@ pub(crate) enum Fault {
     /// A client that is adopted is not asked whether it was killed.
     KillForgottenOnAdoption,
     /// A thread that leaves ends without the clients that are away.
-    LeavesTheAway,
+    LeavesClientsOnMain,
     /// A thread that leaves does not hand over the clients that are here.
     KeepsTheOthers,
     /// A parked thread moves its clients and is not told that it takes none any more.
@@ -117,7 +117,7 @@ pub(crate) enum Fault {
     NoGracePeriod,
     /// Who put off a retry for a pause does not look again when that is over.
     DeafAfterPause,
-    /// Nobody is told that a wait is over.
+    /// NoOtherClients is told that a wait is over.
     NoWake,
     /// A client whose time is over is told so, whoever was faster.
     TimeOutAnyway,
@@ -135,7 +135,7 @@ pub(crate) enum Fault {
     TracksLate,
     /// EXEC looks at the watched keys before it takes its shards.
     ChecksFirst,
-    /// Nobody tells a thread that its client was called.
+    /// NoOtherClients tells a thread that its client was called.
     NoCall,
     /// Who finds its shard free again does not look after it has stood in the queue.
     SleepsAtOnce,
@@ -157,7 +157,7 @@ pub(crate) enum Fault {
     StaysInQueue,
     /// WATCH does not register at a shard that is busy.
     PassesBusyShards,
-    /// Nobody forgets what a closed client watches.
+    /// NoOtherClients forgets what a closed client watches.
     WatchOutlives,
 }
 
@@ -293,19 +293,19 @@ pub(crate) struct Mutex<T> {
     reached: AtomicU64,
     /// Somebody holds it. To look at it is no step, as it is none in the product: a look that locks
     /// would be taken for a holder by others who look.
-    is_held: std::sync::atomic::AtomicBool,
+    is_suspended: std::sync::atomic::AtomicBool,
 }
 
 /// A lock that is held, and known to be.
 pub(crate) struct Held<'a, T> {
     guard: Option<shuttle::sync::MutexGuard<'a, T>>,
-    is_held: &'a std::sync::atomic::AtomicBool,
+    is_suspended: &'a std::sync::atomic::AtomicBool,
 }
 
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
         if self.guard.is_some() {
-            self.is_held.store(false, Ordering::Relaxed);
+            self.is_suspended.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -323,14 +323,14 @@ impl<T> Mutex<T> {
         Self {
             mutex: shuttle::sync::Mutex::new(value),
             reached: AtomicU64::new(0),
-            is_held: std::sync::atomic::AtomicBool::new(false),
+            is_suspended: std::sync::atomic::AtomicBool::new(false),
         }
     }
 
     fn held<'a>(&'a self, guard: shuttle::sync::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        let is_held = &self.is_held;
-        is_held.store(true, Ordering::Relaxed);
-        MutexGuard::Held(Held { guard: Some(guard), is_held })
+        let is_suspended = &self.is_suspended;
+        is_suspended.store(true, Ordering::Relaxed);
+        MutexGuard::Held(Held { guard: Some(guard), is_suspended })
     }
 
     fn try_hold(&self) -> Option<MutexGuard<'_, T>> {
@@ -348,7 +348,7 @@ impl<T> Mutex<T> {
 impl Mutex<Shard> {
     /// Whether someone holds it.
     pub(crate) fn is_locked(&self) -> bool {
-        self.is_held.load(Ordering::Relaxed)
+        self.is_suspended.load(Ordering::Relaxed)
     }
 
     /// Only shards are locked so.

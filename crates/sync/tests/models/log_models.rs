@@ -233,12 +233,13 @@ fn who_comes_behind_knows() {
     let other = thread::spawn(move || {
         let position = other.append(1, 1);
         let (end, knows) = other.positions.end();
-        let (first, readable) = (other.positions.first_aside(), other.positions.readable_until());
+        let (first, readable) =
+            (other.positions.first_overflow(), other.positions.readable_until());
         let units = others.lock().expect("not poisoned").len();
         (position, (end, knows, first), (readable, units))
     });
     let mut units = aside.lock().expect("not poisoned");
-    let reservation = log.positions.reserve_aside(0, plain(2));
+    let reservation = log.positions.reserve_overflow(0, plain(2));
     units.push(reservation.position);
     drop(units);
     log.positions.finish(0, reservation);
@@ -252,7 +253,7 @@ fn who_comes_behind_knows() {
     }
     let mut units = aside.lock().expect("not poisoned");
     units.clear();
-    log.positions.end_aside();
+    log.positions.end_overflow();
     assert_eq!(log.positions.end(), (3, false), "nobody waits for it any more");
 }
 

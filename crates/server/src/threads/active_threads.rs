@@ -16,7 +16,7 @@
 //!     for 5 s all together less than 2% of a processor     as many as processors
 //!     for 5 s none is over 50%, fewer would be at most
 //!     40% busy, and all together over 5% of a processor    as many as would be 40% busy
-//!     they wait for processors that others use             what does as much: `carrier_trials`
+//!     they wait for processors that others use             what does as much: `thread_trials`
 //! ```
 //!
 //! The shares are apart, so a number that was just chosen is not left again under the same load. A
@@ -24,7 +24,7 @@
 //!
 //! It deliberately neither moves clients nor reads clocks: `ThreadCount` knows the steps.
 
-use crate::threads::carrier_trials::{CarrierTrials, Work};
+use crate::threads::thread_trials::{ThreadTrials, ThreadWork};
 
 /// A carrier that is busy for more than this share of the time needs others beside it.
 const BUSY_SHARE: f64 = 0.7;
@@ -47,17 +47,17 @@ pub const SAMPLE_MS: i64 = 100;
 
 /// Decides how many threads carry clients.
 #[derive(Debug, Default)]
-pub struct Carriers {
+pub struct ActiveThreads {
     /// Since when the load has been low, and whether hardly anything has been done.
     calm_since_ms: Option<(i64, bool)>,
     /// Until when clients stay apart, because of a slow command.
     apart_until_ms: Option<i64>,
     /// When the number was raised.
     raised_ms: i64,
-    trials: CarrierTrials,
+    trials: ThreadTrials,
 }
 
-impl Carriers {
+impl ActiveThreads {
     /// The number of carriers from now on. `busy` has, for each of the present ones, the share of
     /// the time since the last sample that it was busy; `is_slow` tells that one has run a slow
     /// command; `most` is the number of carriers that have a processor; `now_ms` is the time on any
@@ -68,7 +68,7 @@ impl Carriers {
         is_slow: bool,
         most: usize,
         now_ms: i64,
-        work: impl FnOnce() -> Option<Work>,
+        work: impl FnOnce() -> Option<ThreadWork>,
     ) -> usize {
         let (now, most) = (busy.len().max(1), most.max(1));
         if is_slow {
@@ -145,7 +145,7 @@ mod tests {
     /// Ten samples a second for `seconds`, of a load of `total` processors that is spread evenly.
     /// Returns each number of carriers that was decided, when it changed.
     fn changes(
-        carriers: &mut Carriers,
+        carriers: &mut ActiveThreads,
         (mut count, most): (usize, usize),
         start_ms: i64,
         seconds: i64,
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn no_more_carry_than_there_are_processors() {
-        let mut carriers = Carriers::default();
+        let mut carriers = ActiveThreads::default();
         assert_eq!(changes(&mut carriers, (7, 2), 1000, 1, even(7.0)), [2]);
         assert_eq!(changes(&mut carriers, (2, 2), 2000, 20, even(7.0)), []);
         // One is the least, whatever the quota.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_number_follows_the_load() {
-        let mut carriers = Carriers::default();
+        let mut carriers = ActiveThreads::default();
         assert_eq!(changes(&mut carriers, (1, 16), 1000, 10, even(5.0)), [2, 4, 8]);
         assert_eq!(changes(&mut carriers, (8, 16), 20_000, 4, even(0.1)), []);
         assert_eq!(changes(&mut carriers, (8, 16), 30_000, 20, even(0.1)), [1]);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_quiet_server_spreads_its_clients() {
-        let mut carriers = Carriers::default();
+        let mut carriers = ActiveThreads::default();
         assert_eq!(changes(&mut carriers, (1, 16), 1000, 4, even(0.01)), []);
         assert_eq!(changes(&mut carriers, (1, 16), 5000, 20, even(0.01)), [16]);
         assert_eq!(changes(&mut carriers, (16, 16), 30_000, 20, even(0.03)), []);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn slow_commands_keep_clients_apart() {
-        let mut carriers = Carriers::default();
+        let mut carriers = ActiveThreads::default();
         assert_eq!(carriers.decide(&[0.2], true, 16, 1000, || None), 16);
         assert_eq!(changes(&mut carriers, (16, 16), 1100, 500, even(0.2)), []);
         assert_eq!(changes(&mut carriers, (16, 16), 1000 + APART_MS, 20, even(0.2)), [1]);
@@ -216,7 +216,7 @@ mod tests {
                         let factor = [0.9, 1.1, 1.0, 0.95, 1.05][step as usize % 5];
                         even(total * factor)(step, count)
                     };
-                    let mut carriers = Carriers::default();
+                    let mut carriers = ActiveThreads::default();
                     let all = changes(&mut carriers, (start, most), 1000, 60, noisy);
                     let is_one_way = all.is_sorted() || all.is_sorted_by(|a, b| a >= b);
                     assert!(is_one_way && all.len() < 8, "{total} of {most}: {all:?}");
@@ -232,7 +232,7 @@ mod tests {
             busy[0] = 1.0;
             busy
         };
-        let mut carriers = Carriers::default();
+        let mut carriers = ActiveThreads::default();
         assert_eq!(changes(&mut carriers, (1, 8), 1000, 60, hot), [2, 3]);
     }
 

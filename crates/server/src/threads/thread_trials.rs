@@ -33,7 +33,7 @@ const FEWER_SHARE: f64 = 0.9;
 /// Fewer carriers stay if they do at least this part of what those before did: the same work takes
 /// less of the processors then.
 const AS_MUCH_SHARE: f64 = 0.97;
-/// Carriers are full that run, or wait for a processor, for this part of the time.
+/// ActiveThreads are full that run, or wait for a processor, for this part of the time.
 const FULL_SHARE: f64 = 0.6;
 /// For how long an outcome holds at most: that fewer do less, or do as much as so often before.
 const HOLD_MS: i64 = 30_000;
@@ -45,7 +45,7 @@ const OTHER_LOAD: f64 = 1.5;
 
 /// What all carriers have done since they were started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct ThreadWork {
     /// Nanoseconds on a processor.
     pub cpu_ns: u64,
     /// Nanoseconds in which they waited for one.
@@ -56,13 +56,13 @@ pub struct Work {
 
 /// The same in a second, in processors.
 #[derive(Clone, Copy, Debug)]
-struct Rate {
+struct WorkRate {
     cpu: f64,
     waited: f64,
     in_bytes: f64,
 }
 
-impl Rate {
+impl WorkRate {
     fn in_bytes_by_processor(&self) -> f64 {
         self.in_bytes / self.cpu.max(f64::MIN_POSITIVE)
     }
@@ -70,18 +70,18 @@ impl Rate {
 
 /// When work was looked at, and how many carried.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct WorkSample {
     at_ms: i64,
     carriers: usize,
-    work: Work,
+    work: ThreadWork,
 }
 
-impl Look {
+impl WorkSample {
     /// None: a thread has ended meanwhile, and its work is not there any more.
-    fn rate_until(&self, at_ms: i64, work: Work) -> Option<Rate> {
+    fn rate_until(&self, at_ms: i64, work: ThreadWork) -> Option<WorkRate> {
         let seconds = (at_ms - self.at_ms).max(1) as f64 / 1000.0;
         let a_second = |now: u64, then: u64| Some(now.checked_sub(then)? as f64 / seconds);
-        Some(Rate {
+        Some(WorkRate {
             cpu: a_second(work.cpu_ns, self.work.cpu_ns)? / 1e9,
             waited: a_second(work.waited_ns, self.work.waited_ns)? / 1e9,
             in_bytes: a_second(work.in_bytes, self.work.in_bytes)?,
@@ -90,42 +90,42 @@ impl Look {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+struct ThreadTrial {
     carriers: usize,
     began_ms: i64,
     /// What those before did in a second.
     in_bytes: f64,
     /// When it has settled.
-    settled: Option<Look>,
+    settled: Option<WorkSample>,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct CarrierTrials {
-    last: Option<Look>,
-    trial: Option<Trial>,
+pub struct ThreadTrials {
+    last: Option<WorkSample>,
+    trial: Option<ThreadTrial>,
     /// What the last trial came to.
-    outcome: Option<Outcome>,
+    outcome: Option<TrialOutcome>,
     /// If that was that fewer do as much: for how long it holds, and until when.
     held: Option<(i64, i64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Outcome {
+struct TrialOutcome {
     /// The number that did as much, with the bytes that a processor did in a second; None: it did
     /// less.
     limit: Option<(usize, f64)>,
     until_ms: i64,
 }
 
-impl CarrierTrials {
+impl ThreadTrials {
     /// How many may carry from now on, at most. `carriers` is how many do. `work` is asked about
     /// once in a second while it matters; it has None where the system does not tell.
     pub fn limit(
         &mut self,
         carriers: usize,
         now_ms: i64,
-        work: impl FnOnce() -> Option<Work>,
+        work: impl FnOnce() -> Option<ThreadWork>,
     ) -> usize {
         if let Some(trial) = self.trial {
             return self.go_on(trial, carriers, now_ms, work);
@@ -149,7 +149,7 @@ impl CarrierTrials {
             return most;
         }
         let Some(work) = work() else { return most };
-        let last = self.last.replace(Look { at_ms: now_ms, carriers, work });
+        let last = self.last.replace(WorkSample { at_ms: now_ms, carriers, work });
         let last = last.filter(|it| it.carriers == carriers && now_ms - it.at_ms < LATE_MS);
         let Some(rate) = last.and_then(|last| last.rate_until(now_ms, work)) else {
             return most;
@@ -170,16 +170,16 @@ impl CarrierTrials {
         }
         self.last = None;
         let (in_bytes, settled) = (rate.in_bytes, None);
-        self.trial = Some(Trial { carriers: fewer, began_ms: now_ms, in_bytes, settled });
+        self.trial = Some(ThreadTrial { carriers: fewer, began_ms: now_ms, in_bytes, settled });
         fewer
     }
 
     fn go_on(
         &mut self,
-        trial: Trial,
+        trial: ThreadTrial,
         carriers: usize,
         now_ms: i64,
-        work: impl FnOnce() -> Option<Work>,
+        work: impl FnOnce() -> Option<ThreadWork>,
     ) -> usize {
         if now_ms - trial.began_ms >= LATE_MS {
             self.trial = None;
@@ -187,8 +187,8 @@ impl CarrierTrials {
         }
         let Some(settled) = trial.settled else {
             if now_ms - trial.began_ms >= SETTLE_MS {
-                let look = work().map(|work| Look { at_ms: now_ms, carriers, work });
-                self.trial = look.map(|look| Trial { settled: Some(look), ..trial });
+                let look = work().map(|work| WorkSample { at_ms: now_ms, carriers, work });
+                self.trial = look.map(|look| ThreadTrial { settled: Some(look), ..trial });
             }
             return trial.carriers;
         };
@@ -210,7 +210,7 @@ impl CarrierTrials {
         let hold_ms = if limit.is_some() { again_ms } else { HOLD_MS };
         let until_ms = now_ms + hold_ms;
         self.held = limit.map(|_| (hold_ms, until_ms));
-        self.outcome = Some(Outcome { limit, until_ms });
+        self.outcome = Some(TrialOutcome { limit, until_ms });
     }
 }
 
@@ -225,8 +225,8 @@ mod tests {
         (most, seconds): (usize, i64),
         rate: impl Fn(usize) -> (f64, f64, f64),
     ) -> Vec<(i64, usize)> {
-        let (mut carriers, mut work, mut named) = (most, Work::default(), Vec::new());
-        let mut trials = CarrierTrials::default();
+        let (mut carriers, mut work, mut named) = (most, ThreadWork::default(), Vec::new());
+        let mut trials = ThreadTrials::default();
         for now_ms in (0..seconds * 1000).step_by(100) {
             let limit = trials.limit(carriers, now_ms, || Some(work)).min(most);
             if limit != carriers {
@@ -278,8 +278,8 @@ mod tests {
     /// A trial during which other programs end is not believed for long.
     #[test]
     fn what_was_found_by_chance_is_tried_again_soon() {
-        let mut trials = CarrierTrials::default();
-        let (mut work, mut carriers, mut fewest) = (Work::default(), 2, 0);
+        let mut trials = ThreadTrials::default();
+        let (mut work, mut carriers, mut fewest) = (ThreadWork::default(), 2, 0);
         for now_ms in (0..20_000).step_by(100) {
             carriers = trials.limit(carriers, now_ms, || Some(work)).min(2);
             fewest += i64::from(carriers == 1) * 100;
@@ -309,8 +309,8 @@ mod tests {
     /// What was found again and again, but long ago, counts as found first.
     #[test]
     fn an_old_outcome_does_not_prolong_another() {
-        let mut trials = CarrierTrials::default();
-        let hold = |trials: &mut CarrierTrials, now_ms| {
+        let mut trials = ThreadTrials::default();
+        let hold = |trials: &mut ThreadTrials, now_ms| {
             trials.end_trial(Some((1, 1e6)), now_ms);
             trials.outcome.map_or(0, |outcome| outcome.until_ms - now_ms)
         };
@@ -342,8 +342,8 @@ mod tests {
 
     #[test]
     fn another_load_is_not_held_back() {
-        let mut trials = CarrierTrials::default();
-        let mut work = Work::default();
+        let mut trials = ThreadTrials::default();
+        let mut work = ThreadWork::default();
         let mut look = |now_ms, carriers, bytes: u64| {
             work.cpu_ns += 95_000_000;
             work.waited_ns += 45_000_000;
@@ -376,17 +376,17 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_and_a_system_that_does_not_tell_end_a_trial() {
-        let mut trials = CarrierTrials::default();
+        let mut trials = ThreadTrials::default();
         assert_eq!(trials.limit(2, 0, || None), usize::MAX);
-        let work = Work { cpu_ns: 950_000_000, waited_ns: 470_000_000, in_bytes: 1 << 20 };
-        assert_eq!(trials.limit(2, 0, || Some(Work::default())), usize::MAX);
+        let work = ThreadWork { cpu_ns: 950_000_000, waited_ns: 470_000_000, in_bytes: 1 << 20 };
+        assert_eq!(trials.limit(2, 0, || Some(ThreadWork::default())), usize::MAX);
         assert_eq!(trials.limit(2, 1000, || Some(work)), 1);
         assert_eq!(trials.limit(1, 1300, || Some(work)), 1);
         // Less than there was before: nobody knows what was done.
-        assert_eq!(trials.limit(1, 2000, || Some(Work::default())), usize::MAX);
+        assert_eq!(trials.limit(1, 2000, || Some(ThreadWork::default())), usize::MAX);
         assert_eq!(trials.limit(2, 2100, || unreachable!()), usize::MAX);
-        let mut trials = CarrierTrials::default();
-        assert_eq!(trials.limit(2, 2200, || Some(Work::default())), usize::MAX);
+        let mut trials = ThreadTrials::default();
+        assert_eq!(trials.limit(2, 2200, || Some(ThreadWork::default())), usize::MAX);
         assert_eq!(trials.limit(2, 3200, || Some(work)), 1);
         assert_eq!(trials.limit(1, 3500, || None), 1);
         assert_eq!(trials.limit(1, 3600, || None), usize::MAX);
@@ -394,8 +394,8 @@ mod tests {
 
     #[test]
     fn what_is_looked_at_late_counts_for_nothing() {
-        let mut trials = CarrierTrials::default();
-        let after = |cpu_ns| Some(Work { cpu_ns, waited_ns: cpu_ns, in_bytes: cpu_ns });
+        let mut trials = ThreadTrials::default();
+        let after = |cpu_ns| Some(ThreadWork { cpu_ns, waited_ns: cpu_ns, in_bytes: cpu_ns });
         assert_eq!(trials.limit(2, 0, || after(0)), usize::MAX);
         assert_eq!(trials.limit(2, LATE_MS, || after(900_000_000)), usize::MAX);
         assert_eq!(trials.limit(2, LATE_MS + LOOK_MS, || after(1_800_000_000)), 1);
