@@ -3,11 +3,11 @@
 //! Doubles and the 80-bit extended format share this: both hold an integer significand scaled
 //! by a power of two, rounded to nearest with ties to even. ISO C 7.22.1.3 gives the grammar.
 
-/// An exact (but for stickiness) binary value: `significand * 2^exponent`, with a sign.
+/// A binary value with a sign: `significand * 2^exponent`, exact except for a sticky lowest bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Binary {
     pub(crate) negative: bool,
-    /// Bits below what fits are folded into the lowest one, which is enough to round correctly.
+    /// Lower bits that do not fit set the lowest bit, which is enough to round correctly.
     pub(crate) significand: u128,
     pub(crate) exponent: i64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Format {
 pub(crate) const DOUBLE: Format =
     Format { precision_bits: 53, exponent_min: -1074, exponent_max: 971 };
 
-/// What rounding to a format gives.
+/// A value rounded to a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounded {
     /// `significand * 2^exponent`; zero has significand 0 and any exponent.
@@ -54,7 +54,7 @@ impl Binary {
         let drop = exponent.saturating_sub(self.exponent);
         let (mut significand, mut exponent) = (round_shift(self.significand, drop), exponent);
         if significand >> format.precision_bits != 0 {
-            // Rounding up carried into a new bit: the lowest is zero then.
+            // Rounding up carried into a new bit, so the lowest bit is zero.
             significand >>= 1;
             exponent += 1;
         }
@@ -66,7 +66,7 @@ impl Binary {
         }
     }
 
-    /// The nearest double; infinite when out of range.
+    /// The nearest double, or an infinity.
     pub(crate) fn to_f64(self) -> f64 {
         let magnitude = match self.round(DOUBLE) {
             Rounded::Overflow => f64::INFINITY,
@@ -87,7 +87,7 @@ pub(crate) fn round_shift(value: u128, drop: i64) -> u128 {
     if drop <= 0 {
         return value << drop.unsigned_abs().min(127);
     }
-    // The half bit and the bits below it; beyond 127 everything is below half.
+    // The half bit and the bits below it. With a larger shift the value is below half.
     let Some(half) = u32::try_from(drop - 1).ok().and_then(|shift| 1u128.checked_shl(shift)) else {
         return 0;
     };
@@ -97,10 +97,10 @@ pub(crate) fn round_shift(value: u128, drop: i64) -> u128 {
     kept + u128::from(up)
 }
 
-/// Hex digits collected before the rest only counts as sticky: 120 bits.
+/// Hexadecimal digits that are kept: 120 bits. Further digits only set the sticky bit.
 const SIGNIFICANT_DIGITS_MAX: u32 = 30;
 
-/// Reads a hexadecimal float with an optional sign; the whole input must be used.
+/// Reads a hexadecimal float with an optional sign; it must be the whole input.
 pub(crate) fn parse_hex(input: &[u8]) -> Option<Binary> {
     let (negative, rest) = match input {
         [b'-', rest @ ..] => (true, rest),

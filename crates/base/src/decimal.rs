@@ -3,23 +3,23 @@
 //! Redis adds in C's `long double`, which on x86-64 is the 80-bit extended format of the x87:
 //! a 64-bit significand, so that `0.1 + 0.2` prints as `0.3`. It prints with 17 digits after
 //! the point and drops the zeros at the end. Clients and the stored values depend on these
-//! digits, so the format is computed here in integers, on every platform alike: each step
-//! rounds to nearest with ties to even, subnormals and overflow are those of the hardware.
+//! digits, so this module computes the format in integers, with the same result on every platform:
+//! each step rounds to nearest with ties to even, and subnormals and overflow are as in hardware.
 //!
-//! Ordinary numbers (19 digits, exponents up to 26) take a few 128-bit operations; anything
-//! else takes exact big integers, whose size the limit on the input's length bounds.
+//! Ordinary numbers (19 digits, exponents up to 26) need a few 128-bit operations. Other numbers
+//! need exact big integers, whose size is bounded by the limit on the input's length.
 //!
-//! Does not do: NaN (it is refused when read, and a sum that would be one is `None`), and any
-//! other arithmetic.
+//! There is no NaN (reading refuses it, and a sum that would be NaN is `None`), and no other
+//! arithmetic.
 
 use crate::binary::{Binary, Format, Rounded, parse_exponent, parse_hex, round_shift};
 use crate::number::push_u64;
 use num_bigint::BigUint;
 
-/// Longest text read as a number, one byte under the buffer that Redis reserves.
+/// Longest text of a number: one byte less than the buffer that Redis reserves.
 pub const DECIMAL_BYTES_MAX: usize = 5 * 1024 - 1;
 
-/// Digits printed after the point, before the zeros at the end are dropped.
+/// Digits after the point, before trailing zeros are removed.
 const FRACTION_DIGITS: u32 = 17;
 const FRACTION_SCALE: u128 = 10u128.pow(FRACTION_DIGITS);
 
@@ -34,7 +34,7 @@ const DECIMAL_EXPONENT_MIN: i64 = -4951;
 
 /// An extended-precision number, never NaN.
 ///
-/// Equality is that of representations: plus and minus zero differ.
+/// Equality compares representations: plus and minus zero differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongDouble {
     negative: bool,
@@ -43,7 +43,7 @@ pub struct LongDouble {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Magnitude {
-    /// `significand * 2^exponent`, the leading bit set unless the exponent is the smallest one.
+    /// `significand * 2^exponent`. The leading bit is set unless the exponent is the smallest one.
     Finite {
         significand: u64,
         exponent: i64,
@@ -52,8 +52,7 @@ enum Magnitude {
 }
 
 impl LongDouble {
-    /// Reads a number as Redis reads the operands of INCRBYFLOAT, from a value and from an
-    /// argument alike.
+    /// Reads a number as Redis reads both operands of INCRBYFLOAT, the value and the argument.
     ///
     /// The whole input must be a decimal, a C99 hexadecimal float, or `inf` or `infinity` in any
     /// case, each with an optional sign. `None` for anything else, NaN included, for inputs
@@ -85,7 +84,7 @@ impl LongDouble {
         self.magnitude != Magnitude::Infinite
     }
 
-    /// The sum, or `None` when it is infinite or not a number, which Redis answers with an error.
+    /// The sum, or `None` if it is infinite or NaN, for which Redis replies with an error.
     #[must_use]
     pub fn checked_add(self, other: LongDouble) -> Option<LongDouble> {
         let (
@@ -100,7 +99,7 @@ impl LongDouble {
         let (negative, significand) = if self.negative == other.negative {
             (self.negative, a + b)
         } else if a >= b {
-            // Equal magnitudes give plus zero in this rounding mode.
+            // In this rounding mode the difference of equal magnitudes is plus zero.
             (self.negative && a != b, a - b)
         } else {
             (other.negative, b - a)
@@ -122,7 +121,7 @@ impl LongDouble {
             push_integer(out, significand, exponent.unsigned_abs());
             return;
         }
-        // 64 bits times 57 bits: the scaled value is exact before it is rounded once.
+        // 64 bits times 57 bits fit, so the scaled value is exact and rounded only once.
         let scaled = round_shift(u128::from(significand) * FRACTION_SCALE, -exponent);
         push_sign(out, self.negative && scaled != 0);
         // Both fit: the whole part is below 2^64 and the fraction below 10^17.
@@ -134,7 +133,7 @@ impl LongDouble {
         matches!(self.magnitude, Magnitude::Finite { significand: 0, .. })
     }
 
-    /// The nearest number; `None` when it is out of range.
+    /// The nearest number; `None` if it is out of range.
     fn round(exact: &Binary) -> Option<LongDouble> {
         match exact.round(EXTENDED) {
             Rounded::Finite { significand, exponent } => {
@@ -159,12 +158,12 @@ impl From<i64> for LongDouble {
     }
 }
 
-/// Bits kept below a significand while adding; one bit is left above it for the carry.
+/// Bits kept below a significand while adding. One bit above it is left for the carry.
 const GUARD_BITS: u32 = 62;
 
-/// A significand moved right by `shift` from its place above the guard bits. What falls off
-/// sets the lowest bit: the larger operand has its leading bit set whenever that happens, so
-/// the lowest bit is far below the rounding position of sum and difference.
+/// Moves a significand right by `shift` from its position above the guard bits. Bits that fall off
+/// set the lowest bit. They fall off only if the larger operand has its leading bit set, so the
+/// lowest bit is far below the rounding position of sum and difference.
 fn align(significand: u64, shift: i64) -> u128 {
     let placed = u128::from(significand) << GUARD_BITS;
     match u32::try_from(shift).ok().filter(|shift| *shift < u128::BITS) {
@@ -192,7 +191,7 @@ fn push_integer(out: &mut Vec<u8>, significand: u64, exponent: u64) {
     }
 }
 
-/// Appends a point and 17 digits but for the zeros at the end; nothing when all are zero.
+/// Appends a point and 17 digits without trailing zeros; nothing if all digits are zero.
 fn push_fraction(out: &mut Vec<u8>, mut fraction: u64) {
     if fraction == 0 {
         return;
@@ -208,7 +207,7 @@ fn push_fraction(out: &mut Vec<u8>, mut fraction: u64) {
     push_u64(out, fraction);
 }
 
-/// The parts of a decimal: its digits without the point, scaled by ten to `exponent`.
+/// A decimal: its digits without the point, times ten to `exponent`.
 struct Decimal {
     /// Significant digits, each 0-9, without leading zeros.
     digits: Vec<u8>,
@@ -217,11 +216,11 @@ struct Decimal {
 
 /// Digits that always fit in 64 bits.
 const SMALL_DIGITS_MAX: usize = 19;
-/// 5^26 has 61 bits: a 128-bit quotient by it keeps the 66 bits that rounding needs.
+/// 5^26 has 61 bits, so a 128-bit number divided by it keeps the 66 bits that rounding needs.
 const SMALL_EXPONENT_MAX: u32 = 26;
 
 impl Decimal {
-    /// An unsigned decimal with optional point and exponent; the whole input must be used.
+    /// Reads an unsigned decimal with optional point and exponent; it must be the whole input.
     fn parse(input: &[u8]) -> Option<Decimal> {
         let split = input.iter().position(|byte| matches!(byte, b'e' | b'E'));
         let (mantissa, exponent) = match split {
@@ -246,7 +245,7 @@ impl Decimal {
         any.then_some(decimal)
     }
 
-    /// The value in binary, exact but for a sticky lowest bit; `None` when it is so far out of
+    /// The value in binary, exact except for a sticky lowest bit. `None` if it is so far out of
     /// range that computing it would only cost time.
     fn to_binary(&self, negative: bool) -> Option<Binary> {
         if self.digits.is_empty() {
@@ -267,7 +266,7 @@ impl Decimal {
         Some(Binary { negative, significand, exponent })
     }
 
-    /// Ten to the power is five to the power, and a shift that the exponent takes.
+    /// Ten to `power` is five to `power` times two to `power`, which only changes the exponent.
     fn scale_small(&self, power: u32) -> (u128, i64) {
         let value = self.digits.iter().fold(0u128, |sum, digit| sum * 10 + u128::from(*digit));
         let fives = 5u128.pow(power);
@@ -286,7 +285,7 @@ impl Decimal {
         if self.exponent >= 0 {
             return Some(leading_bits(&(value * fives), false, self.exponent));
         }
-        // Enough bits that the quotient has more than the format, whatever the operands.
+        // So many bits that the quotient has more than the format for all operands.
         let shift = (fives.bits() + QUOTIENT_BITS).saturating_sub(value.bits());
         let numerator = value << shift;
         let quotient = &numerator / &fives;
@@ -306,7 +305,7 @@ fn leading_bits(value: &BigUint, mut inexact: bool, exponent: i64) -> (u128, i64
     let low = u128::from(words.next().unwrap_or(0));
     let high = u128::from(words.next().unwrap_or(0));
     inexact |= value.trailing_zeros().is_some_and(|zeros| zeros < drop);
-    // The bits dropped are at most those of the input limit, far below 2^63.
+    // The input limit bounds the dropped bits far below 2^63.
     (high << 64 | low | u128::from(inexact), exponent.saturating_add_unsigned(drop))
 }
 

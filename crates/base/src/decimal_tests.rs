@@ -1,5 +1,5 @@
-//! Sums and their digits. The expectations were made with `long double` on x86-64 and `%.17Lf`,
-//! and compared with INCRBYFLOAT of Redis 8.0.6.
+//! Sums and their digits. The expected values come from `long double` on x86-64 with `%.17Lf`, and
+//! were compared with INCRBYFLOAT of Redis 8.0.6.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::*;
@@ -15,7 +15,7 @@ fn printed(value: LongDouble) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Significand and exponent, where the printed digits would hide the last bits.
+/// Significand and exponent: the printed digits hide the last bits.
 fn parts(value: LongDouble) -> (u64, i64) {
     match value.magnitude {
         Magnitude::Finite { significand, exponent } => (significand, exponent),
@@ -118,7 +118,7 @@ fn last_bits() {
 }
 
 #[test]
-fn what_is_no_number() {
+fn other_texts_are_refused() {
     for text in [
         "",
         " 1",
@@ -179,7 +179,7 @@ proptest! {
 
     #[test]
     fn short_decimals_add_as_on_paper(a in -4_000i64..4_000, b in -4_000i64..4_000) {
-        // Near the units, 17 digits after the point end above the rounding errors.
+        // Close to 1, the 17th digit after the point is larger than the rounding errors.
         let sum = read(&format!("{a}e-3")).checked_add(read(&format!("{b}e-3"))).map(printed);
         let (sign, paper) = (if a + b < 0 { "-" } else { "" }, (a + b).abs());
         let paper = format!("{sign}{}.{:03}", paper / 1000, paper % 1000);
@@ -188,7 +188,7 @@ proptest! {
 
     #[test]
     fn big_and_small_roads_agree(digits in "[1-9][0-9]{0,18}", exponent in -26i32..=26) {
-        // Trailing zeros make the same value too long for the 128-bit road.
+        // Trailing zeros make the same value too long for the 128-bit path.
         let short = format!("{digits}e{exponent}");
         let long = format!("{digits}{}e{}", "0".repeat(30), exponent - 30);
         prop_assert_eq!(read(&short), read(&long));

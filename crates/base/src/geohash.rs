@@ -1,8 +1,9 @@
-//! Places on the earth as 52-bit numbers whose neighbours are mostly near: geohashes.
+//! Geohashes: points on the earth as 52-bit numbers; numbers that are close mean points that are
+//! mostly close.
 //!
-//! Longitude and latitude are each halved 26 times, and the halves' bits interleaved, those of the
-//! latitude lowest. So all places of one cell of the grid are one range of numbers, and a number is
-//! exact as a double: it is the score of a member in a sorted set.
+//! The ranges of longitude and latitude are each halved 26 times, and the bits of the halves are
+//! interleaved; the lowest bit belongs to the latitude. So all points of a cell of the grid form
+//! one range of numbers. A number is exact as a double, the score of a member in a sorted set.
 //!
 //! ```text
 //! bit 51                                      bit 0
@@ -10,28 +11,28 @@
 //!  `- the first halves: a cell of step 1
 //! ```
 //!
-//! The numbers and the distances are those of Redis, digit for digit: the same ranges, the same
-//! radius of the earth, the same order of floating-point operations.
+//! Numbers and distances equal those of Redis in every digit: the ranges, the radius of the earth
+//! and the order of floating-point operations are the same.
 
 use std::ops::Range;
 
-/// The greatest longitude, in degrees; the least is its negation.
+/// The greatest longitude, in degrees; the least is its negative.
 pub const LONGITUDE_MAX: f64 = 180.0;
-/// The greatest latitude, in degrees; the least is its negation. Where a map by Mercator, cut to a
-/// square, ends (EPSG:3857).
+/// The greatest latitude, in degrees; the least is its negative. A square Mercator map ends there
+/// (EPSG:3857).
 pub const LATITUDE_MAX: f64 = 85.051_128_78;
-/// Halvings of a place.
+/// How often each range is halved.
 pub const STEP_MAX: u32 = 26;
 
-/// Metres; the mean of what is used for great circles, as Redis has it.
+/// The radius for great circles, in metres, as in Redis.
 pub const EARTH_RADIUS_M: f64 = 6_372_797.560_856;
-/// Half the circumference at the equator by Mercator, in metres.
+/// Half the width of the Mercator map at the equator, in metres.
 const MERCATOR_MAX_M: f64 = 20_037_726.37;
 
-/// The bits of latitudes among interleaved ones.
+/// The bits of the latitude in an interleaved number.
 const LATITUDES: u64 = 0x5555_5555_5555_5555;
 
-/// A place, in degrees.
+/// A point on the earth, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// East of Greenwich.
@@ -40,7 +41,7 @@ pub struct Point {
     pub latitude: f64,
 }
 
-/// What a cell or a search covers, in degrees.
+/// The sides of a cell or of a search area, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     #[allow(missing_docs)]
@@ -54,12 +55,12 @@ pub struct Bounds {
 }
 
 impl Point {
-    /// Whether the place is where it can be given a number.
+    /// Whether the point has a number.
     pub fn is_valid(self) -> bool {
         self.longitude.abs() <= LONGITUDE_MAX && self.latitude.abs() <= LATITUDE_MAX
     }
 
-    /// The nearest place that can be given a number.
+    /// The nearest point that has a number.
     pub fn clamped(self) -> Self {
         Self {
             longitude: self.longitude.clamp(-LONGITUDE_MAX, LONGITUDE_MAX),
@@ -67,17 +68,17 @@ impl Point {
         }
     }
 
-    /// The number of a valid place.
+    /// The number of a valid point.
     pub fn score(self) -> u64 {
         Cell::of(self, STEP_MAX).bits
     }
 
-    /// The middle of the cell that a score means. Any score has one, since anybody may add members
-    /// to a sorted set.
+    /// The middle of the cell with this score. Every double has one, since clients may add members
+    /// with any score.
     #[inline]
     pub fn of_score(score: f64) -> Self {
-        // As C converts on the machines that Redis runs on: negative ones go around, and what 64
-        // bits cannot hold is 0.
+        // As C compilers convert it on usual hardware: negative values wrap around, and values that
+        // need more than 64 bits become 0.
         let bits = match score {
             score if score >= 18_446_744_073_709_551_616.0 => 0,
             score if score >= 9_223_372_036_854_775_808.0 => score as u64,
@@ -88,7 +89,7 @@ impl Point {
         Self { longitude, latitude: f64::midpoint(cell.south, cell.north) }.clamped()
     }
 
-    /// Metres along a great circle, by haversines.
+    /// The distance in metres along a great circle, by haversines.
     #[inline]
     pub fn distance_m(self, other: Self) -> f64 {
         let (own, its) = (self.longitude.to_rad(), other.longitude.to_rad());
@@ -99,18 +100,18 @@ impl Point {
         let (own, its) = (self.latitude.to_rad(), other.latitude.to_rad());
         let u = ((its - own) / 2.0).sin();
         let a = u * u + own.cos() * its.cos() * v * v;
-        // Rounding may lead beyond 1 at the other end of the earth.
+        // For opposite points, rounding may give more than 1.
         2.0 * EARTH_RADIUS_M * a.sqrt().min(1.0).asin()
     }
 
-    /// Metres between the latitudes.
+    /// The distance in metres between the latitudes.
     #[inline]
     pub fn north_distance_m(self, other: Self) -> f64 {
         EARTH_RADIUS_M * (other.latitude.to_rad() - self.latitude.to_rad()).abs()
     }
 
-    /// The geohash that other programs know: eleven letters, over all latitudes up to the poles.
-    /// Its last letter would need bits that are not there and is always `0`.
+    /// The standard geohash with eleven letters, whose latitudes reach the poles. There are not
+    /// enough bits for the last letter, which is always `0`.
     pub fn text(self) -> [u8; 11] {
         const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
         let bits = Cell::in_ranges(self, STEP_MAX, 90.0).bits;
@@ -121,7 +122,7 @@ impl Point {
     }
 }
 
-/// Degrees to radians and back, with the factor that keeps results equal.
+/// Degrees to radians and back, with the factor of Redis, so that results are equal.
 trait Degrees {
     fn to_rad(self) -> f64;
     fn to_deg(self) -> f64;
@@ -142,9 +143,9 @@ impl Degrees for f64 {
 }
 
 impl Bounds {
-    /// What a search to `east_m` metres east and west of a place and `north_m` north and south of
-    /// it can reach. Degrees of longitude are shortest towards the pole, so that the wider of both
-    /// parallels counts, as Redis counts it.
+    /// The area up to `east_m` metres east and west of a point and `north_m` metres north and
+    /// south. Degrees of longitude are shorter towards the pole, so the parallel closer to the pole
+    /// decides, as in Redis.
     pub fn around(center: Point, east_m: f64, north_m: f64) -> Self {
         let north = (north_m / EARTH_RADIUS_M).to_deg();
         let at = |latitude: f64| (east_m / EARTH_RADIUS_M / latitude.to_rad().cos()).to_deg();
@@ -158,7 +159,7 @@ impl Bounds {
         }
     }
 
-    /// The least that holds all of some places.
+    /// The smallest area that contains the points.
     pub fn of(points: &[Point]) -> Self {
         let all = Self {
             west: LONGITUDE_MAX,
@@ -175,7 +176,7 @@ impl Bounds {
     }
 }
 
-/// The middle of some places on the sphere.
+/// The middle of the points on the sphere.
 pub fn centroid(points: &[Point]) -> Point {
     let (mut x, mut y, mut z) = (0.0, 0.0, 0.0);
     for point in points {
@@ -192,12 +193,12 @@ pub fn centroid(points: &[Point]) -> Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     bits: u64,
-    /// How often its sides are halves of the whole.
+    /// How often the ranges were halved.
     step: u32,
 }
 
 impl Cell {
-    /// The cell of a valid place.
+    /// The cell of a valid point.
     pub fn of(point: Point, step: u32) -> Self {
         Self::in_ranges(point, step, LATITUDE_MAX)
     }
@@ -223,17 +224,18 @@ impl Cell {
         }
     }
 
-    /// The scores of its places.
+    /// The scores of its points.
     pub fn scores(self) -> Range<f64> {
         let shift = 2 * (STEP_MAX - self.step);
         (self.bits << shift) as f64..((self.bits + 1) << shift) as f64
     }
 
-    /// The cell some cells to the east and to the north. The grid goes around at its sides.
+    /// The cell that is `east` cells to the east and `north` cells to the north. The grid wraps
+    /// around.
     pub fn moved(self, east: i32, north: i32) -> Self {
         let mask = (1u64 << self.step) - 1;
         let go = |from: u32, by: i32| match by {
-            // A place on the last side of the grid is in a cell beyond it, and stays there.
+            // A point on the last side of the grid is in a cell outside it, and stays there.
             0 => from,
             by => ((i64::from(from) + i64::from(by)) as u64 & mask) as u32,
         };
@@ -243,14 +245,14 @@ impl Cell {
     }
 }
 
-/// The cells that together cover a search around a place, in the order in which Redis goes through
-/// them: the one in the middle, then those around it that can hold anything.
+/// The cells that cover a search around a point, in the order of Redis: the middle one, and then
+/// those around it that can contain results.
 pub fn cover(center: Point, bounds: Bounds, radius_m: f64) -> impl Iterator<Item = Cell> {
     let center = center.clamped();
     let mut step = step_for(radius_m, center.latitude);
     let mut middle = Cell::of(center, step);
     let reach = |east, north| middle.moved(east, north).bounds();
-    // Near the side of a cell the next one may be too small.
+    // If the point is near the side of a cell, the next cell may be too small.
     let too_small = reach(0, 1).north < bounds.north
         || reach(0, -1).south > bounds.south
         || reach(1, 0).east < bounds.east
@@ -272,14 +274,14 @@ pub fn cover(center: Point, bounds: Bounds, radius_m: f64) -> impl Iterator<Item
     let mut last = None;
     AROUND.into_iter().filter(move |(east, north)| !useless(*east, *north)).filter_map(
         move |(east, north)| {
-            // In a coarse grid neighbours on both sides are the same cell.
+            // In a coarse grid the neighbours on both sides are the same cell.
             let cell = middle.moved(east, north);
             (last.replace(cell) != Some(cell)).then_some(cell)
         },
     )
 }
 
-/// The finest grid in which three cells are as wide as a search.
+/// The finest grid in which three cells are at least as wide as the search.
 fn step_for(mut radius_m: f64, latitude: f64) -> u32 {
     if radius_m == 0.0 {
         return STEP_MAX;
@@ -300,7 +302,7 @@ fn step_for(mut radius_m: f64, latitude: f64) -> u32 {
     step.clamp(1, STEP_MAX as i32) as u32
 }
 
-/// Puts the bits of a number into the even places.
+/// Moves the bits of a number to the even positions.
 #[inline]
 fn spread(number: u32) -> u64 {
     let x = u64::from(number);
@@ -311,7 +313,7 @@ fn spread(number: u32) -> u64 {
     (x | x << 1) & LATITUDES
 }
 
-/// The reverse: the number in the even places.
+/// The reverse: reads the number from the even positions.
 #[inline]
 fn gather(bits: u64) -> u32 {
     let x = bits & LATITUDES;
@@ -331,7 +333,7 @@ mod tests {
     const CATANIA: Point = Point { longitude: 15.087_269, latitude: 37.502_669 };
 
     #[test]
-    fn numbers_letters_and_distances_are_those_of_redis() {
+    fn numbers_letters_and_distances_equal_those_of_redis() {
         assert_eq!(PALERMO.score(), 3_479_099_956_230_698);
         assert_eq!(CATANIA.score(), 3_479_447_370_796_909);
         let stored = |point: Point| Point::of_score(point.score() as f64);
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_holds_its_places_and_its_neighbours_touch_it() {
+    fn a_cell_contains_its_points_and_touches_its_neighbours() {
         let mut random = Random::new(2);
         for _ in 0..2000 {
             let point = anywhere(&mut random);
@@ -371,13 +373,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_covered() {
+    fn the_cover_contains_all_near_points() {
         let mut random = Random::new(3);
         let mut near = 0;
         for _ in 0..20_000 {
             let center = anywhere(&mut random);
             let radius_m = 10f64.powi(random.below(7) as i32);
-            // Around the globe and near the poles the cover has gaps, as it has in Redis.
+            // At the antimeridian and near the poles the cover has gaps, as in Redis.
             if center.latitude.abs() > 60.0 || center.longitude.abs() > 100.0 {
                 continue;
             }
@@ -401,14 +403,14 @@ mod tests {
     }
 
     #[test]
-    fn any_score_has_a_place() {
+    fn every_score_has_a_point() {
         for score in [0.0, -1.0, 1e300, -1e300, f64::INFINITY, f64::NAN, 9.3e18, 4.5e15] {
             assert!(Point::of_score(score).is_valid(), "{score}");
         }
     }
 
     #[test]
-    fn any_search_has_a_cover() {
+    fn every_search_has_a_cover() {
         for longitude in [-180.0, 0.0, 180.0] {
             for latitude in [-LATITUDE_MAX, 0.0, LATITUDE_MAX] {
                 for radius_m in [0.0, 1e-300, 1.0, 1e7, 1e300, f64::INFINITY] {

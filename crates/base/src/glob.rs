@@ -1,38 +1,38 @@
-//! Glob patterns as Redis has them in KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules.
+//! Glob patterns of Redis, for KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules.
 //!
 //! | pattern | matches |
 //! |---|---|
-//! | `*` | any bytes, also none |
+//! | `*` | any number of bytes, including none |
 //! | `?` | one byte |
-//! | `[abc]`, `[a-z]`, `[z-a]` | one byte of the class; a range may be written either way |
+//! | `[abc]`, `[a-z]`, `[z-a]` | one byte of the class; both orders are allowed |
 //! | `[^abc]` | one byte outside the class |
-//! | `\x` | the byte `x`, whatever it means otherwise; inside a class too |
+//! | `\x` | the byte `x` without its special meaning, in a class as well |
 //!
-//! Patterns come from clients, so nothing here recurses and the worst case is the product of the
-//! two lengths: on a mismatch only the *last* `*` is retried one byte further on, because every
-//! other element takes exactly one byte and an earlier star could only reach states that the last
-//! one reaches as well.
+//! Patterns come from clients, so the code does not recurse, and its worst case is the product of
+//! the two lengths: after a mismatch only the *last* `*` takes one more byte and retries. That
+//! suffices, since every other element takes exactly one byte, and an earlier star would only reach
+//! states that the last one reaches as well.
 //!
-//! Oddities of Redis that are kept, since patterns in the wild may rely on them: a text of no
-//! bytes matches only an empty pattern, not even `*` (callers that list everything handle a lone
-//! `*` before they ask); a class that is never closed ends with the pattern; `]` is an ordinary
-//! end of a range (`[a-]`); a trailing backslash stands for itself; bytes from 0x80 up order
-//! below the ASCII ones in ranges; an escaped byte in a class keeps its case; a pattern that needs
-//! more than a thousand stars, beside one at its end, matches nothing.
+//! Oddities of Redis are kept, since existing patterns may rely on them: an empty text matches only
+//! an empty pattern, not even `*` (callers that list everything handle a single `*` themselves); an
+//! unclosed class ends with the pattern; `]` may end a range (`[a-]`); a trailing backslash matches
+//! itself; in ranges, bytes from 0x80 up are below the ASCII ones; an escaped byte in a class keeps
+//! its case; a pattern that needs more than a thousand stars before the last element matches
+//! nothing.
 
-/// Runs of stars in front of something else that a match may take: as many as Redis follows.
+/// How many runs of stars before another element a match may use, as in Redis.
 const STARS_MAX: usize = 1000;
 
 /// Whether the whole `text` matches `pattern`. `ignore_case` folds ASCII letters only.
 ///
-/// Takes time proportional to the product of the lengths at worst, and no memory.
+/// At worst it takes time proportional to the product of the lengths. It allocates nothing.
 pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     if text.is_empty() {
         return pattern.is_empty();
     }
     let (mut rest, mut at) = (pattern, 0);
-    // Where to resume after a mismatch: the pattern after the last star, and the first byte of
-    // the text that the star has not swallowed yet.
+    // Where to resume after a mismatch: the pattern after the last star, and the first byte of the
+    // text that the star has not taken yet.
     let mut retry: Option<(&[u8], usize)> = None;
     let mut stars = 0;
     loop {
@@ -48,7 +48,7 @@ pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
             retry = Some((rest, at));
         }
         let Some(byte) = text.get(at) else {
-            // The star could only swallow more, so retrying cannot help.
+            // The star could only take more bytes, so a retry cannot succeed.
             return rest.is_empty();
         };
         match element(rest, *byte, ignore_case) {
@@ -74,7 +74,7 @@ fn after_stars(pattern: &[u8]) -> &[u8] {
     pattern.get(stars..).unwrap_or_default()
 }
 
-/// The first place from `from` on where what follows a star can begin.
+/// The first position from `from` on where the pattern after a star can match.
 #[inline]
 fn candidate(rest: &[u8], text: &[u8], from: usize, ignore_case: bool) -> Option<usize> {
     let tail = text.get(from..)?;
@@ -85,8 +85,8 @@ fn candidate(rest: &[u8], text: &[u8], from: usize, ignore_case: bool) -> Option
     }
 }
 
-/// Matches one byte against the first element of `pattern`, which is no star; on success returns
-/// the pattern after that element.
+/// Matches one byte against the first element of `pattern`, which is not a star. Returns the
+/// pattern after that element if it matches.
 #[inline]
 fn element(pattern: &[u8], byte: u8, ignore_case: bool) -> Option<&[u8]> {
     match pattern {
@@ -106,7 +106,8 @@ fn element(pattern: &[u8], byte: u8, ignore_case: bool) -> Option<&[u8]> {
     }
 }
 
-/// Whether the class that begins after `[` or `[^` holds `byte`, and the pattern after it.
+/// Whether the class that starts after `[` or `[^` contains `byte`, and the pattern after the
+/// class.
 fn class_contains(mut class: &[u8], byte: u8, ignore_case: bool) -> (bool, &[u8]) {
     let mut found = false;
     loop {
@@ -129,9 +130,9 @@ fn class_contains(mut class: &[u8], byte: u8, ignore_case: bool) -> (bool, &[u8]
     }
 }
 
-/// Whether `byte` lies between two ends given in either order, both included.
+/// Whether `byte` is between two ends in either order, both included.
 fn in_range(start: u8, end: u8, byte: u8, ignore_case: bool) -> bool {
-    // Redis compares signed characters, and orders the ends before it folds their case.
+    // Redis compares signed characters, and sorts the ends before it folds their case.
     let (start, end) = (start.cast_signed(), end.cast_signed());
     let (low, high) = (start.min(end).cast_unsigned(), start.max(end).cast_unsigned());
     let order = |byte: u8| fold(byte, ignore_case).cast_signed();
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn hostile_patterns_stay_fast() {
-        // Exponential or cubic search would not end within the life of the test.
+        // An exponential or cubic search would not end in time.
         let text = "a".repeat(20_000);
         assert!(!glob(&("a*".repeat(1_000) + "b"), &text));
         assert!(!glob(&("*a".repeat(1_000) + "?b"), &text));
@@ -249,7 +250,7 @@ mod tests {
         assert!(!glob(&("*a".repeat(1_000) + "*b"), &text));
     }
 
-    /// The textbook definition: a star takes nothing, or one byte and tries again.
+    /// The textbook definition: a star takes nothing, or takes one byte and tries again.
     fn naive(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
         match (pattern, text) {
             ([b'*', rest @ ..], _) => {

@@ -1,17 +1,16 @@
 //! The decimal digits of doubles by Grisu2 (Florian Loitsch, "Printing floating-point numbers
 //! quickly and accurately with integers", 2010).
 //!
-//! Its digits always read back as the same double. They are not the fewest that do in about one
-//! case of a thousand; it is used all the same because Redis uses it, so that a score or a place
-//! prints here as it prints there.
+//! The digits always read back as the same double. In about one of a thousand cases fewer digits
+//! would do. It is used nevertheless because Redis uses it, so scores and coordinates print alike.
 //!
 //! ```text
-//! value     = w.mantissa * 2^w.exponent, between two neighbours' halves, lower and upper
-//! 10^-k * w = an integer part of 32 bits at most, and a fraction: digits are taken off one by one
-//!             until what is left is less than what lies between the bounds
+//! value     = w.mantissa * 2^w.exponent, between the bounds half way to its two neighbours
+//! 10^-k * w = an integer part of at most 32 bits, and a fraction: digits are generated one by one
+//!             until the rest is less than the distance between the bounds
 //! ```
 
-/// The most digits there can be.
+/// The largest number of digits.
 pub(crate) const DIGITS_MAX: usize = 18;
 
 /// Powers of ten from 10^[`POWER_MIN`] on, each [`POWER_STEP`] more: 64 bits, the highest one set.
@@ -106,7 +105,7 @@ const POWERS: [u64; 87] = [
 ];
 const POWER_MIN: i32 = -348;
 const POWER_STEP: i32 = 8;
-/// A product with a power has its binary exponent between these.
+/// The binary exponent of a product with a power is in this range.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -60..=-32;
 
 /// Powers of ten with 32 bits.
@@ -115,7 +114,7 @@ const UNITS: [u32; 10] =
 
 const MANTISSA_BITS: u32 = 52;
 const HIDDEN_BIT: u64 = 1 << MANTISSA_BITS;
-/// Of the exponent, when the mantissa is an integer.
+/// The bias of the exponent if the mantissa is an integer.
 const BIAS: i32 = 1075;
 
 /// The significant digits of a double: `digits[..len]` scaled by ten to `exponent`.
@@ -134,7 +133,7 @@ struct Float {
 }
 
 impl Float {
-    /// Of a finite magnitude above zero.
+    /// Converts a finite magnitude above zero.
     fn of(magnitude: f64) -> Self {
         let bits = magnitude.to_bits();
         let (mantissa, exponent) = (bits & (HIDDEN_BIT - 1), (bits >> MANTISSA_BITS) as i32);
@@ -158,7 +157,8 @@ impl Float {
     }
 }
 
-/// A power of ten by which a number of this exponent has one in [`EXPONENTS`], and which it is.
+/// A power of ten that brings a number with this exponent into [`EXPONENTS`], and its decimal
+/// exponent.
 fn power_for(exponent: i32) -> (Float, i32) {
     let guess = f64::from(-(exponent + POWERS.len() as i32)) * std::f64::consts::LOG10_2;
     let mut index = ((guess as i32 - POWER_MIN) / POWER_STEP) as usize;
@@ -181,7 +181,7 @@ impl Digits {
     /// The digits of a finite magnitude above zero.
     pub(crate) fn of(magnitude: f64) -> Self {
         let value = Float::of(magnitude);
-        // Half way to the neighbours; the one below is nearer when the mantissa is the least.
+        // Half way to the neighbours. The lower one is closer if the mantissa is the smallest.
         let above = Float { mantissa: (value.mantissa << 1) + 1, exponent: value.exponent - 1 };
         let shift = if value.mantissa == HIDDEN_BIT { 2 } else { 1 };
         let below =
@@ -201,12 +201,12 @@ impl Digits {
         digits
     }
 
-    /// Takes digits off a number until less than `room` is left, and then goes down towards the
-    /// value, which is `distance` below it.
+    /// Generates digits of `upper` until less than `room` is left, and then lowers the last digit
+    /// towards the value, which is `distance` below `upper`.
     fn generate(&mut self, upper: Float, mut room: u64, mut distance: u64) {
         let shift = upper.exponent.unsigned_abs();
         let one = 1u64 << shift;
-        // No power leaves more than 32 bits in front of the point.
+        // With every power, the integer part has at most 32 bits.
         let (mut whole, mut fraction) =
             ((upper.mantissa >> shift) as u32, upper.mantissa & (one - 1));
         for (power, unit) in UNITS.into_iter().enumerate().rev() {
@@ -221,7 +221,7 @@ impl Digits {
         loop {
             fraction *= 10;
             room *= 10;
-            // Wraps for bounds that are far apart, as it does elsewhere.
+            // Wraps around if the bounds are far apart, as in Redis.
             distance = distance.wrapping_mul(10);
             self.exponent -= 1;
             self.push((fraction >> shift) as u8);
@@ -242,7 +242,7 @@ impl Digits {
         }
     }
 
-    /// Lowers the last digit while that leads nearer to the value and not out of the bounds.
+    /// Lowers the last digit while that gets closer to the value and stays within the bounds.
     fn round(&mut self, room: u64, mut rest: u64, unit: u64, distance: u64) {
         while rest < distance
             && room - rest >= unit
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_those_of_redis() {
+    fn digits_equal_those_of_redis() {
         for (magnitude, expected) in [
             (0.1, "1e-1"),
             (1.5, "15e-1"),
@@ -276,7 +276,7 @@ mod tests {
             (f64::MAX, "17976931348623157e292"),
             (f64::MIN_POSITIVE, "22250738585072014e-324"),
             (13.361_389_338_970_184, "13361389338970184e-15"),
-            // Where the fewest digits would be one less.
+            // Here one digit less would suffice.
             (439.854_170_264_648_9, "43985417026464887e-14"),
             (27.415_558_397_769_928, "27415558397769928e-15"),
             (20.867_817_147_755_65, "20867817147755652e-15"),

@@ -1,16 +1,16 @@
 //! The hash of keys.
 //!
-//! One hash decides a key's shard, its bucket and its tag, so it is computed once and handed
-//! on. Relied upon elsewhere:
-//! - All 64 bits are well mixed: any disjoint groups of bits serve as shard, bucket and tag.
-//! - It depends on a seed drawn at start ([`crate::random::entropy_seed`]), so clients cannot
-//!   aim keys at one bucket. For that, the seed reaches every secret of the function, not only
-//!   its initial state: with known multipliers, collisions could be found for any state.
-//! - The value is that of the key's bytes alone, so equal keys hash equally however they are held.
+//! One hash decides a key's shard, bucket and tag, so it is computed once and passed on. Other
+//! crates rely on this:
+//! - All 64 bits are well mixed: disjoint groups of bits serve as shard, bucket and tag.
+//! - It depends on a random seed ([`crate::random::entropy_seed`]), so clients cannot aim keys at
+//!   one bucket. The seed changes every secret of the function, not only its initial state: with
+//!   known multipliers, collisions could be found for any state.
+//! - It depends only on the key's bytes, so equal keys have equal hashes in every representation.
 //!
-//! It is foldhash in its quality variant, fast on short keys but no cryptographic function. Values
-//! differ between runs and between versions: they must not be stored, sent, or used where Redis
-//! defines the function (cluster slots are CRC-16).
+//! The function is the quality variant of foldhash, which is fast on short keys and not
+//! cryptographic. Values differ between runs and versions: they must not be stored, sent, or used
+//! where Redis defines the function (cluster slots use CRC-16).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,7 +18,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
 
-/// Hashes keys with a seed; copies hash alike.
+/// Hashes keys with a seed. A copy returns the same hashes.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyHasher {
     state: u64,
@@ -26,10 +26,10 @@ pub struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// A hasher whose values depend on `seed` alone.
+    /// A hasher whose values depend only on `seed`.
     ///
-    /// Meant to be called once per keyspace: the secrets (48 bytes) live for the rest of the
-    /// process, so that copies stay two words and hashing follows no counted reference.
+    /// Call it once per keyspace: the secrets (48 bytes) live until the process ends, so that a
+    /// copy is two words and hashing needs no reference count.
     pub fn new(seed: u64) -> KeyHasher {
         let secrets = Box::leak(Box::new(SharedSeed::from_u64(seed)));
         // The state gets a separate value, since the secrets are a known function of the seed.
@@ -47,10 +47,10 @@ impl KeyHasher {
     }
 }
 
-/// A map whose keys are hashes that [`KeyHasher`] has made: they are not hashed again.
+/// A map whose keys are hashes of [`KeyHasher`], which it does not hash again.
 pub type ByKeyHash<V> = HashMap<u64, V, BuildHasherDefault<Rehash>>;
 
-/// See [`ByKeyHash`]. All keys of a shard share some bits, so the bits are spread once more.
+/// See [`ByKeyHash`]. All keys of a shard share some bits, so this mixes the bits once more.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rehash(u64);
 
@@ -61,7 +61,7 @@ impl Hasher for Rehash {
         self.0 = (product >> 64) as u64 ^ product as u64;
     }
 
-    /// For what is no hash: each byte counts, slowly.
+    /// A slow hash of bytes, for keys that are not hashes.
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.write_u64(self.0 ^ u64::from(*byte).rotate_left(32) ^ 1);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_bit_is_mixed() {
-        // Keys as benchmarks and applications make them: a prefix and a counter.
+        // Keys like those of benchmarks and applications: a prefix and a counter.
         const KEYS: u32 = 20_000;
         let hasher = KeyHasher::new(7);
         let mut ones = [0u32; 64];
@@ -113,14 +113,14 @@ mod tests {
                 }
             }
         }
-        // The standard deviation is 71, so a fair bit stays inside by seven of them.
+        // The standard deviation is 71, so these bounds are seven of them away.
         let fair = |count: &u32| (KEYS / 2 - 500..KEYS / 2 + 500).contains(count);
         assert!(ones.iter().all(fair), "{ones:?}");
         assert!(flips.iter().flatten().all(fair), "{flips:?}");
     }
 
     #[test]
-    fn hashes_that_share_bits_are_spread_again() {
+    fn hashes_that_share_bits_are_mixed_again() {
         for shift in [0, 10, 32, 54] {
             let rehashed = (0..1024u64).map(|number| {
                 let mut hasher = Rehash::default();

@@ -1,8 +1,8 @@
-//! Layer 0: numbers, glob, argument splitting, clock values, random; knows nothing of the domain.
+//! Layer 0: numbers, glob patterns, argument splitting, clock values, random numbers.
 //!
-//! Every module is pure: bytes and values in, bytes and values out. Nothing here reads a clock,
-//! a file or a socket; what needs such a thing gets it as an argument from a layer above. Only
-//! [`uncounted`] remembers something, a number for each thread.
+//! Every module is pure: bytes and values in, bytes and values out. Nothing here reads a clock, a
+//! file or a socket: layers above pass such values as arguments. Only [`uncounted`] has state, a
+//! number for each thread.
 #![forbid(unsafe_code)]
 
 mod binary;

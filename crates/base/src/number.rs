@@ -1,23 +1,23 @@
-//! Numbers as clients write and read them: 64-bit integers and doubles.
+//! Numbers in requests and replies: 64-bit integers and doubles.
 //!
-//! Integers are strict: the one canonical spelling of a value is accepted and nothing else, so
-//! that a value stored as an integer prints back as the bytes that came in. Doubles accept what
-//! Redis 8 accepts as a float argument and print as Redis 8 prints them in replies.
+//! Integers are strict: only the canonical spelling is accepted, so that a value stored as an
+//! integer prints as the bytes that were received. Doubles accept the float arguments of Redis 8,
+//! and print as in its replies.
 //! Extended precision, which INCRBYFLOAT needs, is in [`crate::decimal`].
 
 use crate::binary;
 use crate::grisu::Digits;
 
-/// Longest printed 64-bit integer: `-9223372036854775808`, and 2^64 - 1 has 20 digits too.
+/// Longest 64-bit integer: `-9223372036854775808`; 2^64 - 1 also has 20 digits.
 pub const INTEGER_BYTES_MAX: usize = 20;
 
-/// Decimal digits that always fit in 64 bits, whatever they are.
+/// So many decimal digits always fit in 64 bits.
 const SAFE_DIGITS_MAX: usize = 19;
 
 /// Reads a signed integer in its canonical spelling.
 ///
-/// `None` for an empty input, a plus sign, leading zeros, `-0`, any other byte than digits and
-/// one leading minus, and values outside the range of `i64`.
+/// `None` for an empty input, a plus sign, leading zeros, `-0`, a byte other than digits and one
+/// leading minus, and values outside the range of `i64`.
 #[inline]
 pub fn parse_i64(input: &[u8]) -> Option<i64> {
     let (negative, digits) = match input {
@@ -87,8 +87,7 @@ pub fn push_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Writes `value` in decimal to the start of `out` and returns what was written: the text of an
-/// integer without an allocation.
+/// Writes `value` in decimal to the start of `out` and returns the text, without an allocation.
 #[inline]
 pub fn write_i64(value: i64, out: &mut [u8; INTEGER_BYTES_MAX]) -> &[u8] {
     let mut buffer = itoa::Buffer::new();
@@ -98,11 +97,11 @@ pub fn write_i64(value: i64, out: &mut [u8; INTEGER_BYTES_MAX]) -> &[u8] {
     out
 }
 
-/// Writes `value` in decimal to the start of `out` and returns how many bytes that took: for texts
-/// that are put together without an allocation.
+/// Writes `value` in decimal to the start of `out` and returns its length, to compose texts without
+/// an allocation.
 ///
 /// # Panics
-/// When there are not as many bytes.
+/// If `out` is too short.
 #[inline]
 pub fn write_u64(value: u64, out: &mut [u8]) -> usize {
     let mut buffer = itoa::Buffer::new();
@@ -111,7 +110,7 @@ pub fn write_u64(value: u64, out: &mut [u8]) -> usize {
     text.len()
 }
 
-/// How many bytes [`push_i64`] would append, the sign included.
+/// How many bytes [`push_i64`] appends, including the sign.
 #[inline]
 pub fn decimal_len_i64(value: i64) -> usize {
     let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;
@@ -121,9 +120,9 @@ pub fn decimal_len_i64(value: i64) -> usize {
 /// Reads a double as Redis 8 reads a float argument such as a sorted-set score.
 ///
 /// Accepted: an optional sign, then decimal digits with an optional point and exponent, or a
-/// C99 hexadecimal float, or `inf` or `infinity` in any case. The whole input must be used: no
-/// spaces. Refused with `None`: NaN, and finite spellings that overflow to infinity or that
-/// underflow to zero. A result that is merely subnormal is accepted.
+/// C99 hexadecimal float, or `inf` or `infinity` in any case, without spaces. `None` for NaN, and
+/// for finite spellings that overflow to infinity or underflow to zero. Subnormal results are
+/// accepted.
 pub fn parse_f64(input: &[u8]) -> Option<f64> {
     if let Some(decimal) = parse_decimal(input) {
         let lost = decimal == 0.0 && has_nonzero_digit(input);
@@ -138,16 +137,17 @@ pub fn parse_f64(input: &[u8]) -> Option<f64> {
 
 /// Reads a double as Redis 8 reads the ends of a score range.
 ///
-/// As [`parse_f64`], except that hexadecimal is refused, and that a finite spelling out of range
-/// becomes an infinity or zero instead of an error.
+/// Like [`parse_f64`], except that it refuses hexadecimal, and that a finite spelling out of range
+/// becomes an infinity or zero instead of `None`.
 pub fn parse_f64_saturating(input: &[u8]) -> Option<f64> {
     parse_decimal(input)
 }
 
-/// A decimal double or infinity, the whole input; out of range saturates. NaN is refused.
+/// Reads the whole input as a decimal double or infinity; values out of range saturate. Refuses
+/// NaN.
 #[inline]
 fn parse_decimal(input: &[u8]) -> Option<f64> {
-    // The standard parser has the same grammar as Redis's but for NaN, which it accepts.
+    // The standard parser has the grammar of Redis, but also accepts NaN.
     let value: f64 = std::str::from_utf8(input).ok()?.parse().ok()?;
     (!value.is_nan()).then_some(value)
 }
@@ -162,43 +162,42 @@ fn has_nonzero_digit(input: &[u8]) -> bool {
     mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// Magnitude up to which an integral double prints as a plain integer: 2^62.
+/// Integral doubles up to this magnitude, 2^62, print as plain integers.
 const INTEGRAL_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// Appends a double as Redis 8 prints it in replies: digits that read back as the same value,
-/// nearly always the fewest that do.
+/// Appends a double as Redis 8 prints it in replies: with digits that read back as the same value,
+/// nearly always as few as possible.
 ///
-/// Integral values up to 2^62 print as integers. Others print without an exponent when that
-/// appends fewer than 8 zeros to the digits or puts the first digit near the point
-/// (`0.00001`), and otherwise as `1.5e+21` or `1e-8`. The specials are `inf`, `-inf`, `nan`,
-/// `-0`.
+/// Integral values up to 2^62 print as integers. Others print without an exponent if that appends
+/// fewer than 8 zeros to the digits or puts the first digit near the point (`0.00001`), and
+/// otherwise as `1.5e+21` or `1e-8`. Special values print as `inf`, `-inf`, `nan` and `-0`.
 pub fn push_f64(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(DoubleText::of(value).as_bytes());
 }
 
-/// The text of a double, as [`push_f64`] appends it, without an allocation.
+/// The text of a double as [`push_f64`] appends it, without an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct DoubleText {
     bytes: [u8; DOUBLE_BYTES_MAX],
     len: usize,
 }
 
-/// The longest text: a sign, a zero and point with zeros behind them or an exponent, and digits.
+/// The longest text: a sign, digits, and either `0.` with zeros or an exponent.
 const DOUBLE_BYTES_MAX: usize = 40;
 
 impl DoubleText {
-    /// The text of a double: the digits of integral values, else as [`Self::shortest`].
+    /// The text of a double: all digits of integral values, otherwise like [`Self::shortest`].
     pub fn of(value: f64) -> Self {
         Self::with(value, INTEGRAL_MAX)
     }
 
-    /// The text by the fewest digits that tell the double from others, with an exponent where that
+    /// The text with the fewest digits that identify the double, and with an exponent where that
     /// saves zeros: 10000000000 is `1e+10`.
     pub fn shortest(value: f64) -> Self {
         Self::with(value, 0.0)
     }
 
-    /// Integral values up to a magnitude are written with all their digits.
+    /// Writes integral values up to a magnitude with all digits.
     fn with(value: f64, integral_max: f64) -> Self {
         let mut text = Self { bytes: [0; DOUBLE_BYTES_MAX], len: 0 };
         if value.is_nan() {
@@ -233,7 +232,7 @@ impl DoubleText {
         }
     }
 
-    /// Zeros; never more than stand between the point and the digits.
+    /// Appends zeros; there are never more than between the point and the digits.
     fn push_zeros(&mut self, count: usize) {
         self.push(&[b'0'; 8][..count.min(8)]);
     }
@@ -244,7 +243,7 @@ fn push_digits(out: &mut DoubleText, magnitude: f64) {
     let shown = Digits::of(magnitude);
     let digits = &shown.digits[..shown.len];
     let scale = shown.exponent;
-    // Where the first digit stands: 0 for units, -1 for tenths.
+    // The position of the first digit: 0 for units, -1 for tenths.
     let first = scale + digits.len() as i32 - 1;
     if (0..8).contains(&scale) {
         out.push(digits);
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_double() {
+    fn other_texts_are_not_doubles() {
         for text in [
             "",
             ".",

@@ -1,17 +1,17 @@
-//! Splitting lines into arguments, and quoting bytes so that people can read them.
+//! Splits lines into arguments, and quotes bytes readably.
 //!
 //! Inline commands, configuration files and MONITOR share one notation: arguments separated by
 //! white space, `"..."` with backslash escapes, `'...'` where only `\'` is special. A quote may
-//! open in the middle of an argument but must close at its end. What [`push_quoted`] writes,
-//! [`split_args`] reads back.
+//! open in the middle of an argument but must close at its end. [`split_args`] reads the output of
+//! [`push_quoted`].
 //!
 //! As in Redis, where lines are C strings, a line ends at its first zero byte.
 
 /// Splits a line into its arguments.
 ///
-/// `None` when a quote is not closed, or when anything but white space follows a closing quote.
-/// An empty or blank line gives no arguments. Inside double quotes `\n \r \t \b \a` and `\xHH`
-/// have their usual meaning and any other escaped byte stands for itself.
+/// `None` if a quote is not closed, or if a byte other than white space follows a closing quote. A
+/// blank line has no arguments. Inside double quotes `\n \r \t \b \a` and `\xHH` have their usual
+/// meaning, and any other escaped byte means itself.
 pub fn split_args(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let end = memchr::memchr(0, line).unwrap_or(line.len());
     let mut rest = line.get(..end)?;
@@ -28,16 +28,16 @@ pub fn split_args(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// White space of the C locale: what separates arguments and may follow a closing quote.
+/// Whether the byte is white space of the C locale, which separates arguments.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Moves one argument from the start of a line to `arg`; returns what follows it.
+/// Moves one argument from the start of a line to `arg`, and returns the rest of the line.
 fn take_arg<'a>(mut rest: &'a [u8], arg: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {
-            // Vertical tab and form feed separate arguments but do not end a bare one.
+            // Vertical tab and form feed separate arguments, but do not end an unquoted one.
             [] | [b' ' | b'\n' | b'\r' | b'\t', ..] => return Some(rest),
             [b'"', quoted @ ..] => return take_double_quoted(quoted, arg),
             [b'\'', quoted @ ..] => return take_single_quoted(quoted, arg),
@@ -112,7 +112,7 @@ fn unescape(byte: u8) -> u8 {
     }
 }
 
-/// Appends `bytes` between double quotes, with everything unprintable escaped.
+/// Appends `bytes` in double quotes, and escapes unprintable bytes.
 ///
 /// The result is printable ASCII, and [`split_args`] reads it back as one argument.
 pub fn push_quoted(out: &mut Vec<u8>, bytes: &[u8]) {

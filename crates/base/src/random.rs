@@ -1,4 +1,4 @@
-//! Random numbers for sampling: RANDOMKEY, SPOP, eviction, back-off. Not for secrets.
+//! Random numbers for sampling (RANDOMKEY, SPOP, eviction) and back-off. Not for secrets.
 //!
 //! The generator is SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
 //! Generators", 2014): one word of state, any seed is good, and the same seed gives the same
@@ -13,7 +13,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose numbers depend on `seed` alone.
+    /// A generator whose numbers depend only on `seed`.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
@@ -45,11 +45,11 @@ impl Random {
     }
 }
 
-/// A seed that differs from call to call and from run to run, and that clients cannot foresee.
+/// A seed that differs for every call and run, and that clients cannot predict.
 ///
-/// It comes from the keys of the standard library's hash tables, which the library draws from
-/// the operating system: this crate opens no file and reads no clock, and needs no dependency
-/// for one number at start. Everything that must be repeatable takes a seed instead.
+/// It comes from the keys of the standard library's hash tables, which the library gets from the
+/// operating system, so this crate needs no file, no clock and no dependency. Code that must be
+/// repeatable takes a seed instead.
 pub fn entropy_seed() -> u64 {
     // SipHash of a constant under secret keys, which change with every new state.
     std::collections::hash_map::RandomState::new().hash_one(0u64)

@@ -1,7 +1,7 @@
-//! Buffers that are used again: how much memory they keep between two uses.
+//! How much memory a reused buffer keeps between two uses.
 
-/// Empties a buffer. Its memory stays for the next use up to `kept_bytes_max`, so that one large
-/// request does not cost memory for good.
+/// Empties a buffer. It keeps at most `kept_bytes_max` of memory for the next use, so that one
+/// large request does not occupy memory forever.
 #[inline]
 pub fn clear<T>(buffer: &mut Vec<T>, kept_bytes_max: usize) {
     buffer.clear();

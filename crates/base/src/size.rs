@@ -2,7 +2,7 @@
 //!
 //! As in redis.conf, the short units are decimal and those with a `b` are binary.
 
-/// Units and their bytes; matched without regard to case.
+/// Units and their bytes; the case does not matter.
 const UNITS: [(&[u8], i64); 8] = [
     (b"", 1),
     (b"b", 1),
@@ -14,12 +14,12 @@ const UNITS: [(&[u8], i64); 8] = [
     (b"gb", 1 << 30),
 ];
 
-/// Reads an amount in bytes: digits, and right after them nothing or one of
-/// `b k kb m mb g gb`, in any case.
+/// Reads an amount in bytes: digits, directly followed by nothing or one of `b k kb m mb g gb` in
+/// any case.
 ///
-/// `None` without digits, with any sign, with an unknown unit, and beyond the range of `i64`.
-/// Redis differs in two cases nobody writes on purpose: there no digits at all are 0, and
-/// amounts beyond 64 bits wrap around.
+/// `None` without digits, with a sign, with an unknown unit, and outside the range of `i64`. Redis
+/// differs in two cases, neither of them useful: it reads no digits as 0, and amounts above 64 bits
+/// wrap around.
 pub fn parse_bytes(input: &[u8]) -> Option<i64> {
     let digits = input.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, unit) = input.split_at_checked(digits)?;
@@ -37,11 +37,11 @@ pub fn parse_bytes(input: &[u8]) -> Option<i64> {
 /// Steps of 1024 and their letters, largest first.
 const STEPS: [(u32, u8); 5] = [(50, b'P'), (40, b'T'), (30, b'G'), (20, b'M'), (10, b'K')];
 
-/// From here on, 1024 P, an amount prints in plain bytes again, as in Redis.
+/// Amounts from 1024 P on print in plain bytes, as in Redis.
 const STEPS_END: u64 = 1 << 60;
 
-/// Appends an amount as INFO's `used_memory_human` shows it: `512B`, `1.05M`, two digits after
-/// the point.
+/// Appends an amount like INFO's `used_memory_human`: `512B`, or `1.05M` with two digits after the
+/// point.
 pub fn push_human_bytes(out: &mut Vec<u8>, bytes: u64) {
     use std::io::Write;
     let step = STEPS.iter().find(|(shift, _)| bytes >> shift != 0);

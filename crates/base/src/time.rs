@@ -1,21 +1,21 @@
 //! Time as a value.
 //!
-//! The event loop reads the clock once per turn and passes the value down. All that happens in one
-//! turn happens at one time, tests set the time they want, and no command pays for a system call.
-//! Nothing here reads a clock.
+//! The event loop reads the clock once per turn and passes the value down. So everything in one
+//! turn happens at the same time, tests choose the time, and commands need no system call. Nothing
+//! here reads a clock.
 
 /// The time at which a turn began.
 ///
-/// The wall clock (`unix_*`) may jump in either direction and is for what clients see: expiry,
-/// LASTSAVE, stream identifiers. The monotonic clock never goes back and is for measuring
-/// durations. The difference of two values of different clocks means nothing.
+/// The wall clock (`unix_*`) may jump in either direction and is for times that clients see:
+/// expiry, LASTSAVE, stream IDs. The monotonic clock never goes back and measures durations. The
+/// difference of values of different clocks means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
     /// Milliseconds since 1970-01-01 00:00 UTC; always `unix_us` rounded down.
     pub unix_ms: i64,
     /// Microseconds since 1970-01-01 00:00 UTC.
     pub unix_us: i64,
-    /// Microseconds since some moment before the server started.
+    /// Microseconds since a moment before the server started.
     pub mono_us: u64,
 }
 

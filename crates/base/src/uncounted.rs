@@ -1,9 +1,9 @@
-//! Memory that is in use and does not count against the limit of memory, for each thread.
+//! Memory in use that does not count against the memory limit, for each thread.
 //!
-//! As the allocator counts what each thread takes and gives back, this counts how much of it is
-//! left out: a value says so as long as it exists, wherever it is kept, and whichever thread drops
-//! it. So the sum over all threads is what the living values say, and a thread that frees such
-//! memory takes off the same bytes in the same moment.
+//! The allocator counts the bytes that each thread allocates and frees; this counts the bytes among
+//! them that are excluded. An [`Uncounted`] value excludes its bytes while it exists, and any
+//! thread may drop it. So the sum over all threads equals the sum of the existing values, and the
+//! thread that frees such memory subtracts its bytes at the same moment.
 
 use std::cell::Cell;
 
@@ -11,48 +11,48 @@ thread_local! {
     static THREAD_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread has begun to leave out less those that it has ended to, whoever began:
-/// negative for a thread that frees what others have made.
+/// Bytes that this thread excluded, minus the bytes that it included again. Negative for a thread
+/// that frees memory of other threads.
 #[inline]
 pub fn thread_bytes() -> i64 {
     THREAD_BYTES.get()
 }
 
-/// Sizes of blocks that the allocator has between a power of two and the next.
+/// The number of the allocator's block sizes from a power of two to the next.
 const CLASSES_A_DOUBLING: usize = 4;
-/// The least bytes between two of them.
+/// The smallest difference between two block sizes.
 const STEP_BYTES_MIN: usize = 8;
 
-/// Bytes of the block that the allocator has for so many.
+/// The size of the block that the allocator uses for `bytes`.
 pub fn block_bytes(bytes: usize) -> usize {
     let step = bytes.next_power_of_two() / CLASSES_A_DOUBLING / 2;
     bytes.next_multiple_of(step.max(STEP_BYTES_MIN))
 }
 
-/// Bytes that do not count as long as this lives. A copy leaves out as many again.
+/// Bytes that do not count while this value exists. A copy excludes as many again.
 #[derive(Debug, Default)]
 pub struct Uncounted {
     bytes: usize,
 }
 
 impl Uncounted {
-    /// So many bytes.
+    /// Excludes so many bytes.
     pub fn new(bytes: usize) -> Self {
         let mut uncounted = Self::default();
         uncounted.set(bytes);
         uncounted
     }
 
-    /// How many they are.
+    /// How many bytes are excluded.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// They are so many from now on.
+    /// Changes the number of excluded bytes.
     #[inline]
     pub fn set(&mut self, bytes: usize) {
-        // Both are sizes of memory.
+        // Both are sizes of memory and fit.
         THREAD_BYTES.set(THREAD_BYTES.get() + bytes as i64 - self.bytes as i64);
         self.bytes = bytes;
     }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_over_threads_is_what_the_values_say() {
+    fn the_sum_over_threads_equals_that_of_the_values() {
         let mut first = Uncounted::new(100);
         let second = first.clone();
         first.set(30);
