@@ -64,6 +64,23 @@ const TEXT: &[Case] = &[
     ),
 ];
 
+const PATHS: &[Case] = &[
+    case(
+        "path",
+        &[("docs/a.md", "`crates/base/` [a](../crates/base/src/lib.rs#b)"), (LIB, "")],
+        &[],
+    ),
+    case(
+        "path",
+        &[("a.md", "`crates/FAMILY/a.rs` `docs/*.md` `cargo docs/a` [a](https://a.b/c)")],
+        &[],
+    ),
+    case("path", &[(LIB, "//! `base.rs`\nconst A: &str = \"`docs/a.md`\";\n")], &[]),
+    case("path", &[("docs/a.md", "A.\n`crates/base/a.rs`")], &["docs/a.md:2"]),
+    case("path", &[("docs/a.md", "[a](./a.md) [b](../b.md)")], &["docs/a.md:1"]),
+    case("path", &[(LIB, "//! A.\n// `docs/a.md`\n"), ("docs/a.md.txt", "")], LIB_2),
+];
+
 const CALLS: &[Case] = &[
     case("call", &[(LIB, "use core::net::IpAddr;\nfn f(now: std::time::Instant) {}\n")], &[]),
     case("call", &[(LIB, "//! `std::fs`\nfn f() { g(\"std::fs\") }\n")], &[]),
@@ -309,7 +326,7 @@ fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn all() -> impl Iterator<Item = &'static Case> {
-    [TEXT, CALLS, SAFETY, MANIFESTS, NAMES, ENGLISH, ORDERS].into_iter().flatten()
+    [TEXT, PATHS, CALLS, SAFETY, MANIFESTS, NAMES, ENGLISH, ORDERS].into_iter().flatten()
 }
 
 #[test]

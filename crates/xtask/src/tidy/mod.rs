@@ -18,6 +18,7 @@ mod manifests;
 mod modules;
 mod names;
 mod order;
+mod paths;
 mod prose;
 mod ratchet;
 mod rust;
@@ -65,6 +66,7 @@ const CHECKS: &[Check] = &[
     Check::new("whitespace", text::whitespace),
     Check::new("unfinished", text::unfinished),
     Check::new("machine-path", text::machine_paths),
+    Check::new("path", paths::named).counted(Area::Crate),
     Check::new("length", lengths::lengths),
     Check::new("call", calls::calls),
     Check::new("print", calls::prints),
