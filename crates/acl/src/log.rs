@@ -89,7 +89,8 @@ impl AclEvent {
     /// Something that was denied to a user and client, which is described as by CLIENT INFO.
     /// `object` is the command, key or channel.
     pub fn new(
-        (reason, object): (Reason, &[u8]),
+        reason: Reason,
+        object: &[u8],
         origin: DenialOrigin,
         user: &[u8],
         client: &[u8],

@@ -34,7 +34,7 @@ pub mod subscribers;
 pub mod subscriptions;
 mod threads;
 
-pub use message::{ChannelKind, Name, PublishedMessage};
+pub use message::{ChannelId, ChannelKind, Name, PublishedMessage};
 pub use registry::{ChannelRegistry, Registered};
 pub use subscribers::{PendingClient, Subscribers};
 pub use subscriptions::Subscriptions;

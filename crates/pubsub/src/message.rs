@@ -36,6 +36,17 @@ pub enum ChannelKind {
     Requests,
 }
 
+/// A channel or pattern, whose name is borrowed or shared.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelId<N> {
+    /// What it is.
+    pub kind: ChannelKind,
+    /// Its name.
+    pub name: N,
+    /// The hash of its name.
+    pub hash: u64,
+}
+
 impl ChannelKind {
     /// The first element of what its subscribers receive. None: they receive the body as it is.
     fn word(self) -> Option<&'static [u8]> {
@@ -87,8 +98,11 @@ const PENDING_BYTES: usize = 16;
 
 impl PublishedMessage {
     pub(crate) fn new(
-        (kind, hash, moment): (ChannelKind, u64, u64),
-        (body, channel): (Arc<Told>, Range<usize>),
+        kind: ChannelKind,
+        hash: u64,
+        moment: u64,
+        body: Arc<Told>,
+        channel: Range<usize>,
         matches: Option<Arc<Matches>>,
     ) -> Self {
         let uncounted = Uncounted::default();
@@ -148,10 +162,7 @@ impl PublishedMessage {
 
 /// The body of a message, which may tell of what has happened to a key, and where the channel's
 /// name lies in it.
-pub(crate) fn encode(
-    (channel, payload): (&[u8], &[u8]),
-    is_event: bool,
-) -> (Arc<Told>, Range<usize>) {
+pub(crate) fn encode(channel: &[u8], payload: &[u8], is_event: bool) -> (Arc<Told>, Range<usize>) {
     let mut out = Out::default();
     // Two lengths with what surrounds them take no more.
     out.bytes.reserve_exact(channel.len() + payload.len() + 32);
@@ -168,7 +179,8 @@ pub(crate) fn write(
     body: &Arc<Told>,
     kind: ChannelKind,
     pattern: Option<&Name>,
-    (out, resp3): (&mut Out, bool),
+    out: &mut Out,
+    resp3: bool,
 ) {
     let before = out.bytes.len();
     let mut reply = Reply::new(out, resp3);

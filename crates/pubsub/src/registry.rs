@@ -21,7 +21,9 @@ use hashbrown::HashTable;
 use resp::out::Told;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
-use crate::message::{COPIED_BYTES_MAX, ChannelKind, Matches, Name, PublishedMessage, encode};
+use crate::message::{
+    COPIED_BYTES_MAX, ChannelId, ChannelKind, Matches, Name, PublishedMessage, encode,
+};
 use crate::pattern_index::{PatternIndex, prefix_of};
 use crate::subscribers::shrink;
 use crate::threads::Threads;
@@ -130,10 +132,11 @@ impl ChannelRegistry {
     /// called with what has begun.
     pub fn subscribe(
         &self,
-        (kind, name, hash): (ChannelKind, &[u8], u64),
+        channel: ChannelId<&[u8]>,
         thread: usize,
         announce: impl FnOnce(&Registered),
     ) -> Registered {
+        let ChannelId { kind, name, hash } = channel;
         if may_be_event(kind, name) {
             self.event_followers.lock().add(thread);
         }
@@ -173,10 +176,11 @@ impl ChannelRegistry {
     /// `announce` is called with that.
     pub fn unsubscribe(
         &self,
-        (kind, name, hash): (ChannelKind, &[u8], u64),
+        channel: ChannelId<&[u8]>,
         thread: usize,
         announce: impl FnOnce(u64),
     ) -> u64 {
+        let ChannelId { kind, name, hash } = channel;
         if may_be_event(kind, name) {
             self.event_followers.lock().remove(thread);
         }
@@ -211,10 +215,12 @@ impl ChannelRegistry {
     /// the thread `from`. While nobody can publish to it, `announce` is called with that.
     pub fn transfer(
         &self,
-        (kind, name, hash): (ChannelKind, &[u8], u64),
-        (from, to): (usize, usize),
+        channel: ChannelId<&[u8]>,
+        from: usize,
+        to: usize,
         announce: impl FnOnce(u64),
     ) -> u64 {
+        let ChannelId { kind, name, hash } = channel;
         if may_be_event(kind, name) {
             let mut followers = self.event_followers.lock();
             followers.add(to);
@@ -243,27 +249,31 @@ impl ChannelRegistry {
     pub fn publish(
         &self,
         kind: ChannelKind,
-        (channel, payload): (&[u8], &[u8]),
+        channel: &[u8],
+        payload: &[u8],
         send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
-        self.publish_any((kind, false), (channel, payload), send)
+        self.publish_any(kind, false, channel, payload, send)
     }
 
     /// The same of what tells of something that has happened to a key.
     #[inline]
     pub fn publish_event(
         &self,
-        (channel, payload): (&[u8], &[u8]),
+        channel: &[u8],
+        payload: &[u8],
         send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
-        self.publish_any((ChannelKind::Channel, true), (channel, payload), send)
+        self.publish_any(ChannelKind::Channel, true, channel, payload, send)
     }
 
     #[inline]
     fn publish_any(
         &self,
-        (kind, is_event): (ChannelKind, bool),
-        (channel, payload): (&[u8], &[u8]),
+        kind: ChannelKind,
+        is_event: bool,
+        channel: &[u8],
+        payload: &[u8],
         send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
         let is_matched =
@@ -271,24 +281,26 @@ impl ChannelRegistry {
         if !is_matched && self.of(kind).count.load(Ordering::Relaxed) == 0 {
             return 0;
         }
-        self.publish_to_some((kind, is_event), is_matched, (channel, payload), send)
+        self.publish_to_some(kind, is_event, is_matched, channel, payload, send)
     }
 
     #[inline(never)]
     fn publish_to_some(
         &self,
-        (kind, is_event): (ChannelKind, bool),
+        kind: ChannelKind,
+        is_event: bool,
         is_matched: bool,
-        (channel, payload): (&[u8], &[u8]),
+        channel: &[u8],
+        payload: &[u8],
         send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
         let hash = self.hasher.hash(channel);
         let mut encoded = None;
         if channel.len() + payload.len() > COPIED_BYTES_MAX {
-            if !self.has_receivers(kind, is_matched, (channel, hash)) {
+            if !self.has_receivers(kind, is_matched, channel, hash) {
                 return 0;
             }
-            encoded = Some(encode((channel, payload), is_event));
+            encoded = Some(encode(channel, payload, is_event));
         }
         let bucket = self.of(kind).bucket(hash).lock();
         let found = bucket.find(hash, channel);
@@ -304,13 +316,13 @@ impl ChannelRegistry {
         if receivers == 0 {
             return 0;
         }
-        let body = encoded.unwrap_or_else(|| encode((channel, payload), is_event));
+        let (body, channel_at) = encoded.unwrap_or_else(|| encode(channel, payload, is_event));
         let matches = patterns.as_ref().filter(|_| !of_patterns.is_empty()).map(|patterns| {
             let names =
                 of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
             Arc::new(Matches { moment: patterns.moment, patterns: names })
         });
-        let message = PublishedMessage::new((kind, hash, bucket.moment), body, matches);
+        let message = PublishedMessage::new(kind, hash, bucket.moment, body, channel_at, matches);
         if of_patterns.is_empty() {
             let threads = found.into_iter().flat_map(|found| found.threads.iter());
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
@@ -340,8 +352,8 @@ impl ChannelRegistry {
         let bucket = self.requests.bucket(hash).lock();
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
-        let moment = (ChannelKind::Requests, hash, bucket.moment);
-        let message = PublishedMessage::new(moment, (Arc::new(Told::new(line)), 0..0), None);
+        let (kind, body) = (ChannelKind::Requests, Arc::new(Told::new(line)));
+        let message = PublishedMessage::new(kind, hash, bucket.moment, body, 0..0, None);
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
@@ -376,7 +388,8 @@ impl ChannelRegistry {
         &self,
         kind: ChannelKind,
         is_matched: bool,
-        (channel, hash): (&[u8], u64),
+        channel: &[u8],
+        hash: u64,
     ) -> bool {
         let mut matches = self.of(kind).bucket(hash).lock().find(hash, channel).is_some();
         if is_matched && !matches {

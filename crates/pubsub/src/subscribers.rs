@@ -23,7 +23,7 @@ use hashbrown::HashTable;
 use resp::Out;
 use resp::out::Told;
 
-use crate::message::{ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
+use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
 
 /// The end of a subscription that goes on.
 const NEVER: u64 = u64::MAX;
@@ -147,12 +147,8 @@ impl Subscribers {
 
     /// Adds a subscription of a client, whose slot is known if it is here. Messages are for it from
     /// the moment `since` on.
-    pub fn add(
-        &mut self,
-        (id, slot): (u64, Option<usize>),
-        (kind, name, hash): (ChannelKind, Name, u64),
-        since: u64,
-    ) {
+    pub fn add(&mut self, id: u64, slot: Option<usize>, channel: ChannelId<Name>, since: u64) {
+        let ChannelId { kind, name, hash } = channel;
         let at = self.by_id.get(&id).copied().unwrap_or_else(|| self.join(id, slot));
         let followed = self.table(kind).entry(
             hash,
@@ -200,7 +196,8 @@ impl Subscribers {
     }
 
     /// Messages from the moment `until` on are not for a client's subscription any more.
-    pub fn end(&mut self, id: u64, (kind, name, hash): (ChannelKind, &[u8], u64), until: u64) {
+    pub fn end(&mut self, id: u64, channel: ChannelId<&[u8]>, until: u64) {
+        let ChannelId { kind, name, hash } = channel;
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let followed = self.table(kind).find_mut(hash, |followed| *followed.name == *name);
         if let Some(place) = followed.and_then(|followed| followed.place(at)) {
@@ -209,7 +206,8 @@ impl Subscribers {
     }
 
     /// Removes a subscription of a client. What has come for it before stays pending.
-    pub fn remove(&mut self, id: u64, (kind, name, hash): (ChannelKind, &[u8], u64)) {
+    pub fn remove(&mut self, id: u64, channel: ChannelId<&[u8]>) {
+        let ChannelId { kind, name, hash } = channel;
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let found = self.table(kind).find_entry(hash, |followed| *followed.name == *name);
         let Ok(mut found) = found else { return };
@@ -322,7 +320,7 @@ impl Subscribers {
         let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
             for KeptMessage { kind, pattern, body, .. } in std::mem::take(&mut client.kept) {
-                write(&body, kind, pattern.as_ref(), (out, resp3));
+                write(&body, kind, pattern.as_ref(), out, resp3);
             }
         }
         client.waiting_bytes = 0;
@@ -330,7 +328,7 @@ impl Subscribers {
             let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
                 continue;
             };
-            write(message.body(), message.kind, pattern, (out, resp3));
+            write(message.body(), message.kind, pattern, out, resp3);
         }
         client.pending.shrink_to(PENDING_KEPT);
         if client.subscriptions == 0 {

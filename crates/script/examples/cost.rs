@@ -77,7 +77,7 @@ fn main() {
                 out.clear();
                 let mut reply = Reply::new(&mut out, false);
                 let loaded = vm.script_by_body(body.as_bytes()).expect("it is loaded");
-                vm.run_script(&mut host, &loaded, input, &mut reply).expect("the script runs");
+                vm.eval_script(&mut host, &loaded, input, &mut reply).expect("the script runs");
             }
             best = best.min((cpu_time() - start) / rounds);
         }

@@ -99,7 +99,7 @@ fn main() {
         let mut watch = Watch { start, last_cpu, longest: Duration::ZERO };
         let mut out = Out::default();
         let input = ScriptInput { args: Args::new(&[], &[], &[]), first_key: 0, keys: 0 };
-        let result = vm.run_script(&mut watch, &loaded, input, &mut Reply::new(&mut out, false));
+        let result = vm.eval_script(&mut watch, &loaded, input, &mut Reply::new(&mut out, false));
         let text = result.expect_err("it does not end by itself").text;
         let end = if text.starts_with(b"ERR Script killed") { "killed" } else { "failed" };
         let after = cpu_time() - watch.last_cpu;

@@ -33,7 +33,7 @@ use ds::table::Table;
 pub use edit::Edit;
 use keys::{Cleared, GuardedKeys};
 
-use crate::effect::KeyspaceEvent;
+use crate::event::KeyspaceEvent;
 use crate::key::Key;
 use crate::key_index::{IndexEntry, KeyIndex};
 use crate::pre_images::pending::PendingPreImage;
@@ -154,13 +154,13 @@ impl Db {
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
-        turn.effects.touched_by_nobody();
+        turn.effects.touched_without_command();
         turn.counters.expired += 1;
         let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
         turn.effects.change(Some(db), record.view().key());
         let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
         let events = [(KeyspaceEvent::new('x', "expired"), key)];
-        turn.effects.push((db, unix_ms), events, |command| {
+        turn.effects.push(db, unix_ms, events, |command| {
             command.arg(name);
             command.arg(key);
         });

@@ -9,68 +9,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::event::{EventClasses, KeyspaceEvent, KeyspaceNotice};
 use crate::log::{CommandWriter, LogPosition, LoggedCommands, WriteLog};
 use crate::touched::Touched;
-
-/// The name of a keyspace event and its class, as `notify-keyspace-events` spells classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyspaceEvent {
-    /// `g` generic, `$` string, `x` expired ...
-    pub class: char,
-    /// The name that subscribers see.
-    pub name: &'static str,
-    /// The key's database, when it is not the effect's: MOVE and COPY reach into another one.
-    pub db: Option<usize>,
-}
-
-impl KeyspaceEvent {
-    /// An event of a class.
-    pub const fn new(class: char, name: &'static str) -> Self {
-        Self { class, name, db: None }
-    }
-
-    /// The same event in another database than the session's.
-    pub const fn in_db(self, db: usize) -> Self {
-        Self { db: Some(db), ..self }
-    }
-}
-
-/// Classes of events, as a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EventClasses(u128);
-
-impl EventClasses {
-    /// The same with another class, by its letter.
-    pub const fn with(self, class: char) -> Self {
-        Self(self.0 | 1 << (class as u32 % u128::BITS))
-    }
-
-    /// Whether a class is among them.
-    pub const fn contains(self, class: char) -> bool {
-        self.0 & Self(0).with(class).0 != 0
-    }
-
-    /// Whether there are none.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
 
 /// A key was added.
 const NEW: KeyspaceEvent = KeyspaceEvent::new('n', "new");
 /// A read did not find its key.
 const MISSED: KeyspaceEvent = KeyspaceEvent::new('m', "keymiss");
-
-/// An event of which clients are to be notified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyspaceNotice {
-    /// Database number; none until the command ends that did it.
-    pub db: Option<usize>,
-    /// The event's name.
-    pub name: &'static str,
-    /// Its key.
-    pub key: Vec<u8>,
-}
 
 /// One write: by a command, by all commands of a transaction, or by the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +162,7 @@ impl Effects {
     }
 
     /// The key that was touched last was not changed by a command: it has expired, or is evicted.
-    pub(crate) fn touched_by_nobody(&mut self) {
+    pub(crate) fn touched_without_command(&mut self) {
         self.touched.mark_last();
     }
 
@@ -412,13 +358,14 @@ impl Effects {
     pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce(&mut CommandWriter<'_>)) {
         let eventless = std::mem::take(&mut self.eventless);
         if self.is(REPLAYED | NOTIFIED) {
-            self.seal_wanted((db, unix_ms), eventless, sent);
+            self.seal_wanted(db, unix_ms, eventless, sent);
         }
     }
 
     fn seal_wanted(
         &mut self,
-        (db, unix_ms): (usize, i64),
+        db: usize,
+        unix_ms: i64,
         eventless: bool,
         sent: impl FnOnce(&mut CommandWriter<'_>),
     ) {
@@ -440,7 +387,8 @@ impl Effects {
     #[inline]
     pub fn push<'k>(
         &mut self,
-        (db, unix_ms): (usize, i64),
+        db: usize,
+        unix_ms: i64,
         events: impl IntoIterator<Item = (KeyspaceEvent, &'k [u8])>,
         write: impl FnOnce(&mut CommandWriter<'_>),
     ) {

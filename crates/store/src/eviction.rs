@@ -10,7 +10,7 @@
 //! Which shard, when, and how many: the caller decides (`node::eviction`).
 
 use crate::db::Db;
-use crate::effect::KeyspaceEvent;
+use crate::event::KeyspaceEvent;
 use crate::turn::Turn;
 use crate::value::stored::{Object, Stored};
 
@@ -81,14 +81,15 @@ impl Db {
         &'a self,
         turn: &Turn,
         choice: EvictionChoice,
-        (start, samples): (usize, usize),
+        start: usize,
+        samples: usize,
         mut visit: impl FnMut(u64, Stored<'a>),
     ) -> (usize, usize) {
         let samples = samples.min(self.evictable_len(choice)).min(SAMPLES_MAX);
         let mut left = self.table.slots_len().min(SLOTS_MAX);
         let (mut len, mut end) = (0, start % self.table.slots_len().max(1));
         while len < samples && left > 0 {
-            let found = self.walk_slots(choice, end, (samples - len, &mut left));
+            let found = self.walk_slots(choice, end, samples - len, &mut left);
             for at in &found.slots[..found.len] {
                 let stored = Stored(self.table.at(*at));
                 visit(choice.score(stored, turn), stored);
@@ -105,7 +106,8 @@ impl Db {
         &self,
         choice: EvictionChoice,
         start: usize,
-        (wanted, left): (usize, &mut usize),
+        wanted: usize,
+        left: &mut usize,
     ) -> FoundSlots {
         let len = self.table.slots_len();
         let wanted = wanted.min(FETCHED_MAX);
@@ -138,7 +140,8 @@ impl Db {
         &mut self,
         turn: &mut Turn,
         choice: EvictionChoice,
-        (hash, score): (u64, u64),
+        hash: u64,
+        score: u64,
     ) -> Option<Option<Object>> {
         let hasher = turn.hasher;
         let at = self.table.find_where(hash, |record| hasher.hash(record.key()) == hash)?;
@@ -156,7 +159,7 @@ impl Db {
         start: usize,
     ) -> Result<Option<Object>, usize> {
         let mut left = self.table.slots_len().min(SLOTS_MAX);
-        let found = self.walk_slots(choice, start, (1, &mut left));
+        let found = self.walk_slots(choice, start, 1, &mut left);
         let Some(at) = found.slots[..found.len].first() else { return Err(found.end) };
         let hash = turn.hasher.hash(self.table.at(*at).key());
         Ok(self.evict_at(turn, *at, hash))
@@ -164,13 +167,13 @@ impl Db {
 
     fn evict_at(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Option<Object> {
         let record = self.detach(turn, at, hash);
-        turn.effects.touched_by_nobody();
+        turn.effects.touched_without_command();
         turn.counters.evicted += 1;
         let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
         turn.effects.change(Some(db), record.view().key());
         let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
         let events = [(KeyspaceEvent::new('e', "evicted"), key)];
-        turn.effects.push((db, unix_ms), events, |command| {
+        turn.effects.push(db, unix_ms, events, |command| {
             command.arg(name);
             command.arg(key);
         });
@@ -206,7 +209,7 @@ mod tests {
     /// The best of a sample, with its score.
     fn best(db: &Db, turn: &Turn, choice: EvictionChoice, start: usize) -> (u64, Vec<u8>) {
         let mut best = (0, Vec::new());
-        db.sample(turn, choice, (start, SAMPLES_MAX), |score, stored| {
+        db.sample(turn, choice, start, SAMPLES_MAX, |score, stored| {
             best = best.clone().max((score, stored.key().to_vec()));
         });
         best
@@ -215,19 +218,19 @@ mod tests {
     #[test]
     fn samples_hold_no_key_twice_and_begin_anywhere() {
         let (mut turn, mut db) = (turn(), Db::default());
-        assert_eq!(db.sample(&turn, ALL, (7, 5), |_, _| ()), (0, 0));
+        assert_eq!(db.sample(&turn, ALL, 7, 5, |_, _| ()), (0, 0));
         for i in 0..50 {
             put(&mut db, &mut turn, &format!("k{i}"), ExpiryChange::Clear);
         }
         for start in 0..3 * db.table.slots_len() {
             let mut names = Vec::new();
             let (len, _) =
-                db.sample(&turn, ALL, (start, 64), |_, stored| names.push(stored.key().to_vec()));
+                db.sample(&turn, ALL, start, 64, |_, stored| names.push(stored.key().to_vec()));
             names.sort();
             names.dedup();
             assert_eq!((len, names.len()), (50, 50), "from {start}");
-            assert_eq!(db.sample(&turn, ALL, (start, 5), |_, _| ()).0, 5);
-            assert_eq!(db.sample(&turn, VOLATILE, (start, 5), |_, _| ()).0, 0);
+            assert_eq!(db.sample(&turn, ALL, start, 5, |_, _| ()).0, 5);
+            assert_eq!(db.sample(&turn, VOLATILE, start, 5, |_, _| ()).0, 0);
         }
     }
 
@@ -247,9 +250,9 @@ mod tests {
         // Used meanwhile, it does not deserve it any more.
         let key = turn.key(b"k1");
         db.lookup(&mut turn, key, Lookup::Read);
-        assert!(db.evict(&mut turn, ALL, (hash, score)).is_none());
-        assert!(db.evict(&mut turn, ALL, (hash, 0)).is_some());
-        assert!(db.evict(&mut turn, ALL, (hash, 0)).is_none(), "it is gone");
+        assert!(db.evict(&mut turn, ALL, hash, score).is_none());
+        assert!(db.evict(&mut turn, ALL, hash, 0).is_some());
+        assert!(db.evict(&mut turn, ALL, hash, 0).is_none(), "it is gone");
 
         turn.access.lfu = Some(LfuTuning { log_factor: 0, decay_minutes: 1 });
         let seldom = EvictionChoice { volatile: false, order: EvictionOrder::LeastFrequent };
@@ -277,7 +280,7 @@ mod tests {
             let (mut at, mut steps, mut seen) = (start, 0, Vec::new());
             while seen.is_empty() {
                 let (_, end) =
-                    db.sample(&turn, VOLATILE, (at, 5), |_, stored| seen = stored.key().to_vec());
+                    db.sample(&turn, VOLATILE, at, 5, |_, stored| seen = stored.key().to_vec());
                 at = end;
                 steps += 1;
                 assert!(steps <= steps_max, "from {start}");
@@ -320,7 +323,7 @@ mod tests {
         while !db.is_empty() {
             let (score, name) = best(&db, &turn, VOLATILE, 0);
             let hash = turn.key(&name).hash;
-            assert!(db.evict(&mut turn, VOLATILE, (hash, score)).is_some());
+            assert!(db.evict(&mut turn, VOLATILE, hash, score).is_some());
             order.extend(name);
         }
         assert_eq!(order, b"badc");

@@ -4,12 +4,7 @@ use acl::Denied;
 use acl::log::{AclEvent, AclLog, DenialOrigin, Reason};
 
 fn event(object: &str, user: &str) -> AclEvent {
-    AclEvent::new(
-        (Reason::Key, object.as_bytes()),
-        DenialOrigin::TopLevel,
-        user.as_bytes(),
-        b"id=1",
-    )
+    AclEvent::new(Reason::Key, object.as_bytes(), DenialOrigin::TopLevel, user.as_bytes(), b"id=1")
 }
 
 /// The entries of a log: number, count, object, first and last time.
@@ -36,9 +31,9 @@ fn equal_events_within_a_minute_are_one_entry() {
     assert_eq!(entries(&log)[0], a(2, 1, 121_001, 121_001));
     log.push(event("a", "v"), 121_001, 9);
     assert_eq!(entries(&log)[0], a(3, 1, 121_001, 121_001));
-    let command = AclEvent::new((Reason::Command, b"a"), DenialOrigin::TopLevel, b"v", b"id=1");
+    let command = AclEvent::new(Reason::Command, b"a", DenialOrigin::TopLevel, b"v", b"id=1");
     log.push(command, 121_001, 9);
-    let script = AclEvent::new((Reason::Key, b"a"), DenialOrigin::Lua, b"v", b"id=1");
+    let script = AclEvent::new(Reason::Key, b"a", DenialOrigin::Lua, b"v", b"id=1");
     log.push(script, 121_001, 9);
     assert_eq!(log.iter().len(), 6);
     log.clear();

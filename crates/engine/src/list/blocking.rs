@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 use store::{Key, ListValue, Side};
 
 use super::pop::pop_from;
-use super::transfer::{DESTINATION, MOVE_KEYS, SOURCE, sides, transfer};
+use super::transfer::{DESTINATION, ListEnd, MOVE_KEYS, SOURCE, sides, transfer};
 use super::{SIDES, TAKEN, WRITE, popped, reply_entry, side, spec};
 use crate::args::count::{COUNT, NUMKEYS};
 use crate::args::timeout::{FRACTIONS, TIMEOUT, timeout};
@@ -163,10 +163,12 @@ fn serve_move(
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
     let (from, to) = sides(args)?;
-    let destination = cx.nth_key(args, 1, 2);
-    let moved = transfer(cx, (source, from), (destination, to), reply)?;
+    let source = ListEnd { key: source, side: from };
+    let destination = ListEnd { key: cx.nth_key(args, 1, 2), side: to };
+    let moved = transfer(cx, source, destination, reply)?;
     if moved {
-        let words = [b"LMOVE", source.bytes, destination.bytes, args.text(3), args.text(4)];
+        let (source, destination) = (source.key.bytes, destination.key.bytes);
+        let words = [b"LMOVE", source, destination, args.text(3), args.text(4)];
         cx.turn.effects.replay_as(|replay| replay.args(words));
     }
     Ok(moved.into())
@@ -178,10 +180,11 @@ fn serve_rpoplpush(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
-    let destination = cx.nth_key(args, 1, 2);
-    let moved = transfer(cx, (source, Side::Right), (destination, Side::Left), reply)?;
+    let source = ListEnd { key: source, side: Side::Right };
+    let destination = ListEnd { key: cx.nth_key(args, 1, 2), side: Side::Left };
+    let moved = transfer(cx, source, destination, reply)?;
     if moved {
-        let words = [b"RPOPLPUSH", source.bytes, destination.bytes];
+        let words = [b"RPOPLPUSH", source.key.bytes, destination.key.bytes];
         cx.turn.effects.replay_as(|replay| replay.args(words));
     }
     Ok(moved.into())

@@ -59,7 +59,7 @@ fn pop_at(
         _ => return Err(Error::Arity(name.to_owned())),
     };
     if let Some(count) = count {
-        if take(cx, key, (side, count), reply, |_| {})?.is_none() {
+        if take(cx, key, side, count, reply, |_| {})?.is_none() {
             reply.null_array();
         }
         return Ok(());
@@ -85,7 +85,8 @@ fn pop_at(
 fn take(
     cx: &mut Cx<'_>,
     key: Key<'_>,
-    (side, count): (Side, usize),
+    side: Side,
+    count: usize,
     reply: &mut Reply<'_>,
     head: impl FnOnce(&mut Reply<'_>),
 ) -> Result<Option<usize>, Error> {
@@ -125,7 +126,7 @@ pub(super) fn pop_from(
     request: &MultiPop<Side>,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    let taken = take(cx, key, (request.end, request.count), reply, |reply| {
+    let taken = take(cx, key, request.end, request.count, reply, |reply| {
         reply.array(2);
         reply.bulk(key.bytes);
     })?;

@@ -57,20 +57,30 @@ fn move_or_null(
     from: Side,
     to: Side,
 ) -> Result<(), Error> {
-    let (source, destination) = (cx.nth_key(args, 0, 1), cx.nth_key(args, 1, 2));
-    if !transfer(cx, (source, from), (destination, to), reply)? {
+    let source = ListEnd { key: cx.nth_key(args, 0, 1), side: from };
+    let destination = ListEnd { key: cx.nth_key(args, 1, 2), side: to };
+    if !transfer(cx, source, destination, reply)? {
         reply.null();
     }
     Ok(())
 }
 
+/// An end of a list.
+#[derive(Clone, Copy)]
+pub(super) struct ListEnd<'a> {
+    pub(super) key: Key<'a>,
+    pub(super) side: Side,
+}
+
 /// Moves one element and replies it. Returns whether the source is there.
 pub(super) fn transfer(
     cx: &mut Cx<'_>,
-    (source, from): (Key<'_>, Side),
-    (destination, to): (Key<'_>, Side),
+    source: ListEnd<'_>,
+    destination: ListEnd<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
+    let ListEnd { key: source, side: from } = source;
+    let ListEnd { key: destination, side: to } = destination;
     let limits = cx.limits;
     let is_rotation = source.bytes == destination.bytes;
     // A destination of another type is refused before anything is taken, if there is anything.

@@ -95,7 +95,8 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let shown = ShownId::new(id);
     cx.turn.effects.replay_as(|replay| {
         let id = Some(shown.as_bytes()).filter(|_| !matches!(options.id, NewId::At(_)));
-        options.replay(replay, args, rest.unwrap_or_default(), id);
+        let (len, first) = rest.unwrap_or_default();
+        options.replay(replay, args, len, first, id);
     });
     cx.wrote(ADDED, key.bytes);
     if trimmed {

@@ -79,7 +79,7 @@ fn xreadgroup(
     reply: &mut Reply<'_>,
 ) -> Result<Option<BlockRequest>, Error> {
     let request = StreamRequest::parse(args, true, cx.turn.unix_ms)?;
-    let look = serve(cx, args, &request, (0..request.keys.len(), None), reply)?;
+    let look = serve(cx, args, &request, 0..request.keys.len(), None, reply)?;
     if look.replied {
         return Ok(None);
     }
@@ -130,7 +130,7 @@ fn serve_waiting(
 ) -> Result<ServeOutcome, Error> {
     let request = StreamRequest::parse(args, true, 0)?;
     let streams = reachable(cx, args, &request, key).into_iter();
-    let look = serve(cx, args, &request, (streams, Some(key.bytes)), reply)?;
+    let look = serve(cx, args, &request, streams, Some(key.bytes), reply)?;
     Ok(match (look.replied, look.retry_at_ms.into_iter().flatten().min()) {
         (true, _) => ServeOutcome::Replied,
         (false, Some(retry_at_ms)) => ServeOutcome::NothingUntil(retry_at_ms),
@@ -145,7 +145,8 @@ fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     request: &StreamRequest,
-    (streams, served_for): (impl ExactSizeIterator<Item = usize> + Clone, Option<&[u8]>),
+    streams: impl ExactSizeIterator<Item = usize> + Clone,
+    served_for: Option<&[u8]>,
     reply: &mut Reply<'_>,
 ) -> Result<GroupLook, Error> {
     // An error about the last stream must come before anything is done with the first.

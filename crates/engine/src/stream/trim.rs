@@ -198,7 +198,8 @@ impl TrimOptions {
         &self,
         replay: &mut CommandWriter<'_>,
         args: &Args<'_>,
-        (len, first): (u64, Option<Id>),
+        len: u64,
+        first: Option<Id>,
         id: Option<&[u8]>,
     ) {
         let inexact = self.trim.filter(|trim| !trim.exact);
@@ -244,7 +245,7 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
         drop(edit);
         cx.turn.counters.changes += removed - 1;
-        cx.turn.effects.replay_as(|replay| options.replay(replay, args, (len, first), None));
+        cx.turn.effects.replay_as(|replay| options.replay(replay, args, len, first, None));
         cx.wrote(TRIMMED, key.bytes);
     }
     reply.int(removed as i64);

@@ -156,7 +156,7 @@ impl Evictor {
             let shard = worker.node.map.shard_of(hash);
             let evicted = locks.try_one(shard, |locked| {
                 blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
-                    locked.db(db).evict(turn, choice, (hash, score))
+                    locked.db(db).evict(turn, choice, hash, score)
                 })
             });
             match evicted {
@@ -270,7 +270,7 @@ impl Sampler<'_> {
         slot: &dyn Fn(&Db) -> usize,
     ) -> usize {
         let number = db.number();
-        let (found, end) = db.sample(turn, choice, (slot(db), samples), |score, stored| {
+        let (found, end) = db.sample(turn, choice, slot(db), samples, |score, stored| {
             if self.pool.admits(score) {
                 let hash = turn.hasher.hash(stored.key());
                 self.pool.add(Candidate { score, hash, db: number });

@@ -177,7 +177,7 @@ pub(crate) fn note(
     };
     count.add(1);
     let client = client_line(record, worker);
-    let event = AclEvent::new((reason, object), origin, user, client.as_bytes());
+    let event = AclEvent::new(reason, object, origin, user, client.as_bytes());
     let len_max = worker.config.acl.log_max_len;
     worker.node.users.log.lock().push(event, worker.turn.unix_ms, len_max);
 }

@@ -493,12 +493,12 @@ impl Worker {
     #[inline]
     pub(crate) fn publish(&mut self, kind: ChannelKind, channel: &[u8], payload: &[u8]) -> usize {
         // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
-        self.send_message(|pubsub, send| pubsub.publish(kind, (channel, payload), send))
+        self.send_message(|pubsub, send| pubsub.publish(kind, channel, payload, send))
     }
 
     /// Publishes what tells of a key on a channel.
     pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
-        self.send_message(|pubsub, send| pubsub.publish_event((channel, payload), send));
+        self.send_message(|pubsub, send| pubsub.publish_event(channel, payload, send));
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
-use pubsub::{PendingClient, Subscribers};
+use pubsub::{ChannelId, PendingClient, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
 use super::inboxes::{Delivery, Inboxes, Subscription};
@@ -227,12 +227,15 @@ impl State {
             Delivery::Begin(begin) => {
                 let Subscription { client, slot, kind, name, hash, moment } = *begin;
                 if !self.gone.contains(&client) {
-                    self.subscribers.add((client, slot), (kind, name, hash), moment);
+                    self.subscribers.add(client, slot, ChannelId { kind, name, hash }, moment);
                 }
             }
             Delivery::End(end) => {
                 // What it was counted for has been taken in before.
-                self.subscribers.remove(end.client, (end.kind, &end.name, end.hash));
+                self.subscribers.remove(
+                    end.client,
+                    ChannelId { kind: end.kind, name: &end.name, hash: end.hash },
+                );
             }
             Delivery::Look(record) => self.looks.push_back(record),
             Delivery::Changed => self.note_changed(),
@@ -276,14 +279,20 @@ mod tests {
         let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
         deliveries.open(Arc::new(|| {}));
         let registry = ChannelRegistry::new(KeyHasher::new(1));
-        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
         let follow = |client| {
             let begun = registry.subscribe(name, 1, |_| {});
-            deliveries.subscribers().add((client, None), (name.0, begun.name, name.2), begun.since);
+            deliveries.subscribers().add(
+                client,
+                None,
+                ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
+                begun.since,
+            );
         };
         let payload = (&b"c"[..], &[b'x'; 1000][..]);
         let publish_event = || {
-            registry.publish_event(payload, &mut |thread, message| {
+            registry.publish_event(payload.0, payload.1, &mut |thread, message| {
                 inboxes.push(thread, Delivery::Published(message));
             });
         };
@@ -297,7 +306,7 @@ mod tests {
             out.telling() == out.bytes.len()
         };
         follow(7);
-        registry.publish(ChannelKind::Channel, payload, &mut |thread, message| {
+        registry.publish(ChannelKind::Channel, payload.0, payload.1, &mut |thread, message| {
             inboxes.push(thread, Delivery::Published(message));
         });
         assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
@@ -336,18 +345,24 @@ mod tests {
         const LONG: i64 = 128 << 10;
         let inboxes = Arc::new(Inboxes::new());
         let registry = ChannelRegistry::new(KeyHasher::new(1));
-        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
         let threads = [1, 2].map(|thread| {
             let deliveries = Deliveries::new(thread, Arc::clone(&inboxes));
             deliveries.open(Arc::new(|| {}));
             for client in 0..3 {
                 let begun = registry.subscribe(name, thread, |_| {});
                 let client = (thread as u64 * 10 + client, None);
-                deliveries.subscribers().add(client, (name.0, begun.name, name.2), begun.since);
+                deliveries.subscribers().add(
+                    client.0,
+                    client.1,
+                    ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
+                    begun.since,
+                );
             }
             deliveries
         });
-        registry.publish_event((b"c", &[b'x'; LONG as usize - 100]), &mut |thread, message| {
+        registry.publish_event(b"c", &[b'x'; LONG as usize - 100], &mut |thread, message| {
             inboxes.push(thread, Delivery::Published(message));
         });
         let (mut ready, mut outs) = (Vec::new(), Vec::new());

@@ -248,7 +248,7 @@ impl std::fmt::Debug for Inboxes {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use base::hash::KeyHasher;
-    use pubsub::ChannelRegistry;
+    use pubsub::{ChannelId, ChannelRegistry};
 
     use super::*;
 
@@ -257,11 +257,16 @@ mod tests {
         let (registry, inboxes) = (ChannelRegistry::new(KeyHasher::new(1)), Inboxes::new());
         let mailbox = inboxes.open(1, Arc::new(|| {})).unwrap();
         assert!(inboxes.open(1, Arc::new(|| {})).is_none(), "one thread has an inbox");
-        let name = (ChannelKind::Channel, &b"c"[..], registry.hash(b"c"));
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
         for _ in 0..1000 {
             registry.subscribe(name, 1, |_| {});
         }
-        let other = (ChannelKind::Channel, &b"other"[..], registry.hash(b"other"));
+        let other = ChannelId {
+            kind: ChannelKind::Channel,
+            name: &b"other"[..],
+            hash: registry.hash(b"other"),
+        };
         registry.subscribe(other, 2, |_| {});
         let waits = |channel: &[u8]| {
             inboxes.are_some_full()
@@ -271,7 +276,7 @@ mod tests {
         let mut published = 0;
         while !waits(b"c") {
             published += 1;
-            registry.publish(ChannelKind::Channel, (b"c", &payload), &mut |thread, message| {
+            registry.publish(ChannelKind::Channel, b"c", &payload, &mut |thread, message| {
                 inboxes.push(thread, Delivery::Published(message));
             });
         }
@@ -280,11 +285,12 @@ mod tests {
         // Who publishes to others only goes on.
         assert!(!waits(b"other") && !waits(b"nobody"));
         assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
-        let pattern = (ChannelKind::Pattern, &b"*r"[..], registry.hash(b"*r"));
+        let pattern =
+            ChannelId { kind: ChannelKind::Pattern, name: &b"*r"[..], hash: registry.hash(b"*r") };
         registry.subscribe(pattern, 1, |_| {});
         assert!(waits(b"other") && !waits(b"nobody"));
         assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));
-        registry.transfer(pattern, (1, 2), |_| {});
+        registry.transfer(pattern, 1, 2, |_| {});
         assert!(!waits(b"other") && !registry.reaches_events(|thread| inboxes.is_full(thread)));
         assert_eq!(inboxes.relieved(), 0);
         while let Some(Delivery::Published(message)) = mailbox.pop() {

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pubsub::{ChannelKind, Name, Subscriptions};
+use pubsub::{ChannelId, ChannelKind, Name, Subscriptions};
 use resp::Out;
 
 use super::inboxes::{Delivery, Subscription};
@@ -66,7 +66,7 @@ pub(crate) fn begin(
         subscriptions.add(kind, name.into(), hash);
         return subscriptions.counted(kind);
     }
-    let begun = node.pubsub.subscribe((kind, name, hash), home, |begun| {
+    let begun = node.pubsub.subscribe(ChannelId { kind, name, hash }, home, |begun| {
         if home != worker.index {
             let (name, moment) = (Name::clone(&begun.name), begun.since);
             let begin = Subscription { client, slot, kind, name, hash, moment };
@@ -76,7 +76,12 @@ pub(crate) fn begin(
     if home == worker.index {
         let name = Name::clone(&begun.name);
         worker.deliveries.activate();
-        worker.deliveries.subscribers().add((client, slot), (kind, name, hash), begun.since);
+        worker.deliveries.subscribers().add(
+            client,
+            slot,
+            ChannelId { kind, name, hash },
+            begun.since,
+        );
     }
     subscriptions.add(kind, begun.name, hash);
     subscriptions.counted(kind)
@@ -114,14 +119,14 @@ pub(crate) fn end(
             }
         };
         let until = match subscriptions.counted_on() {
-            Some(home) => node.pubsub.unsubscribe((kind, name, hash), home, tell_home),
+            Some(home) => node.pubsub.unsubscribe(ChannelId { kind, name, hash }, home, tell_home),
             None => {
                 tell_home(0);
                 0
             }
         };
         if is_home {
-            worker.deliveries.subscribers().end(client, (kind, name, hash), until);
+            worker.deliveries.subscribers().end(client, ChannelId { kind, name, hash }, until);
         }
     }
     if is_home && !ending.is_empty() {
@@ -130,7 +135,7 @@ pub(crate) fn end(
             worker.deliveries.subscribers().write_of(client, out, session.resp3);
         }
         for (&name, &hash) in &ending {
-            worker.deliveries.subscribers().remove(client, (kind, name, hash));
+            worker.deliveries.subscribers().remove(client, ChannelId { kind, name, hash });
         }
     }
     for name in names {
@@ -172,7 +177,7 @@ pub(crate) fn stop_counting(node: &Node, record: &ClientRecord) {
     let Some(subscriptions) = subscriptions.as_mut() else { return };
     if let Some(home) = subscriptions.count_on(None) {
         for (kind, name, hash) in subscriptions.all() {
-            node.pubsub.unsubscribe((kind, name, hash), home, |_| {});
+            node.pubsub.unsubscribe(ChannelId { kind, name, hash }, home, |_| {});
         }
     }
 }
@@ -183,7 +188,7 @@ pub fn forget(worker: &mut Worker, record: &ClientRecord) {
     stop_counting(&worker.node, record);
     let Some(subscriptions) = record.subscriptions.lock().take() else { return };
     for (kind, name, hash) in subscriptions.all() {
-        worker.deliveries.subscribers().remove(record.id, (kind, name, hash));
+        worker.deliveries.subscribers().remove(record.id, ChannelId { kind, name, hash });
     }
     worker.deliveries.forget(record.id);
     record.set_flag(flag::PUBSUB, false);
@@ -210,17 +215,17 @@ pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Ou
         subscriptions.count_on(Some(to));
     }
     for (kind, name, hash) in subscriptions.all().filter(|_| is_counted) {
-        let until = node.pubsub.transfer((kind, name, hash), (from, to), |moment| {
+        let until = node.pubsub.transfer(ChannelId { kind, name, hash }, from, to, |moment| {
             let (slot, name) = (None, Name::clone(name));
             let begin = Subscription { client, slot, kind, name, hash, moment };
             node.inboxes.push(to, Delivery::Begin(Box::new(begin)));
         });
-        worker.deliveries.subscribers().end(client, (kind, name, hash), until);
+        worker.deliveries.subscribers().end(client, ChannelId { kind, name, hash }, until);
     }
     worker.deliveries.receive_all();
     worker.deliveries.subscribers().write_of(client, out, session.resp3);
     for (kind, name, hash) in subscriptions.all() {
-        worker.deliveries.subscribers().remove(client, (kind, name, hash));
+        worker.deliveries.subscribers().remove(client, ChannelId { kind, name, hash });
     }
     worker.deliveries.subscribers().forget(client);
 }

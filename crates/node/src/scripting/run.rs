@@ -524,8 +524,8 @@ fn run_held(
     host.allows_oom = code.flags().is_some_and(|flags| flags.contains(ScriptFlags::ALLOW_OOM));
     let input = ScriptInput { args: *args, first_key: FIRST_KEY, keys };
     let result = match code {
-        Code::Script(script) => vm.run_script(&mut host, script, input, reply),
-        Code::Function(function) => vm.run_function(&mut host, function, input, reply),
+        Code::Script(script) => vm.eval_script(&mut host, script, input, reply),
+        Code::Function(function) => vm.invoke_function(&mut host, function, input, reply),
     };
     host.end();
     let errors = vm.take_returned_errors();

@@ -13,7 +13,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-use crate::message::{ChannelKind, Name, PublishedMessage};
+use crate::message::{ChannelId, ChannelKind, Name, PublishedMessage};
 use crate::registry::ChannelRegistry;
 use crate::subscribers::Subscribers;
 
@@ -93,7 +93,8 @@ impl World {
         let payload = number.to_string();
         let count = self.registry.publish(
             ChannelKind::Channel,
-            (CHANNEL, payload.as_bytes()),
+            CHANNEL,
+            payload.as_bytes(),
             &mut |thread, message| match self.has(Fault::SendsUnlocked) {
                 true => late.push((thread, message)),
                 false => self.deliver(thread, Delivery::Published(message)),
@@ -168,7 +169,7 @@ impl Owner {
                     let gone = self.world.has(Fault::TakesFirst)
                         && !self.clients.iter().any(|other| other.id == client);
                     if !gone {
-                        self.subscribers.add((client, None), (kind, name, hash), since);
+                        self.subscribers.add(client, None, ChannelId { kind, name, hash }, since);
                     }
                 }
                 None => return,
@@ -208,7 +209,11 @@ impl Owner {
         let mut client = self.clients.remove(at);
         let subscribed = std::mem::take(&mut client.subscribed);
         for (which, name) in &subscribed {
-            let subject = (SUBJECTS[*which].0, &**name, self.world.registry.hash(name));
+            let subject = ChannelId {
+                kind: SUBJECTS[*which].0,
+                name: &**name,
+                hash: self.world.registry.hash(name),
+            };
             let until = self.world.registry.unsubscribe(subject, self.index, |_| {});
             self.subscribers.end(id, subject, until);
         }
@@ -218,7 +223,7 @@ impl Owner {
         read(&out, &mut client.received);
         for (which, name) in &subscribed {
             let hash = self.world.registry.hash(name);
-            self.subscribers.remove(id, (SUBJECTS[*which].0, name, hash));
+            self.subscribers.remove(id, ChannelId { kind: SUBJECTS[*which].0, name, hash });
         }
         self.subscribers.forget(id);
         self.closed.push(client);
@@ -232,11 +237,12 @@ impl Owner {
             return;
         }
         let hash = self.world.registry.hash(name);
-        let begun = self.world.registry.subscribe((kind, name, hash), self.index, |_| {});
+        let begun =
+            self.world.registry.subscribe(ChannelId { kind, name, hash }, self.index, |_| {});
         let from_the_beginning = self.world.has(Fault::FromTheBeginning);
         let since = if from_the_beginning { 0 } else { begun.since };
         client.subscribed.insert(which, begun.name.clone());
-        self.subscribers.add((client.id, Some(0)), (kind, begun.name, hash), since);
+        self.subscribers.add(client.id, Some(0), ChannelId { kind, name: begun.name, hash }, since);
         if self.world.has(Fault::ConfirmsLate) {
             self.turn();
         }
@@ -251,15 +257,16 @@ impl Owner {
             return;
         }
         let hash = self.world.registry.hash(name);
-        let until = self.world.registry.unsubscribe((kind, name, hash), self.index, |_| {});
+        let until =
+            self.world.registry.unsubscribe(ChannelId { kind, name, hash }, self.index, |_| {});
         if !self.world.has(Fault::WithoutEnd) {
-            self.subscribers.end(id, (kind, name, hash), until);
+            self.subscribers.end(id, ChannelId { kind, name, hash }, until);
         }
         if !self.world.has(Fault::AnswersAtOnce) {
             self.receive();
             self.write();
         }
-        self.subscribers.remove(id, (kind, name, hash));
+        self.subscribers.remove(id, ChannelId { kind, name, hash });
         self.clients[at].received.push(Received::Unsubscribed(kind));
     }
 
@@ -274,11 +281,12 @@ impl Owner {
             let kind = SUBJECTS[*which].0;
             let hash = self.world.registry.hash(name);
             let world = &self.world;
-            let until = world.registry.transfer((kind, name, hash), (self.index, to), |since| {
-                let name = name.clone();
-                world.deliver(to, Delivery::Adopt { client: id, kind, name, hash, since });
-            });
-            self.subscribers.end(id, (kind, name, hash), until);
+            let until =
+                world.registry.transfer(ChannelId { kind, name, hash }, self.index, to, |since| {
+                    let name = name.clone();
+                    world.deliver(to, Delivery::Adopt { client: id, kind, name, hash, since });
+                });
+            self.subscribers.end(id, ChannelId { kind, name, hash }, until);
         }
         if !self.world.has(Fault::MovesInHaste) {
             self.receive();
@@ -286,7 +294,7 @@ impl Owner {
         }
         for (which, name) in &moved {
             let hash = self.world.registry.hash(name);
-            self.subscribers.remove(id, (SUBJECTS[*which].0, name, hash));
+            self.subscribers.remove(id, ChannelId { kind: SUBJECTS[*which].0, name, hash });
         }
         let client = self.clients.swap_remove(at);
         self.world.inboxes[to].clients.lock().unwrap().push_back(client);

@@ -99,7 +99,8 @@ pub fn compile_importing(
     lua: &Lua,
     source: &[u8],
     name: &str,
-    (globals, imported): (&Table, &Table),
+    globals: &Table,
+    imported: &Table,
 ) -> Result<Function, String> {
     let before = lua.globals();
     lua.set_globals(imported.clone()).map_err(|error| message(&error))?;

@@ -310,10 +310,12 @@ impl Vm {
         timeout: Option<Duration>,
     ) -> Result<Vec<Registration>, ScriptFailure> {
         self.make_room();
-        let envs = (&self.library_env, &self.function_env);
-        let code = compile::compile_importing(&self.lua, code, "@user_function", envs).map_err(
-            |message| ScriptFailure::new(format!("ERR Error compiling function: {message}")),
-        )?;
+        let (library, functions) = (&self.library_env, &self.function_env);
+        let code =
+            compile::compile_importing(&self.lua, code, "@user_function", library, functions)
+                .map_err(|message| {
+                    ScriptFailure::new(format!("ERR Error compiling function: {message}"))
+                })?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
         // While it is loaded, it sees other globals than those that its functions import.
@@ -358,7 +360,7 @@ impl Vm {
     ///
     /// The script failed or was stopped; nothing was written. An error table that the script
     /// returned is a failure too.
-    pub fn run_script(
+    pub fn eval_script(
         &self,
         host: &mut dyn VmHost,
         script: &LoadedScript,
@@ -370,7 +372,7 @@ impl Vm {
             source: script.script.code(),
             globals: &self.script_env,
         };
-        self.run(host, &self.script_runner, &script.code, run, input, reply)
+        self.invoke(host, &self.script_runner, &script.code, run, input, reply)
     }
 
     /// Runs a function of a library, which receives its keys and arguments as two tables, and
@@ -378,8 +380,8 @@ impl Vm {
     ///
     /// # Errors
     ///
-    /// As [`Vm::run_script`].
-    pub fn run_function(
+    /// As [`Vm::eval_script`].
+    pub fn invoke_function(
         &self,
         host: &mut dyn VmHost,
         function: &LoadedFunction,
@@ -388,10 +390,10 @@ impl Vm {
     ) -> Result<(), ScriptFailure> {
         let name = function.info().map_or(&b""[..], |info| &info.name);
         let run = RunSource { name, source: function.library.code(), globals: &self.function_env };
-        self.run(host, &self.function_runner, &function.code, run, input, reply)
+        self.invoke(host, &self.function_runner, &function.code, run, input, reply)
     }
 
-    fn run(
+    fn invoke(
         &self,
         host: &mut dyn VmHost,
         runner: &Runner,
@@ -405,13 +407,13 @@ impl Vm {
         let bytes: usize = texts.clone().map(|text| text.len() + size_of::<Value>()).sum();
         if bytes <= KEPT_INPUT_BYTES_MAX {
             let prepared = runner.prepare(&code.0, input.keys, texts, false);
-            return self.run_prepared(host, prepared, run, reply);
+            return self.invoke_prepared(host, prepared, run, reply);
         }
         // They are not to fail for garbage that earlier runs have left. As in `recover`.
         let _ = self.state.collect_before(&self.lua, bytes);
         let prepared = self.limited(host, || Ok(runner.prepare(&code.0, input.keys, texts, true)));
         let prepared = prepared.unwrap_or_else(|error| Err(message(&error)));
-        let result = self.run_prepared(host, prepared, run, reply);
+        let result = self.invoke_prepared(host, prepared, run, reply);
         self.script_runner.forget();
         if bytes > self.state.memory_bytes_max / COLLECTED_INPUT_DIVISOR {
             self.recover();
@@ -419,7 +421,7 @@ impl Vm {
         result
     }
 
-    fn run_prepared(
+    fn invoke_prepared(
         &self,
         host: &mut dyn VmHost,
         prepared: Result<Prepared<'_>, String>,

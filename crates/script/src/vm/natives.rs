@@ -246,8 +246,9 @@ fn source(lua: &Lua) -> Option<String> {
 /// `loadstring`: a function, or nil and a message. Only source text is taken, never bytecode.
 fn loadstring(
     lua: &Lua,
-    (text, name, env): (BString, BString, Table),
+    args: (BString, BString, Table),
 ) -> mlua::Result<Result<Function, String>> {
+    let (text, name, env) = args;
     if text.len() > LOADSTRING_BYTES_MAX {
         return Ok(Err(format!("source longer than {LOADSTRING_BYTES_MAX} bytes")));
     }
@@ -258,8 +259,9 @@ fn loadstring(
 /// `string.find` of plain text in time that is linear: first and last position, or nil.
 fn find(
     _: &Lua,
-    (text, pattern, start): (BorrowedBytes, BorrowedBytes, f64),
+    args: (BorrowedBytes, BorrowedBytes, f64),
 ) -> mlua::Result<(Option<f64>, Option<f64>)> {
+    let (text, pattern, start) = args;
     let (len, start) = (text.len() as f64, start.trunc());
     let start = if start < 0.0 { (len + start).max(0.0) } else { (start - 1.0).max(0.0) };
     let Some(rest) = text.get(start as usize..) else { return Ok((None, None)) };

@@ -46,7 +46,7 @@ fn fcall(vm: &mut Vm, libraries: &Libraries, name: &str, server: &mut Server) ->
                 vm.function(name.as_bytes()).expect("it is loaded now")
             }
         };
-        vm.run_function(server, &loaded, Request::new(&[], &[]).input(), reply)
+        vm.invoke_function(server, &loaded, Request::new(&[], &[]).input(), reply)
     };
     let result = run(&mut Reply::new(&mut out, false));
     if let Err(failure) = result {

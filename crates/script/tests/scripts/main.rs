@@ -62,7 +62,7 @@ fn eval_with(
             Some(loaded) => loaded,
             None => vm.load_script(&Arc::new(Script::new(body)?))?,
         };
-        vm.run_script(server, &loaded, request.input(), &mut Reply::new(out, resp3))
+        vm.eval_script(server, &loaded, request.input(), &mut Reply::new(out, resp3))
     };
     if let Err(failure) = run(&mut out) {
         out.clear();

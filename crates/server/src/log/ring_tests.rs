@@ -361,7 +361,7 @@ fn an_expired_key_is_logged_before_the_command_that_found_it() {
     let ring = ring_at(0);
     let mut turn = Turn::alone(base::hash::KeyHasher::new(1));
     turn.effects = thread(&ring, 0);
-    turn.effects.push((0, 0), [(WRITTEN, &b"old"[..])], |command| command.args(["DEL", "old"]));
+    turn.effects.push(0, 0, [(WRITTEN, &b"old"[..])], |command| command.args(["DEL", "old"]));
     append(&mut turn.effects, 0, &[b"SET", b"old", b"1"]);
     let expected =
         [encoded(&[b"SELECT", b"0"]), encoded(&[b"DEL", b"old"]), encoded(&[b"SET", b"old", b"1"])];

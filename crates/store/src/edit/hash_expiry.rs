@@ -9,7 +9,7 @@
 use super::hash::remove_from;
 use crate::db::Db;
 use crate::db::marks::key_changes;
-use crate::effect::KeyspaceEvent;
+use crate::event::KeyspaceEvent;
 use crate::key::Key;
 use crate::key_index::IndexEntry;
 use crate::turn::Turn;
@@ -99,14 +99,14 @@ impl Db {
         let key = record.key();
         let gone = emptied.then_some((KeyspaceEvent::new('g', "del"), key));
         let events = [(KeyspaceEvent::new('h', "hexpired"), key)].into_iter().chain(gone);
-        turn.effects.push((db, unix_ms), events, |command| {
+        turn.effects.push(db, unix_ms, events, |command| {
             command.arg("HDEL");
             command.arg(key);
             command.args(&removed);
         });
         let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
         let told = key_changes(turn, record.key());
-        turn.effects.touched_by_nobody();
+        turn.effects.touched_without_command();
         self.changed(told, hash, before, after);
         if emptied {
             let record = self.take_record(turn, at, hash);
