@@ -1,8 +1,8 @@
-//! The allocator, and what it says about itself.
+//! The allocator and its statistics.
 //!
 //! jemalloc is built with 8-byte steps between its small classes (see `.cargo/config.toml`), which
-//! saves up to 8 bytes a key. It then aligns a 24-byte block to 8 only, also when 16 were asked
-//! for, so sizes are padded to their alignment on the way in.
+//! saves up to 8 bytes a key. It then aligns a 24-byte block only to 8, even if the caller asks for
+//! 16, so every size is padded to its alignment.
 
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -38,24 +38,24 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// What jemalloc counts, in bytes.
+/// The statistics of jemalloc, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
-    /// Handed out and not released.
+    /// Allocated and not freed.
     pub allocated: u64,
-    /// In pages that hold something handed out.
+    /// In pages with allocated memory.
     pub active: u64,
-    /// In pages that are in memory.
+    /// In resident pages.
     pub resident: u64,
     /// Kept as address space without memory.
     pub retained: u64,
     /// Used by the allocator itself.
     pub metadata: u64,
-    /// In pages that the system may take back and has not yet.
+    /// In pages that the system may reclaim and has not yet.
     pub muzzy: u64,
 }
 
-/// Fresh statistics of the allocator.
+/// Current statistics of the allocator.
 pub fn statistics() -> Statistics {
     let _ = ctl::epoch::advance();
     let read = |value: Result<usize, ctl::Error>| value.unwrap_or_default() as u64;
@@ -70,7 +70,7 @@ pub fn statistics() -> Statistics {
 }
 
 fn muzzy_bytes() -> Result<usize, ctl::Error> {
-    // 4096 names all arenas together in the version of jemalloc in use.
+    // In this version of jemalloc, 4096 means all arenas.
     // SAFETY: both controls hold a size_t, and the names are NUL-terminated.
     let (pages, page_bytes): (usize, usize) = unsafe {
         (ctl::raw::read(b"stats.arenas.4096.pmuzzy\0")?, ctl::raw::read(b"arenas.page\0")?)
@@ -78,7 +78,7 @@ fn muzzy_bytes() -> Result<usize, ctl::Error> {
     Ok(pages * page_bytes)
 }
 
-/// How much a thread has ever been handed out and has given back, where the allocator counts it.
+/// The addresses of the allocator's counters of the bytes that a thread allocated and freed.
 #[derive(Clone, Copy)]
 struct ThreadCounts {
     allocated: ThreadLocal<u64>,
@@ -95,20 +95,20 @@ fn thread_counts() -> Option<ThreadCounts> {
     Some(ThreadCounts { allocated, deallocated })
 }
 
-/// Bytes that this thread has been handed out by the allocator less those that it has given back,
-/// whoever was handed them out: negative for a thread that frees what others have made. The sum
-/// over all threads, ended ones too, is what is in use. Costs two reads of the thread's own memory.
+/// Bytes that this thread allocated minus the bytes that it freed; negative for a thread that frees
+/// memory of other threads. The sum over all threads, including ended ones, is the memory in use.
+/// Costs two reads of thread-local memory.
 #[inline]
 pub fn thread_bytes() -> i64 {
-    // Once the thread's own memory is gone, which is at its very end, nobody asks.
+    // No code asks after the end of the thread's local memory.
     let counts = THREAD_COUNTS.try_with(|counts| *counts).ok().flatten();
     counts.map_or(0, |counts| {
         counts.allocated.get().wrapping_sub(counts.deallocated.get()).cast_signed()
     })
 }
 
-/// Sets how long unused pages are kept before they return to the system, for every thread. What a
-/// growing table leaves behind is then not counted against the data for long.
+/// Sets for every thread how long unused pages are kept before they return to the system, so that
+/// the old memory of a growing table does not count for long.
 pub fn set_page_decay_ms(decay_ms: isize) {
     for name in [&b"arenas.dirty_decay_ms\0"[..], b"arena.0.dirty_decay_ms\0"] {
         // SAFETY: both controls take an isize, and the names are NUL-terminated.
@@ -118,16 +118,16 @@ pub fn set_page_decay_ms(decay_ms: isize) {
 
 /// Returns all unused pages to the system.
 pub fn purge() {
-    // 4096 names all arenas together in the version of jemalloc in use.
+    // In this version of jemalloc, 4096 means all arenas.
     // SAFETY: the name is a NUL-terminated control without a value.
     let _ = unsafe { ctl::raw::write(b"arena.4096.purge\0", ()) };
 }
 
-/// Returns unused memory of the C library's allocator to the system: that of code in C++, such as
-/// the compiler of Luau. Without glibc it does nothing.
+/// Returns unused memory of the C library's allocator to the system. C++ code such as Luau's
+/// compiler uses it. Without glibc this does nothing.
 pub fn trim_c_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes the locks of the heap, and touches no memory that is handed out.
+    // SAFETY: it takes the locks of the heap, and accesses no allocated memory.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -161,7 +161,7 @@ mod tests {
     static ALLOCATOR: Allocator = Allocator;
 
     #[test]
-    fn blocks_have_the_alignment_they_ask_for() {
+    fn blocks_have_the_requested_alignment() {
         let blocks: Vec<u128> = Vec::with_capacity(3);
         assert_eq!(blocks.as_ptr() as usize % 16, 0);
         let mut kept = Vec::new();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_knows_what_it_has_taken_and_given_back() {
+    fn a_thread_counts_its_allocated_and_freed_bytes() {
         let before = thread_bytes();
         let block = vec![1u8; 256 << 10];
         let taken = thread_bytes() - before;
@@ -195,7 +195,7 @@ mod tests {
         let small: Vec<Box<u64>> = (0..1000).map(Box::new).collect();
         let held = thread_bytes();
         drop(small);
-        // Blocks that the thread keeps for its next allocations count as given back.
+        // Blocks in the thread's cache count as freed.
         assert!(held - thread_bytes() >= 8 * 1000, "{}", held - thread_bytes());
     }
 

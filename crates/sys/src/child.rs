@@ -1,4 +1,4 @@
-//! Processes that must not outlive the one that started them.
+//! Child processes that must not outlive their parent.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -6,12 +6,11 @@ use std::process::Command;
 
 use crate::check;
 
-/// Ties what `command` starts to the thread that starts it: when that thread ends, however it
-/// ends, the kernel sends SIGKILL to the new process, which heeds it also while it is stopped. What
-/// the process starts itself is not tied.
+/// Ties the process of `command` to the thread that starts it: when that thread ends for any
+/// reason, the kernel kills the process, even if it is stopped. Children of the process are not
+/// tied.
 ///
-/// The process gets a process group of its own, with its id, so that it does not receive the
-/// signals of the terminal.
+/// The process gets its own process group, so that it does not receive the terminal's signals.
 pub fn tie_to_thread(command: &mut Command) -> &mut Command {
     let parent = std::process::id();
     let tie = move || {
@@ -20,13 +19,13 @@ pub fn tie_to_thread(command: &mut Command) -> &mut Command {
         // SAFETY: no pointers are involved, and it never fails.
         match u32::try_from(unsafe { libc::getppid() }) {
             Ok(now) if now == parent => Ok(()),
-            // It ended before the kernel knew.
+            // The parent ended before the prctl call.
             _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         }
     };
     command.process_group(0);
-    // SAFETY: between fork and exec it makes two system calls that are safe in a signal handler,
-    // and allocates nothing.
+    // SAFETY: between fork and exec the closure only makes system calls that are safe in a signal
+    // handler, and allocates nothing.
     unsafe { command.pre_exec(tie) }
 }
 
@@ -49,11 +48,11 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_a_group_of_its_own() {
+    fn a_process_has_its_own_group() {
         let mut command = Command::new("sleep");
         let mut child = tie_to_thread(command.arg("1000").stdin(Stdio::null())).spawn().unwrap();
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-        // Behind the name: the state, the parent, the group.
+        // After the name: the state, the parent, the group.
         let group = stat.rsplit_once(") ").unwrap().1.split(' ').nth(2).unwrap();
         assert_eq!(group, child.id().to_string());
         child.kill().unwrap();

@@ -1,4 +1,4 @@
-//! The clocks. Only `server` and the tools call them; everything below is handed the time.
+//! The clocks. Only `server` and the tools read them; lower layers get the time as an argument.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,16 +9,16 @@ pub fn unix_micros() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Microseconds on a scale that never jumps. It begins with the system's clock when it is first
-/// read, and all threads share it; setting the system's clock does not change it.
+/// Microseconds of a clock that never jumps. It starts with the system's clock at the first
+/// reading, all threads share it, and setting the system's clock does not change it.
 pub fn steady_micros() -> i64 {
     static START: OnceLock<(Instant, i64)> = OnceLock::new();
     let (start, start_us) = START.get_or_init(|| (Instant::now(), unix_micros()));
     start_us + i64::try_from(start.elapsed().as_micros()).unwrap_or(i64::MAX - start_us)
 }
 
-/// The processor's tick counter: a few nanoseconds a reading, monotonic on every machine whose
-/// counter is invariant, meaningless across machines.
+/// The processor's tick counter. A reading takes a few nanoseconds. It is monotonic if the
+/// machine's counter is invariant; values of different machines cannot be compared.
 #[inline]
 pub fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -33,23 +33,23 @@ pub fn tsc() -> u64 {
     }
 }
 
-/// The same moment on all clocks.
+/// The same moment, read on all clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     /// The tick counter.
     pub tsc: u64,
     /// Microseconds since 1970.
     pub unix_us: i64,
-    /// Microseconds on the steady scale.
+    /// Microseconds of the steady clock.
     pub steady_us: i64,
 }
 
-/// How often the clocks are read until nothing has come between.
+/// How often the clocks are read until one reading is not interrupted.
 const READINGS_MAX: usize = 8;
-/// What reading them takes otherwise, in ticks.
+/// The duration of an uninterrupted reading, in ticks.
 const READING_TICKS_MAX: u64 = 3000;
 
-/// Reads all clocks at once. If the thread is interrupted meanwhile, it reads them again.
+/// Reads all clocks at one moment, and reads them again if the thread was interrupted.
 pub fn reading() -> Reading {
     let read = || {
         let before = tsc();
@@ -101,7 +101,7 @@ pub struct LocalTime {
     pub second: i32,
 }
 
-/// Converts seconds since 1970 with the machine's time zone (localtime_r(3)).
+/// Converts seconds since 1970 to the machine's time zone (localtime_r(3)).
 pub fn local_time(unix_seconds: i64) -> LocalTime {
     // SAFETY: all fields of `tm` may be zero; `localtime_r` writes only there.
     let tm = unsafe {

@@ -1,16 +1,16 @@
-//! What a crash leaves in the log: the signal, its address, the thread and what that was doing.
+//! The report of a crash in the log: the signal, its address, the thread and its frames.
 //!
 //! ```text
 //! the thread that crashes, in the handler        the thread that names frames
 //!   head, signal, address, pc, addresses  ->
 //!   asks, and waits for some seconds      ---->  names of functions, files and lines
-//!   end; the signal again, with its default
+//!   end; raises the signal again with its default action
 //! ```
 //!
-//! The handler calls only what is safe in it, writes what matters first, and allocates nothing. To
-//! find names takes memory and locks, which the crash may have broken: another thread does it, and
-//! is waited for for some seconds at most. Handlers run on stacks of their own, for a crash may
-//! be that of the stack.
+//! The handler calls only functions that are safe in a signal handler, writes the most important
+//! facts first, and allocates nothing. Finding names needs memory and locks, which the crash may
+//! have broken, so another thread does it, and the handler waits for it only some seconds. Handlers
+//! run on separate stacks, since the thread's stack may have overflowed.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
@@ -32,40 +32,40 @@ const CRASHES: [(c_int, &str); 5] = [
     (libc::SIGILL, "SIGILL"),
     (libc::SIGABRT, "SIGABRT"),
 ];
-/// How long the names of frames may take: in builds for development there is much more to read.
+/// How long the names of frames may take. Debug builds have much more to read.
 const NAMES_MS: c_int = if cfg!(debug_assertions) { 25_000 } else { 5000 };
-/// How long a thread waits that crashes while another one reports.
+/// How long a thread that crashes waits for the report of another thread.
 const OTHER_MS: c_int = 2 * NAMES_MS;
-/// Between two looks whether it still does.
+/// How often it checks whether the other report has ended.
 const LOOK_MS: c_int = 20;
 const FRAMES_MAX: usize = 64;
-/// Bytes of the stack that handlers of a thread run on.
+/// Bytes of a thread's stack for handlers.
 const STACK_BYTES: usize = 64 << 10;
-/// What the walk over the frames needs of such a stack.
+/// Bytes of such a stack that the walk over the frames needs.
 const WALK_BYTES: usize = 24 << 10;
-/// How far below its end a stack that overflows is missed, where nothing guards it.
+/// An address this close to the end of a stack means that the stack has overflowed.
 const GUARD_BYTES: usize = 64 << 10;
 
-/// What is around a report of SIGALRM, behind which the process goes on.
+/// The first and last line of a report for SIGALRM, after which the process continues.
 const LOOK_HEAD: &str = "\n=== Received SIGALRM: this is what a thread is doing ===\n";
 const LOOK_TAIL: &str = "=== It goes on ===\n\n";
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
-/// The thread that reports, and the one that names frames; 0 for none.
+/// The ids of the thread that reports and of the one that names frames; 0 for none.
 static REPORTER: AtomicU32 = AtomicU32::new(0);
 static NAMER: AtomicU32 = AtomicU32::new(0);
 static FRAMES: [AtomicUsize; FRAMES_MAX] = [const { AtomicUsize::new(0) }; FRAMES_MAX];
 static FRAMES_LEN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Where this thread's stack ends; 0 if that is not known.
+    /// The address of the end of this thread's stack; 0 if unknown.
     static STACK_END: Cell<usize> = const { Cell::new(0) };
     static HANDLER_STACK: Cell<Option<HandlerStack>> = const { Cell::new(None) };
 }
 
-/// What reports need.
+/// The constant parts of reports.
 struct Prepared {
-    /// The path of the log; empty: standard output.
+    /// The path of the log; empty for standard output.
     log: CString,
     /// The first lines.
     head: String,
@@ -75,40 +75,40 @@ struct Prepared {
     named: EventFd,
 }
 
-/// Prepares reports: they go to the end of a file, or to standard output when its path is empty,
-/// and begin and end with some lines. SIGALRM makes one from now on, and the process goes on.
-/// Crashes follow with [`enable`]; names of functions are those of the thread that calls
-/// [`name_frames`]. Does nothing when called again.
+/// Prepares reports, which are appended to the file `log`, or written to standard output if the
+/// path is empty, between the lines `head` and `tail`. From now on SIGALRM writes a report, and the
+/// process continues. [`enable`] turns on reports of crashes; the thread that calls [`name_frames`]
+/// finds the names of functions. A second call does nothing.
 ///
 /// # Errors
-/// When the process is out of descriptors, or the path has a zero byte.
+/// If the process has no free descriptors, or the path has a zero byte.
 pub fn prepare(log: &str, head: String, tail: String) -> io::Result<()> {
     let (asked, named) = (EventFd::new()?, EventFd::new()?);
     let _ = PREPARED.set(Prepared { log: CString::new(log)?, head, tail, asked, named });
-    // What loads something at its first use has done so then.
+    // The first use loads libraries, which a handler must not do.
     backtrace::trace(|_| false);
-    // On the thread's own stack: it has not overflowed.
+    // Runs on the thread's own stack, which has not overflowed.
     set_handler(libc::SIGALRM, libc::SA_RESTART);
     Ok(())
 }
 
-/// Whether crashes are reported, when that is prepared.
+/// Turns reports of crashes on or off, if they were prepared.
 pub fn enable(is_on: bool) {
     let is_reported = is_on && PREPARED.get().is_some();
     for (signal, _) in CRASHES {
         if is_reported {
             set_handler(signal, libc::SA_ONSTACK);
         } else {
-            // Not that of the standard library, which trusts that a fault comes again: a signal
-            // that another process has sent does not.
-            // SAFETY: no handler is left that could be wrong.
+            // Not the standard library's handler, which expects the fault to occur again: a signal
+            // that another process sent does not.
+            // SAFETY: no handler remains.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
 }
 
 fn set_handler(signal: c_int, flags: c_int) {
-    // SAFETY: the structure is plain data; the handler keeps to what is allowed in one.
+    // SAFETY: the structure is plain data, and the handler is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_signal as *const () as usize;
@@ -118,9 +118,9 @@ fn set_handler(signal: c_int, flags: c_int) {
     }
 }
 
-/// Writes the names of frames into reports, whenever one asks for it. The calling thread does
-/// nothing else: it waits for locks, and for who reads the log. `begun` is called when reports
-/// ask it. Returns if nothing is prepared.
+/// Writes the names of frames into reports. The calling thread should do nothing else, since it
+/// waits for locks and for the log's reader. Calls `begun` once it accepts requests. Returns if
+/// reports were not prepared.
 pub fn name_frames(begun: impl FnOnce()) {
     let Some(prepared) = PREPARED.get() else { return };
     NAMER.store(thread_id(), Ordering::Relaxed);
@@ -134,17 +134,17 @@ pub fn name_frames(begun: impl FnOnce()) {
     }
 }
 
-/// Waits for so long at most until something is signalled; without an end if that is negative.
-/// May be called in a handler.
+/// Waits until the event is signalled, at most `milliseconds` if that is not negative. Returns
+/// whether it was. Safe in a signal handler.
 fn wait_for(event: &EventFd, milliseconds: c_int) -> bool {
     let fd = event.as_fd().as_raw_fd();
     let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: it is one structure.
+    // SAFETY: the pointer is to one structure.
     unsafe { libc::poll(&mut wait, 1, milliseconds) > 0 }
 }
 
-/// SIGALRM and SIGABRT, by which someone asks what the process is doing, look at other threads than
-/// the calling one and those that it starts. abort(3) is heard in these as well.
+/// Blocks SIGALRM and SIGABRT, by which operators ask for a report, in the calling thread and those
+/// that it starts, so that the report is about another thread. abort(3) works in these as well.
 pub fn leave_alone() {
     block(&[libc::SIGALRM, libc::SIGABRT]);
 }
@@ -172,17 +172,17 @@ fn write_names(prepared: &Prepared) {
     }
 }
 
-/// Writes to an address that nobody has.
+/// Writes to an address where nothing is mapped.
 pub fn segfault() {
-    // SAFETY: it is not sound, and is not meant to be: it ends the process.
+    // SAFETY: it is deliberately unsound: it ends the process.
     unsafe { std::ptr::without_provenance_mut::<u8>(1).write_volatile(0) };
 }
 
-/// A stack that handlers run on. Below it nothing is mapped for use.
+/// A stack for handlers, with an inaccessible page below it.
 struct HandlerStack(*mut c_void);
 
 impl HandlerStack {
-    /// Makes one for the calling thread.
+    /// Makes and installs a stack for the calling thread.
     fn new() -> Option<Self> {
         // SAFETY: the memory is new, and belongs to this thread's handlers until it is dropped.
         unsafe {
@@ -204,7 +204,7 @@ impl HandlerStack {
 
 impl Drop for HandlerStack {
     fn drop(&mut self) {
-        // SAFETY: the thread ends; no handler runs on it any more when it is given back.
+        // SAFETY: the kernel no longer uses the stack when it is unmapped.
         unsafe {
             let none = libc::stack_t {
                 ss_sp: std::ptr::null_mut(),
@@ -218,13 +218,13 @@ impl Drop for HandlerStack {
     }
 }
 
-/// Gives handlers of the calling thread a stack that is large enough to look through its frames.
-/// Others have a small one of the standard library, and a shorter report.
+/// Gives the calling thread's handlers a stack that is large enough to walk over the frames. Other
+/// threads have a small one of the standard library, and shorter reports.
 pub fn protect_thread() {
-    // Its end would switch off the new one.
+    // Dropping it later would uninstall the new one.
     drop(HANDLER_STACK.take());
     HANDLER_STACK.set(HandlerStack::new());
-    // SAFETY: the attributes are initialised by the first call, and destroyed.
+    // SAFETY: the first call initialises the attributes, and the last one destroys them.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0 {
@@ -236,7 +236,7 @@ pub fn protect_thread() {
     }
 }
 
-/// Text on its way to the log, without allocating.
+/// Buffers text for the log without allocating.
 struct Out {
     fd: RawFd,
     is_own: bool,
@@ -308,7 +308,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     // SAFETY: all of these may be called in a handler.
     unsafe {
         if is_crash {
-            // When the handler returns the process ends as it would have without one.
+            // When the handler returns, the process ends as it would have without a handler.
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
         } else if taken {
@@ -318,16 +318,17 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// Whether this thread reports. One that has crashed waits for another that does: the process goes
-/// on behind that if it was for SIGALRM, and ends otherwise.
+/// Waits for the right to report, and returns whether this thread has it. A thread that crashed
+/// waits while another one reports: after a report for SIGALRM it reports, and after a crash the
+/// process ends.
 fn take_turn(is_crash: bool) -> bool {
     let own = thread_id();
     for _ in 0..OTHER_MS / LOOK_MS {
         match REPORTER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => return true,
-            // The report itself has crashed.
+            // The report itself crashed.
             Err(reporter) if reporter == own => return false,
-            // SAFETY: there are no descriptors to be looked at.
+            // SAFETY: it only waits; there are no descriptors.
             Err(_) if is_crash => unsafe {
                 libc::poll(std::ptr::null_mut(), 0, LOOK_MS);
             },
@@ -340,7 +341,7 @@ fn take_turn(is_crash: bool) -> bool {
 /// Writes a report.
 ///
 /// # Safety
-/// In a handler, with what the kernel has given it.
+/// Call it in a handler, with the arguments that the kernel passed.
 unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::ucontext_t) {
     let Some(prepared) = PREPARED.get() else { return };
     let mut out = Out::open(&prepared.log);
@@ -348,9 +349,9 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
     if is_crash {
         let _ = out.write_str(&prepared.head);
     }
-    // SAFETY: the kernel has written the registers.
+    // SAFETY: the kernel wrote the registers.
     let (pc, sp) = unsafe { registers(context) };
-    // SAFETY: as the caller's.
+    // SAFETY: by the caller's promise.
     unsafe { write_signal(&mut out, signal, info, sp) };
     let mut name = [0u8; 17];
     // SAFETY: the kernel writes 16 bytes.
@@ -375,7 +376,7 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
     let _ = out.write_str(if is_crash { &prepared.tail } else { LOOK_TAIL });
 }
 
-/// Says which signal it was, and why it came.
+/// Writes the signal and its cause.
 ///
 /// # Safety
 /// As [`report`].
@@ -388,12 +389,12 @@ unsafe fn write_signal(out: &mut Out, signal: c_int, info: &libc::siginfo_t, sp:
     let code = info.si_code;
     let _ = writeln!(out, "The server crashed by signal: {signal} ({name}), si_code: {code}");
     if code <= 0 {
-        // SAFETY: a signal of this kind has a sender.
+        // SAFETY: a signal with such a code has a sender.
         let (process, user) = unsafe { (info.si_pid(), info.si_uid()) };
         let _ = writeln!(out, "It was sent by process {process} of user {user}");
         return;
     }
-    // SAFETY: a signal of the kernel has an address.
+    // SAFETY: a signal from the kernel has an address.
     let address = unsafe { info.si_addr() } as usize;
     let _ = writeln!(out, "Address: {address:#x}");
     let end = STACK_END.get();
@@ -403,12 +404,12 @@ unsafe fn write_signal(out: &mut Out, signal: c_int, info: &libc::siginfo_t, sp:
     }
 }
 
-/// The program counter and the stack pointer of what was interrupted.
+/// The program counter and the stack pointer of the interrupted code.
 ///
 /// # Safety
-/// The kernel has written the structure.
+/// The kernel wrote the structure.
 unsafe fn registers(context: *const libc::ucontext_t) -> (usize, usize) {
-    // SAFETY: as the caller's.
+    // SAFETY: by the caller's promise.
     let machine = unsafe { &(*context).uc_mcontext };
     #[cfg(target_arch = "x86_64")]
     let registers = (machine.gregs[libc::REG_RIP as usize], machine.gregs[libc::REG_RSP as usize]);
@@ -417,12 +418,12 @@ unsafe fn registers(context: *const libc::ucontext_t) -> (usize, usize) {
     (registers.0 as usize, registers.1 as usize)
 }
 
-/// Keeps the addresses of the frames of what was interrupted, as far as the stack of the handler
-/// allows to look for them. Those of the handler come first, and are left out if `pc` is found.
+/// Stores the addresses of the interrupted code's frames, if the handler's stack is large enough to
+/// find them. The handler's own frames come first, and are dropped if `pc` is found.
 fn walk(pc: usize, is_on_own_stack: bool) {
     let mut len = 0;
     if is_on_own_stack || handler_stack_bytes() >= WALK_BYTES {
-        // SAFETY: whoever else looks for frames at the same time shares nothing with this.
+        // SAFETY: another walk at the same time shares no data with this one.
         unsafe {
             backtrace::trace_unsynchronized(|frame| {
                 let address = frame.ip() as usize;
@@ -436,14 +437,14 @@ fn walk(pc: usize, is_on_own_stack: bool) {
         }
     }
     if FRAMES[0].load(Ordering::Relaxed) == pc || len == 0 {
-        // So that the place is that of the instruction, as for those that have called something.
+        // Names are looked up for the byte before an address, as for return addresses.
         FRAMES[0].store(pc.wrapping_add(1), Ordering::Relaxed);
         len = len.max(1);
     }
     FRAMES_LEN.store(len, Ordering::Release);
 }
 
-/// Bytes of the stack that handlers of this thread run on.
+/// Bytes of this thread's stack for handlers.
 fn handler_stack_bytes() -> usize {
     // SAFETY: the structure is plain data, written by the kernel.
     unsafe {

@@ -5,21 +5,21 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
-/// What a descriptor is watched for.
+/// The events that a descriptor is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     /// Bytes to read, or a connection to accept.
     pub read: bool,
     /// Room to write.
     pub write: bool,
-    /// The end of what the other side sends, whatever is to be read before it; reading includes it.
+    /// The end of the peer's data, even if there are bytes to read before it. Reading includes it.
     pub end: bool,
 }
 
 impl Interest {
     /// Reading only.
     pub const READ: Self = Self { read: true, write: false, end: false };
-    /// Neither. Errors and hang-ups are reported all the same, at every wait.
+    /// Neither. Every wait still reports errors and hang-ups.
     pub const NONE: Self = Self { read: false, write: false, end: false };
 
     fn bits(self) -> u32 {
@@ -40,23 +40,23 @@ impl Event {
         self.0.u64
     }
 
-    /// Something can be read: bytes, the end of the stream, or an error.
+    /// A read returns at once: bytes, the end of the stream, or an error.
     pub fn readable(self) -> bool {
         self.0.events & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
             != 0
     }
 
-    /// Writing would not block, or would report an error.
+    /// A write returns at once, or reports an error.
     pub fn writable(self) -> bool {
         self.0.events & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 
-    /// The other side sends no more.
+    /// The peer sends no more.
     pub fn ended(self) -> bool {
         self.0.events & libc::EPOLLRDHUP as u32 != 0
     }
 
-    /// Both directions are shut down or the connection failed.
+    /// Both directions are shut down, or the connection failed.
     pub fn hung_up(self) -> bool {
         self.0.events & (libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
@@ -90,16 +90,16 @@ impl Epoll {
     /// Opens an instance.
     ///
     /// # Errors
-    /// When the process or the system is out of descriptors.
+    /// If the process or the system has no free descriptors.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are involved; the descriptor is ours alone.
+        // SAFETY: no pointers are involved, and no other value owns the descriptor.
         unsafe { Ok(Self(OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?))) }
     }
 
     /// Watches a descriptor.
     ///
     /// # Errors
-    /// When it is watched already, or the kernel is out of memory or watches.
+    /// If it is watched already, or the kernel has no memory or watches left.
     pub fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
@@ -107,15 +107,15 @@ impl Epoll {
     /// Changes what a descriptor is watched for.
     ///
     /// # Errors
-    /// When it is not watched.
+    /// If it is not watched.
     pub fn modify(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
-    /// Stops watching a descriptor that another thread holds at the moment.
+    /// Stops watching a descriptor that another thread currently owns.
     ///
     /// # Errors
-    /// When it is not watched.
+    /// If it is not watched.
     pub fn delete_lent(&self, fd: RawFd) -> io::Result<()> {
         self.control_raw(libc::EPOLL_CTL_DEL, fd, 0, Interest::NONE)
     }
@@ -123,7 +123,7 @@ impl Epoll {
     /// Stops watching a descriptor.
     ///
     /// # Errors
-    /// When it is not watched.
+    /// If it is not watched.
     pub fn delete(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::NONE)
     }
@@ -146,17 +146,17 @@ impl Epoll {
         interest: Interest,
     ) -> io::Result<()> {
         let mut event = libc::epoll_event { events: interest.bits(), u64: token };
-        // SAFETY: the event lives over the call. A number that is no watched descriptor is an error
-        // of the kernel and nothing worse.
+        // SAFETY: the event outlives the call. For a number that is not a watched descriptor the
+        // kernel only returns an error.
         let result = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd, &mut event) };
         check(result).map(drop)
     }
 
-    /// Waits up to `timeout_ms` (-1: without end) and returns how many events came. A signal counts
-    /// as none.
+    /// Waits up to `timeout_ms` (-1: without a limit) and returns the number of events. After a
+    /// signal it returns 0.
     ///
     /// # Errors
-    /// Only what epoll_wait(2) lists as the caller's mistakes.
+    /// Only the caller's mistakes in epoll_wait(2).
     pub fn wait(&self, events: &mut Events, timeout_ms: i32) -> io::Result<usize> {
         let capacity = events.0.len().min(i32::MAX as usize) as i32;
         // SAFETY: the array has room for `capacity` events.
@@ -182,7 +182,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn an_end_is_reported_without_what_comes_before_it() {
+    fn an_end_is_reported_before_the_bytes_are_read() {
         let epoll = Epoll::new().unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         epoll.add(ours.as_fd(), 1, Interest { end: true, ..Interest::NONE }).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn only_deleting_silences_a_hang_up() {
+    fn only_deleting_stops_reports_of_a_hang_up() {
         let epoll = Epoll::new().unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
         epoll.add(ours.as_fd(), 1, Interest::READ).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_what_is_ready_under_its_token() {
+    fn events_have_the_token_of_their_descriptor() {
         let epoll = Epoll::new().unwrap();
         let flag = EventFd::new().unwrap();
         epoll.add(flag.as_fd(), 42, Interest::READ).unwrap();

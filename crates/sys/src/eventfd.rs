@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// Signalled by any thread, cleared by its owner.
+/// Any thread may signal it; its owner clears it.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
@@ -13,16 +13,16 @@ impl EventFd {
     /// Opens an unsignalled counter.
     ///
     /// # Errors
-    /// When the process or the system is out of descriptors.
+    /// If the process or the system has no free descriptors.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are involved; the descriptor is ours alone.
+        // SAFETY: no pointers are involved, and no other value owns the descriptor.
         unsafe {
             let fd = check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))
         }
     }
 
-    /// Makes the descriptor readable. A full counter is readable already, so failure is no loss.
+    /// Makes the descriptor readable. If the counter is full, it is readable already.
     pub fn signal(&self) {
         let one = 1u64;
         // SAFETY: eight bytes are read from `one`.

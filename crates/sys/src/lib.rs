@@ -1,7 +1,6 @@
-//! Layer 0: what the kernel and the processor offer, behind safe functions.
+//! Layer 0: safe functions for services of the kernel and the processor.
 //!
-//! With `ds`, the only crate that may hold unsafe code. It decides nothing: no policy, no protocol,
-//! no domain.
+//! Only this crate and `ds` may contain unsafe code. It has no policy, no protocol and no domain.
 
 pub mod allocator;
 pub mod child;

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use crate::check;
 
-/// Processors this process may run on.
+/// The processors that this process may run on.
 pub fn available_cpus() -> Vec<usize> {
-    // SAFETY: the set is plain bits, written by the kernel up to its size.
+    // SAFETY: the set is plain bits, and the kernel writes at most its size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
@@ -24,9 +24,9 @@ pub fn available_cpus() -> Vec<usize> {
 /// Binds the calling thread to some processors.
 ///
 /// # Errors
-/// When none of them exists or is allowed.
+/// If none of them exists or is allowed.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: the set is plain bits; numbers past its size are left out.
+    // SAFETY: the set is plain bits; larger numbers are skipped.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
@@ -36,10 +36,10 @@ pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// Keeps transparent huge pages off for this process, whatever the system's setting is.
+/// Turns off transparent huge pages for this process, regardless of the system's setting.
 ///
 /// # Errors
-/// When the kernel does not support it.
+/// If the kernel does not support it.
 pub fn disable_huge_pages() -> io::Result<()> {
     // SAFETY: no pointers are involved.
     check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }).map(drop)
@@ -51,19 +51,19 @@ pub fn huge_pages_are_disabled() -> bool {
     unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 }
 }
 
-/// A directory, to reach files by its descriptor, wherever it is moved. It needs no right to list
-/// what is in it.
+/// Opens a directory, to reach its files by the descriptor even after it is moved. Needs no right
+/// to list its files.
 ///
 /// # Errors
-/// When there is no directory of this path.
+/// If there is no directory with this path.
 pub fn open_directory(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
 }
 
-/// Makes a directory the working directory, whatever its name is now and whether it has one.
+/// Makes a directory the working directory, even if it was renamed or deleted.
 ///
 /// # Errors
-/// When the process may not enter it.
+/// If the process may not enter it.
 pub fn enter_directory(directory: &File) -> io::Result<()> {
     // SAFETY: no pointers are involved, and the descriptor is open.
     check(unsafe { libc::fchdir(directory.as_raw_fd()) }).map(drop)
@@ -75,10 +75,10 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Raises the limit of open descriptors towards `wanted` as far as it is allowed and returns the
-/// limit in force.
+/// Raises the limit of open descriptors towards `wanted` as far as allowed, and returns the new
+/// limit.
 pub fn raise_open_files(wanted: u64) -> u64 {
-    // SAFETY: both calls read or write the one structure they are given.
+    // SAFETY: each call reads or writes only its one structure.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
@@ -108,7 +108,7 @@ pub struct CpuTime {
 }
 
 fn usage(who: libc::c_int) -> CpuTime {
-    // SAFETY: the structure is plain numbers, written by the kernel.
+    // SAFETY: the structure is plain numbers, which the kernel writes.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(who, &mut usage);
@@ -118,36 +118,36 @@ fn usage(who: libc::c_int) -> CpuTime {
     CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
 }
 
-/// What the whole process has used.
+/// The processor time of the whole process.
 pub fn process_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_SELF)
 }
 
-/// What the calling thread has used.
+/// The processor time of the calling thread.
 pub fn thread_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_THREAD)
 }
 
-/// The calling thread's number in the system.
+/// The kernel's id of the calling thread.
 pub fn thread_id() -> u32 {
     // SAFETY: no pointers are involved, and it never fails.
     unsafe { libc::gettid() as u32 }
 }
 
-/// For how long a thread of this process has been on a processor, and has waited for one, in
-/// nanoseconds. None: there is no such thread, or the system does not tell.
+/// How long a thread of this process ran on processors and waited for one, in nanoseconds. `None`
+/// if there is no such thread, or the system has no such numbers.
 pub fn thread_schedule(thread: u32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     let mut fields = text.split_ascii_whitespace().map(str::parse);
     Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
-/// What ended children have used.
+/// The processor time of ended children.
 pub fn children_cpu_time() -> CpuTime {
     usage(libc::RUSAGE_CHILDREN)
 }
 
-/// Bytes of this process that are in memory, from /proc/self/statm; 0 where there is none.
+/// Resident bytes of this process, from /proc/self/statm; 0 without that file.
 pub fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split(' ').nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -165,13 +165,13 @@ pub fn system_memory_bytes() -> u64 {
     }
 }
 
-/// Goes to the background: forks, leaves the terminal's session and points the standard streams
-/// at /dev/null. Call it before any thread is started; the parent exits.
+/// Moves to the background: forks, leaves the terminal's session and redirects the standard streams
+/// to /dev/null. The parent exits. Call it before any thread starts.
 ///
 /// # Errors
-/// When the process cannot be forked.
+/// If the process cannot fork.
 pub fn daemonize() -> io::Result<()> {
-    // SAFETY: no thread but this one exists, so the child may go on with everything it inherits.
+    // SAFETY: this is the only thread, so the child may use everything that it inherits.
     unsafe {
         if check(libc::fork())? != 0 {
             libc::_exit(0);
@@ -188,15 +188,15 @@ pub fn daemonize() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the process with a status, and nothing else: no other thread is waited for.
+/// Ends the process with a status at once, without waiting for other threads.
 pub fn end_at_once(status: i32) -> ! {
     // SAFETY: no pointers are involved.
     unsafe { libc::_exit(status) }
 }
 
-/// Names the calling thread, as `ps` and `top` show it; up to 15 bytes.
+/// Sets the calling thread's name in `ps` and `top`; at most 15 bytes.
 pub fn name_thread(name: &CStr) {
-    // SAFETY: the kernel reads the text up to its end, and at most 16 bytes.
+    // SAFETY: the kernel reads the text up to its zero byte, and at most 16 bytes.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn affinity_holds_for_the_calling_thread() {
+    fn affinity_applies_to_the_calling_thread() {
         let cpus = available_cpus();
         std::thread::spawn(move || {
             set_affinity(&cpus[..1]).unwrap();

@@ -2,14 +2,14 @@
 
 use std::io;
 
-/// Fills a buffer. Waits only in the first moments after the machine has started.
+/// Fills a buffer. It may wait only shortly after the machine started.
 ///
 /// # Errors
-/// When the kernel does not provide it.
+/// If the kernel does not provide it.
 pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        // SAFETY: the kernel writes at most as many bytes as it is told to where the slice begins.
+        // SAFETY: the kernel writes at most the given number of bytes to the start of the slice.
         let written = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
         match usize::try_from(written) {
             Ok(count) => rest = &mut rest[count..],
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_differ_from_call_to_call() {
+    fn each_call_returns_different_bytes() {
         let [mut one, mut other] = [[0; 512], [0; 512]];
         fill(&mut one).unwrap();
         fill(&mut other).unwrap();

@@ -1,12 +1,11 @@
-//! Memory that several threads write to at once, and that may be a file's: then what was written
-//! there is still in the file after the process was killed (mmap(2), MAP_SHARED).
+//! Memory that several threads write to at once. It may be the contents of a file, which keeps the
+//! written bytes after the process is killed (mmap(2), MAP_SHARED).
 //!
-//! Who writes which bytes is decided elsewhere. Two threads that access the same bytes at once read
-//! or leave unspecified bytes there, and do no other harm: the copies are made by instructions that
-//! the compiler does not look into, so it assumes nothing of what others do.
+//! The callers decide which thread writes which bytes. Two threads that access the same bytes at
+//! once read or leave unspecified bytes, without other harm: the copies use instructions that the
+//! compiler does not analyse, so it assumes nothing about other threads.
 //!
-//! A file must not be made shorter by anybody while it is mapped: the kernel answers an access
-//! behind its end with SIGBUS.
+//! No process may shorten the file while it is mapped: an access after its end raises SIGBUS.
 
 use std::fs::File;
 use std::io;
@@ -14,30 +13,31 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// Bytes of a line of the processor's cache.
+/// Bytes of a cache line.
 const CACHE_LINE: usize = 64;
-/// Bytes that vectors copy faster than one instruction, which takes a while to begin.
+/// Up to this many bytes, vectors copy faster than the one instruction, which is slow to start.
 #[cfg(target_arch = "x86_64")]
 const VECTOR_BYTES: std::ops::Range<usize> = 16..1024;
 
-/// Mapped memory, zero where nothing was written.
+/// Mapped memory, initially zero.
 #[derive(Debug)]
 pub struct SharedMemory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to this value until it is dropped, and every access to it is either an
-// atomic one or a copy that tolerates others at the same time.
+// SAFETY: the memory belongs to this value until it is dropped, and every access is either atomic
+// or a copy that tolerates concurrent accesses.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// The first `bytes` of a file, whose blocks are allocated, so that a full disk shows here.
+    /// Maps the first `bytes` of a file and allocates their blocks, so that a full disk is an error
+    /// here.
     ///
     /// # Errors
-    /// When the file cannot be extended or mapped.
+    /// If the file cannot be extended or mapped.
     pub fn of_file(file: &File, bytes: usize) -> io::Result<Self> {
         let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
         // SAFETY: no pointers are involved.
@@ -47,10 +47,10 @@ impl SharedMemory {
         }
     }
 
-    /// The first `bytes` of a file that has as many.
+    /// Maps the first `bytes` of a file that has as many.
     ///
     /// # Errors
-    /// When the file is shorter or cannot be mapped.
+    /// If the file is shorter or cannot be mapped.
     pub fn of_whole_file(file: &File, bytes: usize) -> io::Result<Self> {
         if file.metadata()?.len() < bytes as u64 {
             return Err(io::Error::other("the file is shorter"));
@@ -58,17 +58,17 @@ impl SharedMemory {
         Self::map(libc::MAP_SHARED, file.as_raw_fd(), bytes)
     }
 
-    /// Memory of no file.
+    /// Maps memory without a file.
     ///
     /// # Errors
-    /// When there is not as much.
+    /// If there is not enough memory.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Self::map(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, bytes)
     }
 
     fn map(flags: libc::c_int, fd: libc::c_int, bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel chooses an address where nothing is.
+        // SAFETY: the kernel chooses a free address.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -78,7 +78,7 @@ impl SharedMemory {
             .ok_or_else(|| io::Error::other("the kernel mapped memory at address zero"))
     }
 
-    /// Bytes in all.
+    /// The size in bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.bytes
@@ -90,12 +90,12 @@ impl SharedMemory {
     /// If there are fewer.
     pub fn words(&self, count: usize) -> &[AtomicU64] {
         assert!(count <= self.bytes / 8, "the words are within the memory");
-        // SAFETY: a mapping begins at a page, so words are aligned; they lie within it, as was just
-        // checked, and live as long as it. Atomics may be shared.
+        // SAFETY: a mapping starts at a page, so words are aligned. They are within the mapping, as
+        // was just checked, and live as long. Atomics may be shared.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), count) }
     }
 
-    /// Where bytes begin that lie within the memory.
+    /// The address of an offset.
     fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
         let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         assert!(fits, "the bytes are within the memory");
@@ -106,28 +106,28 @@ impl SharedMemory {
     /// Writes bytes.
     ///
     /// # Panics
-    /// If they reach beyond the memory.
+    /// If they exceed the memory.
     #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.at(offset, bytes.len());
-        // SAFETY: both places have so many bytes, and a slice does not lie in the mapping.
+        // SAFETY: both sides have so many bytes, and a slice is not in the mapping.
         unsafe { copy(bytes.as_ptr(), to, bytes.len()) }
     }
 
     /// Reads bytes.
     ///
     /// # Panics
-    /// If they reach beyond the memory.
+    /// If they exceed the memory.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         let from = self.at(offset, bytes.len());
-        // SAFETY: both places have so many bytes, and a slice does not lie in the mapping.
+        // SAFETY: both sides have so many bytes, and a slice is not in the mapping.
         unsafe { copy(from, bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Says that bytes are about to be written, so that they come into the cache of the processor.
+    /// Prefetches bytes for writing into the processor's cache.
     ///
     /// # Panics
-    /// If they reach beyond the memory.
+    /// If they exceed the memory.
     #[inline]
     pub fn prefetch(&self, offset: usize, bytes: usize) {
         let from = self.at(offset, bytes);
@@ -135,7 +135,7 @@ impl SharedMemory {
             // SAFETY: the offset is within the mapping.
             let line = unsafe { from.add(line) };
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: it is a hint, which reads and writes nothing.
+            // SAFETY: a prefetch reads and writes nothing.
             unsafe {
                 std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
             }
@@ -147,23 +147,23 @@ impl SharedMemory {
     /// Writes zeros.
     ///
     /// # Panics
-    /// If they reach beyond the memory.
+    /// If they exceed the memory.
     pub fn clear(&self, offset: usize, bytes: usize) {
         let to = self.at(offset, bytes);
-        // SAFETY: so many bytes lie within the mapping.
+        // SAFETY: so many bytes are within the mapping.
         unsafe { clear(to, bytes) }
     }
 
-    /// Writes bytes of the memory to a file, which may take fewer. Returns how many it took.
+    /// Writes bytes of the memory to a file. Returns how many were written, which may be fewer.
     ///
     /// # Errors
     /// Those of write(2).
     ///
     /// # Panics
-    /// If they reach beyond the memory.
+    /// If they exceed the memory.
     pub fn write_to(&self, file: &File, offset: usize, bytes: usize) -> io::Result<usize> {
         let from = self.at(offset, bytes);
-        // SAFETY: so many bytes lie within the mapping; the kernel copies them.
+        // SAFETY: so many bytes are within the mapping; the kernel copies them.
         let written = unsafe { libc::write(file.as_raw_fd(), from.cast(), bytes) };
         usize::try_from(written).map_err(|_| io::Error::last_os_error())
     }
@@ -171,7 +171,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: nobody borrows the memory any more, and it was mapped with this length.
+        // SAFETY: no borrow of the memory remains, and it was mapped with this length.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
@@ -179,16 +179,16 @@ impl Drop for SharedMemory {
 /// Copies bytes.
 ///
 /// # Safety
-/// Both places have so many bytes, and do not overlap.
+/// Both sides have so many bytes, and do not overlap.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if VECTOR_BYTES.contains(&bytes) {
-        // SAFETY: as for the caller, and there is a vector at least.
+        // SAFETY: by the caller's promise; there are at least the bytes of one vector.
         return unsafe { copy_vectors(from, to, bytes) };
     }
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller says that the bytes are there; the direction flag is clear by the ABI.
+    // SAFETY: the caller promises that the bytes exist; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
             "rep movsb",
@@ -199,7 +199,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     for at in 0..bytes {
         use std::sync::atomic::{AtomicU8, Ordering};
-        // SAFETY: the caller says that the bytes are there; atomics of a byte are always aligned.
+        // SAFETY: the caller promises that the bytes exist; atomics of a byte are always aligned.
         unsafe {
             let byte = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Ordering::Relaxed);
             AtomicU8::from_ptr(to.add(at)).store(byte, Ordering::Relaxed);
@@ -207,14 +207,14 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies bytes by vectors of 16; the last one overlaps the one before.
+/// Copies bytes in vectors of 16; the last one may overlap the previous one.
 ///
 /// # Safety
-/// Both places have so many bytes, at least 16, and do not overlap.
+/// Both sides have so many bytes, at least 16, and do not overlap.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_vectors(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: vectors at 0, 16, ... are copied while they are in front of the last one, which ends
+    // SAFETY: vectors at 0, 16, ... are copied while they start before the last one, which ends
     // with the bytes.
     unsafe {
         std::arch::asm!(
@@ -242,7 +242,7 @@ unsafe fn copy_vectors(from: *const u8, to: *mut u8, bytes: usize) {
 /// There are so many bytes.
 unsafe fn clear(to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller says that the bytes are there; the direction flag is clear by the ABI.
+    // SAFETY: the caller promises that the bytes exist; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
             "rep stosb",
@@ -253,7 +253,7 @@ unsafe fn clear(to: *mut u8, bytes: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     for at in 0..bytes {
         use std::sync::atomic::{AtomicU8, Ordering};
-        // SAFETY: the caller says that the bytes are there; atomics of a byte are always aligned.
+        // SAFETY: the caller promises that the bytes exist; atomics of a byte are always aligned.
         unsafe { AtomicU8::from_ptr(to.add(at)) }.store(0, Ordering::Relaxed);
     }
 }
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() -> io::Result<()> {
+    fn written_bytes_are_read() -> io::Result<()> {
         let memory = SharedMemory::anonymous(8192)?;
         memory.write(8190, b"ab");
         memory.write(100, &[b'x'; 300]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_every_length_and_place_are_copied() -> io::Result<()> {
+    fn copies_every_length_and_offset() -> io::Result<()> {
         let memory = SharedMemory::anonymous(4096)?;
         let written: Vec<u8> = (0..1100).map(|at| (at % 251) as u8 + 1).collect();
         for bytes in (0..100).chain(1000..1050) {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_what_was_written_to_its_mapping() -> io::Result<()> {
+    fn a_file_has_the_bytes_written_to_its_mapping() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let open = || {
             let path = folder.path().join("mapped");

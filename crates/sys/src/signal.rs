@@ -1,11 +1,11 @@
-//! Signals as a descriptor to be read (signalfd(2)), so that nothing runs in a handler.
+//! Signals that are read from a descriptor (signalfd(2)), so that no code runs in a handler.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// The signals a server ends by.
+/// The signals that end a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM.
@@ -14,7 +14,7 @@ pub enum Signal {
     Interrupt,
 }
 
-/// Whether this process was started with SIGHUP ignored, as nohup(1) does: then it should stay so.
+/// Whether SIGHUP is ignored, as nohup(1) sets it: then it should stay ignored.
 pub fn hangup_is_ignored() -> bool {
     // SAFETY: the structure is plain data, and the kernel writes at most its size.
     unsafe {
@@ -24,7 +24,7 @@ pub fn hangup_is_ignored() -> bool {
     }
 }
 
-/// Blocks signals in this thread and every thread it starts from now on. Returns their set.
+/// Blocks signals in this thread and in threads that it starts from now on. Returns their set.
 pub(crate) fn block(signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: the set is initialised by `sigemptyset` before it is used.
     unsafe {
@@ -43,18 +43,18 @@ pub(crate) fn block(signals: &[libc::c_int]) -> libc::sigset_t {
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Blocks the signals in this thread and every thread it starts from now on, and opens the
-    /// descriptor that reports them. Call it before any thread is started.
+    /// Blocks the signals in this thread and in threads that it starts from now on, and opens the
+    /// descriptor that reports them. Call it before any thread starts.
     ///
     /// # Errors
-    /// When the process or the system is out of descriptors.
+    /// If the process or the system has no free descriptors.
     pub fn block() -> io::Result<Self> {
         let set = block(&[libc::SIGTERM, libc::SIGINT]);
-        // SAFETY: the set is initialised, and nobody else has the new descriptor.
+        // SAFETY: the set is initialised, and no other value owns the new descriptor.
         unsafe {
-            // A server outlives the terminal it was started from.
+            // A server outlives its terminal.
             libc::signal(libc::SIGHUP, libc::SIG_IGN);
-            // Tools send it to servers: in Redis it shows what threads do, and ends nothing.
+            // Tools send it to servers: Redis writes a report of its threads and continues.
             libc::signal(libc::SIGUSR2, libc::SIG_IGN);
             let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?;
             Ok(Self(OwnedFd::from_raw_fd(fd)))
@@ -71,7 +71,7 @@ impl Signals {
                 (libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size), info)
             };
             match info.ssi_signo as libc::c_int {
-                // Another signal has interrupted it.
+                // Another signal interrupted the read.
                 _ if count <= 0 => {}
                 libc::SIGINT => return Signal::Interrupt,
                 _ => return Signal::Terminate,

@@ -1,7 +1,7 @@
 //! Sockets by their numbers.
 
-/// Ends both directions of the socket that is open under this number, so that its peer notices at
-/// once. A number that is no socket is ignored; the caller knows that it is the one it means.
+/// Shuts down both directions of the socket with this number, so that its peer notices at once. A
+/// number that is not a socket is ignored; the caller ensures that it is the intended one.
 pub fn shut_down(fd: i32) {
     // SAFETY: the call takes a number and no memory.
     unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };

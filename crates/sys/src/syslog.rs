@@ -1,42 +1,42 @@
-//! The system's log, by libc's syslog(3).
+//! The system log, by libc's syslog(3).
 
 use std::ffi::{CString, c_int};
 
-/// Which part of the log a line belongs to.
+/// The facility of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Facility {
-    /// Programs of users.
+    /// User programs.
     User,
-    /// One of those for local use, 0 to 7.
+    /// One of the facilities for local use, 0 to 7.
     Local(u8),
 }
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// For those who look for a fault.
+    /// For debugging.
     Debug,
-    /// Of little interest.
+    /// Informational.
     Info,
-    /// What an operator wants to see.
+    /// For operators.
     Notice,
-    /// What an operator must see.
+    /// Operators must see it.
     Warning,
 }
 
-/// Connects to the log. Lines bear the name, the process's id, and belong to the facility. The name
-/// stays in memory for good, so call this once.
+/// Connects to the log. Lines have the name, the process id and the facility. The name is never
+/// freed, so call this once.
 pub fn open(name: &str, facility: Facility) {
     let facility = match facility {
         Facility::User => libc::LOG_USER,
         Facility::Local(number) => libc::LOG_LOCAL0 + (c_int::from(number.min(7)) << 3),
     };
     let name: &'static _ = Box::leak(text(name).into_boxed_c_str());
-    // SAFETY: libc keeps the pointer, and the text stays.
+    // SAFETY: libc keeps the pointer, and the text is never freed.
     unsafe { libc::openlog(name.as_ptr(), libc::LOG_PID | libc::LOG_NDELAY, facility) };
 }
 
-/// Writes a line. Without a log to write to it is lost.
+/// Writes a line, which is lost if the system has no log.
 pub fn line(severity: Severity, message: &str) {
     let severity = match severity {
         Severity::Debug => libc::LOG_DEBUG,

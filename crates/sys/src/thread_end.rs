@@ -1,8 +1,8 @@
-//! What threads give back of memory while they end, after their own last look at their counts.
+//! Counts the memory that threads free while they end, after the last reading of their counters.
 //!
-//! A thread frees the rest of what it was started with when its function has returned: the box of
-//! its closure, the place of its result, its name, and the values that are its own. Its counts go
-//! with it, so what it frees then is added up here, for whoever counts the memory in use.
+//! After its function has returned, a thread frees the rest of its memory: the box of its closure,
+//! the place of its result, its name, and its thread-local values. Its counters end with it, so
+//! this module sums these bytes for the count of memory in use.
 //!
 //! ```text
 //!   function returns    values of the thread    destructors of keys, some rounds
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::allocator::thread_bytes;
 
-/// Rounds in which the destructor runs. Those of other keys, which may free memory, have run when
-/// the last one begins; the system makes at least four.
+/// Rounds in which the destructor runs. Before the last round, the destructors of other keys, which
+/// may free memory, have run. The system makes at least four rounds.
 const ROUNDS: usize = 3;
 
-/// Bytes that threads have taken after their last looks, less those that they gave back, as far as
-/// nobody has been told.
+/// Bytes that threads allocated minus those that they freed after they were counted, and that
+/// [`take_rest`] has not returned yet.
 static REST_BYTES: AtomicI64 = AtomicI64::new(0);
 
 static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
 thread_local! {
-    /// What is counted for this thread by now. It has no destructor, so it is there to the end.
+    /// The bytes counted for this thread so far. It has no destructor, so it exists to the end.
     static COUNTED_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The calling thread ends, and is counted with so many bytes, what [`thread_bytes`] has told:
-/// what it takes and gives back from here on comes to [`take_rest`].
+/// Call it when the calling thread ends, with the value of [`thread_bytes`] that counts for it:
+/// [`take_rest`] returns the bytes that it allocates and frees from now on.
 pub fn count_rest(counted_bytes: i64) {
     COUNTED_BYTES.set(counted_bytes);
     if let Some(key) = *KEY.get_or_init(new_key) {
@@ -42,8 +42,8 @@ pub fn count_rest(counted_bytes: i64) {
     }
 }
 
-/// The bytes that ended threads have taken less those that they have given back after they were
-/// counted, as far as this has not told them before.
+/// The bytes that ended threads allocated minus those that they freed after they were counted. Each
+/// byte is returned once.
 pub fn take_rest() -> i64 {
     if REST_BYTES.load(Ordering::Relaxed) == 0 {
         return 0;
@@ -53,15 +53,15 @@ pub fn take_rest() -> i64 {
 
 fn new_key() -> Option<libc::pthread_key_t> {
     let mut key = 0;
-    // SAFETY: the key is written to a variable that lives, and the destructor is a function of the
+    // SAFETY: the key is written to a live variable, and the destructor is a function of the
     // program, which is never unloaded.
     let result = unsafe { libc::pthread_key_create(&raw mut key, Some(end_round)) };
     (result == 0).then_some(key)
 }
 
-/// Has the destructor run in the next round; `rounds` with that one are left.
+/// Makes the destructor run in the next round; `rounds` are left, including that one.
 fn begin_round(key: libc::pthread_key_t, rounds: usize) {
-    // SAFETY: the key was made and is never deleted; the value is a number that nobody follows.
+    // SAFETY: the key exists and is never deleted; the value is a number, not a pointer in use.
     let _ = unsafe { libc::pthread_setspecific(key, without_provenance_mut::<c_void>(rounds)) };
 }
 
@@ -79,7 +79,7 @@ extern "C" fn end_round(rounds: *mut c_void) {
 mod tests {
     use super::*;
 
-    /// A value of a thread, which is freed when the thread has returned.
+    /// A thread-local value, which is freed after the thread's function has returned.
     const VALUE_BYTES: usize = 100_000;
 
     thread_local! {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ending_threads_free_is_told_to_the_byte() {
+    fn bytes_that_ending_threads_free_are_counted_exactly() {
         let before = thread_bytes();
         let counted: i64 = (0..20)
             .map(|number| {
@@ -97,7 +97,7 @@ mod tests {
                     VALUE.set(vec![1; VALUE_BYTES]);
                     let bytes = thread_bytes() + i64::from(moved[0]) - 7;
                     count_rest(bytes);
-                    // It goes with the closure.
+                    // It is freed with the closure.
                     drop(moved);
                     bytes
                 };

@@ -1,7 +1,7 @@
-//! What `ps` shows of the process: the command line.
+//! The command line of the process in `ps`.
 //!
-//! The kernel reads it from where it laid the arguments at start, in the process's own memory, and
-//! goes on into the environment behind them when the last byte of the arguments is not zero.
+//! The kernel reads it from the memory of the process where it stored the arguments at start. If
+//! the last byte of the arguments is not zero, it continues into the environment after them.
 //!
 //! ```text
 //!   start                 arg_end = env_start         env_end
@@ -14,7 +14,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 unsafe extern "C" {
-    /// The environment's texts, up to a null pointer.
+    /// The environment's texts, ended by a null pointer.
     static mut environ: *mut *mut c_char;
 }
 
@@ -28,11 +28,11 @@ pub struct ProcessTitle {
 }
 
 impl ProcessTitle {
-    /// Takes the memory of the arguments, and that of the environment, which moves elsewhere. Call
-    /// it before any thread is started, once, and do not ask for the process's arguments again.
+    /// Takes the memory of the arguments and of the environment, which it copies elsewhere. Call it
+    /// once, before any thread starts, and do not read the process's arguments afterwards.
     ///
     /// # Errors
-    /// When the kernel does not tell where the memory is, or it has been taken.
+    /// If the kernel does not report where the memory is, or it was taken before.
     pub fn take() -> io::Result<Self> {
         let stat = std::fs::read_to_string("/proc/self/stat")?;
         let [start, arg_end, env_start, env_end] =
@@ -49,14 +49,14 @@ impl ProcessTitle {
         Ok(Self { start, len: end - start })
     }
 
-    /// Shows a title instead of the arguments, as much of it as there is room for.
+    /// Shows a title instead of the arguments, cut to the room that there is.
     pub fn set(&mut self, title: &[u8]) {
         // The last byte stays zero.
         let len = title.len().min(self.len.saturating_sub(1));
         let start = std::ptr::with_exposed_provenance_mut::<u8>(self.start);
-        // SAFETY: the kernel laid `len` writable bytes here, which stay as long as the process.
-        // Only the one owner of this value writes to them, and nobody in the process reads them:
-        // std has copied the arguments for whoever asked, and the environment has moved.
+        // SAFETY: the kernel put `len` writable bytes here, which exist as long as the process.
+        // Only the one owner of this value writes to them, and no code in the process reads them:
+        // std has copied the arguments, and the environment has moved.
         unsafe {
             std::ptr::copy_nonoverlapping(title.as_ptr(), start, len);
             std::ptr::write_bytes(start.add(len), 0, self.len - len);
@@ -64,7 +64,7 @@ impl ProcessTitle {
     }
 }
 
-/// Where the arguments and the environment begin and end, by proc(5)'s fields 48 to 51.
+/// The start and end of the arguments and of the environment, fields 48 to 51 in proc(5).
 fn memory(stat: &str) -> Option<[usize; 4]> {
     // The program's name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(") ")?;
@@ -78,10 +78,10 @@ fn memory(stat: &str) -> Option<[usize; 4]> {
     (in_order && start != 0).then_some(ends)
 }
 
-/// Replaces the texts of the environment by copies that are never freed.
+/// Replaces the texts of the environment with copies that are never freed.
 fn move_environment() -> io::Result<()> {
-    // SAFETY: no other thread exists yet, so nobody else uses the list, which ends with a null
-    // pointer; its texts are NUL-terminated.
+    // SAFETY: no other thread exists yet that could use the list, which ends with a null pointer;
+    // its texts are NUL-terminated.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
@@ -101,7 +101,7 @@ mod tests {
     use super::memory;
 
     #[test]
-    fn the_places_of_the_arguments_are_read_from_stat() {
+    fn the_range_of_the_arguments_is_read_from_stat() {
         let before: String = (3..48).map(|field| format!("{field} ")).collect();
         let stat = |ends: &str| format!("7 (a) (b) c) {before}{ends} 0\n");
         assert_eq!(memory(&stat("100 120 120 200")), Some([100, 120, 120, 200]));
