@@ -19,7 +19,7 @@ pub(super) struct OpenBatch {
     pub(super) body: u64,
     /// The end of the valid part.
     pub(super) end: u64,
-    /// Whether the batch was written up to `end` only, or has an early end there.
+    /// Whether the batch ends there, because it was written like this or has an early end.
     pub(super) is_whole: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Loads an RDB file as a server does, up to the first damage, and keeps no keys.
 //!
-//! The loaded part is the file's beginning, up to the end of the last whole item. Written with an
-//! end and a checksum of its own, it is a file that a server loads. No attempt is made to read on
-//! after damage: nothing tells where the next item begins.
+//! The loaded part is the beginning of the file, up to the end of the last whole item. With an end
+//! and a new checksum it becomes a file that a server loads. Nothing is read after damage, because
+//! no byte says where the next item begins.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Crashes at every operation of a run with rewrites: what was durable is loaded, and what is
-//! loaded is what was written, in its order. What is loaded is repaired, and the run goes on.
+//! Crashes at every operation of a run with rewrites. All durable commands are loaded, and the
+//! loaded commands are a prefix of the written ones. The files are repaired, and the run continues.
 
 use base::random::Random;
 
@@ -8,8 +8,8 @@ use crate::simulated_disk::{Failure, Loss, SimulatedDisk};
 
 const STEPS: u64 = 40;
 
-/// Runs until the disk is gone; what was durable then.
-fn run(disk: &SimulatedDisk, seed: u64) -> u64 {
+/// Writes until the disk loses power. Returns the position up to which commands were durable.
+fn write_until_power_loss(disk: &SimulatedDisk, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let Ok((mut driver, _)) = Driver::start(disk.clone()) else { return 0 };
     if driver.aof.needs_base() && driver.begin(&mut random).and_then(|()| driver.finish()).is_err()
@@ -17,7 +17,7 @@ fn run(disk: &SimulatedDisk, seed: u64) -> u64 {
         return driver.durable;
     }
     for _ in 0..STEPS {
-        // Before and after a failure, what is durable stays so.
+        // Durable commands stay durable before and after a failure.
         if driver.step(&mut random).is_err() && driver.aof.needs_base() {
             break;
         }
@@ -25,7 +25,7 @@ fn run(disk: &SimulatedDisk, seed: u64) -> u64 {
     driver.durable
 }
 
-/// Loads what a crash has left, and goes on with it.
+/// Loads the files after a crash, and continues to write.
 fn check_after(disk: SimulatedDisk, durable: u64, exact: bool, context: &str) -> u64 {
     let (mut driver, loaded) = match Driver::start(disk.clone()) {
         Ok(started) => started,
@@ -42,7 +42,7 @@ fn check_after(disk: SimulatedDisk, durable: u64, exact: bool, context: &str) ->
         check_prefix(&loaded[..commands], context);
         return durable;
     }
-    // What was repaired can be appended to, and read again.
+    // The repaired file can be appended to, and read again.
     let mut random = Random::new(durable);
     driver.made += 3;
     driver.recover(&mut random);
@@ -56,12 +56,12 @@ fn check_losses(seeds: std::ops::Range<u64>, losses: &[Loss]) {
     let mut crashes = 0;
     for seed in seeds {
         let whole = SimulatedDisk::new(seed);
-        assert!(run(&whole, seed) > 0);
+        assert!(write_until_power_loss(&whole, seed) > 0);
         let operations = whole.operations().len() as u64;
         for at in 0..operations {
             let disk = SimulatedDisk::new(seed);
             disk.fail(Failure::Power(at));
-            let durable = run(&disk, seed);
+            let durable = write_until_power_loss(&disk, seed);
             for loss in losses {
                 let context = format!("seed {seed}, operation {at} of {operations}, {loss:?}");
                 check_after(
@@ -85,7 +85,7 @@ fn a_power_loss_at_every_operation_loses_nothing_durable() {
 }
 
 #[test]
-fn whatever_the_disk_makes_of_the_last_writes_the_rest_is_loaded() {
+fn garbage_in_the_last_writes_does_not_keep_the_rest_from_loading() {
     check_losses(100..103, &[Loss::Garbage]);
 }
 
@@ -96,7 +96,7 @@ fn one_crash_after_another_loses_nothing_durable() {
         let (mut disk, mut durable) = (SimulatedDisk::new(seed), 0);
         for crash in 0..8 {
             disk.fail(Failure::Power(20 + random.below(200)));
-            durable = run(&disk, seed * 100 + crash).max(durable);
+            durable = write_until_power_loss(&disk, seed * 100 + crash).max(durable);
             let loss = [Loss::Cut, Loss::Zeros][random.below(2) as usize];
             disk = disk.after_power_loss(loss, seed);
             let context = format!("seed {seed}, crash {crash}, {loss:?}");

@@ -1,4 +1,5 @@
-//! Damage of what was safe is found, located, and never shown; so is any changed bit of a batch.
+//! Damage of safe bytes is found and located, and damaged commands are never returned. The same
+//! holds for every changed bit of a batch.
 
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ fn every_changed_bit_is_detected_and_nothing_damaged_is_loaded() {
             bytes[at] ^= 1 << bit;
             match read(&bytes, 0) {
                 Ok((commands, end)) => {
-                    // What is loaded is right, and it is said what is not.
+                    // The loaded commands are right, and the tail is reported.
                     assert!(commands[..] == all.commands[..commands.len()], "{at}.{bit}");
                     assert!(end.tail.is_some_and(|tail| tail.offset as usize >= last));
                     assert!(at >= last, "{at}.{bit}: {end:?}");
@@ -48,8 +49,8 @@ fn every_changed_bit_is_detected_and_nothing_damaged_is_loaded() {
 }
 
 #[test]
-fn what_no_sync_had_made_certain_is_a_tail_whatever_follows() {
-    // The first four batches were certain when the fifth was written.
+fn damage_after_the_last_sync_is_a_tail_whatever_follows() {
+    // The first four batches were durable when the fifth was written.
     let all = sample(10, 3, |batch| batch == 3);
     for (index, (start, before)) in all.batches.iter().enumerate() {
         let mut bytes = all.bytes.clone();
@@ -69,7 +70,7 @@ fn what_no_sync_had_made_certain_is_a_tail_whatever_follows() {
 }
 
 #[test]
-fn a_value_that_looks_like_a_batch_does_not_make_a_tail_a_damage() {
+fn a_value_that_contains_a_batch_does_not_turn_a_tail_into_damage() {
     let all = sample(3, 3, |_| true);
     // Batches within a value, which was cut.
     let inner = &all.bytes[all.batches[1].0..];
@@ -95,7 +96,7 @@ fn files_without_checksums_are_refused_where_commands_follow() {
                     assert!(damage.valid_to as usize <= at + offset, "{at}: {damage}");
                     refused += 1;
                 }
-                // Close to the end nothing follows.
+                // Too few commands follow near the end.
                 result => assert!(bytes.len() - at < 3000, "{at}: {result:?}"),
             }
         }
@@ -104,7 +105,7 @@ fn files_without_checksums_are_refused_where_commands_follow() {
 }
 
 #[test]
-fn a_check_says_what_loading_would_keep() {
+fn a_check_reports_the_commands_that_loading_keeps() {
     let all = sample(6, 3, |_| true);
     let report = check_aof(&View(&all.bytes, 0), FileOrder::Last).unwrap();
     assert!(report.is_whole() && report.unsealed == 0 && report.repair.is_none());
@@ -124,7 +125,7 @@ fn a_check_says_what_loading_would_keep() {
 }
 
 #[test]
-fn what_is_later_than_a_time_can_be_cut_off() {
+fn commands_after_a_time_can_be_cut_off() {
     let disk = SimulatedDisk::new(1);
     let mut aof = Aof::open(disk.clone(), names()).unwrap();
     let cut = Cut { position: 0, database: 0 };
@@ -143,7 +144,7 @@ fn what_is_later_than_a_time_can_be_cut_off() {
         counts.push(read(&whole, 0).unwrap().0.len());
     }
     let whole = disk.read(&path);
-    // Of another server: times within and between transactions.
+    // A file of another server has timestamps within and between transactions.
     let plain =
         b"#TS:10\r\n*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n#TS:20\r\n*1\r\n$4\r\nECHO\r\n";
     let rest = [&plain[..], b"*1\r\n$4\r\nEXEC\r\n"].concat();
@@ -169,11 +170,11 @@ fn what_is_later_than_a_time_can_be_cut_off() {
 }
 
 #[test]
-fn the_position_in_the_log_is_that_of_what_is_loaded() {
+fn the_position_in_the_log_is_that_of_the_loaded_commands() {
     let all = sample(6, 3, |_| true);
     let (_, end) = read(&all.bytes, 0).unwrap();
     assert_eq!(end.log_end, Some(plain(18).len() as u64));
-    // What another server has appended since counts as it does there.
+    // Commands that another server appended count as in its own log.
     let more = b"#TS:5\r\n*1\r\n$4\r\nPING\r\n";
     let (_, end) = read(&[&all.bytes[..], more].concat(), 0).unwrap();
     assert_eq!(end.log_end, Some(plain(18).len() as u64 + 14));
@@ -183,7 +184,7 @@ fn the_position_in_the_log_is_that_of_what_is_loaded() {
     assert_eq!(read_file(reader).unwrap().1.log_end, Some(plain(18).len() as u64));
 }
 
-/// Files as they are at some moment, with a base of commands or an RDB file.
+/// A complete append-only file with a base of this format, and the paths of its files.
 fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
     let disk = SimulatedDisk::new(1);
     let mut aof = Aof::open(disk.clone(), names()).unwrap();
@@ -210,7 +211,7 @@ fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
         aof.append(&AofBatch { parts: [&bytes, &[]], end, unix_seconds }).unwrap();
         aof.sync().unwrap();
     }
-    // The last batch is cut and ends early, and others follow.
+    // A batch is cut and gets an early end, and more batches follow.
     let incremental = names().path(b"appendonly.aof.1.incr.aof");
     let torn = [crate::log::bytes(7), crate::log::bytes(8)].concat();
     aof.append(&AofBatch { parts: [&torn, &[]], end: position(8), unix_seconds: None }).unwrap();
@@ -258,7 +259,7 @@ fn every_changed_bit_of_every_file_is_detected_and_located() {
                         report.files.iter().filter(|(_, report)| !report.is_whole()).collect();
                     let [(file, report)] = bad[..] else { panic!("{context}: {bad:?}") };
                     assert_eq!(&file.path, path, "{context}");
-                    // The one checksum of an RDB file tells no place.
+                    // The one checksum of an RDB file does not say where the damage is.
                     let is_located = report.valid_to as usize <= at || report.rdb.is_some();
                     assert!(is_located, "{context}: {report:?}");
                 }

@@ -1,4 +1,5 @@
-//! The simulated disk itself: what is certain stays, what is not may be anything that it can be.
+//! The simulated disk itself: synced bytes stay, and all other bytes may be lost in each possible
+//! way.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -11,7 +12,7 @@ use crate::simulated_disk::{Failure, Loss, SimulatedDisk};
 const LOSSES: [Loss; 3] = [Loss::Cut, Loss::Zeros, Loss::Garbage];
 
 #[test]
-fn what_was_synced_survives_and_nothing_else_is_sure_to() {
+fn only_synced_bytes_survive_for_certain() {
     for loss in LOSSES {
         let (mut lens, mut spoilt, mut gone) = (BTreeSet::new(), 0, 0);
         for seed in 0..300 {
@@ -54,7 +55,7 @@ fn names_come_and_go_until_the_directory_is_synced() {
 }
 
 #[test]
-fn a_sync_that_failed_is_not_made_good_by_the_next() {
+fn a_later_sync_does_not_make_up_for_a_failed_one() {
     let mut lost = 0;
     for seed in 0..100 {
         let disk = SimulatedDisk::new(seed);
@@ -70,7 +71,7 @@ fn a_sync_that_failed_is_not_made_good_by_the_next() {
 }
 
 #[test]
-fn what_was_cut_off_may_come_back_until_it_is_synced() {
+fn truncated_bytes_may_come_back_until_a_sync() {
     let mut found = BTreeSet::new();
     for seed in 0..200 {
         let disk = SimulatedDisk::new(seed);
@@ -85,7 +86,7 @@ fn what_was_cut_off_may_come_back_until_it_is_synced() {
 }
 
 #[test]
-fn an_operation_that_fails_says_what_it_was() {
+fn an_error_names_the_operation() {
     let disk = SimulatedDisk::new(1);
     let file = disk.create(Path::new("a")).unwrap();
     disk.fail(Failure::Between(1, 3, ErrorKind::StorageFull));

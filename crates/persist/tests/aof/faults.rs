@@ -1,5 +1,5 @@
-//! Errors at every operation: nothing is called durable that is not, and when the disk works again,
-//! everything becomes durable.
+//! Errors at every operation: commands that were reported as durable are loaded, and all commands
+//! become durable when the disk works again.
 
 use std::io::ErrorKind;
 
@@ -11,8 +11,8 @@ use crate::simulated_disk::{Failure, Loss, SimulatedDisk};
 
 const STEPS: u64 = 60;
 
-/// Runs as a server does that goes on after errors. How many errors there were.
-fn run(driver: &mut Driver, seed: u64) -> u64 {
+/// Writes like a server that continues after errors. Returns the number of errors.
+fn write_through_errors(driver: &mut Driver, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let mut errors = 0;
     for _ in 0..STEPS {
@@ -31,14 +31,14 @@ fn run(driver: &mut Driver, seed: u64) -> u64 {
 fn check(failure: impl Fn(u64) -> Failure, seed: u64, context: &str) {
     let whole = SimulatedDisk::new(seed);
     let (mut driver, _) = Driver::start(whole.clone()).unwrap();
-    assert_eq!(run(&mut driver, seed), 0);
+    assert_eq!(write_through_errors(&mut driver, seed), 0);
     let mut failed = 0;
     for at in 3..whole.operations().len() as u64 {
         let context = format!("{context}, seed {seed}, operation {at}");
         let disk = SimulatedDisk::new(seed);
         disk.fail(failure(at));
         let Ok((mut driver, _)) = Driver::start(disk.clone()) else { continue };
-        failed += u64::from(run(&mut driver, seed) > 0);
+        failed += u64::from(write_through_errors(&mut driver, seed) > 0);
         for loss in [Loss::Cut, Loss::Zeros] {
             let started = Driver::start(disk.after_power_loss(loss, at));
             let (_, loaded) = started.unwrap_or_else(|error| panic!("{context}: {error:?}"));
@@ -55,14 +55,14 @@ fn check(failure: impl Fn(u64) -> Failure, seed: u64, context: &str) {
 }
 
 #[test]
-fn one_error_at_every_operation() {
+fn one_error_at_any_operation_loses_nothing_durable() {
     for seed in 0..4 {
         check(|at| Failure::Once(at, ErrorKind::Other), seed, "one error");
     }
 }
 
 #[test]
-fn a_disk_that_is_full_for_a_while() {
+fn a_disk_that_is_full_for_a_while_loses_nothing_durable() {
     for seed in 10..13 {
         check(|at| Failure::Between(at, at + 12, ErrorKind::StorageFull), seed, "a full disk");
     }

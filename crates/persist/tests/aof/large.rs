@@ -1,4 +1,4 @@
-//! Commands and batches that are larger than what is read of a file at once.
+//! Commands and batches that are larger than a block of the file.
 
 use persist::aof::{AofFault, AofItem, AofReader, FileOrder, ReadError, push_command};
 
@@ -41,7 +41,7 @@ fn commands_and_batches_across_blocks_are_read() {
     assert!(found[..4] == commands[..] && found[4..] == commands[..]);
     assert_eq!((end.unsealed, end.tail), (0, None));
 
-    // A bit of the first batch, which was synced before the second.
+    // A changed bit in the first batch, which was durable before the second was written.
     let mut changed = sealed.clone();
     changed[500_000] ^= 64;
     match read(&changed, 0) {
@@ -50,7 +50,7 @@ fn commands_and_batches_across_blocks_are_read() {
         }
         other => panic!("{:?}", other.map(|(commands, end)| (commands.len(), end))),
     }
-    // A cut within the second one keeps its first command.
+    // A cut within the second batch keeps its first command.
     let cut = sealed.len() / 2 + 900_000;
     let (found, end) = read(&sealed[..cut], 0).unwrap();
     assert_eq!(found.len(), 5);
@@ -58,20 +58,20 @@ fn commands_and_batches_across_blocks_are_read() {
 }
 
 #[test]
-fn times_are_told_where_they_change() {
+fn a_timestamp_is_written_when_the_second_changes() {
     let (disk, mut aof, path) = new_file();
     for seconds in [5, 5, 6, 4, 7] {
         append_bytes(&mut aof, &bytes(&large_commands()[3..]), seconds);
     }
     let file = disk.read(path);
     let mut reader = AofReader::new(View(&file, 0), 0, FileOrder::Last).unwrap();
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     loop {
         match reader.item().unwrap() {
-            AofItem::Timestamp(seconds) => told.push(seconds),
-            AofItem::Command { .. } => told.push(0),
+            AofItem::Timestamp(seconds) => found.push(seconds),
+            AofItem::Command { .. } => found.push(0),
             AofItem::End(_) => break,
         }
     }
-    assert_eq!(told, [5, 0, 0, 6, 0, 0, 7, 0]);
+    assert_eq!(found, [5, 0, 0, 6, 0, 0, 7, 0]);
 }

@@ -1,4 +1,5 @@
-//! A log of numbered writes, who appends it to a file as a server does, and who loads it again.
+//! A log of numbered writes, and a driver that appends them to files as a server does and loads
+//! them again.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -48,7 +49,7 @@ pub fn bytes(number: u64) -> Vec<u8> {
     out
 }
 
-/// The position in the log behind the first writes.
+/// The position in the log after the first writes.
 pub fn position(writes: u64) -> u64 {
     positions()[writes as usize]
 }
@@ -71,7 +72,7 @@ fn positions() -> &'static [u64] {
     })
 }
 
-/// The commands of a file, those of an incomplete transaction left out, and its end.
+/// The commands of a file, without those of an incomplete transaction, and its end.
 pub fn read_file<F: DiskFile>(
     mut reader: AofReader<F>,
 ) -> Result<(Vec<Command>, AofEnd), ReadError> {
@@ -97,20 +98,21 @@ pub fn read_file<F: DiskFile>(
     }
 }
 
-/// Who appends a log.
+/// Appends a log to files.
 pub struct Driver {
     pub aof: Aof<SimulatedDisk>,
-    /// Writes that were made, and those that were appended or are in a base.
+    /// How many writes are in the log.
     pub made: u64,
+    /// How many of them were appended or are in a base.
     pub appended: u64,
-    /// Up to where everything is said to be durable.
+    /// The position up to which commands were reported as durable.
     pub durable: u64,
     base: Option<(NewBase<SimulatedFile>, u64)>,
     seconds: i64,
 }
 
 impl Driver {
-    /// Loads what is there, repairs it and goes on; and what was loaded.
+    /// Loads the files and repairs them. Returns a driver that continues them, and the commands.
     pub fn start(disk: SimulatedDisk) -> Result<(Self, Vec<Command>), StartError> {
         let mut aof = Aof::open(disk.clone(), names())?;
         aof.upgrade_single_file()?;
@@ -135,7 +137,7 @@ impl Driver {
         Ok((driver, all))
     }
 
-    /// Appends what was made, or what of it is missing.
+    /// Appends the writes that were not appended yet.
     pub fn append(&mut self, random: &mut Random) -> Result<(), AofError> {
         if self.aof.needs_base() {
             return Err(AofError::NeedsBase);
@@ -161,7 +163,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Begins a rewrite of all that was made.
+    /// Begins a rewrite with all writes in the base.
     pub fn begin(&mut self, random: &mut Random) -> Result<(), AofError> {
         if !self.aof.needs_base() {
             self.append(random)?;
@@ -195,7 +197,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Does something.
+    /// Does one random step.
     pub fn step(&mut self, random: &mut Random) -> Result<(), AofError> {
         match random.below(12) {
             0..=4 => {
@@ -224,7 +226,7 @@ impl Driver {
         }
     }
 
-    /// Whatever has happened, everything becomes durable.
+    /// Makes all writes durable, whatever failed before.
     pub fn recover(&mut self, random: &mut Random) {
         self.aof.abort_rewrite();
         self.base = None;
@@ -251,7 +253,7 @@ impl From<AofError> for StartError {
     }
 }
 
-/// Whether commands are those of the first writes; how many writes that are.
+/// Checks that commands are those of the first writes. Returns how many writes they are.
 pub fn check_prefix(loaded: &[Command], context: &str) -> u64 {
     let (mut writes, mut at) = (0, 0);
     while at < loaded.len() {

@@ -1,4 +1,4 @@
-//! Manifests, good and bad.
+//! Valid and invalid manifests.
 
 use persist::aof::manifest::{LINE_BYTES_MAX, Manifest, ManifestFault};
 use persist::aof::{FileType, LogId, ManifestEntry};
@@ -7,7 +7,7 @@ fn check(text: &str, wanted: Result<&str, (usize, ManifestFault)>) {
     check_bytes(text.as_bytes(), wanted);
 }
 
-/// A good manifest is written in the normal form; a bad one has a fault in a line.
+/// Checks that a manifest is valid and has this normal form, or that a line has this fault.
 fn check_bytes(text: &[u8], wanted: Result<&str, (usize, ManifestFault)>) {
     let shown = String::from_utf8_lossy(text);
     match (Manifest::parse(text), wanted) {
@@ -24,13 +24,13 @@ fn check_bytes(text: &[u8], wanted: Result<&str, (usize, ManifestFault)>) {
 }
 
 #[test]
-fn manifests_as_servers_write_them() {
+fn manifests_of_servers_are_valid() {
     let whole = "file appendonly.aof.2.base.rdb seq 2 type b\n\
                  file appendonly.aof.1.incr.aof seq 1 type h\n\
                  file appendonly.aof.2.incr.aof seq 2 type i startoffset 7 endoffset 12\n\
                  file appendonly.aof.3.incr.aof seq 3 type i startoffset 0\n";
     check(whole, Ok(whole));
-    // In any order and with what later versions may add.
+    // In any order, and with additions of later versions.
     check(
         "# a comment\nfile i seq 1 type i\nseq 1 new thing file b type base\r\n#\n",
         Ok("file b seq 1 type b\nfile i seq 1 type i\n"),
@@ -50,13 +50,13 @@ fn names_are_quoted() {
     check("file \"\\x41\\\"\\xff\" seq 1 type b\n", Ok("file \"A\\\"\\xff\" seq 1 type b\n"));
     check("file \"a'b\" seq 1 type b\n", Ok("file \"a'b\" seq 1 type b\n"));
     let entry = ManifestEntry::new(b"\xe4 \"'\\\r\n\t".to_vec(), 9, FileType::Base);
-    // A backslash cannot be in a name that is read.
+    // A name with a backslash is refused.
     let manifest = Manifest { base: Some(entry), ..Manifest::default() };
     assert_eq!(Manifest::parse(&manifest.write()).unwrap_err().fault, ManifestFault::Path);
 }
 
 #[test]
-fn manifests_that_are_refused() {
+fn invalid_manifests_are_refused() {
     check("", Err((0, ManifestFault::Empty)));
     for line in [
         "\n",
@@ -99,7 +99,7 @@ fn lines_have_a_limit() {
     };
     assert!(Manifest::parse(line(LINE_BYTES_MAX).as_bytes()).is_ok());
     check(&line(LINE_BYTES_MAX + 1), Err((1, ManifestFault::LongLine)));
-    // What is behind the limit of a comment is a line of its own.
+    // The rest of a comment beyond the limit is a line of its own.
     let comment = format!("#{}\n", "x".repeat(LINE_BYTES_MAX));
     check(&comment, Err((2, ManifestFault::Format)));
 }
@@ -115,7 +115,7 @@ fn a_manifest_that_was_changed_is_refused_until_its_seal_is_removed() {
     let (line, digits) = sealed.trim_end().split_once(seal).unwrap_or_default();
     assert!(line == "file a seq 7 type b" && digits.len() == 16, "{sealed}");
     check(&format!("{line}\n"), Ok("file a seq 7 type b\n"));
-    // Without a checksum anything can be changed.
+    // Without a checksum, changes are not noticed.
     let unsealed = sealed.replace(&format!(" checksum {digits}"), "");
     assert_eq!(Manifest::parse(unsealed.as_bytes()).map(|manifest| manifest.log), Ok(log));
     check(&sealed.replace("seq 7", "seq 5"), Err((1, ManifestFault::Checksum)));

@@ -1,5 +1,5 @@
-//! Files that are random, or were damaged at random: reading them ends, shows whole commands, and
-//! takes memory for what is there alone.
+//! Random files, and files with random damage: reading them ends, returns complete commands, and
+//! takes memory only for bytes that exist.
 
 use base::random::Random;
 use persist::aof::manifest::Manifest;
@@ -29,15 +29,15 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-fn check(bytes: &[u8], place: FileOrder) -> bool {
-    let mut reader = AofReader::new(View(bytes, 0), 0, place).unwrap();
-    let mut shown = 0;
+fn check(bytes: &[u8], order: FileOrder) -> bool {
+    let mut reader = AofReader::new(View(bytes, 0), 0, order).unwrap();
+    let mut returned = 0;
     let is_read = loop {
         match reader.item() {
             Ok(AofItem::Command { args, offset }) => {
                 let len: usize = args.iter().map(<[u8]>::len).sum();
                 assert!(args.len() > 0 && offset as usize + len < bytes.len());
-                shown += len;
+                returned += len;
             }
             Ok(AofItem::Timestamp(_)) => {}
             Ok(AofItem::End(end)) => {
@@ -47,12 +47,12 @@ fn check(bytes: &[u8], place: FileOrder) -> bool {
             Err(_) => break false,
         }
     };
-    assert!(shown <= bytes.len());
-    let report = check_aof(&View(bytes, 0), place).unwrap();
-    // What a repair leaves is whole.
-    if let (Some(repair), FileOrder::Last) = (&report.repair, place) {
+    assert!(returned <= bytes.len());
+    let report = check_aof(&View(bytes, 0), order).unwrap();
+    // The repaired file has no damage.
+    if let (Some(repair), FileOrder::Last) = (&report.repair, order) {
         let kept = [&bytes[..repair.truncate_to as usize], &repair.annotation].concat();
-        let again = check_aof(&View(&kept, 0), place).unwrap();
+        let again = check_aof(&View(&kept, 0), order).unwrap();
         assert!(again.is_whole() && again.commands == report.commands || report.damage.is_some());
         assert!(again.is_whole(), "{again:?} of {report:?}");
     }
@@ -67,14 +67,14 @@ fn damaged_files_are_read_or_refused() {
         let mut random = Random::new(seed);
         let mut bytes = sources[random.below(2) as usize].clone();
         damage(&mut bytes, &mut random);
-        let place = [FileOrder::Last, FileOrder::Earlier][random.below(2) as usize];
-        if check(&bytes, place) { read += 1 } else { refused += 1 }
+        let order = [FileOrder::Last, FileOrder::Earlier][random.below(2) as usize];
+        if check(&bytes, order) { read += 1 } else { refused += 1 }
     }
     assert!(read > 300 && refused > 300, "{read} read, {refused} refused");
 }
 
 #[test]
-fn random_bytes_end() {
+fn reading_random_bytes_ends() {
     let pieces: [&[u8]; 12] = [
         b"*",
         b"$",
@@ -96,7 +96,7 @@ fn random_bytes_end() {
             bytes.extend_from_slice(pieces[random.below(12) as usize]);
         }
         check(&bytes, FileOrder::Last);
-        // It ends, in whatever.
+        // Parsing ends, with any result.
         let _ = Manifest::parse(&bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! An RDB file that replaces another one: whichever is there after a crash is whole.
+//! An RDB file that replaces another one: after a crash, the file is one of the two, and complete.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn keys(disk: &SimulatedDisk) -> Option<u64> {
 }
 
 #[test]
-fn a_save_that_is_interrupted_leaves_the_file_before_it() {
+fn an_interrupted_save_leaves_a_complete_file() {
     let mut found = BTreeSet::new();
     for seed in 0..6 {
         for at in 0..20 {
@@ -61,7 +61,7 @@ fn a_save_that_is_interrupted_leaves_the_file_before_it() {
 }
 
 #[test]
-fn a_save_that_fails_leaves_nothing_behind() {
+fn a_save_that_fails_removes_its_temporary_file() {
     let disk = SimulatedDisk::new(1);
     save(&disk, 3).unwrap();
     for at in 0..20 {
@@ -74,7 +74,7 @@ fn a_save_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_save_that_is_not_wanted_any_more_leaves_the_file_before_it() {
+fn a_save_that_is_no_longer_wanted_leaves_the_previous_file() {
     let disk = SimulatedDisk::new(1);
     save(&disk, 3).unwrap();
     let (temporary, path) = (PathBuf::from("temp-1.rdb"), PathBuf::from(NAME));

@@ -1,14 +1,13 @@
 //! A disk in memory that loses power and fails.
 //!
 //! ```text
-//! names    certain │ pending: create, rename, remove, each in some directories
-//! file     certain bytes │ written bytes │ from where the two may differ
+//! names    durable │ pending: create, rename, remove, each in some directories
+//! file     durable bytes │ written bytes │ the offset from which the two may differ
 //! ```
 //!
-//! A power loss keeps any part of what is pending: each change of a name or not, in whatever order;
-//! of the bytes that are not certain each sector as written, as it was, zeros, or garbage; and a
-//! length between the certain one and the written one. A sync that fails makes what it was for
-//! uncertain for ever, as on Linux.
+//! A power loss keeps any part of the pending changes: each change of a name or not, in any order;
+//! each sector that is not durable as written, as it was, zeros, or garbage; and a length between
+//! the durable and the written one. Bytes whose sync failed never become durable, as on Linux.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,27 +20,27 @@ use base::random::Random;
 use persist::disk::{Disk, DiskError, DiskFile, DiskOperation};
 
 const SECTOR_BYTES: usize = 512;
-/// What everything says when the power is gone.
+/// The error of every operation without power.
 const NO_POWER: ErrorKind = ErrorKind::BrokenPipe;
 
-/// What a power loss may make of bytes that were not certain.
+/// The effect of a power loss on bytes that are not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The file is as it was at some moment: nothing is torn.
+    /// The file is in the state of some earlier moment.
     Cut,
     /// Sectors that did not reach the disk are zeros.
     Zeros,
-    /// Any sector may be anything.
+    /// Sectors may have any content.
     Garbage,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    certain: Vec<u8>,
+    durable: Vec<u8>,
     written: Vec<u8>,
-    /// Up to here the two are the same.
+    /// Up to this offset the two are the same.
     same: usize,
-    /// Bytes that a sync failed for: no later one makes them certain.
+    /// Ranges whose sync failed. They never become durable.
     doubtful: Vec<(usize, usize)>,
 }
 
@@ -52,16 +51,15 @@ struct NameChange {
     added: Option<(PathBuf, usize)>,
 }
 
-/// What fails.
+/// The operations that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing.
     None,
-    /// The operation of this number, from 0.
+    /// The operation with this number, from 0.
     Once(u64, ErrorKind),
-    /// Those from one number up to another.
+    /// The operations with numbers in this range.
     Between(u64, u64, ErrorKind),
-    /// All from this number on: the power is gone.
+    /// All operations from this number on: the disk has no power.
     Power(u64),
 }
 
@@ -69,7 +67,7 @@ pub enum Failure {
 struct State {
     inodes: Vec<Inode>,
     names: BTreeMap<PathBuf, usize>,
-    certain_names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
     pending: Vec<NameChange>,
     directories: Vec<PathBuf>,
     failure: Failure,
@@ -95,7 +93,7 @@ impl SimulatedDisk {
         Self(Rc::new(RefCell::new(State {
             inodes: Vec::new(),
             names: BTreeMap::new(),
-            certain_names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
             pending: Vec::new(),
             directories: vec![PathBuf::new()],
             failure: Failure::None,
@@ -108,17 +106,17 @@ impl SimulatedDisk {
         self.0.borrow_mut().failure = failure;
     }
 
-    /// What was asked of it so far.
+    /// The operations so far.
     pub fn operations(&self) -> Vec<DiskOperation> {
         self.0.borrow().operations.clone()
     }
 
-    /// The disk after the power has come back.
+    /// The disk after a power loss.
     pub fn after_power_loss(&self, loss: Loss, seed: u64) -> Self {
         let mut state = self.0.borrow().clone();
         let mut random = Random::new(seed);
-        let mut names = state.certain_names.clone();
-        // Any of the changes have happened, in any order.
+        let mut names = state.durable_names.clone();
+        // Any of the changes may have reached the disk, in any order.
         let mut pending = std::mem::take(&mut state.pending);
         if loss == Loss::Cut {
             pending.truncate(random.below(pending.len() as u64 + 1) as usize);
@@ -137,19 +135,19 @@ impl SimulatedDisk {
             let bytes = inode.after_power_loss(loss, &mut random);
             *inode = Inode {
                 same: bytes.len(),
-                certain: bytes.clone(),
+                durable: bytes.clone(),
                 written: bytes,
                 doubtful: Vec::new(),
             };
         }
         state.names = names.clone();
-        state.certain_names = names;
+        state.durable_names = names;
         state.failure = Failure::None;
         state.operations.clear();
         Self(Rc::new(RefCell::new(state)))
     }
 
-    /// The disk after the process was killed: nothing that was written is lost.
+    /// The disk after the process was killed: all written bytes are there.
     pub fn after_kill(&self) -> Self {
         let mut state = self.0.borrow().clone();
         state.failure = Failure::None;
@@ -157,7 +155,7 @@ impl SimulatedDisk {
         Self(Rc::new(RefCell::new(state)))
     }
 
-    /// What a file has.
+    /// The content of a file.
     pub fn read(&self, path: impl AsRef<Path>) -> Vec<u8> {
         let state = self.0.borrow();
         state.inodes[state.names[path.as_ref()]].written.clone()
@@ -168,14 +166,14 @@ impl SimulatedDisk {
         self.0.borrow().names.contains_key(path.as_ref())
     }
 
-    /// Puts a file there, certainly.
+    /// Creates a durable file.
     pub fn put(&self, path: impl AsRef<Path>, bytes: &[u8]) {
         let mut state = self.0.borrow_mut();
         let inode = state.inodes.len();
-        let (certain, written) = (bytes.to_vec(), bytes.to_vec());
-        state.inodes.push(Inode { certain, written, same: bytes.len(), doubtful: Vec::new() });
+        let (durable, written) = (bytes.to_vec(), bytes.to_vec());
+        state.inodes.push(Inode { durable, written, same: bytes.len(), doubtful: Vec::new() });
         state.names.insert(path.as_ref().to_owned(), inode);
-        state.certain_names.insert(path.as_ref().to_owned(), inode);
+        state.durable_names.insert(path.as_ref().to_owned(), inode);
         let directory = path.as_ref().parent().unwrap().to_owned();
         if !state.directories.contains(&directory) {
             state.directories.push(directory);
@@ -253,7 +251,7 @@ impl Inode {
     }
 
     fn sync(&mut self) {
-        self.certain = self.written.clone();
+        self.durable = self.written.clone();
         self.same = self.written.len();
     }
 
@@ -262,16 +260,16 @@ impl Inode {
     }
 
     fn after_power_loss(&self, loss: Loss, random: &mut Random) -> Vec<u8> {
-        let (low, high) = (self.certain.len(), self.written.len());
+        let (low, high) = (self.durable.len(), self.written.len());
         let (low, high) = (low.min(high).min(self.same), low.max(high));
         let doubt = self.doubtful.iter().map(|(from, _)| *from).min().unwrap_or(usize::MAX);
         let keep = low.min(doubt);
         let mut len = keep + random.below((high - keep) as u64 + 1) as usize;
-        if doubt == usize::MAX && self.same == high && self.certain.len() == high {
+        if doubt == usize::MAX && self.same == high && self.durable.len() == high {
             len = high;
         }
         if loss == Loss::Cut {
-            let source = if self.written.len() >= len { &self.written } else { &self.certain };
+            let source = if self.written.len() >= len { &self.written } else { &self.durable };
             return source[..len].to_vec();
         }
         let mut bytes = Vec::with_capacity(len);
@@ -283,7 +281,7 @@ impl Inode {
             let written = self.written.get(at..end);
             match (choice, loss) {
                 (0 | 1, _) if written.is_some() => bytes.extend_from_slice(written.unwrap()),
-                (2, _) if self.certain.len() >= end => bytes.extend(&self.certain[at..end]),
+                (2, _) if self.durable.len() >= end => bytes.extend(&self.durable[at..end]),
                 (3, Loss::Garbage) => {
                     bytes.extend((at..end).map(|_| random.next_u64() as u8));
                 }
@@ -364,9 +362,9 @@ impl Disk for SimulatedDisk {
             let concerned =
                 |change: &NameChange| change.directories.iter().any(|directory| directory == path);
             let pending = std::mem::take(&mut state.pending);
-            let (certain, rest) = pending.into_iter().partition(concerned);
-            let certain: Vec<NameChange> = certain;
-            certain.iter().for_each(|change| change.apply(&mut state.certain_names));
+            let (durable, rest) = pending.into_iter().partition(concerned);
+            let durable: Vec<NameChange> = durable;
+            durable.iter().for_each(|change| change.apply(&mut state.durable_names));
             state.pending = rest;
             Ok(())
         })
@@ -382,7 +380,7 @@ impl DiskFile for SimulatedFile {
         let len = match failure {
             None => bytes.len(),
             Some(NO_POWER) if state.was_off() => 0,
-            // As much as was written before the failure.
+            // Some bytes may be written before the failure.
             Some(_) => state.random.below(bytes.len() as u64 + 1) as usize,
         };
         state.inodes[self.inode].written.extend_from_slice(&bytes[..len]);

@@ -1,4 +1,5 @@
-//! The states of an append-only file: what is named when, old files, closing, what is refused.
+//! The states of an append-only file: the names in the manifest, upgrades, closing, and refused
+//! calls.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -27,11 +28,17 @@ fn append(aof: &mut Aof<SimulatedDisk>, writes: std::ops::RangeInclusive<u64>) {
     aof.append(&AofBatch { parts: [&all, &[]], end, unix_seconds: None }).unwrap();
 }
 
-/// A file to append to, and where it is.
-pub fn new_file() -> (SimulatedDisk, Aof<SimulatedDisk>, &'static str) {
+/// An append-only file whose base has the first writes.
+fn with_base(writes: u64) -> (SimulatedDisk, Aof<SimulatedDisk>) {
     let disk = SimulatedDisk::new(1);
     let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 0);
+    rewrite(&mut aof, writes);
+    (disk, aof)
+}
+
+/// An append-only file with an empty base, and the path of its incremental file.
+pub fn new_file() -> (SimulatedDisk, Aof<SimulatedDisk>, &'static str) {
+    let (disk, aof) = with_base(0);
     (disk, aof, "appendonlydir/appendonly.aof.1.incr.aof")
 }
 
@@ -53,7 +60,7 @@ fn rewrite(aof: &mut Aof<SimulatedDisk>, writes: u64) {
 }
 
 #[test]
-fn a_rewrite_replaces_what_was_before_it() {
+fn a_rewrite_replaces_the_files_before_it() {
     let disk = SimulatedDisk::new(1);
     let mut aof = Aof::open(disk.clone(), names()).unwrap();
     assert!(aof.needs_base() && !disk.has(MANIFEST));
@@ -103,10 +110,8 @@ fn a_rewrite_replaces_what_was_before_it() {
 }
 
 #[test]
-fn a_rewrite_that_is_given_up_leaves_what_was() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 3);
+fn an_aborted_rewrite_loses_no_commands() {
+    let (disk, mut aof) = with_base(3);
     append(&mut aof, 4..=5);
     aof.begin_rewrite(Cut { position: position(5), database: 0 }, BaseFormat::Rdb).unwrap();
     append(&mut aof, 6..=7);
@@ -115,7 +120,7 @@ fn a_rewrite_that_is_given_up_leaves_what_was() {
     aof.sync().unwrap();
     let (_, loaded) = Driver::start(disk.after_kill()).unwrap();
     assert_eq!(check_prefix(&loaded, ""), 8);
-    // The files that it leaves are retired together.
+    // The next rewrite retires the files that it leaves.
     rewrite(&mut aof, 8);
     aof.delete_history().unwrap();
     assert_eq!(disk.list(Path::new("appendonlydir")).unwrap().len(), 3);
@@ -123,9 +128,7 @@ fn a_rewrite_that_is_given_up_leaves_what_was() {
 
 #[test]
 fn a_file_whose_sync_failed_is_not_written_again() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 2);
+    let (disk, mut aof) = with_base(2);
     append(&mut aof, 3..=3);
     let durable = aof.sync().unwrap();
     append(&mut aof, 4..=4);
@@ -144,15 +147,13 @@ fn a_file_whose_sync_failed_is_not_written_again() {
     base.commands(&plain(4), None).unwrap();
     aof.finish_rewrite(base.finish().unwrap()).unwrap();
     assert_eq!(aof.durable(), position(5));
-    // It is the next one that the manifest names.
+    // The manifest names the next file instead.
     assert!(manifest(&disk).contains("file appendonly.aof.2.incr.aof seq 2 type i"));
 }
 
 #[test]
 fn one_sync_at_a_time_while_more_is_appended() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 1);
+    let (_, mut aof) = with_base(1);
     append(&mut aof, 2..=2);
     let sync = aof.begin_sync().unwrap();
     append(&mut aof, 3..=3);
@@ -166,12 +167,9 @@ fn one_sync_at_a_time_while_more_is_appended() {
 
 #[test]
 fn nothing_is_durable_while_the_manifest_may_be_the_old_one() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 2);
+    let (disk, mut aof) = with_base(2);
     let cut = Cut { position: position(2), database: 0 };
-    let base = aof.begin_rewrite(cut, BaseFormat::Commands).unwrap();
-    let mut base = base;
+    let mut base = aof.begin_rewrite(cut, BaseFormat::Commands).unwrap();
     base.commands(&plain(2), None).unwrap();
     let base = base.finish().unwrap();
     // The last operation of the switch: the directory cannot be synced.
@@ -184,7 +182,7 @@ fn nothing_is_durable_while_the_manifest_may_be_the_old_one() {
     let at = disk.operations().len() as u64;
     disk.fail(Failure::Between(at, at + 1, ErrorKind::Other));
     assert!(aof.sync().is_err());
-    // The files of the old one stay as long: the directory cannot be synced again.
+    // The files of the old manifest stay until the directory can be synced.
     let at = disk.operations().len() as u64 + 4;
     disk.fail(Failure::Between(at, at + 1, ErrorKind::Other));
     assert!(aof.delete_history().is_err());
@@ -214,19 +212,15 @@ fn a_single_file_of_an_old_server_becomes_the_base() {
         let (_, loaded) = Driver::start(disk.after_kill()).unwrap();
         assert_eq!(check_prefix(&loaded, "upgraded"), 6);
     }
-    // Where there are data in the directory, it is not touched.
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 1);
+    // A directory with data is not changed.
+    let (disk, mut aof) = with_base(1);
     disk.put("appendonly.aof", &plain(5));
     assert!(!aof.upgrade_single_file().unwrap() && disk.has("appendonly.aof"));
 }
 
 #[test]
-fn a_file_that_is_missing_is_said_to_be() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 1);
+fn a_missing_file_is_named_in_the_error() {
+    let (disk, aof) = with_base(1);
     disk.remove(Path::new("appendonlydir/appendonly.aof.1.base.aof")).unwrap();
     let error = aof.load_files().unwrap_err();
     assert!(error.is_not_found());
@@ -240,10 +234,8 @@ fn a_file_that_is_missing_is_said_to_be() {
 }
 
 #[test]
-fn a_check_of_a_directory_proposes_what_repairs_it() {
-    let disk = SimulatedDisk::new(1);
-    let mut aof = Aof::open(disk.clone(), names()).unwrap();
-    rewrite(&mut aof, 5);
+fn a_check_of_a_directory_proposes_its_repair() {
+    let (disk, mut aof) = with_base(5);
     append(&mut aof, 6..=7);
     append(&mut aof, 8..=9);
     let report = check_directory(&disk, &names()).unwrap();

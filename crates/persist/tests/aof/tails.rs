@@ -6,8 +6,8 @@ use persist::aof::{AofEnd, AofFault, AofItem, AofReader, FileOrder, ReadError};
 use crate::log::Command;
 use crate::view::{Sample, View, plain, read, sample};
 
-/// Where a file can be cut without a loss: behind each command outside of transactions.
-fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
+/// The positions after commands outside of transactions, with the number of commands before them.
+fn command_ends(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut reader = AofReader::new(View(bytes, 0), 0, FileOrder::Last).unwrap();
     let (mut all, mut count, mut open) = (vec![(0, 0)], 0, false);
     loop {
@@ -25,14 +25,15 @@ fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
     }
 }
 
-/// Reads what a cut leaves, from the batch of the cut on, and checks it.
-fn check_cut(all: &Sample, places: &[(usize, usize)], cut: usize, tail: &[u8]) {
+/// Cuts a file, adds a tail, and checks that the complete commands are read. Reads only from the
+/// batch of the cut on.
+fn check_cut(all: &Sample, ends: &[(usize, usize)], cut: usize, tail: &[u8]) {
     let (batch, before) = all.batches[all.batches.partition_point(|(at, _)| *at <= cut) - 1];
-    let (_, kept) = places[places.partition_point(|(at, _)| *at <= cut) - 1];
+    let (_, kept) = ends[ends.partition_point(|(at, _)| *at <= cut) - 1];
     let wanted = &all.commands[before..kept.max(before)];
     let from = batch as u64;
     if !cut.is_multiple_of(16) && tail.is_empty() {
-        // It is enough to count most of the time.
+        // Counting suffices most of the time, and is faster.
         let view = View(&all.bytes[batch..cut], from);
         let report = check_from(view, from);
         assert_eq!(report.commands as usize, wanted.len(), "{cut}: {report:?}");
@@ -65,23 +66,23 @@ fn check_from(view: View<'_>, from: u64) -> AofEnd {
 }
 
 #[test]
-fn every_cut_of_a_megabyte_loses_the_incomplete_command_alone() {
-    // Small batches, because each cut reads its batch; the next tests have larger ones.
+fn every_cut_of_a_megabyte_loses_only_the_incomplete_command() {
+    // Small batches, because each cut reads its batch. The next tests have larger ones.
     let all = sample(2700, 1, |batch| batch % 3 == 0);
     assert!(all.bytes.len() > 1 << 20, "{} bytes", all.bytes.len());
-    let places = places(&all.bytes);
+    let ends = command_ends(&all.bytes);
     for cut in 0..=all.bytes.len() {
-        check_cut(&all, &places, cut, b"");
+        check_cut(&all, &ends, cut, b"");
     }
 }
 
 #[test]
 fn a_tail_of_zeros_is_dropped_with_the_incomplete_command() {
     let all = sample(12, 3, |_| true);
-    let places = places(&all.bytes);
+    let ends = command_ends(&all.bytes);
     for cut in (0..=all.bytes.len()).step_by(3) {
         for zeros in [1, 2, 100, 5000] {
-            check_cut(&all, &places, cut, &vec![0; zeros]);
+            check_cut(&all, &ends, cut, &vec![0; zeros]);
         }
     }
 }
@@ -113,14 +114,14 @@ fn a_tail_of_garbage_is_dropped_with_its_batch() {
         let (commands, end) = read(&bytes, 0).unwrap_or_else(|error| panic!("{cut}: {error}"));
         let at = all.batches.partition_point(|(at, _)| *at <= cut) - 1;
         let (batch, before) = all.batches[at];
-        // A value that was cut in the middle may be whole with garbage in it, but for its checksum.
+        // A value that was cut may be completed by garbage, which only the checksum notices.
         let whole = commands.len() >= before && commands[..] == all.commands[..commands.len()];
         assert!(whole && end.valid_to as usize >= batch, "{cut}: {end:?}");
         assert!(end.tail.is_some(), "{cut}");
     }
 }
 
-/// Of a file without checksums.
+/// Cuts a file without checksums, and adds a tail.
 fn check_plain(tail: &[u8], fault: AofFault) {
     let whole = plain(40);
     for cut in (whole.len() - 2500..=whole.len()).step_by(7) {
@@ -151,7 +152,7 @@ fn files_of_other_servers_may_end_as_a_crash_leaves_them() {
 }
 
 #[test]
-fn where_another_file_follows_nothing_may_be_missing() {
+fn an_earlier_file_must_be_complete() {
     let all = sample(4, 3, |_| true);
     for bytes in [all.bytes, plain(20)] {
         for cut in 1..bytes.len() {

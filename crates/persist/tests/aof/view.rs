@@ -1,4 +1,4 @@
-//! Bytes as a file, and files as a writer makes them.
+//! Bytes as a file, and sample files.
 
 use persist::aof::{AofBatch, AofReader, BaseFormat, Cut, FileOrder, ReadError};
 use persist::disk::{DiskError, DiskFile};
@@ -6,7 +6,7 @@ use persist::disk::{DiskError, DiskFile};
 use crate::log::{Command, Driver, names, read_file};
 use crate::simulated_disk::SimulatedDisk;
 
-/// A file that has these bytes from a position on, and is only read from there.
+/// A file with these bytes from a position on, which is only read from there.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a>(pub &'a [u8], pub u64);
 
@@ -35,15 +35,15 @@ impl DiskFile for View<'_> {
     }
 }
 
-/// What a file with these bytes from a position on has there.
+/// Reads a file with these bytes from a position on.
 pub fn read(bytes: &[u8], from: u64) -> Result<(Vec<Command>, persist::aof::AofEnd), ReadError> {
     read_file(AofReader::new(View(bytes, from), from, FileOrder::Last).unwrap())
 }
 
-/// An incremental file with batches of writes, each of them synced or not; and where they begin.
+/// An incremental file with batches of writes.
 pub struct Sample {
     pub bytes: Vec<u8>,
-    /// Where each batch begins, and the commands before it.
+    /// Where each batch begins, and the number of commands before it.
     pub batches: Vec<(usize, usize)>,
     pub commands: Vec<Command>,
 }
@@ -78,7 +78,7 @@ pub fn sample(batches: u64, writes: u64, synced: impl Fn(u64) -> bool) -> Sample
     all
 }
 
-/// The bytes as another server writes them, without annotations.
+/// The first writes without annotations, as another server writes them.
 pub fn plain(writes: u64) -> Vec<u8> {
     (1..=writes).flat_map(crate::log::bytes).collect()
 }

@@ -1,12 +1,12 @@
-//! Random damage to each encoding of small values, inside of a string that is whole: listpacks,
-//! intsets, ziplists, zipmaps. What is taken is a value like any other. As in `decoders`, what is
-//! whole comes first, and `FORMAT_FUZZ_ROUNDS` makes it longer.
+//! Random damage to each encoding of small values, within a string that is intact: listpacks,
+//! intsets, ziplists, zipmaps. Accepted bytes are a value like any other. As in `decoders`, intact
+//! seeds come first, and `FORMAT_FUZZ_ROUNDS` sets the number of rounds.
 
 use persist::rdb::{ValueEncoder, ValueType};
 
 use crate::decoders::fuzz;
 use crate::old::{INTEGERS, ziplist};
-use crate::samples::{Keyspace, Written, contents};
+use crate::samples::{Keyspace, Written};
 
 /// A string of these bytes.
 fn string(bytes: &[u8]) -> Vec<u8> {
@@ -28,12 +28,12 @@ fn content(string: &[u8]) -> &[u8] {
     }
 }
 
-/// What this server writes in these types.
+/// Values of these types and kinds, as this server writes them.
 fn written(types: &[ValueType], kinds: &[u64]) -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for seed in 0..4 {
         let mut keyspace = Keyspace::new(seed);
-        // Uncompressed, so that the damage reaches what is inside.
+        // Uncompressed, so that the damage reaches the content.
         let mut encoder = ValueEncoder::new(false);
         for kind in kinds.iter().cycle().take(60) {
             let name = keyspace.add(*kind);
@@ -47,7 +47,7 @@ fn written(types: &[ValueType], kinds: &[u64]) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Damages encoded values, each of which is read as any of the types.
+/// Damages encoded values, and reads each as a random one of the types.
 fn check(seeds: &[Vec<u8>], types: &[ValueType]) {
     let mut keyspace = Keyspace::new(11);
     let mut encoder = ValueEncoder::new(true);
@@ -61,14 +61,7 @@ fn check(seeds: &[Vec<u8>], types: &[ValueType]) {
         let value_type = types[random.below(types.len() as u64) as usize];
         let damaged = Written { value_type, bytes: string(bytes) };
         let Ok(name) = keyspace.read(&damaged) else { return false };
-        let again = keyspace.write(&name, &mut encoder);
-        let again = keyspace.read(&again).unwrap_or_else(|error| panic!("{error}: {damaged:?}"));
-        let (old, new) = (keyspace.look(&name, contents), keyspace.look(&again, contents));
-        assert_eq!(old, new, "{damaged:?}");
-        for name in [name, again] {
-            let key = keyspace.turn.key(&name);
-            assert!(keyspace.db.remove(&mut keyspace.turn, key));
-        }
+        keyspace.check_round_trip(&name, &mut encoder, &damaged);
         true
     });
 }

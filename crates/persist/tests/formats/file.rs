@@ -1,4 +1,4 @@
-//! Whole files: written and read back, by hand in every version, cut and damaged.
+//! Whole files: written and read back, files of every version, and cut and damaged ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use persist::{ByteInput, ByteSource, Error, crc64};
 use crate::mutations::damage;
 use crate::samples::{Keyspace, contents};
 
-/// What is in a file: notes in their order, and keys with what they hold.
+/// The content of a file: items other than keys in order, and keys with their values.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     notes: Vec<String>,
     keys: BTreeMap<Vec<u8>, (Attributes, Vec<String>)>,
 }
 
-/// What becomes of values.
+/// The way in which values are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     Read,
@@ -83,7 +83,7 @@ fn record_contents(
     found.keys.insert(key.to_vec(), (attributes, contents));
 }
 
-/// A file with values of all forms, and what is in it.
+/// A file with values of all forms, and its content.
 fn sample(seed: u64, options: Options) -> (Vec<u8>, Found) {
     let mut keyspace = Keyspace::new(seed);
     let mut found = Found::default();
@@ -117,7 +117,7 @@ fn sample(seed: u64, options: Options) -> (Vec<u8>, Found) {
     (file, found)
 }
 
-/// Shows bytes in blocks of a length.
+/// Provides bytes in blocks of one length.
 pub struct Blocks<'a>(pub std::slice::Chunks<'a, u8>, pub &'a [u8]);
 
 impl ByteSource for Blocks<'_> {
@@ -132,7 +132,7 @@ impl ByteSource for Blocks<'_> {
 }
 
 #[test]
-fn a_file_comes_back_however_it_is_cut_into_blocks() {
+fn a_file_is_read_back_in_blocks_of_any_length() {
     for seed in 0..6 {
         let options =
             Options { compress: seed % 2 == 0, checksum: seed % 3 > 0, ..Options::default() };
@@ -156,7 +156,7 @@ fn a_file_comes_back_however_it_is_cut_into_blocks() {
 }
 
 #[test]
-fn a_file_that_is_cut_or_changed_is_found_out() {
+fn a_cut_or_changed_file_is_refused() {
     let (file, _) = sample(1, Options::default());
     for len in (0..file.len()).step_by(41).chain([9, file.len() - 1]) {
         assert!(read(&file[..len], false, Values::Skip).is_err(), "{len} bytes");
@@ -173,7 +173,7 @@ fn a_file_that_is_cut_or_changed_is_found_out() {
     *changed.last_mut().unwrap() ^= 1;
     assert!(matches!(read(&changed[..], true, Values::Skip), Err(Error::Checksum { .. })));
     assert!(read(&changed[..], false, Values::Skip).is_ok());
-    // What follows a file is somebody else's.
+    // Bytes after the end are not read.
     let longer = [&file[..], b"*1\r\n"].concat();
     let mut reader = RdbReader::new(&longer[..], true).unwrap();
     while reader.item().unwrap() != RdbItem::End {}
@@ -191,7 +191,7 @@ fn a_file_whose_fields_do_not_expire_is_of_the_version_that_valkey_reads() {
     });
     for round in 0..300u64 {
         let name = keyspace.add(round % 6);
-        // Fields may have expired once: small hashes have another form then.
+        // A small hash whose fields had expiries once has another form.
         keyspace.persist_fields(&name);
         for writer in &mut writers {
             keyspace.look(&name, |stored| writer.key(stored, Attributes::default()).unwrap());
@@ -220,7 +220,7 @@ fn a_file_whose_fields_do_not_expire_is_of_the_version_that_valkey_reads() {
 }
 
 #[test]
-fn a_file_without_a_checksum_says_so() {
+fn a_file_without_a_checksum_has_zeros_instead() {
     let (file, wanted) = sample(2, Options { checksum: false, ..Options::default() });
     assert!(file.ends_with(&[0xff, 0, 0, 0, 0, 0, 0, 0, 0]));
     assert_eq!(read(&file[..], true, Values::Read).unwrap(), wanted);
@@ -252,7 +252,7 @@ fn check(magic: &str, parts: &[&[u8]], notes: &[&str], keys: &[(&str, Attributes
 const NONE: Attributes = Attributes { expires_at: None, idle_seconds: None, frequency: None };
 
 #[test]
-fn files_of_the_first_version() {
+fn files_of_the_first_versions_are_read() {
     let soon = Attributes { expires_at: Some(1_300_000_000_000), ..NONE };
     let parts: &[&[u8]] = &[
         b"\xfe\x03",
@@ -265,12 +265,12 @@ fn files_of_the_first_version() {
         &[("a", NONE, &["hi 2"]), ("b", soon, &["7 1"]), ("h", NONE, &["f 1 v 1 None"])];
     check("REDIS0001", parts, &["Database(3)"], keys);
     check("REDIS0004", parts, &["Database(3)"], keys);
-    // From version 5 on the checksum is there.
+    // From version 5 on, a checksum is expected.
     assert!(matches!(read(&file("REDIS0005", parts)[..], true, Values::Read), Err(Error::End)));
 }
 
 #[test]
-fn opcodes_of_later_versions() {
+fn opcodes_of_later_versions_are_read() {
     let attributes =
         Attributes { expires_at: Some(0x0102_0304), idle_seconds: Some(70), frequency: None };
     let parts: &[&[u8]] = &[
@@ -280,7 +280,7 @@ fn opcodes_of_later_versions() {
         b"\xf6\x01n\x03lua\x01\x04desc\x04code",
         b"\xfe\x00\xfb\x02\x01\xf4\x05\x01\x00",
         b"\xfc\x04\x03\x02\x01\0\0\0\0\xf8\x40\x46\x00\x01a\x02hi",
-        // A value of a module, and a list of no elements.
+        // A value of a module, and a list without elements.
         b"\x07\x01m\x81\xb5\xeb\x2d\xfa\xdc\xa9\x78\x03\x01\x40\x05\x00",
         b"\x01\x01e\x00",
         b"\x16\x01h\x01\x00\x01f\x01v",
@@ -306,7 +306,7 @@ fn opcodes_of_later_versions() {
 }
 
 #[test]
-fn files_of_valkey() {
+fn files_of_valkey_are_read() {
     let parts: &[&[u8]] = &[
         b"\xf3\x02ab\x02\x00\x05\x07\x09",
         b"\x16\x01h\x01\x01f\x01v\x10\x27\0\0\0\0\0\0",
@@ -320,7 +320,7 @@ fn files_of_valkey() {
         &["Skipped(SlotImport)"],
         &[("h", NONE, &["f 1 v 1 Some(10000)"]), ("a", often, &[" 0"])],
     );
-    // Elsewhere the numbers mean other things.
+    // In files of Redis, the numbers have other meanings.
     assert!(read(&file("REDIS0012", parts)[..], true, Values::Read).is_err());
     let reader =
         RdbReader::new(&file("VALKEY080", parts)[..], true).map(|reader| reader.is_valkey());
@@ -328,7 +328,7 @@ fn files_of_valkey() {
 }
 
 #[test]
-fn what_is_no_file_of_a_supported_version_is_refused() {
+fn unsupported_versions_and_types_are_refused() {
     for magic in ["REDIS0000", "REDIS0013", "REDIS0080", "VALKEY011", "VALKEY079", "VALKEY081"] {
         let result = RdbReader::new(magic.as_bytes(), true).map(|_| ());
         assert!(matches!(result, Err(Error::Version(Some(_)))), "{magic}");
@@ -353,7 +353,7 @@ fn damaged_files_are_refused_or_read() {
     for seed in 0..4 {
         let plain = Options { compress: false, checksum: false, ..Options::default() };
         let (sample, _) = sample(seed, plain);
-        // Of the values that are not long.
+        // The beginning, which has few long values.
         let file: Vec<u8> = sample.into_iter().take(20_000).collect();
         let mut random = Random::new(seed);
         for _ in 0..1500 {

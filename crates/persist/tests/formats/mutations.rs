@@ -1,11 +1,10 @@
-//! Damaged bytes end in an error or in a sound value, never in a panic, and take memory only as
-//! they arrive. A bounded run with random damage to a corpus that the encoder makes; a seed that
-//! fails is in the message.
+//! Random damage to values: reading them ends in an error or in a sound value, never in a panic,
+//! and takes memory only for bytes that exist. A failure names its seed.
 
 use base::random::Random;
 use persist::rdb::{ValueEncoder, ValueType};
 
-use crate::samples::{Keyspace, Written, contents};
+use crate::samples::{Keyspace, Written};
 
 /// Damages bytes in one to four places.
 pub fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
@@ -16,13 +15,13 @@ pub fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             1 => bytes.insert(at, random.next_u64() as u8),
             2 if at < bytes.len() => drop(bytes.remove(at)),
             3 => {
-                // Part of another one.
+                // A part of another value.
                 let from = random.below(other.len() as u64 + 1) as usize;
                 let len = (random.below(20) as usize).min(other.len() - from);
                 bytes.splice(at..at, other[from..from + len].iter().copied());
             }
             4 => {
-                // A number that is large, or small and negative.
+                // A large number, or a small negative one.
                 let value = [u64::MAX, 1 << 31, 1 << 63, u64::MAX - 1][random.below(4) as usize];
                 let len = bytes.len().min(at + 8) - at.min(bytes.len());
                 bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
@@ -37,7 +36,7 @@ pub fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Every form of value that this server writes, and the old ones made of its strings.
+/// Values in every form that this server writes, and in old forms.
 fn corpus(keyspace: &mut Keyspace, encoder: &mut ValueEncoder) -> Vec<Written> {
     let mut all: Vec<Written> = (0..120)
         .map(|round| {
@@ -67,7 +66,7 @@ fn damaged_values_are_refused_or_sound() {
     let (mut refused, mut sound) = (0, 0);
     for seed in 0..12 {
         let mut keyspace = Keyspace::new(seed);
-        // Uncompressed, so that the damage reaches what is inside.
+        // Uncompressed, so that the damage reaches the content.
         let mut encoder = ValueEncoder::new(seed % 4 == 0);
         let corpus = corpus(&mut keyspace, &mut encoder);
         let mut random = Random::new(seed);
@@ -86,16 +85,7 @@ fn damaged_values_are_refused_or_sound() {
                 continue;
             };
             sound += 1;
-            // What was taken is a value like any other: it can be looked at, written and read.
-            let written = keyspace.write(&name, &mut encoder);
-            let again = keyspace.read(&written);
-            let again = again.unwrap_or_else(|e| panic!("seed {seed} round {round}: {e}"));
-            let (old, new) = (keyspace.look(&name, contents), keyspace.look(&again, contents));
-            assert_eq!(old, new, "seed {seed} round {round}");
-            for name in [name, again] {
-                let key = keyspace.turn.key(&name);
-                assert!(keyspace.db.remove(&mut keyspace.turn, key));
-            }
+            keyspace.check_round_trip(&name, &mut encoder, &(seed, round));
         }
     }
     assert!(refused > 10_000 && sound > 3_000, "{refused} refused, {sound} sound");
@@ -103,7 +93,7 @@ fn damaged_values_are_refused_or_sound() {
 
 #[test]
 fn announced_lengths_take_no_memory() {
-    // A length of 2^32 - 1, or of 3 GB where a string is announced, and nothing behind it.
+    // A length of 2^32 - 1, or of 3 GB for a string, and nothing after it.
     let many = b"\x80\xff\xff\xff\xff";
     let long = b"\x01\x80\xbf\xef\xff\xff";
     let compressed = b"\xc3\x80\x80\0\0\0\x80\xbf\xef\xff\xff";

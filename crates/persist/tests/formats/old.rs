@@ -1,11 +1,11 @@
-//! What old servers wrote, by hand.
+//! Values in the forms of old servers, written by hand.
 
 use persist::Error;
 use persist::rdb::ValueType;
 
 use crate::samples::{Keyspace, Written, contents};
 
-/// What a value of a type reads as, and its encoding.
+/// The encoding and the content of a value that was read.
 fn read(value_type: ValueType, bytes: &[u8]) -> Result<(&'static str, Vec<String>), Error> {
     let mut keyspace = Keyspace::new(1);
     keyspace.limits = store::EncodingLimits::default();
@@ -34,7 +34,7 @@ fn string(bytes: &[u8]) -> Vec<u8> {
     [&[bytes.len() as u8], bytes].concat()
 }
 
-/// A ziplist of entries without the lengths of those before them.
+/// A ziplist of entries, to which it adds the length of the previous one.
 pub fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
     let (mut body, mut before, mut last_at) = (Vec::new(), 0, 10);
     for entry in entries {
@@ -65,7 +65,7 @@ pub const INTEGERS: [&[u8]; 9] = [
 ];
 
 #[test]
-fn element_by_element() {
+fn values_written_element_by_element_are_read() {
     check(ValueType::List, b"\x03\x01a\xc0\x05\x01b", "listpack", &["a 1", "5 1", "b 1"]);
     check(ValueType::Set, b"\x02\xc0\x05\xc0\x06", "intset", &["5 1", "6 1"]);
     check(ValueType::Set, b"\x02\xc0\x05\x01a", "listpack", &["5 1", "a 1"]);
@@ -90,7 +90,7 @@ fn element_by_element() {
 }
 
 #[test]
-fn ziplists() {
+fn ziplists_are_read() {
     let list = ziplist(&INTEGERS);
     let wanted = &[
         "0 1",
@@ -113,7 +113,7 @@ fn ziplists() {
     check(ValueType::SortedSetZiplist, &string(&pairs), "listpack", wanted);
     let wanted = &["a 1 1 1 None", "b 1 2.5 3 None"];
     check(ValueType::HashZiplist, &string(&pairs), "listpack", wanted);
-    // Out of order: put in order.
+    // Members out of order are sorted.
     let pairs = ziplist(&[b"\x01a", b"\xf9", b"\x01b", b"\xf2"]);
     check(ValueType::SortedSetZiplist, &string(&pairs), "listpack", &["b 1 1", "a 1 8"]);
     for value_type in [ValueType::ListZiplist, ValueType::HashZiplist, ValueType::SortedSetZiplist]
@@ -129,9 +129,9 @@ fn ziplists() {
 }
 
 #[test]
-fn each_byte_of_a_ziplist_that_frames_it_counts() {
+fn a_wrong_byte_in_the_frame_of_a_ziplist_is_refused() {
     let list = ziplist(&INTEGERS);
-    // Lengths, places, the numbers of entries and the lengths before them.
+    // The lengths, offsets and number of entries, and the lengths of previous entries.
     for at in (0..12).chain([12, 15, list.len() - 1]) {
         let mut changed = list.clone();
         changed[at] ^= 0x10;
@@ -140,7 +140,7 @@ fn each_byte_of_a_ziplist_that_frames_it_counts() {
     let mut unknown = list.clone();
     unknown[8..10].copy_from_slice(b"\xff\xff");
     assert!(read(ValueType::ListZiplist, &string(&unknown)).is_ok());
-    // A length of the entry before that takes 5 bytes where one would do.
+    // A length of the previous entry in 5 bytes, where one byte would suffice.
     let long = b"\x14\0\0\0\x0c\0\0\0\x02\0\0\xf1\xfe\x02\0\0\0\xf1\xff";
     assert_eq!(long.len(), 19);
     let mut long = long.to_vec();
@@ -149,7 +149,7 @@ fn each_byte_of_a_ziplist_that_frames_it_counts() {
 }
 
 #[test]
-fn zipmaps() {
+fn zipmaps_are_read() {
     let map = b"\x02\x01f\x01\x00v\x02gg\x03\x02xyz??\xff";
     let wanted = &["f 1 v 1 None", "gg 2 xyz 3 None"];
     check(ValueType::HashZipmap, &string(map), "listpack", wanted);
@@ -178,7 +178,7 @@ fn zipmaps() {
 }
 
 #[test]
-fn intsets() {
+fn intsets_are_read() {
     let check_ints = |bytes: &[u8], wanted: &[&str]| {
         check(ValueType::SetIntset, &string(bytes), "intset", wanted);
     };
@@ -201,7 +201,7 @@ fn intsets() {
 }
 
 #[test]
-fn hashes_with_expiries() {
+fn hashes_with_expiries_are_read() {
     let at = |ms: u64| ms.to_le_bytes();
     let bytes = [&at(1000)[..], b"\x03\x00\x01a\x01x\x01\x01b\x01y\x05\x01c\x01z"].concat();
     let wanted = &["a 1 x 1 None", "b 1 y 1 Some(1000)", "c 1 z 1 Some(1004)"];
@@ -217,7 +217,7 @@ fn hashes_with_expiries() {
     let own = [&at(1000)[..], &string(&triples)].concat();
     check(ValueType::HashListpackExpiring, &own, "listpackex", wanted);
     check(ValueType::HashListpackExpiringPreview, &string(&triples), "listpackex", wanted);
-    // The earliest in front, those without at the end, and none beyond 48 bits.
+    // Fields in the order of expiry, those without one last, and no expiry beyond 48 bits.
     let mut swapped = triples.clone();
     swapped.splice(6..23, [&triples[15..23], &triples[6..15]].concat());
     check_corrupt(ValueType::HashListpackExpiringPreview, &string(&swapped));
@@ -230,8 +230,8 @@ fn hashes_with_expiries() {
 }
 
 #[test]
-fn streams_of_old_versions() {
-    // One chunk: a deleted entry and one that is not, each with the field f.
+fn streams_of_old_versions_are_read() {
+    // One chunk with a deleted entry and a live one, each with the field f.
     let chunk: &[u8] = b"\x01\x01\x01\x01\x01\x01\x81f\x02\x00\x01\
         \x03\x01\x00\x01\x00\x01\x81x\x02\x04\x01\x02\x01\x05\x01\x00\x01\x81y\x02\x04\x01";
     let mut listpack = vec![0; 6];

@@ -1,5 +1,4 @@
-//! What is written is read back as it was, and written again as the same bytes where the form has
-//! an order.
+//! Values are read back unchanged, and written again as the same bytes if their form has an order.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +9,7 @@ use crate::file::Blocks;
 use crate::samples::{Keyspace, contents};
 
 #[test]
-fn values_of_every_form_come_back() {
+fn values_of_every_form_are_read_back() {
     let mut types = BTreeSet::new();
     for seed in 0..60 {
         let mut keyspace = Keyspace::new(seed);
@@ -23,7 +22,7 @@ fn values_of_every_form_come_back() {
             let forms = [&name, &read].map(|name| keyspace.look(name, |value| value.encoding()));
             let (old, new) = (keyspace.look(&name, contents), keyspace.look(&read, contents));
             assert_eq!(old, new, "seed {seed} round {round} {:?}", written.value_type);
-            // What has become large stays so while it is changed, and not when it is read.
+            // A value that was once large keeps its form until it is read back.
             let is_large = ["hashtable", "skiplist", "quicklist"].contains(&forms[0]);
             assert!(is_large || forms[0] == forms[1], "{forms:?}");
             let again = keyspace.write(&read, &mut encoder);
@@ -38,7 +37,7 @@ fn values_of_every_form_come_back() {
 }
 
 #[test]
-fn counting_bytes_is_writing_them() {
+fn as_many_bytes_are_counted_as_written() {
     let mut keyspace = Keyspace::new(3);
     let mut encoder = ValueEncoder::new(true);
     for round in 0..120 {
@@ -51,7 +50,7 @@ fn counting_bytes_is_writing_them() {
 }
 
 #[test]
-fn values_are_read_however_their_bytes_are_cut() {
+fn reading_does_not_depend_on_the_length_of_blocks() {
     let mut keyspace = Keyspace::new(4);
     let mut encoder = ValueEncoder::new(true);
     for round in 0..120 {
@@ -74,7 +73,7 @@ fn values_are_read_however_their_bytes_are_cut() {
 }
 
 #[test]
-fn limits_decide_the_form_of_what_is_read() {
+fn limits_decide_the_form_of_a_value() {
     let mut wide = Keyspace::new(6);
     let mut narrow = Keyspace::new(6);
     narrow.limits = store::EncodingLimits {
@@ -96,7 +95,7 @@ fn limits_decide_the_form_of_what_is_read() {
             wide.look(&name, |stored| stored.encoding()),
             narrow.look(&read, |stored| stored.encoding()),
         );
-        // And back: what was written element by element is packed if it may be.
+        // And back: values that were written element by element are packed again.
         let back = narrow.write(&read, &mut encoder);
         let again = wide.read(&back).unwrap();
         assert_eq!(wide.look(&name, contents), wide.look(&again, contents));

@@ -1,4 +1,4 @@
-//! Values of every form, made as commands make them, and what is in a value.
+//! Builds values of every form as commands build them, and describes their content.
 
 use base::hash::KeyHasher;
 use base::random::Random;
@@ -14,7 +14,7 @@ use store::{
     SortedSetValue, Stored, StreamValue, StringValue, Turn,
 };
 
-/// One shard's part of a database, and what its commands need.
+/// One shard's part of a database.
 pub struct Keyspace {
     pub db: Db,
     pub turn: Turn,
@@ -23,7 +23,7 @@ pub struct Keyspace {
     next_key: u32,
 }
 
-/// A value as it is written: its type and the rest.
+/// A value in the form of a file: its type and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub value_type: ValueType,
@@ -31,7 +31,7 @@ pub struct Written {
 }
 
 impl Keyspace {
-    /// Low limits, so that all forms are met by small values.
+    /// A keyspace with low limits, so that small values have all forms.
     pub fn new(seed: u64) -> Self {
         let limits = EncodingLimits {
             hash_max_listpack_entries: 8,
@@ -58,7 +58,7 @@ impl Keyspace {
         self.random.below(n)
     }
 
-    /// Texts of all kinds: integers, words, runs that compress, bytes, and now and then a long one.
+    /// A random text: an integer, a word, a run that compresses, or random bytes. Some are long.
     fn text(&mut self) -> Vec<u8> {
         let len = match self.below(30) {
             0 => self.below(6000),
@@ -80,7 +80,7 @@ impl Keyspace {
         (0..1 + self.below(max)).map(|_| self.text()).collect()
     }
 
-    /// A value of a kind that a number below 6 chooses, under a new key.
+    /// Adds a value under a new key. `kind` is a number below 6.
     pub fn add(&mut self, kind: u64) -> Vec<u8> {
         let name = self.key();
         let key = self.turn.key(&name);
@@ -158,7 +158,7 @@ impl Keyspace {
         }
     }
 
-    /// Fields of a hash do not expire any more.
+    /// Removes the expiries of all fields, if the value is a hash.
     pub fn persist_fields(&mut self, name: &[u8]) {
         let key = self.turn.key(name);
         let fields: Vec<Vec<u8>> = self.look(name, |stored| {
@@ -228,6 +228,24 @@ impl Keyspace {
         Ok(name)
     }
 
+    /// Writes a value and reads it back, checks that it is the same, and removes both.
+    #[track_caller]
+    pub fn check_round_trip(
+        &mut self,
+        name: &[u8],
+        encoder: &mut ValueEncoder,
+        context: &dyn std::fmt::Debug,
+    ) {
+        let written = self.write(name, encoder);
+        let again = self.read(&written).unwrap_or_else(|error| panic!("{error}: {context:?}"));
+        let (old, new) = (self.look(name, contents), self.look(&again, contents));
+        assert_eq!(old, new, "{context:?}");
+        for name in [name, &again] {
+            let key = self.turn.key(name);
+            assert!(self.db.remove(&mut self.turn, key));
+        }
+    }
+
     /// Calls `look` with the value under a key, also if the key has expired.
     pub fn look<R>(&mut self, name: &[u8], look: impl FnOnce(Stored<'_>) -> R) -> R {
         let key = self.turn.key(name);
@@ -235,7 +253,7 @@ impl Keyspace {
     }
 }
 
-/// All that is in a value, in a form that does not depend on how it is kept.
+/// The content of a value, which does not depend on its encoding.
 pub fn contents(stored: Stored<'_>) -> Vec<String> {
     let text = |entry: Entry<'_>| {
         String::from_utf8_lossy(entry.text(&mut Digits::default())).into_owned()

@@ -1,5 +1,5 @@
-//! Append-only files: what Redis and Valkey write is read here, what is written here they load and
-//! go on with, and their checkers find nothing wrong.
+//! Append-only files of Redis and Valkey are read, and they load and continue those that are
+//! written here. Their checkers find no fault.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn names() -> AofNames {
     AofNames { directory: PathBuf::from("appendonlydir"), file: b"appendonly.aof".to_vec() }
 }
 
-/// What the files of a folder have, which must be whole; repairs the last one.
+/// Loads the files of a folder, which must be complete, and repairs the last one.
 fn load(disk: &RealDisk, aof: &Aof<RealDisk>) -> Data {
     let mut data = Data::new();
     for file in aof.load_files().unwrap() {
@@ -135,7 +135,7 @@ fn wait_for_rewrite(peer: &mut Peer) {
     }
 }
 
-/// Asks the checker of a peer, if it lies beside the server.
+/// Runs the checker of a peer, if it is next to the server.
 fn check_with(program: &Path, folder: &Path) {
     let name = program.file_name().unwrap().to_str().unwrap().replace("server", "check-aof");
     let checker = program.with_file_name(name);
@@ -188,7 +188,7 @@ fn append_only_files_of_peers_are_read_and_continued() {
             assert!(report.files.iter().all(|(_, report)| report.is_whole()));
             let mut aof = Aof::open(disk.clone(), names()).unwrap();
             assert!(load(&disk, &aof) == data);
-            // It is continued here with checksums, and there.
+            // The file is continued here with checksums, and then by the peer.
             aof.resume(1000).unwrap();
             append(&mut aof, &mut data, 1000);
             aof.close().unwrap();
@@ -203,7 +203,7 @@ fn append_only_files_of_peers_are_read_and_continued() {
     }
 }
 
-/// Appends some batches behind a position.
+/// Appends some batches after a position.
 fn append(aof: &mut Aof<RealDisk>, data: &mut Data, position: u64) {
     let mut end = position;
     for batch in 0..20u64 {
@@ -254,7 +254,7 @@ fn append_only_files_from_here_are_loaded_by_peers() {
             aof.finish_rewrite(base.finish().unwrap()).unwrap();
             append(&mut aof, &mut data, 50_000);
 
-            // A batch that is cut, and ends early after its repair.
+            // A batch that is cut, and has an early end after its repair.
             let mut bytes = Vec::new();
             push_command(&mut bytes, &[b"SET", b"kept", b"1"]);
             push_command(&mut bytes, &[b"SET", b"lost", b"1"]);

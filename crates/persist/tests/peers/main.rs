@@ -1,9 +1,7 @@
-//! Files of real servers: what Redis and Valkey save is read here, and what is written here of it
-//! they load.
+//! RDB files of Redis and Valkey are read and written again, and the servers load the result.
 //!
 //! The environment variable WEFT_PEERS names a folder with `bin/redis-server` and
-//! `bin/valkey-server`, as for the bench. Without it, or for a program that is not there, nothing
-//! is tested.
+//! `bin/valkey-server`, as for the bench. Without it, or without a program, its tests do nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod aof;
@@ -22,11 +20,11 @@ use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead};
 use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder, ValueType};
 use store::{Db, EncodingLimits, HashValue, Lookup, Object, Turn};
 
-/// Keys of each database that is made.
+/// How many keys each database gets.
 const KEYS: u64 = 400;
 const DATABASES: u64 = 2;
 
-/// The programs that are there.
+/// The programs that exist.
 fn programs() -> Vec<PathBuf> {
     let Some(folder) = std::env::var_os("WEFT_PEERS") else {
         eprintln!("WEFT_PEERS is not set: no file of another server is read");
@@ -37,7 +35,7 @@ fn programs() -> Vec<PathBuf> {
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
-/// A text of a kind that encodings tell apart.
+/// A random text. Its kinds have different encodings.
 fn text(random: &mut Random) -> Vec<u8> {
     let len = [0, 1, 5, 12, 30, 64, 65, 300][random.below(8) as usize];
     match random.below(4) {
@@ -88,7 +86,7 @@ fn fill(peer: &mut Peer, random: &mut Random, fields_expire: bool) {
     }
 }
 
-/// A key of a file, with its value read and as it stood there.
+/// A key of a file, with its decoded value and the value's bytes.
 struct Key {
     db: u64,
     name: Vec<u8>,
@@ -102,7 +100,7 @@ fn read(path: &Path) -> Vec<Key> {
     let file = std::fs::read(path).unwrap();
     let limits = EncodingLimits { hash_max_listpack_entries: 128, ..EncodingLimits::default() };
     let mut decoder = ValueDecoder::new(&limits, KeyHasher::new(1));
-    // The values' bytes and the values are had by reading twice.
+    // One reader decodes the values, the other copies their bytes.
     let mut twice = [&file[..], &file[..]].map(|file| RdbReader::new(file, true).unwrap());
     let [one, two] = &mut twice;
     let (mut keys, mut db) = (Vec::new(), 0);
@@ -129,7 +127,7 @@ fn read(path: &Path) -> Vec<Key> {
     }
 }
 
-/// Writes keys that Valkey reads as well, or all.
+/// Writes all keys, or only those that Valkey can read.
 fn write(keys: Vec<Key>, for_valkey: bool, path: &Path) -> usize {
     let writer =
         RdbWriter::new(Vec::new(), Options { fields_expire: !for_valkey, ..Options::default() });
@@ -157,7 +155,7 @@ fn write(keys: Vec<Key>, for_valkey: bool, path: &Path) -> usize {
     written
 }
 
-/// Asks the server when the fields of hashes expire.
+/// Checks the expiries of hash fields against the server's.
 fn check_fields(peer: &mut Peer, keys: Vec<Key>) {
     let mut turn = Turn::alone(KeyHasher::new(1));
     for key in keys.into_iter().filter(|key| key.value_type.number() >= 22) {
@@ -219,7 +217,7 @@ fn files_of_peers_are_read_and_they_load_what_is_written_of_them() {
             let for_valkey = target.ends_with("valkey-server");
             let mut keys = read(&path);
             if !own || for_valkey {
-                // The two servers digest hashes with fields that expire in other ways.
+                // The two servers compute different digests of hashes with expiring fields.
                 keys.retain(|key| key.value_type.number() < 22);
             }
             let names: Vec<_> = keys.iter().map(|key| (key.db, key.name.clone())).collect();

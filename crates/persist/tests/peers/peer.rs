@@ -1,11 +1,11 @@
-//! A server of a peer in a folder of its own, and requests to it.
+//! Runs the server of a peer in a folder of its own, and sends requests to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What a request is answered.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Text(Vec<u8>),
@@ -36,7 +36,7 @@ impl Peer {
 
     /// The same with more arguments.
     pub fn start_with(program: &Path, folder: &Path, args: &[&str]) -> Self {
-        // Between this and the server somebody else may take the port: then it is tried again.
+        // Retried, because another process may take the port before the server does.
         for _ in 0..10 {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -50,7 +50,7 @@ impl Peer {
             let mut said = String::new();
             while log.read_line(&mut said).unwrap() > 0 {
                 if said.contains("Ready to accept connections") {
-                    // Whatever else it says goes to nobody.
+                    // The pipe must be drained, or the server blocks.
                     std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
                     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
                     return Self { child, stream: BufReader::new(stream) };

@@ -116,8 +116,7 @@ fn parts(file: &Path) -> Result<(RealDisk, PathBuf), Box<dyn Error>> {
     Ok((RealDisk::new(directory), PathBuf::from(name)))
 }
 
-/// Whether a damaged file is to be fixed, which `plan` describes. Prints the plan, and asks if the
-/// mode requires it.
+/// Prints what a fix will do, asks if the mode requires it, and returns whether to fix the file.
 fn may_fix(mode: FixMode, name: &Path, plan: &str) -> Result<bool, Box<dyn Error>> {
     if mode == FixMode::Never {
         tell!("{} is not valid. Use the --fix option to try fixing it.", name.display())?;

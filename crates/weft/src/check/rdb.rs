@@ -53,8 +53,11 @@ pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>>
     })?;
     let (new, name) = (new.display(), name.display());
     tell!("Wrote {new} with {} keys; {name} is unchanged", report.keys)?;
-    // The libraries that were not tried may be damaged too.
-    Ok(if judged.untried == 0 { CheckOutcome::Valid } else { CheckOutcome::Damaged })
+    if judged.untried > 0 {
+        tell!("Check {new} as well: it has libraries that were not tried")?;
+        return Ok(CheckOutcome::Damaged);
+    }
+    Ok(CheckOutcome::Valid)
 }
 
 /// A path with more at its end.
@@ -73,7 +76,7 @@ fn write_fixed(
 ) -> Result<(), Box<dyn Error>> {
     let new = with_suffix(&std::path::absolute(damaged)?, FIXED);
     if new.symlink_metadata().is_ok() {
-        return Err("there is a file of this name: move it away".into());
+        return Err("a file of this name exists: move it away".into());
     }
     let folder = new.parent().unwrap_or(Path::new("/"));
     let prefix = new.file_name().unwrap_or(OsStr::new(FIXED));
@@ -116,7 +119,7 @@ pub fn outcome(report: &RdbReport, judged: &Judged) -> CheckOutcome {
     }
 }
 
-/// Prints a report, and tries its libraries.
+/// Prints a report, and loads its libraries.
 pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
     let judged = libraries::judge(&report.libraries)?;
     let RdbReport { version, keys, last_key, items_to, end, damage, database_max, .. } = report;
@@ -128,11 +131,11 @@ pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
         )?;
         match last_key {
             Some(KeyFound { name: key, database, offset }) => tell!(
-                "{name}: the {keys} keys before it can be loaded; the last is '{}' in database \
-                 {database}, at offset {offset}",
+                "{name}: keys before it: {keys}; the last is '{}' in database {database}, at offset \
+                 {offset}",
                 key[..key.len().min(NAME_BYTES_MAX)].escape_ascii()
             )?,
-            None => tell!("{name}: there is no key before it")?,
+            None => tell!("{name}: no key before it")?,
         }
     } else if judged.refused.is_empty() {
         let bytes = end.unwrap_or(*items_to);
@@ -144,8 +147,7 @@ pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
     }
     if judged.untried > 0 {
         tell!(
-            "{name}: {} libraries of functions after one that does not end were not tried: check \
-             the fixed file as well",
+            "{name}: {} libraries of functions after one that does not end were not tried",
             judged.untried
         )?;
     }

@@ -455,37 +455,6 @@ fn files_are_looked_through() {
 }
 
 #[test]
-fn a_damaged_rdb_file_is_repaired_as_far_as_its_keys_are_whole() {
-    let server = Server::start(&["--save", ""]);
-    let mut client = server.client();
-    (0..10).for_each(|n| client.ok(&format!("SET key:{n} value:{n}")));
-    client.ok("SAVE");
-    let file = server.path("dump.rdb");
-    let whole = fs::read(&file).unwrap();
-    let fix = || {
-        let output = weft().args(["check", "rdb", "--fix", "--yes"]).arg(&file).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    for cut in [whole.len() - 1, whole.len() - 9, whole.len() - 10, whole.len() - 40] {
-        fs::write(&file, &whole[..cut]).unwrap();
-        let kept = server.path("dump.rdb.damaged");
-        let _ = fs::remove_file(&kept);
-        let text = fix();
-        assert!(text.contains("Fixed dump.rdb") && fix().contains("all is right"), "{text}");
-        assert_eq!(fs::read(&kept).unwrap(), &whole[..cut]);
-    }
-    let zeros = [&whole[..], &[0; 50]].concat();
-    fs::write(&file, zeros).unwrap();
-    assert!(fix().contains("50 bytes follow that loading passes over"));
-    fs::write(&file, &whole[..whole.len() - 9]).unwrap();
-    fix();
-    assert_eq!(fs::read(&file).unwrap(), whole, "only the end was missing");
-    let server = server.restart(&["--save", ""]);
-    assert_eq!(server.client().ask("GET key:3").text(), "value:3");
-}
-
-#[test]
 fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
     let server = Server::start(&[ON, &["--appendfsync", "always"]].concat());
     let mut client = server.client();

@@ -57,8 +57,11 @@ fn the_new_file_has_everything_before_the_damage_and_loads() {
     assert!(output.status.success() && out.contains(&damage), "{out}");
     assert!(out.contains("Wrote dump.rdb.fixed with 4 keys; dump.rdb is unchanged"), "{out}");
     assert_eq!(fs::read(&file).unwrap(), damaged);
+    assert_eq!(fs::read(&new).unwrap(), whole, "only the end was missing");
+    fs::write(&new, [&whole[..], &[0; 50]].concat()).unwrap();
     let checked = weft().args(["check", "rdb"]).arg(&new).output().unwrap();
-    assert!(checked.status.success(), "{checked:?}");
+    let out = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success() && out.contains("ignores the 50 bytes after"), "{out}");
     let options = ["--dir", &folder.path().display().to_string(), "--dbfilename", "dump.rdb.fixed"];
     let again = Server::start(&options);
     let mut client = again.client();
@@ -156,7 +159,7 @@ fn a_new_file_replaces_no_other_file() {
     let output = fix(&file);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("cannot write dump.rdb.fixed: there is a file"), "{errors}");
+    assert!(errors.contains("cannot write dump.rdb.fixed: a file of this name exists"), "{errors}");
     assert_eq!(names(folder.path()), ["dump.rdb", "dump.rdb.fixed"]);
     assert_eq!(fs::read_to_string(&new).unwrap(), "mine");
     assert_eq!(fs::read(&file).unwrap(), bytes);
