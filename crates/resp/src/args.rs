@@ -1,19 +1,19 @@
-//! The arguments of one request: places in a buffer, read through a cursor.
+//! The arguments of one request: spans of a buffer, read by a cursor.
 //!
-//! Nothing is copied: an argument is a slice of the buffer into which the bytes were received. An
-//! argument of [`BIG_BYTES_MIN`](crate::request::BIG_BYTES_MIN) bytes or more that was not received
-//! whole, and each argument of an inline request, has its own buffer, which a command may keep.
+//! Nothing is copied: an argument is a slice of the receive buffer. An argument of at least
+//! [`BIG_BYTES_MIN`](crate::request::BIG_BYTES_MIN) bytes that arrived in parts, and each argument
+//! of an inline request, has its own buffer, which a command may keep.
 
 use std::sync::Arc;
 
-/// Where one argument lies.
+/// The position of one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: u32,
     len: u32,
 }
 
-/// A start that no buffer has: the argument has its own buffer.
+/// An impossible start, which marks an argument with its own buffer.
 const OWN: u32 = u32::MAX;
 
 impl Span {
@@ -23,7 +23,7 @@ impl Span {
         Self { start: start as u32, len: len as u32 }
     }
 
-    /// The same argument after `bytes` bytes and `owns` own buffers before it were dropped.
+    /// The same argument after removing `bytes` bytes and `owns` own buffers before it.
     pub fn moved(self, bytes: usize, owns: usize) -> Self {
         if self.start == OWN {
             Self { start: OWN, len: self.len - owns as u32 }
@@ -37,14 +37,13 @@ impl Span {
         self.start == OWN
     }
 
-    /// An argument in the own buffer number `index`, from 0.
+    /// An argument in its own buffer, which has this index.
     pub fn own(index: usize) -> Self {
         Self { start: OWN, len: index as u32 }
     }
 }
 
-/// The arguments of a request that outlives the buffer it was received in: copied, one behind the
-/// other.
+/// The arguments of a request that outlives its receive buffer, copied one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct CopiedArgs {
     buffer: Vec<u8>,
@@ -53,7 +52,7 @@ pub struct CopiedArgs {
 }
 
 impl CopiedArgs {
-    /// Copies of arguments.
+    /// Copies arguments.
     pub fn of<'a>(args: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let mut copied = Self::default();
         copied.reserve(args.clone().count(), args.clone().map(<[u8]>::len).sum());
@@ -72,7 +71,7 @@ impl CopiedArgs {
             self.buffer.extend_from_slice(arg);
             self.spans.push(Span::new(start, arg.len()));
         } else {
-            // No span reaches that far.
+            // No span can be that large.
             self.share(&Arc::new(arg.to_vec()));
         }
     }
@@ -87,7 +86,7 @@ impl CopiedArgs {
         Args::new(&self.buffer, &self.spans, &self.own)
     }
 
-    /// Bytes of memory that they take, about; shared ones included.
+    /// Their approximate memory in bytes, including shared buffers.
     pub fn memory_bytes(&self) -> usize {
         const OWN_BYTES: usize = 64;
         self.buffer.capacity()
@@ -96,19 +95,19 @@ impl CopiedArgs {
     }
 }
 
-/// The part of a shared buffer in which all arguments of a request lie.
+/// The part of a shared buffer that contains all arguments of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// The arguments, and between them what the protocol puts there.
+    /// The arguments, with the protocol's bytes between them.
     pub bytes: &'a [u8],
     spans: &'a [Span],
     start: u32,
 }
 
 impl Piece<'_> {
-    /// Appends a copy of the bytes to a buffer, which stays below 4 GiB, and the places of the
-    /// arguments there to `spans`. Returns how many bytes are arguments; none: an argument is
-    /// elsewhere, and nothing was appended.
+    /// Appends a copy of the bytes to a buffer, which stays below 4 GiB, and the positions of the
+    /// arguments in it to `spans`. Returns how many bytes are arguments. Returns `None` and appends
+    /// nothing if an argument is elsewhere.
     #[inline]
     pub fn copy_to(self, spans: &mut Vec<Span>, buffer: &mut Vec<u8>) -> Option<usize> {
         let (at, first) = (buffer.len(), spans.len());
@@ -142,13 +141,13 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// The arguments at `spans` in the shared buffer and in `own` buffers; the cursor is at the
-    /// first one after the command's name.
+    /// The arguments at `spans` in the shared buffer and in their `own` buffers. The cursor is at
+    /// the first argument after the command's name.
     pub fn new(buffer: &'a [u8], spans: &'a [Span], own: &'a [Arc<Vec<u8>>]) -> Self {
         Self { buffer, spans, own, at: 1 }
     }
 
-    /// The number of arguments, the command's name included.
+    /// The number of arguments, including the command's name.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -166,7 +165,7 @@ impl<'a> Args<'a> {
         self.buffer.get(start..start + span.len as usize)
     }
 
-    /// The argument at `index`, empty past the end: for positions that arity has checked.
+    /// The argument at `index`, empty past the end: for positions that the arity guarantees.
     #[inline]
     pub fn text(&self, index: usize) -> &'a [u8] {
         self.at(index).unwrap_or_default()
@@ -178,8 +177,8 @@ impl<'a> Args<'a> {
         if span.start == OWN { self.own.get(span.len as usize) } else { None }
     }
 
-    /// From the first to the last argument in the shared buffer, with what is between them. None:
-    /// one of these has its own buffer.
+    /// The shared buffer from the first to the last argument. `None` if an argument has its own
+    /// buffer.
     #[inline]
     pub fn piece(&self) -> Option<Piece<'a>> {
         let (first, last) = (self.spans.first()?, self.spans.last()?);
@@ -193,20 +192,19 @@ impl<'a> Args<'a> {
         self.text(0)
     }
 
-    /// All arguments, the command's name included.
+    /// All arguments, including the command's name.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + use<'a> {
         let args = *self;
         (0..args.len()).map(move |index| args.text(index))
     }
 
-    /// Copies of all arguments, for a request that outlives the buffer. Own buffers
-    /// are shared.
+    /// Copies all arguments, for a request that outlives the buffer. Own buffers are shared.
     pub fn to_owned_args(&self) -> Vec<Arc<Vec<u8>>> {
         let copy = |at| self.own(at).map_or_else(|| Arc::new(self.text(at).to_vec()), Arc::clone);
         (0..self.len()).map(copy).collect()
     }
 
-    /// The same in one buffer, for a request that waits for long.
+    /// The same in one buffer, for a request that waits long.
     pub fn copied(&self) -> CopiedArgs {
         let all = || (0..self.len()).map(|at| (self.text(at), self.own(at)));
         let bytes = all().filter(|(_, own)| own.is_none()).map(|(arg, _)| arg.len()).sum();
@@ -219,12 +217,12 @@ impl<'a> Args<'a> {
         copied
     }
 
-    /// The arguments from `index` on as a request, whose name is the first of them.
+    /// The arguments from `index` on as a request; the first of them is its name.
     pub fn tail(&self, index: usize) -> Self {
         Self { spans: self.spans.get(index..).unwrap_or_default(), at: 1, ..*self }
     }
 
-    /// Where the cursor stands: the index of the argument that `next` returns.
+    /// The cursor: the index of the argument that `next` returns.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -244,7 +242,7 @@ impl<'a> Args<'a> {
         self.at(self.at)
     }
 
-    /// The argument at the cursor when it is `word`, in any case; the cursor then moves on.
+    /// Whether the argument at the cursor is `word`, ignoring case; the cursor then moves on.
     pub fn take_word(&mut self, word: &str) -> bool {
         let found = self.peek().is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
         self.at += usize::from(found);
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_with_their_own_buffers_are_in_no_piece() {
+    fn arguments_with_their_own_buffers_are_not_moved_in_one_piece() {
         let own = [Arc::new(b"long".to_vec()), Arc::new(b"long too".to_vec())];
         let (here, there) = (Span::new(0, 3), Span::own(1));
         for spans in [&[there][..], &[here, there], &[there, here], &[here, there, here], &[]] {

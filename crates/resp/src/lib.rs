@@ -1,7 +1,7 @@
 //! Layer 1: bytes to requests and replies to bytes, in RESP2 and RESP3.
 //!
-//! It knows the protocol and nothing of commands: a request is a list of byte strings, and a reply
-//! is written element by element. The protocol is described at
+//! It knows the protocol and no commands: a request is a list of byte strings, and a reply is
+//! written element by element. The protocol is described at
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>.
 #![forbid(unsafe_code)]
 

@@ -1,44 +1,45 @@
-//! The output of a client: one buffer, and between its bytes large values that are shared instead
-//! of copied, with the keyspace or with the outputs of other clients.
+//! The output of a client: one buffer, and at offsets in it large values that are not copied but
+//! shared with the keyspace or with the outputs of other clients.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use base::uncounted::{Uncounted, block_bytes};
 
-/// Memory that stays when what was written into it is removed again.
+/// Memory that a buffer keeps for removed bytes.
 const REMOVED_KEPT_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of the buffer that one of its bytes takes at most.
+/// Bytes of the buffer per byte in it, at most.
 const TELLING_BYTES_PER_BYTE: usize = 2;
 
-/// Replies of one client, or of all clients of one turn one after another.
+/// The replies of one client, or of all clients of one turn in sequence.
 #[derive(Debug, Default)]
 pub struct Out {
-    /// Everything but the shared values.
+    /// All bytes except the shared values.
     pub bytes: Vec<u8>,
-    /// Shared values, by ascending offset.
+    /// Shared values, in order of their offsets.
     shared: Vec<SharedValue>,
-    /// More bytes, shared values aside, are never sent; 0: any number is.
+    /// The client is closed if there are more bytes than this, not counting shared values; 0 for no
+    /// limit.
     pub bytes_max: usize,
-    /// How many of the bytes, shared values aside, tell the client of keys.
+    /// How many of the bytes, not counting shared values, are notifications about keys.
     telling: usize,
-    /// What these take of the buffer: no key is evicted for that.
+    /// The memory of these bytes, for which no key is evicted.
     uncounted: Uncounted,
 }
 
 #[derive(Debug)]
 struct SharedValue {
-    /// The offset in `bytes` before which it belongs.
+    /// The value is sent before the byte at this offset in `bytes`.
     at: usize,
     value: Shared,
 }
 
-/// Bytes that are kept once for all who have them.
+/// Bytes that several owners share.
 #[derive(Clone, Debug)]
 pub enum Shared {
     /// A value of the keyspace.
     Value(Arc<Vec<u8>>),
-    /// What several clients are told.
+    /// A message to several clients.
     Told(Arc<Told>),
 }
 
@@ -53,8 +54,8 @@ impl Deref for Shared {
     }
 }
 
-/// What several clients are told. If that is of keys, no key is evicted for its memory until the
-/// last of them has dropped it, however long the others have been done.
+/// A message to several clients. If it is about keys, no key is evicted for its memory until the
+/// last client has dropped it.
 #[derive(Debug, Default)]
 pub struct Told {
     bytes: Vec<u8>,
@@ -62,23 +63,23 @@ pub struct Told {
 }
 
 impl Told {
-    /// Bytes that say nothing of keys.
+    /// A message that is not about keys.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, uncounted: Uncounted::default() }
     }
 
-    /// Bytes that tell of keys.
+    /// A message about keys.
     pub fn of_keys(bytes: Vec<u8>) -> Self {
         let uncounted = Uncounted::new(block_bytes(bytes.capacity()));
         Self { bytes, uncounted }
     }
 
-    /// Whether they tell of keys.
+    /// Whether the message is about keys.
     pub fn is_of_keys(&self) -> bool {
         self.uncounted.bytes() != 0
     }
 
-    /// What they take of memory.
+    /// The message's memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -98,7 +99,7 @@ impl Out {
         self.push(Shared::Value(value));
     }
 
-    /// Appends what other clients are told as well, without copying it.
+    /// Appends a message to several clients without copying it.
     pub fn push_told(&mut self, told: Arc<Told>) {
         self.push(Shared::Told(told));
     }
@@ -107,15 +108,15 @@ impl Out {
         self.shared.push(SharedValue { at: self.bytes.len(), value });
     }
 
-    /// So many of the bytes that were written last tell the client of keys.
+    /// Records that the last `bytes` bytes are notifications about keys.
     pub fn note_telling(&mut self, bytes: usize) {
         self.telling += bytes;
-        // A buffer that grows has up to twice as much as it needs.
+        // A growing buffer has up to twice the memory that it needs.
         let block = block_bytes(self.bytes.capacity());
         self.uncounted.set(block.min(TELLING_BYTES_PER_BYTE * self.telling));
     }
 
-    /// How many of the bytes, shared values aside, tell the client of keys, at most.
+    /// How many bytes, not counting shared values, are notifications about keys, at most.
     #[inline]
     pub fn telling(&self) -> usize {
         self.telling
@@ -140,7 +141,7 @@ impl Out {
         self.shared.extend(other.shared.into_iter().map(moved));
     }
 
-    /// Whether there are more bytes than the client may have.
+    /// Whether the output exceeds the client's limit.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.bytes_max != 0 && self.bytes.len() > self.bytes_max
@@ -151,14 +152,13 @@ impl Out {
         Mark { bytes: self.bytes.len(), shared: self.shared.len() }
     }
 
-    /// How many bytes were written since the mark.
+    /// How many bytes were written after the mark.
     pub fn bytes_since(&self, mark: Mark) -> usize {
         let shared = self.shared.iter().skip(mark.shared).map(|shared| shared.value.len());
         self.bytes.len().saturating_sub(mark.bytes) + shared.sum::<usize>()
     }
 
-    /// Removes what was written since the mark. Memory that only this has needed is freed, if it is
-    /// much.
+    /// Removes everything after the mark, and frees its memory if it is much.
     pub fn truncate(&mut self, mark: Mark) {
         let removed = self.bytes.len().saturating_sub(mark.bytes);
         self.bytes.truncate(mark.bytes);
@@ -171,7 +171,7 @@ impl Out {
         }
     }
 
-    /// Inserts bytes at a mark, before everything that was written since.
+    /// Inserts bytes at a mark, before everything after it.
     pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
         self.bytes.splice(mark.bytes..mark.bytes, bytes.iter().copied());
         for shared in &mut self.shared[mark.shared..] {
@@ -179,14 +179,14 @@ impl Out {
         }
     }
 
-    /// Removes everything and keeps the buffer.
+    /// Removes everything and keeps the buffer's memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
         self.forget_telling();
     }
 
-    /// Removes everything, and frees memory of each of the two lists beyond `kept_bytes_max`.
+    /// Removes everything. Each of the two lists keeps at most `kept_bytes_max` of memory.
     pub fn clear_to(&mut self, kept_bytes_max: usize) {
         base::room::clear(&mut self.bytes, kept_bytes_max);
         base::room::clear(&mut self.shared, kept_bytes_max);
@@ -212,14 +212,14 @@ impl Out {
 /// A position in an [`Out`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Offset in the plain bytes.
+    /// The offset in `bytes`.
     pub bytes: usize,
-    /// Shared values before it.
+    /// The number of shared values before it.
     pub shared: usize,
 }
 
 impl Mark {
-    /// Whether shared values lie between the two marks.
+    /// Whether there are shared values between the two marks.
     pub fn shares_since(self, from: Self) -> bool {
         self.shared != from.shared
     }
@@ -230,12 +230,12 @@ impl Mark {
 pub enum Piece<'a> {
     /// Bytes of the buffer.
     Bytes(&'a [u8]),
-    /// A value shared with others.
+    /// A shared value.
     Shared(&'a Shared),
 }
 
 impl<'a> Piece<'a> {
-    /// The bytes, wherever they lie.
+    /// The bytes of either kind.
     pub fn as_slice(&self) -> &'a [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_a_bounded_amount_of_memory() {
+    fn removed_bytes_leave_a_bounded_amount_of_memory() {
         let mut out = Out::default();
         out.bytes.extend_from_slice(b"kept");
         let mark = out.mark();
@@ -273,10 +273,10 @@ mod tests {
         assert!(out.bytes.capacity() <= 4 + REMOVED_KEPT_BYTES_MAX);
     }
 
-    /// What several are told is left out once, until the last of them has sent it, on whatever
-    /// thread that is, and not what is no news of keys.
+    /// A message about keys is excluded once until the last client has sent it, on any thread.
+    /// Other messages are not excluded.
     #[test]
-    fn what_several_are_told_is_left_out_until_the_last_has_dropped_it() {
+    fn a_shared_message_about_keys_is_excluded_until_the_last_client_drops_it() {
         let told = Arc::new(Told::of_keys(Vec::with_capacity(1 << 20)));
         let other = Arc::new(Told::new(Vec::with_capacity(1 << 20)));
         assert_eq!((told.is_of_keys(), other.is_of_keys(), thread_bytes()), (true, false, 1 << 20));

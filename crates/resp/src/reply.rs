@@ -1,4 +1,4 @@
-//! Writes replies: one method for each type of reply, which knows its forms in RESP2 and RESP3.
+//! Writes replies: one method for each type of reply, with its forms in RESP2 and RESP3.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use base::number::{DoubleText, push_i64, push_u64};
 
 use crate::out::{Mark, Out};
 
-/// Doubles without a fraction below this magnitude print as integers: 2^62.
+/// Integral doubles below this magnitude, 2^62, print as integers.
 const INTEGRAL_END: f64 = (1u64 << 62) as f64;
 
 /// Appends one reply to an [`Out`].
@@ -16,7 +16,7 @@ pub struct Reply<'a> {
     resp3: bool,
 }
 
-/// The position of a length that is written when the elements are known.
+/// The position of a length that is written after the elements.
 #[derive(Debug)]
 #[must_use = "the length must be written by `finish`"]
 pub struct Deferred {
@@ -31,8 +31,8 @@ impl<'a> Reply<'a> {
         Self { out, resp3 }
     }
 
-    /// Whether the output is beyond what its client may have: it is closed without any of it, and
-    /// who writes much may stop.
+    /// Whether the output exceeds its client's limit. The client will be closed without receiving
+    /// it, so the writer of a long reply may stop.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.out.is_over()
@@ -43,7 +43,7 @@ impl<'a> Reply<'a> {
         self.resp3
     }
 
-    /// Switches the protocol: what HELLO does, before its own reply.
+    /// Switches the protocol, as HELLO does before its own reply.
     pub fn set_resp3(&mut self, resp3: bool) {
         self.resp3 = resp3;
     }
@@ -54,17 +54,17 @@ impl<'a> Reply<'a> {
         self.out.mark()
     }
 
-    /// Removes what was written since the mark.
+    /// Removes everything after the mark.
     pub fn truncate(&mut self, mark: Mark) {
         self.out.truncate(mark);
     }
 
-    /// The output itself, for what is appended as a whole.
+    /// The output itself, to append to it as a whole.
     pub fn out(&mut self) -> &mut Out {
         self.out
     }
 
-    /// Bytes that are a reply already.
+    /// Appends bytes that already are a reply.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.bytes.extend_from_slice(bytes);
@@ -82,14 +82,14 @@ impl<'a> Reply<'a> {
         self.raw(b"+QUEUED\r\n");
     }
 
-    /// A simple string: text without line ends.
+    /// A simple string, which has no line ends.
     pub fn simple(&mut self, text: &str) {
         self.raw(b"+");
         self.raw(text.as_bytes());
         self.raw(b"\r\n");
     }
 
-    /// An error: its code, a space and the text. Line ends become spaces, as on any error line.
+    /// An error: its code, a space and the text. Line ends become spaces.
     pub fn error(&mut self, text: &[u8]) {
         self.raw(b"-");
         let start = self.out.bytes.len();
@@ -116,7 +116,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// An integer; the greatest that there is for those beyond it.
+    /// An integer; larger values become the largest one.
     #[inline]
     pub fn unsigned(&mut self, value: u64) {
         self.int(i64::try_from(value).unwrap_or(i64::MAX));
@@ -136,7 +136,7 @@ impl<'a> Reply<'a> {
         self.raw(b"\r\n");
     }
 
-    /// A bulk string that is shared until it is sent, not copied.
+    /// A bulk string that is not copied but shared until it is sent.
     pub fn bulk_shared(&mut self, value: &Arc<Vec<u8>>) {
         self.header(b'$', value.len());
         self.out.push_shared(Arc::clone(value));
@@ -163,7 +163,7 @@ impl<'a> Reply<'a> {
         self.raw(if self.resp3 { b"_\r\n" } else { b"*-1\r\n" });
     }
 
-    /// A truth value: a boolean in RESP3, 1 or 0 in RESP2.
+    /// A boolean in RESP3, 1 or 0 in RESP2.
     pub fn bool(&mut self, value: bool) {
         match (self.resp3, value) {
             (true, true) => self.raw(b"#t\r\n"),
@@ -174,7 +174,7 @@ impl<'a> Reply<'a> {
 
     /// A double: a bulk string in RESP2.
     pub fn double(&mut self, value: f64) {
-        // Most are integers, whose text is found faster.
+        // Most are integers, which print faster.
         if value.abs() < INTEGRAL_END && value.trunc() == value && value != 0.0 {
             let value = value as i64;
             if self.resp3 {
@@ -211,7 +211,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The header of an array of `len` elements, which follow.
+    /// The header of an array of `len` elements, which must follow.
     #[inline]
     pub fn array(&mut self, len: usize) {
         self.header(b'*', len);
@@ -247,8 +247,8 @@ impl<'a> Reply<'a> {
         Deferred { mark: self.out.mark(), kind: if self.resp3 { b'%' } else { b'm' } }
     }
 
-    /// Writes the length of what followed `deferred`: elements of an array, pairs of a map. Costs a
-    /// move of what was written since, so it is for replies whose length cannot be known before.
+    /// Writes the length of the elements or pairs after `deferred`. It moves everything after it,
+    /// so use it only if the length cannot be known before.
     pub fn finish(&mut self, deferred: Deferred, len: usize) {
         let (kind, len) =
             if deferred.kind == b'm' { (b'*', len * 2) } else { (deferred.kind, len) };
@@ -259,8 +259,8 @@ impl<'a> Reply<'a> {
         self.out.insert(deferred.mark, &header);
     }
 
-    /// Writes what a scan replies before the elements behind `deferred`: a pair of the cursor
-    /// to go on with, as a bulk string, and the array of `len` elements.
+    /// Writes the start of a scan's reply before the elements after `deferred`: a pair of the next
+    /// cursor, as a bulk string, and the array of `len` elements.
     pub fn finish_page(&mut self, deferred: Deferred, cursor: u64, len: usize) {
         let mut digits = Vec::with_capacity(20);
         push_u64(&mut digits, cursor);
@@ -275,7 +275,7 @@ impl<'a> Reply<'a> {
         self.out.insert(deferred.mark, &header);
     }
 
-    /// A type byte, a length and the line's end.
+    /// A type byte, a length and a line end.
     #[inline]
     fn header(&mut self, kind: u8, len: usize) {
         let out = &mut self.out.bytes;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shape_in_both_protocols() {
+    fn each_type_in_both_protocols() {
         check(|r| r.ok(), "+OK|", "+OK|");
         check(|r| r.error(b"ERR a\r\nb"), "-ERR a  b|", "-ERR a  b|");
         check(|r| r.int(-12), ":-12|", ":-12|");

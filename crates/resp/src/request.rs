@@ -1,18 +1,18 @@
-//! Bytes to requests, at any split.
+//! Parses bytes that arrive in any parts into requests.
 //!
 //! ```text
 //!            '*' count          last argument
 //!   Start ------------> Count(n) ------------> complete
 //!     |                  |    ^
-//!     | inline line      |    | '$' len, bytes        a long argument that is not all there
-//!     v                  v    |                       leaves by `Step::Big` and comes back
-//!   complete            Argument                      through `Parser::big_received`
+//!     | inline line      |    | '$' len, bytes        an incomplete long argument leaves by
+//!     v                  v    |                       `Parsed::Big` and returns by
+//!   complete            Argument                      `Parser::big_received`
 //! ```
 //!
-//! A [`Parser`] remembers how far it has come in one request, so bytes are looked at once however
-//! they arrive. It does not own the buffer, which belongs to the connection. The spans of the
-//! arguments go to a list the caller reuses. Limits and error texts are Redis's; both are part of
-//! what clients see. Like Redis it takes any byte behind a carriage return for the line feed.
+//! A [`Parser`] remembers its position in a request, so each byte is read once. The connection owns
+//! the buffer. The spans of the arguments go to a list that the caller reuses. Limits and error
+//! texts, which clients see, are those of Redis. As in Redis, any byte after a carriage return
+//! counts as the line feed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use memchr::memchr;
 
 use crate::args::Span;
 
-/// An argument of this length, not received whole yet, gets its own buffer.
+/// An incomplete argument of at least this length gets its own buffer.
 pub const BIG_BYTES_MIN: usize = 32 * 1024;
 /// The longest inline request and the longest header line.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -34,42 +34,42 @@ pub const ARGUMENTS_UNAUTHENTICATED_MAX: i64 = 10;
 /// The longest argument before authentication.
 pub const BULK_UNAUTHENTICATED_BYTES_MAX: i64 = 16 * 1024;
 
-/// What a client may send at the moment.
+/// The limits of a client's requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The longest argument, `proto-max-bulk-len`.
     pub bulk_bytes_max: i64,
-    /// Whether the client has authenticated or need not.
+    /// Whether the client has authenticated, or does not have to.
     pub authenticated: bool,
 }
 
-/// How the bytes break the protocol. The connection is closed after the reply.
+/// A protocol error. The connection is closed after the error reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// An inline request without end.
+    /// An inline request without a line end.
     InlineTooBig,
     /// An inline request with an open quote.
     UnbalancedQuotes,
-    /// A count line without end.
+    /// A count line without a line end.
     CountLineTooBig,
-    /// A count that is no number or beyond the limit.
+    /// A count that is not a number or exceeds the limit.
     InvalidCount,
     /// Too many arguments for a client that has not authenticated.
     UnauthenticatedCount,
-    /// A length line without end.
+    /// A length line without a line end.
     LengthLineTooBig,
-    /// Something else where an argument should begin.
+    /// Another byte where an argument should start.
     ExpectedDollar(u8),
-    /// A length that is no number, negative or beyond the limit.
+    /// A length that is not a number, is negative or exceeds the limit.
     InvalidLength,
-    /// Too long an argument for a client that has not authenticated.
+    /// An argument too long for a client that has not authenticated.
     UnauthenticatedLength,
-    /// There is no memory for an argument of this length.
+    /// There is not enough memory for an argument of this length.
     OutOfMemory,
 }
 
 impl ProtocolError {
-    /// The text as it is sent, with the byte that came.
+    /// The text for the client, with the received byte.
     pub fn text(&self) -> Vec<u8> {
         let mut text = self.to_string().into_bytes();
         if let Self::ExpectedDollar(byte) = self {
@@ -89,7 +89,7 @@ impl fmt::Display for ProtocolError {
             Self::InvalidCount => "invalid multibulk length",
             Self::UnauthenticatedCount => "unauthenticated multibulk length",
             Self::LengthLineTooBig => "too big bulk count string",
-            // The byte need not be a character: `ProtocolError::text` has it.
+            // The byte may not be a character; `ProtocolError::text` has it.
             Self::ExpectedDollar(_) => "expected '$', got",
             Self::InvalidLength => "invalid bulk length",
             Self::UnauthenticatedLength => "unauthenticated bulk length",
@@ -100,54 +100,54 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// How far parsing has come.
+/// The result of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A request ends before this offset. A request without arguments is to be skipped.
+    /// A request ends before this offset. Skip a request without arguments.
     Request(usize),
     /// More bytes are needed.
     Incomplete,
-    /// More bytes are needed, and they belong to an argument of `len` bytes that begins at `start`.
-    /// It needs its own buffer of `len` and two more bytes; pass that to `big_received`.
+    /// More bytes are needed for an argument of `len` bytes that starts at `start`. Receive it into
+    /// its own buffer of `len` and two more bytes, and pass that to `big_received`.
     Big {
         /// Offset of the argument's first byte.
         start: usize,
-        /// Its length without the line end.
+        /// The argument's length without the line end.
         len: usize,
     },
 }
 
-/// Progress inside one request.
+/// The position in one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parser {
-    /// Offset of the first byte not consumed.
+    /// The offset of the first unread byte.
     at: usize,
-    /// Arguments still to come; 0 between requests.
+    /// The number of missing arguments; 0 between requests.
     remaining: i64,
 }
 
 impl Parser {
-    /// A parser at the beginning of a request at `at`.
+    /// A parser at the start of a request, which is at offset `at`.
     #[inline]
     pub fn new(at: usize) -> Self {
         Self { at, remaining: 0 }
     }
 
-    /// Offset of the first byte not consumed.
+    /// The offset of the first unread byte.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The caller has removed `bytes` bytes from the front of the buffer, all of them consumed.
+    /// Adjusts to the removal of `bytes` bytes, which were read, from the front of the buffer.
     pub fn rewind(&mut self, bytes: usize) {
         self.at -= bytes;
     }
 
-    /// Consumes `buffer` up to the end of one request, adding its arguments to `spans`. After
-    /// `Incomplete` and `Big`, call again with the same spans when the buffer has grown.
+    /// Reads `buffer` up to the end of one request, and adds its arguments to `spans`. After
+    /// `Incomplete` and `Big`, call it again with the same spans when the buffer has grown.
     ///
     /// # Errors
-    /// When the bytes break the protocol or a limit.
+    /// If the bytes break the protocol or a limit.
     #[inline]
     pub fn advance(
         &mut self,
@@ -177,7 +177,7 @@ impl Parser {
         while self.remaining > 0 {
             let Some(&first) = buffer.get(self.at) else { return Ok(Parsed::Incomplete) };
             if first != b'$' {
-                // Redis looks for the line's end first.
+                // Redis searches for the line end first.
                 if memchr(b'\r', &buffer[self.at..]).is_none() {
                     return too_long(buffer, self.at, ProtocolError::LengthLineTooBig);
                 }
@@ -189,7 +189,7 @@ impl Parser {
             let len = check_len(len, limits)?;
             let end = start + len;
             if buffer.len() < end + 2 {
-                // Until all is there the header is read again: a few bytes each time.
+                // The next call reads the header again, which is only a few bytes.
                 let big = len >= BIG_BYTES_MIN;
                 return Ok(if big { Parsed::Big { start, len } } else { Parsed::Incomplete });
             }
@@ -200,8 +200,8 @@ impl Parser {
         Ok(Parsed::Request(self.at))
     }
 
-    /// Takes the buffer of the argument that `Parsed::Big` announced, without its line end. The
-    /// caller has cut the query buffer at the argument's start; parsing goes on there.
+    /// Takes the buffer of the argument of `Parsed::Big`, without its line end. The caller has cut
+    /// the query buffer at the argument's start, where parsing continues.
     pub fn big_received(
         &mut self,
         start: usize,
@@ -268,12 +268,12 @@ fn check_len(len: Option<i64>, limits: Limits) -> Result<usize, ProtocolError> {
     }
 }
 
-/// The number on the line that begins at `at`, and the offset behind the line. `None` while the
-/// line has no end; an inner `None` when it is no number.
+/// The number on the line that starts at `at`, and the offset after the line. `None` if the line
+/// has no end yet; the inner value is `None` if it is not a number.
 #[inline]
 fn number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
     let digit = |byte: u8| i64::from(byte - b'0');
-    // Nearly every line is one to three digits, and the byte behind its end is there.
+    // Nearly every line has one to three digits, and the byte after its end has arrived.
     match buffer.get(at..)? {
         [a @ b'0'..=b'9', b'\r', _, ..] => Some((Some(digit(*a)), at + 3)),
         [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', _, ..] => {
@@ -286,7 +286,7 @@ fn number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
     }
 }
 
-/// The same for a line of any length.
+/// The same for lines of any length.
 #[inline(never)]
 fn any_number_line(buffer: &[u8], at: usize) -> Option<(Option<i64>, usize)> {
     let len = memchr(b'\r', &buffer[at..])?;

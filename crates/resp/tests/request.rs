@@ -1,4 +1,4 @@
-//! Requests, whole and cut at every byte.
+//! Requests, whole and split at every byte.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 const OPEN: Limits = Limits { bulk_bytes_max: 512 << 20, authenticated: true };
 const CLOSED: Limits = Limits { bulk_bytes_max: 512 << 20, authenticated: false };
 
-/// A reader as the server has one: bytes come in pieces, requests go out.
+/// Parses bytes in parts, as the server does.
 #[derive(Default)]
 struct Reader {
     buffer: Vec<u8>,
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// Requests of every form: what damage begins with.
+/// Requests of every form, which the test then damages.
 fn seeds() -> Vec<Vec<u8>> {
     let long = vec![b'v'; 40_000];
     let texts: [&[&[u8]]; 6] = [
@@ -146,7 +146,7 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// What is read of some bytes that come in pieces, and the error in the end, if there is one.
+/// The requests in bytes that arrive in parts, and the error at the end, if there is one.
 fn outcome(bytes: &[u8], piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<Vec<u8>>) {
     let mut reader = Reader::default();
     let mut pieces = bytes.chunks(piece);
@@ -154,9 +154,9 @@ fn outcome(bytes: &[u8], piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<Vec<u8>>) {
     (reader.requests, error.map(|error| error.text()))
 }
 
-/// Longer with `RESP_FUZZ_ROUNDS` in the environment.
+/// Runs longer with `RESP_FUZZ_ROUNDS` in the environment.
 #[test]
-fn damaged_requests_are_refused_or_read_alike_in_any_pieces() {
+fn damaged_requests_give_the_same_result_in_any_parts() {
     let seeds = seeds();
     let more = std::env::var("RESP_FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok());
     let mut random = Random::new(more.unwrap_or(1));
@@ -177,7 +177,7 @@ fn damaged_requests_are_refused_or_read_alike_in_any_pieces() {
 }
 
 #[test]
-fn big_arguments_have_buffers_of_their_own() {
+fn big_arguments_have_their_own_buffers() {
     let request = vec![b"SET".to_vec(), vec![b'k'; 40_000], vec![b'v'; 100_000]];
     let mut bytes = encode(&request);
     bytes.extend_from_slice(b"PING\r\n");
@@ -187,7 +187,7 @@ fn big_arguments_have_buffers_of_their_own() {
 }
 
 #[test]
-fn inline_requests_are_split_like_a_shell_does() {
+fn inline_requests_are_split_as_in_a_shell() {
     let got = requests(b"SET \"a b\" 'c'\r\n\r\nPING\n", 3).unwrap();
     let text: Vec<Vec<&str>> =
         got.iter().map(|r| r.iter().map(|a| std::str::from_utf8(a).unwrap()).collect()).collect();
@@ -195,7 +195,7 @@ fn inline_requests_are_split_like_a_shell_does() {
 }
 
 #[test]
-fn empty_counts_are_passed_over() {
+fn empty_counts_are_skipped() {
     assert_eq!(requests(b"*0\r\n*-1\r\n*1\r\n$4\r\nPING\r\n", 2).unwrap().len(), 3);
 }
 
