@@ -228,19 +228,22 @@ impl Category {
     }
 }
 
-/// Which shards a command uses, and how they are locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The shards that a command, a transaction or a script uses, from the narrowest scope to the
+/// widest. A transaction has the widest scope of its commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShardScope {
     /// The shards of its keys, all locked together; none without keys.
+    #[default]
     Keys,
+    /// The same, and further shards while it runs: free ones, for a report that can do without the
+    /// others; those of undeclared keys, for a script. A report that is a request of its own locks
+    /// one shard after another.
+    KeysAndFree,
     /// Each shard, one after another: the result is not of one moment. In a transaction all of
     /// them, locked together with those of the other commands.
     EachShard,
-    /// Each shard that is not in use at the moment, for a report that can do without the others;
-    /// or none.
-    EachFree,
-    /// All shards, while no other thread executes commands. Also who waits for these, in a
-    /// transaction.
+    /// All shards, while no other thread executes commands. Also a command that waits for these, in
+    /// a transaction.
     Exclusive,
     /// As `Keys`, unless a pattern, which can name any key, follows one of these keywords: then as
     /// `Exclusive`.

@@ -61,16 +61,16 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// Otherwise it ends with [`ScriptError::ShardInUse`]. No shard is held.
     fn may_stop_others(&self) -> bool;
 
-    /// Whether who has just become alone among scripts may stay so. False: others have waited for
-    /// it for longer.
-    fn keeps_alone(&self) -> bool;
+    /// Whether the new holder may keep the exclusive slot among scripts. False: another client has
+    /// waited for it for longer.
+    fn keeps_exclusive_slot(&self) -> bool;
 
-    /// Who was alone among scripts is not any more.
-    fn was_alone(&self);
+    /// The holder of the exclusive slot among scripts has left it.
+    fn left_exclusive_slot(&self);
 
-    /// The command ends with [`ScriptError::ShardInUse`] because its script has to be alone among
-    /// scripts, and waits for that.
-    fn wait_alone(&self);
+    /// The command does not run because its script must be exclusive among scripts, and waits for
+    /// the slot.
+    fn wait_for_exclusive_slot(&self);
 
     /// Serves the thread's other clients once, for a script that has run for too long and holds its
     /// shards all the while. Waits for nothing.

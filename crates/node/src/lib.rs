@@ -7,33 +7,38 @@
 
 pub mod blocking;
 pub mod clients;
+pub mod command_table;
 pub mod commands;
 pub mod config;
 pub mod eviction;
 pub mod execution;
 pub mod host;
-#[allow(clippy::module_inception)]
-pub mod node;
-pub mod persistence;
+pub mod metrics;
+mod persistence;
 pub mod propagation;
+pub mod replication;
 pub mod scripting;
+pub mod state;
 pub mod stats;
 pub mod transactions;
 pub mod version;
 
-pub use blocking::Waiter;
 pub use clients::{ClientRecord, Registry, Session, UserRegistry};
-pub use commands::{client_line, table};
+pub use command_table::entry::Entry;
+pub use command_table::index::Table;
+pub use command_table::request::Request;
+pub use commands::table;
 pub use execution::after_grace::AfterGrace;
 pub use execution::executor::Executor;
 pub use execution::outcome::Outcome;
-pub use execution::replay::{Replayed, Replayer};
-pub use execution::request::Request;
-pub use execution::table::{Entry, Table};
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
-pub use node::Node;
-pub use propagation::{Deliveries, Inboxes};
 pub use pubsub::PendingClient;
+pub use replication::{Applied, Applier, StreamOrigin};
+pub use state::client_line::client_line;
+pub use state::deliveries::Deliveries;
+pub use state::inboxes::Inboxes;
+pub use state::node::Node;
+pub use state::waiter::Waiter;
 pub use stats::ThreadCounters;
 pub use version::{COMPAT_VERSION, VERSION};

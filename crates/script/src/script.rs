@@ -12,7 +12,7 @@ use sha1::{Digest, Sha1};
 
 use crate::failure::ScriptFailure;
 use crate::flags::ScriptFlags;
-use crate::key_use::KeyUseSeen;
+use crate::key_access::KeyAccessSeen;
 use crate::shebang;
 
 /// Scripts from EVAL that are kept, as in Redis.
@@ -36,7 +36,7 @@ pub struct Script {
     used_at_ms: AtomicU64,
     /// When it was registered, in the order of registrations.
     number: AtomicU64,
-    key_use: KeyUseSeen,
+    key_access: KeyAccessSeen,
 }
 
 impl Script {
@@ -56,7 +56,7 @@ impl Script {
             loaded: AtomicBool::new(false),
             used_at_ms: AtomicU64::new(0),
             number: AtomicU64::new(0),
-            key_use: KeyUseSeen::default(),
+            key_access: KeyAccessSeen::default(),
         })
     }
 
@@ -86,8 +86,8 @@ impl Script {
     }
 
     /// How it uses keys.
-    pub fn key_use(&self) -> &KeyUseSeen {
-        &self.key_use
+    pub fn key_access(&self) -> &KeyAccessSeen {
+        &self.key_access
     }
 
     /// Whether EVALSHA still finds it.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use command::{Flags, Spec};
 use node::config::PARAMETERS;
-use node::execution::table::{Call, Entry};
+use node::command_table::entry::{Call, Entry};
 use tools::load::workload::table::TABLE;
 use xtask::Failure;
 use xtask::tidy::{Check, Finding, Tree, report};

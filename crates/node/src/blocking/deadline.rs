@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::serve::{deliver, try_key};
-use super::waiter::Waiter;
+use super::serve::try_key;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::Admission;
+use crate::execution::recheck::Admission;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
+use crate::state::waiter::Waiter;
 
 /// Between two tries to do something in a shard that is in use, in milliseconds.
 const IN_USE_RETRY_MS: i64 = 1;
@@ -72,7 +72,7 @@ pub fn on_deadline<L: ShardLocks>(
                 waiter.retries.put_back(at, worker.turn.unix_ms);
                 continue;
             }
-            let outcome = try_key(worker, (waiter.db, key), locks, Some(admission));
+            let outcome = try_key(worker, waiter.db, key, locks, Some(admission));
             let is_put_off = matches!(outcome, Outcome::Paused | Outcome::ShardInUse);
             if worker.refusal.take().is_some() || is_put_off {
                 // Shards were in use, a pause began, or users changed, before the key's shards were
@@ -80,7 +80,7 @@ pub fn on_deadline<L: ShardLocks>(
                 waiter.retries.put_back(at, worker.turn.unix_ms);
             }
         }
-        deliver(worker, waker);
+        worker.deliver_wakes(waker);
     }
     if waiter.until_ms().is_some_and(|until_ms| until_ms <= now_ms) {
         // When someone has served it a moment ago, it gets that.

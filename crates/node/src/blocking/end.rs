@@ -10,11 +10,10 @@ use engine::WaitError;
 use resp::{Out, Reply};
 use store::Shard;
 
-use super::waiter::{WaitEnd, Waiter};
-use crate::execution::accounting::{self, Run};
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
-use crate::persistence::{Durability, LogWait};
+use crate::state::durability::{Durability, LogWait};
+use crate::state::waiter::{WaitEnd, Waiter};
 
 /// Ends a wait that has been settled: takes the client out of all queues and writes the reply.
 /// Returns false while it is not settled, or the shard of one of its keys is in use. For the
@@ -40,7 +39,7 @@ pub fn finish<L: ShardLocks>(
                 Some(wait) => reply_durable(&worker.node.durability, wait, &mut reply),
                 None => reply.null_array(),
             }
-            account(worker, waiter, 0, None);
+            worker.account_wait(waiter, 0, None);
         }
         WaitEnd::Unblocked => fail(worker, waiter, WaitError::Unblocked, &mut reply),
         WaitEnd::LogEnded => fail(worker, waiter, WaitError::NoAppendOnlyFile, &mut reply),
@@ -61,7 +60,7 @@ pub fn finish<L: ShardLocks>(
 fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Reply<'_>) {
     let text = error.to_string();
     reply.error(text.as_bytes());
-    account(worker, waiter, 0, Some(&text));
+    worker.account_wait(waiter, 0, Some(&text));
 }
 
 /// What WAITAOF replies: the append-only files in which what the client has written is durable, of
@@ -76,21 +75,8 @@ pub(crate) fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut
 pub fn give_up<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) {
     waiter.give_up();
     if !leave(worker, waiter, locks) {
-        worker.put_off.waiters.push(Arc::clone(waiter));
+        worker.deferred.waiters.push(Arc::clone(waiter));
     }
-}
-
-/// Counts a run as one of the waiter's command, and notices a slow one. `tsc` is what ending the
-/// wait took, in TSC cycles.
-pub(super) fn account(worker: &mut Worker, waiter: &Waiter, tsc: u64, error: Option<&str>) {
-    if let Some(error) = error {
-        worker.stats.note_error(error);
-    }
-    let entry = &worker.table.entries()[usize::from(waiter.command())];
-    let (record, tsc) = (&waiter.record, waiter.tsc + tsc);
-    let args = &waiter.args();
-    let run = || Run { record, entry, args, reply: None, end_tsc: None };
-    accounting::account(worker, entry, error.is_none(), tsc, run);
 }
 
 /// Takes a client whose wait is over out of all queues. Returns whether it is out: not if the shard

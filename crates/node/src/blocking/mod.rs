@@ -8,13 +8,13 @@
 //!        +------ it is closed or killed ------------------> gone
 //! ```
 //!
-//! The client stands in the queues of its keys (`store::waiters`), and its [`Waiter`] is found by
-//! the client's number in [`Waits`]. Whoever settles its
+//! The client stands in the queues of its keys (`store::waiters`), and its [`Waiter`](crate::state::waiter::Waiter) is found by
+//! the client's number in [`Waits`](crate::state::waits::Waits). Whoever settles its
 //! [`Completion`](sync::completion::Completion) first decides how the wait ends, on whatever
 //! thread; then the client's owner is told, and [`finish`]es it: the reply is sent, and the client
 //! goes on with its next requests.
 //!
-//! One that waits for the log ([`LogWait`](crate::persistence::LogWait)) is in no queue: its owner
+//! One that waits for the log ([`LogWait`](crate::state::durability::LogWait)) is in no queue: its owner
 //! settles its wait when the log has come there.
 //!
 //! Invariants:
@@ -25,18 +25,13 @@
 //! - The owner is told after the completion is settled and while no shard is locked. It finds the
 //!   result in the waiter, wherever the client has moved meanwhile.
 
+mod catch_up;
 mod deadline;
 mod end;
-mod retry_times;
 mod serve;
-mod waiter;
-mod waits;
 
 pub use deadline::{Due, due, on_deadline};
 pub(crate) use end::reply_durable;
 pub use end::{finish, give_up};
-pub(crate) use serve::{change_awaited, serve_grown, serve_key_changed};
-pub use serve::{deliver, expire_and_serve};
-pub use waiter::Waiter;
-pub(crate) use waiter::WakeEvent;
-pub use waits::Waits;
+pub use serve::expire_and_serve;
+pub(crate) use serve::{missing, serve_key_changed, serve_ready};

@@ -13,169 +13,28 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use base::hash::KeyHasher;
-use command::Flags;
+use command::{Flags, ShardScope};
 use engine::{Cx, LockedShards, ShardMap};
 use store::{Lookup, Shard, Turn};
 
-use super::end::account;
-use super::waiter::WakeEvent;
-use super::waits::Waits;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::{
-    Admission, ExecutionScope, Extent, Work, follow_time, if_admitted, lock_all, withdrawn,
-};
+use crate::execution::recheck::Admission;
+use crate::execution::scope::ExecutionScope;
 use crate::execution::worker::Worker;
-use crate::host::{ClientWaker, ShardLocks};
-
-/// How often a command takes its shards anew because more are needed, before it stops all others.
-const ROUNDS_MAX: usize = 8;
-
-/// A key that has changed, and its database.
-type Changed = (usize, Vec<u8>);
-
-impl<L: ShardLocks> ExecutionScope<'_, L> {
-    /// Runs a command on the shards of its keys and serves the clients blocked on them. It may
-    /// block its own client. `fed` gives the hashes of those keys that it may add something to.
-    #[inline(never)]
-    pub(crate) fn run_watched(
-        &mut self,
-        hashes: &[u64],
-        fed: &dyn Fn(&KeyHasher) -> Vec<u64>,
-        work: Work<'_>,
-    ) -> Outcome {
-        let (worker, db, locks, admission) =
-            (&mut *self.worker, self.db, self.locks, self.admission);
-        let (map, extent) = (worker.node.map, self.extent);
-        let mut shards = Vec::new();
-        extent.shards(&mut shards, hashes, map);
-        // Who waits for several keys is answered from all of them that nobody else holds.
-        let looks_further = worker.node.waits.any_for_several_keys();
-        let lock_as = if looks_further { extent.max(Extent::Growing) } else { extent };
-        // Fails with shards that have to be locked as well.
-        let mut attempt = |mut locked: LockedShards<'_>| {
-            // A client that has blocked in one of these shards was counted before.
-            let awaited = worker.node.waits.count() != 0;
-            if awaited && !matches!(locked, LockedShards::All(_)) {
-                let missing = missing(&mut locked, &fed(&worker.node.hasher), map);
-                if !missing.is_empty() {
-                    return Err(missing);
-                }
-            }
-            follow_time(locks, &mut worker.turn);
-            worker.turn.effects.set_watched(awaited);
-            worker.turn.keys.keep();
-            let outcome = if_admitted(admission, worker, locked.reborrow(), hashes, work);
-            if extent != Extent::Keys {
-                serve_grown((worker, db, locks), locked);
-            } else if awaited {
-                serve_ready((worker, db, locks), locked, None);
-            }
-            worker.turn.effects.set_watched(false);
-            worker.turn.keys.publish();
-            Ok(outcome)
-        };
-        for _ in 0..ROUNDS_MAX {
-            match lock_all(locks, &shards, lock_as, &mut attempt) {
-                Ok(Ok(outcome)) => return outcome,
-                Ok(Err(missing)) => {
-                    locks.keep_turn(&shards);
-                    shards.extend(missing);
-                }
-                Err(refusal) => return worker.refuse_run(refusal),
-            }
-            shards.sort_unstable();
-            shards.dedup();
-        }
-        // Beside a slow command it begins anew, so that nobody else waits for that.
-        if !locks.may_stop_others() {
-            return Outcome::ShardInUse;
-        }
-        match locks.exclusive(|all| attempt(LockedShards::All(all))) {
-            Ok(outcome) => outcome.unwrap_or(Outcome::Failed),
-            Err(refusal) => worker.refuse_run(refusal),
-        }
-    }
-
-    /// Runs a command while no other runs, and serves every client for whom there is something
-    /// then. Beside a slow command it is put aside, so that nobody else waits for that.
-    pub(crate) fn run_exclusive(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        if !self.locks.may_stop_others() {
-            return Outcome::ShardInUse;
-        }
-        let (worker, db, locks, admission) =
-            (&mut *self.worker, self.db, self.locks, self.admission);
-        let outcome = locks.exclusive(|all| {
-            follow_time(locks, &mut worker.turn);
-            if let Some(outcome) = withdrawn(admission, &worker.node) {
-                return outcome;
-            }
-            let locked = LockedShards::All(all);
-            worker.turn.keys.keep();
-            let outcome = if_admitted(admission, worker, locked, hashes, work);
-            if worker.node.waits.count() != 0 {
-                worker.turn.effects.set_watched(true);
-                worker.turn.advance_time(locks.time());
-                change_awaited(worker, &mut LockedShards::All(all));
-                serve_ready((worker, db, locks), LockedShards::All(all), None);
-                worker.turn.effects.set_watched(false);
-            }
-            worker.turn.keys.publish();
-            outcome
-        });
-        outcome.unwrap_or_else(|refusal| worker.refuse_run(refusal))
-    }
-
-    /// Serves the clients blocked on keys that have changed under other locks than those held now:
-    /// expired ones, which concern only those who wait for a key's end.
-    pub(crate) fn serve_changed(&mut self) {
-        for (db, key) in self.worker.turn.effects.take_changed() {
-            serve_key_changed(self.worker, (db.unwrap_or(0), key), self.locks);
-        }
-    }
-}
-
-/// Serves those who wait for keys that a transaction or script has changed, on the shards that it
-/// holds in the end. What needs others is noted as changed anew, for
-/// [`serve_changed`](ExecutionScope::serve_changed).
-pub(crate) fn serve_grown<L: ShardLocks>(
-    (worker, db, locks): (&mut Worker, usize, &L),
-    locked: LockedShards<'_>,
-) {
-    if worker.turn.effects.has_changed() {
-        // What expires meanwhile is served to nobody.
-        worker.turn.advance_time(locks.time());
-        let mut elsewhere = Vec::new();
-        serve_ready((&mut *worker, db, locks), locked, Some(&mut elsewhere));
-        for (db, key) in elsewhere {
-            worker.turn.effects.change(Some(db), &key);
-        }
-    }
-}
-
-/// Notes every key that clients are blocked on as changed, because whole databases have: by
-/// FLUSHALL, FLUSHDB or SWAPDB. All shards are held.
-pub(crate) fn change_awaited(worker: &mut Worker, locked: &mut LockedShards<'_>) {
-    for number in 0..worker.node.map.len() {
-        let shard = locked.shard(number);
-        if shard.has_waiters() {
-            for (db, key) in shard.waiters().keys() {
-                worker.turn.effects.change(Some(db), key.bytes);
-            }
-        }
-    }
-}
+use crate::host::ShardLocks;
+use crate::state::waiter::{ChangedKey, WakeEvent};
+use crate::state::waits::Waits;
 
 /// Serves the clients blocked on one key of a database that has changed; later if its shard is in
 /// use.
 pub(crate) fn serve_key_changed<L: ShardLocks>(
     worker: &mut Worker,
-    (db, key): (usize, Vec<u8>),
+    (db, key): ChangedKey,
     locks: &L,
 ) {
-    let outcome = try_key(worker, (db, &key), locks, None);
+    let outcome = try_key(worker, db, &key, locks, None);
     if worker.refusal.take().is_some() || matches!(outcome, Outcome::ShardInUse) {
-        worker.put_off.changed.push((db, key));
+        worker.deferred.changed.push((db, key));
     }
 }
 
@@ -184,7 +43,7 @@ pub(crate) fn serve_key_changed<L: ShardLocks>(
 ///
 /// A key's queue has each target once, and each queue is walked once, so this takes time in
 /// proportion to the distinct targets.
-fn missing(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap) -> Vec<usize> {
+pub(crate) fn missing(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap) -> Vec<usize> {
     let mut missing = Vec::new();
     if fed.is_empty() {
         return missing;
@@ -229,7 +88,8 @@ enum ShardState {
 /// refused.
 pub(super) fn try_key<L: ShardLocks>(
     worker: &mut Worker,
-    (db, key): (usize, &[u8]),
+    db: usize,
+    key: &[u8],
     locks: &L,
     admission: Option<Admission<'_>>,
 ) -> Outcome {
@@ -238,8 +98,9 @@ pub(super) fn try_key<L: ShardLocks>(
         worker.turn.effects.change(Some(db), key);
         Outcome::Done
     };
-    let mut scope = ExecutionScope { worker, db, locks, admission, extent: Extent::Keys };
-    scope.run_watched(&[hash], &|_| vec![hash], &mut change)
+    let holds = ShardScope::Keys;
+    let mut scope = ExecutionScope { worker, db, locks, admission, holds };
+    scope.lock_serving(&[hash], &|_| vec![hash], &mut change)
 }
 
 /// Runs a step of the walk over expired keys in a shard, and serves those who wait for the end of a
@@ -256,33 +117,21 @@ pub fn expire_and_serve<L: ShardLocks, T>(
     let result = step(shard, &mut worker.turn);
     if awaited {
         let locked = LockedShards::One(number, shard);
-        serve_ready((&mut *worker, 0, locks), locked, None);
+        serve_ready(worker, 0, locks, locked, None);
         worker.turn.effects.set_watched(false);
     }
-    worker.publish_events();
+    worker.publish_changes();
     result
-}
-
-/// Tells owners the news of their waits. No shard is held.
-pub fn deliver(worker: &mut Worker, waker: &dyn ClientWaker) {
-    for event in std::mem::take(&mut worker.wake_events) {
-        let waiter = match &event {
-            WakeEvent::Served { waiter, tsc, error } => {
-                account(worker, waiter, *tsc, error.as_deref());
-                waiter
-            }
-            WakeEvent::RetrySooner(waiter) => waiter,
-        };
-        waker.wake_client(&waiter.record);
-    }
 }
 
 /// Serves those who wait for keys that have changed. The shards are held that [`missing`] asks for;
 /// with `elsewhere` only some of them, and it receives the keys for which others are needed.
-fn serve_ready<L: ShardLocks>(
-    (worker, db, locks): (&mut Worker, usize, &L),
+pub(crate) fn serve_ready<L: ShardLocks>(
+    worker: &mut Worker,
+    db: usize,
+    locks: &L,
     mut locked: LockedShards<'_>,
-    elsewhere: Option<&mut Vec<Changed>>,
+    elsewhere: Option<&mut Vec<ChangedKey>>,
 ) {
     let (mut parts, node, wake_events) = worker.parts(db);
     let served = wake_events.len();
@@ -295,7 +144,7 @@ fn serve_ready<L: ShardLocks>(
         service.serve_key(db, &key);
     }
     worker.remember_served(served);
-    worker.publish_events();
+    worker.publish_changes();
 }
 
 impl Worker {
@@ -320,9 +169,9 @@ struct Service<'a> {
     cx: Cx<'a>,
     waits: &'a Waits,
     /// Keys that may have something for someone.
-    ready: VecDeque<Changed>,
+    ready: VecDeque<ChangedKey>,
     /// Keys that are served later, when other shards are held, if there is a later.
-    elsewhere: Option<&'a mut Vec<Changed>>,
+    elsewhere: Option<&'a mut Vec<ChangedKey>>,
     tsc: &'a dyn Fn() -> u64,
     wake_events: &'a mut Vec<WakeEvent>,
 }
@@ -343,7 +192,7 @@ impl Service<'_> {
         }
     }
 
-    fn put_off(&mut self, change: Changed) {
+    fn put_off(&mut self, change: ChangedKey) {
         if let Some(elsewhere) = &mut self.elsewhere {
             elsewhere.push(change);
         }

@@ -4,7 +4,6 @@
 //! may be a turn old.
 
 use core::net::SocketAddr;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -16,11 +15,11 @@ use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
+use super::counted::Counted;
 use super::tracking::ClientTracking;
-use crate::clients::reserve::Reserve;
-use crate::clients::session::Session;
-use crate::eviction::Counted;
-use crate::transactions::{Transaction, WatchedKeys};
+use super::transaction_queue::Transaction;
+use super::watched_keys::WatchedKeys;
+use crate::config::{OutputLimit, OutputLimits};
 
 /// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +43,17 @@ impl ClientType {
             b"replica" | b"slave" => Some(Self::Replica),
             b"pubsub" => Some(Self::Pubsub),
             _ => None,
+        }
+    }
+}
+
+impl OutputLimits {
+    /// The limit of a client of this type.
+    pub fn of(&self, client_type: ClientType) -> OutputLimit {
+        match client_type {
+            ClientType::Pubsub => self.pubsub,
+            ClientType::Replica => self.replica,
+            ClientType::Normal | ClientType::Master => self.normal,
         }
     }
 }
@@ -94,6 +104,8 @@ impl Names {
     }
 }
 
+/// What a client's session takes, in bytes. `session` asserts it.
+pub(super) const SESSION_BYTES: usize = 88;
 /// What a client takes beside its record and session, about, in bytes: its connection, and its
 /// places in tables.
 const OTHER_BYTES: usize = 512;
@@ -270,7 +282,7 @@ impl ClientRecord {
     /// subscriptions and its own state.
     pub fn memory_bytes(&self) -> u64 {
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let fixed = size_of::<Self>() + size_of::<Session>() + OTHER_BYTES;
+        let fixed = size_of::<Self>() + SESSION_BYTES + OTHER_BYTES;
         let addresses = self.address.len() + self.local_address.len();
         let requests = value(&self.query_bytes) + self.held_bytes();
         let followed = self.subscription_bytes() + self.tracking.memory_bytes();
@@ -407,51 +419,5 @@ impl ClientRecord {
     /// What kind of client this is: there are no replicas yet.
     pub fn client_type(&self) -> ClientType {
         if self.has(flag::PUBSUB) { ClientType::Pubsub } else { ClientType::Normal }
-    }
-}
-
-/// All clients, by their numbers.
-#[derive(Debug, Default)]
-pub struct Registry {
-    next_id: AtomicU64,
-    records: Mutex<BTreeMap<u64, Arc<ClientRecord>>>,
-    /// Places beyond `maxclients`.
-    pub reserve: Reserve,
-}
-
-impl Registry {
-    /// A number for a new client: 1, 2, ...
-    pub fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Adds a client.
-    pub fn add(&self, record: Arc<ClientRecord>) {
-        self.records.lock().insert(record.id, record);
-    }
-
-    /// Removes a client.
-    pub fn remove(&self, id: u64) {
-        self.records.lock().remove(&id);
-    }
-
-    /// A client by its number.
-    pub fn find(&self, id: u64) -> Option<Arc<ClientRecord>> {
-        self.records.lock().get(&id).cloned()
-    }
-
-    /// All clients of this moment, oldest first.
-    pub fn all(&self) -> Vec<Arc<ClientRecord>> {
-        self.records.lock().values().cloned().collect()
-    }
-
-    /// Clients connected.
-    pub fn len(&self) -> usize {
-        self.records.lock().len()
-    }
-
-    /// Whether no client is connected.
-    pub fn is_empty(&self) -> bool {
-        self.records.lock().is_empty()
     }
 }

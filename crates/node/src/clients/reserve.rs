@@ -14,14 +14,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use command::{Flags, Group};
-use engine::{ConnectionError, Error};
 use parking_lot::Mutex;
 
-use crate::clients::record::{ClientRecord, flag};
-use crate::clients::session::Session;
-use crate::execution::table::Entry;
-use crate::execution::worker::Worker;
+use super::record::{ClientRecord, flag};
 
 /// Clients beyond `maxclients`.
 pub const RESERVED_CLIENTS_MAX: usize = 8;
@@ -62,37 +57,6 @@ impl Reserve {
     /// Another client has got a place.
     pub fn add(&self, record: &Arc<ClientRecord>) {
         self.0.lock().push(Arc::clone(record));
-    }
-}
-
-/// Whether a client beyond `maxclients` may run a command.
-///
-/// # Errors
-/// It may not, and is to be closed.
-pub(crate) fn admit(worker: &Worker, session: &mut Session, entry: &Entry) -> Result<(), Error> {
-    let clients = &worker.node.clients;
-    if clients.len() <= worker.config.maxclients as usize {
-        session.leave_reserve(&worker.node.users);
-        return Ok(());
-    }
-    let Entry { spec, .. } = entry;
-    let is_about_server = matches!(spec.group, Group::Connection | Group::Server)
-        && spec.keys.is_empty()
-        && !spec.flags.may_write()
-        // Who selects a database is about to use its keys.
-        && spec.name != "select";
-    if !spec.flags.has(Flags::ADMIN) && !is_about_server {
-        worker.node.connections_rejected.fetch_add(1, Ordering::Relaxed);
-        return Err(ConnectionError::TooManyClients.into());
-    }
-    Ok(())
-}
-
-/// A client beyond `maxclients` runs a command that its user may run: an administrator keeps the
-/// place.
-pub(crate) fn note_use(session: &Session, entry: &Entry) {
-    if entry.spec.flags.has(Flags::ADMIN) {
-        session.record.set_flag(flag::ADMINISTERS, true);
     }
 }
 

@@ -7,9 +7,10 @@ use acl::User;
 use store::LogPosition;
 use tracking::TrackingState;
 
-use crate::clients::record::{ClientRecord, flag};
-use crate::clients::users::UserRegistry;
-use crate::transactions::{Transaction, WatchedKeys};
+use super::record::{ClientRecord, SESSION_BYTES, flag};
+use super::transaction_queue::Transaction;
+use super::users::UserRegistry;
+use super::watched_keys::WatchedKeys;
 
 /// What CLIENT REPLY asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Session {
     /// send is denied.
     users_seen: u64,
 }
+
+const _: () = assert!(size_of::<Session>() == SESSION_BYTES);
 
 impl Session {
     /// The session of a new client, which is the default user.

@@ -12,22 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use acl::log::AclLog;
-use acl::{EditError, RuleContext, User, Users};
+use acl::{CommandIndex, EditError, RuleContext, User, Users};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-use crate::commands::acl_commands;
 use crate::config::Config;
-
-/// What users' rules depend on.
-pub fn context_of(config: &Config) -> RuleContext<'static> {
-    let all_channels = config.acl.pubsub_default.allows_all();
-    RuleContext { commands: acl_commands(), all_channels }
-}
 
 /// The users of a server.
 #[derive(Debug)]
 pub struct UserRegistry {
     users: RwLock<Users>,
+    /// The commands as rules see them.
+    commands: &'static CommandIndex,
     generation: AtomicU64,
     /// Clients need not authenticate: the default user is enabled and has no password.
     open: AtomicBool,
@@ -36,17 +31,23 @@ pub struct UserRegistry {
 }
 
 impl UserRegistry {
-    /// The default user alone, with the password of the configuration.
-    pub fn new(config: &Config) -> Self {
-        let users = Users::new(context_of(config));
+    /// Only the default user, with the password of the configuration.
+    pub(crate) fn with_commands(commands: &'static CommandIndex, config: &Config) -> Self {
+        let users = Users::new(context(commands, config));
         let registry = Self {
             users: RwLock::new(users),
+            commands,
             generation: AtomicU64::new(0),
             open: AtomicBool::new(true),
             log: Mutex::default(),
         };
         registry.set_default_password(&config.requirepass);
         registry
+    }
+
+    /// What users' rules depend on.
+    pub fn context_of(&self, config: &Config) -> RuleContext<'static> {
+        context(self.commands, config)
     }
 
     /// A number that changes with the users. A thread sees every change that was answered before it
@@ -135,4 +136,8 @@ impl UserRegistry {
     pub(crate) fn set_default_password(&self, password: &[u8]) {
         self.edit(|users| drop(users.put(users.default_user().with_password(password))));
     }
+}
+
+fn context(commands: &'static CommandIndex, config: &Config) -> RuleContext<'static> {
+    RuleContext { commands, all_channels: config.acl.pubsub_default.allows_all() }
 }

@@ -6,11 +6,12 @@ use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError, WaitError, timeout_ms};
 use resp::{Args, Reply};
 
-use crate::blocking::{Waiter, reply_durable};
+use crate::blocking::reply_durable;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::host::RewriteBegin;
-use crate::persistence::LogWait;
+use crate::state::durability::LogWait;
+use crate::state::waiter::Waiter;
 
 /// The commands.
 pub const ROWS: &[Row<NodeHandler>] = &[

@@ -35,7 +35,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .summary("Returns the names and values of parameters.")
                 .complexity("O(N) with N patterns.")
                 .flags(ADMIN)
-                .scope(ShardScope::EachFree)
+                .scope(ShardScope::KeysAndFree)
                 .arguments(&[Argument::new("parameter", Shape::String).multiple()])
                 .history(&[("7.0.0", "Takes several patterns.")]),
             matching,

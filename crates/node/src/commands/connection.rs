@@ -111,7 +111,7 @@ fn quit(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 }
 
 fn reset(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.session.discard(cx.worker, &mut cx.shards);
+    cx.worker.discard(cx.session, &mut cx.shards);
     super::pubsub::unsubscribe_from_all(cx, reply);
     tracking::end(cx.worker, cx.session);
     cx.session.reset(&cx.worker.node.users);

@@ -4,7 +4,7 @@
 //! counted without shards, and the rest may be of an earlier look where a shard is in use
 //! ([`ShardFigures`]).
 //!
-//! [`ShardFigures`]: crate::stats::shard_figures::ShardFigures
+//! [`ShardFigures`]: crate::state::shard_figures::ShardFigures
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use store::SizeFamily;
 
 use crate::execution::node_cx::NodeCx;
 use crate::host::ProcessInfo;
-use crate::scripting::ScriptFigures;
+use crate::state::script_registry::ScriptFigures;
 
 /// One database in all shards.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,14 +6,12 @@ use ::command::{Argument, Flags, Group, Row, Shape, Spec};
 use base::glob;
 use engine::{Error, ScriptError};
 use resp::{Args, Reply};
-use script::{ENGINE, Libraries, Library, LibraryDraft, NewLibrary, RestorePolicy, ScriptFailure};
+use script::{ENGINE, Library, LibraryDraft, RestorePolicy};
 
 use super::help::{help, help_spec};
 use super::scripting::kill_running;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::execution::worker::Worker;
-use crate::host::Host;
-use crate::scripting::{Loading, end_file_vm, with_file_vm, with_vm};
+use crate::scripting::libraries::{self, failed};
 
 const fn spec(name: &'static str, arity: i32) -> Spec {
     Spec::new(name, arity, Group::Scripting, "7.0.0")
@@ -140,10 +138,6 @@ fn unknown(text: &[u8], args: &Args<'_>) -> Error {
     Error::ScriptFailure([text, &word[..end]].concat())
 }
 
-fn failed(failure: ScriptFailure) -> Error {
-    Error::ScriptFailure(failure.text)
-}
-
 /// Leaves the effect of a change of the libraries, which no key tells of.
 fn wrote(cx: &mut NodeCx<'_>, args: &Args<'_>) {
     let (db, unix_ms) = (cx.session.db, cx.worker.turn.unix_ms);
@@ -200,47 +194,23 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let code = args.peek().unwrap_or_default();
     let draft: LibraryDraft =
         node.scripting.libraries.read().draft(code, replace).map_err(failed)?;
-    let new = run_library_in(cx, draft)?;
+    let ran = libraries::load(cx.worker, cx.tsc, draft);
+    write_log(cx);
+    let new = ran?;
     let library = Arc::clone(&new.library);
     node.scripting.libraries.write().insert(&library, replace).map_err(failed)?;
-    add_libraries(cx.worker, vec![new]);
+    libraries::add(cx.worker, vec![new]);
     wrote(cx, args);
     reply.bulk(library.name());
     Ok(())
 }
 
-/// Lets this thread's VM find the functions of libraries that are registered now. Without a VM it
-/// will run their code again, as it will that of libraries from a file.
-fn add_libraries(worker: &Worker, new: Vec<NewLibrary>) {
-    if !worker.loads_files {
-        let _ = with_vm(&worker.node, |vm| new.into_iter().for_each(|new| vm.add_library(new)));
-    }
-}
-
-/// Runs the code of a library in this thread's VM, and writes what it logs.
-fn run_library_in(cx: &mut NodeCx<'_>, draft: LibraryDraft) -> Result<NewLibrary, Error> {
-    let ran = run_library(cx.worker, cx.tsc, draft);
+/// Writes what the code of libraries has logged.
+fn write_log(cx: &mut NodeCx<'_>) {
     if !cx.worker.script_log.is_empty() {
         let log = std::mem::take(&mut cx.worker.script_log);
         cx.outside(|host| log.write(host));
     }
-    ran
-}
-
-/// Runs the code of a library in this thread's VM. One from a file was accepted before, by a thread
-/// that had less to do or whose VM had room: it may take its time, and has a VM for itself.
-fn run_library(
-    worker: &mut Worker,
-    tsc: &dyn Fn() -> u64,
-    draft: LibraryDraft,
-) -> Result<NewLibrary, Error> {
-    let ran = if worker.loads_files {
-        with_file_vm(|vm| vm.load_library(&mut Loading::from_file(worker, tsc), draft, false))
-    } else {
-        let node = Arc::clone(&worker.node);
-        with_vm(&node, |vm| vm.load_library(&mut Loading::new(worker, tsc), draft, true))
-    };
-    ran.map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?.map_err(failed)
 }
 
 fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -255,59 +225,15 @@ fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
         _ => return Err(ScriptError::RestorePolicy.into()),
     };
     let sources = script::sources(args.text(2)).map_err(failed)?;
-    let ran = run_sources(cx.worker, cx.tsc, &sources);
-    if !cx.worker.script_log.is_empty() {
-        let log = std::mem::take(&mut cx.worker.script_log);
-        cx.outside(|host| log.write(host));
-    }
+    let ran = libraries::load_all(cx.worker, cx.tsc, &sources);
+    write_log(cx);
     let (restored, new) = ran?;
     let node = Arc::clone(&cx.worker.node);
     node.scripting.libraries.write().restore(restored, policy).map_err(failed)?;
-    add_libraries(cx.worker, new);
+    libraries::add(cx.worker, new);
     wrote(cx, args);
     reply.ok();
     Ok(())
-}
-
-/// Runs the sources of a payload. Those of FUNCTION RESTORE have the time that FUNCTION LOAD gives
-/// them, unlike in Redis, where one without an end stops the server.
-fn run_sources(
-    worker: &mut Worker,
-    tsc: &dyn Fn() -> u64,
-    sources: &[Vec<u8>],
-) -> Result<(Libraries, Vec<NewLibrary>), Error> {
-    let (mut libraries, mut all) = (Libraries::default(), Vec::new());
-    for source in sources {
-        let draft = libraries.draft(source, false).map_err(failed)?;
-        let new = run_library(worker, tsc, draft)?;
-        libraries.insert(&new.library, false).map_err(failed)?;
-        all.push(new);
-    }
-    Ok((libraries, all))
-}
-
-/// Loads libraries from a file. Their code may take as long as it does, until the server goes down.
-///
-/// # Errors
-/// Why one cannot be loaded; then none is.
-pub fn load_sources(
-    worker: &mut Worker,
-    tsc: &dyn Fn() -> u64,
-    host: &dyn Host,
-    sources: &[Vec<u8>],
-    policy: RestorePolicy,
-) -> Result<(), String> {
-    let text = |error: Error| String::from_utf8_lossy(&error.text()).into_owned();
-    let loads_files = std::mem::replace(&mut worker.loads_files, true);
-    let ran = run_sources(worker, tsc, sources);
-    worker.loads_files = loads_files;
-    end_file_vm();
-    // It was set if the server goes down: for commands.
-    worker.refusal = None;
-    std::mem::take(&mut worker.script_log).write(host);
-    let (restored, _) = ran.map_err(text)?;
-    let added = worker.node.scripting.libraries.write().restore(restored, policy);
-    added.map_err(|failure| text(failed(failure)))
 }
 
 fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {

@@ -114,8 +114,8 @@ fn authenticate(
     let node = Arc::clone(&cx.worker.node);
     let seen = node.users.generation_to_follow();
     let Some(user) = node.users.find(name).filter(|user| user.accepts(&digest)) else {
-        let failed = (Reason::Auth, command);
-        access::note(cx.worker, &cx.session.record, failed, name, DenialOrigin::TopLevel);
+        let record = &cx.session.record;
+        access::note(cx.worker, record, Reason::Auth, command, name, DenialOrigin::TopLevel);
         return Err(ConnectionError::WrongPassword.into());
     };
     cx.session.log_in(user, seen, &node.users);

@@ -7,10 +7,10 @@ use engine::{Cx, Error};
 use resp::{Args, Reply};
 use store::Lookup;
 
+use super::any_handler::AnyHandler;
 use super::footprint::{Footprint, percent};
 use super::help::{help, help_spec};
 use crate::execution::node_cx::NodeCx;
-use crate::execution::table::Call;
 
 const ALL_SHARDS: &str = "request_policy:all_shards";
 const REPORT: &[&str] = &["nondeterministic_output", ALL_SHARDS, "response_policy:special"];
@@ -20,7 +20,7 @@ const fn part(name: &'static str, arity: i32) -> Spec {
 }
 
 /// The memory's commands. USAGE looks at a key; the others ask the process, on the main thread.
-pub const ROWS: &[Row<Call>] = &[Row::container(
+pub const ROWS: &[Row<AnyHandler>] = &[Row::container(
     part("memory", -2)
         .summary("Holds the commands on the use of memory.")
         .complexity("That of the subcommand."),
@@ -29,19 +29,19 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
             part("doctor", 2)
                 .summary("Returns a text about what is unusual in the use of memory.")
                 .flags(Flags::MAIN)
-                .scope(ShardScope::EachFree)
+                .scope(ShardScope::KeysAndFree)
                 .tips(REPORT),
-            Call::Node(doctor),
+            AnyHandler::Node(doctor),
         ),
-        Row::new(help_spec(Group::Server, "4.0.0"), Call::Node(help)),
+        Row::new(help_spec(Group::Server, "4.0.0"), AnyHandler::Node(help)),
         Row::new(
             part("malloc-stats", 2)
                 .summary("Returns the report of the allocator.")
                 .complexity("Grows with the allocator's arenas; may be slow.")
                 .flags(Flags::MAIN)
-                .scope(ShardScope::EachFree)
+                .scope(ShardScope::KeysAndFree)
                 .tips(REPORT),
-            Call::Node(malloc_stats),
+            AnyHandler::Node(malloc_stats),
         ),
         Row::new(
             part("purge", 2)
@@ -49,15 +49,15 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
                 .complexity("Grows with the memory to return; may be slow.")
                 .flags(Flags::MAIN)
                 .tips(&[ALL_SHARDS, "response_policy:all_succeeded"]),
-            Call::Node(purge),
+            AnyHandler::Node(purge),
         ),
         Row::new(
             part("stats", 2)
                 .summary("Returns how much memory is used for what.")
                 .flags(Flags::MAIN)
-                .scope(ShardScope::EachFree)
+                .scope(ShardScope::KeysAndFree)
                 .tips(REPORT),
-            Call::Node(stats),
+            AnyHandler::Node(stats),
         ),
         Row::new(
             part("usage", -3)
@@ -69,7 +69,7 @@ pub const ROWS: &[Row<Call>] = &[Row::container(
                     Argument::key(),
                     Argument::new("count", Shape::Integer).after("SAMPLES").optional(),
                 ]),
-            Call::Data(usage),
+            AnyHandler::Data(usage),
         ),
     ],
 )];
@@ -240,7 +240,7 @@ fn diagnosis(memory: &Footprint, clients: u64) -> String {
 mod tests {
     use super::*;
     use crate::host::ProcessInfo;
-    use crate::scripting::ScriptFigures;
+    use crate::state::script_registry::ScriptFigures;
 
     #[track_caller]
     fn check(process: ProcessInfo, client_bytes: u64, starts: &[&str]) {

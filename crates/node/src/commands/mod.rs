@@ -1,6 +1,8 @@
 //! Commands on sessions and on the server itself: one file per family, as in `engine`.
 
 mod acl;
+mod all_commands;
+mod any_handler;
 mod append_only;
 mod client;
 mod command;
@@ -25,12 +27,8 @@ mod reload;
 mod scripting;
 mod server;
 mod slowlog;
-mod table;
 mod transactions;
 mod weft;
+mod wiring;
 
-pub(crate) use acl::UserChanges;
-pub use client::client_line;
-pub use function::load_sources;
-pub use table::table;
-pub(crate) use table::{acl_commands, table_with};
+pub use all_commands::table;

@@ -171,7 +171,7 @@ fn publish(
     let receivers = cx.worker.publish(kind, args.text(1), args.text(2));
     reply.len(receivers);
     if receivers > 0 && !cx.is_nested && cx.session.reply_mode == ReplyMode::On {
-        subscribe::write_own(cx.worker, cx.session, reply.out());
+        cx.worker.write_own_messages(cx.session, reply.out());
     }
     Ok(())
 }

@@ -7,9 +7,9 @@ use engine::{Error, ServerError};
 use resp::Args;
 use script::{LogLevel, RestorePolicy};
 
-use super::function::load_sources;
 use crate::execution::node_cx::NodeCx;
 use crate::host::{Reload, Reloaded, SaveError};
+use crate::scripting::libraries::load_sources;
 
 const NOT_LOADED: &str = "ERR Error trying to load the RDB dump, check server logs";
 

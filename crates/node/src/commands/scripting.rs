@@ -8,10 +8,12 @@ use engine::{Error, ScriptError};
 use resp::{Args, Reply};
 use script::Script;
 
+use super::any_handler::AnyHandler;
 use super::help::{help, help_spec};
+use crate::command_table::script_call::Named;
+use crate::command_table::script_call::ScriptCall;
 use crate::execution::node_cx::NodeCx;
-use crate::execution::table::Call;
-use crate::scripting::{Named, ScriptCall, with_vm};
+use crate::scripting::with_vm;
 
 const RUN: Flags =
     Flags::NOSCRIPT.with(Flags::SKIP_MONITOR).with(Flags::NO_MANDATORY_KEYS).with(Flags::STALE);
@@ -51,7 +53,7 @@ const fn runs(
     summary: &'static str,
     (what, read_only): (Named, bool),
     (keys, arguments): (&'static [KeySpec], &'static [Argument]),
-) -> Row<Call> {
+) -> Row<AnyHandler> {
     let own = if read_only { Flags::READONLY } else { Flags::MAY_REPLICATE };
     Row::new(
         spec(name, -3, since)
@@ -60,12 +62,12 @@ const fn runs(
             .flags(RUN.with(own).with(Flags::MOVABLE_KEYS))
             .keys(keys)
             .arguments(arguments),
-        Call::Script(ScriptCall { what, read_only }),
+        AnyHandler::Script(ScriptCall { what, read_only }),
     )
 }
 
 /// The commands that run and keep scripts.
-pub const ROWS: &[Row<Call>] = &[
+pub const ROWS: &[Row<AnyHandler>] = &[
     runs("eval", "2.6.0", "Runs a Lua script.", (Named::Body, false), (WRITES, BODY)),
     runs(
         "eval_ro",
@@ -104,7 +106,7 @@ pub const ROWS: &[Row<Call>] = &[
     ),
 ];
 
-const SCRIPT: &[Row<Call>] = &[
+const SCRIPT: &[Row<AnyHandler>] = &[
     Row::new(
         spec("debug", 3, "3.2.0")
             .summary("Sets the debug mode of scripts, which can only be off.")
@@ -117,7 +119,7 @@ const SCRIPT: &[Row<Call>] = &[
                     Argument::word("no", "NO"),
                 ]),
             )]),
-        Call::Node(debug),
+        AnyHandler::Node(debug),
     ),
     Row::new(
         spec("exists", -3, "2.6.0")
@@ -126,7 +128,7 @@ const SCRIPT: &[Row<Call>] = &[
             .flags(Flags::NOSCRIPT)
             .tips(&["request_policy:all_shards", "response_policy:agg_logical_and"])
             .arguments(&[Argument::new("sha1", Shape::String).multiple()]),
-        Call::Node(exists),
+        AnyHandler::Node(exists),
     ),
     Row::new(
         spec("flush", -2, "2.6.0")
@@ -136,15 +138,15 @@ const SCRIPT: &[Row<Call>] = &[
             .tips(ALL_NODES)
             .history(&[("6.2.0", "Takes `ASYNC` and `SYNC`.")])
             .arguments(super::function::FLUSH_TYPE),
-        Call::Node(flush),
+        AnyHandler::Node(flush),
     ),
-    Row::new(help_spec(Group::Scripting, "5.0.0"), Call::Node(help)),
+    Row::new(help_spec(Group::Scripting, "5.0.0"), AnyHandler::Node(help)),
     Row::new(
         spec("kill", 2, "2.6.0")
             .summary("Ends a script that runs and has not written.")
             .flags(Flags::NOSCRIPT.with(Flags::ALLOW_BUSY))
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"]),
-        Call::Node(kill),
+        AnyHandler::Node(kill),
     ),
     Row::new(
         spec("load", 3, "2.6.0")
@@ -153,14 +155,14 @@ const SCRIPT: &[Row<Call>] = &[
             .flags(Flags::NOSCRIPT.with(Flags::STALE).with(Flags::GLOBAL))
             .tips(ALL_NODES)
             .arguments(&[Argument::new("script", Shape::String)]),
-        Call::Node(load),
+        AnyHandler::Node(load),
     ),
     Row::new(
         spec("show", 3, "8.0.0")
             .summary("Returns the text of a script by its SHA-1.")
             .flags(Flags::NOSCRIPT)
             .arguments(&[Argument::new("sha1", Shape::String)]),
-        Call::Node(show),
+        AnyHandler::Node(show),
     ),
 ];
 
@@ -206,10 +208,10 @@ pub(super) fn kill_running(cx: &NodeCx<'_>, is_function: bool) -> Result<(), Err
     let mut refused = None;
     for running in cx.worker.node.scripting.candidates() {
         let refusal = match &running.function {
-            _ if running.fate.has_written() => ScriptError::Unkillable,
+            _ if running.kill_state.has_written() => ScriptError::Unkillable,
             Some(_) if !is_function => ScriptError::BusyWithFunction,
             None if is_function => ScriptError::BusyWithScript,
-            _ if running.fate.kill() => return Ok(()),
+            _ if running.kill_state.kill() => return Ok(()),
             _ => ScriptError::Unkillable,
         };
         refused.get_or_insert(refusal);

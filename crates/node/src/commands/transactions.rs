@@ -5,8 +5,8 @@ use ::command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 use engine::{Error, ScriptError, TransactionError};
 use resp::{Args, Reply};
 
+use super::any_handler::AnyHandler;
 use crate::execution::node_cx::NodeCx;
-use crate::execution::table::Call;
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Transactions, since)
@@ -16,32 +16,32 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 const QUICK: Flags = Flags::FAST.with(Flags::ALLOW_BUSY);
 
 /// The commands on transactions.
-pub const ROWS: &[Row<Call>] = &[
+pub const ROWS: &[Row<AnyHandler>] = &[
     Row::new(
         spec("discard", 1, "2.0.0")
             .summary("Drops the queued commands and ends the transaction.")
             .complexity("O(N) in the queued commands")
             .flags(QUICK.with(Flags::NOT_QUEUED)),
-        Call::Node(discard),
+        AnyHandler::Node(discard),
     ),
     Row::new(
         spec("exec", 1, "1.2.0")
             .summary("Executes the queued commands as one.")
             .complexity("That of the queued commands")
             .flags(Flags::SKIP_SLOWLOG.with(Flags::NOT_QUEUED)),
-        Call::Exec,
+        AnyHandler::Exec,
     ),
     Row::new(
         spec("multi", 1, "1.2.0")
             .summary("Begins a transaction: from here on commands are queued.")
             .flags(QUICK.with(Flags::NOT_QUEUED)),
-        Call::Node(multi),
+        AnyHandler::Node(multi),
     ),
     Row::new(
         spec("unwatch", 1, "2.2.0")
             .summary("Ends the watch of all keys.")
             .flags(QUICK.with(Flags::SESSION)),
-        Call::Node(unwatch),
+        AnyHandler::Node(unwatch),
     ),
     Row::new(
         spec("watch", -2, "2.2.0")
@@ -50,7 +50,7 @@ pub const ROWS: &[Row<Call>] = &[
             .flags(QUICK.with(Flags::NOT_QUEUED))
             .keys(&[KeySpec::to_end(1, 1, Access::RO)])
             .arguments(&[Argument::new("key", Shape::Key).multiple()]),
-        Call::Node(watch),
+        AnyHandler::Node(watch),
     ),
 ];
 
@@ -69,7 +69,7 @@ fn discard(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     if cx.session.transaction.is_none() {
         return Err(TransactionError::DiscardWithoutMulti.into());
     }
-    cx.session.discard(cx.worker, &mut cx.shards);
+    cx.worker.discard(cx.session, &mut cx.shards);
     reply.ok();
     Ok(())
 }
@@ -107,7 +107,7 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 
 /// In a transaction it finds nothing: EXEC has ended the watch before.
 fn unwatch(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    cx.session.unwatch(cx.worker, &mut cx.shards);
+    cx.worker.unwatch(cx.session, &mut cx.shards);
     reply.ok();
     Ok(())
 }

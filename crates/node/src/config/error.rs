@@ -86,7 +86,7 @@ impl fmt::Display for Origin {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = crate::VERSION;
+        let version = crate::version::VERSION;
         writeln!(f, "*** FATAL CONFIG FILE ERROR (Weft {version}) ***")?;
         writeln!(f, "Reading {}, at line {}", self.origin, self.line)?;
         writeln!(f, ">>> '{}'", self.text)?;

@@ -13,7 +13,6 @@ pub use super::choices::{
 use super::{
     AppendOnly, HZ_MAX, HZ_MIN, Latency, Metrics, NotifiedEvents, RenamedCommands, Saving,
 };
-use crate::clients::record::ClientType;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -403,17 +402,6 @@ impl Config {
 impl OutputLimit {
     const fn new(hard_bytes: u64, soft_bytes: u64, soft_seconds: u32) -> Self {
         Self { hard_bytes, soft_bytes, soft_seconds }
-    }
-}
-
-impl OutputLimits {
-    /// The limit of a client of this type.
-    pub fn of(&self, client_type: ClientType) -> OutputLimit {
-        match client_type {
-            ClientType::Pubsub => self.pubsub,
-            ClientType::Replica => self.replica,
-            ClientType::Normal | ClientType::Master => self.normal,
-        }
     }
 }
 

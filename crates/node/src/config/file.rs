@@ -10,13 +10,12 @@
 //! in its place. A parameter that takes many arguments may have them in one, `bind "a b"`.
 //! What is not here: finding and reading files. The caller's [`Reader`] does that.
 
-use acl::{EditError, RuleError, User};
+use acl::{CommandIndex, EditError, RuleContext, RuleError, User};
 use base::quote::split_args;
 
 use super::known::{DEPRECATED, NotYet, REFUSED, is_secret};
 use super::parameter::{Parameter, Reason, WRONG_NUMBER};
 use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, UserLine, Warning, find};
-use crate::clients::users::context_of;
 
 /// A file that an `include` stands for.
 pub struct Included {
@@ -35,18 +34,29 @@ const REDACTED: &str = "(redacted)";
 const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
 
+/// The commands that lines of a file may name. The configuration is below the table of commands.
+pub(crate) struct KnownCommands {
+    /// The name of the command that has this name in any case.
+    pub(crate) find: fn(&[u8]) -> Option<&'static str>,
+    /// The commands as the rules of users see them.
+    pub(crate) for_rules: &'static CommandIndex,
+}
+
 impl Config {
-    /// Changes the configuration as a text says, line by line.
+    /// Changes the configuration as a text says, line by line. `Config::load` is this with the
+    /// server's commands.
     ///
     /// # Errors
     /// The first line that cannot be accepted. Lines before it have taken effect.
-    pub fn load(
+    pub(crate) fn load_lines(
         &mut self,
         text: &[u8],
         origin: Origin,
         read: &mut Reader<'_>,
+        known: KnownCommands,
     ) -> Result<Vec<Warning>, ConfigError> {
-        let mut loader = Loader { config: self, read, open: Vec::new(), warnings: Vec::new() };
+        let (open, warnings) = (Vec::new(), Vec::new());
+        let mut loader = Loader { config: self, read, known, open, warnings };
         loader.text(text, &origin)?;
         Ok(loader.warnings)
     }
@@ -55,6 +65,7 @@ impl Config {
 struct Loader<'a, 'r> {
     config: &'a mut Config,
     read: &'a mut Reader<'r>,
+    known: KnownCommands,
     /// Included files that are being read, the innermost last.
     open: Vec<String>,
     warnings: Vec<Warning>,
@@ -121,7 +132,7 @@ impl Loader<'_, '_> {
         }
         if is(name, "rename-command") {
             let [old, new] = args else { return Err(BAD_DIRECTIVE.into()) };
-            return Ok(self.config.acl.renamed_commands.rename(old, new)?);
+            return Ok(self.config.acl.renamed_commands.rename(old, new, &self.known)?);
         }
         if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| is(name, refused)) {
             // An empty value is how a file says that there is none.
@@ -171,7 +182,8 @@ impl Loader<'_, '_> {
         if acl::has_blanks(name) {
             return Err("Spaces not allowed in ACL usernames".into());
         }
-        let context = context_of(self.config);
+        let all_channels = self.config.acl.pubsub_default.allows_all();
+        let context = RuleContext { commands: self.known.for_rules, all_channels };
         User::new(name, context).edited(rules, context).map_err(|error| match error {
             EditError::Unmatched(word) => wrong(&word, "Unmatched parenthesis".to_owned()),
             EditError::Word(word, reason) => wrong(&word, reason.to_string()),

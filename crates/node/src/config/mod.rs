@@ -55,6 +55,7 @@ pub use fields::{
     OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls,
     UserLine,
 };
+pub(crate) use file::KnownCommands;
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
 pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};

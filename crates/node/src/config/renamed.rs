@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::commands::table;
+use super::file::KnownCommands;
 
 /// Commands that are called otherwise, by name: what they are called, or None for one that nobody
 /// can call.
@@ -18,10 +18,15 @@ impl RenamedCommands {
     ///
     /// # Errors
     /// Redis's texts: there is no such command, or another one is called so.
-    pub(super) fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<(), &'static str> {
-        let command = self.command(old).ok_or("No such command in rename-command")?;
+    pub(super) fn rename(
+        &mut self,
+        old: &[u8],
+        new: &[u8],
+        known: &KnownCommands,
+    ) -> Result<(), &'static str> {
+        let command = self.command(old, known).ok_or("No such command in rename-command")?;
         self.0.insert(command, None);
-        if self.command(new).is_some() {
+        if self.command(new, known).is_some() {
             return Err("Target command name already exists");
         }
         if !new.is_empty() {
@@ -31,12 +36,12 @@ impl RenamedCommands {
     }
 
     /// The name of the command that is called so.
-    fn command(&self, called: &[u8]) -> Option<&'static str> {
+    fn command(&self, called: &[u8], known: &KnownCommands) -> Option<&'static str> {
         let is_called = |new: &Option<Vec<u8>>| {
             new.as_ref().is_some_and(|new| new.eq_ignore_ascii_case(called))
         };
         let renamed = self.0.iter().find(|(_, new)| is_called(new)).map(|(command, _)| *command);
-        let original = || table().find(called).map(|entry| entry.spec.name);
+        let original = || (known.find)(called);
         renamed.or_else(|| original().filter(|command| !self.0.contains_key(command)))
     }
 

@@ -8,38 +8,16 @@
 //! known ([`store::shard_sets`]), so one key among a thousand shards is found at once. A random
 //! policy evicts where it looks and needs no pool.
 
-use base::random::Random;
 use store::eviction::{EvictionChoice, EvictionOrder};
 use store::shard_sets::ShardSet;
 use store::{Db, Object, Shard, Turn};
 
-use super::limit::Limit;
-use super::pool::{Candidate, Pool};
 use crate::blocking;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
-use crate::node::Node;
-
-/// What a thread remembers from one eviction to the next.
-#[derive(Debug)]
-pub(crate) struct Evictor {
-    pool: Pool,
-    random: Random,
-    /// Where a walk goes on that has found nothing: the keys that may go are rare there.
-    resume: Option<Place>,
-    /// Where the next step looks for a shard.
-    start: usize,
-    /// How the keys of the pool were chosen.
-    choice: Option<EvictionChoice>,
-}
-
-/// A slot of a database's part of a shard.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    shard: usize,
-    db: usize,
-    slot: usize,
-}
+use crate::state::eviction_pool::{Candidate, Evictor, Pool, SlotPosition};
+use crate::state::memory_limit::Limit;
+use crate::state::node::Node;
 
 /// What came of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +32,6 @@ pub(super) enum Step {
 }
 
 impl Evictor {
-    /// One whose samples depend on `seed`.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            pool: Pool::default(),
-            random: Random::new(seed),
-            resume: None,
-            start: 0,
-            choice: None,
-        }
-    }
-
     /// Tries to evict one key. No shard is held.
     pub(super) fn step<L: ShardLocks>(
         &mut self,
@@ -191,7 +158,7 @@ impl Evictor {
                 blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
                     locked.db(db).evict_from(turn, choice, start)
                 });
-            Some(came_of.map_err(|slot| Place { shard, db, slot }))
+            Some(came_of.map_err(|slot| SlotPosition { shard, db, slot }))
         });
         match evicted {
             None => Step::InUse,
@@ -223,7 +190,7 @@ fn set_of(node: &Node, choice: EvictionChoice) -> &ShardSet {
 /// Looks at keys of a locked shard.
 struct Sampler<'a> {
     pool: &'a mut Pool,
-    resume: &'a mut Option<Place>,
+    resume: &'a mut Option<SlotPosition>,
     set: &'a ShardSet,
     shard: usize,
 }
@@ -277,7 +244,7 @@ impl Sampler<'_> {
             }
         });
         if found == 0 && db.evictable_len(choice) > 0 {
-            *self.resume = Some(Place { shard: self.shard, db: number, slot: end });
+            *self.resume = Some(SlotPosition { shard: self.shard, db: number, slot: end });
         }
         found
     }

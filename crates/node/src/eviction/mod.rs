@@ -26,22 +26,17 @@
 //! As in Redis a command is refused only if it may take memory and no key is left that may go, and
 //! during CLIENT PAUSE nothing is evicted.
 
-mod admission;
 mod clients;
 mod evictor;
-mod limit;
-mod pool;
+mod keep_to_memory;
 
-pub use clients::ClientMemory;
-pub(crate) use clients::Counted;
-pub(crate) use evictor::Evictor;
 use evictor::Step;
-pub use limit::EvictionState;
-pub(crate) use limit::{Limit, follow_config};
+pub(crate) use keep_to_memory::keep_to_memory;
 
-use crate::blocking;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
+use crate::state::eviction_pool::Evictor;
+use crate::state::memory_limit::EvictsOn;
 
 /// Evictions between two looks at the time.
 const STEPS_A_LOOK: u32 = 16;
@@ -74,28 +69,12 @@ enum Evicted {
     NoneLeft,
 }
 
-/// Whether a thread evicts between its turns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum EvictsOn {
-    #[default]
-    No,
-    AtOnce,
-    /// What waits to be freed is enough, or commands hold all shards that have keys which may go.
-    WhenFreed,
-}
-
 impl Worker {
     /// The bytes in use as far as this thread knows.
     #[inline]
     fn used_bytes<L: ShardLocks>(&self, locks: &L) -> i64 {
         let (used, limit) = (&self.node.used_memory, self.limit.bytes);
         used.look(&self.memory, locks.thread_bytes(), limit) + self.beyond_uncounted
-    }
-
-    /// Whether memory has a limit, which it may be over.
-    #[inline]
-    pub fn is_limited(&self) -> bool {
-        self.limit.bytes != 0
     }
 
     /// Whether memory is over its limit.
@@ -115,7 +94,7 @@ impl Worker {
             return Room::Enough;
         }
         let steady_ms = self.turn.steady_ms;
-        if self.remote_otherwise.is_some() || self.node.pause_left_ms(steady_ms) > 0 {
+        if self.mask_with_access.is_some() || self.node.pause_left_ms(steady_ms) > 0 {
             return Room::Enough;
         }
         let Some(mut evictor) = self.evictor.take() else { return Room::Enough };
@@ -124,7 +103,7 @@ impl Worker {
         let took_us = self.micros(locks.tsc().wrapping_sub(start));
         self.note_latency("eviction-cycle", took_us / 1000);
         self.evictor = Some(evictor);
-        blocking::deliver(self, waker);
+        self.deliver_wakes(waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;
         if used <= self.limit.bytes {
@@ -230,21 +209,6 @@ impl Worker {
             if used + self.beyond_uncounted <= limit {
                 self.node.eviction.keep_up(self.turn.steady_ms);
             }
-        }
-    }
-
-    /// Takes over a changed configuration.
-    pub(crate) fn follow_memory_config(&mut self) {
-        follow_config(&mut self.turn, &self.config);
-        let before = std::mem::replace(&mut self.limit, Limit::new(&self.config));
-        if before.bytes != self.limit.bytes && self.index == 0 {
-            self.node.eviction.begin(self.node.used_memory.total());
-            self.limit_changed = true;
-        }
-        self.out_of_memory &= self.limit.bytes != 0;
-        // Memory may be over a limit that is new, and nobody might send a command.
-        if self.limit.bytes != 0 && self.index == 0 {
-            self.evicts_on = EvictsOn::AtOnce;
         }
     }
 }

@@ -5,18 +5,19 @@
 //! and scripts ask again for each command that they run ([`admit_inside`]), because the rules may
 //! have changed since it was queued, and because a script may run what its client may not.
 
+use std::sync::atomic::Ordering;
+
 use acl::log::{AclEvent, DenialOrigin, Reason};
 use acl::{AccessRequest, CheckedChannel, Denied, User};
-use command::{Channels, Flags};
+use command::{Channels, Flags, Group};
 use engine::{AclError, ConnectionError, Error, echo};
 use resp::Args;
 
 use crate::clients::record::{ClientRecord, flag};
-use crate::clients::reserve;
 use crate::clients::session::Session;
-use crate::commands::client_line;
-use crate::execution::table::Entry;
+use crate::command_table::entry::Entry;
 use crate::execution::worker::Worker;
+use crate::state::client_line::client_line;
 
 /// Whether a user may run a command with these arguments.
 ///
@@ -57,7 +58,7 @@ pub(crate) fn admit(
     let users = &worker.node.users;
     let exists = session.follow_users(users);
     if session.record.has(flag::RESERVED) {
-        reserve::admit(worker, session, entry)?;
+        admit_beyond_limit(worker, session, entry)?;
     }
     let needs_user = !entry.spec.flags.has(Flags::NO_AUTH);
     if !exists || needs_user && session.must_authenticate(users) {
@@ -72,8 +73,7 @@ pub(crate) fn admit(
         checked => checked,
     };
     checked.map_err(|denied| {
-        let client = (&*session.record, &**session.user());
-        note_denied(worker, client, (entry, args), denied, origin)
+        note_denied(worker, &session.record, session.user(), entry, args, denied, origin)
     })?;
     if session.is_in_subscribed_mode() && !entry.spec.flags.has(Flags::SUBSCRIBED) {
         return Err(ConnectionError::Subscribed(entry.name.clone()).into());
@@ -83,9 +83,40 @@ pub(crate) fn admit(
         return Err(ConnectionError::Watches.into());
     }
     if session.record.has(flag::RESERVED) {
-        reserve::note_use(session, entry);
+        note_administration(session, entry);
     }
     Ok(())
+}
+
+/// Whether a client beyond `maxclients` may run a command.
+///
+/// # Errors
+/// It may not, and is to be closed.
+fn admit_beyond_limit(worker: &Worker, session: &mut Session, entry: &Entry) -> Result<(), Error> {
+    let clients = &worker.node.clients;
+    if clients.len() <= worker.config.maxclients as usize {
+        session.leave_reserve(&worker.node.users);
+        return Ok(());
+    }
+    let Entry { spec, .. } = entry;
+    let is_about_server = matches!(spec.group, Group::Connection | Group::Server)
+        && spec.keys.is_empty()
+        && !spec.flags.may_write()
+        // Who selects a database is about to use its keys.
+        && spec.name != "select";
+    if !spec.flags.has(Flags::ADMIN) && !is_about_server {
+        worker.node.connections_rejected.fetch_add(1, Ordering::Relaxed);
+        return Err(ConnectionError::TooManyClients.into());
+    }
+    Ok(())
+}
+
+/// A client beyond `maxclients` runs a command that its user may run: an administrator keeps the
+/// place.
+fn note_administration(session: &Session, entry: &Entry) {
+    if entry.spec.flags.has(Flags::ADMIN) {
+        session.record.set_flag(flag::ADMINISTERS, true);
+    }
 }
 
 /// Whether a session may run a command inside another one: one that it has queued, at EXEC, or one
@@ -108,8 +139,8 @@ pub(crate) fn admit_inside(
     // The rules by which a transaction or script began count until its end, so that it is executed
     // whole: whoever changes them waits for it, but a command of the transaction itself.
     check(session.user(), entry, args).map_err(|denied| {
-        let client = (&*session.record, &**session.user());
-        let error = note_denied(worker, client, (entry, args), denied, origin);
+        let error =
+            note_denied(worker, &session.record, session.user(), entry, args, denied, origin);
         match origin {
             DenialOrigin::TopLevel => error,
             DenialOrigin::Multi => revoked(denied, error),
@@ -143,14 +174,16 @@ fn revoked(denied: Denied, error: Error) -> Error {
 #[cold]
 pub(crate) fn note_denied(
     worker: &Worker,
-    (record, user): (&ClientRecord, &User),
-    (entry, args): (&Entry, &Args<'_>),
+    record: &ClientRecord,
+    user: &User,
+    entry: &Entry,
+    args: &Args<'_>,
     denied: Denied,
     origin: DenialOrigin,
 ) -> Error {
     if let Some((reason, at)) = Reason::of(denied) {
         let object = if at == 0 { entry.name.as_bytes() } else { args.text(at) };
-        note(worker, record, (reason, object), user.name(), origin);
+        note(worker, record, reason, object, user.name(), origin);
     }
     let error = match denied {
         Denied::Command => AclError::Command(echo(user.name()), entry.name.clone()),
@@ -165,7 +198,8 @@ pub(crate) fn note_denied(
 pub(crate) fn note(
     worker: &Worker,
     record: &ClientRecord,
-    (reason, object): (Reason, &[u8]),
+    reason: Reason,
+    object: &[u8],
     user: &[u8],
     origin: DenialOrigin,
 ) {
@@ -176,7 +210,7 @@ pub(crate) fn note(
         Reason::Channel => &worker.stats.denied_channels,
     };
     count.add(1);
-    let client = client_line(record, worker);
+    let client = client_line(record, &worker.node, worker.turn.steady_ms);
     let event = AclEvent::new(reason, object, origin, user, client.as_bytes());
     let len_max = worker.config.acl.log_max_len;
     worker.node.users.log.lock().push(event, worker.turn.unix_ms, len_max);

@@ -9,7 +9,7 @@ use resp::out::Mark;
 use resp::{Args, Out};
 
 use crate::clients::record::ClientRecord;
-use crate::execution::table::{Call, Entry};
+use crate::command_table::entry::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::stats::hot_keys::SAMPLE_PERIOD;
 use crate::stats::slowlog::{self, SlowEntry};
@@ -65,7 +65,7 @@ pub(crate) fn note_error(worker: &Worker, out: &Out, mark: Mark) {
 fn look_at(worker: &mut Worker, run: Run<'_>, tsc: u64) {
     let flags = run.entry.spec.flags;
     if let Some(end_tsc) = run.end_tsc {
-        worker.show(run.record, (run.entry, run.args), end_tsc);
+        worker.show(run.record, run.entry, run.args, end_tsc);
     }
     if worker.until_sample == 0 {
         // At random, so that no pattern of requests escapes.

@@ -1,35 +1,18 @@
-//! From a request to its reply: the checks before a command, the command, and its accounting.
+//! The executor: what the requests of one client are executed with, and how it rejects one.
 //!
-//! The checks are, in this order: is the client killed, does the command exist, has it the right
-//! number of arguments, may this client run it (authentication and access control), does it
-//! belong to the main thread, is it paused. None of them costs more than a branch for an ordinary
-//! data command. All are made inside the gate. A command that leaves it on the way to its shards
-//! checks again what may have changed (`Admission`).
-//!
-//! On the way of a request this is the middle: the event loop (`server::threads::execute`) calls
-//! [`Executor::execute`], which locks shards (`scope`) and calls the handler in `engine`; the
-//! [`Outcome`] goes back to the event loop, where it decides the client's next state.
+//! `admission` has the checks before a command, `perform` the accounting around it, and `call` the
+//! handler on its shards.
 
-use std::sync::atomic::Ordering;
-
-use command::Flags;
-use engine::{ConnectionError, Error, LockedShards, ServerError, TransactionError, echo_start};
+use engine::{ConnectionError, Error, LockedShards, ScriptError, ServerError, echo_start};
 use resp::out::Mark;
 use resp::{Args, Out, ProtocolError, Reply};
 
-use crate::blocking::{self, WakeEvent};
+use super::outcome::Outcome;
+use super::worker::Worker;
 use crate::clients::record::flag;
 use crate::clients::session::{ReplyMode, Session};
-use crate::execution::access;
-use crate::execution::accounting::{Run, account, note_error};
-use crate::execution::outcome::Outcome;
-use crate::execution::place::{self, KEPT, LOGS, NOT_LOADED, NOTIFIES, SCRIPT};
-use crate::execution::request::Request;
-use crate::execution::table::{Call, Entry};
-use crate::execution::worker::Worker;
+use crate::command_table::entry::{Call, Entry};
 use crate::host::{GatedHost, ShardLocks};
-use crate::node::PAUSE_NONE;
-use crate::propagation::subscribe;
 
 /// What an error repeats of a name, and of all arguments together, in bytes.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
@@ -49,125 +32,8 @@ pub struct Executor<'a, L> {
 }
 
 impl<L: ShardLocks> Executor<'_, L> {
-    /// Executes one request and appends its reply to `out`.
-    pub fn execute(&mut self, request: Request<'_>) -> Outcome {
-        loop {
-            let outcome = self.attempt(&request);
-            // What may not run any more because users have changed is admitted anew.
-            if !matches!(outcome, Outcome::Paused) || self.session.knows(&self.worker.node.users) {
-                return outcome;
-            }
-        }
-    }
-
-    #[inline]
-    fn attempt(&mut self, request: &Request<'_>) -> Outcome {
-        let record = &self.session.record;
-        if record.location.is_killed() {
-            return Outcome::Close;
-        }
-        // CLIENT LIST shows rejected commands, too.
-        let last_command = request.entry.map_or(0, |entry| entry.index + 1);
-        record.last_command.store(last_command, Ordering::Relaxed);
-        let Some(entry) = request.entry else { return self.reject_unknown(&request.args) };
-        if let Err(error) = self.admit(entry, &request.args) {
-            // As in Redis, what it has sent meanwhile is not answered.
-            if !self.session.follow_users(&self.worker.node.users) {
-                return self.close_unanswered();
-            }
-            let outcome = self.reject(Some(entry), &error);
-            return match error {
-                Error::Connection(ConnectionError::TooManyClients) => Outcome::Close,
-                _ => outcome,
-            };
-        }
-        if self.session.transaction.is_some() {
-            return self.execute_in_transaction(entry, request);
-        }
-        self.execute_admitted(entry, request, entry.place, entry.spec.flags.may_write())
-    }
-
-    /// Runs a command here and now, if it may. `place` holds bits of [`place`](super::place).
-    #[inline]
-    fn execute_admitted(
-        &mut self,
-        entry: &'static Entry,
-        request: &Request<'_>,
-        place: u16,
-        may_write: bool,
-    ) -> Outcome {
-        if place & self.worker.remote != 0
-            && let Some(outcome) = self.execute_remote(entry, request, place)
-        {
-            return outcome;
-        }
-        if self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE {
-            return self.execute_in_pause(entry, request, may_write);
-        }
-        self.run(entry, request)
-    }
-
-    /// A command that the main thread executes, or that runs scripts; or any while the thread has
-    /// no access to the keyspace; or one that changes keys, while clients are notified of that or
-    /// nothing can be kept on the disk.
-    /// None: it runs here and now after all.
-    #[inline(never)]
-    fn execute_remote(
-        &mut self,
-        entry: &'static Entry,
-        request: &Request<'_>,
-        place: u16,
-    ) -> Option<Outcome> {
-        let Some(remote) = self.worker.remote_otherwise else {
-            if place & KEPT != 0
-                && let Some(error) = self.worker.refusal_of_writes()
-            {
-                return Some(self.reject(Some(entry), &error));
-            }
-            if place & self.worker.remote & NOT_LOADED != 0 {
-                return Some(self.reject(Some(entry), &ServerError::Loading.into()));
-            }
-            let asked = place & self.worker.remote;
-            return match asked & !(NOTIFIES | LOGS | KEPT) {
-                0 if asked & LOGS != 0 && !self.worker.turn.effects.has_log_room() => {
-                    Some(Outcome::Congested)
-                }
-                0 if asked & NOTIFIES == 0 => None,
-                0 if self.worker.node.holds_events() => Some(Outcome::Congested),
-                0 => self.execute_notified(entry, request),
-                SCRIPT => Some(Outcome::Script),
-                _ => Some(Outcome::MainThread),
-            };
-        };
-        if !entry.spec.flags.has(Flags::ALLOW_BUSY) {
-            return Some(self.reject_busy(entry));
-        }
-        if place & remote != 0 {
-            return Some(Outcome::MainThread);
-        }
-        Some(self.run(entry, request))
-    }
-
-    /// A command that changes keys, of a client that may be notified of that itself: the events
-    /// follow its reply at once. None: it is an ordinary command after all.
-    fn execute_notified(
-        &mut self,
-        entry: &'static Entry,
-        request: &Request<'_>,
-    ) -> Option<Outcome> {
-        let is_paused = self.worker.node.pause.load(Ordering::Relaxed) != PAUSE_NONE;
-        if is_paused || !self.session.is_subscribed() {
-            return None;
-        }
-        let outcome = self.run(entry, request);
-        if self.has_run(&outcome) {
-            subscribe::write_own(self.worker, self.session, self.out);
-        }
-        Some(outcome)
-    }
-
-    /// Whether nothing of a command is to come any more.
-    pub(super) fn has_run(&self, outcome: &Outcome) -> bool {
+    /// Whether a command is over.
+    pub(crate) fn is_over(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Done => true,
             Outcome::Failed => self.worker.refusal.is_none(),
@@ -175,70 +41,13 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
     }
 
-    /// Answers that a script has run for too long.
-    fn reject_busy(&mut self, entry: &Entry) -> Outcome {
-        let error = self.worker.node.scripting.busy.error(Some(self.worker.index));
-        self.reject(Some(entry), &error.into())
-    }
-
-    /// Between MULTI and EXEC: queues the command, unless it is one of those that run at once.
-    #[inline(never)]
-    fn execute_in_transaction(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
-        let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
-        let flags = entry.spec.flags;
-        if flags.has(Flags::NOT_QUEUED) {
-            let is_exec = matches!(entry.call, Call::Exec);
-            let place = match is_exec {
-                true => place::of_exec(entry.place, transaction.place()),
-                false => entry.place,
-            };
-            let may_write = is_exec && transaction.may_write(&self.worker.node);
-            return self.execute_admitted(entry, request, place, may_write);
-        }
-        if flags.has(Flags::NO_MULTI) {
-            return self.reject(Some(entry), &TransactionError::NotAllowed.into());
-        }
-        if self.worker.remote_otherwise.is_some() {
-            return self.reject_busy(entry);
-        }
-        if self.worker.is_limited()
-            && let Some(outcome) = self.keep_to_memory(entry, request)
-        {
-            return outcome;
-        }
-        if entry.place & KEPT != 0
-            && let Some(error) = self.worker.refusal_of_writes()
-        {
-            return self.reject(Some(entry), &error);
-        }
-        if entry.place & self.worker.remote & NOT_LOADED != 0 {
-            return self.reject(Some(entry), &ServerError::Loading.into());
-        }
-        let Some(transaction) = &mut self.session.transaction else { return Outcome::Failed };
-        let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
-        let may_write = entry.may_write(node, &request.args);
-        if node.is_paused(may_write, steady_ms) {
-            return Outcome::Paused;
-        }
-        // What EXEC will not run need not be kept.
-        let fails = transaction.is_aborted()
-            || self.session.watched.as_ref().is_some_and(|watched| watched.watch().is_touched());
-        if !fails {
-            let has_room =
-                transaction.push(entry, request, may_write, &node.hasher, self.worker.turns);
-            let bytes = self.session.record.set_transaction(Some(transaction));
-            let bytes_max = self.worker.config.client_query_buffer_limit;
-            if !has_room || bytes as u64 > bytes_max {
-                self.session.record.set_flag(flag::CLOSING, true);
-                return Outcome::Close;
-            }
-        }
-        self.reply_outside_run(|reply| reply.queued());
-        Outcome::Done
+    /// Writes the messages that have arrived for the client: they follow its reply at once.
+    pub(crate) fn write_own_messages(&mut self) {
+        self.worker.write_own_messages(self.session, self.out);
     }
 
     /// Replies to a request that does not run, as CLIENT REPLY asks.
-    fn reply_outside_run(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
+    pub(super) fn reply_outside_run(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
         match self.session.reply_mode {
             ReplyMode::Off => {}
             ReplyMode::SkipNext | ReplyMode::Skip => self.session.reply_mode = ReplyMode::On,
@@ -246,25 +55,22 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
     }
 
-    /// The checks that answer with an error.
-    #[inline]
-    fn admit(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), Error> {
-        if entry.lacks_subcommand(args) {
-            let [command, name] = [0, 1].map(|at| echo_start(args.text(at), ECHOED_BYTES_MAX));
-            return Err(Error::UnknownSubcommand(name, command.to_ascii_uppercase()));
-        }
-        if !entry.spec.accepts(args.len()) {
-            return Err(Error::Arity(entry.name.clone()));
-        }
-        match self.session.is_free(&self.worker.node.users) {
-            true => Ok(()),
-            false => access::admit(self.worker, self.session, entry, args),
-        }
+    /// Replies that a script has run for too long.
+    pub(super) fn reject_busy(&mut self, entry: &Entry) -> Outcome {
+        let error = self.worker.node.scripting.busy.error(Some(self.worker.index));
+        self.reject(Some(entry), &error.into())
     }
 
-    fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
+    /// Replies that keys are being loaded.
+    pub(super) fn reject_loading(&mut self, entry: &Entry) -> Outcome {
+        self.reject(Some(entry), &ServerError::Loading.into())
+    }
+
+    /// Rejects a request that names no command.
+    #[cold]
+    pub(super) fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
         if is_http(args.name()) {
-            // Nor are the replies sent that precede it: the line before was no request either.
+            // Replies queued before it are dropped as well: the previous line was no request either.
             self.out.truncate(Mark::default());
             return self.close_unanswered();
         }
@@ -274,21 +80,35 @@ impl<L: ShardLocks> Executor<'_, L> {
         self.reject(None, &Error::UnknownCommand(unknown_command(args)))
     }
 
+    /// Rejects a request whose form is wrong or that its client may not send.
     #[cold]
+    pub(super) fn reject_denied(&mut self, entry: &Entry, error: &Error) -> Outcome {
+        // As in Redis, a client whose user is gone gets no reply to what it has sent since.
+        if !self.session.follow_users(&self.worker.node.users) {
+            return self.close_unanswered();
+        }
+        let outcome = self.reject(Some(entry), error);
+        match error {
+            Error::Connection(ConnectionError::TooManyClients) => Outcome::Close,
+            _ => outcome,
+        }
+    }
+
     fn close_unanswered(&mut self) -> Outcome {
         self.session.record.set_flag(flag::CLOSING, true);
         Outcome::Close
     }
 
+    /// Replies with an error to a request that does not run.
     pub(crate) fn reject(&mut self, entry: Option<&Entry>, error: &Error) -> Outcome {
-        // There is no command of that name.
+        // An unknown subcommand is not a command.
         let is_command = !matches!(error, Error::UnknownSubcommand(..));
         if let Some(entry) = entry.filter(|_| is_command) {
             self.worker.stats.commands[usize::from(entry.index)].rejected.add(1);
         }
         let mut text = error.text();
         if entry.is_some_and(|entry| matches!(entry.call, Call::Exec)) {
-            self.session.discard(self.worker, &mut LockedShards::Each(self.locks));
+            self.worker.discard(self.session, &mut LockedShards::Each(self.locks));
             let cause = text.strip_prefix(b"ERR ").unwrap_or(&text);
             text = [b"EXECABORT Transaction discarded because of: ", cause].concat();
         }
@@ -301,154 +121,33 @@ impl<L: ShardLocks> Executor<'_, L> {
         }
         Outcome::Failed
     }
-
-    #[cold]
-    fn execute_in_pause(
-        &mut self,
-        entry: &'static Entry,
-        request: &Request<'_>,
-        may_write: bool,
-    ) -> Outcome {
-        let (node, steady_ms) = (&self.worker.node, self.worker.turn.steady_ms);
-        let may_write = may_write
-            && (!matches!(entry.call, Call::Script(_)) || entry.may_write(node, &request.args));
-        // As in Redis, a pause of everything also holds back the command that would end it. But
-        // while it waits for a script or there is one that does not end, the command that ends the
-        // script goes on.
-        let may_end_script = node.pause_begins() || node.scripting.busy.any();
-        let ends_script = may_end_script && entry.spec.flags.has(Flags::ALLOW_BUSY);
-        // SHUTDOWN is told that it was called off.
-        let is_called_off = self.session.awaits_shutdown && !node.goes_down();
-        if node.is_paused(may_write, steady_ms) && !ends_script && !is_called_off {
-            return match node.refuses_all() {
-                true => self.reject_busy(entry),
-                false => Outcome::Paused,
-            };
-        }
-        // The keyspace does not change during a pause, so expired keys stay until its end.
-        let keeps_expired = !may_write && node.pause_left_ms(steady_ms) > 0;
-        self.worker.turn.keep_expired = keeps_expired;
-        let outcome = self.run(entry, request);
-        self.worker.turn.keep_expired = false;
-        outcome
-    }
-
-    #[inline]
-    fn run(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
-        match &self.session.tracking {
-            None if !self.session.watches_requests() => self.run_alone(entry, request),
-            None => self.run_watching(entry, request),
-            Some(_) => self.run_tracking(entry, request),
-        }
-    }
-
-    /// Runs a command of a client that watches requests: its line follows the reply at once.
-    #[inline(never)]
-    fn run_watching(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
-        let outcome = self.run_alone(entry, request);
-        if self.has_run(&outcome) && self.worker.remote_otherwise.is_none() {
-            subscribe::write_own(self.worker, self.session, self.out);
-        }
-        outcome
-    }
-
-    pub(crate) fn run_alone(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
-        if self.worker.is_limited()
-            && let Some(outcome) = self.keep_to_memory(entry, request)
-        {
-            return outcome;
-        }
-        let reply_mode = self.session.reply_mode;
-        if reply_mode == ReplyMode::SkipNext {
-            self.session.reply_mode = ReplyMode::Skip;
-        }
-        let mark = self.out.mark();
-        let start = self.worker.last_tsc;
-        let mut outcome = self.call(entry, request);
-        if outcome.is_later() {
-            self.begin_later(mark, reply_mode);
-            return outcome;
-        }
-        let now = self.locks.tsc();
-        let tsc = now.wrapping_sub(start);
-        self.worker.go_on(now, || self.locks.time());
-        let is_usual = matches!(outcome, Outcome::Done | Outcome::Close);
-        if is_usual && self.worker.wake_events.is_empty() {
-            let (record, args, out) = (&*self.session.record, &request.args, &*self.out);
-            let reply = Some((out, mark));
-            let run = || Run { record, entry, args, reply, end_tsc: Some(now) };
-            account(self.worker, entry, true, tsc, run);
-        } else {
-            self.end_unusual(entry, &request.args, &mut outcome, mark, (tsc, now));
-        }
-        // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
-        if self.session.reply_mode != ReplyMode::On {
-            if !entry.spec.flags.has(Flags::PUSHES) {
-                self.out.truncate(mark);
-            }
-            if self.session.reply_mode == ReplyMode::Skip {
-                self.session.reply_mode = ReplyMode::On;
-            }
-            // Messages are no replies.
-            subscribe::write_own(self.worker, self.session, self.out);
-        }
-        if matches!(outcome, Outcome::Close) {
-            self.session.record.set_flag(flag::CLOSING, true);
-        }
-        outcome
-    }
-
-    /// A command counts as not begun, and begins anew when the pause is over, or later.
-    #[cold]
-    fn begin_later(&mut self, mark: Mark, reply_mode: ReplyMode) {
-        self.out.truncate(mark);
-        self.session.reply_mode = reply_mode;
-        // What it has waited is not the time of the next one.
-        self.worker.go_on(self.locks.tsc(), || self.locks.time());
-        // Keys that it found to be expired are gone.
-        blocking::deliver(self.worker, self.host.waker());
-    }
-
-    /// Ends a run that failed, blocked its client, or served blocked clients.
-    #[cold]
-    fn end_unusual(
-        &mut self,
-        entry: &Entry,
-        args: &Args<'_>,
-        outcome: &mut Outcome,
-        mark: Mark,
-        (tsc, now): (u64, u64),
-    ) {
-        let failed = outcome.has_failed();
-        if failed && let Some(refusal) = self.worker.refusal.take() {
-            self.out.truncate(mark);
-            self.reject(Some(entry), &refusal.into());
-            return;
-        }
-        if failed && !std::mem::take(&mut self.worker.error_counted) {
-            note_error(self.worker, self.out, mark);
-        }
-        // One that the client does not want is dropped here, as any other.
-        if let Outcome::GracePeriod(after) = outcome
-            && self.session.reply_mode == ReplyMode::On
-        {
-            after.keep_reply(self.out, mark);
-        }
-        // A blocked command is counted when its wait ends.
-        if !matches!(outcome, Outcome::Block(_)) {
-            let others: u64 = self.worker.wake_events.iter().map(WakeEvent::tsc).sum();
-            let tsc = tsc.saturating_sub(others);
-            let (record, reply) = (&*self.session.record, Some((&*self.out, mark)));
-            let run = || Run { record, entry, args, reply, end_tsc: Some(now) };
-            account(self.worker, entry, !failed, tsc, run);
-        } else {
-            self.worker.show(&self.session.record, (entry, args), now);
-        }
-        blocking::deliver(self.worker, self.host.waker());
-    }
 }
 
 impl Worker {
+    /// Writes the messages that have arrived for a client which subscribes or watches requests: they
+    /// follow its reply at once, as in Redis. MONITOR lines are not pushes, so a client that turned
+    /// replies off gets none.
+    pub(crate) fn write_own_messages(&self, session: &Session, out: &mut Out) {
+        let record = &session.record;
+        if record.has(flag::PUBSUB)
+            || record.has(flag::MONITOR) && session.reply_mode != ReplyMode::Off
+        {
+            self.deliveries.receive_all();
+            self.deliveries.subscribers().write_of(record.id, out, session.resp3);
+        }
+    }
+
+    /// The outcome of a command that has done nothing, because its shards are in use: by a busy
+    /// script, which is noted as the reason; or by a command that will soon be over.
+    #[cold]
+    pub(crate) fn refuse_for(&mut self, refusal: ScriptError) -> Outcome {
+        if refusal == ScriptError::ShardInUse {
+            return Outcome::ShardInUse;
+        }
+        self.refusal = Some(refusal);
+        Outcome::Failed
+    }
+
     /// Answers bytes that break the protocol, which ends the client.
     pub fn refuse(&self, error: &ProtocolError, session: &Session, out: &mut Out) -> Outcome {
         let text = error.text();
@@ -461,7 +160,7 @@ impl Worker {
 }
 
 /// Whether a name is a line of HTTP: a web page can make its visitor's browser talk to this server.
-/// What follows must not be executed, and as in Redis the client gets no answer.
+/// The rest must not be executed, and as in Redis the client gets no reply.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

@@ -3,19 +3,21 @@
 
 use std::sync::Arc;
 
+use command::ShardScope;
 use engine::Handler;
 use resp::Reply;
 
-use super::call::call_data;
 use super::executor::Executor;
+use super::features::Features;
+use super::held_calls::{OnShards, handle_data};
 use super::outcome::Outcome;
-use super::request::Request;
-use super::scope::{Admission, ExecutionScope, Extent};
-use super::table::Entry;
+use super::recheck::Admission;
+use super::scope::ExecutionScope;
 use super::worker::Worker;
-use crate::host::ShardLocks;
+use crate::command_table::entry::Entry;
+use crate::command_table::request::Request;
 
-impl<L: ShardLocks> Executor<'_, L> {
+impl<L: Features> Executor<'_, L> {
     /// Calls FLUSHALL, and saves before it is answered.
     #[cold]
     pub(super) fn flush_all(
@@ -27,10 +29,11 @@ impl<L: ShardLocks> Executor<'_, L> {
         let (session, locks, mut args) = (&*self.session, self.locks, request.args);
         let (db, mut reply) = (session.db, Reply::new(self.out, session.resp3));
         let admission = Some(Admission::of(session, true, self.worker.turn.steady_ms));
-        let extent = Extent::Keys;
-        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
-        let outcome = scope.run(entry, request, &mut |worker, shards, hashes| {
-            let outcome = call_data(handler, (worker, db), (shards, hashes), &mut args, &mut reply);
+        let holds = ShardScope::Keys;
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, holds };
+        let outcome = scope.lock_needed(entry, request, &mut |worker, shards, hashes| {
+            let on = OnShards { db, shards, hashes };
+            let outcome = handle_data(handler, worker, on, &mut args, &mut reply);
             worker.note_emptied(&outcome);
             outcome
         });

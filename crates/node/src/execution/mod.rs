@@ -1,19 +1,32 @@
-//! From a request to its reply: the checks in front of a command, the shards it runs on, the
-//! command.
+//! From a request to its reply.
+//!
+//! ```text
+//!   admission   the ordered list of checks before a command
+//!   perform     the accounting around it
+//!   call        its handler, on the shards that scope and scope_serving lock
+//! ```
+//!
+//! Execution calls the features above it only through [`features`] and the hooks of the worker.
 
 pub(crate) mod access;
 pub(crate) mod accounting;
+mod admission;
 pub mod after_grace;
 pub(crate) mod call;
-mod command_name;
+mod deferred;
+pub(crate) mod exclusive_script;
 pub mod executor;
+pub mod features;
 mod flush_all;
+pub(crate) mod held_calls;
 pub mod node_cx;
 pub mod outcome;
-pub mod place;
-mod put_off;
-pub mod replay;
-pub mod request;
+mod perform;
+pub(crate) mod reads;
+pub(crate) mod recheck;
 pub(crate) mod scope;
-pub mod table;
+mod scope_serving;
+mod turn_clock;
+mod wakes;
 pub mod worker;
+mod worker_config;

@@ -4,9 +4,9 @@ use engine::{Error, LockedShards, ScriptError, Visited};
 use resp::{Args, Reply};
 
 use crate::clients::session::Session;
+use crate::command_table::entry::Entry;
 use crate::execution::after_grace::AfterGrace;
 use crate::execution::outcome::Outcome;
-use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, GateAccess, GatedHost, Host};
 

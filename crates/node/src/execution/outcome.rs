@@ -1,14 +1,14 @@
-//! What came of a request.
+//! The outcome of a request.
 //!
 //! On the way back of a request: the `Executor` makes it, `server::threads::execute` turns it into
 //! the client's state.
 
 use std::sync::Arc;
 
-use crate::blocking::Waiter;
-use crate::execution::after_grace::AfterGrace;
+use super::after_grace::AfterGrace;
+use crate::state::waiter::Waiter;
 
-/// What came of a request, and so what the event loop does next with its client.
+/// The outcome of a request, which says what the event loop does next with its client.
 #[derive(Debug)]
 pub enum Outcome {
     /// It replied. The next request follows.
@@ -29,21 +29,23 @@ pub enum Outcome {
     Script,
     /// It was not executed, because CLIENT PAUSE holds it back.
     Paused,
-    /// It was not executed, because another command holds a shard that it needs, or because it runs
-    /// a script that has to be alone, and another one is. It is tried again in a moment, and begins
-    /// anew.
+    /// It was not executed, because another command holds a shard that it needs. It begins again
+    /// when the shard is free.
     ShardInUse,
-    /// It was not executed, because so much waits to be delivered that those who publish must wait.
+    /// It was not executed, because its script must be exclusive among scripts, and another one is.
+    /// It begins again when the other script has ended.
+    NotExclusive,
+    /// It was not executed, because so much is undelivered that publishers must wait.
     Congested,
-    /// It was not executed, and will be in a later turn: because those before it have used the
-    /// client's time in this turn ([`Worker::has_used_turn`](crate::Worker::has_used_turn)).
+    /// It was not executed, and will be in a later turn, because the requests before it have used
+    /// the client's time in this turn ([`Worker::has_used_turn`](crate::Worker::has_used_turn)).
     Postponed,
 }
 
 impl Outcome {
-    /// Whether nothing was done, and the command begins anew later.
+    /// Whether nothing was done, and the command begins again later.
     pub(crate) fn is_later(&self) -> bool {
         let waits = matches!(self, Self::Paused | Self::Postponed);
-        waits || matches!(self, Self::ShardInUse | Self::Congested)
+        waits || matches!(self, Self::ShardInUse | Self::NotExclusive | Self::Congested)
     }
 }

@@ -6,42 +6,53 @@ use base::random::Random;
 use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
-use pubsub::{ChannelKind, ChannelRegistry, PublishedMessage};
-use store::{Time, Turn, WriteLog};
+use resp::Args;
+use store::Turn;
 
-use crate::blocking::WakeEvent;
-use crate::clients::session::Session;
-use crate::commands::UserChanges;
-use crate::config::{Config, Execute};
-use crate::eviction::{Evictor, EvictsOn, Limit};
-use crate::execution::place;
-use crate::execution::put_off::PutOff;
-use crate::execution::table::{Call, Entry, Table};
-use crate::node::Node;
-use crate::persistence::durability::UNKNOWN_UNITS;
-use crate::propagation::tracking::{OwnNews, Reads};
-use crate::propagation::{Deliveries, Delivery};
-use crate::scripting::{Fate, ScriptLog, vm_bytes};
+use super::deferred::Deferred;
+use super::reads::{OwnNotifications, Reads};
+use crate::clients::record::ClientRecord;
+use crate::clients::transaction_queue::Transaction;
+use crate::clients::watched_keys::WatchedKeys;
+use crate::command_table::entry::Entry;
+use crate::command_table::index::Table;
+use crate::config::Config;
+use crate::state::deliveries::Deliveries;
+use crate::state::eviction_pool::Evictor;
+use crate::state::memory_limit::{EvictsOn, Limit};
+use crate::state::node::Node;
+use crate::state::script_log::ScriptLog;
+use crate::state::script_registry::KillState;
+use crate::state::shard_figures::ShardFigures;
+use crate::state::user_changes::UserChanges;
+use crate::state::waiter::WakeEvent;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::{Participant, SAMPLE_PERIOD};
-use crate::stats::shard_figures::ShardFigures;
 use crate::stats::used_memory::ThreadMemory;
-use crate::transactions::{Transaction, WatchedKeys};
 
 /// Memory that a thread keeps from turn to turn to build values in.
 const SCRATCH_KEPT_BYTES_MAX: usize = 256 * 1024;
 /// The same for the hashes and for the shards of a command's keys.
 const KEYS_KEPT_BYTES_MAX: usize = 64 * 1024;
-/// How old the time may be when a command begins, in microseconds. Its milliseconds are those of
-/// that moment.
-const TIME_AGE_US_MAX: i64 = 500;
 /// What the requests of one client take of a turn, in microseconds, before others come first. The
 /// request that exceeds it is not interrupted.
 const CLIENT_US_MAX: f64 = 1000.0;
-/// The system's clock and what is derived from the TSC differ by less, in microseconds.
-const CLOCKS_DIFFER_US_MAX: i64 = 1000;
+/// `units_before` of a worker that has not noted where its requests begin.
+pub(crate) const UNKNOWN_UNITS: u64 = u64::MAX;
 
-/// What one thread executes requests with.
+/// The features above execution that a worker calls without shard locks, each off the hot path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerHooks {
+    /// Publishes what the running command has done to keys.
+    pub(crate) publish_changes: fn(&mut Worker),
+    /// Shows a request of a client to the clients that watch requests. The text is the command's
+    /// name, and the number is the TSC when the request ended.
+    pub(crate) show_request: fn(&mut Worker, &ClientRecord, &str, &Args<'_>, u64),
+    /// Bytes of this thread's interpreter.
+    pub(crate) interpreter_bytes: fn() -> usize,
+}
+
+/// The state with which one thread executes requests.
 #[derive(Debug)]
 pub struct Worker {
     /// The shared state.
@@ -56,25 +67,27 @@ pub struct Worker {
     pub stats: Arc<ThreadCounters>,
     /// The thread's number; 0 is the main thread.
     pub index: usize,
-    /// Commands with one of these bits of [`place`] are not executed here and now: they are handed
-    /// to the main thread, or are scripts.
-    pub remote: u16,
-    admits_scripts: bool,
-    /// What `remote` would be otherwise, if this is what a thread serves its clients with that has
-    /// no access to the keyspace because of a busy script. Every command has a bit of `remote`
+    /// Commands with one of these [admission flags](crate::command_table::admission_flags) are
+    /// looked at closely before they run.
+    pub admission_mask: u16,
+    pub(super) admits_scripts: bool,
+    /// The mask of the same thread with access to the keyspace, if this worker serves the thread's
+    /// clients without it because of a busy script. Every command has a flag of `admission_mask`
     /// then.
-    pub(crate) remote_otherwise: Option<u16>,
+    pub(crate) mask_with_access: Option<u16>,
+    /// The features above.
+    hooks: WorkerHooks,
     /// Fresh random numbers.
     pub random: Random,
     /// The TSC when the last command ended.
     pub(crate) last_tsc: u64,
     /// From this TSC on the turn's time is set anew: another millisecond has begun, or it is as
     /// old as it may be.
-    time_end_tsc: u64,
+    pub(super) time_end_tsc: u64,
     /// The TSC at which the time was the turn's.
-    time_tsc: u64,
+    pub(super) time_tsc: u64,
     /// [`CLIENT_US_MAX`] in TSC cycles.
-    client_tsc_max: u64,
+    pub(super) client_tsc_max: u64,
     /// Runs of this many TSC cycles or more go to the slow log, or are an event of latency.
     pub(crate) slow_tsc: u64,
     /// Runs of this many go to the slow log.
@@ -82,7 +95,7 @@ pub struct Worker {
     /// Runs until the keys of one are looked at.
     pub(crate) until_sample: u64,
     /// Decides which ones are.
-    sampler: Random,
+    pub(super) sampler: Random,
     /// Clients are shown the requests that are executed: MONITOR.
     pub(crate) shows_requests: bool,
     /// The thread takes part in a session of HOTKEYS.
@@ -94,7 +107,7 @@ pub struct Worker {
     /// The same of the keys that a script declares.
     pub(crate) script_hashes: Vec<u64>,
     /// That of the last script, for the next one.
-    pub(crate) script_fate: Option<Arc<Fate>>,
+    pub(crate) script_kill_state: Option<Arc<KillState>>,
     /// Shards of the running command, reused.
     pub(crate) shards: Vec<usize>,
     /// What the running command did to the waits of other clients.
@@ -112,7 +125,7 @@ pub struct Worker {
     /// Why the running command has done nothing: a busy script holds what it needs.
     pub(crate) refusal: Option<ScriptError>,
     /// What waits for shards that were in use.
-    pub(crate) put_off: PutOff,
+    pub(crate) deferred: Deferred,
     /// Bytes that count against `maxmemory` because more is left out than may be, when the last
     /// turn ended.
     pub(crate) beyond_uncounted: i64,
@@ -125,7 +138,7 @@ pub struct Worker {
     /// What the running command reads, for a client that tracks keys.
     pub(crate) reads: Reads,
     /// What the client of the running command is to be told behind its reply.
-    pub(crate) own_news: OwnNews,
+    pub(crate) own_notifications: OwnNotifications,
     /// The emptied queue of a transaction.
     next_transaction: Option<Box<Transaction>>,
     /// What a client has watched that watches nothing any more.
@@ -150,13 +163,14 @@ pub struct Worker {
     pub(crate) out_of_memory: bool,
     /// What this thread's reports last saw in the shards.
     pub(crate) shard_figures: ShardFigures,
-    generation: u64,
-    tsc_per_micro: f64,
+    pub(super) generation: u64,
+    pub(super) tsc_per_micro: f64,
 }
 
 impl Worker {
     /// That of thread `index`.
-    pub fn new(
+    pub(crate) fn with_hooks(
+        hooks: WorkerHooks,
         node: Arc<Node>,
         index: usize,
         table: &'static Table,
@@ -173,9 +187,10 @@ impl Worker {
             stats: node.thread_counters(index, table.entries().len()),
             table,
             index,
-            remote: 0,
+            admission_mask: 0,
             admits_scripts: true,
-            remote_otherwise: None,
+            hooks,
+            mask_with_access: None,
             random: Random::new(seed),
             last_tsc: 0,
             time_end_tsc: 0,
@@ -190,7 +205,7 @@ impl Worker {
             tracks_latency: false,
             hashes: Vec::new(),
             script_hashes: Vec::new(),
-            script_fate: None,
+            script_kill_state: None,
             shards: Vec::new(),
             wake_events: Vec::new(),
             script_log: ScriptLog::default(),
@@ -200,12 +215,12 @@ impl Worker {
             error_counted: false,
             refusal: None,
             units_before: UNKNOWN_UNITS,
-            put_off: PutOff::default(),
+            deferred: Deferred::default(),
             beyond_uncounted: 0,
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,
             reads: Reads::default(),
-            own_news: OwnNews::default(),
+            own_notifications: OwnNotifications::default(),
             next_transaction: None,
             next_watched: None,
             user_changes: None,
@@ -226,206 +241,17 @@ impl Worker {
         worker
     }
 
-    /// Whether commands that run scripts are executed. While a script takes long, the thread has to
-    /// serve its other clients, which takes preparation.
-    #[inline]
-    pub fn admit_scripts(&mut self, admits: bool) {
-        self.admits_scripts = admits;
-        self.remote = self.remote & !place::SCRIPT | if admits { 0 } else { place::SCRIPT };
-    }
-
     /// What the same thread serves its clients with while it has no access to the keyspace: while
     /// it runs a busy script, or another runs one behind the closed gate. All commands are answered
     /// with BUSY but those that may end the script.
     pub fn busy_worker(&mut self) -> Self {
         let (node, seed) = (Arc::clone(&self.node), self.random.next_u64());
-        let mut worker = Self::new(node, self.index, self.table, seed, self.tsc_per_micro);
+        let mut worker =
+            Self::with_hooks(self.hooks, node, self.index, self.table, seed, self.tsc_per_micro);
         worker.deliveries = Arc::clone(&self.deliveries);
-        worker.remote_otherwise = Some(0);
+        worker.mask_with_access = Some(0);
         worker.follow_config();
         worker
-    }
-
-    /// Begins a turn: sets the time and takes over a changed configuration.
-    ///
-    /// A time that is slightly earlier than that of the last turn comes from another clock, and the
-    /// later one stays; else the system's clock was set back, and the thread follows.
-    #[inline]
-    pub fn begin_turn(&mut self, time: Time, tsc: u64) {
-        if !(0..CLOCKS_DIFFER_US_MAX).contains(&(self.turn.unix_us - time.unix_us)) {
-            self.turn.set_time(time.unix_us);
-        }
-        self.turn.steady_ms = self.turn.steady_ms.max(time.steady_ms);
-        self.last_tsc = tsc;
-        self.turns += 1;
-        self.keep_time(time, tsc);
-        self.take_over_config();
-    }
-
-    /// A command has ended, or requests were received, and the next begins: the time goes on if
-    /// enough has passed. `time` reads the clock.
-    ///
-    /// A client that was answered on another thread finds no earlier millisecond here: all threads
-    /// have the same clock, and its next request is executed by a time from after it was received.
-    #[inline]
-    pub fn go_on(&mut self, tsc: u64, time: impl FnOnce() -> Time) {
-        self.last_tsc = tsc;
-        if tsc >= self.time_end_tsc {
-            self.advance_time(time(), tsc);
-        }
-    }
-
-    #[cold]
-    fn advance_time(&mut self, time: Time, tsc: u64) {
-        self.turn.advance_time(time);
-        self.keep_time(time, tsc);
-    }
-
-    /// This is the time at this TSC, and for a while.
-    fn keep_time(&mut self, time: Time, tsc: u64) {
-        self.time_tsc = tsc;
-        let left_us = (1000 - time.unix_us.rem_euclid(1000)).min(TIME_AGE_US_MAX);
-        self.time_end_tsc = tsc.saturating_add((left_us as f64 * self.tsc_per_micro) as u64);
-    }
-
-    /// The TSC when the last command ended, or when the turn began.
-    #[inline]
-    pub fn last_tsc(&self) -> u64 {
-        self.last_tsc
-    }
-
-    /// Whether a client whose requests began at this TSC has used its time in this turn, and others
-    /// come first.
-    #[inline]
-    pub fn has_used_turn(&self, since_tsc: u64) -> bool {
-        self.is_turn_used(since_tsc, self.last_tsc)
-    }
-
-    /// The same at this TSC.
-    #[inline]
-    pub fn is_turn_used(&self, since_tsc: u64, tsc: u64) -> bool {
-        tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
-    }
-
-    /// Takes over a changed configuration, so that what follows in the batch sees it.
-    #[inline]
-    pub fn take_over_config(&mut self) {
-        let generation = self.node.generation();
-        if generation != self.generation {
-            self.generation = generation;
-            self.config = self.node.config();
-            self.follow_config();
-        }
-    }
-
-    /// The bits of [`place`] that send a command to the main thread.
-    fn places_of_main(&self) -> u16 {
-        match self.config.io_threads_execute {
-            // A script that may call anything may need the main thread.
-            Execute::All if self.config.scripts.allow_noscript => place::MAIN | place::NOT_SIMPLE,
-            Execute::All => place::MAIN,
-            Execute::Simple => place::MAIN | place::NOT_SIMPLE,
-            Execute::None => place::MAIN | place::NOT_SIMPLE | place::ANY,
-        }
-    }
-
-    /// Whether another thread would send this request of its client here, to the main thread.
-    pub fn is_for_main(&self, session: &Session, entry: Option<&Entry>) -> bool {
-        let Some(entry) = entry else { return false };
-        let place = match &session.transaction {
-            None => entry.place,
-            // It is queued where it is.
-            Some(_) if !entry.spec.flags.has(Flags::NOT_QUEUED) => 0,
-            Some(transaction) if matches!(entry.call, Call::Exec) => {
-                place::of_exec(entry.place, transaction.place())
-            }
-            Some(_) => entry.place,
-        };
-        place & self.places_of_main() != 0
-    }
-
-    /// Sets where what is written is logged, if it is. No command runs.
-    pub fn set_log(&mut self, log: Option<Box<dyn WriteLog>>) {
-        self.turn.effects.set_log(log);
-        self.follow_config();
-    }
-
-    fn follow_config(&mut self) {
-        self.remote = if self.index == 0 { 0 } else { self.places_of_main() };
-        let notified = self.config.notify_keyspace_events.classes();
-        self.turn.effects.set_notified(notified);
-        if !notified.is_empty() {
-            self.remote |= place::NOTIFIES;
-        }
-        if self.node.refuses_writes() {
-            self.remote |= place::KEPT;
-        }
-        if self.node.is_loading() {
-            self.remote |= place::NOT_LOADED;
-        }
-        if self.turn.effects.is_logged() {
-            self.remote |= place::LOGS;
-        }
-        self.admit_scripts(self.admits_scripts);
-        if self.remote_otherwise.is_some() {
-            self.remote_otherwise = Some(self.remote);
-            self.remote = place::ANY | place::HOME;
-        }
-        self.follow_memory_config();
-        self.follow_client_limit();
-        self.turn.unlink_expired = self.config.lazyfree.lazy_expire;
-        self.turn.unlink_emptied = self.config.lazyfree.lazy_server_del;
-        self.turn.restores_unchecked = self.config.saving.restores_unchecked;
-        self.tracks_latency = self.config.latency.tracking;
-        let tsc = |micros: f64| (micros * self.tsc_per_micro) as u64;
-        self.slowlog_tsc = match u64::try_from(self.config.slowlog_log_slower_than) {
-            Ok(micros) => tsc(micros as f64),
-            Err(_) => u64::MAX,
-        };
-        self.slow_tsc = match self.config.latency.monitor_threshold_ms {
-            0 => self.slowlog_tsc,
-            ms => self.slowlog_tsc.min(tsc(ms as f64 * 1000.0)),
-        };
-        self.follow_hotkeys();
-        self.shows_requests = self.node.pubsub.len(ChannelKind::Requests) > 0;
-        if self.shows_requests {
-            self.slow_tsc = 0;
-        }
-    }
-
-    /// Takes part in the session of HOTKEYS, in which every run is looked at, if there is one.
-    fn follow_hotkeys(&mut self) {
-        let session = self.node.hotkeys.lock().clone();
-        let session = session.filter(|session| session.is_active(self.turn.steady_ms));
-        let before = self.hotkeys.take();
-        self.hotkeys = session.map(|session| match before {
-            Some(before) if Arc::ptr_eq(&before.session, &session) => before,
-            _ => Participant::new(session),
-        });
-        if self.hotkeys.is_some() {
-            self.slow_tsc = 0;
-        }
-    }
-
-    /// A number below `period`, drawn anew each time, for choosing what to look at.
-    pub(crate) fn sample_below(&mut self, period: u64) -> u64 {
-        self.sampler.below(period)
-    }
-
-    /// The session of HOTKEYS has ended.
-    pub(crate) fn leave_hotkeys(&mut self) {
-        self.hotkeys = None;
-        self.follow_config();
-    }
-
-    /// Remembers that something took so many milliseconds, unless that is less than
-    /// `latency-monitor-threshold` or this is 0. `event` is the name that LATENCY shows.
-    pub fn note_latency(&self, event: &'static str, ms: u64) {
-        let threshold_ms = self.config.latency.monitor_threshold_ms;
-        if threshold_ms != 0 && ms >= threshold_ms {
-            let unix_seconds = self.turn.unix_ms.div_euclid(1000);
-            self.node.latency_events.lock().add(event, unix_seconds, ms);
-        }
     }
 
     /// What a command's context takes of the worker, on a database; and what else the service of
@@ -442,6 +268,23 @@ impl Worker {
             limits: &self.config.limits,
         };
         (parts, &self.node, &mut self.wake_events)
+    }
+
+    /// Publishes what the running command has done to keys, as far as clients want to know.
+    #[inline]
+    pub(crate) fn publish_changes(&mut self) {
+        if self.turn.effects.has_news() {
+            (self.hooks.publish_changes)(self);
+        }
+    }
+
+    /// Shows a command that has ended at this TSC to the clients that watch requests, unless it is
+    /// one of those that are not shown.
+    pub(crate) fn show(&mut self, record: &ClientRecord, entry: &Entry, args: &Args<'_>, tsc: u64) {
+        let flags = entry.spec.flags;
+        if self.shows_requests && !flags.has(Flags::ADMIN) && !flags.has(Flags::SKIP_MONITOR) {
+            (self.hooks.show_request)(self, record, &entry.name, args, tsc);
+        }
     }
 
     /// An empty queue for a transaction.
@@ -467,90 +310,6 @@ impl Worker {
         }
     }
 
-    /// Microseconds in this many TSC cycles.
-    pub fn micros(&self, tsc: u64) -> u64 {
-        (tsc as f64 / self.tsc_per_micro) as u64
-    }
-
-    /// The system's time at a TSC of this turn, in microseconds since 1970.
-    pub(crate) fn unix_us_at(&self, tsc: u64) -> i64 {
-        let since = self.micros(tsc.saturating_sub(self.time_tsc));
-        self.turn.unix_us.saturating_add_unsigned(since)
-    }
-
-    /// The same with what is less than a microsecond.
-    pub(crate) fn fractional_micros(&self, tsc: f64) -> f64 {
-        tsc / self.tsc_per_micro
-    }
-
-    /// Why commands that change keys are refused, if they are.
-    #[inline]
-    pub(crate) fn refusal_of_writes(&self) -> Option<engine::Error> {
-        (self.remote & place::KEPT != 0).then(|| self.node.refusal()).flatten()
-    }
-
-    /// Publishes a message to a channel of a kind. Returns how many receivers it has.
-    #[inline]
-    pub(crate) fn publish(&mut self, kind: ChannelKind, channel: &[u8], payload: &[u8]) -> usize {
-        // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
-        self.send_message(|pubsub, send| pubsub.publish(kind, channel, payload, send))
-    }
-
-    /// Publishes what tells of a key on a channel.
-    pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
-        self.send_message(|pubsub, send| pubsub.publish_event(channel, payload, send));
-    }
-
-    #[inline]
-    fn send_message(
-        &mut self,
-        publish: impl FnOnce(&ChannelRegistry, &mut dyn FnMut(usize, PublishedMessage)) -> usize,
-    ) -> usize {
-        let Self { node, receivers, .. } = self;
-        let count = publish(&node.pubsub, &mut |thread, message| {
-            node.inboxes.push(thread, Delivery::Published(message));
-            *receivers |= 1 << thread;
-        });
-        if count > 0 && node.inboxes.is_full(self.index) {
-            self.give_up_slow_readers();
-        }
-        count
-    }
-
-    /// A script, a transaction or a command on many keys publishes more than this thread can write
-    /// meanwhile: gives up those of its clients for whom more waits than may.
-    #[cold]
-    fn give_up_slow_readers(&mut self) {
-        let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
-        if bytes_max == 0 {
-            return;
-        }
-        for client in self.deliveries.give_up(usize::try_from(bytes_max).unwrap_or(usize::MAX)) {
-            if let Some(record) = self.node.clients.find(client)
-                && self.node.kill(&record)
-            {
-                // The thread closes it when it writes to it the next time.
-                self.stats.output_limit_closes.add(1);
-            }
-        }
-    }
-
-    /// Whether threads are to be [woken](Self::wake_receivers).
-    #[inline]
-    pub fn has_receivers(&self) -> bool {
-        self.receivers != 0
-    }
-
-    /// Wakes the threads in whose inboxes this one has put something. Outside the gate.
-    pub fn wake_receivers(&mut self) {
-        let mut receivers = std::mem::take(&mut self.receivers) & !(1 << self.index);
-        while receivers != 0 {
-            let thread = receivers.trailing_zeros() as usize;
-            receivers &= receivers - 1;
-            self.node.inboxes.wake(thread);
-        }
-    }
-
     /// Adds what the turn has counted so far to the thread's counts.
     #[inline]
     pub fn publish_counters(&mut self) {
@@ -560,9 +319,10 @@ impl Worker {
     /// Ends a turn: adds its counts to the thread's, and frees memory that only a large request
     /// needed.
     pub fn end_turn(&mut self) {
-        self.publish_events();
+        self.publish_changes();
         if std::mem::take(&mut self.has_run_scripts) {
-            self.node.scripting.set_vm_bytes(self.index, vm_bytes());
+            let bytes = (self.hooks.interpreter_bytes)();
+            self.node.scripting.set_vm_bytes(self.index, bytes);
         }
         self.publish_counters();
         self.turn.lazy_free.clear();

@@ -1,7 +1,6 @@
 //! What the server sends without being asked, on its way to the clients that follow it.
 //!
-//! - [`inboxes`]: where each thread finds what others have for its clients.
-//! - [`deliveries`]: one thread's inbox, and its clients for whom something has come.
+//! - `publish`: sending messages to the inboxes of threads (`state/inboxes.rs`).
 //! - `notifications`: events of keys, as messages.
 //! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
@@ -13,13 +12,11 @@
 //!   the client's output <-- server <-- Deliveries <---------+
 //! ```
 
-pub mod deliveries;
-pub mod inboxes;
 mod notifications;
-pub(crate) mod requests;
+mod publish;
+mod requests;
 pub mod subscribe;
 pub mod tracking;
 
-pub use deliveries::Deliveries;
-pub use inboxes::{Delivery, Inboxes};
-pub use tracking::{ClientAudience, Trackers};
+pub(crate) use notifications::publish_changes;
+pub(crate) use requests::show_request;

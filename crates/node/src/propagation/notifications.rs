@@ -10,44 +10,36 @@ use store::KeyspaceNotice;
 
 use crate::execution::worker::Worker;
 
-impl Worker {
-    /// Tells what the running command has done to keys, as far as someone wants to know.
-    #[inline]
-    pub(crate) fn publish_events(&mut self) {
-        if self.turn.effects.has_news() {
-            self.publish_news();
-        }
+/// Publishes what the running command has done to keys: tracking clients are notified, and events
+/// are sent to their channels.
+#[inline(never)]
+pub(crate) fn publish_changes(worker: &mut Worker) {
+    worker.tell_touched();
+    if worker.turn.effects.is_remembered() {
+        worker.remember_reads();
     }
-
-    #[inline(never)]
-    fn publish_news(&mut self) {
-        self.tell_touched();
-        if self.turn.effects.is_remembered() {
-            self.remember_reads();
-        }
-        if self.turn.effects.has_notices() {
-            self.publish_notices();
-        }
+    if worker.turn.effects.has_notices() {
+        publish_notices(worker);
     }
+}
 
-    fn publish_notices(&mut self) {
-        let events = self.config.notify_keyspace_events;
-        let notices = self.turn.effects.take_notices();
-        let pubsub = &self.node.pubsub;
-        if pubsub.len(ChannelKind::Channel) == 0 && pubsub.len(ChannelKind::Pattern) == 0 {
-            return;
+fn publish_notices(worker: &mut Worker) {
+    let events = worker.config.notify_keyspace_events;
+    let notices = worker.turn.effects.take_notices();
+    let pubsub = &worker.node.pubsub;
+    if pubsub.len(ChannelKind::Channel) == 0 && pubsub.len(ChannelKind::Pattern) == 0 {
+        return;
+    }
+    let mut channel = Vec::new();
+    for KeyspaceNotice { db, name, key } in notices {
+        let db = db.unwrap_or(0);
+        if events.by_key {
+            name_channel(&mut channel, b"__keyspace@", db, &key);
+            worker.publish_event(&channel, name.as_bytes());
         }
-        let mut channel = Vec::new();
-        for KeyspaceNotice { db, name, key } in notices {
-            let db = db.unwrap_or(0);
-            if events.by_key {
-                name_channel(&mut channel, b"__keyspace@", db, &key);
-                self.publish_event(&channel, name.as_bytes());
-            }
-            if events.by_event {
-                name_channel(&mut channel, b"__keyevent@", db, name.as_bytes());
-                self.publish_event(&channel, &key);
-            }
+        if events.by_event {
+            name_channel(&mut channel, b"__keyevent@", db, name.as_bytes());
+            worker.publish_event(&channel, &key);
         }
     }
 }

@@ -14,18 +14,17 @@
 //! those who read are never closed.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::quote::push_quoted;
-use command::Flags;
 use pubsub::ChannelKind;
 use resp::Args;
 
-use super::inboxes::Delivery;
 use crate::clients::record::{ClientRecord, flag};
-use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
-use crate::node::Node;
+use crate::state::inboxes::Delivery;
+use crate::state::node::Node;
+use crate::state::shown_requests::{TIME_AT, TIME_BYTES};
 use crate::stats::slowlog::shown;
 
 /// Lines that may wait for all who watch, in bytes, whatever `client-output-buffer-limit` says: the
@@ -33,38 +32,6 @@ use crate::stats::slowlog::shown;
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 /// By how much it may grow until it is added up again.
 const GROWTH_BYTES_MAX: u64 = OUTPUT_BYTES_MAX / 16;
-
-/// A time in a line: seconds and microseconds since 1970 in so many digits.
-const TIME_BYTES: usize = "1700000000.000000".len();
-/// Where it begins.
-const TIME_AT: usize = 1;
-
-/// What the lines of all threads have in common.
-#[derive(Debug, Default)]
-pub(crate) struct ShownRequests {
-    /// The time of the last line, in microseconds since 1970. Written while no other line is.
-    last_us: AtomicI64,
-    /// Bytes of all lines.
-    bytes: AtomicU64,
-    /// Those of the longest line that may be waiting.
-    longest: AtomicU64,
-    /// What waited for all who watch when it was last added up, and the bytes of all lines then.
-    waiting: AtomicU64,
-    waiting_at: AtomicU64,
-}
-
-impl ShownRequests {
-    /// Writes the time into a line: `unix_us`, unless the last line's is later.
-    fn stamp(&self, line: &mut [u8], unix_us: i64) {
-        let unix_us = unix_us.max(self.last_us.load(Ordering::Relaxed));
-        self.last_us.store(unix_us, Ordering::Relaxed);
-        if let Some(mut place) = line.get_mut(TIME_AT..TIME_AT + TIME_BYTES) {
-            let (seconds, micros) = (unix_us.div_euclid(1_000_000), unix_us.rem_euclid(1_000_000));
-            let written = write!(place, "{seconds:010}.{micros:06}");
-            debug_assert!(written.is_ok(), "there are ten digits of seconds until 2286");
-        }
-    }
-}
 
 impl Node {
     /// Whether so many bytes of lines are too much for a client, if it is one that watches: more
@@ -102,56 +69,44 @@ impl Node {
     }
 }
 
+/// Shows a request that has ended at this TSC to the clients that watch requests. `command` is its
+/// command's name.
+#[cold]
+pub(crate) fn show_request(
+    worker: &mut Worker,
+    record: &ClientRecord,
+    command: &str,
+    args: &Args<'_>,
+    tsc: u64,
+) {
+    if !worker.shows_requests {
+        return;
+    }
+    let mut line = Vec::with_capacity(128);
+    line.push(b'+');
+    line.resize(TIME_AT + TIME_BYTES, b'0');
+    let db = record.db.load(Ordering::Relaxed);
+    let source = if worker.turn.in_script {
+        "lua"
+    } else if record.has(flag::UNIX_SOCKET) {
+        &format!("unix:{}", worker.config.unixsocket)
+    } else {
+        &*record.address
+    };
+    let written = write!(line, " [{db} {source}]");
+    debug_assert!(written.is_ok(), "a vector takes everything");
+    for arg in shown(command, args) {
+        line.push(b' ');
+        match arg {
+            None => line.extend_from_slice(b"\"(redacted)\""),
+            Some(arg) => push_quoted(&mut line, arg),
+        }
+    }
+    line.extend_from_slice(b"\r\n");
+    worker.send_line(line, tsc);
+}
+
 impl Worker {
-    /// Shows a command that has ended at this TSC to those who watch, unless it is one of those
-    /// that are not shown.
-    pub(crate) fn show(
-        &mut self,
-        record: &ClientRecord,
-        (entry, args): (&Entry, &Args<'_>),
-        tsc: u64,
-    ) {
-        let flags = entry.spec.flags;
-        if self.shows_requests && !flags.has(Flags::ADMIN) && !flags.has(Flags::SKIP_MONITOR) {
-            self.show_always(record, (&entry.name, args), tsc);
-        }
-    }
-
-    /// The same for any command: those that run scripts are shown before what the scripts call.
-    #[cold]
-    pub(crate) fn show_always(
-        &mut self,
-        record: &ClientRecord,
-        (command, args): (&str, &Args<'_>),
-        tsc: u64,
-    ) {
-        if !self.shows_requests {
-            return;
-        }
-        let mut line = Vec::with_capacity(128);
-        line.push(b'+');
-        line.resize(TIME_AT + TIME_BYTES, b'0');
-        let db = record.db.load(Ordering::Relaxed);
-        let source = if self.turn.in_script {
-            "lua"
-        } else if record.has(flag::UNIX_SOCKET) {
-            &format!("unix:{}", self.config.unixsocket)
-        } else {
-            &*record.address
-        };
-        let written = write!(line, " [{db} {source}]");
-        debug_assert!(written.is_ok(), "a vector takes everything");
-        for arg in shown(command, args) {
-            line.push(b' ');
-            match arg {
-                None => line.extend_from_slice(b"\"(redacted)\""),
-                Some(arg) => push_quoted(&mut line, arg),
-            }
-        }
-        line.extend_from_slice(b"\r\n");
-        self.send_line(line, tsc);
-    }
-
     fn send_line(&mut self, line: Vec<u8>, tsc: u64) {
         let unix_us = self.unix_us_at(tsc);
         let (node, mut receivers, mut full) = (&self.node, 0u128, 0u128);
@@ -186,23 +141,5 @@ impl Worker {
                 self.stats.output_limit_closes.add(1);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_times_of_lines_never_fall() {
-        let shown = ShownRequests::default();
-        let stamped = |unix_us| {
-            let mut line = b"+0000000000.000000 rest".to_vec();
-            shown.stamp(&mut line, unix_us);
-            String::from_utf8_lossy(&line).into_owned()
-        };
-        assert_eq!(stamped(1_700_000_000_000_042), "+1700000000.000042 rest");
-        assert_eq!(stamped(1_600_000_000_000_000), "+1700000000.000042 rest");
-        assert_eq!(stamped(1_700_000_001_500_000), "+1700000001.500000 rest");
     }
 }

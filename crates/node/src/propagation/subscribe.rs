@@ -14,11 +14,10 @@ use std::sync::Arc;
 use pubsub::{ChannelId, ChannelKind, Name, Subscriptions};
 use resp::Out;
 
-use super::inboxes::{Delivery, Subscription};
 use crate::clients::record::{ClientRecord, flag};
-use crate::clients::session::{ReplyMode, Session};
+use crate::clients::session::Session;
 use crate::execution::worker::Worker;
-use crate::node::Node;
+use crate::state::inboxes::{Delivery, Subscription};
 
 /// Whether a client may have so many more subscriptions, with so many bytes of names together.
 pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
@@ -144,18 +143,6 @@ pub(crate) fn end(
     }
 }
 
-/// Writes what has come for a client that is subscribed and may have published it itself: it
-/// follows the reply at once, as in Redis. Lines of MONITOR are no pushes: who wants no replies
-/// gets none of them.
-pub(crate) fn write_own(worker: &mut Worker, session: &Session, out: &mut Out) {
-    if session.record.has(flag::PUBSUB)
-        || session.record.has(flag::MONITOR) && session.reply_mode != ReplyMode::Off
-    {
-        worker.deliveries.receive_all();
-        worker.deliveries.subscribers().write_of(session.record.id, out, session.resp3);
-    }
-}
-
 /// Publishes whether the client has subscriptions, after they have changed.
 pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     let mut subscriptions = session.record.subscriptions.lock();
@@ -170,22 +157,10 @@ pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     session.set_subscribed(has_some, watches, &worker.node.users);
 }
 
-/// Counts a client that is to be closed among no subscribers any more. For anyone: the client's
-/// owner still has to [forget](forget) it.
-pub(crate) fn stop_counting(node: &Node, record: &ClientRecord) {
-    let mut subscriptions = record.subscriptions.lock();
-    let Some(subscriptions) = subscriptions.as_mut() else { return };
-    if let Some(home) = subscriptions.count_on(None) {
-        for (kind, name, hash) in subscriptions.all() {
-            node.pubsub.unsubscribe(ChannelId { kind, name, hash }, home, |_| {});
-        }
-    }
-}
-
 /// Ends all subscriptions of a client that is closed, which receives nothing any more. For the
 /// client's owner.
 pub fn forget(worker: &mut Worker, record: &ClientRecord) {
-    stop_counting(&worker.node, record);
+    worker.node.stop_counting(record);
     let Some(subscriptions) = record.subscriptions.lock().take() else { return };
     for (kind, name, hash) in subscriptions.all() {
         worker.deliveries.subscribers().remove(record.id, ChannelId { kind, name, hash });

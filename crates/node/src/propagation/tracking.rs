@@ -14,153 +14,29 @@
 //!
 //! Once clients have tracked keys, all threads look into their inboxes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::Error;
-use parking_lot::{Mutex, RwLock};
+use resp::Out;
 use resp::out::Told;
-use resp::{Args, Out};
-use store::ShardSets;
 use tracking::audience::{ChangedKeys, NOBODY};
-use tracking::options::Prefix;
-use tracking::{Audience, Conflict, KeyTables, Options, Prefixes, TrackingState};
+use tracking::{Conflict, Options, TrackingState};
 
-use super::Delivery;
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::clients::tracking::{Mode, News, news_of, write, write_messages};
-use crate::config::IO_THREADS_MAX;
+use crate::command_table::entry::{Call, Entry};
+use crate::command_table::request::Request;
 use crate::execution::executor::Executor;
 use crate::execution::outcome::Outcome;
-use crate::execution::request::Request;
-use crate::execution::table::{Call, Entry};
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
-
-/// Who is told of the changes of a prefix.
-pub type ClientAudience = Audience<Arc<ClientRecord>>;
+use crate::state::inboxes::Delivery;
 
 /// Keys forgotten in one go.
 const FORGOTTEN_MAX: usize = 256;
 /// Room that is kept for prefixes of whose changes a thread has to tell its clients.
 const CHANGED_KEPT: usize = 64;
-/// Prefixes that a client begins or ends to track while nobody else looks at them.
-const PREFIXES_LOCKED_MAX: usize = 256;
-
-/// Which clients track keys, and which keys.
-#[derive(Debug)]
-pub struct Trackers {
-    /// The keys that clients have read.
-    pub keys: KeyTables,
-    prefixes: RwLock<Prefixes<Arc<ClientAudience>>>,
-    /// How many there are, for those who need not look.
-    prefix_count: AtomicUsize,
-    /// For each thread, the prefixes of whose changes it has to tell its clients.
-    changed: Box<[Mutex<Vec<Arc<ClientAudience>>>]>,
-    clients: RwLock<HashMap<u64, Arc<ClientRecord>>>,
-    shard_sets: Arc<ShardSets>,
-}
-
-impl Trackers {
-    /// Nobody tracks.
-    pub(crate) fn new(shards: usize, shard_sets: Arc<ShardSets>) -> Self {
-        Self {
-            keys: KeyTables::new(shards),
-            prefixes: RwLock::default(),
-            prefix_count: AtomicUsize::new(0),
-            changed: (0..IO_THREADS_MAX).map(|_| Mutex::default()).collect(),
-            clients: RwLock::default(),
-            shard_sets,
-        }
-    }
-
-    /// Clients that track keys.
-    pub fn clients(&self) -> usize {
-        self.clients.read().len()
-    }
-
-    /// Prefixes that clients are told of.
-    pub fn prefixes(&self) -> usize {
-        self.prefix_count.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, record: &Arc<ClientRecord>) {
-        let mut clients = self.clients.write();
-        clients.insert(record.id, Arc::clone(record));
-        self.shard_sets.set_tracked(true);
-    }
-
-    fn remove(&self, client: u64) {
-        let mut clients = self.clients.write();
-        clients.remove(&client);
-        self.shard_sets.set_tracked(!clients.is_empty());
-    }
-
-    fn find(&self, client: u64) -> Option<Arc<ClientRecord>> {
-        self.clients.read().get(&client).cloned()
-    }
-
-    /// Who is told of the prefixes of a client.
-    fn audiences(&self, state: &TrackingState) -> Vec<Arc<ClientAudience>> {
-        let prefixes = self.prefixes.read();
-        state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
-    }
-
-    /// The same as far as a thread has to tell its clients of changes, or more.
-    fn changed(&self, state: &TrackingState, thread: usize) -> Vec<Arc<ClientAudience>> {
-        let changed = self.changed[thread].lock();
-        if changed.len() > state.prefixes().len() {
-            drop(changed);
-            return self.audiences(state);
-        }
-        let is_own = |audience: &&Arc<ClientAudience>| state.prefixes().contains(audience.prefix());
-        changed.iter().filter(is_own).cloned().collect()
-    }
-
-    /// A client has begun to track prefixes, or these beside others.
-    fn join(&self, added: &[Prefix], record: &Arc<ClientRecord>, thread: usize) {
-        for some in added.chunks(PREFIXES_LOCKED_MAX) {
-            let mut prefixes = self.prefixes.write();
-            for prefix in some {
-                let audience = prefixes.or_insert_with(prefix, || Arc::new(Audience::new(prefix)));
-                audience.join(record.id, Arc::clone(record), thread);
-            }
-            self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
-        }
-    }
-
-    fn leave(&self, state: &TrackingState, client: u64) {
-        let mut left = state.prefixes().iter().peekable();
-        while left.peek().is_some() {
-            let mut prefixes = self.prefixes.write();
-            for prefix in left.by_ref().take(PREFIXES_LOCKED_MAX) {
-                if prefixes.get(prefix).is_some_and(|audience| audience.leave(client)) {
-                    prefixes.remove(prefix);
-                }
-            }
-            self.prefix_count.store(prefixes.len(), Ordering::Relaxed);
-        }
-    }
-}
-
-/// What the running command reads, as far as it is remembered.
-#[derive(Debug, Default)]
-pub(crate) struct Reads {
-    /// The client that is told of changes.
-    client: u64,
-    names: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// The client whose command runs, if it tracks keys, and what it is to be told behind the reply.
-#[derive(Debug, Default)]
-pub(crate) struct OwnNews {
-    /// 0: none, or one that does not track.
-    pub(crate) client: u64,
-    pub(crate) news: Vec<News>,
-}
 
 /// Lets a client track keys.
 ///
@@ -214,12 +90,6 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
     }
 }
 
-/// Whether the keys of a request are remembered when it has run. What a script reads is remembered
-/// by its commands.
-fn is_read(entry: &Entry) -> bool {
-    entry.spec.flags.has(command::Flags::READONLY) && !matches!(entry.call, Call::Script(_))
-}
-
 impl Worker {
     /// Prepares for requests of a client that tracks keys: it is told what has happened before they
     /// came.
@@ -238,38 +108,6 @@ impl Worker {
         write_messages(session, out);
     }
 
-    /// Has the keys of a request remembered when it has run, if its client asks for that.
-    pub(crate) fn will_remember(&mut self, session: &Session, entry: &Entry, args: &Args<'_>) {
-        let remembers = session.tracking.as_ref().is_some_and(|state| state.remembers());
-        if !remembers || !is_read(entry) {
-            return;
-        }
-        let Reads { client, names, ends } = &mut self.reads;
-        *client = session.record.id;
-        names.clear();
-        ends.clear();
-        for spec in entry.spec.keys {
-            for at in spec.positions(args) {
-                names.extend_from_slice(args.text(at));
-                ends.push(names.len());
-            }
-        }
-        if !ends.is_empty() {
-            self.turn.effects.set_remembered(true);
-        }
-    }
-
-    /// The command has run: its shards are still locked.
-    pub(crate) fn remember_reads(&mut self) {
-        self.turn.effects.set_remembered(false);
-        let Reads { client, names, ends } = &self.reads;
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        for (start, end) in starts.zip(ends) {
-            let key = self.turn.key(&names[start..*end]);
-            self.node.trackers.keys.remember(key.bytes, key.hash, *client);
-        }
-    }
-
     /// Tells clients of the keys that have changed. The shards of these keys are locked, or it is
     /// the end of a turn in which they were.
     pub(crate) fn tell_touched(&mut self) {
@@ -277,7 +115,7 @@ impl Worker {
         let node = Arc::clone(&self.node);
         for (name, by_command) in touched.keys() {
             let hash = self.turn.hasher.hash(name);
-            let source = if by_command { self.own_news.client } else { NOBODY };
+            let source = if by_command { self.own_notifications.client } else { NOBODY };
             if let Some(readers) = node.trackers.keys.take(name, hash) {
                 readers.iter().for_each(|client| self.tell_reader(client, name, source));
             }
@@ -323,8 +161,8 @@ impl Worker {
     /// Tells a client, or the one that it has chosen. Of what its own command has done it is told
     /// behind the reply.
     fn tell(&mut self, record: &Arc<ClientRecord>, news: News) {
-        if record.id == self.own_news.client {
-            self.own_news.news.push(news);
+        if record.id == self.own_notifications.client {
+            self.own_notifications.waiting.push(news);
         } else {
             self.tell_now(record, news);
         }
@@ -402,10 +240,10 @@ impl Worker {
 
     /// The command of a client that tracks keys has replied: writes what it has changed itself.
     fn end_own_news(&mut self, session: &Session, out: &mut Out) {
-        self.own_news.client = NOBODY;
+        self.own_notifications.client = NOBODY;
         let record = &session.record;
         let redirects = session.tracking.as_ref().is_some_and(|state| state.redirect != 0);
-        for news in std::mem::take(&mut self.own_news.news) {
+        for news in std::mem::take(&mut self.own_notifications.waiting) {
             match redirects {
                 true => self.tell_now(&Arc::clone(record), news),
                 false => write(&news, false, session, out),
@@ -444,32 +282,33 @@ impl<L: ShardLocks> Executor<'_, L> {
             self.worker.prepare_tracking(self.session, self.out);
         }
     }
+}
 
-    /// Runs a command of a client that tracks keys.
-    #[inline(never)]
-    pub(crate) fn run_tracking(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
-        // As in Redis, the client is told of keys that are evicted for the command before it runs.
-        if self.worker.is_limited() {
-            if let Some(outcome) = self.keep_to_memory(entry, request) {
-                return outcome;
-            }
-            write_messages(self.session, self.out);
-        }
-        self.worker.will_remember(self.session, entry, &request.args);
-        if matches!(entry.call, Call::Node(_)) && self.worker.turn.effects.is_remembered() {
-            // It visits the shards of its keys, and lets them go.
-            self.worker.remember_reads();
-        }
-        self.worker.own_news.client = self.session.record.id;
-        let outcome = self.run_alone(entry, request);
-        self.worker.turn.effects.set_remembered(false);
-        self.worker.end_own_news(self.session, self.out);
-        let stays = outcome.is_later() || entry.name.starts_with("client|");
-        if !stays && self.session.transaction.is_none() {
-            self.session.end_announced();
-        }
-        outcome
+/// Performs a command of a client that tracks keys.
+#[inline(never)]
+pub(crate) fn perform_tracked<L: ShardLocks>(
+    executor: &mut Executor<'_, L>,
+    entry: &'static Entry,
+    request: &Request<'_>,
+) -> Outcome {
+    // As in Redis, the client is notified of keys that were evicted for the command before it runs.
+    if executor.worker.is_limited() {
+        write_messages(executor.session, executor.out);
     }
+    executor.worker.will_remember(executor.session, entry, &request.args);
+    if matches!(entry.call, Call::Node) && executor.worker.turn.effects.is_remembered() {
+        // It visits the shards of its keys, and lets them go.
+        executor.worker.remember_reads();
+    }
+    executor.worker.own_notifications.client = executor.session.record.id;
+    let outcome = executor.perform_counted(entry, request);
+    executor.worker.turn.effects.set_remembered(false);
+    executor.worker.end_own_news(executor.session, executor.out);
+    let stays = outcome.is_later() || entry.name.starts_with("client|");
+    if !stays && executor.session.transaction.is_none() {
+        executor.session.end_announced();
+    }
+    outcome
 }
 
 /// Why something cannot be asked of tracking, as a reply.

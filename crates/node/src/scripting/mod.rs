@@ -20,21 +20,16 @@
 //! alone. It gets every shard in the end, since all others let go of theirs before they wait.
 //!
 //! A script that has run for longer than `busy-reply-threshold` is *busy*. From then on nobody
-//! waits for what it holds ([`busy`]), and its thread serves its other clients from within the
+//! waits for what it holds ([`BusyScripts`](crate::state::busy_scripts::BusyScripts)), and its thread serves its other clients from within the
 //! script's ticks ([`ShardLocks::serve_others`](crate::ShardLocks::serve_others)): they are
 //! answered with BUSY, unless their commands can end the script.
 
-pub mod busy;
-mod host;
-mod log;
-mod registry;
-mod run;
+mod evaluation;
+pub mod libraries;
+mod resolution;
+mod script_host;
 mod vm;
 
-pub(crate) use log::ScriptLog;
-pub use registry::Scripting;
-pub(crate) use registry::{Fate, ScriptFigures};
-pub use run::ScriptCall;
-pub(crate) use run::{FIRST_KEY, Named, run_queued};
+pub(crate) use evaluation::{perform, perform_queued};
 pub use vm::{FILE_VM_BYTES_MAX, end_thread};
-pub(crate) use vm::{Loading, end_file_vm, vm_bytes, with_file_vm, with_vm};
+pub(crate) use vm::{vm_bytes, with_vm};

@@ -9,9 +9,9 @@ use engine::ScriptError;
 use resp::{Args, Out, Reply};
 use script::{LogLevel, ScriptReplication, Tick, Vm, VmHost};
 
-use super::registry::{Fate, Running};
 use crate::execution::worker::Worker;
-use crate::node::Node;
+use crate::state::node::Node;
+use crate::state::script_registry::{KillState, Running};
 
 /// Memory that one run may take.
 const VM_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -96,7 +96,7 @@ pub(crate) struct Loading<'a> {
     /// When its first tick came.
     first_tick: Option<Duration>,
     /// Whether it is to end, once the server knows that it runs.
-    fate: Option<Arc<Fate>>,
+    kill_state: Option<Arc<KillState>>,
     /// It ends when the server goes down.
     is_from_file: bool,
 }
@@ -107,43 +107,44 @@ const KNOWN_AFTER: Duration = Duration::from_millis(1);
 impl<'a> Loading<'a> {
     /// For a library that this thread loads. `tsc` reads the TSC.
     pub(crate) fn new(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
-        Self { worker, tsc, call: None, first_tick: None, fate: None, is_from_file: false }
+        Self { worker, tsc, call: None, first_tick: None, kill_state: None, is_from_file: false }
     }
 
     /// The same for a library from a file, which may take as long as the server runs. The command
     /// that loads it has done nothing if the server goes down before. FUNCTION KILL ends it while a
     /// client waits for it and nobody else may do anything.
     pub(crate) fn from_file(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
-        Self { worker, tsc, call: None, first_tick: None, fate: None, is_from_file: true }
+        Self { worker, tsc, call: None, first_tick: None, kill_state: None, is_from_file: true }
     }
 
     /// The same for the call of a function, by its name, of a library that another thread has
     /// loaded. FUNCTION KILL ends it.
     pub(super) fn for_call(
-        (worker, tsc): (&'a mut Worker, &'a dyn Fn() -> u64),
+        worker: &'a mut Worker,
+        tsc: &'a dyn Fn() -> u64,
         request: Args<'a>,
         name: &'a [u8],
     ) -> Self {
         let call = Some((request, name));
-        Self { worker, tsc, call, first_tick: None, fate: None, is_from_file: false }
+        Self { worker, tsc, call, first_tick: None, kill_state: None, is_from_file: false }
     }
 
     /// Lets FUNCTION KILL find it.
     fn become_known(&mut self) {
         let (function, command) = match self.call.take() {
             Some((request, name)) => (name.to_vec(), request.iter().map(<[u8]>::to_vec).collect()),
-            None if self.is_reloaded() && self.fate.is_none() => (Vec::new(), Vec::new()),
+            None if self.is_reloaded() && self.kill_state.is_none() => (Vec::new(), Vec::new()),
             None => return,
         };
-        let fate = Arc::<Fate>::default();
+        let kill_state = Arc::<KillState>::default();
         let running = Running {
             function: Some(function),
             command,
             began_ms: self.worker.turn.steady_ms,
-            fate: Arc::clone(&fate),
+            kill_state: Arc::clone(&kill_state),
         };
         self.worker.node.scripting.begin(self.worker.index, Arc::new(running));
-        self.fate = Some(fate);
+        self.kill_state = Some(kill_state);
     }
 }
 
@@ -157,7 +158,7 @@ impl Loading<'_> {
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        if self.fate.is_some() {
+        if self.kill_state.is_some() {
             self.worker.node.scripting.end(self.worker.index);
         }
     }
@@ -196,8 +197,8 @@ impl VmHost for Loading<'_> {
             self.worker.refusal = Some(ScriptError::Killed);
             return Tick::Kill;
         }
-        match &self.fate {
-            Some(fate) if fate.is_killed() => Tick::Kill,
+        match &self.kill_state {
+            Some(kill_state) if kill_state.is_killed() => Tick::Kill,
             _ => Tick::Continue(now),
         }
     }
@@ -283,12 +284,12 @@ mod tests {
             if let [running] = &node.scripting.candidates()[..] {
                 assert_eq!(running.function.as_deref(), Some(&b"f"[..]));
                 assert_eq!(running.command, [&b"FCALL"[..], b"f", b"0"]);
-                assert!(running.fate.kill());
+                assert!(running.kill_state.kill());
             }
             now_us.get()
         };
         let request = Args::new(&[], &spans, &texts);
-        let mut loading = Loading::for_call((&mut worker, &tsc), request, b"f");
+        let mut loading = Loading::for_call(&mut worker, &tsc, request, b"f");
         let loaded = with_vm(&node, |vm| vm.load_again(&mut loading, &endless)).unwrap();
         let failure = String::from_utf8(loaded.unwrap_err().text).unwrap();
         assert!(failure.contains("Script killed by user with SCRIPT KILL"), "{failure}");

@@ -5,8 +5,6 @@ pub mod counters;
 pub mod hot_keys;
 pub mod latency_events;
 pub mod latency_histogram;
-pub mod metrics;
-pub mod shard_figures;
 pub mod slowlog;
 pub mod top_keys;
 pub mod totals;

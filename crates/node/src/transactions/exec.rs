@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use acl::log::DenialOrigin;
-use command::Flags;
+use command::{Flags, ShardScope};
 use engine::{LockedShards, TransactionError};
 use resp::{Out, Reply};
 
-use super::queue::{Needs, QueuedCommand, Transaction};
-use super::watched_keys::WatchedKeys;
 use crate::clients::session::{ReplyMode, Session};
+use crate::clients::transaction_queue::{QueuedCommand, Transaction};
+use crate::clients::watched_keys::WatchedKeys;
 use crate::execution::access;
 use crate::execution::accounting::{Run, account, note_error};
 use crate::execution::after_grace::AfterGrace;
-use crate::execution::call::HeldCalls;
 use crate::execution::executor::Executor;
+use crate::execution::features::Features;
+use crate::execution::held_calls::HeldCalls;
 use crate::execution::outcome::Outcome;
-use crate::execution::scope::{Admission, ExecutionScope, Extent};
+use crate::execution::recheck::Admission;
+use crate::execution::scope::ExecutionScope;
 use crate::execution::worker::Worker;
-use crate::host::ShardLocks;
-use crate::propagation::subscribe;
+use crate::host::ClientWaker;
+use crate::state::user_changes::UserChanges;
 
-impl<L: ShardLocks> Executor<'_, L> {
+impl<L: Features> Executor<'_, L> {
     /// Runs the queued commands, unless one was rejected or a watched key has changed.
     pub(crate) fn exec(&mut self) -> Outcome {
         let Some(transaction) = self.session.transaction.take() else {
@@ -29,7 +31,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         };
         if transaction.is_aborted() {
             self.session.transaction = Some(transaction);
-            self.session.discard(self.worker, &mut LockedShards::Each(self.locks));
+            self.worker.discard(self.session, &mut LockedShards::Each(self.locks));
             return self.fail_exec(TransactionError::Aborted);
         }
         let watched = self.session.watched.take();
@@ -45,7 +47,7 @@ impl<L: ShardLocks> Executor<'_, L> {
         self.worker.keep_for_next(transaction);
         self.session.record.set_transaction(None);
         if self.session.reply_mode == ReplyMode::On {
-            subscribe::write_own(self.worker, self.session, self.out);
+            self.write_own_messages();
         }
         if let Some(watched) = watched {
             self.session.record.set_watch(None);
@@ -88,13 +90,14 @@ impl<L: ShardLocks> Executor<'_, L> {
         hashes: &[u64],
         begun: &mut bool,
     ) -> Outcome {
-        let node = transaction.is_alone().then(|| Arc::clone(&self.worker.node));
-        let _alone = match node.as_ref().map(|node| self.be_alone(&node.scripting)) {
+        let node = transaction.is_exclusive().then(|| Arc::clone(&self.worker.node));
+        let _slot = match node.as_ref().map(|node| self.take_exclusive_slot(&node.scripting)) {
             Some(Err(outcome)) => return outcome,
-            alone => alone,
+            slot => slot,
         };
         let record = Arc::clone(&self.session.record);
-        let may_write = transaction.may_write(&self.worker.node);
+        let scripting = &self.worker.node.scripting;
+        let may_write = transaction.may_write(|entry, args| scripting.may_write(entry, args));
         let steady_ms = self.worker.turn.steady_ms;
         let users = self.session.users_generation();
         let user = Arc::clone(self.session.user());
@@ -107,7 +110,9 @@ impl<L: ShardLocks> Executor<'_, L> {
             // By its shards' time, which the holder before it may have used.
             worker.go_on(locks.tsc(), || locks.time());
             worker.take_over_config();
-            if watched.is_some_and(|watched| watched.leave_locked(worker, &mut shards)) {
+            if watched.is_some_and(|watched| {
+                watched.leave_locked(&worker.turn, worker.node.map, &mut shards)
+            }) {
                 Reply::new(out, session.resp3).null_array();
                 return Outcome::Done;
             }
@@ -116,25 +121,19 @@ impl<L: ShardLocks> Executor<'_, L> {
                 locks.serve_others();
                 locks.time()
             };
-            let calls = HeldCalls { worker, session, host, tsc, serve_others, shards };
-            call_queued(calls, out, transaction)
+            let features = L::for_held_calls();
+            let calls = HeldCalls { worker, session, host, features, tsc, serve_others, shards };
+            perform_queued(calls, out, transaction, L::end_user_changes)
         };
-        let needs = transaction.needs();
-        let extent = match needs {
-            Needs::Keys if transaction.has_scripts() => Extent::Growing,
-            Needs::Keys => Extent::Keys,
-            Needs::Free => Extent::Growing,
-            Needs::All | Needs::World => Extent::All,
-        };
-        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, extent };
-        if needs == Needs::World {
-            scope.run_exclusive(hashes, &mut work)
-        } else if extent == Extent::Keys && transaction.is_fetched(scope.worker.turns) {
-            scope.run_on_fetched(hashes, &mut work)
-        } else if extent == Extent::Keys {
-            scope.run_on(hashes, &mut work)
-        } else {
-            scope.run_growing(hashes, &mut work)
+        let holds = transaction.holds();
+        let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, holds };
+        match holds {
+            ShardScope::Exclusive => scope.lock_exclusive(hashes, &mut work),
+            ShardScope::Keys if transaction.is_fetched(scope.worker.turns) => {
+                scope.lock_fetched_keys(hashes, &mut work)
+            }
+            ShardScope::Keys => scope.lock_keys(hashes, &mut work),
+            _ => scope.lock_growing(hashes, &mut work),
         }
     }
 }
@@ -143,7 +142,12 @@ impl<L: ShardLocks> Executor<'_, L> {
 /// those behind one that removes the client's own user, or denies a channel to it that it is
 /// subscribed to, run by the rules of the default user, and what they reply is not sent: the client
 /// is closed. What commands leave for the end of a grace period is left by all of them.
-fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transaction) -> Outcome {
+fn perform_queued(
+    mut calls: HeldCalls<'_, '_>,
+    out: &mut Out,
+    transaction: &Transaction,
+    end_user_changes: fn(Box<UserChanges>, &Worker, &dyn ClientWaker) -> Outcome,
+) -> Outcome {
     let (mut closes, mut denied) = (false, false);
     let (mut replied, mut left) = (None, Vec::new());
     let (db, unix_ms) = (calls.session.db, calls.worker.turn.unix_ms);
@@ -196,10 +200,9 @@ fn call_queued(mut calls: HeldCalls<'_, '_>, out: &mut Out, transaction: &Transa
         out.truncate(replied);
         closes = true;
     }
-    let changes = calls.worker.user_changes.take();
-    changes.iter().for_each(|it| it.end_denied_waits(calls.worker, calls.host.waker()));
-    if let Some(changes) = changes
-        && let Outcome::GracePeriod(after) = changes.outcome()
+    if let Some(changes) = calls.worker.user_changes.take()
+        && let Outcome::GracePeriod(after) =
+            end_user_changes(changes, calls.worker, calls.host.waker())
     {
         left.push(*after);
     }

@@ -2,7 +2,7 @@
 //! written. What is in the files is tested elsewhere.
 
 use node::config::{Config, Permit};
-use node::persistence::Cause;
+use node::state::refusals::Cause;
 
 use store::LogPosition;
 

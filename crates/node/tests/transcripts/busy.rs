@@ -62,7 +62,7 @@ fn a_script_is_told_what_it_needs() {
     let mut server = busy();
     let node = Arc::clone(&server.node);
     // As a script has it that may wait for shards.
-    let alone = node.scripting.alone.lock();
+    let alone = node.scripting.exclusive.lock();
     run(
         &mut server,
         r#"
@@ -103,7 +103,7 @@ QUEUED
     run(&mut server, "> EVAL \"return redis.call('GET', KEYS[1])\" 1 free\n\"2\"\n");
     // What is known to keep to its keys waits for none.
     server.begin_busy_script(Some("held"));
-    let _alone = node.scripting.alone.lock();
+    let _alone = node.scripting.exclusive.lock();
     run(
         &mut server,
         r#"
@@ -181,7 +181,7 @@ u> EXEC
 u< [PONG]
 "#,
     );
-    assert!(server.has_put_off());
+    assert!(server.has_deferred());
     server.end_busy_script();
     // Whoever began to watch it meanwhile may have missed a change.
     run(&mut server, "> MULTI\nOK\n> GET free\nQUEUED\n> EXEC\nnil-array\n> SET held 3\nOK\n");
@@ -195,10 +195,10 @@ fn a_key_whose_shard_never_heard_of_the_watch_is_not_put_off() {
     server.begin_busy_script(Some("held"));
     for end in ["UNWATCH\nOK\n", "MULTI\nOK\n> DISCARD\nOK\n"] {
         run(&mut server, &format!("> WATCH held free held\nOK\n> {end}"));
-        assert!(!server.has_put_off(), "{end}");
+        assert!(!server.has_deferred(), "{end}");
     }
     run(&mut server, "> WATCH held\nOK\n@close a\n");
-    assert!(!server.has_put_off());
+    assert!(!server.has_deferred());
     server.end_busy_script();
 }
 
@@ -294,7 +294,7 @@ fn kill_before_it_begins_again(lets_go: bool) {
     let (release, released) = channel::<()>();
     let node = Arc::clone(&server.node);
     let other = std::thread::spawn(move || {
-        let alone = node.scripting.alone.lock();
+        let alone = node.scripting.exclusive.lock();
         begun.send(()).expect("the test waits for it");
         let _ = released.recv();
         drop(alone);
@@ -304,7 +304,7 @@ fn kill_before_it_begins_again(lets_go: bool) {
     let kill = move || {
         node.scripting.busy.end(1);
         let running = node.scripting.candidates();
-        assert!(running.iter().all(|running| running.fate.kill()) && running.len() == 1);
+        assert!(running.iter().all(|running| running.kill_state.kill()) && running.len() == 1);
     };
     let let_go = move || {
         drop(release);

@@ -12,7 +12,7 @@ use node::clients::tracking::write_messages;
 use node::config::Config;
 use node::host::{GateAccess, GatedHost};
 use node::propagation::{subscribe, tracking};
-use node::scripting::busy::{BusyScript, Held};
+use node::state::busy_scripts::{BusyScript, Held};
 use node::transactions::forget;
 use node::{ClientRecord, Executor, Node, Outcome, Request, Session, Waiter, Worker};
 use resp::{Args, Out, Span};
@@ -206,7 +206,7 @@ impl TestServer {
         self.node.scripting.busy.end(1);
         let mut parts = (1..1000).skip_while(|_| {
             self.catch_up();
-            self.worker.has_put_off()
+            self.worker.has_deferred()
         });
         parts.next().expect("nothing is in the way any more")
     }
@@ -220,8 +220,8 @@ impl TestServer {
     }
 
     /// Whether something waits for the end of the script.
-    pub fn has_put_off(&self) -> bool {
-        self.worker.has_put_off()
+    pub fn has_deferred(&self) -> bool {
+        self.worker.has_deferred()
     }
 
     /// Notes when to see to a client again.

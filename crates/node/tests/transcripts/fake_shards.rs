@@ -205,13 +205,13 @@ impl ShardLocks for FakeShards {
         true
     }
 
-    fn keeps_alone(&self) -> bool {
+    fn keeps_exclusive_slot(&self) -> bool {
         true
     }
 
-    fn was_alone(&self) {}
+    fn left_exclusive_slot(&self) {}
 
-    fn wait_alone(&self) {
+    fn wait_for_exclusive_slot(&self) {
         if let Some(when_waiting) = self.when_waiting.take() {
             when_waiting();
         }

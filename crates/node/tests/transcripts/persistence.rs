@@ -3,7 +3,7 @@
 
 use node::config::{Config, Permit};
 use node::host::SaveError;
-use node::persistence::Cause;
+use node::state::refusals::Cause;
 
 use crate::check::{check, run};
 use crate::fake::TestServer;

@@ -18,7 +18,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use node::config::{Config, Fsync};
-use node::persistence::{AppendOnlyFigures, Cause};
+use node::state::append_only_figures::AppendOnlyFigures;
+use node::state::refusals::Cause;
 use persist::aof::{Aof, PendingSync, TriedSync};
 use persist::disk::Disk;
 

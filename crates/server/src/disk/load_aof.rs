@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use node::node::PAUSE_FOR_EVER;
-use node::persistence::LoadProgress;
-use node::{Host, Replayed, Replayer};
+use node::state::node::PAUSE_FOR_EVER;
+use node::state::snapshots::LoadProgress;
+use node::{Applied, Applier, Host, StreamOrigin};
 use persist::aof::{Aof, AofEnd, AofItem, AofReader, Damage, FileOrder, LoadFile, ReadError};
 use persist::disk::{Disk, FileSource};
 use resp::Args;
@@ -65,7 +65,7 @@ pub struct AofLoader<'a> {
     keyspace: &'a Arc<SharedKeyspace>,
     host: &'a dyn Host,
     pass: Pass,
-    replayer: Replayer,
+    applier: Applier,
     memory: &'a CountedThread<'a>,
     progress: &'a LoadProgress,
     /// Bytes of the files before the one that is loaded.
@@ -93,12 +93,12 @@ impl<'a> AofLoader<'a> {
         let pass = pass.ok_or_else(|| "loading is in progress".to_owned())?;
         let seed = base::random::entropy_seed();
         let ticks = sys::clock::tsc_per_micro();
-        let replayer = Replayer::new(&keyspace.node, memory.own(), seed, ticks);
+        let applier = Applier::new(StreamOrigin::File, &keyspace.node, memory.own(), seed, ticks);
         Ok(Self {
             keyspace,
             host,
             pass,
-            replayer,
+            applier,
             memory,
             progress: &keyspace.node.snapshots.loading,
             bytes_before: 0,
@@ -150,7 +150,7 @@ impl<'a> AofLoader<'a> {
 
     fn load_file(&mut self, file: &LoadFile<RealFile>, disk: &RealDisk) -> Result<AofEnd, String> {
         let began_us = sys::clock::steady_micros();
-        self.replayer.select(0);
+        self.applier.select(0);
         let from = match file.begins_with_rdb().map_err(|error| fatal(&error))? {
             true => self.load_base(file)?,
             false => 0,
@@ -159,7 +159,7 @@ impl<'a> AofLoader<'a> {
             AofReader::new(file.file.clone(), from, file.order).map_err(|error| fatal(&error))?;
         let end = self.replay(&mut reader, file)?;
         self.transaction = None;
-        self.replayer.publish(sys::allocator::thread_bytes());
+        self.applier.publish(sys::allocator::thread_bytes());
         if let Some(tail) = &end.tail {
             self.drop_tail(file, tail, &end, disk)?;
         } else if let Some(repair) = &end.repair {
@@ -198,8 +198,8 @@ impl<'a> AofLoader<'a> {
     /// # Errors
     /// When functions cannot be loaded.
     pub fn take_over(&mut self, loaded: &Loaded) -> Result<(), String> {
-        self.replayer.add_keys(&loaded.db_keys);
-        self.replayer
+        self.applier.add_keys(&loaded.db_keys);
+        self.applier
             .load_functions(&loaded.functions, RestorePolicy::Append, &sys::clock::tsc, self.host)
             .map_err(|why| format!("Functions can't be loaded: {why}"))
     }
@@ -243,7 +243,7 @@ impl<'a> AofLoader<'a> {
     /// # Errors
     /// When they are in use.
     pub fn forget_functions(&mut self) -> Result<(), String> {
-        self.replayer.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, self.host)
+        self.applier.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, self.host)
     }
 
     /// Loads what the log of a process that was killed had beyond the files.
@@ -273,22 +273,22 @@ impl<'a> AofLoader<'a> {
     }
 
     fn execute(&mut self, args: Args<'_>, place: &impl Fn() -> String) -> Result<(), String> {
-        let Self { keyspace, host, pass, replayer, .. } = self;
+        let Self { keyspace, host, pass, applier, .. } = self;
         if self.commands.is_multiple_of(COMMANDS_A_LOOK) {
             let steady_ms = sys::clock::steady_micros() / 1000;
-            replayer.set_time(store::Time { unix_us: sys::clock::unix_micros(), steady_ms });
-            replayer.publish(sys::allocator::thread_bytes());
+            applier.set_time(store::Time { unix_us: sys::clock::unix_micros(), steady_ms });
+            applier.publish(sys::allocator::thread_bytes());
         }
         self.commands += 1;
         loop {
             let locks = keyspace.enter(Some(pass), &NoOtherClients);
-            let replayed = replayer.command(args, &locks, *host);
+            let replayed = applier.command(args, &locks, *host);
             drop(locks);
             match replayed {
-                Replayed::Done => return Ok(()),
-                Replayed::Later => std::thread::sleep(PAUSE),
-                Replayed::ShutDown => return Err("loading was ended".to_owned()),
-                Replayed::Unknown => {
+                Applied::Done => return Ok(()),
+                Applied::Later => std::thread::sleep(PAUSE),
+                Applied::ShutDown => return Err("loading was ended".to_owned()),
+                Applied::Unknown => {
                     let name = shown(args.name());
                     let place = place();
                     return Err(format!(
@@ -296,11 +296,11 @@ impl<'a> AofLoader<'a> {
                     ));
                 }
                 // Commands behind it would go to another database than they did.
-                Replayed::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
+                Applied::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
                     let text = String::from_utf8_lossy(&text);
                     return Err(format!("SELECT fails in {}: {text}", place()));
                 }
-                Replayed::Failed(text) => {
+                Applied::Failed(text) => {
                     self.failed += 1;
                     if self.failed <= COMPLAINTS_MAX {
                         let (name, text) = (shown(args.name()), String::from_utf8_lossy(&text));
@@ -348,7 +348,7 @@ impl<'a> AofLoader<'a> {
 
     /// Ends loading.
     pub fn end(self) {
-        self.replayer.end(sys::allocator::thread_bytes());
+        self.applier.end(sys::allocator::thread_bytes());
     }
 }
 

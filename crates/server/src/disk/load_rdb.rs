@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::ScopedJoinHandle;
 
 use ds::record::Record;
-use node::persistence::LoadProgress;
+use node::state::snapshots::LoadProgress;
 use parking_lot::Mutex;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead, Skipped};
 use persist::rdb::{RdbItem, RdbReader, ValueDecoder, ValueType};

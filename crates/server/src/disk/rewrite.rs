@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use node::Node;
 use node::config::Config;
-use node::persistence::snapshots::SaveProgress;
+use node::state::snapshots::SaveProgress;
 use persist::ByteSink;
 use persist::aof::{BaseFormat, NewBase, WholeBase};
 use persist::disk::{DiskError, DiskFile, FileSink};

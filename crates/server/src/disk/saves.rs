@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use node::Node;
 use node::config::Config;
-use node::persistence::snapshots::{Ended, Running, SnapshotFigures};
-use node::persistence::{Due, Purpose};
+use node::state::snapshots::{Due, Purpose};
+use node::state::snapshots::{Ended, Running, SnapshotFigures};
 use parking_lot::{Condvar, Mutex};
 use persist::ByteSink;
 use persist::disk::{DiskError, DiskFile, FileSink, Replacement};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use node::persistence::SaveProgress;
+use node::state::snapshots::SaveProgress;
 use persist::rdb::reader::DatabaseSizes;
 use script::Library;
 use store::snapshot::{Budget, KeySink, Task};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use node::Node;
-use node::stats::metrics::Unwell;
+use node::metrics::Unwell;
 use sys::eventfd::EventFd;
 
 use crate::system::clock::time_at;

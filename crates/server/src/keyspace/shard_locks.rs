@@ -17,7 +17,7 @@
 //! Who waits for a shard while it holds others, work that is no client's command, and whoever has
 //! closed the gate take a shard that is free, whoever stands in its queue.
 //!
-//! NoOtherClients waits for a busy script (`node::scripting::busy`): who needs a shard that one holds is
+//! NoOtherClients waits for a busy script (`node::state::busy_scripts`): who needs a shard that one holds is
 //! told so at once, and who needs all of them, or to be alone, if there is any. While a busy script
 //! is alone behind the closed gate, the others stay outside: such a [`ThreadShards`] reaches no
 //! shard.
@@ -35,7 +35,7 @@ use std::time::Duration;
 use engine::{HeldShards, ScriptError, ShardAccess};
 use node::ShardLocks;
 use node::host::GateAccess;
-use node::scripting::busy::BusyScripts;
+use node::state::busy_scripts::BusyScripts;
 use store::{Shard, Time};
 
 use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
@@ -453,7 +453,7 @@ impl ShardLocks for ThreadShards<'_> {
         waits.stops.may_stop_others(self.ticket, pass, &self.shards.stoppers)
     }
 
-    fn keeps_alone(&self) -> bool {
+    fn keeps_exclusive_slot(&self) -> bool {
         let Shards { queues, .. } = self.shards;
         let alone = self.shards.alone();
         let keeps = !queues.any() || queues.admits(alone, self.ticket, now_us());
@@ -463,13 +463,13 @@ impl ShardLocks for ThreadShards<'_> {
         keeps
     }
 
-    fn was_alone(&self) {
+    fn left_exclusive_slot(&self) {
         if self.shards.queues.any() {
             self.has_let_go(self.shards.alone());
         }
     }
 
-    fn wait_alone(&self) {
+    fn wait_for_exclusive_slot(&self) {
         self.waited.set(true);
         if let Some(waits) = self.waits {
             waits.in_use.set(Some(self.shards.alone()));

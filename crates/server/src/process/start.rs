@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use node::config::{Config, Invocation, USAGE, Warning, parse_arguments};
 use node::host::SaveAtEnd;
-use node::persistence::Purpose;
+use node::state::snapshots::Purpose;
 use node::version;
 use sys::epoll::Event;
 use sys::signal::Signals;

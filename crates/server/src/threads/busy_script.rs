@@ -10,7 +10,7 @@
 //!
 //! Invariants:
 //! - A nested turn waits for nothing, and neither uses the thread's pass nor reaches a shard. What
-//!   would have to is put off: `node` keeps it (`Worker::has_put_off`).
+//!   would have to is put off: `node` keeps it (`Worker::has_deferred`).
 //! - It runs no script, so there is never a nested turn within a nested turn.
 //! - The client whose request is executed is in no slot, so nobody else finds it there. Its slot
 //!   stays reserved.

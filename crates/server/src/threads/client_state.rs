@@ -75,7 +75,7 @@ impl ClientState {
             Outcome::GracePeriod(after) => Self::GracePeriod(after),
             Outcome::MainThread => Self::OnMainThread,
             Outcome::Paused => Self::Paused,
-            Outcome::ShardInUse => Self::AwaitsShard,
+            Outcome::ShardInUse | Outcome::NotExclusive => Self::AwaitsShard,
             Outcome::Postponed | Outcome::Script => Self::Postponed,
             Outcome::Congested => Self::Congested,
         }

@@ -118,7 +118,7 @@ impl WalkedShards for ThreadWalk<'_> {
                 step
             })
         });
-        blocking::deliver(worker, &**shared);
+        worker.deliver_wakes(&**shared);
         let StepResult { looked_at, expired, .. } = step.unwrap_or_default();
         self.looked_at += looked_at;
         self.expired += expired;

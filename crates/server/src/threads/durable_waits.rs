@@ -3,7 +3,7 @@
 //! The thread of such a client is told when the log has come to where one of them waits for, and
 //! ends the waits that are over. NoOtherClients else waits for them.
 
-use node::persistence::LogWait;
+use node::state::durability::LogWait;
 
 use crate::threads::io_thread::IoThread;
 

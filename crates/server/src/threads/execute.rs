@@ -284,7 +284,7 @@ impl<'a> ExecutionContext<'a> {
                     *next += 1;
                     return Some(outcome);
                 }
-                Outcome::ShardInUse => {
+                Outcome::ShardInUse | Outcome::NotExclusive => {
                     let wait = ShardWait::begin().after_try(&self.shared.keyspace.shards, &locks);
                     *shard_wait = Some(wait);
                     return Some(outcome);

@@ -1,7 +1,7 @@
 //! The commands of one thread that are answered when all that others had begun is over.
 
 use node::AfterGrace;
-use node::scripting::busy::BusyScripts;
+use node::state::busy_scripts::BusyScripts;
 use sync::gate::GracePeriod;
 
 /// Between two looks.

@@ -212,7 +212,7 @@ impl IoThread {
         if std::mem::take(&mut self.ends_later) {
             self.end();
         }
-        if self.worker.has_put_off() && self.steady_ms() >= self.catch_up_ms {
+        if self.worker.has_deferred() && self.steady_ms() >= self.catch_up_ms {
             self.catch_up();
             self.catch_up_ms = self.steady_ms() + i64::from(CATCH_UP_MS);
         }
@@ -223,7 +223,7 @@ impl IoThread {
         self.proceed_with_publishers();
         self.deliver();
         self.move_some();
-        let is_done = self.graces.is_empty() && !self.worker.has_put_off();
+        let is_done = self.graces.is_empty() && !self.worker.has_deferred();
         self.ended |= is_done && self.slots.has_left();
         if self.waits_for_pause && self.worker.node.pause_left_ms(self.steady_ms()) == 0 {
             self.resume_paused();
@@ -268,7 +268,7 @@ impl IoThread {
         let until_grace = self.graces.wait_ms().unwrap_or(i64::MAX);
         let until_shard = self.shard_waits.wait_ms().unwrap_or(i64::MAX);
         let until_room = self.deliverer.wait_ms().unwrap_or(i64::MAX);
-        let until_caught_up = if self.worker.has_put_off() { CATCH_UP_MS } else { i32::MAX };
+        let until_caught_up = if self.worker.has_deferred() { CATCH_UP_MS } else { i32::MAX };
         let until_other = until_cron.min(until_caught_up).min(until_eviction);
         let until_other = until_grace.min(i64::from(until_other));
         let until_other = until_other.min(until_shard).min(until_room);

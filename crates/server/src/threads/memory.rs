@@ -38,7 +38,10 @@ impl IoThread {
     fn evict_clients(&mut self) {
         let Self { shared, worker, .. } = self;
         let none_left = worker.evict_clients(|record| {
-            notice!("Evicting client: {}", client_line(record, worker));
+            notice!(
+                "Evicting client: {}",
+                client_line(record, &worker.node, worker.turn.steady_ms)
+            );
             shared.close_client(record);
         });
         if none_left {

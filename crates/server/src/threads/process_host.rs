@@ -8,7 +8,7 @@ use node::host::{
     ClientWaker, Crash, ProcessInfo, Reload, Reloaded, RewriteBegin, SaveAtEnd, SaveError,
     Shutdown, Undo,
 };
-use node::persistence::Purpose;
+use node::state::snapshots::Purpose;
 use node::{ClientRecord, Host};
 use script::LogLevel;
 use store::LazyFree;
@@ -177,7 +177,7 @@ impl Host for Shared {
 
     fn end_reload(&self, pause: u64) {
         let steady_ms = sys::clock::steady_micros() / 1000;
-        self.node.run_pause(pause, steady_ms, steady_ms);
+        self.node.limit_pause(pause, steady_ms, steady_ms);
         self.pause_changed();
     }
 

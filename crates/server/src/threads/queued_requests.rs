@@ -162,6 +162,7 @@ impl ExecutionContext<'_> {
                 | Outcome::Script
                 | Outcome::Paused
                 | Outcome::ShardInUse
+                | Outcome::NotExclusive
                 | Outcome::Postponed
                 | Outcome::Congested => client.queue.push_front(owned),
                 Outcome::Block(_) | Outcome::GracePeriod(_) => {}
@@ -231,7 +232,7 @@ impl ExecutionContext<'_> {
         let outcome = executor.execute(Request { entry, args, hash });
         let shards = &self.shared.keyspace.shards;
         let wait = match outcome {
-            Outcome::ShardInUse => {
+            Outcome::ShardInUse | Outcome::NotExclusive => {
                 let before = waited.unwrap_or_else(ShardWait::begin);
                 Some(before.after_try(shards, &locks))
             }

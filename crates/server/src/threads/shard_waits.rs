@@ -212,7 +212,7 @@ impl IoThread {
 
     fn is_in_use(&self, shard: usize) -> bool {
         match shard == self.shared.keyspace.shards.alone() {
-            true => self.worker.node.scripting.alone.is_locked(),
+            true => self.worker.node.scripting.exclusive.is_locked(),
             false => self.shared.keyspace.shards.is_in_use(shard),
         }
     }

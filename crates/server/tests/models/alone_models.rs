@@ -113,7 +113,7 @@ impl Client<'_> {
     /// Runs it once, if it is alone.
     fn tries_script(&self, locks: &ThreadShards<'_>, shard: usize) -> bool {
         let Ok(alone) = self.scripts.alone.try_lock() else { return false };
-        let keeps = locks.keeps_alone() || Fault::LetsScriptsBegin.is_planted();
+        let keeps = locks.keeps_exclusive_slot() || Fault::LetsScriptsBegin.is_planted();
         if keeps {
             self.scripts.begun.fetch_add(1, Ordering::Relaxed);
             let run = |held: &mut dyn HeldShards| {
@@ -126,7 +126,7 @@ impl Client<'_> {
             locks.many(&[], run).expect("it needs none to begin");
         }
         drop(alone);
-        locks.was_alone();
+        locks.left_exclusive_slot();
         keeps
     }
 

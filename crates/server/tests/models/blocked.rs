@@ -377,7 +377,7 @@ impl Owner {
             };
             executor.begin_batch();
             let outcome = executor.execute(Request { entry, args, hash });
-            if !matches!(outcome, Outcome::ShardInUse) {
+            if !matches!(outcome, Outcome::ShardInUse | Outcome::NotExclusive) {
                 break outcome;
             }
             // It is put aside, and has done nothing.
@@ -507,7 +507,7 @@ impl Owner {
 
     /// Does what was put off because shards were in use.
     fn catch_up(&mut self) {
-        while self.worker.has_put_off() {
+        while self.worker.has_deferred() {
             yield_now();
             let locks = self.world.enter(&self.pass, &self.waits);
             self.worker.catch_up(&locks, &*self.world);

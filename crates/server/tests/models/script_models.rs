@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::{HeldShards, ScriptError};
 use node::ShardLocks;
 use node::host::GateAccess;
-use node::scripting::busy::{BusyScript, Held};
+use node::state::busy_scripts::{BusyScript, Held};
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;

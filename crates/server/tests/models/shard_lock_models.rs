@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::{HeldShards, ScriptError, ShardAccess};
 use node::ShardLocks;
 use node::host::GateAccess;
-use node::scripting::busy::BusyScripts;
+use node::state::busy_scripts::BusyScripts;
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 

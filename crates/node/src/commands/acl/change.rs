@@ -15,23 +15,23 @@
 //! ```
 //!
 //! In a transaction, beside which no other command runs, what the command behind it does counts as
-//! little for those whom a change concerns: see [`UserChanges`].
+//! little for those whom a change concerns: see [`UserChanges`](crate::state::user_changes::UserChanges).
 
 use std::sync::Arc;
 
 use acl::log::DenialOrigin;
-use acl::{DEFAULT_USER, EditError, User};
+use acl::{DEFAULT_USER, EditError};
 use engine::{AclError, Error, echo};
 use resp::{Args, Reply};
 
-use super::in_transaction::UserChanges;
+use super::in_transaction;
 use crate::clients::record::{ClientRecord, flag};
-use crate::clients::users::context_of;
 use crate::execution::access;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, Host};
+use crate::state::user_changes::Changed;
 
 pub(super) fn set(
     cx: &mut NodeCx<'_>,
@@ -44,7 +44,7 @@ pub(super) fn set(
     }
     let words: Vec<&[u8]> = args.iter().skip(3).collect();
     let node = Arc::clone(&cx.worker.node);
-    let context = context_of(&node.config());
+    let context = node.users.context_of(&node.config());
     // Very many words take long, and the gate must not be held up by them.
     let mut had_channels = false;
     let set = cx.outside(|_| {
@@ -83,36 +83,12 @@ pub(super) fn delete(
     Ok(())
 }
 
-/// What a command has changed. As in Redis a client is looked at when the rules change of the user
-/// that it runs as now, whoever it was when it subscribed.
-#[derive(Debug)]
-pub(super) enum Changed {
-    /// The rules of a user, who was allowed channels before or not. Who was allowed none has none
-    /// to lose.
-    Rules(Arc<[u8]>, bool),
-    /// There are no users of these names any more.
-    Gone(Vec<Vec<u8>>),
-    /// Any user may have changed, or be gone.
-    All,
-}
-
-impl Changed {
-    /// Whether clients of a user may have subscriptions that are denied now.
-    pub(super) fn may_deny_channels(&self, user: &User) -> bool {
-        match self {
-            Self::Rules(name, had_channels) => *had_channels && name == user.name(),
-            Self::Gone(_) => false,
-            Self::All => true,
-        }
-    }
-}
-
 /// Brings a change of users to bear on their clients, which ends the command; see the head of this
 /// file.
 pub(super) fn settle(cx: &mut NodeCx<'_>, changed: Changed) {
     // What a script leaves is done at once.
     if cx.is_nested && !cx.worker.turn.in_script {
-        return UserChanges::add(cx, &changed);
+        return in_transaction::add(cx, &changed);
     }
     let me = cx.session.record.id;
     cx.after_grace(move |worker, host| close_denied(worker, host, me, Some(&changed)));
@@ -164,9 +140,9 @@ pub(super) fn end_denied_wait(
     let Some(user) = node.users.find_same(&record.user()) else { return };
     let entry = &worker.table.entries()[usize::from(waiter.command())];
     let Err(denied) = access::check(&user, entry, &waiter.args()) else { return };
-    let request = (entry, &waiter.args());
+    let args = waiter.args();
     let error =
-        access::note_denied(worker, (record, &user), request, denied, DenialOrigin::TopLevel);
+        access::note_denied(worker, record, &user, entry, &args, denied, DenialOrigin::TopLevel);
     if waiter.deny(error) {
         waker.wake_client(record);
     }

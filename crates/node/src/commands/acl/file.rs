@@ -7,12 +7,12 @@ use acl::{EditError, Users, file};
 use engine::{AclError, Error, echo};
 use resp::{Args, Reply};
 
-use super::change::{Changed, settle};
-use crate::clients::users::context_of;
+use super::change::settle;
 use crate::config::Config;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
-use crate::node::Node;
+use crate::state::node::Node;
+use crate::state::user_changes::Changed;
 
 pub(super) fn load(
     cx: &mut NodeCx<'_>,
@@ -22,7 +22,7 @@ pub(super) fn load(
     let (node, config) = with_file(cx)?;
     let loaded = cx.outside(|host| {
         let text = host.read_acl_file(&config.acl.file);
-        let mut users = read(&config, text)?;
+        let mut users = read(&node, &config, text)?;
         // Those before are dropped here: there may be very many.
         Ok(cx.commit(|| node.users.replace(&mut users)))
     });
@@ -61,11 +61,11 @@ fn with_file(cx: &NodeCx<'_>) -> Result<(Arc<Node>, Arc<Config>), AclError> {
 }
 
 /// The users of a file, or why there are none.
-fn read(config: &Config, text: Result<Vec<u8>, String>) -> Result<Users, Vec<u8>> {
+fn read(node: &Node, config: &Config, text: Result<Vec<u8>, String>) -> Result<Users, Vec<u8>> {
     let path = &config.acl.file;
     let text = text
         .map_err(|why| format!("Error loading ACLs, opening file '{path}': {why}").into_bytes())?;
-    file::read(&text, path, context_of(config))
+    file::read(&text, path, node.users.context_of(config))
 }
 
 impl Node {
@@ -85,7 +85,7 @@ impl Node {
                             Define the users in one of the two places."
                     .to_owned());
             }
-            let mut users = read(&config, read_file(&config.acl.file)).map_err(|errors| {
+            let mut users = read(self, &config, read_file(&config.acl.file)).map_err(|errors| {
                 let errors = String::from_utf8_lossy(&errors).into_owned();
                 format!("Can't start because of ACL errors: {errors}")
             })?;
@@ -94,10 +94,12 @@ impl Node {
         }
         let mut users = self.users.read().clone();
         for line in &config.acl.users {
-            users.add_new(&line.name, &line.rules, context_of(&config)).map_err(|error| {
-                let name = String::from_utf8_lossy(&line.name);
-                format!("Error in the rules of the user '{name}': {}", reason(&error))
-            })?;
+            users.add_new(&line.name, &line.rules, self.users.context_of(&config)).map_err(
+                |error| {
+                    let name = String::from_utf8_lossy(&line.name);
+                    format!("Error in the rules of the user '{name}': {}", reason(&error))
+                },
+            )?;
         }
         self.users.replace(&mut users);
         Ok(())

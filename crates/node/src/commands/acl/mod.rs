@@ -16,7 +16,7 @@ mod log;
 mod rules;
 mod show;
 
-pub(crate) use in_transaction::UserChanges;
+pub(crate) use in_transaction::end as end_user_changes;
 
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);

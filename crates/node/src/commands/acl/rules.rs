@@ -7,10 +7,10 @@ use command::Category;
 use engine::{AclError, Error, echo, echo_start};
 use resp::{Args, Reply};
 
+use crate::command_table::entry::Entry;
 use crate::execution::access;
 use crate::execution::executor::ECHOED_BYTES_MAX;
 use crate::execution::node_cx::NodeCx;
-use crate::execution::table::Entry;
 
 /// Bits of a password when it is not told how many.
 const PASSWORD_BITS: i64 = 256;

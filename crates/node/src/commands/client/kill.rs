@@ -16,7 +16,6 @@ use crate::clients::record::{ClientRecord, ClientType};
 use crate::clients::users::UserRegistry;
 use crate::execution::node_cx::NodeCx;
 use crate::execution::outcome::Outcome;
-use crate::propagation::subscribe;
 
 const TYPES: Shape = Shape::OneOf(&[
     Argument::word("normal", "NORMAL"),
@@ -96,7 +95,7 @@ pub(super) fn kill(
         }
         killed += 1;
         if is_me {
-            subscribe::stop_counting(node, &record);
+            node.stop_counting(&record);
             kills_me = true;
         } else {
             others.push(record);

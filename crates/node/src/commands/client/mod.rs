@@ -18,8 +18,6 @@ mod list;
 mod pause;
 mod tracking;
 
-pub use list::client_line;
-
 const ANYTIME: Flags = Flags::NOSCRIPT.with(Flags::LOADING).with(Flags::STALE);
 const ADMIN: Flags = ANYTIME.with(Flags::ADMIN);
 

@@ -50,7 +50,7 @@ pub(super) fn pause(
     cx.after_grace(move |worker, host| {
         let steady_ms = worker.turn.steady_ms;
         let until_ms = steady_ms.saturating_add(timeout_ms);
-        worker.node.run_pause(beginning, until_ms, steady_ms);
+        worker.node.limit_pause(beginning, until_ms, steady_ms);
         host.pause_changed();
         Outcome::Done
     });

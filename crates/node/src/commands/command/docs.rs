@@ -6,7 +6,8 @@ use command::{Argument, Flags, Shape};
 use resp::Reply;
 
 use super::info::reply_words;
-use crate::execution::table::{Entry, Table};
+use crate::command_table::entry::Entry;
+use crate::command_table::index::Table;
 
 /// Documents commands: a map from their names.
 pub(super) fn reply_entries(reply: &mut Reply<'_>, table: &Table, entries: &[&Entry]) {

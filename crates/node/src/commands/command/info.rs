@@ -8,7 +8,8 @@
 use command::{Begin, Find, KeySpec, Spec};
 use resp::Reply;
 
-use crate::execution::table::{Entry, Table};
+use crate::command_table::entry::Entry;
+use crate::command_table::index::Table;
 
 /// Describes one command and its subcommands.
 pub(super) fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {

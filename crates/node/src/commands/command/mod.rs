@@ -8,8 +8,9 @@ use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
+use crate::command_table::entry::Entry;
+use crate::command_table::index::Table;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::execution::table::{Entry, Table};
 
 const ANY_TIME: Flags = Flags::LOADING.with(Flags::STALE);
 const ANY_ORDER: &[&str] = &["nondeterministic_output_order"];

@@ -16,7 +16,7 @@ use super::footprint::Footprint;
 use crate::config::Config;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::worker::Worker;
-use crate::node::Node;
+use crate::state::node::Node;
 use crate::stats::totals::ThreadSums;
 
 /// The command. It runs on the main thread, where the process can be asked about itself.
@@ -25,7 +25,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
         .summary("Returns information about the server and its statistics.")
         .flags(Flags::LOADING.with(Flags::STALE).with(Flags::MAIN))
         .category(command::Category::DANGEROUS)
-        .scope(command::ShardScope::EachFree)
+        .scope(command::ShardScope::KeysAndFree)
         .arguments(&[Argument::new("section", Shape::String).optional().multiple()])
         .history(&[("7.0.0", "Takes several sections.")])
         .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]),

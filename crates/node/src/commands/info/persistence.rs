@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::{Page, Snapshot, append_only};
-use crate::persistence::snapshots::Ended;
-use crate::persistence::{Purpose, SnapshotFigures};
+use crate::state::snapshots::Ended;
+use crate::state::snapshots::Purpose;
+use crate::state::snapshots::SnapshotFigures;
 
 fn value(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)

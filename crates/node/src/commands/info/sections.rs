@@ -8,7 +8,7 @@ use store::SizeFamily;
 use super::{Page, Snapshot};
 use crate::clients::record::{ClientRecord, flag};
 use crate::commands::footprint::percent;
-use crate::scripting::ScriptFigures;
+use crate::state::script_registry::ScriptFigures;
 use crate::version;
 
 const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;

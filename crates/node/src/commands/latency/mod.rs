@@ -9,8 +9,8 @@ use engine::{Error, ServerError, echo};
 use resp::{Args, Reply};
 
 use super::help::{help, help_spec};
+use crate::command_table::entry::Entry;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::execution::table::Entry;
 use crate::execution::worker::Worker;
 use crate::stats::latency_histogram::Latencies;
 

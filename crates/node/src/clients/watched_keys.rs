@@ -1,0 +1,114 @@
+//! The keys that a client watches: WATCH.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::room::clear;
+use engine::{LockedShards, ShardMap};
+use store::{Key, Shard, Turn, Watch};
+
+/// Memory that the emptied list of keys keeps.
+const KEPT_BYTES_MAX: usize = 4096;
+
+/// The keys that one client watches.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedKeys {
+    watch: Arc<Watch>,
+    /// By database and hash, each once.
+    keys: Vec<WatchedKey>,
+    /// Bytes of the names that no shard knows of.
+    untold_bytes: usize,
+}
+
+#[derive(Debug)]
+struct WatchedKey {
+    db: usize,
+    hash: u64,
+    /// Shared with the shard and with others who watch the key.
+    name: Arc<[u8]>,
+    /// The shard knows of it.
+    is_told: bool,
+}
+
+impl WatchedKeys {
+    fn position_of(&self, db: usize, key: Key<'_>) -> Result<usize, usize> {
+        self.keys.binary_search_by_key(&(db, key.hash), |key| (key.db, key.hash))
+    }
+
+    /// Whether a key is watched.
+    pub(crate) fn contains(&self, db: usize, key: Key<'_>) -> bool {
+        self.position_of(db, key).is_ok()
+    }
+
+    /// Adds a key that is not watched yet. The shard has given its name when it was told; none: it
+    /// was in use, and the caller has marked the watch.
+    pub(crate) fn add(&mut self, db: usize, key: Key<'_>, name: Option<Arc<[u8]>>) {
+        if let Err(at) = self.position_of(db, key) {
+            let (hash, is_told) = (key.hash, name.is_some());
+            self.untold_bytes += if is_told { 0 } else { key.bytes.len() };
+            let name = name.unwrap_or_else(|| key.bytes.into());
+            self.keys.insert(at, WatchedKey { db, hash, name, is_told });
+        }
+    }
+
+    /// What the shards mark when a key changes.
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// Keys watched.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes of memory that they take beside what their shards count.
+    pub(crate) fn list_bytes(&self) -> usize {
+        self.keys.len() * size_of::<WatchedKey>() + self.untold_bytes
+    }
+
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.keys.iter().map(|key| key.hash)
+    }
+
+    /// Ends the watch of keys whose shards are all locked. Returns whether one of them has changed,
+    /// or expired, since it is watched.
+    pub(crate) fn leave_locked(
+        &self,
+        turn: &Turn,
+        map: ShardMap,
+        shards: &mut LockedShards<'_>,
+    ) -> bool {
+        let mut changed = self.watch.is_touched();
+        for WatchedKey { db, hash, name, .. } in &self.keys {
+            let db = shards.shard(map.shard_of(*hash)).db(*db);
+            let key = Key { bytes: name, hash: *hash };
+            changed = changed || db.expired_while_watched(turn, key, &self.watch);
+            db.unwatch(*hash, &self.watch);
+        }
+        changed
+    }
+
+    /// Forgets all keys, when no shard knows of the watch any more. Returns whether it can be used
+    /// again. Keeps a bounded amount of memory.
+    pub(crate) fn clear(&mut self) -> bool {
+        let Self { watch, keys, untold_bytes } = self;
+        clear(keys, KEPT_BYTES_MAX);
+        *untold_bytes = 0;
+        Arc::get_mut(watch).map(Watch::reset).is_some()
+    }
+
+    /// Ends the watch of the keys whose shards are free. Returns the keys whose shards are in use;
+    /// `None` if there are none.
+    pub(crate) fn leave_free(
+        mut self,
+        map: ShardMap,
+        shards: &mut LockedShards<'_>,
+    ) -> Option<Self> {
+        let watch = &self.watch;
+        self.keys.retain(|key| {
+            let mut leave = |shard: &mut Shard| shard.db(key.db).unwatch(key.hash, watch);
+            key.is_told && !shards.try_visit(map.shard_of(key.hash), Duration::ZERO, &mut leave)
+        });
+        (!self.keys.is_empty()).then_some(self)
+    }
+}

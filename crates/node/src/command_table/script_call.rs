@@ -1,0 +1,24 @@
+//! What a command that runs scripts names: EVAL and EVALSHA a script, FCALL a function.
+
+/// The position of the first key of a command that runs a script, after the number of keys.
+pub(crate) const FIRST_KEY: usize = 3;
+
+/// What a command that runs scripts names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptCall {
+    /// What its first argument is.
+    pub(crate) what: Named,
+    /// The script may not write.
+    pub(crate) read_only: bool,
+}
+
+/// How a script is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// By its text.
+    Body,
+    /// By the SHA-1 of its text.
+    Sha,
+    /// A function, by its name.
+    Function,
+}

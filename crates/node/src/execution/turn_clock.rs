@@ -1,0 +1,90 @@
+//! A worker's time: the time of a turn, how it advances, and how much of it a client has used.
+
+use store::Time;
+
+use super::worker::Worker;
+
+/// How old the time may be when a command begins, in microseconds. Its milliseconds are those of
+/// that moment.
+const TIME_AGE_US_MAX: i64 = 500;
+/// The system's clock and what is derived from the TSC differ by less, in microseconds.
+const CLOCKS_DIFFER_US_MAX: i64 = 1000;
+
+impl Worker {
+    /// Begins a turn: sets the time and takes over a changed configuration.
+    ///
+    /// A time that is slightly earlier than that of the last turn comes from another clock, and the
+    /// later one stays; else the system's clock was set back, and the thread follows.
+    #[inline]
+    pub fn begin_turn(&mut self, time: Time, tsc: u64) {
+        if !(0..CLOCKS_DIFFER_US_MAX).contains(&(self.turn.unix_us - time.unix_us)) {
+            self.turn.set_time(time.unix_us);
+        }
+        self.turn.steady_ms = self.turn.steady_ms.max(time.steady_ms);
+        self.last_tsc = tsc;
+        self.turns += 1;
+        self.keep_time(time, tsc);
+        self.take_over_config();
+    }
+
+    /// A command has ended, or requests were received, and the next begins: the time goes on if
+    /// enough has passed. `time` reads the clock.
+    ///
+    /// A client that was answered on another thread finds no earlier millisecond here: all threads
+    /// have the same clock, and its next request is executed by a time from after it was received.
+    #[inline]
+    pub fn go_on(&mut self, tsc: u64, time: impl FnOnce() -> Time) {
+        self.last_tsc = tsc;
+        if tsc >= self.time_end_tsc {
+            self.advance_time(time(), tsc);
+        }
+    }
+
+    #[cold]
+    fn advance_time(&mut self, time: Time, tsc: u64) {
+        self.turn.advance_time(time);
+        self.keep_time(time, tsc);
+    }
+
+    /// This is the time at this TSC, and for a while.
+    fn keep_time(&mut self, time: Time, tsc: u64) {
+        self.time_tsc = tsc;
+        let left_us = (1000 - time.unix_us.rem_euclid(1000)).min(TIME_AGE_US_MAX);
+        self.time_end_tsc = tsc.saturating_add((left_us as f64 * self.tsc_per_micro) as u64);
+    }
+
+    /// The TSC when the last command ended, or when the turn began.
+    #[inline]
+    pub fn last_tsc(&self) -> u64 {
+        self.last_tsc
+    }
+
+    /// Whether a client whose requests began at this TSC has used its time in this turn, and others
+    /// come first.
+    #[inline]
+    pub fn has_used_turn(&self, since_tsc: u64) -> bool {
+        self.is_turn_used(since_tsc, self.last_tsc)
+    }
+
+    /// The same at this TSC.
+    #[inline]
+    pub fn is_turn_used(&self, since_tsc: u64, tsc: u64) -> bool {
+        tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
+    }
+
+    /// Microseconds in this many TSC cycles.
+    pub fn micros(&self, tsc: u64) -> u64 {
+        (tsc as f64 / self.tsc_per_micro) as u64
+    }
+
+    /// The system's time at a TSC of this turn, in microseconds since 1970.
+    pub(crate) fn unix_us_at(&self, tsc: u64) -> i64 {
+        let since = self.micros(tsc.saturating_sub(self.time_tsc));
+        self.turn.unix_us.saturating_add_unsigned(since)
+    }
+
+    /// The same with what is less than a microsecond.
+    pub(crate) fn fractional_micros(&self, tsc: f64) -> f64 {
+        tsc / self.tsc_per_micro
+    }
+}

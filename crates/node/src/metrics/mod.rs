@@ -1,0 +1,131 @@
+//! What a server tells a monitoring system: all metrics in the text format of Prometheus, and
+//! whether it serves.
+//!
+//! Everything is read as INFO reads it, without a shard, on whatever thread asks. Counters are
+//! those since the start: CONFIG RESETSTAT hides nothing here but the codes of errors, the
+//! connections and the time over `maxmemory`, which begin anew as after a restart. Names and units
+//! follow <https://prometheus.io/docs/practices/naming/>.
+
+pub mod node_totals;
+mod page;
+mod several;
+mod single;
+
+use std::sync::Arc;
+
+use engine::ScriptError;
+use store::Time;
+
+use self::page::Page;
+use crate::config::Config;
+use crate::host::ProcessInfo;
+use crate::state::append_only_figures::AppendOnlyFigures;
+use crate::state::node::Node;
+use crate::state::snapshots::SnapshotFigures;
+use crate::stats::totals::ThreadSums;
+
+/// Everything that metrics are written from.
+struct Snapshot<'a> {
+    node: &'a Node,
+    process: &'a ProcessInfo,
+    config: Arc<Config>,
+    time: Time,
+    /// What the threads counted, by their numbers.
+    threads: Vec<ThreadSums>,
+    /// The sum over all threads.
+    total: ThreadSums,
+    snapshots: SnapshotFigures,
+    append_only: AppendOnlyFigures,
+}
+
+impl Snapshot<'_> {
+    /// Seconds in ticks of the processor.
+    fn seconds(&self, tsc: f64) -> f64 {
+        tsc / self.process.tsc_per_micro / 1e6
+    }
+}
+
+/// Why a server does not do all that is asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unwell {
+    /// Keys are being loaded.
+    Loading,
+    /// It goes down.
+    Ending,
+    /// A script has run for longer than `busy-reply-threshold`: clients are told this.
+    Busy(ScriptError),
+    /// Commands that change keys are refused, with this error.
+    WritesRefused(String),
+    /// Memory is over `maxmemory`, and `maxmemory-policy` lets no key go.
+    OutOfMemory,
+}
+
+impl std::fmt::Display for Unwell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Loading => f.write_str("keys are being loaded"),
+            Self::Ending => f.write_str("the server goes down"),
+            Self::Busy(error) => write!(f, "not all clients are served: {error}"),
+            Self::WritesRefused(error) => write!(f, "writes are refused: {error}"),
+            Self::OutOfMemory => f.write_str(
+                "writes are refused: memory is over maxmemory, and maxmemory-policy lets no key go",
+            ),
+        }
+    }
+}
+
+impl Node {
+    /// All metrics.
+    pub fn metrics(&self, process: &ProcessInfo, time: Time) -> String {
+        let counters = self.threads.read().clone();
+        let threads: Vec<_> = counters.iter().map(|counters| ThreadSums::read(counters)).collect();
+        let mut total = ThreadSums::default();
+        for thread in &threads {
+            total.add(thread);
+        }
+        let snapshot = Snapshot {
+            node: self,
+            process,
+            config: self.config(),
+            time,
+            threads,
+            total,
+            snapshots: self.snapshots.figures.lock().clone(),
+            append_only: self.append_only.lock().clone(),
+        };
+        let mut page = Page::default();
+        single::write(&snapshot, &mut page);
+        several::write(&snapshot, &counters, &mut page);
+        page.text
+    }
+
+    /// Whether the server serves all commands.
+    ///
+    /// # Errors
+    /// The gravest reason why it does not.
+    pub fn health(&self) -> Result<(), Unwell> {
+        if self.goes_down() {
+            return Err(Unwell::Ending);
+        }
+        if self.is_loading() {
+            return Err(Unwell::Loading);
+        }
+        if self.scripting.busy.any() {
+            return Err(Unwell::Busy(self.scripting.busy.error(None)));
+        }
+        if let Some(error) = self.refusal() {
+            return Err(Unwell::WritesRefused(error.to_string()));
+        }
+        let eviction = &self.config().eviction;
+        let limit = i64::try_from(eviction.maxmemory).unwrap_or(i64::MAX);
+        let used = self.used_memory.total() + self.used_memory.beyond_uncounted(limit);
+        let is_over = limit != 0 && used > limit;
+        if is_over && eviction.maxmemory_policy.choice().is_none() {
+            return Err(Unwell::OutOfMemory);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! What a client has written last in the log, which WAITAOF waits for.
+
+use crate::clients::session::Session;
+use crate::execution::worker::{UNKNOWN_UNITS, Worker};
+
+impl Worker {
+    /// Requests of one client follow, up to [`end_requests`](Self::end_requests): what is appended
+    /// to the log is of their writes.
+    #[inline]
+    pub fn begin_requests(&mut self) {
+        self.units_before = self.turn.effects.logged_units();
+    }
+
+    /// The requests of a client end, or are interrupted by those of another one.
+    #[inline]
+    pub fn end_requests(&mut self, session: &mut Session) {
+        session.note_written(self);
+        self.units_before = UNKNOWN_UNITS;
+    }
+}
+
+impl Session {
+    /// Notes what its requests have written since they began. If it is not certain whether they
+    /// have, they count as if.
+    pub(crate) fn note_written(&mut self, worker: &Worker) {
+        if worker.units_before != worker.turn.effects.logged_units() {
+            self.written = worker.turn.effects.log_place().or(self.written);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Publishing messages, and waking the threads that receive them.
+
+use pubsub::{ChannelKind, ChannelRegistry, PublishedMessage};
+
+use crate::execution::worker::Worker;
+use crate::state::inboxes::Delivery;
+
+impl Worker {
+    /// Publishes a message to a channel of a kind. Returns how many receivers it has.
+    #[inline]
+    pub(crate) fn publish(&mut self, kind: ChannelKind, channel: &[u8], payload: &[u8]) -> usize {
+        // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
+        self.send_message(|pubsub, send| pubsub.publish(kind, channel, payload, send))
+    }
+
+    /// Publishes what tells of a key on a channel.
+    pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
+        self.send_message(|pubsub, send| pubsub.publish_event(channel, payload, send));
+    }
+
+    #[inline]
+    fn send_message(
+        &mut self,
+        publish: impl FnOnce(&ChannelRegistry, &mut dyn FnMut(usize, PublishedMessage)) -> usize,
+    ) -> usize {
+        let Self { node, receivers, .. } = self;
+        let count = publish(&node.pubsub, &mut |thread, message| {
+            node.inboxes.push(thread, Delivery::Published(message));
+            *receivers |= 1 << thread;
+        });
+        if count > 0 && node.inboxes.is_full(self.index) {
+            self.give_up_slow_readers();
+        }
+        count
+    }
+
+    /// A script, a transaction or a command on many keys publishes more than this thread can write
+    /// meanwhile: gives up those of its clients for whom more waits than may.
+    #[cold]
+    fn give_up_slow_readers(&mut self) {
+        let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
+        if bytes_max == 0 {
+            return;
+        }
+        for client in self.deliveries.give_up(usize::try_from(bytes_max).unwrap_or(usize::MAX)) {
+            if let Some(record) = self.node.clients.find(client)
+                && self.node.kill(&record)
+            {
+                // The thread closes it when it writes to it the next time.
+                self.stats.output_limit_closes.add(1);
+            }
+        }
+    }
+
+    /// Whether threads are to be [woken](Self::wake_receivers).
+    #[inline]
+    pub fn has_receivers(&self) -> bool {
+        self.receivers != 0
+    }
+
+    /// Wakes the threads in whose inboxes this one has put something. Outside the gate.
+    pub fn wake_receivers(&mut self) {
+        let mut receivers = std::mem::take(&mut self.receivers) & !(1 << self.index);
+        while receivers != 0 {
+            let thread = receivers.trailing_zeros() as usize;
+            receivers &= receivers - 1;
+            self.node.inboxes.wake(thread);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! One thread's inbox, and its clients for whom something has come.
+//!
+//! A thread whose clients follow nothing has no business here: it does not look into its inbox, and
+//! nothing comes. It begins to look with the first subscription of one of its clients. It stops
+//! when none has one and the inbox is empty: all subscriptions were removed from the registry
+//! before, so nothing is on its way. Once a client has tracked keys, all threads look.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use pubsub::{ChannelId, PendingClient, Subscribers};
+use sync::mailbox::{Mailbox, Wake};
+
+use super::inboxes::{Delivery, Inboxes, Subscription};
+use crate::clients::record::ClientRecord;
+
+/// Messages taken in at once, and the deliveries that they make: what comes later is written in the
+/// next turn.
+const MESSAGES_MAX: usize = 1024;
+const DELIVERIES_MAX: usize = 16 * 1024;
+/// What these messages weigh for one receiver, in bytes: no more is sent to a client in a turn.
+const ROUND_BYTES_MAX: usize = 256 * 1024;
+/// Room that is kept for closed clients.
+const GONE_KEPT: usize = 64;
+
+/// What has come for the clients of one thread. The worker that answers for it beside a busy script
+/// shares it, so that messages are delivered meanwhile.
+#[derive(Debug)]
+pub struct Deliveries {
+    /// Clients follow something, or did and the inbox may not be empty.
+    is_active: AtomicBool,
+    inboxes: Arc<Inboxes>,
+    /// Only its thread locks it, and never waits.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    thread: usize,
+    inboxes: Arc<Inboxes>,
+    /// None: the thread has not opened it.
+    inbox: Option<Mailbox<Delivery>>,
+    /// Those of its clients that have subscriptions.
+    subscribers: Subscribers,
+    /// Clients in whose records something waits.
+    looks: VecDeque<Arc<ClientRecord>>,
+    /// Clients of this thread are to be told of changes of prefixes: there may be some.
+    changed: bool,
+    /// Of those in `looks` so many were there before that.
+    before_changed: usize,
+    /// Closed clients whose subscriptions this thread may still be told of.
+    gone: HashSet<u64>,
+}
+
+impl Deliveries {
+    /// Those of a thread that does not look into its inbox.
+    pub(crate) fn new(thread: usize, inboxes: Arc<Inboxes>) -> Self {
+        let state = State {
+            thread,
+            inboxes: Arc::clone(&inboxes),
+            inbox: None,
+            subscribers: Subscribers::default(),
+            looks: VecDeque::new(),
+            // Those who had the number before may have left some.
+            changed: true,
+            before_changed: 0,
+            gone: HashSet::new(),
+        };
+        Self { is_active: AtomicBool::new(false), inboxes, state: Mutex::new(state) }
+    }
+
+    /// Opens the thread's inbox. `wake` ends the sleep of the thread.
+    pub fn open(&self, wake: Arc<dyn Wake>) {
+        let mut state = self.state.lock();
+        state.inbox = state.inboxes.open(state.thread, wake);
+        debug_assert!(state.inbox.is_some(), "one thread has a number");
+    }
+
+    /// Whether the thread has to look.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed) || self.inboxes.are_all_active()
+    }
+
+    /// The thread has to look from now on.
+    pub(crate) fn activate(&self) {
+        self.is_active.store(true, Ordering::Relaxed);
+    }
+
+    /// Announces that the thread is about to wait. False: something is here, do not sleep.
+    pub fn prepare_sleep(&self) -> bool {
+        if !self.is_active() {
+            return true;
+        }
+        let state = self.state.lock();
+        let is_idle = state.looks.is_empty() && !state.changed;
+        is_idle && state.inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
+    }
+
+    /// The wait is over.
+    pub fn awake(&self) {
+        if self.is_active()
+            && let Some(inbox) = &self.state.lock().inbox
+        {
+            inbox.awake();
+        }
+    }
+
+    /// Takes in what has come, up to a limit, and lists the clients for whom something is to be
+    /// written. For each of them call either [`write`](Subscribers::write) or
+    /// [`keep`](Subscribers::keep), and then [`end_round`](Subscribers::end_round). Returns whether
+    /// more is there.
+    pub fn receive(&self, ready: &mut Vec<PendingClient>) -> bool {
+        let state = &mut *self.state.lock();
+        let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
+        let has_more = loop {
+            let is_full = messages == MESSAGES_MAX || bytes >= ROUND_BYTES_MAX;
+            if is_full || deliveries >= DELIVERIES_MAX {
+                break true;
+            }
+            let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else { break false };
+            messages += 1;
+            bytes += delivery.body_bytes();
+            deliveries += state.take_in(delivery);
+        };
+        state.subscribers.take_ready(ready);
+        let is_active = has_more || !state.subscribers.is_empty();
+        self.is_active.store(is_active, Ordering::Relaxed);
+        has_more
+    }
+
+    /// Something waits in the record of a client of this thread.
+    pub fn look_at(&self, record: &Arc<ClientRecord>) {
+        self.state.lock().looks.push_back(Arc::clone(record));
+    }
+
+    /// The next client in whose record something waits.
+    pub fn next_look(&self) -> Option<Arc<ClientRecord>> {
+        let state = &mut *self.state.lock();
+        state.before_changed = state.before_changed.saturating_sub(1);
+        state.looks.pop_front()
+    }
+
+    /// Whether clients of this thread are now to be told of changes of prefixes, for which the
+    /// caller looks. Those who were to be looked at before come first, so that rounds come
+    /// together; those who have come since do not, or it might never be.
+    pub(crate) fn begins_round(&self) -> bool {
+        let state = &mut *self.state.lock();
+        state.before_changed == 0 && std::mem::take(&mut state.changed)
+    }
+
+    /// Clients of this thread are to be told of changes of prefixes.
+    pub(crate) fn note_changed(&self) {
+        self.state.lock().note_changed();
+    }
+
+    /// The clients of this thread for whom something is to be written.
+    pub fn subscribers(&self) -> MappedMutexGuard<'_, Subscribers> {
+        MutexGuard::map(self.state.lock(), |state| &mut state.subscribers)
+    }
+
+    /// Takes in all that has been pushed until now.
+    pub(crate) fn receive_all(&self) {
+        let state = &mut *self.state.lock();
+        if state.inbox.is_none() {
+            return;
+        }
+        // Others may go on pushing without end.
+        state.inboxes.push(state.thread, Delivery::Mark);
+        while let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) {
+            if matches!(delivery, Delivery::Mark) {
+                return;
+            }
+            state.take_in(delivery);
+        }
+    }
+
+    /// Takes in what has come, and gives up the clients for whom so many bytes or more wait by now.
+    /// Returns their numbers.
+    pub(crate) fn give_up(&self, bytes_max: usize) -> Vec<u64> {
+        self.receive_all();
+        self.subscribers().give_up(bytes_max)
+    }
+
+    /// A client of this thread is closed, whose subscriptions have been removed. What has been told
+    /// of them, and is not taken in yet, is met with that: nothing is taken in here, so that to
+    /// close a client takes no longer when much has come for others.
+    pub(crate) fn forget(&self, client: u64) {
+        let state = &mut *self.state.lock();
+        state.subscribers.forget(client);
+        if state.inbox.is_some() {
+            state.gone.insert(client);
+            state.inboxes.push(state.thread, Delivery::Gone(client));
+            self.activate();
+        }
+    }
+
+    /// A client has come to this thread, into this slot, after what was told of its subscriptions.
+    pub fn arrived(&self, client: u64, slot: usize) {
+        self.activate();
+        self.receive_all();
+        self.subscribers().place(client, slot);
+    }
+
+    /// A client is back that was lent: its subscriptions may have changed meanwhile.
+    pub fn returned(&self) {
+        self.activate();
+    }
+}
+
+impl State {
+    fn note_changed(&mut self) {
+        if !std::mem::replace(&mut self.changed, true) {
+            self.before_changed = self.looks.len();
+        }
+    }
+
+    /// Returns to how many subscriptions a delivery goes.
+    fn take_in(&mut self, delivery: Delivery) -> usize {
+        match delivery {
+            Delivery::Published(message) => {
+                self.inboxes.taken(self.thread, &message);
+                return self.subscribers.receive(message);
+            }
+            Delivery::Begin(begin) => {
+                let Subscription { client, slot, kind, name, hash, moment } = *begin;
+                if !self.gone.contains(&client) {
+                    self.subscribers.add(client, slot, ChannelId { kind, name, hash }, moment);
+                }
+            }
+            Delivery::End(end) => {
+                // What it was counted for has been taken in before.
+                self.subscribers.remove(
+                    end.client,
+                    ChannelId { kind: end.kind, name: &end.name, hash: end.hash },
+                );
+            }
+            Delivery::Look(record) => self.looks.push_back(record),
+            Delivery::Changed => self.note_changed(),
+            Delivery::Mark => {}
+            Delivery::Gone(client) => {
+                self.gone.remove(&client);
+                self.gone.shrink_to(GONE_KEPT);
+                self.subscribers.forget(client);
+            }
+        }
+        0
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(inbox) = self.inbox.take() {
+            while let Some(delivery) = inbox.pop() {
+                if let Delivery::Published(message) = delivery {
+                    self.inboxes.taken(self.thread, &message);
+                }
+            }
+            self.inboxes.close(self.thread, inbox);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::hash::KeyHasher;
+    use base::uncounted::thread_bytes;
+    use pubsub::{ChannelKind, ChannelRegistry};
+    use resp::Out;
+
+    use super::*;
+
+    /// Events are left out until they are written, or nobody waits for them any more.
+    #[test]
+    fn what_is_on_its_way_is_left_out() {
+        let inboxes = Arc::new(Inboxes::new());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
+        deliveries.open(Arc::new(|| {}));
+        let registry = ChannelRegistry::new(KeyHasher::new(1));
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
+        let follow = |client| {
+            let begun = registry.subscribe(name, 1, |_| {});
+            deliveries.subscribers().add(
+                client,
+                None,
+                ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
+                begun.since,
+            );
+        };
+        let payload = (&b"c"[..], &[b'x'; 1000][..]);
+        let publish_event = || {
+            registry.publish_event(payload.0, payload.1, &mut |thread, message| {
+                inboxes.push(thread, Delivery::Published(message));
+            });
+        };
+        let write = || {
+            let (mut ready, mut out) = (Vec::new(), Out::default());
+            deliveries.receive(&mut ready);
+            for pending in ready {
+                deliveries.subscribers().write(pending, &mut out, false);
+            }
+            deliveries.subscribers().end_round();
+            out.telling() == out.bytes.len()
+        };
+        follow(7);
+        registry.publish(ChannelKind::Channel, payload.0, payload.1, &mut |thread, message| {
+            inboxes.push(thread, Delivery::Published(message));
+        });
+        assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
+        publish_event();
+        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
+        assert_eq!((write(), thread_bytes()), (true, 0));
+        // One is away, and is written to when it is back.
+        publish_event();
+        let mut ready = Vec::new();
+        deliveries.receive(&mut ready);
+        assert!(ready.iter().all(|pending| deliveries.subscribers().keep(*pending) > 1000));
+        deliveries.subscribers().end_round();
+        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
+        assert_eq!((write(), thread_bytes()), (true, 0));
+        // One goes to another thread with what was taken in for it.
+        publish_event();
+        deliveries.receive_all();
+        let mut out = Out::default();
+        deliveries.subscribers().write_of(7, &mut out, false);
+        deliveries.subscribers().remove(7, name);
+        assert_eq!(out.telling(), out.bytes.len());
+        out.clear();
+        assert_eq!(thread_bytes(), 0);
+        // A thread ends.
+        follow(8);
+        (0..3).for_each(|_| publish_event());
+        deliveries.receive(&mut ready);
+        publish_event();
+        drop(deliveries);
+        assert_eq!(thread_bytes(), 0);
+    }
+
+    /// A long event is shared by all who receive it, and left out as long as one of them has it.
+    #[test]
+    fn what_the_last_receiver_has_is_left_out_in_full() {
+        const LONG: i64 = 128 << 10;
+        let inboxes = Arc::new(Inboxes::new());
+        let registry = ChannelRegistry::new(KeyHasher::new(1));
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
+        let threads = [1, 2].map(|thread| {
+            let deliveries = Deliveries::new(thread, Arc::clone(&inboxes));
+            deliveries.open(Arc::new(|| {}));
+            for client in 0..3 {
+                let begun = registry.subscribe(name, thread, |_| {});
+                let client = (thread as u64 * 10 + client, None);
+                deliveries.subscribers().add(
+                    client.0,
+                    client.1,
+                    ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
+                    begun.since,
+                );
+            }
+            deliveries
+        });
+        registry.publish_event(b"c", &[b'x'; LONG as usize - 100], &mut |thread, message| {
+            inboxes.push(thread, Delivery::Published(message));
+        });
+        let (mut ready, mut outs) = (Vec::new(), Vec::new());
+        for deliveries in threads {
+            deliveries.receive(&mut ready);
+            // One of them is away, and goes to another thread with what was taken in for it.
+            assert!(deliveries.subscribers().keep(ready[0]) as i64 > LONG - 100);
+            for pending in &ready {
+                let mut out = Out::default();
+                deliveries.subscribers().write(*pending, &mut out, true);
+                outs.push(out);
+            }
+            deliveries.subscribers().end_round();
+        }
+        while !outs.is_empty() {
+            assert!((LONG..LONG + 1000).contains(&thread_bytes()), "{}", thread_bytes());
+            outs.pop();
+        }
+        assert_eq!(thread_bytes(), 0);
+    }
+
+    /// Those who have read keys that change all the time keep nobody from hearing of prefixes.
+    #[test]
+    fn a_round_comes_behind_those_who_were_there_before() {
+        let inboxes = Arc::new(Inboxes::new());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
+        inboxes.activate_all();
+        deliveries.open(Arc::new(|| {}));
+        assert!(deliveries.begins_round(), "another thread may have left something");
+        let record = |id| Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
+        let next = || deliveries.next_look().map(|record| record.id);
+        (1..3).for_each(|id| deliveries.look_at(&record(id)));
+        for _ in 0..2 {
+            inboxes.push(1, Delivery::Changed);
+            deliveries.receive(&mut Vec::new());
+            deliveries.look_at(&record(9));
+        }
+        assert!(!deliveries.prepare_sleep());
+        for id in 1..3 {
+            assert!(!deliveries.begins_round());
+            assert_eq!(next(), Some(id));
+        }
+        assert!(deliveries.begins_round() && !deliveries.begins_round());
+        deliveries.note_changed();
+        // Those of the round before come first, so that rounds come together.
+        assert_eq!((next(), deliveries.begins_round()), (Some(9), false));
+        assert_eq!((next(), deliveries.begins_round()), (Some(9), true));
+        assert!(deliveries.prepare_sleep());
+    }
+}

@@ -1,0 +1,304 @@
+//! The inboxes of all threads: what one thread has for the clients of another.
+//!
+//! Messages for clients are pushed while locks are held, so that they arrive in order, and whoever
+//! has pushed wakes their threads once, later, outside the gate ([`Worker::wake_receivers`]). They
+//! are apart from what threads ask of one another, because a command that ends a subscription has
+//! to take in what has come for its client before it is answered.
+//!
+//! An inbox belongs to the number of a thread and outlives it: the next thread of that number goes
+//! on with it.
+//!
+//! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use pubsub::{ChannelKind, Name, PublishedMessage};
+use sync::mailbox::{Mailbox, Sender, Wake};
+
+use crate::clients::record::ClientRecord;
+use crate::config::IO_THREADS_MAX;
+
+/// What waits in an inbox at most before those who would add to it have to wait, in bytes that it
+/// takes when it is delivered: small enough that it is delivered soon.
+const BACKLOG_BYTES_MAX: usize = 16 << 20;
+
+/// Lines of MONITOR that wait in the inbox of one thread at most, in the same bytes. Nobody waits
+/// for a thread that does not take them in: those who watch there are closed instead.
+const LINES_BYTES_MAX: usize = 64 << 20;
+
+/// Something for the clients of a thread.
+#[derive(Debug)]
+pub enum Delivery {
+    /// A message to a channel.
+    Published(PublishedMessage),
+    /// A subscription of a client that comes to this thread, or is lent by it, begins.
+    Begin(Box<Subscription>),
+    /// A subscription of a client that this thread has lent ends.
+    End(Box<Subscription>),
+    /// Something waits in the record of a client.
+    Look(Arc<ClientRecord>),
+    /// Keys have changed of which clients of this thread are told by their prefix: there is a list
+    /// of such prefixes.
+    Changed,
+    /// All that was pushed before has been taken in.
+    Mark,
+    /// Nothing more comes for a client of this thread, which is closed.
+    Gone(u64),
+}
+
+impl Delivery {
+    /// Bytes of its message.
+    pub(crate) fn body_bytes(&self) -> usize {
+        if let Self::Published(message) = self { message.body_bytes() } else { 0 }
+    }
+}
+
+/// A subscription of a client, as another thread tells its owner.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The client's number.
+    pub client: u64,
+    /// Its slot, if it has one on the thread.
+    pub slot: Option<usize>,
+    /// What it is subscribed to.
+    pub kind: ChannelKind,
+    /// The name of that.
+    pub name: Name,
+    /// The name's hash.
+    pub hash: u64,
+    /// The moment at which the subscription begins or ends.
+    pub moment: u64,
+}
+
+/// Wakes the thread that has the inbox.
+#[derive(Default)]
+struct ThreadWake(RwLock<Option<Arc<dyn Wake>>>);
+
+struct Inbox {
+    sender: Sender<Delivery>,
+    wake: Arc<ThreadWake>,
+    /// The receiving end, while no thread has it.
+    mailbox: Mutex<Option<Mailbox<Delivery>>>,
+    /// What the messages in it weigh, in bytes, but for the lines of MONITOR.
+    backlog: AtomicUsize,
+    /// What the lines of MONITOR in it weigh, in bytes.
+    lines: AtomicUsize,
+    /// Those who watch on this thread are told to go, because there were too many.
+    is_cut: AtomicBool,
+}
+
+/// One inbox for each thread that there can be.
+pub struct Inboxes {
+    inboxes: Box<[Inbox]>,
+    /// Every thread looks into its inbox.
+    all_active: AtomicBool,
+    /// Inboxes that are full: how often one has become so, less how often one has ended to be.
+    full: AtomicUsize,
+    /// How often one has ended to be full.
+    relieved: AtomicUsize,
+}
+
+impl Inboxes {
+    /// Empty inboxes.
+    pub(crate) fn new() -> Self {
+        let inbox = |_| {
+            let wake = Arc::<ThreadWake>::default();
+            let of_thread = Arc::clone(&wake);
+            let mailbox = Mailbox::new(move || {
+                if let Some(wake) = &*of_thread.0.read() {
+                    wake.wake();
+                }
+            });
+            Inbox {
+                sender: mailbox.sender(),
+                wake,
+                mailbox: Mutex::new(Some(mailbox)),
+                backlog: AtomicUsize::new(0),
+                lines: AtomicUsize::new(0),
+                is_cut: AtomicBool::new(false),
+            }
+        };
+        Self {
+            inboxes: (0..usize::from(IO_THREADS_MAX)).map(inbox).collect(),
+            all_active: AtomicBool::new(false),
+            full: AtomicUsize::new(0),
+            relieved: AtomicUsize::new(0),
+        }
+    }
+
+    /// The inbox of a thread, which `wake` wakes; none when another one has it.
+    pub(crate) fn open(&self, thread: usize, wake: Arc<dyn Wake>) -> Option<Mailbox<Delivery>> {
+        let inbox = self.inboxes.get(thread)?;
+        let mailbox = inbox.mailbox.lock().take()?;
+        *inbox.wake.0.write() = Some(wake);
+        Some(mailbox)
+    }
+
+    /// Takes back the inbox of a thread that ends.
+    pub(crate) fn close(&self, thread: usize, mailbox: Mailbox<Delivery>) {
+        let inbox = &self.inboxes[thread];
+        *inbox.wake.0.write() = None;
+        *inbox.mailbox.lock() = Some(mailbox);
+    }
+
+    /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
+    pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
+        let inbox = &self.inboxes[thread];
+        if let Delivery::Published(message) = &delivery {
+            self.count_pushed(inbox, message);
+        }
+        inbox.sender.push(delivery);
+    }
+
+    fn count_pushed(&self, inbox: &Inbox, message: &PublishedMessage) {
+        let weight = message.weight();
+        if message.is_request() {
+            inbox.lines.fetch_add(weight, Ordering::Relaxed);
+            return;
+        }
+        let before = inbox.backlog.fetch_add(weight, Ordering::Relaxed);
+        if before <= BACKLOG_BYTES_MAX && before + weight > BACKLOG_BYTES_MAX {
+            self.full.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a thread may get more lines of MONITOR.
+    pub(crate) fn has_room_for_lines(&self, thread: usize) -> bool {
+        let inbox = &self.inboxes[thread];
+        let lines = inbox.lines.load(Ordering::Relaxed);
+        if lines == 0 && inbox.is_cut.load(Ordering::Relaxed) {
+            inbox.is_cut.store(false, Ordering::Relaxed);
+        }
+        // Who has missed a line is on its way out, and gets no later one.
+        lines < LINES_BYTES_MAX && !inbox.is_cut.load(Ordering::Relaxed)
+    }
+
+    /// A line for a thread had no room. Returns whether it is the first: those who watch there have
+    /// to go.
+    pub(crate) fn begin_cut(&self, thread: usize) -> bool {
+        !self.inboxes[thread].is_cut.swap(true, Ordering::Relaxed)
+    }
+
+    /// Wakes a thread, if it sleeps, for what was pushed.
+    pub(crate) fn wake(&self, thread: usize) {
+        self.inboxes[thread].sender.wake();
+    }
+
+    /// Lets every thread look into its inbox from now on: anyone may have something for any client.
+    pub(crate) fn activate_all(&self) {
+        if self.all_active.load(Ordering::Relaxed) {
+            return;
+        }
+        self.all_active.store(true, Ordering::SeqCst);
+        // One that sleeps has not announced it.
+        for inbox in &self.inboxes {
+            if let Some(wake) = &*inbox.wake.0.read() {
+                wake.wake();
+            }
+        }
+    }
+
+    /// Whether every thread looks into its inbox.
+    #[inline]
+    pub(crate) fn are_all_active(&self) -> bool {
+        self.all_active.load(Ordering::Relaxed)
+    }
+
+    /// A message was taken out of a thread's inbox.
+    pub(crate) fn taken(&self, thread: usize, message: &PublishedMessage) {
+        let (inbox, weight) = (&self.inboxes[thread], message.weight());
+        if message.is_request() {
+            inbox.lines.fetch_sub(weight, Ordering::Relaxed);
+            return;
+        }
+        let before = inbox.backlog.fetch_sub(weight, Ordering::Relaxed);
+        if before > BACKLOG_BYTES_MAX && before - weight <= BACKLOG_BYTES_MAX {
+            self.full.fetch_sub(1, Ordering::Relaxed);
+            self.relieved.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether so much waits for some thread that those who would add to it have to wait.
+    #[inline]
+    pub fn are_some_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether so much waits for this thread.
+    pub fn is_full(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
+    }
+
+    /// How often a thread has had room again for which too much waited. When this grows, those who
+    /// wait may go on.
+    pub fn relieved(&self) -> usize {
+        self.relieved.load(Ordering::Relaxed)
+    }
+}
+
+impl std::fmt::Debug for Inboxes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inboxes").field("full", &self.full).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use base::hash::KeyHasher;
+    use pubsub::{ChannelId, ChannelRegistry};
+
+    use super::*;
+
+    #[test]
+    fn those_who_publish_wait_until_threads_have_caught_up() {
+        let (registry, inboxes) = (ChannelRegistry::new(KeyHasher::new(1)), Inboxes::new());
+        let mailbox = inboxes.open(1, Arc::new(|| {})).unwrap();
+        assert!(inboxes.open(1, Arc::new(|| {})).is_none(), "one thread has an inbox");
+        let name =
+            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
+        for _ in 0..1000 {
+            registry.subscribe(name, 1, |_| {});
+        }
+        let other = ChannelId {
+            kind: ChannelKind::Channel,
+            name: &b"other"[..],
+            hash: registry.hash(b"other"),
+        };
+        registry.subscribe(other, 2, |_| {});
+        let waits = |channel: &[u8]| {
+            inboxes.are_some_full()
+                && registry.reaches(ChannelKind::Channel, channel, |thread| inboxes.is_full(thread))
+        };
+        let payload = [b'x'; 1000];
+        let mut published = 0;
+        while !waits(b"c") {
+            published += 1;
+            registry.publish(ChannelKind::Channel, b"c", &payload, &mut |thread, message| {
+                inboxes.push(thread, Delivery::Published(message));
+            });
+        }
+        // Each takes a megabyte in the outputs of the subscribers.
+        assert!((10..20).contains(&published), "{published}");
+        // Who publishes to others only goes on.
+        assert!(!waits(b"other") && !waits(b"nobody"));
+        assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
+        let pattern =
+            ChannelId { kind: ChannelKind::Pattern, name: &b"*r"[..], hash: registry.hash(b"*r") };
+        registry.subscribe(pattern, 1, |_| {});
+        assert!(waits(b"other") && !waits(b"nobody"));
+        assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));
+        registry.transfer(pattern, 1, 2, |_| {});
+        assert!(!waits(b"other") && !registry.reaches_events(|thread| inboxes.is_full(thread)));
+        assert_eq!(inboxes.relieved(), 0);
+        while let Some(Delivery::Published(message)) = mailbox.pop() {
+            inboxes.taken(1, &message);
+        }
+        assert!(!inboxes.are_some_full() && inboxes.relieved() == 1);
+        assert_eq!(inboxes.inboxes[1].backlog.load(Ordering::Relaxed), 0);
+        inboxes.close(1, mailbox);
+        assert!(inboxes.open(1, Arc::new(|| {})).is_some());
+    }
+}

@@ -1,0 +1,213 @@
+//! What the server knows of its RDB files: when it has saved, whether that went well, what is being
+//! saved or loaded, and when the next save is due. Whoever writes and reads the files keeps this up
+//! to date.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Why a snapshot is written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// SAVE, or the end of the server: somebody waits for it.
+    Save,
+    /// BGSAVE, or `save`.
+    Background,
+    /// WEFT BACKUP.
+    Backup,
+}
+
+/// A snapshot that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Why.
+    pub purpose: Purpose,
+    /// When it began, in milliseconds on the steady scale.
+    pub began_ms: i64,
+    /// The changes of the keyspace at its cut.
+    pub changes: u64,
+}
+
+/// How the last one ended of those that nobody waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether the file is whole and has its name.
+    pub is_ok: bool,
+    /// How long it took, in milliseconds.
+    pub took_ms: i64,
+    /// When it ended, in milliseconds on the steady scale.
+    pub at_ms: i64,
+}
+
+/// RDB files as INFO tells of them.
+#[derive(Clone, Debug, Default)]
+pub struct SnapshotFigures {
+    /// The one that is being written.
+    pub running: Option<Running>,
+    /// BGSAVE waits for something else to be over.
+    pub is_scheduled: bool,
+    /// Seconds since 1970 when the last save succeeded, or when the server started.
+    pub last_save_unix: i64,
+    /// The changes of the keyspace that were saved then.
+    pub saved_changes: u64,
+    /// Saves that succeeded.
+    pub saved: u64,
+    /// The last save in the background.
+    pub last_background: Option<Ended>,
+    /// The last backup.
+    pub last_backup: Option<Ended>,
+    /// Saves that SAVE, BGSAVE and `save` have begun.
+    pub saves: u64,
+    /// Those before CONFIG RESETSTAT.
+    pub saves_before: u64,
+    /// Backups that succeeded.
+    pub backups: u64,
+    /// The most bytes of old state that the last snapshot held.
+    pub last_saved_bytes: u64,
+    /// Keys that were loaded last, and those that had expired.
+    pub loaded: (u64, u64),
+}
+
+impl SnapshotFigures {
+    /// Whether the last save in the background has failed.
+    pub fn has_failed(&self) -> bool {
+        self.last_background.is_some_and(|ended| !ended.is_ok)
+    }
+}
+
+/// How far a snapshot is.
+#[derive(Debug, Default)]
+pub struct SaveProgress {
+    /// Keys that were visited.
+    pub keys: AtomicU64,
+    /// Keys at the cut.
+    pub keys_total: AtomicU64,
+    /// Bytes of keys that were saved before they changed and have not been written yet.
+    pub saved_bytes: AtomicU64,
+    /// The most of these.
+    pub saved_bytes_peak: AtomicU64,
+}
+
+impl SaveProgress {
+    /// A new snapshot begins.
+    pub fn begin(&self) {
+        for value in [&self.keys, &self.keys_total, &self.saved_bytes, &self.saved_bytes_peak] {
+            value.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How far loading is.
+#[derive(Debug, Default)]
+pub struct LoadProgress {
+    /// Seconds since 1970 when it began; 0 while nothing is loaded.
+    pub began_unix: AtomicI64,
+    /// Bytes to read in all.
+    pub bytes_total: AtomicU64,
+    /// Bytes that have been read.
+    pub bytes: AtomicU64,
+    /// Keys that have been added.
+    pub keys: AtomicU64,
+    /// Bytes of memory that were in use where the file was written; 0 when it does not tell.
+    pub writer_used_bytes: AtomicU64,
+    /// Set: loading is to end at once.
+    pub cancel: AtomicBool,
+}
+
+impl LoadProgress {
+    /// Loading begins: so many bytes are to be read.
+    pub fn begin(&self, unix_seconds: i64, bytes_total: u64) {
+        for value in [&self.bytes, &self.keys, &self.writer_used_bytes] {
+            value.store(0, Ordering::Relaxed);
+        }
+        self.bytes_total.store(bytes_total, Ordering::Relaxed);
+        self.began_unix.store(unix_seconds, Ordering::Relaxed);
+    }
+
+    /// Loading is over.
+    pub fn end(&self) {
+        self.began_unix.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Snapshots {
+    /// Whether keys are being loaded.
+    pub(super) fn is_loading(&self) -> bool {
+        self.is_loading.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_loading(&self, loading: bool) {
+        self.is_loading.store(loading, Ordering::Release);
+    }
+
+    /// Gives up a save in the background, because all keys were removed since its cut. Does not
+    /// wait for its end: see [`wait_for_name`](Self::wait_for_name).
+    pub fn give_up_background(&self) {
+        self.give_up(Purpose::Background);
+    }
+
+    /// Gives up what is being saved for a purpose, and does not wait for its end.
+    pub fn give_up(&self, purpose: Purpose) {
+        // Under the lock: no other snapshot is noted as running meanwhile, which this would end.
+        let figures = self.figures.lock();
+        if figures.running.is_some_and(|running| running.purpose == purpose) {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// FLUSHALL has run, and its shards are held still.
+    pub(crate) fn begin_emptied(&self) {
+        self.emptied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What it has to save is saved.
+    pub(crate) fn end_emptied(&self) {
+        self.emptied.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether a file is to be saved before FLUSHALL is answered, or what has called it.
+    pub fn is_emptied(&self) -> bool {
+        self.emptied.load(Ordering::Acquire) != 0
+    }
+
+    /// When this returns, a file that was given up has its name already, or never gets it.
+    pub fn wait_for_name(&self) {
+        drop(self.naming.lock());
+    }
+}
+
+/// Everything about RDB files.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    /// What happened.
+    pub figures: Mutex<SnapshotFigures>,
+    /// The snapshot that is being written, or the last one.
+    pub progress: SaveProgress,
+    /// Set: what is being saved is to end at once.
+    pub cancel: AtomicBool,
+    /// Held while a file gets its name, which may take long; whether it is to is asked meanwhile.
+    pub naming: Mutex<()>,
+    /// Calls of FLUSHALL, in scripts too, that have removed keys and may not be answered yet: what
+    /// they save is not given up.
+    emptied: AtomicUsize,
+    /// What is being loaded, or was last.
+    pub loading: LoadProgress,
+    /// Nothing may be executed that reads or changes keys: they are being loaded.
+    is_loading: AtomicBool,
+}
+
+/// Why a save is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// There were so many changes in so many seconds.
+    Point {
+        /// Changes.
+        changes: u32,
+        /// Seconds.
+        seconds: u32,
+    },
+    /// BGSAVE had to wait.
+    Scheduled,
+    /// The last one has failed.
+    Again,
+}

@@ -1,0 +1,362 @@
+//! One client's wait: what it waits for, how it is served, and how it ends.
+
+use std::sync::Arc;
+
+use engine::{BlockRequest, Cx, Error, ServeOutcome, exec};
+use resp::out::Mark;
+use resp::{Args, CopiedArgs, Out, Reply};
+use store::{BlockedClient, BlockedOn, Key, Lookup};
+use sync::completion::Completion;
+
+use super::durability::LogWait;
+use super::retry_times::RetryTimes;
+use super::waits::Waits;
+use crate::clients::record::ClientRecord;
+use crate::clients::session::{ReplyMode, Session};
+
+/// A key that has changed, and its database.
+pub(crate) type ChangedKey = (usize, Vec<u8>);
+
+/// How a wait ended.
+#[derive(Debug)]
+pub(crate) enum WaitEnd {
+    /// With this reply, which a writer made; it is accounted for.
+    Served(Out),
+    /// Its time is over.
+    TimedOut,
+    /// CLIENT UNBLOCK ended it with an error.
+    Unblocked,
+    /// The log has come to where it waits for.
+    LogReached,
+    /// There is no log any more that could come there.
+    LogEnded,
+    /// The rules of the client's user have changed, and the command is denied: the reply.
+    Denied(Error),
+    /// The client is closed.
+    Gone,
+}
+
+/// One client's wait.
+pub struct Waiter {
+    pub(crate) record: Arc<ClientRecord>,
+    /// Its command's index in the table.
+    command: u16,
+    pub(crate) db: usize,
+    pub(crate) resp3: bool,
+    no_touch: bool,
+    /// What it reads is remembered, because its client tracks keys.
+    tracks: bool,
+    /// CLIENT REPLY says that it is not answered.
+    pub(crate) silent: bool,
+    /// What it waits for.
+    awaited: Awaited,
+    /// The request's arguments, for serving it.
+    args: CopiedArgs,
+    /// The hashes of the request's keys, in the order of its row's positions.
+    hashes: Vec<u64>,
+    /// The hash of the key that serving it writes to.
+    target: Option<u64>,
+    /// What the request took before it began to wait.
+    pub(crate) tsc: u64,
+    pub(crate) retries: RetryTimes,
+    until_ms: Option<i64>,
+    pub(crate) completion: Completion<WaitEnd>,
+}
+
+/// What a client waits for.
+enum Awaited {
+    /// A write to one of some keys.
+    Keys(BlockRequest),
+    /// What it has written itself is durable.
+    Log(LogWait),
+}
+
+/// Its client's record knows it in turn, so only the number is shown.
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter")
+            .field("client", &self.record.id)
+            .field("keys", &self.keys().count())
+            .field("completion", &self.completion)
+            .finish()
+    }
+}
+
+/// What a writer, on its own thread, has to tell the owner of a blocked client.
+#[derive(Debug)]
+pub(crate) enum WakeEvent {
+    /// The wait is over.
+    Served {
+        waiter: Arc<Waiter>,
+        /// What serving it took, in TSC cycles.
+        tsc: u64,
+        /// The error that is the reply.
+        error: Option<String>,
+    },
+    /// Its next retry is sooner than the owner knows.
+    RetrySooner(Arc<Waiter>),
+}
+
+impl Waiter {
+    /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
+    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the
+    /// request has taken so far, in TSC cycles.
+    pub(crate) fn begin(
+        session: &Session,
+        (command, waits): (u16, &Waits),
+        mut request: BlockRequest,
+        args: &Args<'_>,
+        cx: &mut Cx<'_>,
+        tsc: u64,
+    ) -> Arc<Self> {
+        // How long it waits does not depend on the system's clock.
+        let until_ms = request.until_ms.map(|at_ms| at_ms.saturating_sub(cx.turn.unix_ms));
+        let until_ms = until_ms.map(|wait_ms| cx.turn.steady_ms.saturating_add(wait_ms));
+        let args = match request.args.take() {
+            Some(args) => CopiedArgs::of(args.iter().map(Vec::as_slice)),
+            None => args.copied(),
+        };
+        let blocked_on = request.blocked_on;
+        let waiter = Arc::new(Self {
+            hashes: cx.hashes.to_vec(),
+            target: request.target.map(|at| cx.key(args.args().text(at)).hash),
+            retries: RetryTimes::new(&request.retry_at_ms),
+            ..Self::new(session, command, Awaited::Keys(request), (args, until_ms, tsc))
+        });
+        waiter.register(session, waits);
+        let client = BlockedClient { id: waiter.record.id, blocked_on, target: waiter.target };
+        let mut place_bytes = 0;
+        for key in waiter.keys() {
+            let key = cx.turn.key(key);
+            let shard = cx.shards.shard(cx.map.shard_of(key.hash));
+            place_bytes += shard.add_waiter(waiter.db, key, client);
+        }
+        session.record.set_wait_bytes(waiter.memory_bytes() + place_bytes);
+        waiter
+    }
+
+    /// Blocks the session's client until what it has written is durable, for at most so many
+    /// milliseconds. `command` and `tsc` as for [`begin`](Self::begin).
+    pub(crate) fn begin_for_log(
+        session: &Session,
+        (command, waits): (u16, &Waits),
+        (wait, until_ms): (LogWait, Option<i64>),
+        args: &Args<'_>,
+        tsc: u64,
+    ) -> Arc<Self> {
+        let about = (args.copied(), until_ms, tsc);
+        let waiter = Arc::new(Self::new(session, command, Awaited::Log(wait), about));
+        waiter.register(session, waits);
+        waiter
+    }
+
+    fn new(
+        session: &Session,
+        command: u16,
+        awaited: Awaited,
+        (args, until_ms, tsc): (CopiedArgs, Option<i64>, u64),
+    ) -> Self {
+        Self {
+            record: Arc::clone(&session.record),
+            command,
+            db: session.db,
+            resp3: session.resp3,
+            no_touch: session.no_touch,
+            tracks: session.tracking.as_ref().is_some_and(|state| state.remembers()),
+            silent: session.reply_mode != ReplyMode::On,
+            awaited,
+            args,
+            hashes: Vec::new(),
+            target: None,
+            tsc,
+            retries: RetryTimes::new(&[]),
+            // A wait is no shorter than asked: the millisecond in which it began had begun before.
+            until_ms: until_ms.map(|until_ms| until_ms.saturating_add(1)),
+            completion: Completion::new(),
+        }
+    }
+
+    fn register(self: &Arc<Self>, session: &Session, waits: &Waits) {
+        waits.add(self);
+        session.record.set_wait_bytes(self.memory_bytes());
+        // A killer that comes later finds the waiter; an earlier one is found here.
+        if session.record.location.is_killed() {
+            self.give_up();
+        }
+    }
+
+    /// When its time is over, in milliseconds on the steady scale.
+    pub fn until_ms(&self) -> Option<i64> {
+        self.until_ms
+    }
+
+    /// Whether nobody has ended it yet.
+    pub fn waits(&self) -> bool {
+        self.completion.is_open()
+    }
+
+    /// Ends it because its time is over. Returns whether it was this that ended it.
+    pub fn time_out(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::TimedOut))
+    }
+
+    /// Ends it with an error. Returns whether it was this that ended it.
+    pub fn unblock(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Unblocked))
+    }
+
+    /// What it waits for, if that is the log.
+    pub fn log_wait(&self) -> Option<&LogWait> {
+        match &self.awaited {
+            Awaited::Keys(_) => None,
+            Awaited::Log(wait) => Some(wait),
+        }
+    }
+
+    /// Ends it because the log has come to where it waits for. Returns whether it was this that
+    /// ended it.
+    pub fn log_reached(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::LogReached))
+    }
+
+    /// Ends it with an error because there is no log any more. Returns whether it was this that
+    /// ended it.
+    pub fn log_ended(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::LogEnded))
+    }
+
+    /// Ends it because the client will not hear of it any more.
+    pub fn give_up(&self) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Gone))
+    }
+
+    /// Ends it with an error because the rules of the client's user have changed. Returns whether
+    /// it was this that ended it.
+    pub(crate) fn deny(&self, error: Error) -> bool {
+        self.completion.settle(|| Some(WaitEnd::Denied(error)))
+    }
+
+    /// Whether what it reads is remembered, because its client tracks keys.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks
+    }
+
+    /// Its command's index in the table.
+    pub(crate) fn command(&self) -> u16 {
+        self.command
+    }
+
+    /// The request's arguments.
+    pub(crate) fn args(&self) -> Args<'_> {
+        self.args.args()
+    }
+
+    pub(crate) fn has_several_keys(&self) -> bool {
+        self.request().is_some_and(|request| request.keys.len() > 1)
+    }
+
+    fn request(&self) -> Option<&BlockRequest> {
+        match &self.awaited {
+            Awaited::Keys(request) => Some(request),
+            Awaited::Log(_) => None,
+        }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        let args = self.args();
+        let keys = self.request().map_or(0..0, |request| request.keys.clone());
+        keys.map(move |at| args.text(at))
+    }
+
+    /// The key that answers it when `key` has something for it: a key before that one, of those in
+    /// shards that nobody else holds, that has an element for it too, and nobody who has waited for
+    /// that longer; or that has another type, which is an error. Redis runs the command again, and
+    /// so takes the first element; also from those who have waited for it longer.
+    fn first_ready<'k>(&'k self, cx: &mut Cx<'_>, key: Key<'k>) -> Key<'k> {
+        let Some(BlockRequest { blocked_on, .. }) = self.request() else { return key };
+        let takes = matches!(blocked_on, BlockedOn::List | BlockedOn::SortedSet);
+        for own in self.keys().take_while(|own| takes && *own != key.bytes) {
+            let own = cx.turn.key(own);
+            let number = cx.map.shard_of(own.hash);
+            if !cx.shards.try_hold(number) {
+                continue;
+            }
+            let (part, turn) = cx.db_at(self.db, own);
+            let stored = part.lookup(turn, own, Lookup::Quiet);
+            let Some(type_name) = stored.map(|stored| stored.kind().type_name()) else { continue };
+            if !blocked_on.wants(Some(type_name)) {
+                return own;
+            }
+            let waiters = cx.shards.shard(number).waiters();
+            let first = waiters.next(self.db, own, 0, Some(type_name));
+            if first.is_some_and(|(_, client)| client.id == self.record.id) {
+                return own;
+            }
+        }
+        key
+    }
+
+    /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
+    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
+    /// nothing.
+    pub(crate) fn serve(
+        self: Arc<Self>,
+        cx: &mut Cx<'_>,
+        key: Key<'_>,
+        tsc: &dyn Fn() -> u64,
+    ) -> Option<WakeEvent> {
+        let start = tsc();
+        let key = self.first_ready(cx, key);
+        let mut error = None;
+        let mut outcome = ServeOutcome::Replied;
+        let touch = std::mem::replace(&mut cx.turn.touch, !self.no_touch);
+        let served = self.completion.settle(|| {
+            let mut out = Out::default();
+            let result = self.attempt(cx, key, &mut out);
+            outcome = match result {
+                Ok(outcome) => outcome,
+                Err(failed) => {
+                    out.truncate(Mark::default());
+                    Reply::new(&mut out, self.resp3).error(&failed.text());
+                    error = Some(failed.to_string());
+                    ServeOutcome::Replied
+                }
+            };
+            (outcome == ServeOutcome::Replied).then_some(WaitEnd::Served(out))
+        });
+        cx.turn.touch = touch;
+        if served {
+            return Some(WakeEvent::Served { tsc: tsc().wrapping_sub(start), error, waiter: self });
+        }
+        let tried = self.keys().map(|own| own == key.bytes);
+        let is_sooner = self.retries.record(outcome, tried, cx.turn.unix_ms);
+        is_sooner.then_some(WakeEvent::RetrySooner(self))
+    }
+
+    /// Bytes of memory that the wait takes, about, without its places in the queues of its keys. A
+    /// queue in which others wait as well counts for the client that came first.
+    fn memory_bytes(&self) -> usize {
+        let hashes = self.hashes.capacity() * size_of::<u64>();
+        size_of::<Self>() + self.args.memory_bytes() + hashes
+    }
+
+    fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
+        let args = self.args();
+        let mut cx = cx.for_blocked(self.db, &self.hashes);
+        // Who waits for the log is in no queue of a key.
+        let Some(request) = self.request() else { return Ok(ServeOutcome::Nothing) };
+        let result = (request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
+        exec::seal(&mut cx, &args);
+        result
+    }
+}
+
+impl WakeEvent {
+    /// What serving took, in TSC cycles.
+    pub(crate) fn tsc(&self) -> u64 {
+        match self {
+            Self::Served { tsc, .. } => *tsc,
+            Self::RetrySooner(_) => 0,
+        }
+    }
+}
