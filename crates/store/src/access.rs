@@ -1,4 +1,4 @@
-//! What the 24 bits of a record's access clock mean: when its key was last used, or how often.
+//! The meaning of the 24 bits of a record's access clock: when its key was last used, or how often.
 //!
 //! ```text
 //!   LRU:  seconds 24                        wraps after 194 days
@@ -7,13 +7,13 @@
 //!
 //! Under an LFU policy the frequency is a logarithmic counter (Morris, "Counting large numbers of
 //! events in small registers", 1978): the higher it is, the less likely an access adds one to it.
-//! It loses one for each `lfu-decay-time` minutes that pass, which is found out when it is looked
-//! at. Records are never rewritten for another policy: as in Redis, bits that were written as the
-//! one are read as the other until the key is used again.
+//! It loses one for each `lfu-decay-time` minutes that pass; this is computed when it is read. A
+//! change of policy rewrites no records: as in Redis, bits written under one policy are read under
+//! the other until the key is used again.
 
 use base::random::Random;
 
-/// The frequency of a new key: it gets the time to be used before it is the first to go.
+/// The frequency of a new key: high enough that it can be used before it is evicted.
 pub(crate) const FREQUENCY_AT_FIRST: u8 = 5;
 /// A minute of the clock, in milliseconds.
 pub(crate) const MINUTE_MS: i64 = 60_000;
@@ -23,16 +23,16 @@ pub(crate) const MINUTE_MS: i64 = 60_000;
 pub struct LfuTuning {
     /// `lfu-log-factor`: an access counts once in `(frequency - 5) * log_factor + 1`.
     pub log_factor: u32,
-    /// `lfu-decay-time`: minutes in which the frequency falls by one; 0: it does not.
+    /// `lfu-decay-time`: minutes in which the frequency falls by one; 0 disables decay.
     pub decay_minutes: u32,
 }
 
-/// How a thread writes access clocks.
+/// How a thread updates access clocks.
 #[derive(Clone, Debug)]
 pub struct AccessPolicy {
-    /// Keys need not have values of their own: nobody asks when or how often each is used.
+    /// Keys may share values, because no policy needs an access clock for each key.
     pub shares_values: bool,
-    /// The policy counts how often keys are used. None: it notes when.
+    /// Set when the policy counts how often keys are used, `None` when it records the last use.
     pub lfu: Option<LfuTuning>,
     pub(crate) random: Random,
 }
@@ -44,7 +44,7 @@ impl Default for AccessPolicy {
 }
 
 impl LfuTuning {
-    /// The frequency that is left of a clock at this minute.
+    /// The frequency that a clock still has at this minute.
     pub(crate) fn frequency(self, clock: u32, minute: u16) -> u8 {
         let periods = match self.decay_minutes {
             0 => 0,

@@ -1,4 +1,4 @@
-//! The access clocks of keys, as a turn writes and reads them.
+//! How a turn writes and reads the access clocks of keys.
 
 use ds::record::ACCESS_CLOCK_MASK;
 
@@ -7,7 +7,7 @@ use crate::turn::Turn;
 use crate::value::stored::Stored;
 
 impl Turn {
-    /// The 24-bit clock of last use: seconds.
+    /// The 24-bit clock of the last use, in seconds.
     #[inline]
     pub fn access_clock(&self) -> u32 {
         (self.unix_ms / 1000) as u32 & ACCESS_CLOCK_MASK
@@ -27,7 +27,7 @@ impl Turn {
         }
     }
 
-    /// The access clock of a key that is used now and had this one.
+    /// The new access clock of a key that is used now and had this clock.
     #[inline]
     pub fn used_clock(&mut self, clock: u32) -> u32 {
         match self.access.lfu {
@@ -48,8 +48,8 @@ impl Turn {
         lfu_clock(minute, frequency)
     }
 
-    /// The access clock of a key that comes from elsewhere with what is known of its use: seconds
-    /// since the last one, or its frequency. As in Redis, what the policy does not ask for is lost.
+    /// The access clock of a restored key whose use is known: seconds since the last use, or its
+    /// frequency. As in Redis, the value that the policy does not use is ignored.
     pub fn restored_clock(&self, idle_seconds: Option<u32>, frequency: Option<u8>) -> u32 {
         match (self.access.lfu, idle_seconds, frequency) {
             (None, Some(idle), _) => self.access_clock().wrapping_sub(idle) & ACCESS_CLOCK_MASK,
@@ -60,33 +60,34 @@ impl Turn {
 }
 
 impl Stored<'_> {
-    /// Seconds since the key was last used. None: the policy counts how often instead.
+    /// Seconds since the key was last used, or `None` if the policy counts uses instead.
     pub fn idle_seconds(self, turn: &Turn) -> Option<u32> {
         turn.access.lfu.is_none().then(|| self.seconds_since_use(turn))
     }
 
-    /// How often the key is used, on the logarithmic scale of OBJECT FREQ. None: the policy notes
-    /// when instead.
+    /// How often the key is used, on the logarithmic scale of OBJECT FREQ, or `None` if the policy
+    /// records the last use instead.
     pub fn frequency(self, turn: &Turn) -> Option<u8> {
         Some(turn.access.lfu?.frequency(self.0.access_clock(), turn.minute()))
     }
 
-    /// The 24 bits as they are.
+    /// The 24 bits as stored.
     pub fn access_clock(self) -> u32 {
         self.0.access_clock()
     }
 
-    /// Seconds since the key was last used, if the policy notes when.
+    /// Seconds since the key was last used, if the policy records that.
     pub fn seconds_since_use(self, turn: &Turn) -> u32 {
         turn.access_clock().wrapping_sub(self.0.access_clock()) & ACCESS_CLOCK_MASK
     }
 
-    /// How much the key deserves to be evicted for not having been used lately.
+    /// The eviction score of a key that has not been used recently.
     pub(crate) fn staleness(self, turn: &Turn) -> u64 {
         u64::from(self.seconds_since_use(turn))
     }
 
-    /// The same for being used seldom; of those that are used as seldom, the longest unused first.
+    /// The eviction score of a key that is used seldom. Among equally rare keys, the one unused for
+    /// longest scores highest.
     pub(crate) fn rarity(self, turn: &Turn) -> u64 {
         let lfu = turn.access.lfu.unwrap_or(LfuTuning { log_factor: 0, decay_minutes: 0 });
         let (clock, minute) = (self.0.access_clock(), turn.minute());
@@ -118,7 +119,7 @@ mod tests {
         turn.access.lfu.map_or(0, |lfu| lfu.frequency(clock, turn.minute()))
     }
 
-    /// The mean frequency of a hundred keys after so many uses.
+    /// The mean frequency of a hundred keys after this many uses.
     fn mean_after(uses: u32, log_factor: u32) -> f64 {
         let mut turn = turn(Some(LfuTuning { log_factor, decay_minutes: 1 }));
         let mut sum = 0;
@@ -131,7 +132,7 @@ mod tests {
         f64::from(sum) / 100.0
     }
 
-    /// The same from the probabilities of all frequencies.
+    /// The expected frequency, computed from the probabilities of all frequencies.
     fn expected_after(uses: u32, log_factor: u32) -> f64 {
         let mut shares = [0.0; 256];
         shares[usize::from(FREQUENCY_AT_FIRST)] = 1.0;
@@ -168,7 +169,7 @@ mod tests {
             after(&mut turn, ms);
             assert_eq!(frequency(&turn, clock), left);
         }
-        // Used again, it goes on from what is left.
+        // The next use counts from the decayed value.
         let clock = turn.used_clock(clock);
         assert_eq!(frequency(&turn, clock), 1);
         turn.access.lfu = Some(LfuTuning { log_factor: 0, decay_minutes: 0 });

@@ -1,9 +1,9 @@
-//! One shard's part of one database: finding, reading, editing, putting and removing keys.
+//! One shard's part of one database: finds, reads, edits, puts and removes keys.
 //!
-//! No access returns an expired key. What else a lookup does depends on how it is made:
+//! No access returns an expired key. The kind of lookup decides the rest:
 //!
 //! | lookup | hit or miss | access clock | expired key | for |
-//! |---|---|---|---|---|
+//! |---|---|---|---|---|---|
 //! | [`Lookup::Read`], [`Db::read`] | counted | set | removed | reads of values, TOUCH |
 //! | [`Lookup::NoTouch`] | counted | kept | removed | EXISTS, TTL, TYPE |
 //! | [`Lookup::Inspect`] | counted, no event | kept | removed | OBJECT |
@@ -13,8 +13,8 @@
 //! The access clock also stays where [`Turn::touch`] is off, and an expired key where
 //! [`Turn::keep_expired`] is on.
 //!
-//! Writing to a value goes through [`Edit`], which on drop counts the change and removes a key
-//! whose value became empty, so that no command can forget them.
+//! Commands write to a value through [`Edit`]. When dropped, it counts the change and removes a key
+//! whose value became empty, so that no command can forget to.
 
 mod edit;
 pub(crate) mod keys;
@@ -46,20 +46,20 @@ use crate::watchers::Presence;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType;
 
-/// What a lookup does besides finding the key; the table at the top of the module tells them apart.
+/// The side effects of a lookup. The table at the top of this module compares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// Counts a hit or a miss and sets the access clock.
     Read,
     /// Counts a hit or a miss.
     NoTouch,
-    /// The same, but a miss is no event.
+    /// Counts a hit or a miss, but a miss is no event.
     Inspect,
-    /// Neither.
+    /// Has no side effects.
     Quiet,
 }
 
-/// What a put does to the key's expiry.
+/// The change that a put makes to the key's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiryChange {
     /// The key does not expire.
@@ -76,14 +76,14 @@ pub struct Db {
     pub(crate) table: GuardedKeys,
     /// The database's number, for effects.
     pub(crate) number: u32,
-    /// In database 0: whether a client is in the queues of the shard's
-    /// [`Waiters`](crate::Waiters). It is here because there is room on the cache line.
+    /// In database 0: whether a client is in the queues of the shard's [`Waiters`](crate::Waiters).
+    /// It is here because this cache line has room.
     pub(crate) awaited: bool,
     /// Whether a client watches a key.
     pub(crate) watched: bool,
-    /// Whether a snapshot must be told of changes.
+    /// Whether a snapshot must see keys before they change.
     pub(crate) in_snapshot: bool,
-    /// Hashes that expire and sizes of values.
+    /// Hashes with fields that expire, and sizes of values.
     pub(crate) key_index: KeyIndex,
 }
 
@@ -93,7 +93,7 @@ impl Db {
         self.number as usize
     }
 
-    /// Keys held, expired ones that are not removed yet included.
+    /// Keys, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -108,7 +108,7 @@ impl Db {
         self.table.expiring_len()
     }
 
-    /// Makes room for so many keys in all, so that adding them moves few.
+    /// Reserves room for this many keys in all, so that adding them moves few.
     pub fn reserve(&mut self, turn: &Turn, keys: usize) {
         self.table.reserve(keys, &turn.hasher);
     }
@@ -123,12 +123,12 @@ impl Db {
         self.table.slots_len() * size_of::<u64>()
     }
 
-    /// The classes of size of the keys, in no order, each with the number of its keys.
+    /// The number of keys in each size class, in no order.
     pub fn sizes(&self) -> &[(SizeClass, u32)] {
         self.key_index.sizes()
     }
 
-    /// Before anything changes in the record of a key with this hash, or one comes or goes.
+    /// Must be called before a record of a key with this hash changes, is added or is removed.
     #[inline]
     pub(crate) fn before_change(&mut self, hasher: &KeyHasher, hash: u64) -> Cleared {
         if self.in_snapshot {
@@ -137,7 +137,7 @@ impl Db {
         Cleared::by_db()
     }
 
-    /// The slot of a key that is there and has not expired.
+    /// The slot of a key that exists and has not expired.
     #[inline]
     fn find(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<usize> {
         let at = self.table.find(key.hash, key.bytes)?;
@@ -150,7 +150,7 @@ impl Db {
         Some(at)
     }
 
-    /// Removes the expired record at a slot. This leaves a separate effect, whatever the command.
+    /// Removes the expired record at a slot. This is always a separate effect.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
         let record = self.detach(turn, at, hash);
@@ -251,14 +251,14 @@ impl Db {
     }
 
     /// A key's value, whatever its type. Changes nothing, so a command can hold the values of
-    /// several keys at once; it counts and touches them with [`Db::lookup`] before that.
+    /// several keys at once; the command counts and touches them with [`Db::lookup`] before that.
     #[inline]
     pub fn lookup_shared(&self, turn: &Turn, key: Key<'_>) -> Option<Stored<'_>> {
         let at = self.table.find(key.hash, key.bytes)?;
         Some(Stored(self.table.at(at))).filter(|stored| !stored.is_expired(turn))
     }
 
-    /// The same, also if the key has expired and is still there.
+    /// A key's value, even if the key has expired and is not removed yet.
     pub fn lookup_even_expired(&self, key: Key<'_>) -> Option<Stored<'_>> {
         let at = self.table.find(key.hash, key.bytes)?;
         Some(Stored(self.table.at(at)))
@@ -279,7 +279,8 @@ impl Db {
         }
     }
 
-    /// The same, looked up with [`Lookup::NoTouch`]: for commands that also read, as XREADGROUP.
+    /// Opens a value for writing, looked up with [`Lookup::NoTouch`]: for commands that also read,
+    /// such as XREADGROUP.
     ///
     /// # Errors
     /// When the value is of another type.
@@ -307,8 +308,8 @@ impl Db {
         Ok(Edit::new(self, turn, at, key.hash, false))
     }
 
-    /// The same; a key that is not there gets an empty value first. When that is left empty, the
-    /// key is gone again and nothing has happened.
+    /// Opens a value for writing. A missing key gets an empty value first; if that stays empty, the
+    /// key is removed again and nothing has happened.
     ///
     /// # Errors
     /// When the value is of another type.
@@ -334,9 +335,9 @@ impl Db {
         Ok(Edit::new(self, turn, at, key.hash, created))
     }
 
-    /// Adds to the integer under a key where it stands, which is what INCR nearly always does.
-    /// Returns the sum, or nothing inside when it leaves the range; nothing at all when the key is
-    /// not there or holds anything else than a string kept as an integer.
+    /// Adds to the integer under a key in place, the usual case of INCR. Returns `None` if the key
+    /// is missing or its value is not stored as an integer, and `Some(None)` if the sum is out of
+    /// range.
     #[inline]
     pub fn add_to_integer(
         &mut self,
@@ -398,7 +399,7 @@ impl Db {
         let old = record.view();
         let clock = turn.used_clock(old.access_clock());
         match payload {
-            // The usual overwrite: the record stays where it is when the size class is the same.
+            // The usual overwrite: the record stays in place if its size class stays the same.
             Payload::Bytes(bytes)
                 if old.has_expiry() == expires_at.is_some() && old.object().is_none() =>
             {
@@ -425,7 +426,7 @@ impl Db {
         true
     }
 
-    /// Removes a key and returns its record, to be put elsewhere.
+    /// Removes a key and returns its record, for use elsewhere.
     pub fn take(&mut self, turn: &mut Turn, key: Key<'_>) -> Option<Record<Object>> {
         let at = self.find(turn, key)?;
         turn.counters.changes += 1;
@@ -433,7 +434,7 @@ impl Db {
         Some(self.detach(turn, at, key.hash))
     }
 
-    /// Adds a record taken from elsewhere under a key that is not there.
+    /// Adds a record from elsewhere under a missing key.
     pub fn insert(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         turn.counters.changes += 1;
         let record =
@@ -448,8 +449,8 @@ impl Db {
         turn.effects.note_new(self.number, key.bytes);
     }
 
-    /// Puts a record made for this key in the place of whatever is there. As in Redis, which
-    /// removes that first, the key counts as new to those who are notified.
+    /// Puts a record made for this key in the place of the old one. As in Redis, which removes that
+    /// first, notified clients see a new key.
     pub fn put_record(&mut self, turn: &mut Turn, key: Key<'_>, record: Record<Object>) {
         let Some(at) = self.find(turn, key) else { return self.insert(turn, key, record) };
         turn.counters.changes += 1;
@@ -501,8 +502,8 @@ impl Db {
         self.table.scan(from, count, &turn.hasher, &mut |record| visit(Stored(record)))
     }
 
-    /// Empties the database and returns what it held, to be dropped where no lock is held. What a
-    /// snapshot may need of that goes there.
+    /// Empties the database and returns its records, to be dropped without a lock. A running
+    /// snapshot receives the records that it still needs.
     pub fn clear(&mut self, turn: &Turn) -> Table<Object> {
         turn.keys.add(self.number, -(self.len() as i64));
         let mut watchers = self.key_index.take_watchers();

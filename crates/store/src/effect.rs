@@ -1,11 +1,12 @@
-//! The record of a write: exactly one effect, whatever the command.
+//! The record of a write: exactly one effect for each write, whatever the command.
 //!
-//! The log takes effects in the form in which they are replayed, written once where they are
-//! sealed: under the lock of the shards that they have changed, so that its order is that of
-//! memory. Commands do not know it. While there is no consumer, a write costs one branch. Tests
-//! take each as an [`Effect`]. Keyspace notifications take their events as they
-//! happen, also those of reads, and are told before the shards are let go. So are those who track
-//! keys, for whom each change is noted where values change.
+//! An effect is written to the log once, in the form in which it is replayed, when it is sealed:
+//! under the lock of the shards that it changed, so the log has the order of memory. Without a
+//! consumer, a write costs one branch. Tests read each as an [`Effect`].
+//!
+//! Keyspace events are collected as they happen, including those of reads, and sent before the
+//! shards are unlocked. So are changed keys for tracking clients, which are recorded where values
+//! change.
 
 use std::collections::BTreeSet;
 
@@ -18,20 +19,20 @@ const NEW: KeyspaceEvent = KeyspaceEvent::new('n', "new");
 /// A read did not find its key.
 const MISSED: KeyspaceEvent = KeyspaceEvent::new('m', "keymiss");
 
-/// One write: by a command, by all commands of a transaction, or by the time.
+/// One write: by a command, by all commands of a transaction, or by an expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// Database number.
     pub db: usize,
-    /// What happened to which keys, in order.
+    /// The events and their keys, in order.
     pub events: Vec<(KeyspaceEvent, Vec<u8>)>,
-    /// The commands that make the same change when they are replayed; several as one transaction.
+    /// The commands that repeat the change; several are one transaction.
     pub commands: Vec<Replay>,
     /// Milliseconds since 1970.
     pub unix_ms: i64,
 }
 
-/// A command to be replayed.
+/// A command to replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// Database number.
@@ -46,55 +47,55 @@ const CONSUMED: u8 = 1;
 const WATCHED: u8 = 1 << 1;
 /// Clients are notified of some classes of events.
 const NOTIFIED: u8 = 1 << 2;
-/// Keys have changed that may be tracked, or all have.
+/// Changed keys are recorded for tracking clients.
 const TOUCHED: u8 = 1 << 3;
-/// What the running command reads is remembered when it ends.
+/// The keys that the running command reads are remembered when it ends.
 const REMEMBERED: u8 = 1 << 4;
 /// Effects are logged.
 const LOGGED: u8 = 1 << 5;
-/// Either: what is to be replayed is written.
+/// Either of both: commands for a replay are written.
 const REPLAYED: u8 = CONSUMED | LOGGED;
 
 /// Collects the effects of a turn.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Why the changes of the running command are recorded, and what is to be done when it ends:
-    /// the bits above.
+    /// Which of the bits above are set: why changes are recorded, and what remains to be done when
+    /// the running command ends.
     wanted: u8,
-    /// Keys that have changed, for those who track them.
+    /// Changed keys, for clients that track keys.
     touched: Touched,
-    /// The classes of events of which clients are notified.
+    /// The event classes that clients are notified of.
     notified: EventClasses,
-    /// Events of these classes that nobody has been told yet.
+    /// Events of these classes that are not sent yet.
     notices: Vec<KeyspaceNotice>,
-    /// Keys that have changed, with the event's database, while they are watched.
+    /// Changed keys, each with the event's database, recorded while clients are blocked.
     changed: Vec<(Option<usize>, Vec<u8>)>,
-    /// Of these so many, from the first on, are those of commands that have ended within a
-    /// transaction: each once, and only those that someone may wait for.
+    /// How many of the first changed keys belong to commands of a transaction that have ended. Each
+    /// key is there once, and only if a client may wait for it.
     ended: usize,
-    /// The same keys, to be found.
+    /// The same keys, for lookups.
     ended_keys: BTreeSet<(usize, Vec<u8>)>,
     events: Vec<(KeyspaceEvent, Vec<u8>)>,
-    /// The running command has noted something that is to be replayed.
+    /// The running command has recorded a change to be replayed.
     noted: bool,
     eventless: bool,
-    /// How the running command is replayed, if not as it was sent.
+    /// The commands that replay the running command, if not the request itself.
     replay: LoggedCommands,
-    /// What the transaction that has not ended has left so far.
+    /// The commands that the unfinished transaction has produced so far.
     unit: LoggedCommands,
     /// The databases of its first and its last command, and whether there is another one.
     unit_dbs: (usize, usize, bool),
-    /// The effect of a transaction that has not ended.
+    /// The effect of an unfinished transaction.
     transaction: Option<Effect>,
-    /// Effects are not replayed: a script says so.
+    /// A script has turned replaying off.
     unlogged: bool,
-    /// The transaction that has not ended leaves nothing.
+    /// The unfinished transaction will not be replayed.
     is_abandoned: bool,
-    /// Transactions and scripts that have begun and not ended, one within the other.
+    /// The nesting depth of unfinished transactions and scripts.
     depth: u32,
     collected: Vec<Effect>,
     log: Option<Box<dyn WriteLog>>,
-    /// How often something was appended to a log.
+    /// The number of units appended to logs.
     logged_units: u64,
 }
 
@@ -104,7 +105,7 @@ impl Effects {
         self.set(CONSUMED, consumed);
     }
 
-    /// Sets where effects are logged, if they are. No command runs.
+    /// Sets the log, if effects are logged. No command is running.
     pub fn set_log(&mut self, log: Option<Box<dyn WriteLog>>) {
         self.set(LOGGED, log.is_some());
         self.log = log;
@@ -115,64 +116,64 @@ impl Effects {
         self.is(LOGGED)
     }
 
-    /// How often something was appended to a log.
+    /// The number of units appended to logs.
     pub fn logged_units(&self) -> u64 {
         self.logged_units
     }
 
-    /// Behind what was appended last to the log, if there is one and anything was.
+    /// The position after the last unit in the log, if any.
     pub fn log_place(&self) -> Option<LogPosition> {
         self.log.as_ref().and_then(|log| log.place())
     }
 
-    /// Whether the log has room for what a command may leave. There is room if there is no log.
+    /// Whether the log has room for the output of a command, or there is no log.
     pub fn has_log_room(&self) -> bool {
         self.log.as_ref().is_none_or(|log| log.has_room())
     }
 
-    /// Sets whether changed keys are remembered for [`take_changed`](Self::take_changed).
+    /// Sets whether changed keys are recorded for [`take_changed`](Self::take_changed).
     pub fn set_watched(&mut self, watched: bool) {
         self.set(WATCHED, watched);
     }
 
-    /// Sets of which classes of events clients are notified.
+    /// Sets the event classes that clients are notified of.
     pub fn set_notified(&mut self, classes: EventClasses) {
         self.notified = classes;
         self.set(NOTIFIED, !classes.is_empty());
     }
 
-    /// Whether something is to be done before the shards are let go: clients are to be notified of
-    /// events, keys have changed that may be tracked, or reads are to be remembered.
+    /// Whether there is work before the shards are unlocked: events to send, changed keys for
+    /// tracking clients, or reads to remember.
     #[inline]
     pub fn has_news(&self) -> bool {
         let news = self.wanted & (NOTIFIED | TOUCHED | REMEMBERED);
         news != 0 && (news != NOTIFIED || !self.notices.is_empty())
     }
 
-    /// Whether there are events of which clients are to be notified.
+    /// Whether there are events to send.
     pub fn has_notices(&self) -> bool {
         self.is(NOTIFIED) && !self.notices.is_empty()
     }
 
-    /// Notes that a key changes, which may be tracked.
+    /// Records a changed key for tracking clients.
     #[inline(never)]
     pub(crate) fn touch(&mut self, key: &[u8]) {
         self.touched.push(key);
         self.set(TOUCHED, true);
     }
 
-    /// The key that was touched last was not changed by a command: it has expired, or is evicted.
+    /// Records that no command changed the last key: it expired or was evicted.
     pub(crate) fn touched_without_command(&mut self) {
         self.touched.mark_last();
     }
 
-    /// All keys have changed: databases were emptied or swapped.
+    /// Records that all keys have changed: databases were emptied or swapped.
     pub fn touch_all(&mut self) {
         self.touched.set_all();
         self.set(TOUCHED, true);
     }
 
-    /// The keys that have changed since the last call, while keys were tracked; None: none has.
+    /// The keys that changed since the last call, while keys were tracked, or `None` if none did.
     #[inline]
     pub fn take_touched(&mut self) -> Option<Touched> {
         if !self.is(TOUCHED) {
@@ -182,24 +183,24 @@ impl Effects {
         Some(std::mem::take(&mut self.touched))
     }
 
-    /// Gives back what was taken, for its room.
+    /// Returns a list taken before, so that its room is reused.
     pub fn reuse_touched(&mut self, touched: Touched) {
         if !self.is(TOUCHED) {
             self.touched = touched.emptied();
         }
     }
 
-    /// Sets whether what the running command reads is to be remembered when it ends.
+    /// Sets whether the keys that the running command reads are remembered when it ends.
     pub fn set_remembered(&mut self, remembered: bool) {
         self.set(REMEMBERED, remembered);
     }
 
-    /// Whether what the running command reads is to be remembered when it ends.
+    /// Whether the keys that the running command reads are remembered when it ends.
     pub fn is_remembered(&self) -> bool {
         self.is(REMEMBERED)
     }
 
-    /// The events of which clients are to be notified, in order, since the last call.
+    /// The events to send, in order, since the last call.
     pub fn take_notices(&mut self) -> Vec<KeyspaceNotice> {
         std::mem::take(&mut self.notices)
     }
@@ -210,7 +211,7 @@ impl Effects {
         }
     }
 
-    /// A key was added to a database.
+    /// Records that a key was added to a database.
     #[inline]
     pub(crate) fn note_new(&mut self, db: u32, key: &[u8]) {
         if self.is(NOTIFIED) {
@@ -218,26 +219,26 @@ impl Effects {
         }
     }
 
-    /// The key that was added last has replaced one: that is no event.
+    /// Drops the event of the last new key, which replaced an old one.
     pub fn take_back_new(&mut self) {
         self.take_back(NEW.name);
     }
 
-    /// The last event is none after all, if it has this name.
+    /// Drops the last event if it has this name.
     pub fn take_back(&mut self, name: &str) {
         if self.notices.last().is_some_and(|notice| notice.name == name) {
             self.notices.pop();
         }
     }
 
-    /// Notes something that changed nothing: only those hear of it who are notified.
+    /// Records an event that changed nothing: only notified clients see it.
     pub fn note_unchanged(&mut self, event: KeyspaceEvent, key: &[u8]) {
         if self.is(NOTIFIED) {
             self.notify(event.db, event, key);
         }
     }
 
-    /// A read did not find its key in a database.
+    /// Records that a read found no key.
     #[inline]
     pub fn note_miss(&mut self, db: u32, key: &[u8]) {
         if self.is(NOTIFIED) {
@@ -253,16 +254,16 @@ impl Effects {
         self.wanted & bit != 0
     }
 
-    /// Remembers a changed key, while they are watched.
+    /// Records a changed key while clients are blocked.
     pub fn change(&mut self, db: Option<usize>, key: &[u8]) {
         if self.is(WATCHED) {
             self.changed.push((db, key.to_vec()));
         }
     }
 
-    /// A command on this database ends within a transaction: from here on another database may be
-    /// the running command's. Of the keys that it has changed those are remembered that are
-    /// `awaited`, and each once for the whole transaction, however many commands this has.
+    /// Ends a command on this database within a transaction, whose next command may use another
+    /// database. Of the changed keys, only those that are `awaited` are kept, each once for the
+    /// whole transaction.
     pub fn end_command(&mut self, db: usize, awaited: impl FnMut(&[u8]) -> bool) {
         if self.changed.len() > self.ended {
             self.keep_awaited(db, awaited);
@@ -285,7 +286,7 @@ impl Effects {
         !self.changed.is_empty()
     }
 
-    /// The keys that have changed since the last call, in order; a database only where it is not
+    /// The keys that changed since the last call, in order, each with its database if that is not
     /// the running command's.
     pub fn take_changed(&mut self) -> Vec<(Option<usize>, Vec<u8>)> {
         if std::mem::take(&mut self.ended) > 0 {
@@ -294,12 +295,12 @@ impl Effects {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether effects are replayed: for what is worth collecting only then.
+    /// Whether commands for a replay are written. If not, callers can skip collecting them.
     pub fn is_consumed(&self) -> bool {
         self.is(REPLAYED)
     }
 
-    /// Notes what the running command did to a key.
+    /// Records an event of the running command on a key.
     #[inline]
     pub fn note(&mut self, event: KeyspaceEvent, key: &[u8]) {
         if self.wanted != 0 {
@@ -307,7 +308,7 @@ impl Effects {
         }
     }
 
-    /// The same for a change that no blocked client can be served with: none is tried.
+    /// Records an event that cannot serve a blocked client, so none is tried.
     pub fn note_unawaited(&mut self, event: KeyspaceEvent, key: &[u8]) {
         self.noted |= self.is(REPLAYED);
         if self.is(CONSUMED) {
@@ -330,12 +331,12 @@ impl Effects {
         }
     }
 
-    /// Makes the running command leave an effect although no key has an event: FLUSHALL, SWAPDB.
+    /// Makes the running command produce an effect although no key has an event: FLUSHALL, SWAPDB.
     pub fn note_eventless(&mut self) {
         self.eventless = true;
     }
 
-    /// Writes how the running command is replayed, when not as it was sent.
+    /// Writes the command that replays the running one, if not the request itself.
     #[inline]
     pub fn replay_as(&mut self, write: impl FnOnce(&mut CommandWriter<'_>)) {
         if self.is(REPLAYED) {
@@ -344,16 +345,16 @@ impl Effects {
         }
     }
 
-    /// Adds a command to those that [`Effects::replay_as`] and this have written, for a change that
-    /// no single command can replay. They are replayed as one transaction.
+    /// Adds a command to those written by [`Effects::replay_as`] and this function, for a change
+    /// that needs several. They are replayed as one transaction.
     pub fn also_replay(&mut self, write: impl FnOnce(&mut CommandWriter<'_>)) {
         if self.is(REPLAYED) {
             self.replay.add(write);
         }
     }
 
-    /// Ends a command: what it noted becomes one effect, replayed as it was sent unless it said
-    /// otherwise. A command that noted nothing leaves none.
+    /// Ends a command: its recorded events become one effect, replayed as the request was sent
+    /// unless the command wrote another replay. A command without events has no effect.
     #[inline]
     pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce(&mut CommandWriter<'_>)) {
         let eventless = std::mem::take(&mut self.eventless);
@@ -382,8 +383,8 @@ impl Effects {
         self.replay.clear();
     }
 
-    /// Adds a separate effect beside the running command's, on a database: an expired key. `write`
-    /// writes the command to be replayed.
+    /// Adds an effect separate from the running command's, such as an expired key. `write` writes
+    /// the command to replay.
     #[inline]
     pub fn push<'k>(
         &mut self,
@@ -399,7 +400,7 @@ impl Effects {
             });
             let events: Vec<_> = events.collect();
             if self.is(REPLAYED) {
-                // What the running command has written so far comes behind.
+                // The running command's replay so far comes after it.
                 let replay = std::mem::take(&mut self.replay);
                 if !self.unlogged {
                     self.replay.add(write);
@@ -410,8 +411,8 @@ impl Effects {
         }
     }
 
-    /// From here on effects are one, until [`end_transaction`](Self::end_transaction). A script in
-    /// a transaction belongs to it.
+    /// From now on effects are combined into one, until [`end_transaction`](Self::end_transaction).
+    /// A script in a transaction belongs to the transaction.
     pub fn begin_transaction(&mut self, db: usize, unix_ms: i64) {
         self.depth += 1;
         if self.depth == 1 && self.is(CONSUMED) {
@@ -420,8 +421,8 @@ impl Effects {
         }
     }
 
-    /// Ends a transaction. One that changed nothing leaves no effect. The shards that it has
-    /// changed are still locked.
+    /// Ends a transaction. One that changed nothing has no effect. The shards that it changed are
+    /// still locked.
     pub fn end_transaction(&mut self) {
         self.depth -= 1;
         if self.depth > 0 {
@@ -439,24 +440,24 @@ impl Effects {
         }
     }
 
-    /// What the transaction has changed and changes from here on is not replayed. It was ended by
-    /// force, and would be there in part after a restart.
+    /// Excludes all changes of the transaction from replay. The transaction was ended by force, and
+    /// a replay would restore it in part.
     pub fn abandon_transaction(&mut self) {
         self.is_abandoned = self.depth > 0;
     }
 
-    /// Whether the transaction that has not ended leaves nothing.
+    /// Whether the unfinished transaction will not be replayed.
     pub fn is_abandoned(&self) -> bool {
         self.is_abandoned
     }
 
-    /// Whether the effects that follow are to be replayed; `redis.set_repl` turns that off. Their
-    /// events happen all the same.
+    /// Sets whether the following effects are replayed; `redis.set_repl` turns that off. Their
+    /// events are sent in any case.
     pub fn set_logged(&mut self, logged: bool) {
         self.unlogged = !logged;
     }
 
-    /// Adds an effect whose commands are written: to the transaction, if there is one.
+    /// Adds an effect whose commands are written, to the transaction if there is one.
     fn add(&mut self, db: usize, unix_ms: i64, events: Vec<(KeyspaceEvent, Vec<u8>)>) {
         if self.unlogged {
             self.replay.clear();
@@ -510,7 +511,7 @@ impl Effects {
         }));
     }
 
-    /// Takes what has been collected, oldest first.
+    /// Takes the collected effects, oldest first.
     pub fn take(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.collected)
     }
@@ -535,7 +536,7 @@ mod tests {
             effects.end_command(3, is_awaited);
             assert!(effects.changed.len() <= 3);
         }
-        // The last command, outside of a transaction.
+        // The last command is outside of a transaction.
         effects.change(None, b"other");
         let [q1, q2, other] = [&b"q1"[..], b"q2", b"other"].map(<[u8]>::to_vec);
         let expected = [(Some(0), q2.clone()), (Some(3), q1.clone()), (Some(0), q1), (None, other)];

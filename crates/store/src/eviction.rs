@@ -1,13 +1,13 @@
-//! Sampling keys for eviction, and evicting them: one shard's part of one database at a time.
+//! Samples and evicts keys, in one shard's part of one database at a time.
 //!
-//! A sample is a run of keys from a random slot on. Slots are sorted by hash, so that such a run
-//! is as good as keys drawn one by one, and lies on one or two cache lines; the records are fetched
-//! side by side. Where only keys with an expiry may go, the walk goes by the slot's bit for those
-//! and touches no other record, at most [`SLOTS_MAX`] slots at a time: where they are rare, the
-//! caller goes on from where the walk ended, and has seen the whole table after
-//! `slots / SLOTS_MAX` steps, of about 2 us each.
+//! A sample is a run of keys from a random slot on. Slots are sorted by hash, so such a run is as
+//! good as keys drawn one by one, and lies on one or two cache lines; the records are fetched in
+//! parallel. If only keys with an expiry may be evicted, the walk reads the slot's bit for those
+//! and touches no other record, at most [`SLOTS_MAX`] slots at a time. If such keys are rare, the
+//! caller continues where the walk ended, and has seen the whole table after `slots / SLOTS_MAX`
+//! steps of about 2 us each.
 //!
-//! Which shard, when, and how many: the caller decides (`node::eviction`).
+//! The caller (`node::eviction`) decides which shard, when, and how many keys.
 
 use crate::db::Db;
 use crate::event::KeyspaceEvent;
@@ -19,30 +19,30 @@ pub const SAMPLES_MAX: usize = 64;
 /// Slots that a walk looks at.
 pub const SLOTS_MAX: usize = 4096;
 
-/// Which keys go first.
+/// The order in which keys are evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionOrder {
-    /// Those that were not used for the longest time.
+    /// The least recently used first.
     LeastRecent,
-    /// Those that are used least often.
+    /// The least frequently used first.
     LeastFrequent,
-    /// Those that expire first.
+    /// The first to expire first.
     SoonestExpiry,
-    /// Any.
+    /// In random order.
     Random,
 }
 
 /// How keys are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvictionChoice {
-    /// Only keys that have an expiry may go.
+    /// Only keys that have an expiry may be evicted.
     pub volatile: bool,
-    /// Which of them first.
+    /// Which of them to evict first.
     pub order: EvictionOrder,
 }
 
 impl EvictionChoice {
-    /// How much a key deserves to be evicted: the more, the sooner.
+    /// How soon to evict a key: higher scores first.
     fn score(self, stored: Stored<'_>, turn: &Turn) -> u64 {
         match self.order {
             EvictionOrder::LeastRecent => stored.staleness(turn),
@@ -57,7 +57,7 @@ impl EvictionChoice {
     }
 }
 
-/// Keys whose records are fetched side by side.
+/// Records that are fetched in parallel.
 const FETCHED_MAX: usize = 8;
 
 /// Slots that a walk has found.
@@ -74,9 +74,9 @@ impl Db {
         if choice.volatile { self.expiring_len() } else { self.len() }
     }
 
-    /// Shows `samples` keys from the slot `start` on, wrapping around, with their scores; fewer if
-    /// there are not as many, or if they are rare.
-    /// Returns how many there were and where to go on.
+    /// Visits `samples` keys from the slot `start` on, wrapping around, with their scores; fewer if
+    /// there are not as many, or if they are rare. Returns the number of keys and the slot to
+    /// continue at.
     pub fn sample<'a>(
         &'a self,
         turn: &Turn,
@@ -100,8 +100,8 @@ impl Db {
         (len, end)
     }
 
-    /// Finds the slots of a few of `wanted` keys and prefetches their records. Takes off `left` the
-    /// slots that it looks at.
+    /// Finds the slots of up to `wanted` keys and prefetches their records. Subtracts the slots it
+    /// reads from `left`.
     fn walk_slots(
         &self,
         choice: EvictionChoice,
@@ -134,8 +134,8 @@ impl Db {
         found
     }
 
-    /// Evicts the key with this hash if it still deserves that as much as `score` says. Returns
-    /// whether it did, with what is to be dropped where no lock is held.
+    /// Evicts the key with this hash if its score is still at least `score`. Returns `Some` if it
+    /// did, with the object to be dropped without a lock.
     pub fn evict(
         &mut self,
         turn: &mut Turn,
@@ -150,8 +150,8 @@ impl Db {
         (may_go && choice.score(stored, turn) >= score).then(|| self.evict_at(turn, at, hash))
     }
 
-    /// Evicts the first key from the slot `start` on. Returns whether there was one, as
-    /// [`Db::evict`] does, and else where to go on.
+    /// Evicts the first key from the slot `start` on. Returns its object, as [`Db::evict`] does, or
+    /// the slot to continue at if it found no key.
     pub fn evict_from(
         &mut self,
         turn: &mut Turn,
@@ -247,7 +247,7 @@ mod tests {
         let (score, name) = best(&db, &turn, ALL, 3);
         assert_eq!((score, &*name), (19, &b"k1"[..]));
         let hash = turn.key(b"k1").hash;
-        // Used meanwhile, it does not deserve it any more.
+        // The key was used after it was sampled.
         let key = turn.key(b"k1");
         db.lookup(&mut turn, key, Lookup::Read);
         assert!(db.evict(&mut turn, ALL, hash, score).is_none());
@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(effects.len(), 1);
         }
         assert_eq!((turn.counters.evicted, db.len()), (2, 0));
-        // What a command changes is counted apart.
+        // Changes by commands are counted separately.
         assert_eq!(turn.counters.changes, 2);
     }
 

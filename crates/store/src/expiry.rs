@@ -1,31 +1,31 @@
 //! Active expiry: removes expired keys that no command looks up.
 //!
-//! Each database keeps a place in its table. A step walks on from there, looks at records that have
-//! an expiry, and removes those that have expired. The caller decides how often and how long: when
-//! many of the keys had expired, it is worth looking at more.
+//! Each database keeps a position in its table. A step walks on from there, looks at records that
+//! have an expiry, and removes the expired ones. The caller decides how often and how long: if many
+//! of the keys had expired, looking at more is worthwhile.
 //!
-//! The place is a hash position and not a slot, because a table that shrinks or grows under the
-//! walk moves every slot: from the beginning to a wrap, each record that had expired when the walk
-//! began is met, whatever happens to the table between the steps.
+//! The position is a hash position and not a slot, because growing or shrinking the table moves
+//! every slot. So a full walk, from the beginning to a wrap, meets each record that had expired
+//! when the walk began, whatever happens to the table between the steps.
 
 use crate::db::Db;
 use crate::turn::Turn;
 use crate::value::stored::Stored;
 
-/// What a step found.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpiryStep {
-    /// Keys with an expiry that were looked at.
+    /// Keys with an expiry that the step looked at.
     pub looked_at: usize,
-    /// Of these, removed.
+    /// Keys that the step removed.
     pub expired: usize,
-    /// The walk has reached the end of the table and starts again.
+    /// The walk reached the end of the table and starts again.
     pub wrapped: bool,
 }
 
 impl Db {
     /// Looks at `keys_max` keys that have an expiry, and at the few more that share the last one's
-    /// home.
+    /// home slot.
     pub fn expire_step(&mut self, turn: &mut Turn, keys_max: usize) -> ExpiryStep {
         let mut ttls_ms = 0.0;
         let step = self.walk_step(turn, keys_max, &mut ttls_ms);
@@ -37,13 +37,13 @@ impl Db {
         step
     }
 
-    /// How long keys with an expiry have to live on average, in milliseconds, as far as steps have
-    /// seen; 0 before the first.
+    /// The mean time to live of keys with an expiry, in milliseconds, as far as steps have seen; 0
+    /// before the first step.
     pub fn mean_ttl_ms(&self) -> f64 {
         self.key_index.mean_ttl_ms()
     }
 
-    /// Adds to `ttls_ms` how long the keys that it leaves have to live.
+    /// Makes a step, and adds the remaining times to live of the keys it leaves to `ttls_ms`.
     fn walk_step(&mut self, turn: &mut Turn, keys_max: usize, ttls_ms: &mut f64) -> ExpiryStep {
         let mut step = ExpiryStep::default();
         // The walk goes home by home, and the first slot of a home has the home's number.
@@ -52,7 +52,7 @@ impl Db {
         while let Some(next) = self.next_expiring(at) {
             let next_home = self.table.home_at(next);
             if next_home < home {
-                // It stands behind its own home, which an earlier step has finished.
+                // The record stands after its own home, which an earlier step has finished.
                 at = next + 1;
                 continue;
             }
@@ -72,7 +72,7 @@ impl Db {
             step.expired += 1;
             let (position, slots) = (self.table.position_of(home), self.table.slots_len());
             self.expire(turn, next);
-            // The next record moved into this slot, unless the whole table was laid out anew.
+            // The next record moved into this slot, unless the whole table was rebuilt.
             at = next;
             if self.table.slots_len() != slots {
                 home = self.table.home_of(position);
@@ -127,7 +127,7 @@ mod tests {
             turn.set_time(NOW_MS * 1000);
             let mut db = Db::default();
             for i in 0..dead {
-                // Puts look before they write, so the past must come after them.
+                // A put looks for the key first, so the past must be set afterwards.
                 put(&mut db, &mut turn, &format!("dead{i}"), ExpiryChange::At(NOW_MS + 5));
             }
             for i in 0..alive {
@@ -146,7 +146,7 @@ mod tests {
                 if step.wrapped {
                     break;
                 }
-                // Others grow the table and shrink it again between the steps.
+                // Other keys grow the table and shrink it again between the steps.
                 for i in 0..churn {
                     let name = format!("churn{}", (steps / 8 * 31 + i) % 300);
                     let key = turn.key(name.as_bytes());

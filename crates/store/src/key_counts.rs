@@ -1,27 +1,27 @@
-//! How many keys each database has in all shards together: what DBSIZE replies.
+//! The number of keys of each database in all shards together: the reply of DBSIZE.
 //!
-//! Every thread counts what it adds and removes, on its own cache lines, so that counting takes no
-//! lock and moves nothing between cores; a database's keys are the sum over all threads. The count
-//! of one thread means nothing alone, and may be negative.
+//! Every thread counts the keys that it adds and removes, on its own cache lines, so counting takes
+//! no lock and moves no data between cores. The keys of a database are the sum over all threads;
+//! the count of one thread alone means nothing and may be negative.
 //!
-//! What several keys or commands change together is seen together: a thread that has locked shards
-//! for them [keeps](KeyCount::keep) its differences to itself and [publishes](KeyCount::publish)
-//! their sum before it unlocks them. So RENAME never shows one key too few. The sum still adds
-//! counts that were right at different moments: it may be that of no moment while several threads
-//! add and remove keys.
+//! A thread that has locked shards for several keys or commands [keeps](KeyCount::keep) its
+//! differences and [publishes](KeyCount::publish) their sum before it unlocks the shards, so
+//! readers see the changes at once. RENAME, for example, never shows one key too few. But the sum
+//! adds counts of different moments: while several threads add and remove keys, it may match no
+//! single moment.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The least number of counts of a thread: fewer would share a cache line with another thread's.
+/// The least number of counts of a thread: with fewer, two threads would share a cache line.
 const COUNTS_MIN: usize = 16;
 
-/// Counts of generations: databases beyond these share them.
+/// Counts of generations: databases with higher numbers share them.
 const GENERATIONS: usize = 16;
 
-/// The counts of all threads that ever ran, by their numbers.
+/// The counts of all threads that ever ran, by thread number.
 #[derive(Debug)]
 pub struct KeyCounts {
     databases: usize,
@@ -37,7 +37,7 @@ struct Generations {
     any: AtomicU64,
     /// All at once.
     all: AtomicU64,
-    /// One alone, by its number.
+    /// One database, by its number.
     one: [AtomicU64; GENERATIONS],
 }
 
@@ -46,11 +46,11 @@ struct Generations {
 pub struct KeyCount {
     own: Arc<[AtomicI64]>,
     all: Arc<KeyCounts>,
-    /// Differences are kept until they are published.
+    /// Whether differences are kept until they are published.
     keeps: Cell<bool>,
-    /// The database that has changed last, and its difference.
+    /// The database that changed last, and its difference.
     kept: Cell<(u32, i64)>,
-    /// Those of other databases.
+    /// The differences of other databases.
     kept_of_others: RefCell<BTreeMap<u32, i64>>,
 }
 
@@ -60,7 +60,8 @@ impl KeyCounts {
         Self { databases, generations: Generations::default(), threads: RwLock::default() }
     }
 
-    /// The counts for thread number `thread`, which goes on where one of that number had ended.
+    /// The counts for thread number `thread`, which continue those of an earlier thread with this
+    /// number.
     pub fn of_thread(self: &Arc<Self>, thread: usize) -> KeyCount {
         let mut threads = self.threads.write().unwrap_or_else(PoisonError::into_inner);
         while threads.len() <= thread {
@@ -76,8 +77,8 @@ impl KeyCounts {
         }
     }
 
-    /// Adds up all databases, by number. What a command on several keys has added so far, and has
-    /// not published, is not in it.
+    /// The sum over all threads for each database, by number. Differences that a running command
+    /// keeps are not included.
     pub fn totals(&self) -> Vec<i64> {
         let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
         let mut totals = vec![0; self.databases];
@@ -126,13 +127,13 @@ impl KeyCount {
         }
     }
 
-    /// Keeps differences from here on, while the shards of all that changes are locked.
+    /// Keeps differences until [`publish`](Self::publish). The shards of all changes are locked.
     #[inline]
     pub fn keep(&self) {
         self.keeps.set(true);
     }
 
-    /// Ends that: the differences are seen by others. The shards are still locked.
+    /// Makes the kept differences visible to other threads. The shards are still locked.
     #[inline]
     pub fn publish(&self) {
         self.keeps.set(false);
@@ -147,14 +148,14 @@ impl KeyCount {
         }
     }
 
-    /// What this thread keeps of a database.
+    /// The difference that this thread keeps for a database.
     fn kept(&self, database: usize) -> i64 {
         let (last, sum) = self.kept.get();
         let of_others = || self.kept_of_others.borrow().get(&(database as u32)).copied();
         if last as usize == database { sum } else { of_others().unwrap_or(0) }
     }
 
-    /// Keys in a database, expired ones that are not removed yet included.
+    /// Keys in a database, including expired ones that are not removed yet.
     pub fn total(&self, database: usize) -> usize {
         keys_of(self.exact_total(database))
     }
@@ -163,23 +164,23 @@ impl KeyCount {
         self.all.total(database) + self.kept(database)
     }
 
-    /// The same for all databases, by number.
+    /// The keys of all databases, by number.
     pub fn totals(&self) -> impl Iterator<Item = usize> {
         let totals = self.all.totals().into_iter().enumerate();
         totals.map(|(database, total)| keys_of(total + self.kept(database)))
     }
 
-    /// How often a database was, or without a number any of them were, swapped, emptied or loaded
-    /// as a whole: who visits one shard after another has seen one state if this is the same in
-    /// all.
+    /// How often a database (or any, without a number) was swapped, emptied or loaded as a whole. A
+    /// reader that visits one shard after another has seen one state if this count is the same in
+    /// all shards.
     pub fn generation(&self, database: Option<usize>) -> u64 {
         let Generations { any, all, one } = &self.all.generations;
         let load = |count: &AtomicU64| count.load(Ordering::Acquire);
         database.map_or_else(|| load(any), |number| load(all) + load(&one[number % GENERATIONS]))
     }
 
-    /// A database is, or all are, swapped, emptied or loaded as a whole. Shards of which that is to
-    /// be seen are still locked.
+    /// Counts that a database, or all, is swapped, emptied or loaded as a whole. The shards
+    /// concerned are still locked.
     pub fn begin_generation(&self, database: Option<usize>) {
         let Generations { any, all, one } = &self.all.generations;
         let own = database.map_or(all, |number| &one[number % GENERATIONS]);
@@ -189,7 +190,7 @@ impl KeyCount {
     }
 
     /// Exchanges the counts of two databases whose contents were exchanged. No other thread may
-    /// write meanwhile.
+    /// write at the same time.
     pub fn swap(&self, a: usize, b: usize) {
         let more = self.exact_total(b) - self.exact_total(a);
         // `databases` is at most 2^31.
@@ -198,7 +199,7 @@ impl KeyCount {
     }
 }
 
-/// A key that was added on one thread and removed on another may be seen removed only.
+/// If one thread adds a key and another removes it, a reader may see only the removal.
 fn keys_of(total: i64) -> usize {
     usize::try_from(total).unwrap_or(0)
 }

@@ -1,10 +1,10 @@
-//! What a database knows of its values without visiting them: which hashes have fields that expire,
-//! and how many keys there are of each size. It also remembers the place of the walk for expired
-//! keys, and who watches keys.
+//! An index over the values of a database that needs no visit of them: hashes with fields that
+//! expire, and the number of keys of each size. It also keeps the position of the walk for expired
+//! keys, and the clients that watch keys.
 //!
-//! It is exact at every moment: each addition, change and removal of a key passes the `IndexEntry`
-//! of its value before and after. Both parts change rarely, since most writes leave a value in its
-//! class of size, and nothing is allocated for a database without keys.
+//! The index is always exact: each addition, change and removal of a key passes the `IndexEntry` of
+//! its value before and after. It changes rarely, since most writes leave a value in its size
+//! class, and a database without keys allocates nothing.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use crate::watchers::Watchers;
 
 /// A slot of the table, which is four fifths full.
 const SLOT_BYTES: usize = 10;
-/// An entry of the order of hashes whose fields expire, with its part of the tree's nodes.
+/// An entry in the order of hashes whose fields expire, including its part of the tree's nodes.
 const DUE_ENTRY_BYTES: usize = 34;
 
 impl Stored<'_> {
-    /// Bytes of memory that the key and its value take, with the key's part of the table and of
-    /// what is kept beside it.
+    /// Bytes of memory that the key and its value take, including the key's part of the table and
+    /// of the index.
     pub fn memory_bytes(self) -> usize {
         let object = self.0.object().map_or(0, Object::memory_bytes);
         let is_due = matches!(self.kind(), ValueKind::PackedExpiringHash | ValueKind::Hash)
@@ -35,31 +35,31 @@ impl Stored<'_> {
     }
 }
 
-/// What the index keeps of one value.
+/// The index data of one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexEntry {
-    /// When the first of its fields expires.
+    /// When its first field expires.
     pub(crate) due: Option<i64>,
     class: Option<SizeClass>,
 }
 
 impl IndexEntry {
-    /// Of an absent key.
+    /// The entry of a missing key.
     pub(crate) const ABSENT: Self = Self { due: None, class: None };
 
-    /// Of a hash of which nothing else is known.
+    /// The entry of a hash of which only the expiry is known.
     pub(crate) fn due_at(at_ms: i64) -> Self {
         Self { due: Some(at_ms), class: None }
     }
 
-    /// Of a string that is an integer.
+    /// The entry of a string that is an integer.
     #[inline]
     pub(crate) fn of_integer(value: i64) -> Self {
         let class = SizeClass::new(SizeFamily::Strings, decimal_len_i64(value));
         Self { due: None, class: Some(class) }
     }
 
-    /// Of the value in a record.
+    /// The entry of the value in a record.
     #[inline]
     pub(crate) fn of(record: RecordRef<'_, Object>) -> Self {
         // Most values are strings in the record.
@@ -89,20 +89,21 @@ pub(crate) struct KeyIndex(Option<Box<Contents>>);
 struct Contents {
     /// Hashes by their earliest expiry, each by the hash of its key.
     due: BTreeSet<(i64, u64)>,
-    /// The classes that keys are of, and how many are.
+    /// The number of keys in each size class.
     sizes: Vec<(SizeClass, u32)>,
     large: LargeKeys,
     /// The hash position where the next walk for expired keys begins.
     walk_at: u32,
-    /// How long keys with an expiry have to live on average, as far as the walks have seen.
+    /// The mean time to live of keys with an expiry, as far as the walks have seen.
     mean_ttl_ms: f64,
     watchers: Watchers,
-    /// The database's part in a snapshot.
+    /// The progress of a snapshot in this database.
     part: Option<Box<DbProgress>>,
 }
 
 impl KeyIndex {
-    /// The value under the key with this hash has changed; see [`IndexEntry::ABSENT`].
+    /// Updates the index after the value under a key with this hash changed; see
+    /// [`IndexEntry::ABSENT`].
     #[inline]
     pub(crate) fn changed(&mut self, hash: u64, before: IndexEntry, after: IndexEntry) {
         if before != after {
@@ -132,7 +133,7 @@ impl KeyIndex {
 
     fn drop_empty(&mut self) {
         let is_empty = |contents: &Contents| {
-            // No key is large where there is none.
+            // Without keys there are no large keys.
             contents.sizes.is_empty()
                 && contents.due.is_empty()
                 && contents.watchers.is_empty()
@@ -143,7 +144,7 @@ impl KeyIndex {
         }
     }
 
-    /// Changes who watches keys. Returns whether anyone does.
+    /// Changes the watching clients. Returns whether any are left.
     pub(crate) fn edit_watchers(&mut self, edit: impl FnOnce(&mut Watchers)) -> bool {
         let watchers = &mut self.0.get_or_insert_default().watchers;
         edit(watchers);
@@ -152,19 +153,19 @@ impl KeyIndex {
         watched
     }
 
-    /// Who watches keys; none: nobody.
+    /// The clients that watch keys, if any.
     pub(crate) fn watchers(&self) -> Option<&Watchers> {
         self.0.as_ref().map(|contents| &contents.watchers)
     }
 
-    /// Takes out who watches keys.
+    /// Takes the watching clients out.
     pub(crate) fn take_watchers(&mut self) -> Watchers {
         let taken = self.0.as_mut().map(|contents| std::mem::take(&mut contents.watchers));
         self.drop_empty();
         taken.unwrap_or_default()
     }
 
-    /// The database's part in a snapshot.
+    /// The progress of a snapshot in this database.
     #[inline]
     pub(crate) fn part(&mut self) -> Option<&mut DbProgress> {
         self.0.as_mut()?.part.as_deref_mut()
@@ -204,12 +205,12 @@ impl KeyIndex {
         }
     }
 
-    /// How long keys with an expiry have to live on average, in milliseconds; 0 before a walk.
+    /// The mean time to live of keys with an expiry, in milliseconds; 0 before a walk.
     pub(crate) fn mean_ttl_ms(&self) -> f64 {
         self.0.as_ref().map_or(0.0, |contents| contents.mean_ttl_ms)
     }
 
-    /// Takes the mean of some of `all` keys into the mean of all.
+    /// Merges the mean of `seen` out of `all` keys into the overall mean.
     pub(crate) fn note_ttls(&mut self, mean_ms: f64, seen: usize, all: usize) {
         if let Some(contents) = &mut self.0 {
             let weight = if contents.mean_ttl_ms == 0.0 { 1.0 } else { seen as f64 / all as f64 };
@@ -217,12 +218,12 @@ impl KeyIndex {
         }
     }
 
-    /// The largest keys; none: no key is large.
+    /// The largest keys, or `None` if the index is empty.
     pub(crate) fn large_keys(&self) -> Option<&LargeKeys> {
         self.0.as_ref().map(|contents| &contents.large)
     }
 
-    /// The classes that keys are of, in no order, and how many are.
+    /// The number of keys in each size class, in no order.
     pub(crate) fn sizes(&self) -> &[(SizeClass, u32)] {
         self.0.as_ref().map_or(&[], |contents| &contents.sizes)
     }

@@ -1,8 +1,8 @@
-//! The largest keys of one database in one shard, from bounded memory.
+//! The largest keys of one database in one shard, in bounded memory.
 //!
-//! A key is noticed when its value passes into another class of size, so that writes that leave it
-//! in its class cost nothing. Only hashes are kept; a report looks at the records. Of each type
-//! [`LARGE_KEYS_MAX`] are kept: a key beyond them is noticed again when it grows.
+//! A key is noticed when its value enters another size class, so writes that leave the class
+//! unchanged cost nothing. Only hashes are kept; a report reads the records. At most
+//! [`LARGE_KEYS_MAX`] keys of each type are kept: a key beyond them is noticed again when it grows.
 
 use crate::size_class::SizeClass;
 
@@ -18,7 +18,8 @@ impl LargeKeys {
         &self.0
     }
 
-    /// The key with this hash has changed its class; none: it was or is absent.
+    /// Updates the list after the key with this hash changed its size class; `None` for a missing
+    /// key.
     pub(crate) fn changed(
         &mut self,
         hash: u64,
@@ -75,7 +76,7 @@ mod tests {
         }
         let expected: Vec<u64> = (23..=30).chain(123..=130).collect();
         assert_eq!(hashes(&large), expected);
-        // A smaller one finds no place.
+        // A smaller key is not kept.
         large.changed(7, None, class(SizeFamily::Sets, 12));
         assert_eq!(hashes(&large), expected);
     }

@@ -1,36 +1,37 @@
-//! What a turn removes from the keyspace, kept until no lock is held.
+//! Values that a turn removes from the keyspace, kept until no lock is held.
 //!
-//! Freeing a large value takes long, so it happens neither under a shard's lock nor, for what is
-//! large, on a thread that serves clients: the owner of the turn moves the big pieces to another
-//! thread, and drops the rest. A transaction or script goes on with its shards locked, and does so
-//! whenever [much](LazyFree::is_much) has come together.
+//! Freeing a large value takes long, so it happens neither under a shard's lock nor on a thread
+//! that serves clients: the owner of the turn moves the big pieces to another thread and drops the
+//! small ones. A transaction or script keeps its shards locked, so it drops pieces in between
+//! whenever [too much](LazyFree::is_much) has accumulated.
 
 use std::sync::Arc;
 
 use ds::table::Table;
 
-use crate::pre_images::pending::unless_owed;
+use crate::pre_images::pending::unless_pending;
 use crate::value::stored::Object;
 
-/// Pieces that cost more than this are big: below it, handing them over costs more.
+/// Pieces that cost more than this are big. Handing over smaller ones costs more than dropping
+/// them.
 const SMALL_COST_MAX: usize = 64;
-/// What the small pieces of a turn may cost together; the rest is handed over. At about 100 ns for
-/// each allocation a thread is kept for 200 us at most.
+/// The total cost of the small pieces that a thread drops in one turn; the rest is handed over. At
+/// about 100 ns for each allocation this takes 200 us at most.
 const KEPT_COST_MAX: usize = 2048;
-/// Bytes of one allocation whose pages take as long to give back as a small allocation.
+/// Freeing this many bytes of one allocation costs as much as a small allocation.
 const BYTES_PER_COST: usize = 64 * 1024;
 
-/// Records of a table that are measured to tell how much memory it takes.
+/// Records that are measured to estimate the memory of a table.
 const RECORDS_MEASURED: usize = 64;
-/// What the commands of a transaction or script may have removed together, in bytes, before it is
-/// dropped in the middle: so little that what is allocated next lies in the processor's cache, and
-/// that the allocator need not give it back.
+/// Bytes that the commands of a transaction or script may have removed before they are dropped in
+/// between. The limit is small, so that new allocations reuse memory in the processor's cache, and
+/// the allocator need not return it to the system.
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
 /// Memory that the list keeps from turn to turn.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// One thing to be dropped.
+/// A removed value or table.
 #[derive(Debug)]
 pub enum FreedPiece {
     /// A value.
@@ -40,7 +41,7 @@ pub enum FreedPiece {
 }
 
 impl FreedPiece {
-    /// The values of keys in it.
+    /// The number of values in it.
     pub fn values(&self) -> usize {
         match self {
             Self::Object(_) => 1,
@@ -48,8 +49,8 @@ impl FreedPiece {
         }
     }
 
-    /// About what dropping it costs, in small allocations to be freed. The count of a table stops
-    /// when it is beyond [`SMALL_COST_MAX`].
+    /// The approximate cost of dropping it, in small allocations to be freed. For a table, counting
+    /// stops above [`SMALL_COST_MAX`].
     fn cost(&self) -> usize {
         match self {
             Self::Object(object) => cost_of(object),
@@ -67,7 +68,7 @@ impl FreedPiece {
     }
 }
 
-/// About what dropping a value costs, in small allocations to be freed.
+/// The approximate cost of dropping a value, in small allocations to be freed.
 fn cost_of(object: &Object) -> usize {
     let bytes = match object {
         // The last owner frees a shared text.
@@ -79,7 +80,8 @@ fn cost_of(object: &Object) -> usize {
 }
 
 impl FreedPiece {
-    /// About how many bytes dropping it frees. Of a table it measures some records.
+    /// The approximate number of bytes that dropping it frees. For a table, some records are
+    /// measured.
     fn bytes(&self) -> usize {
         match self {
             Self::Object(object) => bytes_of(object),
@@ -106,9 +108,9 @@ fn bytes_of(object: &Object) -> usize {
 /// A piece that takes long to drop.
 #[derive(Debug)]
 pub struct BigPiece {
-    /// What is to be dropped.
+    /// The value or table to be dropped.
     pub piece: FreedPiece,
-    /// About how many bytes that frees.
+    /// The approximate number of bytes that dropping it frees.
     pub bytes: i64,
 }
 
@@ -131,15 +133,15 @@ impl From<Table<Object>> for FreedPiece {
     }
 }
 
-/// The values and tables that a turn has removed.
+/// The values and tables that a turn removed.
 #[derive(Debug, Default)]
 pub struct LazyFree {
     pieces: Vec<FreedPiece>,
-    /// Of evicted keys.
+    /// Big values of evicted keys.
     evicted: Vec<BigPiece>,
-    /// So many of the pieces, from the first on, have been measured.
+    /// How many of the first pieces have been measured.
     measured: usize,
-    /// About how many bytes dropping those frees.
+    /// The approximate number of bytes that dropping those frees.
     measured_bytes: usize,
 }
 
@@ -157,8 +159,8 @@ impl LazyFree {
         self.pieces.is_empty() && self.evicted.is_empty()
     }
 
-    /// Drops the value of an evicted key, for its memory is needed. A big one waits. Returns about
-    /// how many bytes that does not free yet.
+    /// Drops the value of an evicted key at once, because its memory is needed. A big value is kept
+    /// instead. Returns the approximate number of bytes that are not freed yet.
     pub fn evict(&mut self, object: Object) -> i64 {
         if object.ticket().is_some() {
             // A snapshot keeps it.
@@ -175,8 +177,8 @@ impl LazyFree {
         bytes
     }
 
-    /// Whether more has come together than who goes on with shards locked may keep. Measures what
-    /// has come since the last call.
+    /// Whether a transaction or script that keeps shards locked must drop the pieces now. Measures
+    /// the pieces added since the last call.
     #[inline]
     pub fn is_much(&mut self) -> bool {
         self.measured < self.pieces.len() && self.measure() > HELD_BYTES_MAX
@@ -190,15 +192,15 @@ impl LazyFree {
         self.measured_bytes
     }
 
-    /// Takes the pieces that would delay the thread that drops them: big ones, and small ones
-    /// beyond what a thread may drop in one turn. Usually there are none, and nothing is allocated.
-    /// Returns also how many bytes dropping those frees that were not evicted.
+    /// Takes the pieces that would delay this thread: big ones, and small ones beyond the cost
+    /// limit of one turn. Usually there are none, and nothing is allocated. Also returns the number
+    /// of bytes that dropping the pieces frees, without evicted ones.
     #[must_use = "big pieces are taken to be dropped on another thread"]
     pub fn take_big(&mut self) -> (Vec<BigPiece>, i64) {
         let mut big = std::mem::take(&mut self.evicted);
         let mut left = KEPT_COST_MAX;
         let is_taken = |piece: &mut FreedPiece| {
-            // What is taken anyway is not measured.
+            // Pieces that are taken anyway are not measured.
             let cost = if left == 0 { usize::MAX } else { piece.cost() };
             if cost <= SMALL_COST_MAX {
                 left = left.saturating_sub(cost);
@@ -215,7 +217,7 @@ impl LazyFree {
         (big, bytes)
     }
 
-    /// Drops what is left.
+    /// Drops the remaining pieces.
     pub fn clear(&mut self) {
         (self.measured, self.measured_bytes) = (0, 0);
         base::room::clear(&mut self.pieces, KEPT_BYTES_MAX);
@@ -224,8 +226,8 @@ impl LazyFree {
 
 impl Extend<Object> for LazyFree {
     fn extend<I: IntoIterator<Item = Object>>(&mut self, objects: I) {
-        // A snapshot gets what it needs; all that is dropped of the keyspace comes by here.
-        let objects = objects.into_iter().filter_map(unless_owed);
+        // All values that leave the keyspace pass here, so a snapshot receives those that it needs.
+        let objects = objects.into_iter().filter_map(unless_pending);
         self.pieces.extend(objects.map(FreedPiece::Object));
     }
 }

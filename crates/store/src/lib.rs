@@ -1,7 +1,7 @@
 //! Layer 2: one shard of the keyspace: databases, values, expiry, effects.
 //!
-//! It sees one thread and one shard: locks, sockets, files and the protocol belong to the layers
-//! above. Time comes in through [`Turn`].
+//! This crate knows one thread and one shard. Locks, sockets, files and the protocol belong to the
+//! layers above, and [`Turn`] passes the time in.
 #![forbid(unsafe_code)]
 
 pub mod access;

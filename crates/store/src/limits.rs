@@ -1,18 +1,18 @@
-//! The sizes up to which collections are kept in their small forms.
+//! The sizes up to which collections keep their small forms.
 
-/// The longest string, key, member or element, whatever `proto-max-bulk-len` says: records and
-/// packed lists have lengths of 32 bits, and what lies around a text counts too. It leaves room for
-/// the rest of its request, which is limited to 3 GB.
+/// The longest string, key, member or element, whatever `proto-max-bulk-len` says: lengths in
+/// records and packed lists have 32 bits, and include what surrounds a text. It leaves room for the
+/// rest of its request, which is limited to 3 GB.
 pub const STRING_BYTES_MAX: u64 = (3 << 30) - (1 << 20);
 
-/// The limits of small forms, each named like its parameter but the last.
+/// The limits of small forms. All but the last are named like their parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodingLimits {
     /// Fields of a packed hash.
     pub hash_max_listpack_entries: u64,
     /// Bytes of each field and value of a packed hash.
     pub hash_max_listpack_value: u64,
-    /// Bytes of a HyperLogLog that is still sparse.
+    /// Bytes of a sparse HyperLogLog.
     pub hll_sparse_max_bytes: u64,
     /// Chunks at each end of a list that are not compressed; 0 compresses none.
     pub list_compress_depth: u32,
@@ -34,7 +34,7 @@ pub struct EncodingLimits {
     /// Bytes of each member of a packed sorted set.
     pub zset_max_listpack_value: u64,
     /// Bytes of a packed set, sorted set or hash and of sorted integers, whatever the other limits
-    /// say. No parameter: 1 GB, as for Redis's listpack, and less in tests.
+    /// say. It has no parameter: 1 GB, as for Redis's listpack, and less in tests.
     pub packed_bytes_max: usize,
 }
 

@@ -1,62 +1,61 @@
-//! The form in which writes are logged: the commands that make the same change again, as a client
-//! would send them.
+//! The form in which writes are logged: commands that repeat the change, as a client would send
+//! them.
 //!
 //! ```text
 //!   *2\r\n$3\r\nDEL\r\n$1\r\nk\r\n        a command: arguments, each with its length
 //!   MULTI  command ...  EXEC              several that are one write
 //! ```
 //!
-//! What is appended to a log at once is a [`LogUnit`]: it is replayed whole or not at all. What it
-//! says of databases other than its own it selects itself; that its own is selected is up to the
-//! log, which knows what comes before.
+//! A [`LogUnit`] is appended to a log at once, and replayed whole or not at all. It selects
+//! databases other than its own itself. The log selects the unit's own database, because only the
+//! log knows the preceding units.
 //!
-//! Long arguments are shared and not copied. What it deliberately does not do: read this form, but
-//! for tests.
+//! Long arguments are shared and not copied. Only tests read this form here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::number::{push_i64, push_u64};
 
-/// Arguments of at least so many bytes that have a buffer of their own are shared.
+/// Arguments of at least this many bytes are shared if they have their own buffer.
 const SHARED_BYTES_MIN: usize = 16 * 1024;
-/// Memory that is kept for the next unit.
+/// Memory kept for the next unit.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
-/// Where writes are logged.
+/// A destination for writes.
 pub trait WriteLog: Debug + Send {
-    /// Appends what one write has left. The shards are locked that it has changed, so it waits for
-    /// nothing.
+    /// Appends the commands of one write. The shards that it changed are locked, so this never
+    /// waits.
     fn append(&mut self, unit: LogUnit<'_>);
 
-    /// Whether there is room for what a command may leave that has not begun.
+    /// Whether there is room for the output of a command that has not begun.
     fn has_room(&self) -> bool;
 
-    /// Behind what was appended last here, if anything was.
+    /// The position after the last unit appended here, if any.
     fn place(&self) -> Option<LogPosition>;
 }
 
-/// A place in a log.
+/// A position in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
-    /// Tells one log from another.
+    /// Distinguishes logs.
     pub log: u64,
     /// The position, which grows.
     pub position: u64,
 }
 
-/// What is logged at once: commands, and between their bytes long arguments.
+/// Commands to be logged at once, and the long arguments between their bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct LogUnit<'a> {
-    /// The database that has to be selected.
+    /// The database that must be selected.
     pub db: usize,
-    /// Some of the commands select others.
+    /// Whether some of the commands select other databases.
     pub selects_others: bool,
     bytes: &'a [u8],
-    /// Long arguments, each with the offset in `bytes` before which it belongs, ascending.
+    /// Long arguments, each with the offset in `bytes` at which it is inserted, ascending.
     shared: &'a [(usize, Arc<Vec<u8>>)],
     /// The offset of the first byte.
     from: usize,
@@ -65,7 +64,7 @@ pub struct LogUnit<'a> {
 /// A part of a unit.
 #[derive(Clone, Copy, Debug)]
 pub enum UnitPart<'a> {
-    /// Bytes that are gone when the unit is.
+    /// Bytes that live as long as the unit.
     Bytes(&'a [u8]),
     /// A long argument.
     Shared(&'a Arc<Vec<u8>>),
@@ -82,7 +81,7 @@ impl<'a> UnitPart<'a> {
 }
 
 impl<'a> LogUnit<'a> {
-    /// Bytes in all.
+    /// The total number of bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         let shared: usize = self.shared.iter().map(|(_, argument)| argument.len()).sum();
@@ -107,7 +106,7 @@ impl<'a> LogUnit<'a> {
 pub(crate) struct LoggedCommands {
     bytes: Vec<u8>,
     shared: Vec<(usize, Arc<Vec<u8>>)>,
-    /// How many there are, without those around and between them.
+    /// The number of commands, without MULTI, EXEC and SELECT.
     len: usize,
 }
 
@@ -143,7 +142,7 @@ impl LoggedCommands {
         self.len += 1;
     }
 
-    /// Writes how many arguments a command has, when that takes more than a digit.
+    /// Writes the number of arguments of a command, if it has more than one digit.
     #[cold]
     fn set_len(&mut self, start: usize, len: usize) {
         let text = len.to_string();
@@ -153,7 +152,7 @@ impl LoggedCommands {
         self.bytes.splice(start + 1..start + 2, text.into_bytes());
     }
 
-    /// Adds the commands of another.
+    /// Appends all commands of another list.
     pub(crate) fn append(&mut self, other: &Self) {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -162,7 +161,7 @@ impl LoggedCommands {
         self.len += other.len;
     }
 
-    /// Begins what becomes a transaction when it has more than one command.
+    /// Begins a possible transaction: with one command it stays that command.
     pub(crate) fn begin(&mut self) {
         self.bytes.extend_from_slice(MULTI);
     }
@@ -172,14 +171,14 @@ impl LoggedCommands {
         push_select(&mut self.bytes, db);
     }
 
-    /// All of them.
+    /// The commands as a unit.
     #[inline]
     pub(crate) fn unit(&self, db: usize) -> LogUnit<'_> {
         let Self { bytes, shared, .. } = self;
         LogUnit { db, selects_others: false, bytes, shared, from: 0 }
     }
 
-    /// The same, which have [begun](Self::begin) as a transaction.
+    /// The commands as a unit after [`begin`](Self::begin).
     pub(crate) fn transaction(&mut self, db: usize, selects_others: bool) -> LogUnit<'_> {
         let from = if self.len == 1 { MULTI.len() } else { 0 };
         if from == 0 {
@@ -189,7 +188,7 @@ impl LoggedCommands {
         LogUnit { db, selects_others, bytes: &bytes[from..], shared, from }
     }
 
-    /// The arguments of each command, of those without a transaction around them.
+    /// The arguments of each command. There is no transaction around them.
     pub(crate) fn decode(&self) -> Vec<Vec<Vec<u8>>> {
         let whole: Vec<u8> =
             self.unit(0).parts().flat_map(|part| part.as_slice().iter().copied()).collect();
@@ -211,7 +210,7 @@ fn push_number(bytes: &mut Vec<u8>, number: i64) {
     bytes.extend_from_slice(b"\r\n");
 }
 
-/// Writes one command, argument after argument, its name first.
+/// Writes one command, argument by argument, its name first.
 #[derive(Debug)]
 pub struct CommandWriter<'a> {
     commands: &'a mut LoggedCommands,
@@ -219,12 +218,12 @@ pub struct CommandWriter<'a> {
 }
 
 impl CommandWriter<'_> {
-    /// The next argument.
+    /// Writes the next argument.
     #[inline]
     pub fn arg(&mut self, arg: impl AsRef<[u8]>) {
         let arg = arg.as_ref();
         let bytes = &mut self.commands.bytes;
-        // One growth for all of it: a length has at most 20 digits.
+        // Grows once for all of it: a length has at most 20 digits.
         bytes.reserve(arg.len() + 25);
         bytes.push(b'$');
         push_u64(bytes, arg.len() as u64);
@@ -234,18 +233,18 @@ impl CommandWriter<'_> {
         self.len += 1;
     }
 
-    /// The next arguments.
+    /// Writes the next arguments.
     pub fn args<A: AsRef<[u8]>>(&mut self, args: impl IntoIterator<Item = A>) {
         args.into_iter().for_each(|arg| self.arg(arg));
     }
 
-    /// A number is the next argument.
+    /// Writes a number as the next argument.
     pub fn int(&mut self, number: i64) {
         push_number(&mut self.commands.bytes, number);
         self.len += 1;
     }
 
-    /// The next argument, which has a buffer of its own.
+    /// Writes the next argument, which has its own buffer.
     pub fn own(&mut self, arg: &Arc<Vec<u8>>) {
         if arg.len() < SHARED_BYTES_MIN {
             return self.arg(arg.as_slice());
@@ -260,7 +259,7 @@ impl CommandWriter<'_> {
     }
 }
 
-/// The arguments of each command in what was encoded here.
+/// The arguments of each command that was encoded here.
 fn decode(mut bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let number = |bytes: &mut &[u8]| {
         let end = bytes.iter().position(|byte| *byte == b'\r').unwrap_or(bytes.len());

@@ -1,13 +1,13 @@
 //! One shard: its part of every database.
 //!
-//! The part of database 0, which nearly all clients use, lies in the shard itself: with the shard's
-//! lock it fills one cache line, so that reaching a table costs one miss and not two. That line
-//! also tells whether a client is blocked on a key of the shard; the rest is behind a pointer.
+//! The part of database 0, which nearly all clients use, lies in the shard itself. Together with
+//! the shard's lock it fills one cache line, so reaching a table costs one miss and not two. That
+//! line also holds whether a client is blocked on a key of the shard; the rest is behind a pointer.
 //!
-//! Of the other databases only those that hold keys here take memory: with 1024 shards, thousands
-//! of databases are millions of parts, nearly all of them empty. A part that is asked for and
-//! absent is the spare one, which joins the others when it holds something and the next absent one
-//! is asked for.
+//! Other databases take memory only while they hold keys here: with 1024 shards, thousands of
+//! databases are millions of parts, nearly all of them empty. A request for an absent part returns
+//! the spare one. It joins the others when it holds something and the next absent part is
+//! requested.
 
 use crate::db::Db;
 use crate::key::Key;
@@ -21,14 +21,14 @@ pub struct Shard {
     rest: Box<ShardRest>,
 }
 
-/// What is used less often.
+/// The less frequently used part.
 #[derive(Debug, Default)]
 struct ShardRest {
     /// Databases that held keys when they came here, by ascending number.
     others: Vec<Db>,
-    /// The absent database that was asked for last; number 0 until the first is asked for.
+    /// The absent database that was requested last; number 0 before the first request.
     spare: Db,
-    /// What stands for an absent database where nothing is changed.
+    /// Stands for an absent database in reads.
     empty: Db,
     waiters: Waiters,
 }
@@ -60,8 +60,8 @@ impl ShardRest {
         self.place_of(number).map_or(&self.empty, |at| &self.others[at])
     }
 
-    /// Puts the spare database among the others if it holds keys. Instead of growing beyond what
-    /// there is room for, those go first that have become empty.
+    /// Adds the spare database to the others if it holds keys. Removes empty databases before the
+    /// list grows.
     fn keep_spare(&mut self) {
         if self.spare.is_unused() {
             return;
@@ -86,7 +86,7 @@ impl Shard {
         }
     }
 
-    /// The same for reading only. An absent database has no keys, and not its number.
+    /// A database for reading only. An absent one has no keys, and not the requested number.
     #[inline]
     pub fn db_ref(&self, number: usize) -> &Db {
         match number {
@@ -102,15 +102,15 @@ impl Shard {
         std::iter::once(&mut self.first).chain(others.filter(|db| !db.is_empty()))
     }
 
-    /// All databases, those that are empty or absent included.
+    /// All databases, including empty and absent ones.
     pub(crate) fn all_dbs(&mut self) -> impl Iterator<Item = &mut Db> {
         let ShardRest { others, spare, .. } = &mut *self.rest;
         let others = others.iter_mut().chain(std::iter::once(spare));
         std::iter::once(&mut self.first).chain(others)
     }
 
-    /// A database at random, each as likely as it has keys by `weight`; None: there are none. Takes
-    /// time in proportion to the databases that hold keys here.
+    /// A random database, each with a probability proportional to `weight`, or `None` if all
+    /// weights are 0. The time is proportional to the databases that hold keys here.
     pub fn random_db(&mut self, random: u64, weight: impl Fn(&Db) -> usize) -> Option<&mut Db> {
         let total: usize = self.dbs().map(|db| weight(db)).sum();
         let mut at = (random % total.max(1) as u64) as usize;
@@ -122,7 +122,7 @@ impl Shard {
         })
     }
 
-    /// Frees the memory that emptied databases keep.
+    /// Frees the memory of emptied databases.
     pub fn drop_empty(&mut self) {
         let others = &mut self.rest.others;
         others.retain(|db| !db.is_unused());
@@ -134,7 +134,7 @@ impl Shard {
         self.dbs().any(|db| db.expiring_len() > 0 || db.hashes_with_expiry() > 0)
     }
 
-    /// Whether a client stands in a queue of this shard.
+    /// Whether a client waits in a queue of this shard.
     #[inline]
     pub fn has_waiters(&self) -> bool {
         self.first.awaited
@@ -157,20 +157,20 @@ impl Shard {
         self.rest.waiters.add(db, key, client)
     }
 
-    /// Takes the client at a place out of a key's queue.
+    /// Removes the client at a position from a key's queue.
     pub fn remove_waiter(&mut self, db: usize, key: Key<'_>, at: usize) {
         self.rest.waiters.remove(db, key, at);
         self.first.awaited = !self.rest.waiters.is_empty();
     }
 
-    /// Takes the client with this number out of a key's queue, if it is still there.
+    /// Removes the client with this number from a key's queue, if it is still there.
     pub fn leave(&mut self, db: usize, key: Key<'_>, client: u64) {
         self.rest.waiters.leave(db, key, client);
         self.first.awaited = !self.rest.waiters.is_empty();
     }
 
-    /// Exchanges the contents of two databases. A client blocked on a key stays blocked on the key
-    /// of that name in the database of that number, and so does one that watches it.
+    /// Exchanges the contents of two databases. Clients that are blocked on or watch a key keep the
+    /// key with that name in the database with that number.
     pub fn swap(&mut self, turn: &Turn, a: usize, b: usize) {
         if a == b {
             return;
@@ -186,7 +186,7 @@ impl Shard {
         self.first.awaited = awaited;
     }
 
-    /// Replaces the content of a database and returns what it was.
+    /// Replaces the content of a database and returns the old content.
     fn put(&mut self, number: usize, content: Db) -> Db {
         std::mem::replace(self.db(number), Db { number: number as u32, ..content })
     }
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(shard.db_ref(number).len(), 0);
         }
         assert_eq!((shard.rest.others.capacity(), shard.dbs().count()), (0, 1));
-        // In an order that is neither up nor down.
+        // In a shuffled order.
         let numbers: Vec<usize> = (1..500).map(|step| step * 7919 % 10_000).collect();
         for number in &numbers {
             shard.db(*number).put(&mut turn, key, NewString::Integer(7), ExpiryChange::Clear);
@@ -242,7 +242,7 @@ mod tests {
             assert_eq!(shard.db(number).number as usize, number);
         }
         assert_eq!(shard.dbs().map(|db| db.len()).sum::<usize>(), numbers.len());
-        // Databases that come and go do not add up.
+        // Databases that were used and emptied do not accumulate.
         for number in &numbers {
             shard.db(*number).remove(&mut turn, key);
         }

@@ -1,10 +1,10 @@
-//! What is known of all shards without touching them: in which there are keys, in which something
-//! expires, and whether someone tracks keys.
+//! Facts about all shards that need no lock: which have keys, which have keys or fields that
+//! expire, and whether any client tracks keys.
 //!
-//! One bit for each shard, all together on a few cache lines that are hardly ever written. The bit
-//! of a shard is set by whatever adds such a key to it, and cleared by those who look for such keys
-//! and find none left; both hold the shard's lock. So while a shard is not locked, a clear bit
-//! means that it has none; a set bit may be out of date, which costs who looks a visit.
+//! Each set has one bit for each shard, on a few cache lines that are rarely written. A command
+//! that adds such a key sets the shard's bit; a walk that finds no such key left clears it. Both
+//! hold the shard's lock. So while a shard is unlocked, a clear bit means that it has no such key;
+//! a set bit may be out of date, which costs the reader a visit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ pub struct ShardSets {
     pub volatile: ShardSet,
     /// With keys or fields of hashes that have an expiry.
     pub expiring: ShardSet,
-    /// Some client tracks keys.
+    /// Whether any client tracks keys.
     tracked: AtomicBool,
 }
 
@@ -29,16 +29,16 @@ impl ShardSets {
         Self { occupied: empty(), volatile: empty(), expiring: empty(), tracked }
     }
 
-    /// Whether changes of keys are [noted](crate::Effects::take_touched) for those who track them.
+    /// Whether changes of keys are [recorded](crate::Effects::take_touched) for tracking clients.
     ///
-    /// Relaxed: who tracks keys says so before it reads the first one. A change of that key which
-    /// comes later is made under the same lock after the read, and so sees it.
+    /// Relaxed is enough: a client turns tracking on before it reads its first key. A later change
+    /// of that key is made under the same lock, after the read, and so sees it.
     #[inline]
     pub fn are_tracked(&self) -> bool {
         self.tracked.load(Ordering::Relaxed)
     }
 
-    /// Says whether some client tracks keys.
+    /// Sets whether any client tracks keys.
     pub fn set_tracked(&self, tracked: bool) {
         self.tracked.store(tracked, Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ impl ShardSet {
         Self { words: (0..words).map(|_| AtomicU64::new(0)).collect(), mask: shards as u64 - 1 }
     }
 
-    /// Sets the bit of the shard to which keys with this hash belong. That shard is locked.
+    /// Sets the bit of the shard with this hash. That shard is locked.
     #[inline]
     pub fn mark(&self, hash: u64) {
         let (word, bit) = self.bit(hash & self.mask);
@@ -69,7 +69,7 @@ impl ShardSet {
         }
     }
 
-    /// Clears the bit of a shard, which is locked and has no such key.
+    /// Clears the bit of a locked shard that has no such key.
     pub fn clear(&self, shard: usize) {
         let (word, bit) = self.bit(shard as u64);
         word.fetch_and(!bit, Ordering::Relaxed);
@@ -82,13 +82,13 @@ impl ShardSet {
         word.load(Ordering::Relaxed) & bit != 0
     }
 
-    /// The first shard from `start` on whose bit is set; after the last shard comes the first.
+    /// The first shard from `start` on whose bit is set, wrapping around after the last.
     pub fn next_from(&self, start: usize) -> Option<usize> {
         let (first, words) = (start / u64::BITS as usize, self.words.len());
         let below = !0 << (start % u64::BITS as usize);
         (0..=words).find_map(|step| {
             let at = (first + step) % words;
-            // The first word is looked at twice: from the start on, and up to it.
+            // The first word is read twice: from the start on, and up to it.
             let wanted = if step == 0 { below } else { !0 };
             let bits = self.words[at].load(Ordering::Relaxed) & wanted;
             (bits != 0).then(|| at * u64::BITS as usize + bits.trailing_zeros() as usize)

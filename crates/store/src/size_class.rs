@@ -1,4 +1,4 @@
-//! How large a value is, as far as it is counted: a power of two of its bytes or elements.
+//! Size classes of values: powers of two of their bytes or elements.
 
 use ds::record::RecordRef;
 
@@ -15,7 +15,7 @@ const STRING_BITS_MIN: u8 = 15;
 /// Another value is large from 2^9 elements on.
 const ELEMENTS_BITS_MIN: u8 = 10;
 
-/// The types, as sizes are counted.
+/// The types, as size statistics distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SizeFamily {
     /// By their bytes.
@@ -38,7 +38,8 @@ impl SizeFamily {
         [Self::Strings, Self::Lists, Self::Sets, Self::SortedSets, Self::Hashes];
 }
 
-/// A type and a size rounded down to a power of two: the bits of the size, 0 for none.
+/// A type, and a size rounded down to a power of two, given by its number of bits; 0 bits for an
+/// empty value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeClass {
     /// The type.

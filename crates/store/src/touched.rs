@@ -1,14 +1,14 @@
-//! Keys that have changed, for those who track them.
+//! Changed keys, for clients that track keys.
 
-/// What is kept of the room from command to command, in bytes.
+/// Bytes of room kept from command to command.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Changed keys in the order of their changes; one that has changed again may be there again.
+/// Changed keys in the order of their changes. A key that changed twice may occur twice.
 #[derive(Debug, Default)]
 pub struct Touched {
-    /// Their names, one behind the other.
+    /// Their names, one after the other.
     names: Vec<u8>,
-    /// Where each name ends, and whether a command has changed the key.
+    /// Where each name ends, and whether a command changed the key.
     ends: Vec<(usize, bool)>,
     /// All keys have changed.
     all: bool,
@@ -20,7 +20,7 @@ impl Touched {
         self.ends.push((self.names.len(), true));
     }
 
-    /// No command has changed the last one.
+    /// Records that no command changed the last key.
     pub(crate) fn mark_last(&mut self) {
         if let Some((_, by_command)) = self.ends.last_mut() {
             *by_command = false;
@@ -36,14 +36,14 @@ impl Touched {
         self.all
     }
 
-    /// The keys, each with whether a command has changed it; others have expired or were evicted.
+    /// The keys, each with whether a command changed it; other keys expired or were evicted.
     pub fn keys(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(end, _)| *end));
         let ends = self.ends.iter().zip(starts);
         ends.map(|((end, by_command), start)| (&self.names[start..*end], *by_command))
     }
 
-    /// The same without keys, with a part of its room.
+    /// An empty list that keeps part of the room.
     pub(crate) fn emptied(mut self) -> Self {
         self.names.clear();
         self.ends.clear();

@@ -1,4 +1,4 @@
-//! What one turn of a thread passes through the layers: the time, and its by-products.
+//! One turn of a thread, passed through the layers: the time, and by-products of commands.
 
 use std::sync::Arc;
 
@@ -38,41 +38,41 @@ pub struct KeyspaceCounters {
     pub changes: u64,
 }
 
-/// The time and the by-products of a turn; one for each thread, reused.
+/// The time and the by-products of a turn. Each thread has one and reuses it.
 #[derive(Debug)]
 pub struct Turn {
-    /// Milliseconds since 1970, as of the beginning of the running command.
+    /// Milliseconds since 1970, at the beginning of the running command.
     pub unix_ms: i64,
     /// The same in microseconds, exact to about a millisecond.
     pub unix_us: i64,
-    /// What the command TIME shows, in microseconds since 1970: the same, and later in a script
-    /// that runs for too long, whose commands expire nothing meanwhile.
+    /// The time that the command TIME replies, in microseconds since 1970. It equals `unix_us`,
+    /// except in a script that runs for too long: there time passes for TIME, but nothing expires.
     pub shown_us: i64,
-    /// What expires before this moment is gone: that time, or the beginning of all times while
-    /// commands are [replayed](Self::replay).
+    /// Keys that expire before this moment have expired. It is the current time, or the earliest
+    /// possible one while commands are [replayed](Self::replay).
     pub expired_before_ms: i64,
     replays: bool,
-    /// Milliseconds by the steady clock, as of the same moment; see [`Time`].
+    /// Milliseconds by the steady clock at the same moment; see [`Time`].
     pub steady_ms: i64,
     /// Whether reading a key counts as using it; CLIENT NO-TOUCH turns it off.
     pub touch: bool,
-    /// How the use of keys is noted.
+    /// How access clocks are updated.
     pub access: AccessPolicy,
     /// What the turn counted.
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,
-    /// Which shards have keys, and which something that expires.
+    /// Which shards have keys, and which have keys or fields that expire.
     pub shard_sets: Arc<ShardSets>,
     /// The effects of the turn's writes.
     pub effects: Effects,
-    /// What was taken out of the keyspace, to be dropped where no lock is held.
+    /// Values taken out of the keyspace, to be dropped without a lock.
     pub lazy_free: LazyFree,
-    /// Room to build a value in before it is written to its record at once; each user clears it
-    /// first.
+    /// A buffer to build a value in before it is written to its record in one go. Each user clears
+    /// it first.
     pub scratch: Vec<u8>,
-    /// Whether expired keys stay in place and are only not returned: in a pause. For commands that
-    /// change nothing; one that adds a key must find the place free.
+    /// Whether expired keys stay in place and are only hidden: during a pause, for commands that
+    /// change nothing. A command that adds a key needs its place free.
     pub keep_expired: bool,
     /// Whether the removal of an expired key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-expire`.
@@ -80,20 +80,20 @@ pub struct Turn {
     /// Whether the removal of an evicted key is replayed as UNLINK, not DEL:
     /// `lazyfree-lazy-eviction`.
     pub unlink_evicted: bool,
-    /// Whether the removal of a key that a command emptied whole is replayed as UNLINK, not DEL:
-    /// `lazyfree-lazy-server-del`.
+    /// Whether the removal of a key that a command emptied completely is replayed as UNLINK, not
+    /// DEL: `lazyfree-lazy-server-del`.
     pub unlink_emptied: bool,
-    /// Whether RESTORE takes a payload whatever its checksum, for tests of damaged ones.
+    /// Whether RESTORE accepts payloads with a wrong checksum, for tests of damaged ones.
     pub restores_unchecked: bool,
-    /// Whether a script runs the command: then its result must not depend on the order that a set
-    /// happens to have.
+    /// Whether a script runs the command: then its result must not depend on the order of a set's
+    /// members.
     pub in_script: bool,
     /// The process's key hash.
     pub hasher: KeyHasher,
 }
 
 impl Turn {
-    /// A turn of the only thread of one database: for tests.
+    /// A turn for tests, of the only thread with one database.
     pub fn alone(hasher: KeyHasher) -> Self {
         let keys = Arc::new(KeyCounts::new(1)).of_thread(0);
         Self::new(hasher, keys, Arc::new(ShardSets::new(1)))
@@ -127,7 +127,7 @@ impl Turn {
         }
     }
 
-    /// Lets the time go on within the turn. It never runs backwards.
+    /// Advances the time within the turn. It never runs backwards.
     pub fn advance_time(&mut self, time: Time) {
         self.set_time(time.unix_us.max(self.unix_us));
         self.steady_ms = self.steady_ms.max(time.steady_ms);
@@ -141,15 +141,15 @@ impl Turn {
         self.expired_before_ms = if self.replays { i64::MIN } else { self.unix_ms };
     }
 
-    /// From here on nothing has expired: commands are replayed that were logged, among them those
-    /// that remove what had expired when others ran.
+    /// From now on nothing expires: logged commands are replayed, including those that removed
+    /// expired keys.
     pub fn replay(&mut self) {
         self.replays = true;
         self.expired_before_ms = i64::MIN;
     }
 
-    /// Whether what is to expire at this moment, in milliseconds since 1970, need not be kept at
-    /// all.
+    /// Whether a key or field that expires at this moment, in milliseconds since 1970, has expired
+    /// already and need not be stored.
     #[inline]
     pub fn is_past(&self, at_ms: i64) -> bool {
         at_ms <= self.expired_before_ms
@@ -163,7 +163,7 @@ impl Turn {
 }
 
 impl Stored<'_> {
-    /// Whether the key has expired. At the millisecond of its expiry it has not, as in Redis.
+    /// Whether the key has expired. As in Redis, it has not at the millisecond of its expiry.
     #[inline]
     pub fn is_expired(self, turn: &Turn) -> bool {
         self.0.has_expiry() && self.0.expires_at().is_some_and(|at| at < turn.expired_before_ms)

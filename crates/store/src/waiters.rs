@@ -1,11 +1,11 @@
-//! The clients blocked on keys of a shard: a queue for each key, first come first served.
+//! The clients blocked on keys of a shard: a queue for each key, served in the order of arrival.
 //!
-//! A client joins the queues when its command finds nothing, under the locks under which the
-//! command looked. It joins one for each of its keys, in as many shards, and its owner takes it out
-//! of all of them when the wait has ended. Until then the queues may name a client that no longer
-//! waits; layer 5, which knows the waits by the clients' numbers, passes over it.
+//! A client joins the queues when its command finds nothing, under the same locks. It joins one
+//! queue for each of its keys, in as many shards, and its owner thread removes it from all of them
+//! when the wait has ended. Until then the queues may name a client that no longer waits. Layer 5,
+//! which knows the waits by client number, skips it.
 //!
-//! What it deliberately does not do: know whether a client still waits, or how it is answered.
+//! This module does not know whether a client still waits, or its reply.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,8 +23,8 @@ pub enum BlockedOn {
     SortedSet,
     /// Entries of a stream. A key of another type does not end the wait.
     Stream,
-    /// Entries of a stream for a consumer group. A key that is removed or becomes another type
-    /// ends the wait.
+    /// Entries of a stream for a consumer group. The wait also ends if the key is removed or
+    /// becomes another type.
     StreamGroup,
 }
 
@@ -48,16 +48,16 @@ pub struct BlockedClient {
     pub id: u64,
     /// What it is blocked on.
     pub blocked_on: BlockedOn,
-    /// The hash of the key that serving the client writes to: the destination of BLMOVE.
+    /// The hash of the key that serving the client writes to, such as the destination of BLMOVE.
     pub target: Option<u64>,
 }
 
-/// What the queue of a key takes beside the key's name, in bytes, about.
+/// The approximate bytes that a key's queue takes in addition to the key's name.
 const QUEUE_BYTES: usize = 208;
-/// What a client's place in a queue takes, in bytes, about: queues double their room.
+/// The approximate bytes of a client's place in a queue; queues double their room.
 const PLACE_BYTES: usize = size_of::<BlockedClient>() * 3 / 2;
 
-/// Room for keys that a shard keeps when fewer are waited for.
+/// Room for this many keys is kept when clients wait for fewer.
 const KEYS_KEPT: usize = 8;
 
 /// The blocked clients of one shard.
@@ -109,7 +109,7 @@ impl Waiters {
     }
 
     /// Adds a client to the end of a key's queue, unless it is the last one there already. Returns
-    /// the bytes of memory that this takes, about: those of the queue when nobody has waited there.
+    /// the approximate bytes of memory this takes, including the queue if it is new.
     pub(crate) fn add(&mut self, db: usize, key: Key<'_>, client: BlockedClient) -> usize {
         if let Some(queue) = self.queue(db, key) {
             let is_there = queue.clients.back().is_some_and(|last| last.id == client.id);
@@ -122,15 +122,15 @@ impl Waiters {
         }
         let queue = KeyQueue { db, key: key.bytes.into(), clients: VecDeque::from([client]) };
         let queues = self.queues.entry(key.hash).or_default();
-        // Hardly ever do keys share a hash.
+        // Keys hardly ever share a hash.
         queues.of_keys.reserve_exact(1);
         queues.of_keys.push(queue);
         queues.count_target(client.target);
         QUEUE_BYTES + PLACE_BYTES + key.bytes.len()
     }
 
-    /// Takes the client with this number out of a key's queue. Returns whether it was there. The
-    /// search begins at the front, with those that have waited longest.
+    /// Removes the client with this number from a key's queue. Returns whether it was there. The
+    /// search begins at the front, with the longest waits.
     pub(crate) fn leave(&mut self, db: usize, key: Key<'_>, id: u64) -> bool {
         let Some(queue) = self.queue(db, key) else { return false };
         match queue.clients.iter().position(|client| client.id == id) {
@@ -139,8 +139,7 @@ impl Waiters {
         }
     }
 
-    /// The place of the first client, from place `from` on, that wants a value of this type, and
-    /// that client.
+    /// The first client from place `from` on that wants a value of this type, and its place.
     pub fn next(
         &mut self,
         db: usize,
@@ -153,7 +152,7 @@ impl Waiters {
         found.map(|at| (at, clients[at]))
     }
 
-    /// Takes the client at a place out of a key's queue. Returns whether there was one.
+    /// Removes the client at a place from a key's queue. Returns whether there was one.
     pub(crate) fn remove(&mut self, db: usize, key: Key<'_>, at: usize) -> bool {
         let Some(queue) = self.queue(db, key) else { return false };
         let Some(client) = queue.clients.remove(at) else { return false };
@@ -183,8 +182,8 @@ impl Waiters {
         self.queues.contains_key(&hash)
     }
 
-    /// The hashes of the keys that serving the clients blocked on keys with this hash may write to,
-    /// each once.
+    /// The hashes of the keys that serving the clients blocked on this hash may write to, each
+    /// once.
     pub fn targets(&self, hash: u64) -> impl Iterator<Item = u64> {
         self.queues.get(&hash).into_iter().flat_map(|queues| queues.targets.keys().copied())
     }
@@ -196,8 +195,8 @@ impl Waiters {
         })
     }
 
-    /// How many keys clients are blocked on, and on how many of them a client is blocked whose wait
-    /// ends with the key. `waits` tells whether the client with a number still waits.
+    /// How many keys clients are blocked on, and how many of those have a client whose wait ends
+    /// with the key. `waits` returns whether the client with a number still waits.
     pub fn count(&self, waits: impl Fn(u64) -> bool) -> (usize, usize) {
         let (mut keys, mut ended_with_key) = (0, 0);
         for queue in self.queues.values().flat_map(|queues| &queues.of_keys) {
@@ -218,7 +217,7 @@ mod tests {
         BlockedClient { id, blocked_on, target }
     }
 
-    /// Keys that share a hash: only their names tell them apart.
+    /// Keys that share a hash and differ only in their names.
     fn key(name: &[u8]) -> Key<'_> {
         Key { bytes: name, hash: 7 }
     }
@@ -298,7 +297,7 @@ mod tests {
         assert!(!waiters.leave(0, key(b"l"), 1));
         assert!(!waiters.is_awaited(7));
         assert!(waiters.queues.is_empty());
-        // Nor of their room.
+        // The room for targets is freed too.
         let keys = |hash: u64| Key { bytes: b"k", hash };
         for hash in 0..10_000 {
             waiters.add(0, keys(hash), a);

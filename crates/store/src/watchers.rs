@@ -1,24 +1,23 @@
 //! The clients that watch keys of one database in one shard: WATCH.
 //!
-//! Whoever changes a key marks the [`Watch`] of each client that watches it, under the lock of the
-//! key's shard. EXEC holds the shards of all watched keys when it looks at its mark, so it misses
-//! no change. Keys are told apart by their hashes: two keys that share all 64 bits are watched
-//! together.
+//! A command that changes a key marks the [`Watch`] of each client that watches it, under the lock
+//! of the key's shard. EXEC holds the shards of all watched keys when it reads its mark, so it
+//! misses no change. Keys are distinguished by their hashes: two keys that share all 64 bits are
+//! watched together.
 //!
-//! What it deliberately does not do: know the clients, or end a client's watch when it is marked.
+//! This module knows no clients, and a mark does not end a client's watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::hash::ByKeyHash;
 
-/// What a watched key takes beside its name, in bytes, about.
+/// The approximate bytes that a watched key takes in addition to its name.
 const KEY_BYTES: usize = 144;
-/// What another client takes that watches the same key.
+/// The approximate bytes for another client that watches the same key.
 const PLACE_BYTES: usize = 24;
 
-/// What one client watches, seen from the keys: whether one of them has changed, and what they take
-/// of memory.
+/// The watch of one client as the keys see it: whether one of them has changed, and their memory.
 #[derive(Debug, Default)]
 pub struct Watch {
     touched: AtomicBool,
@@ -26,7 +25,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Whether a watched key has changed. Asked while the shards of all watched keys are locked.
+    /// Whether a watched key has changed. Read while the shards of all watched keys are locked.
     pub fn is_touched(&self) -> bool {
         self.touched.load(Ordering::Relaxed)
     }
@@ -36,13 +35,13 @@ impl Watch {
         self.touched.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes of memory that the shards take for the client, about. What several watch counts for
-    /// the first of them.
+    /// The approximate bytes that the shards use for the client. A key that several clients watch
+    /// counts for the first of them.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Makes it as new, for another client.
+    /// Resets it for another client.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
@@ -58,13 +57,13 @@ pub(crate) struct Watchers(ByKeyHash<KeyWatchers>);
 
 #[derive(Debug)]
 struct KeyWatchers {
-    /// Shared with those who watch it.
+    /// Shared with the clients that watch it.
     name: Arc<[u8]>,
     clients: Vec<Watcher>,
 }
 
 impl KeyWatchers {
-    /// What it takes for the first client that watches it, in bytes, about.
+    /// The approximate bytes that it counts for its first client.
     fn bytes(&self) -> usize {
         KEY_BYTES + self.name.len()
     }
@@ -73,8 +72,8 @@ impl KeyWatchers {
 #[derive(Debug)]
 struct Watcher {
     watch: Arc<Watch>,
-    /// The key had expired and was still there when the client began to watch it: for the client
-    /// it is absent, and its removal changes nothing.
+    /// The key had expired and was not removed yet when the client began to watch it: for this
+    /// client it is absent, and its removal is no change.
     expired: bool,
 }
 
@@ -83,7 +82,7 @@ struct Watcher {
 pub(crate) enum WatchedChange {
     /// It has a value, which has changed or is new.
     Written,
-    /// It is gone.
+    /// It was removed.
     Removed,
 }
 
@@ -92,7 +91,7 @@ impl Watchers {
         self.0.is_empty()
     }
 
-    /// Adds a client that does not watch the key yet. Returns the key's name, for the client to
+    /// Adds a client that does not watch the key yet. Returns the key's name for the client to
     /// keep.
     pub(crate) fn add(
         &mut self,
@@ -104,14 +103,15 @@ impl Watchers {
         let key = self.0.entry(hash);
         let key = key.or_insert_with(|| KeyWatchers { name: name.into(), clients: Vec::new() });
         watch.count(if key.clients.is_empty() { key.bytes() } else { PLACE_BYTES });
-        // Few keys are watched by several.
+        // Few keys are watched by several clients.
         key.clients.reserve_exact(1);
         key.clients.push(Watcher { watch: Arc::clone(watch), expired });
-        // Hardly ever do keys share a hash.
+        // Keys hardly ever share a hash.
         if *key.name == *name { Arc::clone(&key.name) } else { name.into() }
     }
 
-    /// Takes a client out, whose watch ends. The key counts for the next one that watches it.
+    /// Removes a client that stops watching a key. The key's memory then counts for the next
+    /// client.
     pub(crate) fn remove(&mut self, hash: u64, watch: &Arc<Watch>) {
         let Some(key) = self.0.get_mut(&hash) else { return };
         let at = key.clients.iter().position(|client| Arc::ptr_eq(&client.watch, watch));
@@ -135,8 +135,8 @@ impl Watchers {
         }
     }
 
-    /// Marks the clients that watch keys which change with the whole database. `look` tells of a
-    /// key whether it was there and whether it is there now; none: it has expired.
+    /// Marks the clients whose watched keys change with the whole database. `look` returns the
+    /// presence of a key before and after the change.
     pub(crate) fn touch_all(&mut self, mut look: impl FnMut(u64, &[u8]) -> (Presence, Presence)) {
         for (hash, key) in &mut self.0 {
             let (before, after) = look(*hash, &key.name);
@@ -150,7 +150,7 @@ impl Watchers {
         }
     }
 
-    /// Whether a key that has expired was there when this client began to watch it.
+    /// Whether an expired key existed when this client began to watch it.
     pub(crate) fn saw_value(&self, hash: u64, watch: &Arc<Watch>) -> bool {
         let mut clients = self.0.get(&hash).into_iter().flat_map(|key| &key.clients);
         clients.any(|client| Arc::ptr_eq(&client.watch, watch) && !client.expired)
@@ -160,11 +160,9 @@ impl Watchers {
 /// Whether a key is in a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It is not.
     Absent,
-    /// It is, but has expired.
+    /// It has expired but is not removed yet.
     Expired,
-    /// It is.
     Present,
 }
 

@@ -1,7 +1,6 @@
-//! What a snapshot costs writers: run with
-//! `cargo test --release -p store --test snapshot_cost -- --ignored --nocapture`.
-//!
-//! `sets` alone, under callgrind, tells what SET costs in instructions.
+//! The cost of a snapshot for writers: run with `cargo test --release -p store --test snapshot_cost
+//! -- --ignored --nocapture`. Under callgrind, `sets` without the others shows the instructions of
+//! SET.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -71,7 +70,7 @@ fn sets(shard: &mut Shard, turn: &mut Turn, what: &str) {
     durations.print(what);
 }
 
-/// Goes on with a snapshot of one shard. Returns whether there is more to do.
+/// Continues a snapshot of one shard. Returns whether there is more to do.
 fn step(snapshot: &mut Snapshot, shard: &mut Shard, sink: &mut Count) -> bool {
     let mut budget = Budget::of_bytes(STEP_BYTES);
     match snapshot.next() {

@@ -1,4 +1,4 @@
-//! A value opened for writing: what it gives to the types, and what it does when it is closed.
+//! A value opened for writing: the access that types get, and the work when it is closed.
 
 use std::marker::PhantomData;
 
@@ -17,11 +17,11 @@ pub struct Edit<'a, T: StoredType> {
     turn: &'a mut Turn,
     at: usize,
     changed: bool,
-    /// Something of the value has changed that those who watch or track the key do not look at.
+    /// A part has changed that watching and tracking clients ignore.
     part_changed: bool,
     created: bool,
     pub(super) hash: u64,
-    /// What the key index has of the value.
+    /// The index entry of the old value.
     before: IndexEntry,
     of: PhantomData<T>,
 }
@@ -51,7 +51,7 @@ impl<'a, T: StoredType> Edit<'a, T> {
 }
 
 impl<T: StoredType> Edit<'_, T> {
-    /// Whether the key was not there before.
+    /// Whether the key is new.
     pub fn is_new(&self) -> bool {
         self.created
     }
@@ -61,40 +61,40 @@ impl<T: StoredType> Edit<'_, T> {
         self.db.table.at(self.at)
     }
 
-    /// The record for writing; from here on the value counts as changed.
+    /// The record for writing. From now on the value counts as changed.
     pub(crate) fn record_mut(&mut self) -> RecordMut<'_, Object> {
         self.changed = true;
         self.record_unchanged_mut()
     }
 
-    /// The value was changed through `record_unchanged_mut`.
+    /// Marks a value that was changed through `record_unchanged_mut`.
     pub(crate) fn mark_changed(&mut self) {
         self.changed = true;
     }
 
-    /// Something of the value was changed through `record_unchanged_mut` that those who watch or
-    /// track the key do not look at.
+    /// Marks a value as changed through `record_unchanged_mut` in a part that watching and tracking
+    /// clients ignore.
     pub(crate) fn mark_part_changed(&mut self) {
         self.part_changed = true;
     }
 
-    /// The turn: for what a change takes out of the value, and for room to work in.
+    /// The turn, for values that a change removes and for its scratch buffer.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         self.turn
     }
 
-    /// The same for reading.
+    /// The turn for reading.
     pub(crate) fn turn_ref(&self) -> &Turn {
         self.turn
     }
 
-    /// The record for writing what is no change of the value: another form of the same.
+    /// The record for writing another form of the same value, which is no change.
     pub(crate) fn record_unchanged_mut(&mut self) -> RecordMut<'_, Object> {
         let cleared = self.before_change();
         self.db.table.at_mut(self.at, cleared)
     }
 
-    /// The key counts as changed, although the value is what it was.
+    /// Marks the key as changed although its value is the same.
     pub(super) fn rewritten(&mut self) {
         let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
         self.db.rewritten(told, self.hash);
@@ -105,13 +105,13 @@ impl<T: StoredType> Edit<'_, T> {
         self.db.before_change(&self.turn.hasher, self.hash)
     }
 
-    /// The object for writing where it lies; the caller says whether that is a change.
+    /// The object for writing in place. The caller decides whether that is a change.
     pub(crate) fn object_mut(&mut self) -> Option<&mut Object> {
         let cleared = self.before_change();
         self.db.table.object_mut(self.at, cleared)
     }
 
-    /// Moves an object to the lazy-free list before the record is given another payload.
+    /// Moves the object to the lazy-free list before the record gets another payload.
     pub(crate) fn discard_object(&mut self) {
         if self.record().object().is_some() {
             let empty = Record::new(

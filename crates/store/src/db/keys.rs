@@ -1,9 +1,9 @@
-//! The records of one shard's part of a database, and the one way to change them.
+//! The records of one shard's part of a database, and the only way to change them.
 //!
-//! Whoever changes a record, adds or removes one shows a [`Cleared`], which only
-//! [`Db::before_change`] gives: a running snapshot has saved what it needs of the key by then. So
-//! no change can forget it. Without a snapshot this costs one branch, on a byte that lies beside
-//! the table.
+//! Changing, adding or removing a record requires a [`Cleared`], which only
+//! [`Db::before_change`](super::Db::before_change) returns: at that point a running snapshot has
+//! saved what it needs of the key. So no change can bypass it. Without a snapshot this costs one
+//! branch, on a byte next to the table.
 
 use std::ops::Deref;
 
@@ -13,17 +13,17 @@ use ds::table::{RecordMut, Table};
 
 use crate::value::stored::Object;
 
-/// Records, which anybody may read.
+/// The records. All code may read them.
 #[derive(Debug, Default)]
 pub(crate) struct GuardedKeys(Table<Object>);
 
-/// The snapshot has what it needs of a key that is about to change.
+/// Proof that the snapshot has saved what it needs of a key that is about to change.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Cleared(());
 
 impl Cleared {
-    /// Only [`Db::before_change`](super::Db::before_change) may say so.
+    /// For [`Db::before_change`](super::Db::before_change) only.
     #[inline]
     pub(super) fn by_db() -> Self {
         Self(())
@@ -67,13 +67,13 @@ impl GuardedKeys {
         self.0.remove(at, hasher)
     }
 
-    /// Sets when or how often a key was used, which is no part of its state.
+    /// Sets the access clock of a record, which is not part of its state.
     #[inline]
     pub(crate) fn set_access_clock(&mut self, at: usize, clock: u32) {
         self.0.at_mut(at).set_access_clock(clock);
     }
 
-    /// The object of a record, for the snapshot itself, which changes nothing in its value.
+    /// The object of a record, for the snapshot itself, which does not change the value.
     pub(crate) fn walked_object(&mut self, at: usize) -> Option<&mut Object> {
         self.0.object_mut(at)
     }
@@ -83,7 +83,7 @@ impl GuardedKeys {
         self.0.reserve(keys, hasher);
     }
 
-    /// Takes all records away, which go to the snapshot if there is one.
+    /// Takes all records. If there is a snapshot, the caller passes them to it.
     pub(super) fn take(&mut self) -> Table<Object> {
         std::mem::take(&mut self.0)
     }

@@ -8,7 +8,7 @@ use crate::value::stored::Stored;
 
 impl Db {
     /// The largest keys, in no order, each with the bytes of its string or the number of its
-    /// elements. Expired ones that nobody has noticed are among them.
+    /// elements. May include expired keys that are not removed yet.
     pub fn large_keys(&self, turn: &Turn) -> Vec<(Stored<'_>, usize)> {
         let find = |(class, hash): &(SizeClass, u64)| {
             let at = self.table.find_where(*hash, |record| {

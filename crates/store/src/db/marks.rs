@@ -1,9 +1,9 @@
-//! Notes what comes to a database and what changes there, under the lock of its shard: in the sets
-//! of shards, and for those who track keys.
+//! Marks for added, expiring and changed keys, set under the lock of their shard: in the sets of
+//! shards, and for clients that track keys.
 
 use crate::turn::Turn;
 
-/// A key with this hash comes to a database, which may have had none in this shard.
+/// Marks the shard of a key that is added to a database, which may have had no keys there.
 #[inline]
 pub(super) fn key_comes(turn: &Turn, hash: u64, was_empty: bool) {
     if was_empty {
@@ -11,8 +11,8 @@ pub(super) fn key_comes(turn: &Turn, hash: u64, was_empty: bool) {
     }
 }
 
-/// The key with this hash may have an expiry from now on: the walk over expired keys visits its
-/// shard then, and it may be evicted as a volatile one.
+/// Marks the shard of a key that may have an expiry from now on: the walk over expired keys then
+/// visits the shard, and the key may be evicted as a volatile one.
 #[inline]
 pub(super) fn key_expires(turn: &Turn, hash: u64, expires: bool) {
     if expires {
@@ -21,7 +21,7 @@ pub(super) fn key_expires(turn: &Turn, hash: u64, expires: bool) {
     }
 }
 
-/// The same for a field of its value.
+/// Marks the shard of a key with a field that may expire.
 #[inline]
 pub(super) fn field_expires(turn: &Turn, hash: u64, expires: bool) {
     if expires {
@@ -29,11 +29,11 @@ pub(super) fn field_expires(turn: &Turn, hash: u64, expires: bool) {
     }
 }
 
-/// Those who track keys are told of a change: proof for [`Db::changed`](super::Db::changed).
+/// Proof for [`Db::changed`](super::Db::changed) that the change was recorded for tracking clients.
 pub(crate) struct TrackingNoted(());
 
-/// A key changes, or goes. Asked under the lock of its shard, so that whoever has read the key
-/// before, and tracks it, is seen here.
+/// Records a change or removal of a key. Called under the lock of its shard, so it sees every
+/// client that has read the key and tracks it.
 #[inline]
 pub(crate) fn key_changes(turn: &mut Turn, key: &[u8]) -> TrackingNoted {
     if turn.shard_sets.are_tracked() {

@@ -1,15 +1,15 @@
-//! A key at random, for RANDOMKEY.
+//! A random key, for RANDOMKEY.
 
 use super::Db;
 use crate::turn::Turn;
 use crate::value::stored::Stored;
 
-/// Expired keys that a search for a random one removes at most.
+/// The most expired keys that a search for a random one removes.
 const RANDOM_TRIES_MAX: usize = 100;
 
 impl Db {
-    /// A key at random: the first at or after a random slot, so keys behind a gap come more often.
-    /// Removes expired ones on its way, and gives up when they are many.
+    /// A random key: the first at or after a random slot, so keys after a gap are more likely.
+    /// Removes expired keys on its way, and gives up after many.
     pub fn random(&mut self, turn: &mut Turn, random: u64) -> Option<Stored<'_>> {
         let mut start = (random % self.table.slots_len().max(1) as u64) as usize;
         for _ in 0..RANDOM_TRIES_MAX {

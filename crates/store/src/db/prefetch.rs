@@ -1,8 +1,8 @@
 //! Prefetches the memory that a command on a key will read, while other commands run.
 //!
-//! Each step of a chain of pointers is a separate function: it reads what the one before has
-//! prefetched, and prefetches what that points to. Nothing is changed, and an absent key or one of
-//! another type costs no more than this read.
+//! Each step of a chain of pointers is a separate function: it reads what the previous step
+//! prefetched, and prefetches what that points to. Nothing changes, and an absent key or one of
+//! another type costs only this read.
 
 use ds::packed::gapped;
 
@@ -23,8 +23,8 @@ impl Db {
         self.table.prefetch_record(hash);
     }
 
-    /// Prefetches the slots of a member of a large collection whose key's record is in
-    /// the cache, and returns the member's hash. Does nothing for any other value.
+    /// Prefetches the slots of a member of a large collection whose key's record is in the cache,
+    /// and returns the member's hash. Does nothing for other values.
     #[inline]
     pub fn prefetch_member_slot(
         &self,
@@ -37,8 +37,7 @@ impl Db {
         Some(member_hash)
     }
 
-    /// Prefetches a stream, whose key's record is in the cache. Does nothing for any
-    /// other value.
+    /// Prefetches a stream whose key's record is in the cache. Does nothing for other values.
     #[inline]
     pub fn prefetch_stream(&self, hash: u64) {
         if let Some(stream) = self.probable_stream(hash) {
@@ -54,8 +53,8 @@ impl Db {
         }
     }
 
-    /// Prefetches an end of a packed list whose key's record is in the cache, or for a
-    /// long list itself. Does nothing for any other value.
+    /// Prefetches an end of a packed list whose key's record is in the cache, or a long list
+    /// itself. Does nothing for other values.
     #[inline]
     pub fn prefetch_list(&self, hash: u64, side: Side) {
         let Some(record) = self.table.probable_record(hash) else { return };

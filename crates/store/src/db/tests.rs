@@ -1,4 +1,4 @@
-//! What the modes of a lookup count, set and remove.
+//! Tests of the side effects of each kind of lookup.
 #![allow(clippy::unwrap_used)]
 
 use base::hash::KeyHasher;

@@ -1,4 +1,4 @@
-//! Where every change of a key passes, and WATCH as one database in one shard sees it.
+//! The function that every change of a key passes, and WATCH in one database of one shard.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::value::stored::{Stored, StoredType};
 use crate::watchers::{Presence, Watch, WatchedChange, Watchers};
 
 impl Db {
-    /// Every change of a key passes here, with what the key index has of its value before and
-    /// after. Those who track keys have been told.
+    /// Must be called for every change of a key, with the index entries of its value before and
+    /// after. `TrackingNoted` proves that the change was recorded for tracking clients.
     #[inline]
     pub(crate) fn changed(
         &mut self,
@@ -32,7 +32,7 @@ impl Db {
         }
     }
 
-    /// The same for a change that leaves the value as it is: of the expiry.
+    /// Must be called for a change that leaves the value the same, such as one of the expiry.
     #[inline]
     pub(super) fn rewritten(&mut self, _: TrackingNoted, hash: u64) {
         if self.watched {
@@ -40,8 +40,8 @@ impl Db {
         }
     }
 
-    /// Lets a client that does not watch the key yet watch it. Returns the key's name, which all
-    /// who watch it share.
+    /// Adds a client that does not watch the key yet. Returns the key's name, which all clients
+    /// that watch it share.
     pub fn watch(&mut self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> Arc<[u8]> {
         let expired = self.has_expired(turn, key);
         let mut name = None;
@@ -51,21 +51,21 @@ impl Db {
         name.unwrap_or_else(|| key.bytes.into())
     }
 
-    /// Ends that.
+    /// Removes a client that stops watching a key.
     pub fn unwatch(&mut self, hash: u64, watch: &Arc<Watch>) {
         if self.watched {
             self.watched = self.key_index.edit_watchers(|watchers| watchers.remove(hash, watch));
         }
     }
 
-    /// Whether a key has expired since this client began to watch it, and is still there.
+    /// Whether a key has expired since this client began to watch it, and is not removed yet.
     pub fn expired_while_watched(&self, turn: &Turn, key: Key<'_>, watch: &Arc<Watch>) -> bool {
         let watchers = self.key_index.watchers();
         self.has_expired(turn, key)
             && watchers.is_some_and(|watchers| watchers.saw_value(key.hash, watch))
     }
 
-    /// Whether a key has expired and is still there.
+    /// Whether a key has expired and is not removed yet.
     fn has_expired(&self, turn: &Turn, key: Key<'_>) -> bool {
         self.expiring_len() > 0 && self.presence(turn, key.hash, key.bytes) == Presence::Expired
     }
@@ -90,8 +90,8 @@ impl Db {
         }
     }
 
-    /// Exchanges who watches keys with another database whose contents have been exchanged with
-    /// this one's: a client watches the key of a name in the database of a number.
+    /// Exchanges the watchers with another database after their contents were exchanged: a client
+    /// watches a name in the database of a number.
     pub(crate) fn swap_watchers(&mut self, other: &mut Self, turn: &Turn) {
         let mut own = other.key_index.take_watchers();
         let mut others = self.key_index.take_watchers();
@@ -104,15 +104,14 @@ impl Db {
         other.put_watchers(others);
     }
 
-    /// Whether nothing would be lost with this part of a database.
+    /// Whether this part of a database holds nothing that must be kept.
     pub(crate) fn is_unused(&self) -> bool {
         self.is_empty() && !self.watched && !self.in_snapshot
     }
 }
 
 impl<T: StoredType> Edit<'_, T> {
-    /// Lets the key count as changed for those who watch or track it, although the value is what it
-    /// was.
+    /// Marks the key as changed for clients that watch or track it, although the value is the same.
     pub fn touch_watchers(&mut self) {
         self.rewritten();
     }

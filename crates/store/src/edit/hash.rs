@@ -1,4 +1,4 @@
-//! A hash opened for writing, in whichever form it is, and its way from one form to the next.
+//! Changes of hashes in each form, and the changes from one form to the next.
 
 use std::mem;
 
@@ -11,7 +11,7 @@ use crate::value::field_table::FieldTable;
 use crate::value::hash::{FieldValue, HashRef, HashValue, PAIR, TRIPLE, expiry_of};
 use crate::value::stored::{Object, StoredType, ValueKind};
 
-/// What setting a field does to its expiry.
+/// The change that setting a field makes to its expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldExpiry {
     /// The field does not expire.
@@ -20,7 +20,7 @@ pub enum FieldExpiry {
     Keep,
 }
 
-/// The form of a hash, opened.
+/// A hash opened in its form.
 enum OpenHash<'a> {
     Pairs(PackedMut<'a, Record<Object>>),
     Triples(PackedMut<'a, Record<Object>>),
@@ -45,13 +45,13 @@ impl Edit<'_, HashValue> {
         HashValue::view(self.record()).unwrap_or(HashRef::Packed(Packed::new(b"")))
     }
 
-    /// What a field holds.
+    /// The value of a field.
     pub fn get(&self, field: &[u8]) -> Option<FieldValue<'_>> {
         self.hash().get(&self.turn_ref().hasher, field)
     }
 
-    /// Makes a table of a small hash that is about to have `fields` fields, or to get fields and
-    /// values of these lengths, when they do not fit the limits.
+    /// Changes a small hash to a table if `fields` fields, or fields and values of these lengths,
+    /// would exceed its limits.
     pub fn fit(
         &mut self,
         limits: &EncodingLimits,
@@ -69,7 +69,8 @@ impl Edit<'_, HashValue> {
         }
     }
 
-    /// Sets a field to a value that [`fit`](Self::fit) has seen. Returns whether the field is new.
+    /// Sets a field to a value that was passed to [`fit`](Self::fit). Returns whether the field is
+    /// new.
     #[inline]
     pub fn set(
         &mut self,
@@ -119,8 +120,8 @@ impl Edit<'_, HashValue> {
         new
     }
 
-    /// Sets fields of a hash that has none yet, in one go; the fields come with their values
-    /// behind them. Returns how many there are now.
+    /// Sets the fields of an empty hash in one go, each field followed by its value. Returns how
+    /// many fields there are.
     pub fn fill<'e>(
         &mut self,
         pairs: impl Iterator<Item = (&'e [u8], &'e [u8])>,
@@ -152,7 +153,7 @@ impl Edit<'_, HashValue> {
         len
     }
 
-    /// Removes a field. Returns whether it was there.
+    /// Removes a field. Returns whether it existed.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         let hasher = self.turn_ref().hasher;
         let removed = remove_from(&mut self.record_unchanged_mut(), &hasher, field);
@@ -162,7 +163,7 @@ impl Edit<'_, HashValue> {
         removed
     }
 
-    /// Sets or removes the expiry of a field that is there, in milliseconds since 1970.
+    /// Sets or removes the expiry of an existing field, in milliseconds since 1970.
     pub fn set_expiry(&mut self, field: &[u8], at_ms: Option<i64>) {
         if matches!(self.hash(), HashRef::Packed(_)) {
             if at_ms.is_none() {
@@ -183,11 +184,11 @@ impl Edit<'_, HashValue> {
         }
     }
 
-    /// Gives the fields of a packed hash room for expiries, as Redis does before it sets the first
-    /// one, whether or not that succeeds.
+    /// Gives the fields of a packed hash room for expiries. Redis does this before it sets the
+    /// first expiry, even if that fails.
     ///
     /// A field and its value take at least 4 bytes and an expiry at most 10: the limit of 1 GB for
-    /// packed hashes keeps one with expiries below 4 GiB, and [`fit`](Self::fit) counts them.
+    /// packed hashes keeps a hash with expiries below 4 GiB, and [`fit`](Self::fit) counts them.
     pub fn make_expiring(&mut self) {
         let HashRef::Packed(packed) = self.hash() else { return };
         let mut bytes = Vec::new();
@@ -196,11 +197,11 @@ impl Edit<'_, HashValue> {
             let endless = Encoded::integer(0);
             fields.extend([Encoded::from(field), Encoded::from(value.entry), endless]);
         }
-        // Another form of the same fields.
+        // The fields are the same, only the form differs.
         self.record_unchanged_mut().set_bytes(ValueKind::PackedExpiringHash as u8, &bytes);
     }
 
-    /// Makes a table of a packed hash.
+    /// Changes a packed hash to a table.
     fn make_table(&mut self) {
         let hasher = self.turn_ref().hasher;
         let mut table = Box::<FieldTable>::default();
@@ -212,12 +213,12 @@ impl Edit<'_, HashValue> {
                 table.set_expiry(&hasher, name, value.expires_at);
             }
         }
-        // An empty one gets its first field right after.
+        // An empty table gets its first field right afterwards.
         self.record_unchanged_mut().set_object(ValueKind::Hash as u8, Object::Hash(table));
     }
 }
 
-/// Removes a field from the hash in a record. Returns whether it was there.
+/// Removes a field from the hash in a record. Returns whether it existed.
 pub(super) fn remove_from(
     record: &mut Record<Object>,
     hasher: &base::hash::KeyHasher,
@@ -236,7 +237,7 @@ pub(super) fn remove_from(
     found.is_some()
 }
 
-/// Gives the field at a position another expiry and the place that belongs to it.
+/// Gives the field at a position another expiry, and moves it to its new place.
 fn set_packed_expiry(
     fields: &mut PackedMut<'_, Record<Object>>,
     at: usize,
@@ -256,7 +257,7 @@ fn set_packed_expiry(
     fields.splice(place..place, 0, [Encoded::text(&field), Encoded::text(&value), expiry]);
 }
 
-/// Where a field with this expiry belongs: behind all that end earlier.
+/// The place of a field with this expiry: after all that expire earlier.
 fn place_for(fields: Packed<'_>, expires_at: Option<i64>) -> usize {
     let Some(expires_at) = expires_at else { return fields.end() };
     let mut at = 0;

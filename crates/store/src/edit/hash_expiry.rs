@@ -1,10 +1,10 @@
-//! Fields that expire: what removes them, and how the hashes that have such fields are found.
+//! Fields that expire: how they are removed, and how their hashes are found.
 //!
 //! Each database keeps an order of the hashes that have such fields, by the earliest expiry in
-//! each. It is exact at every moment: an [`Edit`](crate::Edit) that changed a hash corrects it when
-//! it is dropped, and so does whatever adds or removes a key. The background work takes from its
-//! front; commands that meet an expired field remove it too. Either way the removal leaves a
-//! separate effect, HDEL with the event `hexpired`, beside that of the running command.
+//! each. It is always exact: every function that adds or removes a key updates it, and so does an
+//! [`Edit`](crate::Edit) of a hash when it is dropped. The background work takes hashes from its
+//! front; commands that meet an expired field remove it too. Either way the removal is a separate
+//! effect, HDEL with the event `hexpired`.
 
 use super::hash::remove_from;
 use crate::db::Db;
@@ -22,7 +22,7 @@ impl Db {
         self.key_index.due_len()
     }
 
-    /// Removes those of the named fields that have expired. Returns how many.
+    /// Removes the named fields that have expired. Returns how many.
     pub fn expire_fields<'f>(
         &mut self,
         turn: &mut Turn,
@@ -38,20 +38,20 @@ impl Db {
         self.drop_fields(turn, at, key.hash, &names)
     }
 
-    /// Removes all fields of a hash whose time has come. Returns how many.
+    /// Removes all expired fields of a hash. Returns how many.
     pub fn expire_all_fields(&mut self, turn: &mut Turn, key: Key<'_>) -> usize {
         let Some((at, hash)) = self.with_expired(turn, key) else { return 0 };
         let names = expired_names(hash, turn, usize::MAX);
         self.drop_fields(turn, at, key.hash, &names)
     }
 
-    /// The hash under a key, when the time of one of its fields has come.
+    /// The hash under a key, if one of its fields has expired.
     #[inline]
     fn with_expired(&self, turn: &Turn, key: Key<'_>) -> Option<(usize, HashRef<'_>)> {
         if turn.keep_expired {
             return None;
         }
-        // Nothing to look for in most databases.
+        // Most databases have no expired field.
         self.key_index.first_due().filter(|(at, _)| *at < turn.expired_before_ms)?;
         let at = self.table.find(key.hash, key.bytes)?;
         let hash = HashValue::view(self.table.at(at))?;
@@ -116,14 +116,14 @@ impl Db {
     }
 }
 
-/// The names of expired fields up to a maximum, the first to expire first.
+/// The names of expired fields up to a maximum, the earliest expiry first.
 fn expired_names(hash: HashRef<'_>, turn: &Turn, fields_max: usize) -> Vec<Vec<u8>> {
     match hash {
         HashRef::Packed(_) => Vec::new(),
         HashRef::Expiring(fields) => {
             let mut names = Vec::new();
             let mut entries = fields.iter();
-            // Those that expire come first, in their order.
+            // Fields that expire come first, in the order of their expiry.
             while let (Some(field), Some(_), Some(expiry)) =
                 (entries.next(), entries.next(), entries.next())
             {

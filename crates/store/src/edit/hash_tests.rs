@@ -1,4 +1,4 @@
-//! Hashes in every form against a map, and the order of those with fields that end.
+//! Compares hashes in every form with a map, and tests the order of hashes with fields that expire.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn len() -> impl Strategy<Value = usize> {
     prop_oneof![20 => 0usize..24, 1 => 60_000usize..70_000]
 }
 
-/// That a packed hash is within the limits, to which expiries may come.
+/// Checks that a packed hash is within the limits, to which expiries may be added.
 fn check_form(hash: HashRef<'_>, limits: &EncodingLimits) {
     let (packed, expiry_bytes) = match hash {
         HashRef::Packed(packed) => (packed, 0),

@@ -16,8 +16,8 @@ use crate::limits::EncodingLimits;
 use crate::value::list::{ListRef, ListValue, Side};
 use crate::value::stored::{Object, StoredType, ValueKind};
 
-/// A packed list of more bytes becomes chunks, whatever its limit says: that counts an added
-/// element by its text, so that any number of empty ones is within it.
+/// A packed list of more bytes becomes chunks, whatever its limit: the limit counts added elements
+/// by their text, so it admits any number of empty ones.
 const PACKED_BYTES_MAX: usize = 1 << 20;
 
 /// A record's list for writing.
@@ -46,7 +46,7 @@ impl Edit<'_, ListValue> {
         ListValue::view(self.record()).unwrap_or(ListRef::Packed(Packed::new(&[])))
     }
 
-    /// Adds elements at an end, one after another: the last of them ends up outermost.
+    /// Adds elements at an end one after another, so the last one ends up outermost.
     #[inline]
     pub fn push<'e, I>(&mut self, side: Side, elements: I, limits: &EncodingLimits)
     where
@@ -68,13 +68,13 @@ impl Edit<'_, ListValue> {
         self.add(side, std::iter::once(element));
     }
 
-    /// Fills an empty list with a result: chunks first, as in Redis, which go into the record if
-    /// they are one within the limit.
+    /// Fills an empty list with a result: as chunks first, as in Redis, which become packed if they
+    /// are one chunk within the limit.
     pub fn fill<'e, I>(&mut self, elements: I, limits: &EncodingLimits)
     where
         I: DoubleEndedIterator<Item = &'e [u8]> + ExactSizeIterator + Clone,
     {
-        /// How many bytes longer than it is a chunk may be estimated.
+        /// The most bytes by which the size of a chunk is overestimated.
         const ESTIMATE_BYTES_MAX: usize = 64;
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
         let bytes: usize = elements.clone().map(|element| Encoded::text(element).len()).sum();
@@ -114,7 +114,7 @@ impl Edit<'_, ListValue> {
         }
     }
 
-    /// Puts an element before or after the first one that equals `pivot`. Returns whether there is
+    /// Adds an element before or after the first one that equals `pivot`. Returns whether there is
     /// one.
     pub fn insert(
         &mut self,
@@ -124,7 +124,7 @@ impl Edit<'_, ListValue> {
         limits: &EncodingLimits,
     ) -> bool {
         let pivot = Encoded::text(pivot);
-        // Whether there is such an element or not, as in Redis.
+        // As in Redis, the form changes even if no element equals the pivot.
         self.make_room(std::iter::once(element), limits);
         if let ListRef::Packed(list) = self.list() {
             let Some(at) = list.find(pivot, 0, 1) else { return false };
@@ -146,9 +146,8 @@ impl Edit<'_, ListValue> {
         true
     }
 
-    /// Puts another element in the place of element `index`. Returns whether there is one. As in
-    /// Redis, a list that would be too large in its record with the element becomes chunks even if
-    /// there is none, and stays so.
+    /// Replaces element `index`. Returns whether it exists. As in Redis, a packed list that would
+    /// exceed its limit becomes chunks even if the element does not exist, and stays so.
     pub fn replace(&mut self, index: usize, element: &[u8], limits: &EncodingLimits) -> bool {
         let is_there = index < self.list().len();
         if !is_there || !self.takes_in_place(element, limits) {
@@ -171,8 +170,8 @@ impl Edit<'_, ListValue> {
         true
     }
 
-    /// Whether a packed list that gets an element for another one would be made chunks and go back
-    /// into the record at once, which moves it twice.
+    /// Whether a replacement can stay in the packed list, so that it need not become chunks and go
+    /// back at once, which would move it twice.
     fn takes_in_place(&self, element: &[u8], limits: &EncodingLimits) -> bool {
         let ListRef::Packed(list) = self.list() else { return false };
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
@@ -181,13 +180,13 @@ impl Edit<'_, ListValue> {
         !limit.is_large(&element) && limit.halved().when_packing().admits(bytes, list.len())
     }
 
-    /// Removes elements by their indexes, those past the end ignored.
+    /// Removes elements by their indexes, ignoring those past the end.
     pub fn remove(&mut self, range: Range<usize>, limits: &EncodingLimits) {
         self.cut(range);
         self.shrink(limits);
     }
 
-    /// Moves the element at an end, of which the caller knows the text, to an end.
+    /// Moves the element at one end, whose text the caller knows, to an end.
     pub fn rotate(&mut self, from: Side, to: Side, element: &[u8], limits: &EncodingLimits) {
         let len = self.list().len();
         self.cut(if from == Side::Left { 0..1 } else { len.saturating_sub(1)..len });
@@ -195,7 +194,7 @@ impl Edit<'_, ListValue> {
         self.shrink(limits);
     }
 
-    /// Removes elements and leaves the form as it is.
+    /// Removes elements without changing the form.
     fn cut(&mut self, range: Range<usize>) {
         let end = range.end.min(self.list().len());
         if range.start >= end {
@@ -226,8 +225,8 @@ impl Edit<'_, ListValue> {
         }
     }
 
-    /// Removes elements that equal `element`, at most `max` of them, beginning at an end. Returns
-    /// how many they were.
+    /// Removes up to `max` elements that equal `element`, beginning at an end. Returns how many it
+    /// removed.
     pub fn remove_equal(
         &mut self,
         element: &[u8],
@@ -252,7 +251,7 @@ impl Edit<'_, ListValue> {
         removed
     }
 
-    /// Moves a packed list into chunks when the elements to be added lead beyond the limit.
+    /// Changes a packed list to chunks if the elements to add would exceed the limit.
     #[inline]
     fn make_room<'e>(
         &mut self,
@@ -276,7 +275,7 @@ impl Edit<'_, ListValue> {
         }
     }
 
-    /// Moves a list of one chunk back into the record when it is at most half of the limit.
+    /// Packs a list of one chunk if it is at most half of the limit.
     fn shrink(&mut self, limits: &EncodingLimits) {
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size));
         self.pack_within(limit.halved().when_packing());

@@ -1,4 +1,4 @@
-//! Lists against plain vectors, through both forms and every crossing between them.
+//! Compares lists with plain vectors, in both forms and across every change between them.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -28,7 +28,7 @@ impl ListPair {
         self.turn.key(KEY)
     }
 
-    /// Runs a change on the list, which is made when it is missing.
+    /// Runs a change on the list, which is created if it is missing.
     fn edit<R>(
         &mut self,
         change: impl FnOnce(&mut Edit<'_, ListValue>, &EncodingLimits) -> R,
@@ -154,7 +154,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Replacements have grown a chunk far beyond its limit, and it shrinks again.
+    /// Replacements grow a chunk far beyond its limit, and it shrinks again.
     #[test]
     fn large_replacements_are_no_danger(
         size in prop::sample::select(vec![8, 64, 128, 1000, i32::MAX]),
@@ -189,7 +189,8 @@ fn elements_that_grew_in_their_places_come_out_unchanged() {
             let element = vec![0xf0 ^ index as u8; 8000];
             assert!(pair.edit(|list, limits| list.replace(index, &element, limits)));
             pair.model[index] = element;
-            // Beyond 64 KB it stays in chunks: in the record each change would move all of it.
+            // Beyond 64 KB the list stays in chunks: in the record each change would move all of
+            // it.
             let form = if size > 64 && index < 7 { "listpack" } else { "quicklist" };
             assert_eq!(pair.encoding(), form, "after {} replacements", index + 1);
         }
@@ -278,7 +279,7 @@ fn a_result_is_packed_when_its_chunks_are_one() {
     assert_eq!(filled(-2, &texts(&[1])), "listpack");
     assert_eq!(filled(-1, &texts(&[4085])), "listpack");
     assert_eq!(filled(-1, &texts(&[4086])), "quicklist");
-    // The last element is thought to need a few bytes more than it does.
+    // The size of the last element is overestimated by a few bytes.
     assert_eq!(filled(-1, &texts(&[4071, 1])), "listpack");
     assert_eq!(filled(-1, &texts(&[4077, 1])), "quicklist");
     assert_eq!(filled(2, &texts(&[4000, 4000])), "listpack");

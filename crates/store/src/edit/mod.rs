@@ -1,4 +1,4 @@
-//! What [`Edit`](crate::Edit) and [`Db`](crate::Db) do with each type of value.
+//! The operations of [`Edit`](crate::Edit) and [`Db`](crate::Db) on each type of value.
 
 pub(crate) mod hash;
 mod hash_expiry;

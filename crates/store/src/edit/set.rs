@@ -17,13 +17,13 @@ use crate::turn::Turn;
 use crate::value::set::{SampleDraw, SetRef, SetValue};
 use crate::value::stored::{Object, StoredType, ValueKind};
 
-/// When this many times the members that stay are not more than those popped, those that stay
-/// become a new set, which may be of a smaller form.
+/// A pop rebuilds the set, possibly in a smaller form, if this many times the remaining members are
+/// at most the popped ones.
 const POP_SHARE: usize = 5;
 
 impl Db {
-    /// Sets a key to a set that is not empty, whatever its type was, without an expiry. The buffer
-    /// that the set was built in becomes the turn's.
+    /// Sets a key to a set that is not empty, whatever its type was, without an expiry. The turn
+    /// keeps the buffer in which the set was built.
     pub fn put_set(&mut self, turn: &mut Turn, key: Key<'_>, set: NewSet) {
         let (kind, room) = match set {
             NewSet::Ints(ints) => (ValueKind::IntSet, ints),
@@ -74,7 +74,7 @@ impl Edit<'_, SetValue> {
         true
     }
 
-    /// Adds one member in the record's bytes. None when the set must take another form for it.
+    /// Adds one member in the record's bytes. Returns `None` if the set must change its form.
     #[inline]
     fn add_in_place(&mut self, member: &[u8], limits: &EncodingLimits) -> Option<bool> {
         match self.set() {
@@ -104,7 +104,7 @@ impl Edit<'_, SetValue> {
         }
     }
 
-    /// Adds members to a copy and stores that at once: one move of the record, however many.
+    /// Adds members to a copy and stores that in one go, which moves the record only once.
     fn add_anew<'m>(
         &mut self,
         members: impl ExactSizeIterator<Item = &'m [u8]> + Clone,
@@ -122,7 +122,7 @@ impl Edit<'_, SetValue> {
         };
         let added = members.filter(|m| new.add(Entry::Bytes(m), limits, &hasher)).count();
         match new {
-            // A set that got nothing new may still have left a form that is too small by now.
+            // A set without new members may still have left a form that was too small.
             NewSet::Table(table) if added == 0 && !self.is_new() => {
                 let object = Object::Set(table);
                 self.record_unchanged_mut().set_object(ValueKind::Set as u8, object);
@@ -133,7 +133,7 @@ impl Edit<'_, SetValue> {
         added
     }
 
-    /// Removes a member. Returns whether it was there.
+    /// Removes a member. Returns whether it existed.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         match self.set() {
             SetRef::Ints(ints) => match parse_i64(member).map(|value| ints.search(value)) {
@@ -156,7 +156,7 @@ impl Edit<'_, SetValue> {
         }
     }
 
-    /// Shows a member drawn at random and removes it.
+    /// Visits a random member and removes it.
     pub fn pop(&mut self, random: &mut Random, visit: &mut dyn FnMut(Entry<'_>)) {
         match self.set() {
             SetRef::Ints(ints) => {
@@ -183,7 +183,7 @@ impl Edit<'_, SetValue> {
         }
     }
 
-    /// Shows `count` members drawn at random and removes them; fewer than there are.
+    /// Visits `count` random members and removes them; `count` is less than the set has.
     pub fn pop_many(
         &mut self,
         count: usize,
@@ -194,7 +194,7 @@ impl Edit<'_, SetValue> {
         let set = self.set();
         let stay = set.len().saturating_sub(count);
         let is_table = matches!(set, SetRef::Table(_));
-        // A product that saturates is above any count, as the exact one would be.
+        // A saturated product exceeds any count, as the exact one would.
         if is_table && stay.saturating_mul(POP_SHARE) > count {
             (0..count).for_each(|_| self.pop(random, visit));
             return;
@@ -204,7 +204,7 @@ impl Edit<'_, SetValue> {
         let new = if is_table {
             let hasher = self.turn().hasher;
             let mut new = NewSet::Packed(room);
-            // Those that stay are drawn, then all others are popped.
+            // The remaining members are drawn, then all others are popped.
             for _ in 0..stay {
                 let keep = &mut |member: Entry<'_>| new.add_absent(member, limits, &hasher);
                 self.pop(random, keep);
@@ -217,7 +217,7 @@ impl Edit<'_, SetValue> {
         self.store(new);
     }
 
-    /// Shows `count` members of a small set drawn at random, and returns the others.
+    /// Visits `count` random members of a small set, and returns the others.
     fn pop_small(
         &self,
         count: usize,

@@ -1,5 +1,5 @@
-//! A stored set against a sorted one from the standard library, with limits so low that every form
-//! and every conversion is met.
+//! Compares a stored set with one of the standard library, with limits so low that every form and
+//! every change of form occurs.
 
 use super::*;
 use crate::db::Db;
@@ -77,7 +77,7 @@ fn members(set: SetRef<'_>) -> Model {
     set.iter().map(text).collect()
 }
 
-/// What holds of any set, and that it is what the model says.
+/// Checks the invariants of a set, and that it equals the model.
 fn check(set: SetRef<'_>, model: &Model, turn: &Turn, limits: &EncodingLimits) {
     assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
     assert_eq!(set.iter().count(), model.len());

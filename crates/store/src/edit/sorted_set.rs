@@ -1,4 +1,4 @@
-//! Changes of a sorted set, and its change from packed to big.
+//! Changes of sorted sets, and the change from packed to big.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use crate::value::packed_pairs::{self, PackedPairs};
 use crate::value::sorted_set::{SortedSetRef, SortedSetValue};
 use crate::value::stored::{Object, StoredType, ValueKind};
 
-/// Bytes that a pair takes at most besides its member.
+/// The most bytes that a pair takes in addition to its member.
 const PAIR_BYTES_MAX: usize = 64;
-/// When this many times the members that stay are not more than those removed, those that stay
-/// become a new set, and the old one is dropped where no lock is held.
+/// A removal copies the remaining members into a new set if this many times their number is at most
+/// the number removed. The old set is dropped without a lock.
 const REMOVED_SHARE: usize = 4;
 
-/// What an update did.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreChange {
-    /// The set is as it was.
+    /// The set is unchanged.
     None,
     /// The member is new.
     Added,
@@ -43,8 +43,8 @@ impl Edit<'_, SortedSetValue> {
             .unwrap_or(SortedSetRef::Packed(PackedPairs(Packed::new(b""))))
     }
 
-    /// Announces the pairs of a request: how many, and the size of the first member. A packed set
-    /// becomes big at once when they will not fit.
+    /// Announces the pairs of a request: their number, and the size of the first member. A packed
+    /// set becomes big at once if they would not fit.
     pub fn expect(&mut self, pairs: usize, member_bytes: usize, limits: &EncodingLimits) {
         let member_bytes = if self.is_new() { member_bytes } else { 0 };
         if let SortedSetRef::Packed(_) = self.set()
@@ -54,8 +54,8 @@ impl Edit<'_, SortedSetValue> {
         }
     }
 
-    /// Gives a member the score that `decide` makes of its score; it gets none when the member is
-    /// not there, and returns none to leave everything as it is. The score is not NaN.
+    /// Sets a member's score to the result of `decide`, which receives the old score, or `None` if
+    /// the member is missing, and returns `None` to leave the set unchanged. The score is not NaN.
     pub fn update(
         &mut self,
         member: &[u8],
@@ -94,13 +94,13 @@ impl Edit<'_, SortedSetValue> {
         self.set_at(place, member, score)
     }
 
-    /// Adds a member or gives it another score, not NaN.
+    /// Adds a member or changes its score, which is not NaN.
     pub fn add(&mut self, member: &[u8], score: f64, limits: &EncodingLimits) -> ScoreChange {
         self.update(member, limits, |_| Some(score))
     }
 
-    /// Gives a packed pair another score. It is moved in a copy, which is written back once: taking
-    /// it out and putting it in again in the record could move the record twice.
+    /// Gives a packed pair another score. The pair is moved in a copy, which is written back once:
+    /// removing and inserting it in the record could move the record twice.
     fn move_packed(&mut self, member: &[u8], at: packed_pairs::PairAt, score: f64) {
         let mut scratch = std::mem::take(&mut self.turn().scratch);
         scratch.clear();
@@ -112,14 +112,14 @@ impl Edit<'_, SortedSetValue> {
         self.turn().scratch = scratch;
     }
 
-    /// Gives a member of a big set another score, or adds it.
+    /// Sets the score of a member of a big set, or adds it.
     fn set_in_big(&mut self, member: &[u8], score: f64) -> ScoreChange {
         let SortedSetRef::Big(set) = self.set() else { return ScoreChange::None };
         let place = set.place(member);
         self.set_at(place, member, score)
     }
 
-    /// The same, of a member whose place in the big set is known.
+    /// Sets the score of a member whose place in the big set is known.
     fn set_at(&mut self, place: Option<Place>, member: &[u8], score: f64) -> ScoreChange {
         let mut record = self.record_mut();
         let Some(Object::SortedSet(set)) = record.object_mut() else { return ScoreChange::None };
@@ -135,7 +135,7 @@ impl Edit<'_, SortedSetValue> {
         }
     }
 
-    /// Makes a packed set a big one.
+    /// Changes a packed set to a big one.
     fn grow(&mut self) {
         let big = self.copy_of([0..usize::MAX, 0..0]);
         self.put_big(big);
@@ -146,7 +146,7 @@ impl Edit<'_, SortedSetValue> {
         self.record_mut().set_object(ValueKind::SortedSet as u8, object);
     }
 
-    /// Removes a member. Returns whether it was there.
+    /// Removes a member. Returns whether it existed.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         if let SortedSetRef::Packed(pairs) = self.set() {
             let Some(at) = pairs.find(member) else { return false };
@@ -164,7 +164,7 @@ impl Edit<'_, SortedSetValue> {
         }
     }
 
-    /// Removes the members of a range of ranks. Returns how many they were.
+    /// Removes the members in a range of ranks. Returns how many.
     pub fn remove_ranks(&mut self, ranks: Range<usize>) -> usize {
         let len = self.set().len();
         let ranks = ranks.start.min(len)..ranks.end.min(len);
@@ -179,11 +179,11 @@ impl Edit<'_, SortedSetValue> {
                 PackedMut::new(&mut *record).remove_span(span, removed * 2);
             }
             SortedSetRef::Big(_) if removed == len => {
-                // What is left of it is dropped where no lock is held.
+                // The rest of the old set is dropped without a lock.
                 self.discard_object();
                 self.record_mut().set_bytes(ValueKind::PackedSortedSet as u8, b"");
             }
-            // A product that saturates is above any count, as the exact one would be.
+            // A saturated product exceeds any count, as the exact one would.
             SortedSetRef::Big(_) if (len - removed).saturating_mul(REMOVED_SHARE) <= removed => {
                 let stay = self.copy_of([0..ranks.start, ranks.end..len]);
                 self.discard_object();
@@ -198,7 +198,7 @@ impl Edit<'_, SortedSetValue> {
         removed
     }
 
-    /// A big set of the members of these ranks, which ascend.
+    /// A big set of the members with these ascending ranks.
     fn copy_of(&self, ranks: [Range<usize>; 2]) -> BigSortedSet {
         let mut copy = BigSortedSet::new(self.turn_ref().hasher);
         let mut digits = ds::packed::Digits::default();
@@ -208,7 +208,7 @@ impl Edit<'_, SortedSetValue> {
         copy
     }
 
-    /// Fills an empty set with the members of a new one, which are in order.
+    /// Fills an empty set with the sorted members of a new one.
     pub fn fill(&mut self, new: &NewSortedSet, limits: &EncodingLimits) {
         let pairs = new.iter();
         let longest = pairs.clone().map(|(member, _)| member.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Sorted sets against a plain map, in both forms and over the change from one to the other.
+//! Compares sorted sets with a plain map, in both forms and across the change between them.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ proptest! {
                 -40 => 1e300,
                 number => f64::from(number) / 4.0,
             };
-            // Integers and texts, short ones and such as are too long to be packed.
+            // Integers and texts, short ones and some too long to be packed.
             let member = match name % 3 {
                 0 => name.to_string().into_bytes(),
                 1 if name == 100 => vec![b'l'; 70_000],
@@ -218,7 +218,7 @@ fn members_of_one_score_are_found_by_name() {
 
 #[test]
 fn most_members_that_go_together_are_dropped_later() {
-    // The ranks that go, of 1000, and whether the members become garbage of the turn.
+    // The ranks to remove, out of 1000, and whether the members become garbage of the turn.
     for (ranks, later) in
         [(0..1000, true), (0..900, true), (100..1000, true), (50..950, true), (0..500, false)]
     {

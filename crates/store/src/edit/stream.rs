@@ -13,14 +13,14 @@ impl Edit<'_, StreamValue> {
         StreamValue::view(self.record()).unwrap_or(&NOTHING)
     }
 
-    /// The stream for writing; from here on it counts as changed.
+    /// The stream for writing. From now on it counts as changed.
     pub fn stream_mut(&mut self) -> &mut Entries {
         self.set_changed();
         self.stream_unchanged_mut()
     }
 
-    /// The stream for changes that are not replayed, as when a consumer was last seen, and for what
-    /// may turn out to be no change; see [`Edit::set_changed`].
+    /// The stream for changes that are not replayed, such as when a consumer was last seen, and for
+    /// operations that may change nothing; see [`Edit::set_changed`].
     pub fn stream_unchanged_mut(&mut self) -> &mut Entries {
         if self.record().object().is_none() {
             let empty = Object::Stream(Box::default());
@@ -37,9 +37,9 @@ impl Edit<'_, StreamValue> {
         let _ = self.record_mut();
     }
 
-    /// Marks its groups as changed, and the entries as what they were. As in Redis this is no
-    /// change for those who watch or track the key: a transaction does not fail because someone
-    /// reads from a group.
+    /// Marks the groups as changed but not the entries. As in Redis, clients that watch or track
+    /// the key see no change: a transaction does not fail because another client reads from a
+    /// group.
     pub fn set_groups_changed(&mut self) {
         self.mark_part_changed();
     }
@@ -54,7 +54,7 @@ impl Edit<'_, StreamValue> {
         removed
     }
 
-    /// Removes a group. Returns whether it was there.
+    /// Removes a group. Returns whether it existed.
     pub fn remove_group(&mut self, name: &[u8]) -> bool {
         let Some(group) = self.stream_unchanged_mut().groups.remove(name) else { return false };
         self.set_groups_changed();
@@ -64,7 +64,7 @@ impl Edit<'_, StreamValue> {
         true
     }
 
-    /// Drops entries after the turn, where no lock is held.
+    /// Drops entries after the turn, without a lock.
     fn discard(&mut self, garbage: Option<Entries>) {
         let garbage = garbage.map(|garbage| Object::Stream(Box::new(garbage)));
         self.turn().lazy_free.extend(garbage);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(turn.lazy_free.take_big().0.len(), 1);
         let stream = db.read::<StreamValue>(&mut turn, key).unwrap().unwrap();
         assert_eq!(stream.log.last_id, Id::new(1000, 0));
-        // Nothing to do is no change.
+        // An operation that does nothing is no change.
         let mut edit = db.edit::<StreamValue>(&mut turn, key).unwrap().unwrap();
         assert_eq!(edit.trim(&trim), 0);
         drop(edit);

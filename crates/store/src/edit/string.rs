@@ -1,5 +1,5 @@
-//! Changes of strings. They never make a string shorter, except [`Edit::splice`]: otherwise that
-//! takes a new value. Callers check limits on the length.
+//! Changes of strings. Only [`Edit::splice`] makes a string shorter; other commands put a new value
+//! for that. Callers check limits on the length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::turn::Turn;
 use crate::value::stored::{Object, StoredType, ValueKind};
 use crate::value::string::{INLINE_BYTES_MAX, StringDigits, StringRef, StringValue};
 
-/// Up to this capacity a growing long string doubles; a larger one grows by an eighth, at least by
-/// this much, so that room nobody may ever use stays small beside what is used.
+/// Up to this capacity a growing long string doubles. A larger one grows by an eighth, but at least
+/// by this much, so that unused room stays small relative to the string.
 const DOUBLING_BYTES_MAX: usize = 1 << 20;
 
 impl Db {
@@ -51,14 +51,15 @@ impl Edit<'_, StringValue> {
         StringValue::view(self.record()).unwrap_or(StringRef::Bytes(b""))
     }
 
-    /// Replaces the string by an integer. In place, without an allocation, when it was one before.
+    /// Replaces the string by an integer; in place, without an allocation, if it was an integer
+    /// before.
     pub fn set_integer(&mut self, value: i64) {
         self.discard_object();
         self.record_mut().set_bytes(ValueKind::Integer as u8, &value.to_le_bytes());
     }
 
-    /// Writes `bytes` at `offset`. What lies between the old end and the offset becomes zeros, and
-    /// what lies behind the written bytes stays. Returns the new length.
+    /// Writes `bytes` at `offset`. Bytes between the old end and the offset become zeros, and bytes
+    /// after the written ones stay. Returns the new length.
     ///
     /// The caller has checked that the sum of both lengths is within the limit of a string.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize {
@@ -89,9 +90,9 @@ impl Edit<'_, StringValue> {
 }
 
 impl Edit<'_, StringValue> {
-    /// Shows all bytes of the string to `write`, after the string was made `len` long if it was
-    /// shorter; what it grows by is zeros. In place unless it grows into another size class or a
-    /// reply shares it.
+    /// Passes all bytes of the string to `write`. A string shorter than `len` is first extended
+    /// with zeros. Works in place unless the string grows into another size class or a reply shares
+    /// it.
     pub fn with_bytes<R>(&mut self, len: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
         if len > self.text().len() {
             self.write_at(len, b"");
@@ -105,7 +106,7 @@ impl Edit<'_, StringValue> {
         write(record.bytes_mut().unwrap_or_default())
     }
 
-    /// Replaces the bytes of `range`, which the string has, by others.
+    /// Replaces the bytes in `range`, which must be within the string.
     pub fn splice(&mut self, range: Range<usize>, bytes: &[u8]) {
         self.make_raw();
         let old_len = self.text().len();
@@ -129,7 +130,7 @@ impl Edit<'_, StringValue> {
         }
     }
 
-    /// Replaces the whole string by one that a change made; a long one is moved out of `made`.
+    /// Replaces the whole string by the result of a change. A long one is moved out of `made`.
     pub fn replace(&mut self, made: &mut Vec<u8>) {
         self.discard_object();
         let kind = ValueKind::EditedBytes as u8;
@@ -144,8 +145,8 @@ impl Edit<'_, StringValue> {
         }
     }
 
-    /// Gives the string the encoding `raw`, as commands that may change bits do even when none
-    /// changes. The same text is no change.
+    /// Changes the encoding to `raw`, as commands that may change bits do even if they change none.
+    /// This does not count as a change.
     pub fn make_raw(&mut self) {
         let kind = ValueKind::EditedBytes as u8;
         match self.text() {
@@ -162,15 +163,15 @@ impl Edit<'_, StringValue> {
     }
 }
 
-/// A long string for writing, with room for `len` bytes. One that a reply shares is copied, once
-/// and with that room.
+/// A long string for writing, with room for `len` bytes. If a reply shares it, it is copied once,
+/// with that room.
 fn writable(text: &mut Arc<Vec<u8>>, len: usize) -> &mut Vec<u8> {
     if Arc::get_mut(text).is_none() {
         let mut copy = Vec::with_capacity(len.max(text.len()));
         copy.extend_from_slice(text);
         *text = Arc::new(copy);
     }
-    // Unique by now, so nothing is copied here.
+    // It has one owner by now, so nothing is copied here.
     let text = Arc::make_mut(text);
     if len > text.capacity() {
         let wanted = len.max(grown(text.capacity()));
@@ -189,7 +190,8 @@ fn grown(capacity: usize) -> usize {
     capacity.saturating_add(more)
 }
 
-/// Writes `bytes` at `offset`, over what is there and past the end, with zeros up to the offset.
+/// Writes `bytes` at `offset`, replacing bytes and extending the string, with zeros up to the
+/// offset.
 fn overwrite(text: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     if text.len() < offset {
         text.resize(offset, 0);

@@ -1,4 +1,4 @@
-//! Strings against a plain vector, through every form and every crossing from one to another.
+//! Compares strings with a plain vector, in every form and across every change of form.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -15,7 +15,7 @@ struct StringPair {
     turn: Turn,
     model: Vec<u8>,
     encoding: &'static str,
-    /// Replies on their way, with the bytes they had when they were shared.
+    /// Shared strings of replies that are being sent, with their bytes when they were shared.
     sent: Vec<(Arc<Vec<u8>>, Vec<u8>)>,
 }
 
@@ -106,7 +106,7 @@ impl StringPair {
         }
     }
 
-    /// Drops the replies on their way.
+    /// Drops the replies that were being sent.
     fn sent(&mut self) {
         self.sent.clear();
     }
@@ -129,7 +129,7 @@ impl StringPair {
         }
     }
 
-    /// Where the record's bytes lie.
+    /// The address of the record's bytes.
     fn address(&mut self) -> *const u8 {
         let key = self.key();
         let edit = self.db.edit::<StringValue>(&mut self.turn, key).unwrap().unwrap();
@@ -150,7 +150,7 @@ enum StringStep {
     Sent,
 }
 
-/// Lengths near the places where the form changes, and ordinary ones.
+/// Lengths near a change of form, and ordinary ones.
 fn length() -> impl Strategy<Value = usize> {
     let edge = INLINE_BYTES_MAX;
     prop_oneof![3 => 0..80usize, 1 => 40..48usize, 1 => edge - 3..edge + 4, 1 => 0..3 * edge]
@@ -259,7 +259,7 @@ fn growing_byte_by_byte_takes_new_room_rarely() {
     let (mut takes, mut last) = (0, 0);
     for _ in 0..400_000 {
         pair.write_at(pair.model.len(), b"x");
-        // The room and not the address: allocators grow many blocks where they are.
+        // Compares the room and not the address: allocators grow many blocks in place.
         let key = pair.key();
         let room = pair.db.lookup(&mut pair.turn, key, Lookup::Quiet).unwrap().memory_bytes();
         takes += usize::from(room != last);

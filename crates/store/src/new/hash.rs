@@ -20,29 +20,29 @@ pub struct NewHash<'l> {
 
 #[derive(Debug)]
 enum NewHashForm {
-    /// Fields and values in a packed list, and when each field expires; none in a hash of which
-    /// none may.
+    /// Fields and values in a packed list, and the expiry of each field, or `None` if no field may
+    /// expire.
     Packed(Vec<u8>, Option<Vec<Option<i64>>>),
     Table(Box<FieldTable>),
 }
 
 impl<'l> NewHash<'l> {
-    /// An empty hash in the form for few fields, which may expire or not.
+    /// An empty hash in the small form, whose fields may expire or not.
     pub fn packed(may_expire: bool, limits: &'l EncodingLimits, hasher: &KeyHasher) -> Self {
         let form = NewHashForm::Packed(Vec::new(), may_expire.then(Vec::new));
         Self { form, limits, hasher: *hasher }
     }
 
-    /// An empty hash as a table, with room for so many fields.
+    /// An empty hash as a table with room for this many fields.
     pub fn table(room: usize, limits: &'l EncodingLimits, hasher: &KeyHasher) -> Self {
         let table = FieldTable::with_room(room, hasher);
         Self { form: NewHashForm::Table(Box::new(table)), limits, hasher: *hasher }
     }
 
-    /// Adds a field; an expiry only to a hash whose fields may expire.
+    /// Adds a field. Only a hash whose fields may expire takes an expiry.
     ///
     /// # Errors
-    /// When it is there already.
+    /// When the field exists already.
     pub fn push(
         &mut self,
         field: &[u8],
@@ -85,7 +85,7 @@ impl<'l> NewHash<'l> {
         self.form = NewHashForm::Table(table);
     }
 
-    /// The hash of packed fields and values, with expiries or without, as a table.
+    /// A table of the packed fields and values, with or without expiries.
     pub(crate) fn of_packed(
         fields: Packed<'_>,
         expiring: bool,
@@ -117,7 +117,7 @@ impl<'l> NewHash<'l> {
             .iter()
             .map(|(field, value)| (expiries.next().flatten(), field, value.entry))
             .collect();
-        // Those that expire first come first, those that never do last.
+        // The earliest expiry comes first; fields that never expire come last.
         triples.sort_by_key(|(expires_at, ..)| expires_at.unwrap_or(i64::MAX));
         let mut bytes = Vec::new();
         PackedMut::new(&mut bytes).extend(triples.iter().flat_map(|(expires_at, field, value)| {

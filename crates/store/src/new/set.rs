@@ -1,4 +1,4 @@
-//! A set that is not stored yet: the choice between the forms.
+//! A set that is not stored yet, and the choice of its form.
 
 use base::hash::KeyHasher;
 use base::number::parse_i64;
@@ -43,7 +43,7 @@ impl NewSet {
         }
     }
 
-    /// A copy of a set that will get `members` more members; `room` is an empty buffer to build
+    /// A copy of a set to which `members` members will be added; `room` is an empty buffer to build
     /// it in.
     pub(crate) fn for_more(
         set: SetRef<'_>,
@@ -74,7 +74,7 @@ impl NewSet {
         }
     }
 
-    /// A set with the members of another, in the form it has when they are added one by one.
+    /// A set with the members of another, in the form that adding them one by one gives.
     pub fn with_members_of(
         set: SetRef<'_>,
         limits: &EncodingLimits,
@@ -88,7 +88,7 @@ impl NewSet {
         new
     }
 
-    /// Adds a member, in another form if need be. Returns whether it is new.
+    /// Adds a member, changing the form if necessary. Returns whether it is new.
     pub fn add(&mut self, member: Entry<'_>, limits: &EncodingLimits, hasher: &KeyHasher) -> bool {
         let is_new = match self {
             Self::Ints(ints) => {
@@ -105,7 +105,7 @@ impl NewSet {
         is_new
     }
 
-    /// Adds a member of which the caller knows that it is not there, in another form if need be.
+    /// Adds a member that the caller knows to be missing, changing the form if necessary.
     pub fn add_absent(&mut self, member: Entry<'_>, limits: &EncodingLimits, hasher: &KeyHasher) {
         if let Self::Ints(ints) = self {
             if let Some(value) = integer_of(member) {
@@ -129,7 +129,7 @@ impl NewSet {
         }
     }
 
-    /// Removes a member. Returns whether it was there.
+    /// Removes a member. Returns whether it existed.
     pub fn remove(&mut self, member: Entry<'_>, hasher: &KeyHasher) -> bool {
         match self {
             Self::Ints(ints) => integer_of(member).is_some_and(|value| intset::remove(ints, value)),
@@ -145,7 +145,7 @@ impl NewSet {
         }
     }
 
-    /// Goes to the form for integers when all members are integers and few enough.
+    /// Changes to the form for integers if all members are integers and few enough.
     pub fn shrink_to_ints(&mut self, limits: &EncodingLimits) {
         let view = self.view();
         if matches!(view, SetRef::Ints(_))
@@ -163,10 +163,10 @@ impl NewSet {
         *self = Self::Ints(ints);
     }
 
-    /// Leaves the form for integers because `member` is none.
+    /// Changes to another form because `member` is not an integer.
     fn outgrow_ints(&mut self, member: Entry<'_>, limits: &EncodingLimits, hasher: &KeyHasher) {
         let SetRef::Ints(ints) = self.view() else { return };
-        // Of all integers the first or the last is the longest as text.
+        // The longest integer as text is the first or the last.
         let ends = [ints.at(0), ints.at(ints.len().saturating_sub(1))];
         let longest = ends.into_iter().flatten().map(|value| Entry::Integer(value).len()).max();
         let longest = longest.unwrap_or(0).max(member.len());
@@ -191,7 +191,7 @@ impl NewSet {
     }
 }
 
-/// How many integers may be kept sorted. They may all become as wide as the widest.
+/// The number of integers that may be kept sorted. Each may take as many bytes as the widest.
 pub(crate) fn ints_max(limits: &EncodingLimits) -> u64 {
     limits.set_max_intset_entries.min((limits.packed_bytes_max / INT_BYTES_MAX) as u64)
 }
@@ -207,7 +207,7 @@ pub(crate) fn packed_takes(
         && packed.listpack_bytes() + member_bytes <= limits.packed_bytes_max
 }
 
-/// Adds a member to a table unless it is there. Returns whether it is new.
+/// Adds a member to a table if it is missing. Returns whether it is new.
 pub(crate) fn insert(table: &mut Dict, member: &[u8], hasher: &KeyHasher) -> bool {
     let is_new = table.find(hasher.hash(member), member).is_none();
     if is_new {
@@ -216,7 +216,7 @@ pub(crate) fn insert(table: &mut Dict, member: &[u8], hasher: &KeyHasher) -> boo
     is_new
 }
 
-/// Adds a member that is not there to a table.
+/// Adds a missing member to a table.
 pub(crate) fn add_new(table: &mut Dict, member: &[u8], hasher: &KeyHasher) {
     let record = Member::new(member, 0, Payload::Bytes(b""), None, 0);
     table.insert(hasher.hash(member), record, hasher);
@@ -229,7 +229,7 @@ fn integer_of(member: Entry<'_>) -> Option<i64> {
     }
 }
 
-/// A member for a packed set; the text of one from a table may be that of an integer.
+/// A member encoded for a packed set. The text of a member from a table may be an integer.
 fn encoded(member: Entry<'_>) -> Encoded<'_> {
     match member {
         Entry::Integer(value) => Encoded::integer(value),

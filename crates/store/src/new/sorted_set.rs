@@ -1,15 +1,16 @@
-//! A sorted set computed from others, to be replied or stored.
+//! A sorted set computed from others, for a reply or to be stored.
 //!
 //! ```text
-//! bytes   members, one behind another in the order in which they came
-//! pairs   where each member is, its hash and its score; sorted at last
+//! bytes   members, one after another in the order in which they were added
+//! pairs   where each member is, its hash and its score; sorted at the end
 //! slots   by hash, linear probing: 1 + index of a pair, 0: empty; only for `merge`
 //! ```
 //!
-//! Lengths and indexes have 32 bits: a member is at most 3 GB long, and 2^32 pairs would take
-//! 100 GB.
+//! Lengths and indexes have 32 bits: a member is at most 3 GB long, and 2^32 pairs would take 100
+//! GB.
 //!
-//! Most results are small and live for one command: three buffers and no allocation for a member.
+//! Most results are small and live for one command, so there are three buffers and no allocation
+//! for each member.
 
 use base::hash::KeyHasher;
 
@@ -23,7 +24,7 @@ struct NewPair {
     score: f64,
 }
 
-/// See the module's description.
+/// A sorted set; see this module's description.
 #[derive(Debug, Default)]
 pub struct NewSortedSet {
     bytes: Vec<u8>,
@@ -41,7 +42,7 @@ impl NewSortedSet {
         self.pairs.len()
     }
 
-    /// Adds a member that is not there. The score is not NaN.
+    /// Adds a missing member. The score is not NaN.
     pub fn push(&mut self, member: &[u8], score: f64) {
         self.push_hashed(member, 0, score);
     }
@@ -56,8 +57,8 @@ impl NewSortedSet {
         &self.bytes[pair.start..pair.start + pair.len as usize]
     }
 
-    /// Adds a member, or gives one that is there the score that `merge` makes of its score and this
-    /// one. Neither is NaN. All members come this way, or none.
+    /// Adds a member. For an existing member, `merge` combines its score and this one. Neither is
+    /// NaN. Either all members are added this way, or none.
     pub fn merge(
         &mut self,
         member: &[u8],
@@ -97,7 +98,7 @@ impl NewSortedSet {
         }
     }
 
-    /// Puts the members in order; nothing is added afterwards.
+    /// Sorts the members; nothing is added afterwards.
     pub fn sort(&mut self) {
         let bytes = &self.bytes;
         let member = |pair: &NewPair| &bytes[pair.start..pair.start + pair.len as usize];
@@ -107,7 +108,7 @@ impl NewSortedSet {
         });
     }
 
-    /// The members as they stand.
+    /// The members in their current order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], f64)> + Clone {
         self.pairs.iter().map(|pair| (self.member(pair), pair.score))
     }

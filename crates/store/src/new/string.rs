@@ -10,7 +10,7 @@ use crate::value::string::INLINE_BYTES_MAX;
 /// A string about to be stored, in the form it will have.
 #[derive(Clone, Debug)]
 pub enum NewString<'a> {
-    /// Bytes for the record, as they were set.
+    /// Bytes for the record, as a client set them.
     Bytes(&'a [u8]),
     /// Bytes for the record, made by a change.
     Edited(&'a [u8]),
@@ -21,7 +21,7 @@ pub enum NewString<'a> {
 }
 
 impl<'a> NewString<'a> {
-    /// The smallest form of `bytes`; `own` is the buffer they already have, if any.
+    /// The smallest form of `bytes`; `own` is the buffer that already holds them, if any.
     #[inline]
     pub fn encode(bytes: &'a [u8], own: Option<&Arc<Vec<u8>>>) -> Self {
         if bytes.len() <= INTEGER_BYTES_MAX
@@ -32,7 +32,7 @@ impl<'a> NewString<'a> {
         Self::raw(bytes, own)
     }
 
-    /// The same, but never an integer: for the result of INCRBYFLOAT.
+    /// The smallest form other than an integer: for the result of INCRBYFLOAT.
     pub fn raw(bytes: &'a [u8], own: Option<&Arc<Vec<u8>>>) -> Self {
         if bytes.len() <= INLINE_BYTES_MAX {
             Self::Bytes(bytes)
@@ -41,8 +41,8 @@ impl<'a> NewString<'a> {
         }
     }
 
-    /// A string that a change made from nothing, as SETRANGE does. A long one is moved out of
-    /// `made`, not copied.
+    /// A string that a change such as SETRANGE built from nothing. A long one is moved out of
+    /// `made` and not copied.
     pub fn edited(made: &'a mut Vec<u8>) -> Self {
         if made.len() <= INLINE_BYTES_MAX {
             Self::Edited(made)

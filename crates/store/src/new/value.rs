@@ -1,12 +1,11 @@
-//! Values that are built whole before they have a key: what is read from a file or a payload.
+//! Values that are built whole before they have a key, from a file or a payload.
 //!
-//! They are in the form that Redis gives a value that it reads, which depends on the limits of
-//! small forms and on how the value was written: packed collections stay packed as long as they
-//! have few enough elements, however long these are, and what was written element by element is
-//! packed if it could have been.
+//! They take the form that Redis gives a value it reads, which depends on the limits of small forms
+//! and on how the value was written. Packed collections stay packed if they have few enough
+//! elements, however long these are; elements written one by one are packed if the limits allow it.
 //!
-//! Who builds them has looked through packed elements first: their entries are sound and in
-//! canonical form, and in order where the form has one.
+//! Callers check packed elements first: their entries are sound, in canonical form, and sorted
+//! where the form requires it.
 
 use std::borrow::Cow;
 
@@ -42,7 +41,7 @@ enum NewForm<'a> {
     Object(ValueKind, Object),
 }
 
-/// An element stands twice where each may stand once.
+/// An element occurs twice in a collection without duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicate;
 
@@ -59,8 +58,8 @@ impl<'a> NewValue<'a> {
         })
     }
 
-    /// A list that is one packed list of which [`NewList::packs`] says yes; `room` is a buffer to
-    /// build it in.
+    /// A list that is one packed list for which [`NewList::packs`] returns true; `room` is a buffer
+    /// to build it in.
     pub fn packed_list(list: Packed<'_>, room: &'a mut Vec<u8>) -> Self {
         room.clear();
         gapped::append(list, room);
@@ -84,11 +83,10 @@ impl<'a> NewValue<'a> {
         Self(NewForm::Object(ValueKind::Set, Object::Set(table)))
     }
 
-    /// A set of packed members. Whether they are distinct is looked at only if they do not stay
-    /// packed.
+    /// A set of packed members. Checks for duplicates only if the members do not stay packed.
     ///
     /// # Errors
-    /// When a member stands twice.
+    /// When a member occurs twice.
     pub fn packed_set(
         members: Packed<'_>,
         limits: &EncodingLimits,
@@ -107,11 +105,11 @@ impl<'a> NewValue<'a> {
         Ok(Self(NewForm::Object(ValueKind::Set, Object::Set(table))))
     }
 
-    /// A hash of packed fields and values, or of fields, values and expiries. Whether the fields
-    /// are distinct is looked at only if they do not stay packed.
+    /// A hash of packed fields and values, or of fields, values and expiries. Checks for duplicate
+    /// fields only if they do not stay packed.
     ///
     /// # Errors
-    /// When a field stands twice.
+    /// When a field occurs twice.
     pub fn packed_hash(
         fields: Packed<'_>,
         expiring: bool,
@@ -128,11 +126,11 @@ impl<'a> NewValue<'a> {
         Ok(NewHash::of_packed(fields, expiring, hasher)?.into())
     }
 
-    /// A sorted set of packed members and scores. Whether the members are distinct is looked at
-    /// only if they do not stay packed.
+    /// A sorted set of packed members and scores. Checks for duplicates only if the members do not
+    /// stay packed.
     ///
     /// # Errors
-    /// When a member stands twice.
+    /// When a member occurs twice.
     pub fn packed_sorted_set(
         pairs: Packed<'_>,
         limits: &EncodingLimits,
@@ -194,10 +192,10 @@ impl NewValue<'static> {
         })
     }
 
-    /// A sorted set of members that were written one by one, packed if it may be.
+    /// A sorted set of members that were written one by one, packed if the limits allow it.
     ///
     /// # Errors
-    /// When a member stands twice.
+    /// When a member occurs twice.
     pub fn sorted_set(
         mut set: NewSortedSet,
         limits: &EncodingLimits,
@@ -223,7 +221,7 @@ impl NewValue<'static> {
         }
     }
 
-    /// A sorted set of more members than are ever packed.
+    /// A sorted set with too many members to be packed.
     pub fn big_sorted_set(set: BigSortedSet) -> Self {
         Self(NewForm::Object(ValueKind::SortedSet, Object::SortedSet(Box::new(set))))
     }
@@ -256,7 +254,7 @@ impl NewList {
         Self { list: Box::new(LongList::new(limit)), limit }
     }
 
-    /// Whether a list that is one chunk has so few elements that it is packed.
+    /// Whether a list of one chunk has so few elements that it is packed.
     pub fn packs(chunk: Packed<'_>, limits: &EncodingLimits) -> bool {
         let limit = ChunkLimit::of(i64::from(limits.list_max_listpack_size)).when_packing();
         !chunk.is_empty() && limit.admits(chunk.listpack_bytes(), chunk.len())
@@ -267,12 +265,12 @@ impl NewList {
         self.list.is_empty()
     }
 
-    /// Adds an element behind the last.
+    /// Adds an element at the end.
     pub fn push(&mut self, element: Encoded<'_>) {
         self.list.push_back(element);
     }
 
-    /// Adds a chunk of elements behind the last.
+    /// Adds a chunk of elements at the end.
     pub fn push_chunk(&mut self, elements: Packed<'_>) {
         if elements.listpack_bytes() > CHUNK_BYTES_MAX {
             elements.iter().for_each(|element| self.list.push_back(element));
@@ -281,12 +279,12 @@ impl NewList {
         }
     }
 
-    /// Adds a chunk of one element behind the last.
+    /// Adds a chunk of one element at the end.
     pub fn push_alone(&mut self, element: Encoded<'_>) {
         self.list.push_alone(element);
     }
 
-    /// The list as it is.
+    /// The list in chunks.
     pub fn unpacked(self) -> NewValue<'static> {
         NewValue::object(ValueKind::List, Object::List(self.list))
     }

@@ -1,5 +1,5 @@
-//! Large collections as a snapshot sees them: their size at the cut, and the walk over what they
-//! held then.
+//! Large collections in a snapshot: their size at the cut, and the walk over their contents at the
+//! cut.
 
 use std::any::Any;
 
@@ -11,13 +11,13 @@ use super::sink::{CollectionPart, CollectionShape, KeySink};
 use crate::value::hash::value_of;
 use crate::value::stored::Object;
 
-/// A collection of more elements or bytes is walked in steps. A smaller one is copied before it
-/// changes, which takes some 10 us.
+/// A larger collection is walked in steps. A smaller one is copied before it changes, which takes
+/// about 10 us.
 const MEMBERS_MAX: usize = if cfg!(test) { 8 } else { 128 };
 const CHUNKS_MAX: usize = if cfg!(test) { 2 } else { 16 };
 const BYTES_MAX: usize = 64 * 1024;
 
-/// What a walk leaves, which is only good for being dropped.
+/// What remains of a walk, which only needs to be dropped.
 pub(crate) type Ended = Box<dyn Any + Send + Sync>;
 
 fn boxed(ended: impl Any + Send + Sync) -> Ended {
@@ -25,7 +25,8 @@ fn boxed(ended: impl Any + Send + Sync) -> Ended {
 }
 
 impl Object {
-    /// What a walk over it would visit; none for what is small, and for a string, which is shared.
+    /// The parts that a walk would visit, or `None` for small values and for strings, which are
+    /// shared.
     pub(crate) fn shape(&self) -> Option<CollectionShape> {
         let (shape, is_large) = match self {
             Self::String(_) => return None,
@@ -71,7 +72,7 @@ impl Object {
         }
     }
 
-    /// Goes on with the walk until the budget is spent. Returns whether it is at its end.
+    /// Continues the walk until the budget is spent. Returns whether it has reached its end.
     pub(crate) fn step_walk(&mut self, budget: &mut Budget, sink: &mut dyn KeySink) -> bool {
         let mut members =
             |mut walker: Walker<'_>, part: fn(MemberRef<'_>) -> CollectionPart<'_>| {

@@ -1,4 +1,5 @@
-//! What is kept for a running snapshot of keys that change before it has visited them.
+//! State of a running snapshot: keys saved before they changed, collections to be walked, and the
+//! progress in each database.
 
 pub(crate) mod collection;
 pub(crate) mod pending;

@@ -1,7 +1,9 @@
-//! A large collection that a snapshot owes its sink: how it was at the cut, and where it is now.
+//! A large collection whose state at the cut the snapshot still has to write: that state, and where
+//! the collection is now.
 //!
-//! The collection carries its debt as the ticket of its walk, wherever RENAME, MOVE or SWAPDB take
-//! it. Who puts it under another key notes that here; who drops it hands it over instead.
+//! The collection carries its pending pre-image as the ticket of its walk, so RENAME, MOVE and
+//! SWAPDB keep it. A command that puts the collection under another key records the key here; a
+//! command that drops it hands it over instead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,19 +20,19 @@ pub(crate) struct PendingPreImage {
     pub(crate) head: CollectionHead,
     shared: Weak<PreImages>,
     place: Mutex<CollectionPlace>,
-    paid: AtomicBool,
+    is_settled: AtomicBool,
 }
 
-/// Where a collection is.
+/// Where the collection is.
 #[derive(Debug)]
 pub(crate) enum CollectionPlace {
     /// Under a key with this name and hash, in some database.
     Key(Box<[u8]>, u64),
-    /// Here: the keyspace has dropped it.
+    /// Here, because the keyspace has dropped it.
     Here(Object),
     /// With the walker, which has taken it from here.
     Taken,
-    /// Nowhere: it was lost.
+    /// Lost.
     Gone,
 }
 
@@ -40,7 +42,7 @@ struct PreImageTicket(Arc<PendingPreImage>);
 
 impl Drop for PreImageTicket {
     fn drop(&mut self) {
-        if !self.0.paid.load(Ordering::Relaxed)
+        if !self.0.is_settled.load(Ordering::Relaxed)
             && let Some(shared) = self.0.shared.upgrade()
         {
             shared.note_loss();
@@ -50,18 +52,18 @@ impl Drop for PreImageTicket {
 }
 
 impl PendingPreImage {
-    /// Notes that a collection is owed, and returns the ticket for its walk.
+    /// Records a collection as pending, and returns the ticket for its walk.
     pub(crate) fn record(
         shared: &Arc<PreImages>,
         head: CollectionHead,
         place: CollectionPlace,
     ) -> (Arc<Self>, Ticket) {
         let (shared, place) = (Arc::downgrade(shared), Mutex::new(place));
-        let debt = Arc::new(Self { head, shared, place, paid: AtomicBool::new(false) });
-        (Arc::clone(&debt), Ticket(Box::new(PreImageTicket(debt))))
+        let pending = Arc::new(Self { head, shared, place, is_settled: AtomicBool::new(false) });
+        (Arc::clone(&pending), Ticket(Box::new(PreImageTicket(pending))))
     }
 
-    /// The debt of an object, if it has one.
+    /// The pending pre-image of an object, if it has one.
     pub(crate) fn of(object: &Object) -> Option<&Arc<Self>> {
         Some(&object.ticket()?.0.downcast_ref::<PreImageTicket>()?.0)
     }
@@ -70,14 +72,14 @@ impl PendingPreImage {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The collection has come under a key.
+    /// Records the new key of the collection.
     pub(crate) fn moved_to(&self, key: Key<'_>) {
         *self.place() = CollectionPlace::Key(key.bytes.into(), key.hash);
     }
 
-    /// The collection has been written, or need not be.
+    /// Marks the collection as written, or as not needed.
     pub(crate) fn settle(&self) {
-        self.paid.store(true, Ordering::Relaxed);
+        self.is_settled.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn shared(&self) -> Option<Arc<PreImages>> {
@@ -85,13 +87,14 @@ impl PendingPreImage {
     }
 }
 
-/// Hands an object that is to be dropped to the snapshot that owes it. Returns any other.
+/// Hands an object that would be dropped to the snapshot if that still needs it, and returns any
+/// other.
 #[inline]
-pub(crate) fn unless_owed(object: Object) -> Option<Object> {
+pub(crate) fn unless_pending(object: Object) -> Option<Object> {
     match PendingPreImage::of(&object).cloned() {
         None => Some(object),
-        Some(debt) => {
-            *debt.place() = CollectionPlace::Here(object);
+        Some(pending) => {
+            *pending.place() = CollectionPlace::Here(object);
             None
         }
     }

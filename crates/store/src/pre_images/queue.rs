@@ -1,6 +1,6 @@
-//! What those who change keys leave for the walker of a snapshot.
+//! The queues from commands that change keys to the walker of a snapshot.
 //!
-//! Locks are held for a push or for taking everything, and nothing else is locked meanwhile.
+//! Each lock is held for one push or take, and no other lock is taken in between.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,18 +13,18 @@ use ds::table::IntoRecords;
 use super::pending::PendingPreImage;
 use crate::value::stored::Object;
 
-/// Lists of saved keys, so that threads seldom meet at one.
+/// Lists of saved keys; several, so that threads seldom contend for one.
 const LANES: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct PreImages {
     saved: [Mutex<Vec<Saved>>; LANES],
     saved_bytes: AtomicUsize,
-    debts: Mutex<VecDeque<Arc<PendingPreImage>>>,
+    pending: Mutex<VecDeque<Arc<PendingPreImage>>>,
     emptied: Mutex<Vec<Emptied>>,
-    /// A collection was dropped that was owed.
+    /// A pending collection was dropped.
     lost: AtomicBool,
-    /// Nothing need be saved any more.
+    /// Nothing needs to be saved: the snapshot has ended.
     over: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Saved {
 pub(crate) struct Emptied {
     pub(crate) db: u32,
     pub(crate) records: IntoRecords<Object>,
-    /// See [`DbProgress`](super::progress::Part).
+    /// See [`DbProgress`](super::progress::DbProgress).
     pub(crate) from: Option<u32>,
     pub(crate) changed: ByKeyHash<()>,
 }
@@ -49,11 +49,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// About how many bytes a saved key takes.
+/// The approximate bytes that a saved key takes.
 pub(crate) fn bytes_of(record: &Record<Object>) -> usize {
     let own = record.view().allocated_bytes();
     own + match record.view().object() {
-        // Until somebody changes it, it is one with that in the keyspace.
+        // Shared with the keyspace until a command changes it.
         Some(Object::String(_)) | None => 0,
         Some(object) => object.memory_bytes(),
     }
@@ -71,7 +71,7 @@ impl PreImages {
         lanes.find(|lane| !lane.is_empty()).unwrap_or_default()
     }
 
-    /// Bytes of keys that are saved and not written yet.
+    /// Bytes of keys that were saved and not written yet.
     pub(crate) fn saved_bytes(&self) -> usize {
         self.saved_bytes.load(Ordering::Relaxed)
     }
@@ -80,12 +80,12 @@ impl PreImages {
         self.saved_bytes.fetch_sub(bytes_of(record), Ordering::Relaxed);
     }
 
-    pub(crate) fn owe(&self, debt: Arc<PendingPreImage>) {
-        lock(&self.debts).push_back(debt);
+    pub(crate) fn push_pending(&self, pending: Arc<PendingPreImage>) {
+        lock(&self.pending).push_back(pending);
     }
 
-    pub(crate) fn next_debt(&self) -> Option<Arc<PendingPreImage>> {
-        lock(&self.debts).pop_front()
+    pub(crate) fn next_pending(&self) -> Option<Arc<PendingPreImage>> {
+        lock(&self.pending).pop_front()
     }
 
     pub(crate) fn empty(&self, emptied: Emptied) {

@@ -1,30 +1,30 @@
-//! What a snapshot gives to whoever writes it.
+//! The interface through which a snapshot passes keys to its writer.
 
 use ds::{list, stream};
 
 use crate::value::hash::FieldValue;
 use crate::value::stored::Stored;
 
-/// Takes the keys of a snapshot, each once, in no order.
+/// Receives the keys of a snapshot, each once, in no order.
 ///
 /// Most calls come while a shard is locked: a sink writes into memory and makes no system call. It
-/// cannot refuse; who finds that it cannot go on aborts the snapshot.
+/// cannot refuse a key; a writer that cannot continue aborts the snapshot.
 pub trait KeySink {
-    /// A key whose value is seen whole.
+    /// A key with its whole value.
     fn entry(&mut self, db: u32, value: Stored<'_>);
 
-    /// A key with a large collection, of which parts follow, from several steps, and nothing else
-    /// until its end.
+    /// A key with a large collection. Its parts follow over several steps, and nothing else until
+    /// [`end`](Self::end).
     fn begin(&mut self, head: &CollectionHead);
 
-    /// A part of the collection that was begun.
+    /// A part of the current collection.
     fn part(&mut self, part: CollectionPart<'_>);
 
-    /// The collection that was begun has had all its parts.
+    /// The current collection is complete.
     fn end(&mut self);
 }
 
-/// A key with a large collection, as they were at the cut.
+/// A key with a large collection, at the cut.
 #[derive(Clone, Debug)]
 pub struct CollectionHead {
     /// The number of its database.
@@ -35,20 +35,20 @@ pub struct CollectionHead {
     pub expires_at: Option<i64>,
     /// The 24 bits of its access clock.
     pub access_clock: u32,
-    /// What follows.
+    /// The type of the collection, and how many parts follow.
     pub shape: CollectionShape,
 }
 
 /// The type of a large collection, and how many parts follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectionShape {
-    /// So many members.
+    /// The number of members.
     Set(usize),
-    /// So many members with scores.
+    /// The number of members with scores.
     SortedSet(usize),
-    /// So many fields, and the earliest expiry of one, in milliseconds since 1970.
+    /// The number of fields, and the earliest expiry of one, in milliseconds since 1970.
     Hash(usize, Option<i64>),
-    /// So many chunks.
+    /// The number of chunks.
     List(usize),
     /// Chunks and groups.
     Stream(stream::Head),

@@ -1,28 +1,28 @@
-//! Snapshots: all databases as they were at one moment, the cut, while writing goes on.
+//! Snapshots: all databases as they were at one moment, the cut, while commands keep writing.
 //!
 //! ```text
 //! gate closed     mark each shard                      the cut
-//! Keys            saved keys, emptied databases,       small values whole; large collections are
-//!                 the tables of one shard after        noted with what they had at the cut
+//! Keys            saved keys, emptied databases,       small values whole; large collections become
+//!                 the tables of one shard after        pending, with their state at the cut
 //!                 the other
 //! Collections     one large collection after the other
-//! Leaving         each shard once                      it has nothing of the snapshot any more
+//! Leaving         each shard once                      it keeps nothing of the snapshot
 //! ```
 //!
-//! The walker asks for the [`next`](Snapshot::next) task, gets the shard that it names, and makes
-//! a step of it, bounded by a [`Budget`]. Who is about to change a key that has not been visited
-//! saves it first (`part`). Its old state goes to the walker: small values as copies, long strings
-//! shared, and large collections not at all: they begin a walk of their own, which saves single
-//! members and chunks before they change (`ds::walk`) and moves with the collection. A collection
-//! that is deleted, overwritten or flushed is handed over instead of being dropped.
+//! The walker asks for the [`next`](Snapshot::next) task, gets the shard that it names, and makes a
+//! step of it, bounded by a [`Budget`]. A command that is about to change an unvisited key saves it
+//! first (`part`). The walker receives small values as copies and long strings shared. A large
+//! collection is not copied: it begins its own walk, which saves single members and chunks before
+//! they change (`ds::walk`) and moves with the collection. A collection that is deleted,
+//! overwritten or flushed is handed to the walker instead of being dropped.
 //!
-//! Large collections come last, one at a time: what is saved of keys is written while the tables
-//! are walked, and a file has each value in one piece. Until a collection's turn, memory grows with
-//! what changes in it, and after its turn no more. So the memory of a snapshot grows with what is
-//! overwritten and not yet visited.
+//! Large collections come last, one at a time: saved keys are written while the tables are walked,
+//! and a file has each value in one piece. Until a collection is walked, its changes take memory;
+//! afterwards they do not. So the memory of a snapshot grows with the unvisited data that is
+//! overwritten.
 //!
-//! What it does not do: divide a single element. The step that visits a member, a chunk or an
-//! inline value takes as long as this one needs, beyond any budget.
+//! A snapshot does not divide single elements. The step that visits a member, a chunk or an inline
+//! value takes as long as that element needs, beyond any budget.
 
 mod part;
 
@@ -40,12 +40,12 @@ pub use crate::pre_images::sink::{CollectionHead, CollectionPart, CollectionShap
 use crate::shard::Shard;
 use crate::value::stored::{Object, Stored};
 
-/// What the walker is to do next.
+/// The next task of the walker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
     /// A step without a shard.
     Unlocked,
-    /// A step with the shard that was marked so many others after the first.
+    /// A step with a shard, given by its index in the order of marking.
     Shard(usize),
     /// A step with the shard of this key and its hash.
     Key(Box<[u8]>, u64),
@@ -60,8 +60,8 @@ enum SnapshotPhase {
     Leaving,
 }
 
-/// A snapshot being taken. At most one is at any time, and it is taken to [`Task::Done`], whole or
-/// aborted, before it is dropped.
+/// A running snapshot. There is at most one at any time, and it runs until [`Task::Done`], complete
+/// or aborted, before it is dropped.
 #[derive(Debug)]
 pub struct Snapshot {
     shared: Arc<PreImages>,
@@ -74,26 +74,26 @@ pub struct Snapshot {
     saved: Vec<Saved>,
     /// An emptied database that is being walked.
     emptied: Option<Emptied>,
-    /// The collection whose turn it is.
+    /// The collection that is being walked.
     current: Option<Collection>,
-    /// What is to be dropped where no shard is locked.
+    /// Remains of walks, to be dropped while no shard is locked.
     leftover: Vec<Ended>,
     aborted: bool,
 }
 
 #[derive(Debug)]
 struct Collection {
-    debt: Arc<PendingPreImage>,
-    /// The sink knows of it.
+    pending: Arc<PendingPreImage>,
+    /// The sink has received its head.
     begun: bool,
-    /// The hash of the key under which it is looked for.
+    /// The hash of the key under which it is expected.
     sought: u64,
-    /// It was handed over.
+    /// The collection itself, after it was handed over.
     object: Option<Object>,
 }
 
 impl Snapshot {
-    /// A snapshot of nothing yet, of keys that are hashed so.
+    /// An empty snapshot of keys hashed with `hasher`.
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             shared: Arc::default(),
@@ -109,26 +109,26 @@ impl Snapshot {
         }
     }
 
-    /// Makes the keys that a shard holds now a part of the snapshot. All shards are marked while
-    /// nothing is executed: that is the cut.
+    /// Makes the shard's current keys part of the snapshot. All shards are marked while no command
+    /// runs: that is the cut.
     pub fn mark(&mut self, shard: &mut Shard) {
         shard.dbs().filter(|db| !db.is_empty()).for_each(|db| db.join_snapshot(&self.shared));
         self.shards += 1;
     }
 
-    /// Bytes of keys that have been saved before they changed, and have not been visited yet.
+    /// Bytes of keys that were saved before they changed and are not written yet.
     pub fn saved_bytes(&self) -> usize {
         self.shared.saved_bytes()
     }
 
-    /// Whether something that was there at the cut was dropped: then what the sink got is not
-    /// whole. Nothing known does that.
+    /// Whether data of the cut was lost, so that the sink's data is incomplete. This would be a
+    /// bug.
     pub fn is_damaged(&self) -> bool {
         self.shared.has_lost()
     }
 
-    /// Ends the snapshot before it is whole. The tasks that follow give its memory back, and the
-    /// sink gets nothing more.
+    /// Ends the snapshot early. The remaining tasks free its memory, and the sink gets nothing
+    /// more.
     pub fn abort(&mut self) {
         self.aborted = true;
         self.shared.end();
@@ -137,7 +137,7 @@ impl Snapshot {
         }
     }
 
-    /// What to do next.
+    /// The next task.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Task {
         loop {
@@ -169,14 +169,14 @@ impl Snapshot {
         !self.saved.is_empty() || self.emptied.is_some() || !self.leftover.is_empty()
     }
 
-    /// Where the collection is whose turn it is; none: there is none left.
+    /// The task for the next pending collection, or `None` if there is none left.
     fn place(&mut self) -> Option<Task> {
         if self.current.is_none() {
-            let debt = self.shared.next_debt()?;
-            self.current = Some(Collection { debt, begun: false, sought: 0, object: None });
+            let pending = self.shared.next_pending()?;
+            self.current = Some(Collection { pending, begun: false, sought: 0, object: None });
         }
         let current = self.current.as_mut()?;
-        let mut place = current.debt.place();
+        let mut place = current.pending.place();
         if let CollectionPlace::Key(key, hash) = &*place {
             current.sought = *hash;
             return Some(Task::Key(key.clone(), *hash));
@@ -244,17 +244,17 @@ impl Snapshot {
     }
 
     fn step_collection(&mut self, shard: &mut Shard, budget: &mut Budget, sink: &mut dyn KeySink) {
-        let Some(Collection { debt, sought, .. }) = &self.current else { return };
-        let (debt, sought) = (Arc::clone(debt), *sought);
+        let Some(Collection { pending, sought, .. }) = &self.current else { return };
+        let (pending, sought) = (Arc::clone(pending), *sought);
         let mut work = |object: &mut Object| self.visit_collection(object, budget, sink);
         for db in shard.all_dbs() {
-            if db.with_owed(&debt, sought, &mut work).is_some() {
+            if db.with_pending(&pending, sought, &mut work).is_some() {
                 return;
             }
         }
-        // Since the task was given it has gone elsewhere, or its database was emptied; if not, it
-        // should have been here.
-        let mut place = debt.place();
+        // If the collection was moved or its database emptied since the task was given, a later
+        // task finds it. Otherwise it should have been here.
+        let mut place = pending.place();
         let is_still_here = matches!(*place, CollectionPlace::Key(_, hash) if hash == sought);
         if is_still_here && self.emptied.is_none() && !self.shared.has_emptied() {
             *place = CollectionPlace::Gone;
@@ -262,7 +262,7 @@ impl Snapshot {
         }
     }
 
-    /// Goes on with the collection whose turn it is. Returns whether it is whole.
+    /// Continues the walk of the current collection. Returns whether it is complete.
     fn visit_collection(
         &mut self,
         object: &mut Object,
@@ -273,14 +273,14 @@ impl Snapshot {
         if !self.aborted {
             if !current.begun {
                 current.begun = true;
-                sink.begin(&current.debt.head);
+                sink.begin(&current.pending.head);
             }
             if !object.step_walk(budget, sink) {
                 return false;
             }
             sink.end();
         }
-        current.debt.settle();
+        current.pending.settle();
         self.leftover.extend(object.end_walk());
         self.current = None;
         true
@@ -288,7 +288,7 @@ impl Snapshot {
 }
 
 impl Drop for Snapshot {
-    /// Nothing more is saved of keys. But what is there goes only with the tasks after
+    /// From now on no keys are saved. Existing data is freed only by the tasks after
     /// [`Snapshot::abort`].
     fn drop(&mut self) {
         self.shared.end();

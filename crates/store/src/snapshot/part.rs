@@ -1,5 +1,5 @@
-//! How keys of one shard's part of one database get into a snapshot: saved before they change, or
-//! visited by the walker.
+//! How keys of one shard's part of one database get into a snapshot: commands save them before they
+//! change, or the walker visits them.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use ds::walk::Budget;
 use crate::db::Db;
 use crate::key::Key;
 use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
-use crate::pre_images::progress::{DbProgress, owes};
+use crate::pre_images::progress::{DbProgress, is_unsaved};
 use crate::pre_images::queue::{Emptied, PreImages};
 use crate::pre_images::sink::{CollectionHead, KeySink};
 use crate::value::stored::{Object, Stored};
 
-/// What a walker gives to each step.
+/// The walker's arguments of a step.
 pub(super) struct VisitStep<'a> {
     pub(super) hasher: &'a KeyHasher,
     pub(super) budget: &'a mut Budget,
@@ -24,7 +24,7 @@ pub(super) struct VisitStep<'a> {
 }
 
 impl Db {
-    /// Makes the keys that are here now a part of a snapshot.
+    /// Makes the current keys part of a snapshot.
     pub(super) fn join_snapshot(&mut self, shared: &Arc<PreImages>) {
         self.set_part(shared, Some(0));
     }
@@ -36,7 +36,7 @@ impl Db {
         self.in_snapshot = true;
     }
 
-    /// Ends that.
+    /// Ends the part of this database in the snapshot.
     pub(super) fn leave_snapshot(&mut self) {
         if self.in_snapshot {
             self.key_index.set_part(None);
@@ -49,21 +49,21 @@ impl Db {
     #[inline(never)]
     pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64) {
         let Some(part) = self.key_index.part() else { return };
-        if !owes(part.from, &part.changed, hash) || part.shared.is_over() {
+        if !is_unsaved(part.from, &part.changed, hash) || part.shared.is_over() {
             return;
         }
         part.changed.insert(hash, ());
         let (shared, number) = (Arc::clone(&part.shared), part.number);
         for at in self.table.slots_of(hash, hasher) {
-            if !self.owe(&shared, number, hasher, at, hash) {
+            if !self.begin_pending(&shared, number, hasher, at, hash) {
                 let record = self.table.at(at);
                 shared.save(hash, number, record.duplicate(record.key()));
             }
         }
     }
 
-    /// Begins the walk over the large collection in a slot. Returns whether one is there.
-    fn owe(
+    /// Begins the walk of the large collection in a slot. Returns whether there is one.
+    fn begin_pending(
         &mut self,
         shared: &Arc<PreImages>,
         number: u32,
@@ -81,15 +81,15 @@ impl Db {
             access_clock: record.access_clock(),
             shape,
         };
-        let (debt, ticket) = PendingPreImage::record(shared, head, place);
+        let (pending, ticket) = PendingPreImage::record(shared, head, place);
         if let Some(object) = self.table.walked_object(at) {
             object.begin_walk(ticket, hasher);
         }
-        shared.owe(debt);
+        shared.push_pending(pending);
         true
     }
 
-    /// Visits the keys until the budget is spent. Returns whether all have been visited.
+    /// Visits keys until the budget is spent. Returns whether all were visited.
     pub(super) fn visit_keys(&mut self, step: &mut VisitStep<'_>) -> bool {
         let Some(part) = self.key_index.part() else { return true };
         let Some(from) = part.from else { return true };
@@ -102,11 +102,11 @@ impl Db {
         let mut large = Vec::new();
         let from = u64::from(from) << 32;
         let next = self.table.scan_until(from, step.hasher, false, &mut |hash, record| {
-            let is_owed = !changed.contains_key(&hash);
-            step.budget.spend(if is_owed { record.allocated_bytes() } else { 0 });
-            if is_owed {
+            let is_unsaved_key = !changed.contains_key(&hash);
+            step.budget.spend(if is_unsaved_key { record.allocated_bytes() } else { 0 });
+            if is_unsaved_key {
                 match record.object() {
-                    // It may be so long that it is better read where no shard is locked.
+                    // Long strings are better written while no shard is locked.
                     Some(Object::String(_)) => {
                         shared.save(hash, number, record.duplicate(record.key()));
                     }
@@ -119,7 +119,7 @@ impl Db {
         large.dedup();
         for hash in large {
             for at in self.table.slots_of(hash, step.hasher) {
-                self.owe(&shared, number, step.hasher, at, hash);
+                self.begin_pending(&shared, number, step.hasher, at, hash);
             }
         }
         if let Some(part) = self.key_index.part() {
@@ -131,20 +131,21 @@ impl Db {
         next.is_none()
     }
 
-    /// A record has come from elsewhere: a collection in it may be owed.
+    /// Records the new key of a collection that came from elsewhere and is still pending.
     #[inline]
     pub(crate) fn note_arrival(&mut self, key: Key<'_>, object: Option<&Arc<PendingPreImage>>) {
-        let Some(debt) = object else { return };
-        debt.moved_to(key);
+        let Some(pending) = object else { return };
+        pending.moved_to(key);
         if !self.in_snapshot
-            && let Some(shared) = debt.shared()
+            && let Some(shared) = pending.shared()
         {
-            // Nothing is owed of other keys here; but if they are emptied, the collection is.
+            // No other key here is part of the snapshot, but if the database is emptied, the
+            // collection is needed.
             self.set_part(&shared, None);
         }
     }
 
-    /// All records have been taken away. The snapshot gets them if it may still need them.
+    /// Hands the records of an emptied database to the snapshot, if it may still need them.
     pub(crate) fn hand_emptied(&mut self, table: Table<Object>) -> Table<Object> {
         let Some(part) = self.key_index.part() else { return table };
         let (from, changed) = (part.from.take(), std::mem::take(&mut part.changed));
@@ -152,23 +153,24 @@ impl Db {
         Table::default()
     }
 
-    /// Goes on with the walk over the collection that is owed, under a key with this hash. Returns
-    /// none if it is not here, and otherwise what `work` returns.
-    pub(super) fn with_owed<R>(
+    /// Calls `work` on a pending collection if it is under a key with this hash, and returns the
+    /// result.
+    pub(super) fn with_pending<R>(
         &mut self,
-        debt: &Arc<PendingPreImage>,
+        pending: &Arc<PendingPreImage>,
         hash: u64,
         work: impl FnOnce(&mut Object) -> R,
     ) -> Option<R> {
         let at = self.table.find_where(hash, |record| {
             let own = record.object().and_then(PendingPreImage::of);
-            own.is_some_and(|own| Arc::ptr_eq(own, debt))
+            own.is_some_and(|own| Arc::ptr_eq(own, pending))
         })?;
         self.table.walked_object(at).map(work)
     }
 }
 
-/// A record of an emptied database: what of it is written at once, owed, or nothing any more.
+/// Writes a record of an emptied database, makes it pending, or drops it if the snapshot does not
+/// need it.
 pub(super) fn visit_emptied(
     shared: &Arc<PreImages>,
     emptied: &Emptied,
@@ -178,9 +180,9 @@ pub(super) fn visit_emptied(
     let Emptied { db, from, changed, .. } = emptied;
     let hash = step.hasher.hash(record.view().key());
     step.budget.spend(record.view().allocated_bytes());
-    if !owes(*from, changed, hash) {
-        // A collection in it may have come from elsewhere, or be owed already.
-        drop(record.into_object().and_then(crate::pre_images::pending::unless_owed));
+    if !is_unsaved(*from, changed, hash) {
+        // A collection in it may have come from elsewhere, or be pending already.
+        drop(record.into_object().and_then(crate::pre_images::pending::unless_pending));
         return;
     }
     let view = record.view();
@@ -189,10 +191,10 @@ pub(super) fn visit_emptied(
     };
     let (expires_at, access_clock) = (view.expires_at(), view.access_clock());
     let head = CollectionHead { db: *db, key: view.key().into(), expires_at, access_clock, shape };
-    let (debt, ticket) = PendingPreImage::record(shared, head, CollectionPlace::Taken);
+    let (pending, ticket) = PendingPreImage::record(shared, head, CollectionPlace::Taken);
     if let Some(mut object) = record.into_object() {
         object.begin_walk(ticket, step.hasher);
-        *debt.place() = CollectionPlace::Here(object);
+        *pending.place() = CollectionPlace::Here(object);
     }
-    shared.owe(debt);
+    shared.push_pending(pending);
 }

@@ -1,8 +1,8 @@
-//! A hash as a table: a member of the dict for each field, with the value as its bytes, and the
-//! fields that expire in the order of their expiry.
+//! A hash as a table: a dict member for each field, with the value as its bytes, and an order of
+//! the fields that expire.
 //!
 //! Invariant: the order holds exactly the members that expire, each by its expiry and the hash of
-//! its field. Fields are found again by that hash, so that their names are stored once.
+//! its field. That hash finds the field again, so names are stored once.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use ds::btree::btree_bytes;
 use ds::dict::{Member, MemberRef, Place, Walker};
 use ds::record::Payload;
 
-/// See the module's description.
+/// A table of fields; see this module's description.
 #[derive(Clone, Debug, Default)]
 pub struct FieldTable {
     dict: Dict,
@@ -21,12 +21,12 @@ pub struct FieldTable {
 }
 
 impl FieldTable {
-    /// A table without fields that has room for so many.
+    /// An empty table with room for this many fields.
     pub fn with_room(fields: usize, hasher: &KeyHasher) -> Self {
         Self { dict: Dict::with_room(fields, hasher), order: BTreeSet::new() }
     }
 
-    /// Fields, expired ones included.
+    /// Fields, including expired ones.
     pub fn len(&self) -> usize {
         self.dict.len()
     }
@@ -64,12 +64,12 @@ impl FieldTable {
         self.dict.find(hash, field)
     }
 
-    /// When the first of the fields ends.
+    /// When the first field expires.
     pub fn earliest(&self) -> Option<i64> {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// Sets a field; keeps the expiry of one that is there when `keep` says so. Returns whether the
+    /// Sets a field. Keeps the expiry of an existing field if `keep` is set. Returns whether the
     /// field is new.
     pub(crate) fn set(
         &mut self,
@@ -91,7 +91,7 @@ impl FieldTable {
         false
     }
 
-    /// Adds a field. Returns false when it is there already, and leaves that as it is.
+    /// Adds a field. If it exists, leaves it unchanged and returns false.
     pub(crate) fn insert(
         &mut self,
         hasher: &KeyHasher,
@@ -111,7 +111,7 @@ impl FieldTable {
         true
     }
 
-    /// Sets or removes a field's expiry, of a field that is there.
+    /// Sets or removes the expiry of an existing field.
     pub(crate) fn set_expiry(&mut self, hasher: &KeyHasher, field: &[u8], at_ms: Option<i64>) {
         let hash = hasher.hash(field);
         if let Some(place) = self.dict.place(hash, field) {
@@ -135,7 +135,7 @@ impl FieldTable {
         }
     }
 
-    /// Removes a field. Returns whether it was there.
+    /// Removes a field. Returns whether it existed.
     pub(crate) fn remove(&mut self, hasher: &KeyHasher, field: &[u8]) -> bool {
         let hash = hasher.hash(field);
         let Some(member) = self.dict.remove(hash, field, hasher) else { return false };
@@ -145,7 +145,7 @@ impl FieldTable {
         true
     }
 
-    /// The names of the fields that end before `before_ms`, the first to end first.
+    /// The names of the fields that expire before `before_ms`, the earliest first.
     pub(crate) fn ending(&self, hasher: &KeyHasher, before_ms: i64) -> impl Iterator<Item = &[u8]> {
         let due = self.order.iter().take_while(move |(at, _)| *at < before_ms);
         due.filter_map(|(at, hash)| {

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! The expiry of a field is in milliseconds since 1970. In the packed form it is an integer, 0 for
-//! a field that does not expire; those that do come first, the next one to expire at the very
-//! front, so that the earliest expiry is read in one step. Forms only change downwards in the list.
+//! a field that does not expire. Fields that expire come first, the earliest at the front, so the
+//! earliest expiry is read in one step. A hash only changes to forms further down this list.
 //!
-//! An expired field stays stored until it is removed. Reading returns it with its expiry, and
-//! callers treat it as absent; see `expire` for what removes it.
+//! An expired field stays stored until it is removed (`edit::hash_expiry`). Reading returns it with
+//! its expiry, and callers treat it as absent.
 
 use base::hash::KeyHasher;
 use ds::dict::Members;
@@ -49,7 +49,7 @@ pub struct FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// Whether the field has expired. At the millisecond of its expiry it has not.
+    /// Whether the field has expired. It has not at the millisecond of its expiry.
     #[inline]
     pub fn is_expired(self, unix_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| at < unix_ms)
@@ -91,7 +91,7 @@ impl HashValue {
     }
 }
 
-/// The expiry as it stands in a packed hash.
+/// The expiry in an entry of a packed hash.
 pub(crate) fn expiry_of(entry: Entry<'_>) -> Option<i64> {
     match entry {
         Entry::Integer(at) if at != 0 => Some(at),
@@ -100,7 +100,7 @@ pub(crate) fn expiry_of(entry: Entry<'_>) -> Option<i64> {
 }
 
 impl<'a> HashRef<'a> {
-    /// Fields, expired ones that are still stored included.
+    /// Fields, including expired ones that are still stored.
     #[inline]
     pub fn len(self) -> usize {
         match self {
@@ -118,7 +118,7 @@ impl<'a> HashRef<'a> {
         }
     }
 
-    /// What a field holds.
+    /// The value of a field.
     #[inline]
     pub fn get(self, hasher: &KeyHasher, field: &[u8]) -> Option<FieldValue<'a>> {
         match self {
@@ -161,7 +161,7 @@ impl<'a> HashRef<'a> {
         }
     }
 
-    /// The field at a place, counted in the order of `iter`, of a packed hash.
+    /// The field at an index, in the order of `iter`, of a packed hash.
     pub fn nth(self, index: usize) -> Option<(Entry<'a>, FieldValue<'a>)> {
         match self {
             Self::Packed(fields) => {
@@ -186,7 +186,7 @@ impl<'a> IntoIterator for HashRef<'a> {
     }
 }
 
-/// What a member of a table holds.
+/// The field value in a member of a table.
 #[inline]
 pub fn value_of(member: ds::dict::MemberRef<'_>) -> FieldValue<'_> {
     let entry = Entry::Bytes(member.bytes().unwrap_or_default());

@@ -28,9 +28,9 @@ pub enum ListRef<'a> {
 /// An end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first element's, the head.
+    /// The first element, the head.
     Left,
-    /// The last element's, the tail.
+    /// The last element, the tail.
     Right,
 }
 
@@ -89,8 +89,8 @@ impl<'a> ListRef<'a> {
         }
     }
 
-    /// The bytes that an element taken from this list adds to another one, when it is asked whether
-    /// that must grow: as in Redis, an integer from chunks adds none.
+    /// The bytes that an element from this list counts as when another list checks its limit: as in
+    /// Redis, an integer from chunks counts as none.
     pub fn moved_bytes(self, element: Entry<'_>) -> usize {
         match (self, element) {
             (Self::Long(_), Entry::Integer(_)) => 0,
@@ -128,7 +128,7 @@ impl<'a> ListRef<'a> {
         packed.take_while(move |index| *index < max).chain(long)
     }
 
-    /// The elements before index `end`, the last of them first.
+    /// The elements before index `end`, in reverse order.
     pub fn rev_before(self, end: usize) -> impl Iterator<Item = Entry<'a>> {
         match self {
             Self::Packed(list) => Entries::Packed(list.between(0, list.position(end)).rev()),
@@ -158,7 +158,7 @@ where
         }
     }
 
-    // Asks once, not for each element, which form it is.
+    // Chooses the form once and not for each element.
     #[inline]
     fn fold<B, F: FnMut(B, Entry<'a>) -> B>(self, start: B, each: F) -> B {
         match self {

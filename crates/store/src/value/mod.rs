@@ -1,4 +1,4 @@
-//! Values as records hold them, for reading: the kinds of value, and one view for each type.
+//! Values as records hold them, read-only: the kinds of value, and one view for each type.
 
 pub(crate) mod field_table;
 pub(crate) mod hash;

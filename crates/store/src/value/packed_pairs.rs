@@ -4,8 +4,9 @@
 //! member, score, member, score ...
 //! ```
 //!
-//! As in Redis, a score without a fraction is an integer and any other its shortest text, so that
-//! -0 becomes 0 here. Everything walks: the limits of the packed form keep the walks short.
+//! As in Redis, a score without a fraction is stored as an integer and any other as its shortest
+//! text, so -0 becomes 0. All operations walk the list; the limits of the packed form keep the
+//! walks short.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ const INTEGER_MAX: f64 = (i64::MAX / 2) as f64;
 #[derive(Clone, Copy, Debug)]
 pub struct PackedPairs<'a>(pub(crate) Packed<'a>);
 
-/// Where a pair is, until the list changes.
+/// The position of a pair, valid until the list changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairAt {
     /// The position of its member.
@@ -33,7 +34,7 @@ pub(crate) struct PairAt {
 pub(crate) fn score_of(entry: Entry<'_>) -> f64 {
     match entry {
         Entry::Integer(value) => value as f64,
-        // Only texts that were printed from a score are stored.
+        // Stored texts were all printed from scores.
         Entry::Bytes(text) => parse_f64(text).unwrap_or(0.0),
     }
 }
@@ -46,7 +47,7 @@ struct ScoreText {
 
 impl ScoreText {
     fn of(score: f64) -> Self {
-        // Within the range of `i64`, so that the cast below is exact.
+        // Within the range of `i64`, so the cast below is exact.
         let is_integer = score.abs() <= INTEGER_MAX && score.trunc() == score;
         let text = DoubleText::of(if is_integer { 0.0 } else { score });
         Self { integer: is_integer.then_some(score as i64), text }
@@ -77,19 +78,19 @@ impl<'a> PackedPairs<'a> {
         score_of(self.0.entry(at.score))
     }
 
-    /// Pairs in front of one.
+    /// The number of pairs before this one.
     pub(crate) fn rank_of(self, at: PairAt) -> usize {
         self.0.between(0, at.member).count() / 2
     }
 
-    /// The position where a range of ranks begins and where it ends.
+    /// The positions where a range of ranks begins and ends.
     pub(crate) fn span(self, ranks: Range<usize>) -> Range<usize> {
         let start = self.0.position(ranks.start * 2);
         let end = self.0.position(ranks.end * 2);
         start..end.max(start)
     }
 
-    /// Where a pair belongs.
+    /// The position to insert a pair at.
     fn place(self, member: &[u8], score: f64) -> usize {
         let mut at = 0;
         let mut digits = Digits::default();
@@ -104,8 +105,8 @@ impl<'a> PackedPairs<'a> {
         at
     }
 
-    /// The first range of ranks whose pairs are neither below nor above a range: where those below
-    /// end, and where from there on the first above stands.
+    /// The ranks of the pairs in a range: from the first pair that is not below it to the first one
+    /// above it.
     pub(crate) fn ranks_between(
         self,
         below: impl Fn(Entry<'a>, Entry<'a>) -> bool,
@@ -132,7 +133,7 @@ pub(crate) fn insert<B: Buffer>(list: &mut PackedMut<'_, B>, member: &[u8], scor
     list.splice(at..at, 0, [Encoded::text(member), score.encoded()]);
 }
 
-/// Adds a pair that belongs behind all others.
+/// Adds a pair that belongs after all others.
 pub(crate) fn push<B: Buffer>(list: &mut PackedMut<'_, B>, member: &[u8], score: f64) {
     let score = ScoreText::of(score);
     list.extend([Encoded::text(member), score.encoded()]);

@@ -5,16 +5,16 @@
 pub struct ScoreRange {
     /// The least score.
     pub min: f64,
-    /// The least score itself is outside.
+    /// Whether the least score is excluded.
     pub min_open: bool,
     /// The greatest score.
     pub max: f64,
-    /// The greatest score itself is outside.
+    /// Whether the greatest score is excluded.
     pub max_open: bool,
 }
 
 impl ScoreRange {
-    /// The scores from one to another, both inside.
+    /// The scores from `min` to `max`, both included.
     pub fn closed(min: f64, max: f64) -> Self {
         Self { min, min_open: false, max, max_open: false }
     }
@@ -25,7 +25,7 @@ impl ScoreRange {
         score < self.min || self.min_open && score == self.min
     }
 
-    /// Whether a score lies behind the range.
+    /// Whether a score lies after the range.
     #[inline]
     pub fn above(&self, score: f64) -> bool {
         score > self.max || self.max_open && score == self.max
@@ -37,11 +37,11 @@ impl ScoreRange {
 pub enum LexEnd<'a> {
     /// Before all members.
     Least,
-    /// Behind all members.
+    /// After all members.
     Greatest,
-    /// At a member, which is inside.
+    /// At a member, which is included.
     Closed(&'a [u8]),
-    /// At a member, which is outside.
+    /// At a member, which is excluded.
     Open(&'a [u8]),
 }
 
@@ -66,7 +66,7 @@ impl LexRange<'_> {
         }
     }
 
-    /// Whether a member lies behind the range.
+    /// Whether a member lies after the range.
     #[inline]
     pub fn above(&self, member: &[u8]) -> bool {
         match self.max {

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! IntSet     all members are canonical integers          up to set-max-intset-entries
-//! PackedSet  members of any kind, one behind another     up to set-max-listpack-entries members
+//! PackedSet  members of any kind, in a row               up to set-max-listpack-entries members
 //!                                                        of set-max-listpack-value bytes each
 //! Set        a table of members                          any
 //! ```
 //!
-//! A set goes from a form to a later one when it outgrows its limits, as Redis does and at the same
-//! sizes, and never back: only a new value, such as the result of SINTERSTORE, begins small. A
-//! member is an [`Entry`]: packed members that are canonical integers come as integers, those of a
-//! table always as text.
+//! A set that exceeds the limits of its form changes to a later one, at the same sizes as in Redis,
+//! and never back. Only new values, such as the result of SINTERSTORE, start in a small form. A
+//! member is an [`Entry`]: packed members that are canonical integers come as integers, members of
+//! a table always as text.
 
 use std::collections::HashSet;
 
@@ -60,8 +60,8 @@ impl StoredType for SetValue {
     }
 }
 
-/// In a set with at least this many times the wanted members, members are drawn one by one until
-/// enough different ones were met; in a smaller set it takes less to walk over all of them.
+/// A set with at least this many times the wanted members is sampled by drawing members until
+/// enough different ones were found. In a smaller set it is cheaper to walk over all members.
 const DRAWN_SHARE: usize = 3;
 
 impl<'a> SetRef<'a> {
@@ -95,7 +95,7 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// Whether a member of some set is one of this set too.
+    /// Whether a member of another set is in this set.
     #[inline]
     pub fn contains(self, member: Entry<'_>, hasher: &KeyHasher) -> bool {
         match (self, member) {
@@ -105,7 +105,7 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// All members, in no order that means anything.
+    /// All members, in no particular order.
     pub fn iter(self) -> MemberIter<'a> {
         match self {
             Self::Ints(ints) => MemberIter::Ints(ints.iter()),
@@ -114,7 +114,7 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// A member at random, each equally likely; none of an empty set.
+    /// A random member, each equally likely, or `None` if the set is empty.
     pub fn random(self, random: &mut Random) -> Option<Entry<'a>> {
         match self {
             Self::Ints(ints) => {
@@ -127,7 +127,7 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// Shows `count` different members, drawn at random, or all when there are no more.
+    /// Visits `count` different random members, or all if there are no more.
     pub fn sample(self, count: usize, random: &mut Random, visit: &mut dyn FnMut(Entry<'a>)) {
         match self {
             Self::Table(table) if table.len() / DRAWN_SHARE >= count => {
@@ -135,7 +135,7 @@ impl<'a> SetRef<'a> {
                 while met.len() < count {
                     let Some(place) = table.random(random) else { return };
                     let member = table.at(place).key();
-                    // Members never lie in one place.
+                    // Each member has its own address.
                     if met.insert(member.as_ptr()) {
                         visit(Entry::Bytes(member));
                     }
@@ -148,8 +148,8 @@ impl<'a> SetRef<'a> {
         }
     }
 
-    /// Visits members from the cursor `from` (0: from the beginning) until at least `count` were
-    /// visited, and returns where to go on; small sets are visited whole. See [`Dict::scan`].
+    /// Visits at least `count` members from the cursor `from` (0: the beginning) on, and returns
+    /// the cursor to continue with. Small sets are visited whole. See [`Dict::scan`].
     pub fn scan(
         self,
         from: u64,
@@ -190,8 +190,8 @@ impl<'a> Iterator for MemberIter<'a> {
     }
 }
 
-/// Chooses a number of items among those visited one after another, each choice equally
-/// likely (Knuth, The Art of Computer Programming, volume 2, algorithm 3.4.2 S).
+/// Selects a number of items from a sequence, with each selection equally likely (Knuth, The Art of
+/// Computer Programming, volume 2, algorithm 3.4.2 S).
 pub(crate) struct SampleDraw {
     wanted: usize,
     left: usize,
@@ -202,7 +202,7 @@ impl SampleDraw {
         Self { wanted, left: of }
     }
 
-    /// Whether the next thing is one of those chosen.
+    /// Whether to select the next item.
     pub(crate) fn takes(&mut self, random: &mut Random) -> bool {
         let takes = random.below(self.left as u64) < self.wanted as u64;
         self.left = self.left.saturating_sub(1);

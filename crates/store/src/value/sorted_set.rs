@@ -6,9 +6,9 @@
 //! beyond                                         SortedSet         object of the record
 //! ```
 //!
-//! A set that has grown stays big when members go, as in Redis. Always: members are in the order of
-//! (score, member), -0 and 0 being one score, and no score is NaN. What a range means to a command,
-//! and where members of other types come from, is not known here.
+//! A set that has grown stays big when members are removed, as in Redis. Members are always in the
+//! order of (score, member), -0 equals 0, and no score is NaN. The commands define the meaning of
+//! ranges and read members of other types; this module does neither.
 
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ pub struct ScoredMember<'a> {
     score: Score<'a>,
 }
 
-/// A score that is read only when somebody asks.
+/// A score that is parsed only when it is read.
 #[derive(Clone, Copy, Debug)]
 enum Score<'a> {
     Packed(Entry<'a>),
@@ -134,7 +134,7 @@ impl<'a> SortedSetRef<'a> {
         }
     }
 
-    /// The ranks of the members in a range; means something only when all scores are equal.
+    /// The ranks of the members in a range. Meaningful only if all scores are equal.
     pub fn ranks_in_lex(self, range: &LexRange<'_>) -> Range<usize> {
         match self {
             Self::Packed(pairs) => {
@@ -162,7 +162,7 @@ impl<'a> SortedSetRef<'a> {
         }
     }
 
-    /// The members of a range of ranks, upwards or back.
+    /// The members in a range of ranks, in ascending or descending order.
     #[inline]
     pub fn walk(self, ranks: Range<usize>, back: bool) -> PairIter<'a> {
         match self {
@@ -175,7 +175,7 @@ impl<'a> SortedSetRef<'a> {
         }
     }
 
-    /// A member at random, each equally likely.
+    /// A random member, each equally likely.
     pub fn random(self, random: &mut Random) -> Option<ScoredMember<'a>> {
         match self {
             Self::Packed(pairs) => self.nth(random.below(pairs.len() as u64) as usize),
@@ -183,8 +183,8 @@ impl<'a> SortedSetRef<'a> {
         }
     }
 
-    /// Visits members from a cursor (0: from the beginning) until at least `count` were visited; a
-    /// packed set all at once. Returns the cursor to go on with, 0 at the end.
+    /// Visits at least `count` members from a cursor (0: the beginning) on; a packed set whole.
+    /// Returns the cursor to continue with, 0 at the end.
     pub fn scan(self, from: u64, count: usize, visit: &mut dyn FnMut(ScoredMember<'_>)) -> u64 {
         match self {
             Self::Packed(_) => {
@@ -200,7 +200,7 @@ impl<'a> SortedSetRef<'a> {
 
 /// A walk over members in order.
 pub enum PairIter<'a> {
-    /// In the record; whether it goes back.
+    /// In the record, with whether the walk descends.
     Packed(Iter<'a>, bool),
     /// In the tree.
     Big(ranked::Walk<'a, Nothing>),
@@ -224,7 +224,7 @@ impl<'a> Iterator for PairIter<'a> {
         }
     }
 
-    // Asks once, not for each member, which form it is.
+    // Chooses the form once and not for each member.
     #[inline]
     fn fold<B, F: FnMut(B, ScoredMember<'a>) -> B>(self, start: B, mut each: F) -> B {
         match self {

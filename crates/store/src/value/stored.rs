@@ -1,4 +1,4 @@
-//! The value of a key: kinds of value, and what is known of each of them.
+//! The value of a key: the kinds of value, and the properties of each kind.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::field_table::FieldTable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ValueKind {
-    /// A string as it was set.
+    /// A string as a client set it.
     Bytes = 0,
-    /// A string that was changed in place: its encoding stays `raw` whatever its length.
+    /// A string that was changed in place: its encoding stays `raw` at any length.
     EditedBytes = 1,
     /// A string that is a canonical integer: 8 bytes, little-endian.
     Integer = 2,
-    /// A long string, shared with replies on their way.
+    /// A long string, shared with replies that are being sent.
     Shared = 3,
     /// A short list: packed elements in the record.
     PackedList = 4,
@@ -45,7 +45,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The kind with these bits. Records carry only bits of kinds.
+    /// The kind with these bits. Records hold no other bits.
     pub fn from_bits(bits: u8) -> Self {
         match bits {
             0 => Self::Bytes,
@@ -79,7 +79,7 @@ impl ValueKind {
     }
 }
 
-/// Values that are not in their record.
+/// Values outside their record.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A long string.
@@ -107,7 +107,7 @@ impl Object {
         }
     }
 
-    /// About how many allocations dropping it frees.
+    /// The approximate number of allocations that dropping it frees.
     pub fn allocations(&self) -> usize {
         match self {
             Self::String(_) => 1,
@@ -119,7 +119,7 @@ impl Object {
         }
     }
 
-    /// About how many bytes of memory it takes beside its record.
+    /// The approximate bytes of memory that it takes in addition to its record.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::String(text) => size_of::<Vec<u8>>() + 16 + class_bytes(text.capacity()),
@@ -132,15 +132,15 @@ impl Object {
     }
 }
 
-/// A type of value: how its records are seen.
+/// A type of value: how a record of this type is read.
 pub trait StoredType {
     /// The kind of a value of this type that has no bytes in its record.
     const EMPTY: ValueKind;
     /// The value for reading.
     type View<'a>;
-    /// The value in the record, or `None` when it is of another type.
+    /// The value in the record, or `None` if it is of another type.
     fn view(record: RecordRef<'_, Object>) -> Option<Self::View<'_>>;
-    /// Whether the value has nothing left, so that its key must go.
+    /// Whether the value is empty, so that its key must be removed.
     fn is_empty(record: RecordRef<'_, Object>) -> bool;
 }
 
@@ -163,7 +163,7 @@ impl<'a> Stored<'a> {
         ValueKind::from_bits(self.0.kind())
     }
 
-    /// The value seen as one of type `T`, or `None` when it is of another type.
+    /// The value as one of type `T`, or `None` if it is of another type.
     pub fn view<T: StoredType>(self) -> Option<T::View<'a>> {
         T::view(self.0)
     }
@@ -194,7 +194,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// What is packed in the record, when it is one list, as it lies there.
+    /// The packed list in the record, if the value is one.
     pub fn packed(self) -> Option<Packed<'a>> {
         match self.kind() {
             ValueKind::PackedList => self.0.bytes().map(gapped::view),

@@ -1,8 +1,7 @@
 //! The stream type: always an object of the record.
 //!
-//! Unlike other collections a stream without entries stays, because it remembers its last
-//! identifier and its groups. A key has no object only between its creation and the first
-//! change.
+//! Unlike other collections, an empty stream is kept, because it remembers its last identifier and
+//! its groups. A key has no object only between its creation and the first change.
 
 use ds::Stream as Entries;
 use ds::record::RecordRef;
@@ -12,7 +11,7 @@ use super::stored::{Object, StoredType, ValueKind};
 /// The stream type.
 pub enum StreamValue {}
 
-/// The value of a key that was created and not changed yet.
+/// The value of a key that was created but not changed yet.
 pub(crate) static NOTHING: Entries = Entries::new();
 
 impl StoredType for StreamValue {

@@ -7,9 +7,8 @@
 //! longer       Shared                         Shared
 //! ```
 //!
-//! Always: a `PreImages` string is longer than [`INLINE_BYTES_MAX`] and the others are not, and what a
-//! reply on its way shares never changes under it. Changes never make a string shorter: that takes
-//! a new value. Limits on the length are the callers' business.
+//! Invariants: exactly the `Shared` strings are longer than [`INLINE_BYTES_MAX`], and bytes that a
+//! reply shares never change before it is sent.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use ds::record::RecordRef;
 
 use super::stored::{Object, StoredType, ValueKind};
 
-/// A longer string has a separate allocation, which replies share instead of copying it.
+/// A longer string has its own allocation, which replies share instead of copying it.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
 
 /// The string type.
@@ -60,7 +59,7 @@ impl StoredType for StringValue {
     }
 }
 
-/// Room for the digits of an integer that is read as text.
+/// A buffer for the digits of an integer that is read as text.
 #[derive(Debug, Default)]
 pub struct StringDigits(pub(crate) [u8; INTEGER_BYTES_MAX]);
 
@@ -75,7 +74,7 @@ impl<'a> StringRef<'a> {
         }
     }
 
-    /// The text itself; an integer is written to `digits`.
+    /// The text itself. An integer is written to `digits`.
     pub fn bytes<'b>(self, digits: &'b mut StringDigits) -> &'b [u8]
     where
         'a: 'b,

@@ -1,5 +1,4 @@
-//! Snapshots of a keyspace to which random things happen meanwhile, against what it held at the
-//! cut.
+//! Compares snapshots of a randomly changing keyspace with its contents at the cut.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod values;
@@ -10,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use self::values::{Collector, dump};
 use self::world::{SnapshotFault, SnapshotWorld};
 
-/// Schedules of a run, unless `SNAPSHOT_SCHEDULES` in the environment says how many.
+/// Schedules of a test, unless `SNAPSHOT_SCHEDULES` in the environment sets another number.
 const SCHEDULES: u64 = 300;
-/// Schedules in which a planted fault is found.
+/// Schedules within which a planted fault is found.
 const SCHEDULES_TO_FAIL: u64 = 300;
 
 /// One random schedule.
@@ -35,7 +34,7 @@ fn run(seed: u64, fault: Option<SnapshotFault>) {
     assert!(world.is_clean());
 }
 
-/// Whether a planted fault is found, and by what.
+/// Which check finds a planted fault, if one does.
 fn is_found(fault: SnapshotFault) -> bool {
     (0..SCHEDULES_TO_FAIL)
         .any(|seed| catch_unwind(AssertUnwindSafe(|| run(seed, Some(fault)))).is_err())

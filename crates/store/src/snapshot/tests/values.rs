@@ -1,4 +1,4 @@
-//! Values as plain data, from the keyspace and from what a sink gets.
+//! Values as plain data, from the keyspace and from a sink.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ pub enum ModelValue {
     Stream(String),
 }
 
-/// All keys with their expiry.
+/// All keys with their expiry and value.
 pub type Dump = BTreeMap<(u32, Vec<u8>), (Option<i64>, ModelValue)>;
 
 pub fn dump(shards: &mut [Shard]) -> Dump {
@@ -87,7 +87,7 @@ fn write_part(text: &mut String, part: stream::Part<'_>) {
     };
 }
 
-/// Collects what a snapshot gives, and looks that nothing comes twice or is missing in a part.
+/// Collects the keys of a snapshot, and checks that nothing comes twice or is missing.
 #[derive(Default)]
 pub struct Collector {
     pub dump: Dump,

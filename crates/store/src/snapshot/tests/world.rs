@@ -1,4 +1,4 @@
-//! A keyspace of a few shards, to which random things happen.
+//! A keyspace of a few shards that changes randomly.
 
 use base::hash::KeyHasher;
 use base::random::Random;
@@ -25,23 +25,23 @@ const SHARDS: usize = 3;
 const DBS: u64 = 3;
 const NAMES: u64 = 12;
 const START_MS: i64 = 1_000_000;
-/// No walk over this world has as many steps.
+/// More steps than any walk over this keyspace takes.
 const STEPS_MAX: usize = 200_000;
 
-/// What is done wrong on purpose.
+/// Faults planted on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotFault {
-    /// Strings are set without the snapshot being told.
+    /// Strings are set without notifying the snapshot.
     HookSkipped,
-    /// The walk over a table leaves positions out.
+    /// The walk over a table skips positions.
     CursorAhead,
-    /// It visits positions again.
+    /// The walk visits positions again.
     CursorBehind,
-    /// What has changed is forgotten.
+    /// Changes are forgotten.
     ChangesForgotten,
     /// A collection loses its walk when it is renamed.
     WalkLost,
-    /// Nobody notes where a renamed collection goes.
+    /// The new key of a renamed collection is not recorded.
     ArrivalNotNoted,
     /// A dropped collection is not handed over.
     NotHandedOver,
@@ -109,7 +109,7 @@ impl SnapshotWorld {
         }
     }
 
-    /// Something happens.
+    /// Makes a random change.
     pub fn happen(&mut self) {
         let (db, name) = (self.below(DBS) as usize, self.name());
         match self.below(100) {
@@ -300,7 +300,7 @@ impl SnapshotWorld {
                 }
                 9 => drop(edit.remove_group(random.below(3).to_string().as_bytes())),
                 10 => {
-                    // Lower than before, where nothing is left.
+                    // Lower than before, in a stream that is empty.
                     let log = &mut edit.stream_mut().log;
                     log.last_id = log.top_id().unwrap_or(Id::MIN);
                 }
@@ -349,7 +349,7 @@ impl SnapshotWorld {
         }
         self.with_db(other_db, &other, |db, turn| {
             let key = turn.key(&other);
-            let debt = record.view().object().and_then(PendingPreImage::of).cloned();
+            let pending = record.view().object().and_then(PendingPreImage::of).cloned();
             if copies {
                 db.put_record(turn, key, record);
             } else {
@@ -357,14 +357,14 @@ impl SnapshotWorld {
                 db.insert(turn, key, record);
             }
             if fault == Some(SnapshotFault::ArrivalNotNoted)
-                && let Some(debt) = debt
+                && let Some(pending) = pending
             {
-                debt.moved_to(turn.key(name));
+                pending.moved_to(turn.key(name));
             }
         });
     }
 
-    /// Many keys come, or go: the table grows and shrinks.
+    /// Adds or removes many keys, so that the table grows and shrinks.
     fn crowd(&mut self, db: usize) {
         let (comes, first) = (self.below(2) == 0, self.below(3) * 40);
         for number in first..first + 40 {
@@ -401,7 +401,7 @@ impl SnapshotWorld {
         snapshot
     }
 
-    /// Takes a snapshot to its end.
+    /// Takes a snapshot until it is done.
     pub fn finish(
         &mut self,
         snapshot: &mut Snapshot,
@@ -417,7 +417,7 @@ impl SnapshotWorld {
         panic!("the walk has no end");
     }
 
-    /// Makes a step, before which as many things happen on average. Returns whether others follow.
+    /// Makes a step, after this many changes on average. Returns whether other steps follow.
     pub fn step(
         &mut self,
         snapshot: &mut Snapshot,
@@ -458,7 +458,7 @@ impl SnapshotWorld {
         }
     }
 
-    /// Whether nothing of a snapshot is left.
+    /// Whether nothing of a snapshot remains.
     pub fn is_clean(&mut self) -> bool {
         self.shards.iter_mut().flat_map(Shard::all_dbs).all(|db| {
             let no_ticket = |object: &crate::Object| object.ticket().is_none();
