@@ -1,14 +1,14 @@
-//! What scripts do most often, past mlua: its way to a Rust function costs some 1500 instructions
-//! for a call of two arguments, and 180 for each safepoint.
+//! The most frequent operations of scripts, without mlua, whose call of a Rust function with two
+//! arguments costs some 1500 instructions, and each safepoint 180.
 //!
 //! - **Safepoints**, at which a script can be ended: calls, returns, jumps, steps of a pattern.
-//!   All but a few only count.
-//! - **Natives**, which make no references to values: [`create_caller`] makes functions that pass
+//!   Most of them only count.
+//! - **Natives**, which create no references to values: [`create_caller`] makes functions that pass
 //!   texts and numbers to Rust and back.
 //! - **Runs** of scripts: see [`Runner`].
 //!
-//! Errors of Luau are long jumps. A function here that may raise one holds no value with a
-//! destructor at that point: what it works on lies in thread-local variables.
+//! Errors of Luau are long jumps. When a function here may raise one, no value with a destructor is
+//! alive: its data is in thread-local variables.
 
 mod runner;
 
@@ -22,8 +22,8 @@ use mlua::{Function, Lua, ffi};
 
 pub use self::runner::{Pinned, Plain, Prepared, Ran, Runner, create_asker};
 
-/// A change of used memory between two safepoints after which the interrupt is called at once: what
-/// takes long in one step most often takes memory.
+/// If the used memory changes by so much between two safepoints, the interrupt is called at once: a
+/// step that takes long usually takes memory.
 const MEMORY_STEP_BYTES: usize = 1 << 20;
 
 type Interrupt = unsafe extern "C-unwind" fn(state: *mut ffi::lua_State, gc: c_int);
@@ -33,15 +33,15 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(0) };
     /// Bytes that were used at the last safepoint.
     static USED_BYTES: Cell<usize> = const { Cell::new(0) };
-    /// What mlua installs in every VM alike.
+    /// The interrupt of mlua, which is the same in every VM.
     static INTERRUPT: Cell<Option<Interrupt>> = const { Cell::new(None) };
 }
 
-/// Calls `interrupt` at some safepoints of a VM: when those are used up that
-/// [`set_safepoints`] grants, and when much memory is taken or freed in one step.
+/// Makes a VM call `interrupt` at some safepoints: after the number that [`set_safepoints`] grants,
+/// and when one step allocates or frees much memory.
 pub fn set_interrupt(lua: &Lua, interrupt: impl Fn(&Lua) -> mlua::Result<()> + 'static) {
     lua.set_interrupt(move |lua| interrupt(lua).map(|()| mlua::VmState::Continue));
-    // SAFETY: the state is that of `lua`, which is borrowed, and nothing is pushed or popped.
+    // SAFETY: the state belongs to `lua`, which is borrowed, and nothing is pushed or popped.
     let replaced = unsafe {
         lua.exec_raw::<()>((), |state| {
             let callbacks = ffi::lua_callbacks(state);
@@ -52,7 +52,7 @@ pub fn set_interrupt(lua: &Lua, interrupt: impl Fn(&Lua) -> mlua::Result<()> + '
     debug_assert!(replaced.is_ok(), "an exchange of pointers fails");
 }
 
-/// Grants this thread's VMs so many safepoints until the next interrupt.
+/// Sets the number of safepoints of this thread's VMs until the next interrupt.
 #[inline]
 pub fn set_safepoints(count: u32) {
     LEFT.set(count);
@@ -63,7 +63,7 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
     if gc >= 0 {
         return;
     }
-    // SAFETY: the state is the one that runs.
+    // SAFETY: the state is the running one.
     let used = unsafe { ffi::lua_totalbytes(state, -1) };
     let step = used.abs_diff(USED_BYTES.replace(used));
     let left = LEFT.get();
@@ -72,8 +72,8 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
         return;
     }
     if let Some(interrupt) = INTERRUPT.get() {
-        // SAFETY: it is mlua's own, with what Luau has passed. It may leave by a long jump: no
-        // value of this frame has a destructor.
+        // SAFETY: it is mlua's function, with the arguments of Luau. It may leave by a long jump;
+        // no value of this frame has a destructor.
         unsafe { interrupt(state, gc) };
     }
 }
@@ -124,7 +124,7 @@ impl ExactSizeIterator for Arguments<'_> {}
 ///
 /// There is a value at the index, and it stays there for `'a`.
 unsafe fn argument<'a>(state: *mut ffi::lua_State, index: c_int) -> Argument<'a> {
-    // SAFETY: by the contract. A string is not converted, and so its bytes stay where they are.
+    // SAFETY: by the caller's promise. A string is not converted, so its bytes do not move.
     unsafe {
         match ffi::lua_type(state, index) {
             ffi::LUA_TSTRING => {
@@ -138,45 +138,45 @@ unsafe fn argument<'a>(state: *mut ffi::lua_State, index: c_int) -> Argument<'a>
     }
 }
 
-/// What a call answers.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// A part of the text that it has written.
+    /// A part of the text that the call wrote.
     Text(Range<usize>),
     /// A number.
     Number(f64),
     /// False.
     False,
-    /// What the function in Lua returns that belongs to the caller, given this number.
+    /// The result of the caller's `settle`, with this number as argument.
     Code(u8),
 }
 
-/// A call: it takes the arguments, and may write a text, of which it finds nothing but the memory
-/// of the last one. The memory is bounded by the call.
+/// A call. It gets the arguments, and may write a text to an empty buffer, whose memory is reused.
+/// The call bounds that memory.
 pub type Call = fn(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer;
 
 thread_local! {
-    /// What callers do.
+    /// The call of all callers.
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
     /// The text of an answer: see [`Answer::Text`].
     static TEXT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A function that takes another, `settle`, and returns a caller: a function that does `call` with
-/// its arguments and returns one value, which `settle` makes of an [`Answer::Code`]. All VMs of a
-/// thread have the same call.
+/// Creates a Lua function that takes a function `settle` and returns a caller: a function that runs
+/// `call` with its arguments and returns one value. `settle` turns an [`Answer::Code`] into that
+/// value. All VMs of a thread have the same call.
 ///
 /// # Errors
 ///
-/// There is no memory.
+/// If there is not enough memory.
 pub fn create_caller(lua: &Lua, call: Call) -> mlua::Result<Function> {
     CALL.set(Some(call));
-    // SAFETY: the function keeps to the rules of Lua for functions in C.
+    // SAFETY: the function follows the rules of Lua for C functions.
     unsafe { lua.create_c_function(push_caller) }
 }
 
 unsafe extern "C-unwind" fn push_caller(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the state is the one that runs; a missing argument becomes nil.
+    // SAFETY: the state is the running one; a missing argument becomes nil.
     unsafe {
         ffi::lua_settop(state, 1);
         ffi::lua_pushcclosurek(state, run_call, c"call".as_ptr(), 1, None);
@@ -186,7 +186,7 @@ unsafe extern "C-unwind" fn push_caller(state: *mut ffi::lua_State) -> c_int {
 
 unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     let Some(call) = CALL.get() else { return 0 };
-    // SAFETY: the state is the one that runs, whose arguments begin at 1.
+    // SAFETY: the state is the running one, whose arguments start at 1.
     let end = unsafe { ffi::lua_gettop(state) } + 1;
     let mut text = TEXT.take();
     text.clear();
@@ -197,8 +197,8 @@ unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     };
     let (bytes, len) = (part.as_ptr(), part.len());
     TEXT.set(text);
-    // SAFETY: there is room for two values on the stack of a function in C. The bytes stay until
-    // the next native or run. Nothing with a destructor is alive, should there be no memory.
+    // SAFETY: the stack of a C function has room for two values. The bytes stay until the next
+    // native or run. If memory runs out, no value with a destructor is alive.
     unsafe {
         match answer {
             Answer::Text(_) => ffi::lua_pushlstring_(state, bytes.cast::<c_char>(), len),
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn safepoints_are_counted_and_large_steps_of_memory_seen() {
+    fn safepoints_are_counted_and_large_steps_of_memory_noticed() {
         let (lua, interrupts) = (Lua::new(), Rc::new(Cell::new(0)));
         let counter = Rc::clone(&interrupts);
         set_interrupt(&lua, move |_| {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_takes_arguments_and_answers() {
+    fn a_caller_takes_arguments_and_returns_results() {
         let lua = Lua::new();
         let call: Call = |arguments, text| {
             assert_eq!(arguments.len(), arguments.size_hint().0);

@@ -1,4 +1,4 @@
-//! What a thread leaves whose stack overflows: this program runs itself, and crashes.
+//! The report of a stack overflow: this program runs itself, and crashes.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -11,14 +11,14 @@ const PROTECTED: &str = "WEFT_TEST_CRASH_PROTECTED";
 /// `SIGSEGV`.
 const SEGMENTATION_FAULT: i32 = 11;
 
-/// Takes the stack, however much there is.
+/// Uses up the stack.
 #[expect(unconditional_recursion, reason = "this is how a stack overflows")]
 fn overflow(depth: u64) -> u64 {
     let bytes = black_box([depth; 64]);
     overflow(depth + 1) + bytes[depth as usize % 64]
 }
 
-/// Crashes where the environment asks for it, and does nothing among the other tests.
+/// Crashes if the environment says so, and otherwise does nothing.
 #[test]
 fn child() {
     let Some(log) = std::env::var_os(LOG) else { return };
@@ -48,7 +48,7 @@ fn report(log: &Path, is_protected: bool) -> String {
 }
 
 #[test]
-fn a_stack_that_overflows_is_reported_with_its_frames() {
+fn the_report_of_a_stack_overflow_has_frames() {
     let folder = tempfile::tempdir().unwrap();
     let report = report(&folder.path().join("log"), true);
     assert!(report.starts_with("head\n") && report.ends_with("tail\n"), "{report}");

@@ -1,12 +1,12 @@
-//! The run of a script past mlua: keys and arguments become tables, one protected call, and a plain
-//! result is read where it lies.
+//! Runs a script without mlua: keys and arguments become tables, the function runs in a protected
+//! call, and a plain result is read from the stack.
 //!
-//! A run keeps what it works on at the top of the stack of the VM's main thread, above `base`, and
-//! takes it away when it is dropped:
+//! A run keeps its values at the top of the stack of the VM's main thread, above `base`, and
+//! removes them when it is dropped:
 //!
 //! ```text
-//! what its runner needs | base | function | keys and arguments, of one that takes them
-//! what its runner needs | base | result or error
+//! values of the runner | base | function | keys and arguments, if the function takes them
+//! values of the runner | base | result or error
 //! ```
 
 use std::cell::Cell;
@@ -16,18 +16,18 @@ use mlua::{Function, Lua, Table, Value, ffi};
 
 use super::{Argument, argument};
 
-/// The two tables of a run, as bits: which of them are fields, or are to become such.
+/// The two tables of a run, as bits.
 const KEYS: u8 = 1;
 const ARGV: u8 = 2;
 
-/// Values for which the stack has room between runs.
+/// The stack has room for so many values between runs.
 const STACK_ROOM: c_int = 16;
 
-/// Elements for which a new table has room at once.
+/// A new table gets room for at most so many elements at once.
 const ROOM_MAX: usize = 1024;
 
 thread_local! {
-    /// The tables without elements that the run has not asked for yet.
+    /// The empty tables that the run has not accessed yet.
     static UNASKED: Cell<u8> = const { Cell::new(0) };
 }
 
@@ -43,7 +43,7 @@ impl Pinned {
     ///
     /// # Errors
     ///
-    /// There is no memory.
+    /// If there is not enough memory.
     pub fn new(lua: &Lua, value: impl mlua::IntoLua) -> mlua::Result<Self> {
         let mut reference = 0;
         // SAFETY: the value is at the top of the stack.
@@ -55,7 +55,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let state = main_state(&self.lua);
-        // SAFETY: the VM lives, and the reference is one that it has given. Nothing is raised.
+        // SAFETY: the VM lives, and it returned the reference. No error is raised.
         unsafe { ffi::lua_unref(state, self.reference) };
     }
 }
@@ -66,7 +66,7 @@ fn main_state(lua: &Lua) -> *mut ffi::lua_State {
     lua.exec_raw_lua(|raw| unsafe { ffi::lua_mainthread(raw.state()) })
 }
 
-/// Where the table of fields and their names are on a stack.
+/// The stack positions of the table of fields and of their names.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
     table: c_int,
@@ -79,34 +79,35 @@ struct Fields {
 pub struct Runner {
     lua: Lua,
     state: *mut ffi::lua_State,
-    /// Where the handler of errors is on the stack.
+    /// The stack position of the error handler.
     handler: c_int,
     fields: Option<Fields>,
-    /// Which of the fields there are.
+    /// The fields that exist.
     set: Cell<u8>,
 }
 
-/// What a run is given.
+/// The texts of a run.
 struct Texts<T> {
     texts: T,
     keys: usize,
     argv: usize,
-    /// The tables that are made; no others are.
+    /// The tables to create.
     made: u8,
 }
 
 impl Runner {
-    /// A runner whose errors `handler` sees first. Keys and arguments are the fields `KEYS` and
-    /// `ARGV` of `fields`, which is not read-only, or else the arguments of the function.
+    /// A runner. Errors go through `handler`. Keys and arguments are the fields `KEYS` and `ARGV`
+    /// of `fields`, which must not be read-only. Without `fields` they are the function's
+    /// arguments.
     ///
-    /// A field without elements is not there: the metatable of `fields` makes it by
-    /// [`create_asker`] when it is asked for.
+    /// A field without elements does not exist until it is accessed: the metatable of `fields`
+    /// creates it by [`create_asker`].
     ///
-    /// What it needs for each run stays on the stack as long as the VM.
+    /// The values that it needs for each run stay on the stack as long as the VM.
     ///
     /// # Errors
     ///
-    /// There is no memory.
+    /// If there is not enough memory.
     pub fn new(lua: &Lua, handler: &Function, fields: Option<&Table>) -> mlua::Result<Self> {
         let (keys, argv) = (lua.create_string("KEYS")?, lua.create_string("ARGV")?);
         let state = main_state(lua);
@@ -131,7 +132,7 @@ impl Runner {
         Ok(Self { lua: lua.clone(), state, handler, fields, set: Cell::new(0) })
     }
 
-    /// Takes away the fields.
+    /// Removes the fields.
     pub fn forget(&self) {
         self.unset(self.set.get());
     }
@@ -151,13 +152,13 @@ impl Runner {
         self.set.set(self.set.get() & !which);
     }
 
-    /// Prepares the run of a function with so many keys, and what follows these as arguments. They
-    /// may be more than the limit of memory or a table allows if `is_protected`; otherwise memory
-    /// must not be limited. Nothing runs in the VM.
+    /// Prepares a run of `function`. The first `keys` texts are its keys, the others its arguments.
+    /// If `is_protected`, they may exceed the limit of memory or of a table; otherwise memory must
+    /// not be limited. No code runs in the VM.
     ///
     /// # Errors
     ///
-    /// The message, if it cannot have its tables.
+    /// The message, if the tables cannot be created.
     pub fn prepare<'r, 'a>(
         &'r self,
         function: &Pinned,
@@ -175,7 +176,7 @@ impl Runner {
         let mut texts = Texts { texts, keys, argv, made };
         let (state, fields) = (self.state, self.fields);
         self.unset(self.set.get() & !made);
-        // SAFETY: the main thread is idle, and has room for what is pushed here.
+        // SAFETY: the main thread is idle, and has room for the values that are pushed here.
         let base = unsafe { ffi::lua_gettop(state) };
         let arguments = if fields.is_some() { 0 } else { 2 };
         let prepared = Prepared { runner: self, base, arguments };
@@ -192,11 +193,11 @@ impl Runner {
         Ok(prepared)
     }
 
-    /// Gives a run its texts in a protected call. Returns the message of its error.
+    /// Creates a run's tables in a protected call. Returns the message of its error.
     ///
     /// # Safety
     ///
-    /// There is room for five values on the stack.
+    /// The stack has room for five values.
     unsafe fn give_protected<'a, T: Iterator<Item = &'a [u8]>>(
         &self,
         mut texts: Texts<T>,
@@ -205,7 +206,7 @@ impl Runner {
         where
             T: Iterator<Item = &'a [u8]>,
         {
-            // SAFETY: the arguments are what `give_protected` has passed, which waits meanwhile.
+            // SAFETY: the arguments come from `give_protected`, which waits for this function.
             unsafe {
                 let texts = &mut *ffi::lua_touserdata(state, 1).cast::<Texts<T>>();
                 let fields = (ffi::lua_gettop(state) > 1).then_some(PASSED);
@@ -214,7 +215,7 @@ impl Runner {
             }
         }
         let (state, results) = (self.state, if self.fields.is_some() { 0 } else { 2 });
-        // SAFETY: by the contract. `texts` outlives the call.
+        // SAFETY: by the caller's promise. `texts` outlives the call.
         unsafe {
             ffi::lua_pushcclosurek(state, push::<T>, c"inputs".as_ptr(), 0, None);
             ffi::lua_pushlightuserdata(state, (&raw mut texts).cast());
@@ -232,15 +233,15 @@ impl Runner {
     }
 }
 
-/// Where a protected call has them.
+/// The fields' positions in a protected call.
 const PASSED: Fields = Fields { table: 2, keys: 3, argv: 4 };
 
-/// Gives a run its texts: the tables that are made become fields, or are pushed.
+/// Creates a run's tables. They become fields, or are pushed.
 ///
 /// # Safety
 ///
-/// There is room for four values on the stack, and the fields are where it is said. Nothing with a
-/// destructor is alive but what the iterator holds, should an error be raised.
+/// The stack has room for four values, and the fields at their positions. If an error is raised, no
+/// value with a destructor is alive except those of the iterator.
 unsafe fn give<'a, T>(state: *mut ffi::lua_State, fields: Option<Fields>, texts: &mut Texts<T>)
 where
     T: Iterator<Item = &'a [u8]>,
@@ -249,7 +250,7 @@ where
         if texts.made & field == 0 {
             continue;
         }
-        // SAFETY: by the contract.
+        // SAFETY: by the caller's promise.
         unsafe {
             if let Some(Fields { keys, argv, .. }) = fields {
                 ffi::lua_pushvalue(state, if field == KEYS { keys } else { argv });
@@ -258,7 +259,7 @@ where
         }
         for index in 1..=count {
             let Some(text) = texts.texts.next() else { break };
-            // SAFETY: by the contract; the table is below the text.
+            // SAFETY: by the caller's promise; the table is below the text.
             unsafe {
                 ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len());
                 ffi::lua_rawseti_(state, -2, index as c_int);
@@ -271,29 +272,30 @@ where
     }
 }
 
-/// A function of a name: the table of the run that goes on, if that is `KEYS` or `ARGV`, has no
-/// elements and has not been asked for yet, which is a field from now on; otherwise nil.
+/// Creates a Lua function of a name. If the name is `KEYS` or `ARGV`, and the current run has not
+/// accessed that empty table yet, the function makes the table a field and returns it. Otherwise it
+/// returns nil.
 ///
 /// # Errors
 ///
-/// There is no memory.
+/// If there is not enough memory.
 pub fn create_asker(lua: &Lua, fields: &Table) -> mlua::Result<Function> {
     unsafe extern "C-unwind" fn push_asker(state: *mut ffi::lua_State) -> c_int {
-        // SAFETY: the state is the one that runs; a missing argument becomes nil.
+        // SAFETY: the state is the running one; a missing argument becomes nil.
         unsafe {
             ffi::lua_settop(state, 1);
             ffi::lua_pushcclosurek(state, ask, c"asker".as_ptr(), 1, None);
         }
         1
     }
-    // SAFETY: the functions keep to the rules of Lua for functions in C.
+    // SAFETY: the functions follow the rules of Lua for C functions.
     let create = unsafe { lua.create_c_function(push_asker)? };
     create.call(fields)
 }
 
 unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the state is the one that runs, whose argument is at 1. The text is looked at while
-    // it is there. Should there be no memory, nothing with a destructor is alive.
+    // SAFETY: the state is the running one, whose argument is at 1. The text is read while
+    // it is on the stack. If memory runs out, no value with a destructor is alive.
     unsafe {
         ffi::lua_settop(state, 1);
         let field = match argument(state, 1) {
@@ -333,20 +335,20 @@ impl<'r> Prepared<'r> {
 
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
-        // SAFETY: what is above the base is this run's.
+        // SAFETY: the values above the base belong to this run.
         unsafe { ffi::lua_settop(self.runner.state, self.base) };
         self.runner.set.set((KEYS | ARGV) & !UNASKED.take());
     }
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct Ran<'r> {
     prepared: Prepared<'r>,
     succeeded: bool,
 }
 
-/// A result that needs no reference to a value.
+/// A result without references to values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plain<'a> {
     /// A string.
@@ -355,23 +357,23 @@ pub enum Plain<'a> {
     Number(f64),
     /// True or false.
     Boolean(bool),
-    /// Nil, or nothing.
+    /// Nil, or no value.
     Nil,
 }
 
 impl Ran<'_> {
-    /// Whether it has raised no error.
+    /// Whether it raised no error.
     pub fn has_succeeded(&self) -> bool {
         self.succeeded
     }
 
-    /// Its result, if that is plain.
+    /// Its result, if it is plain.
     pub fn plain(&self) -> Option<Plain<'_>> {
         let state = self.prepared.runner.state;
         if !self.succeeded {
             return None;
         }
-        // SAFETY: the result is at the top of the stack, where it stays as long as the run.
+        // SAFETY: the result is at the top of the stack, where it stays during the run.
         unsafe {
             match ffi::lua_type(state, -1) {
                 ffi::LUA_TNIL => Some(Plain::Nil),
@@ -385,14 +387,14 @@ impl Ran<'_> {
         }
     }
 
-    /// Its result, or what the handler has made of the error. Memory must not be limited.
+    /// Its result, or the handler's result for the error. Memory must not be limited.
     ///
     /// # Errors
     ///
-    /// There is no memory.
+    /// If there is not enough memory.
     pub fn into_value(self) -> mlua::Result<Value> {
         let Runner { lua, state, .. } = self.prepared.runner;
-        // SAFETY: the value is at the top of the stack, and passes to mlua by the registry.
+        // SAFETY: the value is at the top of the stack, and goes to mlua through the registry.
         unsafe {
             let reference = ffi::lua_ref(*state, -1);
             let value = lua.exec_raw((), |state| {
@@ -417,7 +419,7 @@ mod tests {
         lua.load("return function(e) return {e} end").eval().unwrap()
     }
 
-    /// Runs code with these texts, of which the first is a key.
+    /// Runs code with these texts; the first one is a key.
     fn check(runner: &Runner, code: &str, texts: &[&[u8]], expected: Plain<'_>) {
         let function = pinned(&runner.lua, code);
         // SAFETY: the VM lives.
@@ -472,7 +474,7 @@ mod tests {
         check(&runner, "return f.KEYS[1] .. f.ARGV[1]", &[b"k", b"a"], Plain::Text(b"ka"));
         let asked = "f.ARGV[1] = 'own' return f.KEYS[1] .. f.ARGV[1] .. tostring(f.OTHER)";
         check(&runner, asked, &[b"k"], Plain::Text(b"kownnil"));
-        // What the run before it has made of its own is not there any more.
+        // The values that the previous run created no longer exist.
         check(&runner, "return #f.KEYS + #f.ARGV", &[], Plain::Number(0.0));
         check(&runner, "return rawget(f, 'ARGV')", &[b"k"], Plain::Nil);
         assert!(fields.get::<Value>("ARGV").unwrap().is_nil(), "it is there between runs");
