@@ -1,93 +1,44 @@
-//! One client: over TCP or TLS, in RESP2 or RESP3.
+//! A client of a run: over TCP or TLS, in RESP2 or RESP3, with pushes kept apart from replies.
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use diff::reply::Value;
-use rustls::{ClientConnection, StreamOwned};
-use tools::client::tls::TlsConnector;
+use test_support::{Certificates, Client, Input, Value, push_request};
 
-use crate::ANSWER_TIME_MAX;
-use crate::world::{Trouble, World};
+use crate::trouble::Trouble;
 
-/// Where the server is.
+/// How long the server may take for a reply. Pauses and slow commands are far shorter.
+pub const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Where the server listens.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// `HOST:PORT`.
     pub address: String,
-    /// How it is spoken to over TLS, if it is.
-    pub tls: Option<TlsConnector>,
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
-}
-
-impl Stream {
-    fn socket(&self) -> &TcpStream {
-        match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(tls) => &tls.sock,
-        }
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.read(bytes),
-            Self::Tls(tls) => tls.read(bytes),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.write(bytes),
-            Self::Tls(tls) => tls.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(socket) => socket.flush(),
-            Self::Tls(tls) => tls.flush(),
-        }
-    }
+    /// The certificates of a server that speaks TLS.
+    pub tls: Option<Arc<Certificates>>,
 }
 
 /// A client of the server.
 pub struct Connection {
-    stream: BufReader<Stream>,
-    /// It speaks RESP3, so that messages come as pushes between replies.
+    client: Client,
+    /// It speaks RESP3, so that messages arrive as pushes between replies.
     pub resp3: bool,
-    /// Messages that came while a reply was awaited.
+    /// Messages that arrived before an awaited reply.
     pushes: VecDeque<Value>,
-    /// Nobody has asked yet whether it is new.
     is_new: bool,
 }
 
 impl Connection {
-    /// Connects and greets in one of both protocols.
-    pub fn open(world: &World, resp3: bool) -> Result<Self, Trouble> {
-        let Endpoint { address, tls } = &world.endpoint;
-        let socket = TcpStream::connect(address)?;
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-        socket.set_write_timeout(Some(ANSWER_TIME_MAX))?;
-        let stream = match tls {
-            None => Stream::Plain(socket),
-            Some(tls) => {
-                let session = tls.connection().map_err(|error| Trouble::Wrong(error.to_string()));
-                Stream::Tls(Box::new(StreamOwned::new(session?, socket)))
-            }
+    /// Connects and chooses the protocol.
+    pub fn open(endpoint: &Endpoint, resp3: bool) -> Result<Self, Trouble> {
+        let address = endpoint.address.as_str();
+        let client = match &endpoint.tls {
+            None => Client::connect(address, REPLY_TIME_MAX)?,
+            Some(files) => Client::connect_tls(address, files.client(), REPLY_TIME_MAX)?,
         };
-        let mut own =
-            Self { stream: BufReader::new(stream), resp3, pushes: VecDeque::new(), is_new: true };
+        let mut own = Self { client, resp3, pushes: VecDeque::new(), is_new: true };
         own.ask(&["HELLO", if resp3 { "3" } else { "2" }])?;
         Ok(own)
     }
@@ -95,21 +46,14 @@ impl Connection {
     /// Sends requests and waits for no reply.
     pub fn send(&mut self, requests: &[&[&str]]) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
-        for request in requests {
-            write!(bytes, "*{}\r\n", request.len())?;
-            for word in *request {
-                write!(bytes, "${}\r\n{word}\r\n", word.len())?;
-            }
-        }
-        let stream = self.stream.get_mut();
-        stream.write_all(&bytes)?;
-        Ok(stream.flush()?)
+        requests.iter().for_each(|request| push_request(&mut bytes, request));
+        Ok(self.client.try_send(&bytes)?)
     }
 
-    /// The next reply; messages that come before it are kept.
+    /// The next reply; messages before it are kept.
     pub fn reply(&mut self) -> Result<Value, Trouble> {
         loop {
-            match Value::read_any(&mut self.stream)? {
+            match self.client.receive()? {
                 push @ Value::Many(b'>', _) => self.pushes.push_back(push),
                 reply => return Ok(reply),
             }
@@ -128,42 +72,26 @@ impl Connection {
         requests.iter().map(|_| self.reply()).collect()
     }
 
-    /// Whether nobody has asked this before.
+    /// True for the first call on a connection.
     pub fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 
-    /// The messages that came in front of the last reply.
+    /// The messages that arrived before the last reply.
     pub fn pushes(&mut self) -> Vec<Value> {
         self.pushes.drain(..).collect()
     }
 
-    /// The next message, or a reply where messages come as replies; none within this time.
+    /// The next message, or a reply where messages are replies; `None` if none begins within this
+    /// time. A message that has begun is read to its end.
     pub fn message(&mut self, within: Duration) -> Result<Option<Value>, Trouble> {
         if let Some(push) = self.pushes.pop_front() {
             return Ok(Some(push));
         }
-        let until = Instant::now() + within;
-        // Only its first byte may be late: what has begun is read to its end.
-        while self.stream.buffer().is_empty() {
-            let left = until.saturating_duration_since(Instant::now());
-            let socket = self.stream.get_ref().socket();
-            socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            let filled = io::BufRead::fill_buf(&mut self.stream).map(<[u8]>::len);
-            self.stream.get_ref().socket().set_read_timeout(Some(ANSWER_TIME_MAX))?;
-            match filled {
-                Ok(0) => return Err(Trouble::Lost),
-                Ok(_) => break,
-                Err(error) if is_timeout(&error) && left.is_zero() => return Ok(None),
-                Err(error) if is_timeout(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
+        match self.client.wait_for_input(within)? {
+            Input::Bytes => Ok(Some(self.client.receive()?)),
+            Input::End => Err(Trouble::Lost),
+            Input::Nothing => Ok(None),
         }
-        Ok(Some(Value::read_any(&mut self.stream)?))
     }
-}
-
-/// Whether a socket has waited in vain.
-pub fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

@@ -1,69 +1,56 @@
-//! One run: the actors, each on its thread, and what is checked when all have stopped.
+//! One run: starts the actors, each on a thread, and checks the data after all have stopped.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::thread;
-use std::time::Duration;
 
-use crate::actors::{bank, cache, counter, disturber, news, queues, scratch};
-use crate::connection::{Connection, Endpoint};
-use crate::world::{Fault, Trouble, World};
+use crate::actors::{bank, cache, counter, disturber, publishing, queues, scratch};
+use crate::connection::Connection;
+use crate::trouble::Trouble;
+use crate::world::{Plan, World};
 
-/// What is run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The server. Its data is overwritten.
-    pub endpoint: Endpoint,
-    /// The server has the parameters of Weft; without them, the checks can be tried on another.
-    pub is_weft: bool,
-    /// How long clients act.
-    pub length: Duration,
-    /// Where the random numbers begin.
-    pub seed: u64,
-    /// Clients of each kind.
-    pub clients: usize,
-    /// A fault between the server and the clients, which has to be found.
-    pub fault: Option<Fault>,
-}
-
-/// What a run has met and found.
+/// The events and the failures of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// How often what was met.
+    /// How often each event occurred.
     pub counts: BTreeMap<&'static str, u64>,
-    /// What is wrong; nothing, if all is well.
+    /// Broken promises; empty after a good run.
     pub failures: Vec<String>,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (what, count) in &self.counts {
-            writeln!(f, "{count:>10} {what}")?;
+        for (event, count) in &self.counts {
+            writeln!(f, "{count:>10} {event}")?;
         }
         self.failures.iter().try_for_each(|failure| writeln!(f, "WRONG: {failure}"))
     }
 }
 
-/// Runs all actors until the time is over or something is wrong.
+/// The records of actors that check each other's work.
+#[derive(Default)]
+struct Records {
+    queues: queues::Ledger,
+    published: publishing::Publishers,
+    versions: cache::Versions,
+}
+
+/// Runs all actors until the time is over or a check fails.
 pub fn run(plan: &Plan) -> Report {
     let world = World::new(plan);
-    let (ledger, news) = (queues::Ledger::default(), news::News::default());
-    let versions = cache::Versions::default();
-    let prepared = prepare(&world);
-    if let Err(trouble) = prepared {
+    let records = Records::default();
+    if let Err(trouble) = prepare(&world) {
         world.fail(format!("the server cannot be prepared: {trouble:?}"));
     }
     thread::scope(|scope| {
-        for (number, act) in
-            actors(plan, &world, &ledger, (&news, &versions)).into_iter().enumerate()
-        {
+        for (number, act) in actors(plan.clients, &world, &records).into_iter().enumerate() {
             scope.spawn(move || {
                 fastrand::seed(plan.seed.wrapping_add(number as u64));
                 act();
             });
         }
     });
-    if let Err(trouble) = close(&world, &ledger) {
+    if let Err(trouble) = close(&world, &records.queues) {
         world.fail(format!("at the end: {trouble:?}"));
     }
     let (counts, failures) = world.into_findings();
@@ -72,38 +59,34 @@ pub fn run(plan: &Plan) -> Report {
 
 type Act<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-fn actors<'a>(
-    plan: &Plan,
-    world: &'a World,
-    ledger: &'a queues::Ledger,
-    (news, versions): (&'a news::News, &'a cache::Versions),
-) -> Vec<Act<'a>> {
+fn actors<'a>(clients: usize, world: &'a World, records: &'a Records) -> Vec<Act<'a>> {
+    let Records { queues, published, versions } = records;
     let mut acts: Vec<Act<'a>> = vec![Box::new(|| disturber::disturb(world))];
-    for number in 0..plan.clients {
+    for number in 0..clients {
         acts.push(Box::new(move || counter::count(world, number)));
         acts.push(Box::new(move || bank::transfer(world, number)));
         acts.push(Box::new(move || bank::audit(world, number)));
-        acts.push(Box::new(move || queues::produce(world, ledger, number)));
-        acts.push(Box::new(move || queues::consume(world, ledger, number)));
-        acts.push(Box::new(move || news::follow(world, news, number)));
+        acts.push(Box::new(move || queues::produce(world, queues, number)));
+        acts.push(Box::new(move || queues::consume(world, queues, number)));
+        acts.push(Box::new(move || publishing::follow(world, published, number)));
         acts.push(Box::new(move || cache::keep(world, versions, number)));
         acts.push(Box::new(move || scratch::scribble(world, number)));
     }
     for key in 0..cache::KEYS {
         acts.push(Box::new(move || cache::write(world, versions, key)));
     }
-    for channel in 0..news::CHANNELS {
-        acts.push(Box::new(move || news::publish(world, news, channel)));
+    for channel in 0..publishing::CHANNELS {
+        acts.push(Box::new(move || publishing::publish(world, published, channel)));
     }
     acts
 }
 
 fn prepare(world: &World) -> Result<(), Trouble> {
-    let mut connection = Connection::open(world, false)?;
+    let mut connection = Connection::open(&world.endpoint, false)?;
     connection.ask(&["FLUSHALL"])?;
     bank::open_accounts(&mut connection)
 }
 
-fn close(world: &World, ledger: &queues::Ledger) -> Result<(), Trouble> {
-    ledger.close(&mut Connection::open(world, false)?)
+fn close(world: &World, queues: &queues::Ledger) -> Result<(), Trouble> {
+    queues.close(&mut Connection::open(&world.endpoint, false)?)
 }

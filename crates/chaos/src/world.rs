@@ -1,84 +1,29 @@
-//! What the actors of a run share: the end, what they have met, and what they have found wrong.
+//! The state that all actors of a run share: when it ends, the counts of events, and the failures.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use diff::reply::Value;
+use crate::connection::{Endpoint, REPLY_TIME_MAX};
+use crate::fault::Fault;
+use crate::trouble::Trouble;
 
-use crate::ANSWER_TIME_MAX;
-use crate::connection::{Endpoint, is_timeout};
-use crate::run::Plan;
-
-/// Why an actor cannot go on with its connection.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The connection is closed.
-    Lost,
-    /// The server has not answered in time.
-    Silent,
-    /// The server has answered what must not be.
-    Wrong(String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::InvalidData => Self::Wrong(error.to_string()),
-            _ if is_timeout(&error) => Self::Silent,
-            _ => Self::Lost,
-        }
-    }
-}
-
-/// What is wrong, for [`Trouble::Wrong`].
-pub fn wrong<T>(what: impl Into<String>) -> Result<T, Trouble> {
-    Err(Trouble::Wrong(what.into()))
-}
-
-/// Fails unless a reply is this status.
-pub fn expect(reply: &Value, status: &str) -> Result<(), Trouble> {
-    match reply.text() {
-        Some(text) if text == status.as_bytes() => Ok(()),
-        _ => wrong(format!("{reply} is not {status}")),
-    }
-}
-
-/// A fault between the server and a client, which the actors' checks have to find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// An increment is sent twice.
-    RepeatedIncrement,
-    /// A transfer takes from one account and gives to none.
-    TornTransfer,
-    /// An element that was popped does not arrive.
-    LostElement,
-    /// A message does not arrive.
-    LostMessage,
-    /// A message arrives twice.
-    RepeatedMessage,
-    /// A message arrives after the channel was left.
-    LateMessage,
-    /// A reply does not arrive.
-    LostReply,
-    /// A client is not told that a key has changed.
-    LostInvalidation,
-}
-
-impl Fault {
-    /// All faults, by their names on a command line.
-    pub const ALL: &[(&str, Self)] = &[
-        ("repeated-increment", Self::RepeatedIncrement),
-        ("torn-transfer", Self::TornTransfer),
-        ("lost-element", Self::LostElement),
-        ("lost-message", Self::LostMessage),
-        ("repeated-message", Self::RepeatedMessage),
-        ("late-message", Self::LateMessage),
-        ("lost-reply", Self::LostReply),
-        ("lost-invalidation", Self::LostInvalidation),
-    ];
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The server. Its data is overwritten.
+    pub endpoint: Endpoint,
+    /// The server has the parameters of Weft; without them, another server can be tested.
+    pub is_weft: bool,
+    /// How long clients act.
+    pub length: Duration,
+    /// Where the random numbers begin.
+    pub seed: u64,
+    /// Clients of each kind.
+    pub clients: usize,
+    /// A fault between the server and the clients, which must be found.
+    pub fault: Option<Fault>,
 }
 
 /// What all actors of one run share.
@@ -87,14 +32,13 @@ pub struct World {
     pub endpoint: Endpoint,
     /// The server has the parameters of Weft.
     pub is_weft: bool,
-    /// The planted fault.
     fault: Option<Fault>,
     /// When the actors stop.
     until: Instant,
     is_over: AtomicBool,
     counts: Mutex<BTreeMap<&'static str, u64>>,
     failures: Mutex<Vec<String>>,
-    /// Connections that were closed by the server.
+    /// Connections that the server closed.
     lost: AtomicU64,
     /// Clients that were killed.
     pub killed: AtomicU64,
@@ -116,41 +60,41 @@ impl World {
         }
     }
 
-    /// Whether the actors stop: the time is over, or something is wrong.
+    /// Whether the actors stop: the time is over, or a check has failed.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.until || self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Whether this fault happens now, if it is planted: one time in so many.
+    /// Whether the planted fault is this one and strikes now: one time in `one_in`.
     pub fn plants(&self, fault: Fault, one_in: u32) -> bool {
         self.fault == Some(fault) && fastrand::u32(0..one_in) == 0
     }
 
-    /// Counts what was met.
-    pub fn met(&self, what: &'static str, times: u64) {
-        *lock(&self.counts).entry(what).or_default() += times;
+    /// Counts events.
+    pub fn met(&self, event: &'static str, times: u64) {
+        *lock(&self.counts).entry(event).or_default() += times;
     }
 
-    /// Notes what is wrong, and ends the run.
+    /// Records a failure, and ends the run.
     pub fn fail(&self, failure: String) {
         lock(&self.failures).push(failure);
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Follows an actor's trouble: whether it may connect again.
+    /// Counts or reports an actor's trouble; says whether the actor may connect again.
     pub fn survives(&self, actor: &str, trouble: Trouble) -> bool {
         match trouble {
             Trouble::Lost => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
                 return true;
             }
-            Trouble::Silent => self.fail(format!("{actor}: no answer for {ANSWER_TIME_MAX:?}")),
-            Trouble::Wrong(what) => self.fail(format!("{actor}: {what}")),
+            Trouble::Silent => self.fail(format!("{actor}: no reply for {REPLY_TIME_MAX:?}")),
+            Trouble::Wrong(text) => self.fail(format!("{actor}: {text}")),
         }
         false
     }
 
-    /// What was counted and found.
+    /// The counts and the failures.
     pub fn into_findings(self) -> (BTreeMap<&'static str, u64>, Vec<String>) {
         let (lost, killed) = (self.lost.into_inner(), self.killed.into_inner());
         let mut counts = self.counts.into_inner().unwrap_or_default();
@@ -164,7 +108,7 @@ impl World {
     }
 }
 
-/// A lock that no panic of another actor takes away.
+/// Locks a mutex, also after another actor has panicked with it.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

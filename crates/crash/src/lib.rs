@@ -11,8 +11,6 @@
 
 #![forbid(unsafe_code)]
 
-mod connection;
-mod process;
 mod writer;
 
 use std::fmt;
@@ -21,8 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use connection::Connection;
-use process::Process;
+use test_support::{Client, Launch, Server, encode};
 use writer::{Sent, Writer};
 
 /// What spoils the files of a server that was killed.
@@ -94,17 +91,16 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     let mut writers: Vec<Sent> = (0..plan.writers).map(|_| Sent::default()).collect();
     let mut report = Report::default();
     for round in 0..=plan.rounds {
-        let always = random.bool();
+        let policy = if random.bool() { "always" } else { "everysec" };
         let threads = random.usize(1..=4);
-        let mut server = Process::start(&plan.program, folder.path(), always, threads)?;
-        let mut client = server.connect()?;
+        let mut server = start(&plan.program, folder.path(), policy, threads)?;
+        let mut client = server.client();
         for (number, sent) in writers.iter_mut().enumerate() {
             match sent.check(number, &mut client) {
                 Ok(kept) => report.kept += kept,
-                Err(failure) => report.failures.push(format!(
-                    "round {round}, {threads} threads, {}: {failure}",
-                    if always { "always" } else { "everysec" }
-                )),
+                Err(failure) => report
+                    .failures
+                    .push(format!("round {round}, {threads} threads, {policy}: {failure}")),
             }
         }
         if !report.failures.is_empty() || round == plan.rounds {
@@ -121,18 +117,32 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     Ok(report)
 }
 
+/// Starts a server on the files of a folder, and waits until it has loaded them.
+fn start(
+    program: &[String],
+    folder: &Path,
+    policy: &str,
+    threads: usize,
+) -> Result<Server, String> {
+    let threads = threads.to_string();
+    let launch = Launch::program(program.iter().map(String::as_str)).at(folder);
+    let log_options = ["--appendonly", "yes", "--appendfsync", policy];
+    let started = launch.options(&log_options).options(&["--io-threads", &threads]).try_start();
+    started.map_err(|log| format!("the server does not start: {log}"))
+}
+
 /// Has the writers write until the server is killed. Returns how many rewrites were asked for.
 fn write_and_kill(
     plan: &Plan,
-    server: &mut Process,
-    client: &mut Connection,
+    server: &mut Server,
+    client: &mut Client,
     writers: &mut [Sent],
     random: &mut fastrand::Rng,
 ) -> u32 {
     let is_over = AtomicBool::new(false);
     let mut rewrites = 0;
     let address = server.address();
-    let connections: Vec<_> = writers.iter().map(|_| Connection::open(address)).collect();
+    let connections: Vec<_> = writers.iter().map(|_| Client::try_tcp(address)).collect();
     thread::scope(|scope| {
         for ((number, sent), connection) in writers.iter_mut().enumerate().zip(connections) {
             let Ok(connection) = connection else { continue };
@@ -142,11 +152,11 @@ fn write_and_kill(
         let length = plan.round_max.mul_f64(random.f64());
         if random.bool() {
             thread::sleep(length / 2);
-            rewrites += u32::from(client.ask(&[b"BGREWRITEAOF"]).is_ok());
+            rewrites += u32::from(client.try_ask(&[b"BGREWRITEAOF"]).is_ok());
         }
         if random.u32(0..4) == 0 {
             let policy: &[u8] = if random.bool() { b"always" } else { b"everysec" };
-            let _ = client.ask(&[b"CONFIG", b"SET", b"appendfsync", policy]);
+            let _ = client.try_ask(&[b"CONFIG", b"SET", b"appendfsync", policy]);
         }
         thread::sleep(length / 2);
         server.kill();
@@ -174,7 +184,7 @@ fn spoil(folder: &Path, fault: Fault) -> Result<(), String> {
     let mut bytes = std::fs::read(&path).map_err(failed)?;
     match fault {
         Fault::Forget => bytes.truncate(bytes.len() / 2),
-        Fault::Tear => bytes.extend(connection::encode(&[b"INCR", b"tx:a:0"])),
+        Fault::Tear => bytes.extend(encode(&[b"INCR", b"tx:a:0"])),
     }
     std::fs::write(&path, bytes).map_err(failed)
 }

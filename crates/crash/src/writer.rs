@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::connection::{Connection, Reply, encode};
+use test_support::{Client, Value, encode};
 
 /// Requests sent at once.
 const BATCH_MAX: u64 = 20;
@@ -54,40 +54,45 @@ impl Sent {
     ///
     /// # Errors
     /// What must not be.
-    pub fn check(&mut self, number: usize, client: &mut Connection) -> Result<u64, String> {
+    pub fn check(&mut self, number: usize, client: &mut Client) -> Result<u64, String> {
         let [step, list, a, b, c] = keys(number);
-        let ask = |client: &mut Connection, args: &[&[u8]]| {
-            client.ask(args).map_err(|error| format!("{number}: {error}"))
+        let ask = |client: &mut Client, args: &[&[u8]]| {
+            client.try_ask(args).map_err(|error| format!("{number}: {error}"))
         };
-        let found = ask(client, &[b"GET", &step])?.number();
+        let found = number_of(&ask(client, &[b"GET", &step])?);
         let kept = self.steps.check(&format!("the counter of writer {number} is"), found)?;
-        let len = ask(client, &[b"LLEN", &list])?.number();
-        let last = ask(client, &[b"LINDEX", &list, b"-1"])?.number();
+        let len = number_of(&ask(client, &[b"LLEN", &list])?);
+        let last = number_of(&ask(client, &[b"LINDEX", &list, b"-1"])?);
         if (len, last) != (found, found) {
             return Err(format!("writer {number}: {found} steps, {len} elements, the last {last}"));
         }
         let counters = ask(client, &[b"MGET", &a, &b, &c])?;
-        let Reply::Array(Some(counters)) = counters else { return Err(format!("{counters:?}")) };
-        let counters: Vec<u64> = counters.iter().map(Reply::number).collect();
-        if counters.iter().any(|counter| *counter != counters[0]) {
-            return Err(format!("writer {number}: a transaction is not whole: {counters:?}"));
+        let [first, ..] = counters.elements() else { return Err(format!("MGET is {counters}")) };
+        let first = number_of(first);
+        if counters.elements().iter().any(|counter| number_of(counter) != first) {
+            return Err(format!("writer {number}: a transaction is not whole: {counters}"));
         }
         let transfers = format!("the transactions of writer {number} are");
-        Ok(kept + self.transfers.check(&transfers, counters[0])?)
+        Ok(kept + self.transfers.check(&transfers, first)?)
     }
 }
 
-/// See the module's description.
+/// The number in a reply; 0 of a key that does not exist.
+fn number_of(reply: &Value) -> u64 {
+    reply.integer().and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+}
+
+/// A client that writes until the server is gone.
 pub struct Writer<'a> {
     keys: [Vec<u8>; 5],
-    connection: Connection,
+    connection: Client,
     sent: &'a mut Sent,
     random: fastrand::Rng,
 }
 
 impl<'a> Writer<'a> {
     /// A writer with a connection of its own.
-    pub fn new(number: usize, connection: Connection, sent: &'a mut Sent, seed: u64) -> Self {
+    pub fn new(number: usize, connection: Client, sent: &'a mut Sent, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
         Self { keys: keys(number), connection, sent, random }
     }
@@ -120,7 +125,7 @@ impl<'a> Writer<'a> {
                 replies.push(4);
             }
         }
-        self.connection.send(&bytes)?;
+        self.connection.try_send(&bytes)?;
         for replies in replies {
             self.read(replies)?;
             self.sent.steps.acknowledged += 1;
@@ -134,7 +139,7 @@ impl<'a> Writer<'a> {
         let mut bytes = encode(&[b"MULTI"]);
         [a, b, c].iter().for_each(|key| bytes.extend(encode(&[b"INCR", key])));
         bytes.extend(encode(&[b"EXEC"]));
-        self.connection.send(&bytes)?;
+        self.connection.try_send(&bytes)?;
         self.read(5)?;
         self.sent.transfers.acknowledged += 1;
         Ok(())
@@ -143,8 +148,9 @@ impl<'a> Writer<'a> {
     /// Reads so many replies; an error among them acknowledges nothing.
     fn read(&mut self, replies: usize) -> io::Result<()> {
         for _ in 0..replies {
-            if let Reply::Error(text) = self.connection.reply()? {
-                return Err(io::Error::other(text));
+            let reply = self.connection.receive()?;
+            if reply.is_error() {
+                return Err(io::Error::other(reply.to_string()));
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use crash::{Fault, Plan, run};
 const ROUNDS: u32 = 200;
 
 fn plan() -> Plan {
-    let program = clients_test::weft_program();
+    let program = test_support::weft_program();
     let rounds = std::env::var("CRASH_ROUNDS").ok().and_then(|text| text.parse().ok());
     Plan {
         program: vec![program, "server".to_owned()],

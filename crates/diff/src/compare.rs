@@ -1,7 +1,28 @@
 //! Whether two replies to the same request say the same.
 
-use crate::reply::Value;
-use crate::rules::Compare;
+use test_support::Value;
+
+/// How two replies to a request are held against each other, when neither is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// They are equal; maps and sets in any order.
+    Exact,
+    /// They hold the same elements, so many at a time, in any order.
+    Unordered(usize),
+    /// They have the same types and numbers of elements; strings and numbers may differ.
+    Shape,
+    /// Positive integers differ by no more than this.
+    Near(u64),
+    /// Times of consumers and pending entries differ by little; the rest is equal.
+    Ages,
+    /// Asked again with the cursor of the reply until it is 0; all replies together hold the same
+    /// elements, so many at a time.
+    Scan(usize),
+    /// They have the same type and number of elements.
+    Count,
+    /// They hold the same elements at every depth, in any order.
+    Loose,
+}
 
 /// Milliseconds by which times and ages of stream consumers may be apart.
 const AGE_MS_MAX: u64 = 10_000;
@@ -115,7 +136,7 @@ fn same_but_ages(left: &Value, right: &Value) -> bool {
     }
     let pending_age = pending_age_at(lefts);
     lefts.iter().zip(rights).enumerate().all(|(at, (left, right))| {
-        let name = at.checked_sub(1).and_then(|at| lefts[at].text()).unwrap_or_default();
+        let name = at.checked_sub(1).and_then(|at| lefts[at].bytes()).unwrap_or_default();
         if AGES.contains(&name) || pending_age == Some(at) {
             return near(left, right, AGE_MS_MAX);
         }
@@ -129,7 +150,7 @@ fn same_but_ages(left: &Value, right: &Value) -> bool {
 /// Where the time is in `[id, consumer, time, deliveries]` and `[id, time, deliveries]`.
 fn pending_age_at(elements: &[Value]) -> Option<usize> {
     let is_integer = |value: &Value| matches!(value, Value::Text(b':', _));
-    let is_id = elements.first()?.text().is_some_and(|text| text.contains(&b'-'));
+    let is_id = elements.first()?.bytes().is_some_and(|text| text.contains(&b'-'));
     match elements {
         [_, _, time, count] if is_id && is_integer(time) && is_integer(count) => Some(2),
         [_, time, count] if is_id && is_integer(time) && is_integer(count) => Some(1),

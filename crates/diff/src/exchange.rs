@@ -4,11 +4,13 @@
 //! A key is restored under another name, looked at in all ways and deleted. The payloads themselves
 //! are not compared: hash tables have no order, and versions have their numbers.
 
+use test_support::Value;
+
 use crate::compare::same;
-use crate::pair::{Lost, Pair};
-use crate::reply::Value;
-use crate::state::{Unlike, about, contents, look};
-use crate::{Client, Request, request, rules};
+use crate::found::{Lost, Unlike};
+use crate::look::{about, contents, look};
+use crate::pair::Pair;
+use crate::{Caller, Request, request, rules};
 
 /// What stands before the name of a key that was restored.
 const RESTORED: &[u8] = b"restored:";
@@ -30,7 +32,7 @@ pub(crate) fn compare(
     let (ours, theirs) = pair.both(&about(keys, &["DUMP"]))?;
     let of_subject = restores(keys, &theirs);
     let of_reference = restores(keys, &ours);
-    let (subject, reference) = pair.each(Client::Observer, &of_subject, &of_reference)?;
+    let (subject, reference) = pair.each(Caller::Observer, &of_subject, &of_reference)?;
     let mut read = Vec::new();
     let mut unlike = None;
     for (at, replies) in subject.into_iter().zip(reference).enumerate() {
@@ -84,7 +86,7 @@ fn with_originals(
 
 fn restores(keys: &[Vec<u8>], payloads: &[Value]) -> Vec<Request> {
     let restore = |(key, payload): (&Vec<u8>, &Value)| {
-        let payload = payload.text().unwrap_or_default().to_vec();
+        let payload = payload.bytes().unwrap_or_default().to_vec();
         vec![b"RESTORE".to_vec(), restored(key), b"0".to_vec(), payload, b"REPLACE".to_vec()]
     };
     keys.iter().zip(payloads).map(restore).collect()

@@ -3,9 +3,10 @@
 //!
 //! Each carried request is judged by its own rule, as far as the reply still has its types.
 
-use crate::compare::same;
-use crate::reply::Value;
-use crate::rules::{self, Compare};
+use test_support::Value;
+
+use crate::compare::{Compare, same};
+use crate::rules;
 use crate::scripts::{self, Carried};
 use crate::{Request, follow};
 

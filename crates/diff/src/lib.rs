@@ -19,12 +19,14 @@
 pub mod compare;
 mod exchange;
 mod follow;
+pub mod found;
 pub mod generate;
 mod judge;
+mod look;
 pub mod pair;
 pub mod peer;
 mod play;
-pub mod reply;
+mod replay;
 pub mod rules;
 pub mod run;
 pub mod scripts;
@@ -32,7 +34,8 @@ pub mod settings;
 pub mod shrink;
 pub mod state;
 
-pub use pair::{Found, Pair};
+pub use found::Found;
+pub use pair::Pair;
 pub use peer::Peer;
 pub use run::{Difference, Plan, Summary, run};
 
@@ -41,7 +44,7 @@ pub type Request = Vec<Vec<u8>>;
 
 /// A connection to each server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum Caller {
     /// Most requests come over it. Its user may do everything.
     First,
     /// Changes what the first one watches, and logs in as other users.
@@ -50,7 +53,7 @@ pub enum Client {
     Observer,
 }
 
-impl Client {
+impl Caller {
     /// All connections.
     pub const ALL: [Self; 3] = [Self::First, Self::Second, Self::Observer];
 }
@@ -59,7 +62,7 @@ impl Client {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The connection.
-    pub client: Client,
+    pub client: Caller,
     /// The request.
     pub request: Request,
 }
@@ -67,7 +70,7 @@ pub struct Step {
 impl Step {
     /// A request over the first connection.
     pub fn first(request: Request) -> Self {
-        Self { client: Client::First, request }
+        Self { client: Caller::First, request }
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use test_support::Value;
+
+use crate::found::Lost;
 use crate::generate::{Command, Version, version};
-use crate::peer;
-use crate::reply::Value;
-use crate::state::Unlike;
-use crate::{Client, Peer, Request, Step, request, rules, scripts};
+use crate::peer::Unanswered;
+use crate::{Caller, Peer, Request, Step, request, rules};
 
 /// The two servers.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ impl<'a> Pair<'a> {
             is_valkey: false,
             strangers: BTreeSet::new(),
         };
-        let info = pair.reference.ask(Client::Observer, &request(&["INFO", "server"]))?;
-        let text = String::from_utf8_lossy(info.text().unwrap_or_default()).into_owned();
+        let info = pair.reference.ask(Caller::Observer, &request(&["INFO", "server"]))?;
+        let text = String::from_utf8_lossy(info.bytes().unwrap_or_default()).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
         pair.version = version(line.unwrap_or_default());
         pair.is_valkey = text.lines().any(|line| line.starts_with("valkey_version:"));
@@ -69,14 +70,14 @@ impl<'a> Pair<'a> {
     fn commands_of_one(&mut self) -> Result<BTreeSet<Vec<u8>>, Lost> {
         let (categories, _) = self.both(&[request(&["ACL", "CAT"])])?;
         let category = |name: &Value| {
-            let name = name.text().map(<[u8]>::to_vec);
+            let name = name.bytes().map(<[u8]>::to_vec);
             request(&["ACL", "CAT"]).into_iter().chain(name).collect()
         };
         let asked: Vec<Request> =
             categories.iter().flat_map(Value::elements).map(category).collect();
         let (subject, reference) = self.both(&asked)?;
         let names = |replies: &[Value]| {
-            let names = replies.iter().flat_map(Value::elements).filter_map(Value::text);
+            let names = replies.iter().flat_map(Value::elements).filter_map(Value::bytes);
             names.map(<[u8]>::to_vec).collect::<BTreeSet<_>>()
         };
         Ok(&names(&subject) ^ &names(&reference))
@@ -87,7 +88,7 @@ impl<'a> Pair<'a> {
         match reply {
             Value::Many(marker, mut elements) if rules::name(request) == "acl|cat" => {
                 let is_shared =
-                    |name: &Value| name.text().is_none_or(|name| !self.strangers.contains(name));
+                    |name: &Value| name.bytes().is_none_or(|name| !self.strangers.contains(name));
                 elements.retain(is_shared);
                 Value::Many(marker, elements)
             }
@@ -121,7 +122,7 @@ impl<'a> Pair<'a> {
     /// # Errors
     /// When one does not answer; the subject is named before the reference.
     pub fn both(&mut self, requests: &[Request]) -> Result<(Vec<Value>, Vec<Value>), Lost> {
-        self.each(Client::Observer, requests, requests)
+        self.each(Caller::Observer, requests, requests)
     }
 
     /// Sends the steps that open a round to both.
@@ -142,7 +143,7 @@ impl<'a> Pair<'a> {
     /// As for `both`.
     pub fn each(
         &mut self,
-        client: Client,
+        client: Caller,
         to_subject: &[Request],
         to_reference: &[Request],
     ) -> Result<(Vec<Value>, Vec<Value>), Lost> {
@@ -154,80 +155,13 @@ impl<'a> Pair<'a> {
         });
         let theirs = theirs.unwrap_or_else(|_| {
             let source = io::Error::other("its replies could not be read");
-            Err(peer::Lost { answered: 0, source })
+            Err(Unanswered { answered: 0, source })
         });
         match (ours, theirs) {
             (Ok(ours), Ok(theirs)) => Ok((ours, theirs)),
             (Err(lost), _) => Err(Lost::new(&self.subject.name, &lost)),
             (_, Err(lost)) => Err(Lost::new(&self.reference.name, &lost)),
         }
-    }
-}
-
-/// What two servers differ in.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// Replies to a request, and its place in the list; of a transaction, the queued request and
-    /// the elements of the reply of EXEC.
-    Reply(usize, Request, Value, Value),
-    /// What they hold after the list.
-    State(Unlike),
-    /// A server ended or fell silent: its name, the place and the request, and what was seen.
-    Lost(String, usize, Request, String),
-    /// An intended difference, its place and the reason.
-    Explained(usize, &'static str),
-}
-
-impl Found {
-    /// Differences with the same kind count as one.
-    pub fn kind(&self) -> String {
-        match self {
-            Self::Reply(_, request, subject, reference) => {
-                // What a user may not do has one cause, whatever a script would have sent.
-                let is_denial = |reply: &Value| {
-                    reply.is_error() && reply.text().is_some_and(|text| text.starts_with(b"NOPERM"))
-                };
-                if is_denial(subject) || is_denial(reference) {
-                    return format!("reply {} denied", rules::name(request));
-                }
-                let error = if subject.is_error() || reference.is_error() { " error" } else { "" };
-                format!("reply {}{error}", scripts::title(request))
-            }
-            Self::State(unlike) => format!("state {}", scripts::title(&unlike.request)),
-            Self::Lost(name, _, request, _) => format!("lost {name} {}", scripts::title(request)),
-            Self::Explained(_, reason) => format!("explained {reason}"),
-        }
-    }
-
-    /// How many requests of the list led to it.
-    pub fn steps(&self, all: usize) -> usize {
-        match self {
-            Self::State(_) => all,
-            Self::Reply(at, ..) | Self::Lost(_, at, ..) | Self::Explained(at, _) => at + 1,
-        }
-    }
-}
-
-/// A server that did not answer a request.
-#[derive(Debug)]
-pub struct Lost {
-    pub(crate) name: String,
-    pub(crate) at: usize,
-    pub(crate) reason: String,
-}
-
-impl Lost {
-    fn new(name: &str, lost: &peer::Lost) -> Self {
-        Self { name: name.to_owned(), at: lost.answered, reason: lost.source.to_string() }
-    }
-
-    fn error(self) -> io::Error {
-        io::Error::other(format!("{}: {}", self.name, self.reason))
-    }
-
-    pub(crate) fn found(self, steps: &[Step]) -> Found {
-        let request = steps.get(self.at).map_or_else(Vec::new, |step| step.request.clone());
-        Found::Lost(self.name, self.at, request, self.reason)
     }
 }
 

@@ -4,12 +4,12 @@
 //! enough (see [`BATCH_BYTES_MAX`]) for the sockets to take it while nobody reads.
 
 use std::fmt;
-use std::io::{self, BufReader, ErrorKind, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use crate::reply::Value;
-use crate::{Client, Request};
+use test_support::{Client, Value, push_request};
+
+use crate::{Caller, Request};
 
 /// The most bytes of requests that are sent before replies are read.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024;
@@ -23,14 +23,14 @@ const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 /// Starts a server again after it ended, and returns its address.
 pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;
 
-type Streams = [BufReader<TcpStream>; Client::ALL.len()];
+type Clients = [Client; Caller::ALL.len()];
 
 /// One of the two servers.
 pub struct Peer<'a> {
     /// What it is called in the report.
     pub name: String,
     address: String,
-    streams: Streams,
+    clients: Clients,
     revive: Option<Revive<'a>>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Peer<'_> {
 
 /// A server that did not answer.
 #[derive(Debug)]
-pub struct Lost {
+pub struct Unanswered {
     /// How many requests of the batch it had answered.
     pub answered: usize,
     /// What the connection said.
@@ -55,8 +55,8 @@ impl<'a> Peer<'a> {
     /// # Errors
     /// What the system says.
     pub fn connect(name: &str, address: &str) -> io::Result<Self> {
-        let streams = open_all(address)?;
-        Ok(Self { name: name.to_owned(), address: address.to_owned(), streams, revive: None })
+        let clients = open_all(address)?;
+        Ok(Self { name: name.to_owned(), address: address.to_owned(), clients, revive: None })
     }
 
     /// Gives it a way to come back when its server has ended.
@@ -70,11 +70,11 @@ impl<'a> Peer<'a> {
     /// What the system says.
     pub fn reconnect(&mut self) -> io::Result<()> {
         match (open_all(&self.address), &mut self.revive) {
-            (Ok(streams), _) => self.streams = streams,
+            (Ok(clients), _) => self.clients = clients,
             (Err(error), None) => return Err(error),
             (Err(_), Some(revive)) => {
                 self.address = revive()?;
-                self.streams = open_all(&self.address)?;
+                self.clients = open_all(&self.address)?;
             }
         }
         Ok(())
@@ -84,7 +84,7 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection breaks or the reply is none.
-    pub fn ask(&mut self, client: Client, request: &Request) -> io::Result<Value> {
+    pub fn ask(&mut self, client: Caller, request: &Request) -> io::Result<Value> {
         let mut replies =
             self.ask_all(client, std::slice::from_ref(request)).map_err(|lost| lost.source)?;
         replies.pop().ok_or_else(|| ErrorKind::UnexpectedEof.into())
@@ -94,13 +94,17 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection breaks or a reply is none.
-    pub fn ask_all(&mut self, client: Client, requests: &[Request]) -> Result<Vec<Value>, Lost> {
+    pub fn ask_all(
+        &mut self,
+        client: Caller,
+        requests: &[Request],
+    ) -> Result<Vec<Value>, Unanswered> {
         let mut replies = Vec::with_capacity(requests.len());
         let mut rest = requests;
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch_len(rest));
-            if let Err(source) = exchange(&mut self.streams[client as usize], batch, &mut replies) {
-                return Err(Lost { answered: replies.len(), source });
+            if let Err(source) = exchange(&mut self.clients[client as usize], batch, &mut replies) {
+                return Err(Unanswered { answered: replies.len(), source });
             }
             rest = after;
         }
@@ -109,37 +113,19 @@ impl<'a> Peer<'a> {
 }
 
 /// Sends a batch and reads its replies.
-fn exchange(
-    stream: &mut BufReader<TcpStream>,
-    batch: &[Request],
-    replies: &mut Vec<Value>,
-) -> io::Result<()> {
+fn exchange(client: &mut Client, batch: &[Request], replies: &mut Vec<Value>) -> io::Result<()> {
     let mut bytes = Vec::new();
-    for request in batch {
-        write!(bytes, "*{}\r\n", request.len())?;
-        for word in request {
-            write!(bytes, "${}\r\n", word.len())?;
-            bytes.extend_from_slice(word);
-            bytes.extend_from_slice(b"\r\n");
-        }
-    }
-    stream.get_mut().write_all(&bytes)?;
+    batch.iter().for_each(|request| push_request(&mut bytes, request));
+    client.try_send(&bytes)?;
     for _ in batch {
-        replies.push(Value::read(stream)?);
+        replies.push(client.reply()?);
     }
     Ok(())
 }
 
-fn open_all(address: &str) -> io::Result<Streams> {
-    Ok([open(address)?, open(address)?, open(address)?])
-}
-
-fn open(address: &str) -> io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(REPLY_TIME_MAX))?;
-    stream.set_write_timeout(Some(REPLY_TIME_MAX))?;
-    Ok(BufReader::with_capacity(BATCH_BYTES_MAX, stream))
+fn open_all(address: &str) -> io::Result<Clients> {
+    let open = || Client::connect(address, REPLY_TIME_MAX);
+    Ok([open()?, open()?, open()?])
 }
 
 /// How many of these requests go together; at least one.

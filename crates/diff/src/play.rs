@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use test_support::Value;
+
 use crate::compare::groups;
 use crate::follow::{Planned, plan};
+use crate::found::Lost;
 use crate::judge::{Verdict, judge};
-use crate::pair::Lost;
-use crate::reply::Value;
-use crate::{Client, Found, Pair, Peer, Request, Step, rules, state};
+use crate::{Caller, Found, Pair, Peer, Request, Step, rules, state};
 
 /// Replies to one walk with SCAN or its like; more say that it does not end.
 const WALK_REPLIES_MAX: usize = 20_000;
@@ -20,13 +21,13 @@ pub type Observe<'a> = dyn FnMut(&Request, &Value, Option<&'static str>) + 'a;
 
 /// The requests that each connection has queued since MULTI, as the servers say.
 #[derive(Debug, Default)]
-struct Queues([Vec<Request>; Client::ALL.len()]);
+struct Queues([Vec<Request>; Caller::ALL.len()]);
 
 impl Queues {
     /// What a reply ends, or nothing; takes in a request that was queued.
-    fn take(&mut self, client: Client, request: &Request, reply: &Value) -> Vec<Request> {
+    fn take(&mut self, client: Caller, request: &Request, reply: &Value) -> Vec<Request> {
         let queue = &mut self.0[client as usize];
-        if reply.text() == Some(b"QUEUED") {
+        if reply.bytes() == Some(b"QUEUED") {
             queue.push(request.clone());
             return Vec::new();
         }
@@ -162,7 +163,7 @@ fn walk_on(peer: &mut Peer<'_>, step: &Step, first: Value, width: usize) -> Resu
     for _ in 0..WALK_REPLIES_MAX {
         let [cursor, elements] = reply.elements() else { return Ok(reply) };
         found.extend_from_slice(elements.elements());
-        let cursor = cursor.text().unwrap_or(b"0").to_vec();
+        let cursor = cursor.bytes().unwrap_or(b"0").to_vec();
         if cursor == b"0" {
             break;
         }

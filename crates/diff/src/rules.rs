@@ -7,31 +7,10 @@ use command::{Flags, Spec};
 use node::table;
 use resp::{Args, Span};
 
-use crate::Request;
-use crate::compare::same;
-use crate::reply::Value;
+use test_support::Value;
 
-/// How two replies to a request are held against each other, when neither is an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
-    /// They are equal; maps and sets in any order.
-    Exact,
-    /// They hold the same elements, so many at a time, in any order.
-    Unordered(usize),
-    /// They have the same types and numbers of elements; strings and numbers may differ.
-    Shape,
-    /// Positive integers differ by no more than this.
-    Near(u64),
-    /// Times of consumers and pending entries differ by little; the rest is equal.
-    Ages,
-    /// Asked again with the cursor of the reply until it is 0; all replies together hold the same
-    /// elements, so many at a time.
-    Scan(usize),
-    /// They have the same type and number of elements.
-    Count,
-    /// They hold the same elements at every depth, in any order.
-    Loose,
-}
+use crate::Request;
+use crate::compare::{Compare, same};
 
 /// Commands whose replies are compared in another way than [`Compare::Exact`].
 struct Rule {
@@ -193,7 +172,7 @@ const EXPLAINED: &[Explained] = &[
     Explained {
         commands: &["pfmerge"],
         holds: |request, subject, _| {
-            request.len() == 2 && subject.text().is_some_and(|text| text.starts_with(b"NOPERM"))
+            request.len() == 2 && subject.bytes().is_some_and(|text| text.starts_with(b"NOPERM"))
         },
         reason: "Redis finds no key in a PFMERGE without sources, and denies it to nobody",
     },
@@ -204,14 +183,15 @@ const EXPLAINED: &[Explained] = &[
                 request.get(2).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
             let beyond = index.is_some_and(|index: i64| i32::try_from(index).is_err());
             // A script that raises the error adds its name.
-            beyond && subject.text().is_some_and(|text| text.starts_with(b"ERR index out of range"))
+            beyond
+                && subject.bytes().is_some_and(|text| text.starts_with(b"ERR index out of range"))
         },
         reason: "Redis cuts the index to 32 bits",
     },
     Explained {
         commands: &["pfdebug"],
         holds: |_, subject, reference| {
-            let is_corrupt = subject.text().is_some_and(|text| text.starts_with(b"INVALIDOBJ"));
+            let is_corrupt = subject.bytes().is_some_and(|text| text.starts_with(b"INVALIDOBJ"));
             is_corrupt && !reference.is_error()
         },
         reason: "Redis reads a byte behind the end of a corrupt HyperLogLog",
@@ -232,8 +212,8 @@ const EXPLAINED: &[Explained] = &[
         holds: |request, subject, reference| {
             let no_number = b"ERR One or more scores can't be converted into double";
             let shows_weights = !["BY", "GET", "STORE"].iter().any(|word| has(request, word));
-            let mut weights = subject.elements().iter().map(|weight| double(weight.text()?));
-            reference.text() == Some(no_number)
+            let mut weights = subject.elements().iter().map(|weight| double(weight.bytes()?));
+            reference.bytes() == Some(no_number)
                 && !subject.is_error()
                 && (!shows_weights || weights.all(|weight| weight.is_some()))
         },
@@ -243,7 +223,7 @@ const EXPLAINED: &[Explained] = &[
         commands: SORT,
         holds: |request, subject, reference| {
             let texts = || subject.elements().iter().chain(reference.elements());
-            let has_zero = texts().filter_map(Value::text).any(|text| text.contains(&0));
+            let has_zero = texts().filter_map(Value::bytes).any(|text| text.contains(&0));
             // Which of them a part holds is as open as their order.
             let how = match has(request, "LIMIT") {
                 true => Compare::Shape,
@@ -265,7 +245,7 @@ const EXPLAINED: &[Explained] = &[
                 request.get(3).is_some_and(|name| name.to_ascii_lowercase().starts_with(b"sort"));
             is_sort
                 && subject
-                    .text()
+                    .bytes()
                     .is_some_and(|text| text.ends_with(b"due to insufficient ACL permissions."))
         },
         reason: "the options of SORT that its user may not use are only denied when Redis runs it",
@@ -307,7 +287,7 @@ fn plain_pattern(value: &Value) -> Value {
 /// Whether two texts are the same up to the first byte that is not plain.
 fn same_start(subject: &Value, reference: &Value) -> bool {
     let plain = |value: &Value| {
-        let text = value.text().unwrap_or_default().to_vec();
+        let text = value.bytes().unwrap_or_default().to_vec();
         text.into_iter().take_while(|byte| (b' '..0x7f).contains(byte)).collect::<Vec<_>>()
     };
     let (subject, reference) = (plain(subject), plain(reference));

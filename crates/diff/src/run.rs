@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use test_support::Value;
+
 use crate::follow::parts;
+use crate::found::Found;
 use crate::generate::{Command, Generator, Mix, Stream, Version, all_commands};
-use crate::pair::{Found, Pair};
-use crate::reply::Value;
+use crate::pair::Pair;
+use crate::replay::replay;
 use crate::settings::Settings;
 use crate::shrink::shrink;
 use crate::{Request, Step, rules};
@@ -161,7 +164,7 @@ impl Round {
                     }
                     let tally = summary.tallies.entry(rules::name(request)).or_default();
                     tally.sent += 1;
-                    if let (true, Some(text)) = (reply.is_error(), reply.text()) {
+                    if let (true, Some(text)) = (reply.is_error(), reply.bytes()) {
                         *tally.errors.entry(text.to_vec()).or_default() += 1;
                     }
                     summary.sent += 1;
@@ -210,21 +213,4 @@ fn settle(
     let (steps, found) = shrink(pair, &round.opening, list, again, plan.shrink_time)?;
     summary.differences.push(Difference { found, seed: round.seed, steps });
     Ok(())
-}
-
-/// Plays a list from empty servers and compares their data afterwards.
-///
-/// # Errors
-/// When a server was lost and cannot be reached again.
-pub fn replay(pair: &mut Pair<'_>, opening: &[Step], steps: &[Step]) -> io::Result<Option<Found>> {
-    let found = match pair.open(opening) {
-        Ok(()) => pair.play(steps, &mut |_, _, _| {}),
-        Err(lost) => Some(lost.found(opening)),
-    };
-    // A server that has sent too much or too little would be out of step in the next attempt.
-    if found.is_some() {
-        pair.subject.reconnect()?;
-        pair.reference.reconnect()?;
-    }
-    Ok(found.filter(|found| !matches!(found, Found::Explained(..))))
 }

@@ -6,7 +6,7 @@ use std::io;
 use fastrand::Rng;
 
 use crate::generate::{Mix, USERS};
-use crate::{Client, Peer, Request, Step, request, rules, scripts};
+use crate::{Caller, Peer, Request, Step, request, rules, scripts};
 
 /// Parameters of the configuration with the values that rounds choose from; the default of Redis 8
 /// stands first.
@@ -41,7 +41,7 @@ impl Settings {
         for peer in peers {
             let asked: Vec<Request> =
                 shared.iter().map(|(name, _)| request(&["CONFIG", "GET", name])).collect();
-            let replies = peer.ask_all(Client::Observer, &asked).map_err(|lost| lost.source)?;
+            let replies = peer.ask_all(Caller::Observer, &asked).map_err(|lost| lost.source)?;
             let mut known = replies.iter().map(|reply| !reply.elements().is_empty());
             shared.retain(|_| known.next() == Some(true));
         }
@@ -53,7 +53,7 @@ impl Settings {
     pub fn opening(&self, mix: &Mix, rng: &mut Rng) -> Vec<Step> {
         let version = if rng.bool() { "3" } else { PROTOCOL };
         let mut steps = Vec::new();
-        for client in Client::ALL {
+        for client in Caller::ALL {
             steps.push(Step { client, request: request(&["RESET"]) });
             steps.push(Step { client, request: request(&["HELLO", version]) });
         }

@@ -8,9 +8,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::follow::plan;
+use crate::found::Found;
 use crate::generate::USERS;
-use crate::pair::{Found, Pair};
-use crate::run::replay;
+use crate::pair::Pair;
+use crate::replay::replay;
 use crate::settings::{default_of, unusual};
 use crate::{Step, rules, scripts};
 

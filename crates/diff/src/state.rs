@@ -1,26 +1,15 @@
 //! All data of two servers, read as a client can: keys, types, encodings, times of
 //! expiry, and the whole content of each key.
 
-use crate::compare::same;
-use crate::pair::{Lost, Pair};
-use crate::reply::Value;
-use crate::{Request, exchange, request, rules};
+use test_support::Value;
+
+use crate::found::{Lost, Unlike};
+use crate::look::{about, contents, look};
+use crate::pair::Pair;
+use crate::{Request, exchange, request};
 
 /// The databases that requests use.
 const DATABASES: &[&str] = &["0", "1"];
-
-/// A part of the state in which the servers differ.
-#[derive(Clone, Debug)]
-pub struct Unlike {
-    /// What was asked; its command names the aspect.
-    pub request: Request,
-    /// The number of the database.
-    pub database: &'static str,
-    /// What the subject holds.
-    pub subject: Value,
-    /// What the reference holds.
-    pub reference: Value,
-}
 
 /// Looks for the first part of the state that differs. Leaves both servers in database 0.
 ///
@@ -74,54 +63,6 @@ fn compare_database(
     }
 }
 
-/// The subject's replies, and the first that differs from the reference's.
-pub(crate) fn look(
-    pair: &mut Pair<'_>,
-    database: &'static str,
-    requests: Vec<Request>,
-) -> Result<(Vec<Value>, Option<Unlike>), Lost> {
-    let (subject, reference) = pair.both(&requests)?;
-    let unlike = requests.iter().zip(subject.iter().zip(&reference)).find(|(request, (a, b))| {
-        !same(rules::compare(request), a, b) && rules::explained(request, a, b).is_none()
-    });
-    let unlike = unlike.map(|(request, (subject, reference))| Unlike {
-        request: request.clone(),
-        database,
-        subject: subject.clone(),
-        reference: reference.clone(),
-    });
-    Ok((subject, unlike))
-}
-
-pub(crate) fn about(keys: &[Vec<u8>], words: &[&str]) -> Vec<Request> {
-    let of_key = |key: &Vec<u8>| {
-        let mut request = request(words);
-        request.push(key.clone());
-        request
-    };
-    keys.iter().map(of_key).collect()
-}
-
-/// The requests that together give all that a key holds.
-pub(crate) fn contents(key: &[u8], of_type: &Value) -> Vec<Request> {
-    let asked: &[(&str, &[&str])] = match of_type.text().unwrap_or_default() {
-        b"string" => &[("GET", &[])],
-        b"list" => &[("LRANGE", &["0", "-1"])],
-        b"set" => &[("SMEMBERS", &[])],
-        b"hash" => &[("HGETALL", &[])],
-        b"zset" => &[("ZRANGE", &["0", "-1", "WITHSCORES"])],
-        b"stream" => &[("XRANGE", &["-", "+"]), ("XINFO STREAM", &["FULL", "COUNT", "0"])],
-        _ => &[],
-    };
-    let build = |(name, rest): &(&str, &[&str])| {
-        let mut words: Request = name.split(' ').map(Into::into).collect();
-        words.push(key.to_vec());
-        words.extend(rest.iter().map(|word| word.as_bytes().to_vec()));
-        words
-    };
-    asked.iter().map(build).collect()
-}
-
 /// Asks for the time at which each field of a hash ends.
 fn field_times(key: &[u8], pairs: &Value) -> Request {
     let fields: Vec<Vec<u8>> = texts(Some(pairs)).into_iter().step_by(2).collect();
@@ -135,5 +76,5 @@ fn field_times(key: &[u8], pairs: &Value) -> Request {
 
 fn texts(reply: Option<&Value>) -> Vec<Vec<u8>> {
     let elements = reply.map(Value::elements).unwrap_or_default();
-    elements.iter().filter_map(Value::text).map(<[u8]>::to_vec).collect()
+    elements.iter().filter_map(Value::bytes).map(<[u8]>::to_vec).collect()
 }

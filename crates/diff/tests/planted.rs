@@ -12,11 +12,10 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-use clients_test::Server;
 use diff::generate::{Mix, Version, data_commands};
-use diff::reply::Value;
 use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Request, Step, Summary};
+use test_support::{Server, Value};
 
 /// Requests of one test: enough to meet each planted fault many times over.
 const REQUESTS: u64 = 12_000;
@@ -240,7 +239,7 @@ fn a_rule_that_lets_a_key_through_is_found() {
     let faulty = proxy(&two, ["\r\n$3\r\n~s*\r\n", "\r\n$3\r\n~**\r\n"], ["~**", "~s*"]);
     let mix = Mix::of_kinds(&["acl"]);
     let is_denied = |reply: &Value| {
-        let text = String::from_utf8_lossy(reply.text().unwrap_or_default()).into_owned();
+        let text = String::from_utf8_lossy(reply.bytes().unwrap_or_default()).into_owned();
         text.starts_with("NOPERM") || text.contains("has no permissions to access")
     };
     let steps = check_planted(&one, &faulty, &["get", "append"], mix, |_, subject, reference| {

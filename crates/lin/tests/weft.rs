@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
-use clients_test::Server;
 use lin::{BuildError, Checker, Verdict, run_go_tests};
+use test_support::Server;
 
 /// How long the server is tested.
 const SECONDS: &str = "10";

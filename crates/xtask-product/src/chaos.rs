@@ -2,13 +2,12 @@
 //!
 //! The crate `chaos` does the work; this file has the command line and starts the server.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chaos::{Endpoint, Fault, Plan};
-use tools::client::tls::{TlsConnector, TlsOptions};
-use tools::servers::certificates::SelfSigned;
-use tools::servers::target::ServerTarget;
+use test_support::{Certificates, Ports};
 
 use xtask::Failure;
 
@@ -48,30 +47,23 @@ pub struct Options {
 /// # Errors
 /// When a client saw a broken promise, or the server does not start.
 pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
-    let origin = match &options.server {
-        Some(text) => server::origin(text),
-        None => {
-            let program = server::build(root, options.release)?;
-            Where::Command(server::server_words(&[&program, "server", "--io-threads", "4"]))
-        }
-    };
-    let certificates = options.tls.then(SelfSigned::create).transpose();
-    let certificates = certificates.map_err(|e| e.to_string())?;
-    let tls_options = certificates.as_ref().map(|files| {
-        let cacert = Some(PathBuf::from(files.authority()));
-        TlsOptions { cacert, ..TlsOptions::default() }
-    });
-    let tls = tls_options.as_ref().map(|options| TlsConnector::new(options, "127.0.0.1"));
-    let tls = tls.transpose().map_err(|e| e.to_string())?;
+    let build = || server::build(root, options.release);
+    let origin = Where::named(options.server.as_deref(), &["--io-threads", "4"], build)?;
+    let certificates = options.tls.then(|| Arc::new(Certificates::new()));
     // Stops the server when it is dropped.
-    let started;
-    let address = match origin {
-        Where::Address(address) => address,
-        Where::Command(mut words) => {
-            words.extend(certificates.iter().flat_map(SelfSigned::server_options));
-            let target = ServerTarget { tls: tls_options.clone(), ..server::target("weft", words) };
-            started = target.start().map_err(|e| e.to_string())?;
-            started.endpoint.address.to_string()
+    let _started;
+    let (address, tls) = match (&origin, certificates) {
+        (Where::Program(words), Some(files)) => {
+            let launch = server::launch(words).ports(Ports::Tls).certified(&files, "no");
+            let server = launch.try_start()?;
+            let address = format!("127.0.0.1:{}", server.tls_port);
+            _started = Some(server);
+            (address, Some(files))
+        }
+        (_, tls) => {
+            let (address, server) = origin.start()?;
+            _started = server;
+            (address, tls)
         }
     };
     let report = chaos::run(&Plan {

@@ -12,7 +12,7 @@ use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
 use diff::generate::{Command, KINDS, Mix, data_commands, groups};
 use diff::run::Tally;
-use diff::{Client, Difference, Found, Pair, Peer, Plan, Request, Step, Summary, rules};
+use diff::{Caller, Difference, Found, Pair, Peer, Plan, Request, Step, Summary, rules};
 
 use xtask::Failure;
 
@@ -82,16 +82,10 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         print!("{}", rules::describe());
         return Ok(());
     }
-    let reference = options.reference.as_deref().unwrap_or_default();
-    let reference = peer("reference", &server::origin(reference))?;
-    let words = match &options.subject {
-        Some(text) => server::origin(text),
-        None => {
-            let program = server::build(root, false)?;
-            Where::Command(server::server_words(&[&program, "server"]))
-        }
-    };
-    let subject = peer("subject", &words)?;
+    let build = || server::build(root, false);
+    let reference = Where::named(options.reference.as_deref(), &[], build)?;
+    let reference = peer("reference", reference)?;
+    let subject = peer("subject", Where::named(options.subject.as_deref(), &[], build)?)?;
     let failed = |e: io::Error| format!("the servers cannot be compared: {e}");
     let mut pair = Pair::new(subject, reference).map_err(failed)?;
     let (commands, unknown) = pair.known(wanted(options)).map_err(failed)?;
@@ -122,25 +116,20 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
     report(&summary.map_err(failed)?, options)
 }
 
-/// Connects to a server, which is started first if it is a command, and again when it ends.
-fn peer(name: &str, origin: &Where) -> Result<Peer<'static>, Failure> {
+/// Connects to a server, which is started first if it is a program, and again when it ends.
+fn peer(name: &str, origin: Where) -> Result<Peer<'static>, Failure> {
     let failed = |e: io::Error| format!("the {name} cannot be reached: {e}");
-    let words = match origin {
-        Where::Address(address) => return Peer::connect(name, address).map_err(failed),
-        Where::Command(words) => words.clone(),
-    };
-    let target = server::target(name, words);
+    let is_program = matches!(origin, Where::Program(_));
     // Lives as long as the peer, which restarts the server through it.
-    let mut running = Vec::new();
+    let mut running = None;
     let mut start = move || {
-        running.clear();
-        let server = target.start().map_err(io::Error::other)?;
-        let address = server.endpoint.address.to_string();
-        running.push(server);
+        drop(running.take());
+        let (address, server) = origin.start().map_err(io::Error::other)?;
+        running = server;
         Ok(address)
     };
-    let address = start().map_err(failed)?;
-    Ok(Peer::connect(name, &address).map_err(failed)?.revived_by(Box::new(start)))
+    let peer = Peer::connect(name, &start().map_err(failed)?).map_err(failed)?;
+    Ok(if is_program { peer.revived_by(Box::new(start)) } else { peer })
 }
 
 /// The commands on data that the options select.
@@ -237,9 +226,9 @@ fn describe(difference: &Difference) -> String {
 /// A mark for the steps of all connections but the first.
 fn by(step: &Step) -> &'static str {
     match step.client {
-        Client::First => "",
-        Client::Second => "(second) ",
-        Client::Observer => "(observer) ",
+        Caller::First => "",
+        Caller::Second => "(second) ",
+        Caller::Observer => "(observer) ",
     }
 }
 

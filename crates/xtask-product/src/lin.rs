@@ -55,24 +55,10 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         print!("{names}");
         return Ok(());
     }
-    let origin = match &options.server {
-        Some(text) => server::origin(text),
-        None => {
-            let program = server::build(root, options.release)?;
-            let mut words = server::server_words(&[&program, "server"]);
-            words.extend(["--io-threads", "4"].map(str::to_owned));
-            Where::Command(words)
-        }
-    };
+    let build = || server::build(root, options.release);
+    let origin = Where::named(options.server.as_deref(), &["--io-threads", "4"], build)?;
     // Stops the server when it is dropped.
-    let started;
-    let address = match origin {
-        Where::Address(address) => address,
-        Where::Command(words) => {
-            started = server::target("weft", words).start().map_err(|e| e.to_string())?;
-            started.endpoint.address.to_string()
-        }
-    };
+    let (address, _started) = origin.start()?;
     let mut command = checker.command(&address);
     command.args(arguments(options)).arg("-folder").arg(folder.join("lin"));
     let status = command.status().map_err(|e| format!("the checker did not start: {e}"))?;

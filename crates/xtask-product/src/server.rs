@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tools::servers::pin::Cpus;
-use tools::servers::target::{Role, ServerTarget, TargetOrigin};
+use test_support::{Launch, Server};
 
 use xtask::Failure;
 
@@ -12,33 +11,50 @@ use xtask::Failure;
 pub enum Where {
     /// `HOST:PORT`.
     Address(String),
-    /// A program with arguments, in which a target fills in the port and the folder.
-    Command(Vec<String>),
+    /// A program and its first arguments.
+    Program(Vec<String>),
 }
 
-/// The server that an option names: a path has a slash, an address has none.
-pub fn origin(text: &str) -> Where {
-    match text.contains('/') {
-        true => Where::Command(server_words(&[text])),
-        false => Where::Address(text.to_owned()),
+impl Where {
+    /// The server that an option names: a path has a slash, an address has none. Without the
+    /// option, Weft with these arguments, built from this source.
+    ///
+    /// # Errors
+    /// When Weft does not build.
+    pub fn named(
+        option: Option<&str>,
+        arguments: &[&str],
+        build: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<Self, Failure> {
+        Ok(match option {
+            Some(text) if text.contains('/') => Self::Program(vec![text.to_owned()]),
+            Some(text) => Self::Address(text.to_owned()),
+            None => {
+                let program = build()?;
+                let words = [&[&*program, "server"], arguments].concat();
+                Self::Program(words.into_iter().map(str::to_owned).collect())
+            }
+        })
+    }
+
+    /// Its address, and the server if it was started, which ends when it is dropped.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start(&self) -> Result<(String, Option<Server>), Failure> {
+        match self {
+            Self::Address(address) => Ok((address.clone(), None)),
+            Self::Program(words) => {
+                let server = launch(words).try_start()?;
+                Ok((server.address().to_string(), Some(server)))
+            }
+        }
     }
 }
 
-/// A server that saves nothing, on a port and in a folder that the starter fills in.
-pub fn server_words(program: &[&str]) -> Vec<String> {
-    let rest = ["--port", "{port}", "--dir", "{dir}", "--save", "", "--appendonly", "no"];
-    program.iter().chain(&rest).map(|word| (*word).to_owned()).collect()
-}
-
-/// A server that starts with this command.
-pub fn target(name: &str, words: Vec<String>) -> ServerTarget {
-    ServerTarget {
-        name: name.to_owned(),
-        role: Role::Peer,
-        origin: TargetOrigin::Command(words),
-        cpus: Cpus::default(),
-        tls: None,
-    }
+/// A server about to start with these words; it saves nothing.
+pub fn launch(words: &[String]) -> Launch<'static> {
+    Launch::program(words.iter().map(String::as_str)).options(&["--appendonly", "no"])
 }
 
 /// Builds `weft` for release or development, and returns the path of the binary.

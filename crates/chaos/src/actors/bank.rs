@@ -1,21 +1,23 @@
-//! Transfers between accounts by transactions and scripts: whoever looks sees the same sum.
+//! Transfers between accounts by transactions and scripts: every reader sees the same sum.
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
+use crate::actor::act;
 use crate::connection::Connection;
-use crate::world::{Fault, Trouble, World, expect, wrong};
+use crate::fault::Fault;
+use crate::trouble::{Trouble, expect, wrong};
+use crate::world::World;
 
 const ACCOUNTS: usize = 8;
 const SUM: i64 = 1000;
 
 const TRANSFER: &str = "redis.call('DECRBY', KEYS[1], ARGV[1]) \
                         redis.call('INCRBY', KEYS[2], ARGV[1]) return redis.status_reply('OK')";
-/// The sum by keys that the script does not declare.
+/// The sum of keys that the script does not declare.
 const LOOK: &str = "local sum = 0 for i = 0, ARGV[1] - 1 do \
                     sum = sum + redis.call('GET', 'account:' .. i) end return sum";
 
-/// Gives the accounts their sum, before anyone looks.
+/// Gives the accounts their sum, before the first audit.
 pub fn open_accounts(connection: &mut Connection) -> Result<(), Trouble> {
     for number in 0..ACCOUNTS {
         let first = if number == 0 { SUM.to_string() } else { "0".to_owned() };
@@ -40,7 +42,7 @@ pub fn transfer(world: &World, number: usize) {
             return Ok(());
         }
         match fastrand::u32(0..4) {
-            0 => by_watch(world, connection, (&from, &to), &amount),
+            0 => transfer_watched(world, connection, [&from, &to], &amount),
             1 => {
                 let reply = connection.ask(&["EVAL", TRANSFER, "2", &from, &to, &amount])?;
                 world.met("transfers by scripts", 1);
@@ -63,11 +65,11 @@ pub fn transfer(world: &World, number: usize) {
     });
 }
 
-/// Reads, then writes unless another was faster.
-fn by_watch(
+/// Reads, then writes unless another client was faster.
+fn transfer_watched(
     world: &World,
     connection: &mut Connection,
-    (from, to): (&str, &str),
+    [from, to]: [&str; 2],
     amount: &str,
 ) -> Result<(), Trouble> {
     expect(&connection.ask(&["WATCH", from, to])?, "OK")?;
@@ -85,7 +87,7 @@ fn by_watch(
         &["EXEC"],
     ])?;
     let met = match &replies[3] {
-        Value::Null(_) => "transfers that another was faster than",
+        Value::Null(_) => "transfers that lost against another client",
         Value::Many(_, _) => "transfers of watched accounts",
         other => return wrong(format!("EXEC is {other}")),
     };
@@ -93,7 +95,7 @@ fn by_watch(
     Ok(())
 }
 
-/// Looks at the sum until the run is over.
+/// Checks the sum until the run is over.
 pub fn audit(world: &World, number: usize) {
     let names: Vec<String> = (0..ACCOUNTS).map(account).collect();
     let mut mget = vec!["MGET"];

@@ -1,20 +1,22 @@
-//! Client-side caching: who keeps what it has read until it is told of a change never keeps a value
-//! that is older than a write which was answered before its last request.
+//! Client-side caching: a client that keeps values until it is notified of a change never keeps a
+//! value that is older than a write whose reply was sent before the client's last request.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
+use crate::actor::act;
 use crate::connection::Connection;
-use crate::world::{Fault, Trouble, World, expect, wrong};
+use crate::fault::Fault;
+use crate::trouble::{Trouble, expect, wrong};
+use crate::world::World;
 
 /// Keys, each with one writer that counts up.
 pub const KEYS: usize = 4;
 
-/// The last version of each key whose writing was answered.
+/// The last version of each key whose write got its reply.
 #[derive(Default)]
 pub struct Versions([AtomicU64; KEYS]);
 
@@ -40,7 +42,7 @@ pub fn write(world: &World, versions: &Versions, key: usize) {
             }
             _ => connection.ask(&["SET", &name, &version])?,
         };
-        if reply.text() != Some(b"OK") {
+        if reply.bytes() != Some(b"OK") {
             return wrong(format!("SET {name} {version} is {reply}"));
         }
         versions.0[key].store(begun, Ordering::SeqCst);
@@ -50,7 +52,7 @@ pub fn write(world: &World, versions: &Versions, key: usize) {
     });
 }
 
-/// Reads keys, and keeps what it has read, until the run is over.
+/// Reads keys, and keeps their values, until the run is over.
 pub fn keep(world: &World, versions: &Versions, number: usize) {
     let request: &[&str] = match number % 2 {
         0 => &["CLIENT", "TRACKING", "ON"],
@@ -63,11 +65,11 @@ pub fn keep(world: &World, versions: &Versions, number: usize) {
             let reply = connection.ask(request)?;
             expect(&reply, "OK")?;
         }
-        round(world, versions, connection, &mut kept)
+        read_and_check(world, versions, connection, &mut kept)
     });
 }
 
-fn round(
+fn read_and_check(
     world: &World,
     versions: &Versions,
     connection: &mut Connection,
@@ -79,21 +81,21 @@ fn round(
         world.met("values found in caches", 1);
     } else {
         let reply = connection.ask(&["GET", &name])?;
-        hear(world, connection, kept);
+        invalidate(world, connection, kept);
         let version = reply.integer().unwrap_or(0);
         kept.insert(name, version.unsigned_abs());
     }
     let answered: Vec<u64> =
         versions.0.iter().map(|version| version.load(Ordering::SeqCst)).collect();
     let pong = connection.ask(&["PING"])?;
-    if pong.text() != Some(b"PONG") {
+    if pong.bytes() != Some(b"PONG") {
         return wrong(format!("PING is {pong}"));
     }
-    hear(world, connection, kept);
+    invalidate(world, connection, kept);
     for (key, answered) in answered.iter().enumerate() {
         match kept.get(&self::name(key)) {
             Some(version) if version < answered => {
-                return wrong(format!("version {version} is kept, {answered} was answered"));
+                return wrong(format!("version {version} is kept, {answered} was acknowledged"));
             }
             _ => {}
         }
@@ -101,16 +103,16 @@ fn round(
     Ok(())
 }
 
-/// Forgets what the client was told of in front of its last reply.
-fn hear(world: &World, connection: &mut Connection, kept: &mut BTreeMap<String, u64>) {
+/// Forgets the values whose keys were named by pushes before the last reply.
+fn invalidate(world: &World, connection: &mut Connection, kept: &mut BTreeMap<String, u64>) {
     for push in connection.pushes() {
         if world.plants(Fault::LostInvalidation, 20) {
             continue;
         }
-        world.met("messages to caches", 1);
+        world.met("invalidations", 1);
         match push.elements().get(1) {
             Some(Value::Many(_, names)) => names.iter().for_each(|name| {
-                let name = String::from_utf8_lossy(name.text().unwrap_or_default()).into_owned();
+                let name = String::from_utf8_lossy(name.bytes().unwrap_or_default()).into_owned();
                 kept.remove(&name);
             }),
             _ => kept.clear(),

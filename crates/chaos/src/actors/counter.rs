@@ -1,15 +1,18 @@
-//! Counts with INCR: no increment that was answered is lost, none happens twice.
+//! Counts with INCR: no acknowledged increment is lost, none happens twice.
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
+use crate::actor::act;
 use crate::connection::Connection;
-use crate::world::{Fault, Trouble, World, wrong};
+use crate::fault::Fault;
+use crate::trouble::{Trouble, wrong};
+use crate::world::World;
 
 /// Increments that are sent together.
 const BATCH: usize = 8;
 
-/// What one counter may be: those on their way when a connection closed may count or not.
+/// The values that one counter may have: increments without a reply when a connection closed may
+/// count or not.
 struct Range {
     key: String,
     least: i64,
@@ -48,12 +51,12 @@ impl Range {
         Ok(())
     }
 
-    /// So many increments are on their way: they may count if the connection is closed.
+    /// Notes that `sent` increments may count although the connection was closed.
     fn unless_lost<T>(&mut self, result: Result<T, Trouble>, sent: usize) -> Result<T, Trouble> {
         result.inspect_err(|_| self.most += sent as i64)
     }
 
-    /// The next reply of INCR: one more than what it was.
+    /// Checks the next reply of INCR: one more than before.
     fn see(&mut self, reply: &Value) -> Result<(), Trouble> {
         let seen = reply.integer();
         match seen.filter(|seen| (self.least + 1..=self.most + 1).contains(seen)) {

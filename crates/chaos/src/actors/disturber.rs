@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
+use crate::actor::act;
 use crate::connection::Connection;
-use crate::world::{Trouble, World, expect, wrong};
+use crate::trouble::{Trouble, expect, wrong};
+use crate::world::World;
 
 /// A pause of a client at most, in milliseconds.
 const PAUSE_MS_MAX: u32 = 80;
@@ -26,15 +27,15 @@ pub fn disturb(world: &World) {
             _ => look(world, connection),
         }
     });
-    // Whatever is left of a pause holds nobody up who counts at the end.
-    if let Ok(mut connection) = Connection::open(world, false) {
+    // The final checks do not wait for a pause.
+    if let Ok(mut connection) = Connection::open(&world.endpoint, false) {
         let _ = connection.ask(&["CLIENT", "UNPAUSE"]);
     }
 }
 
 fn kill_one(world: &World, connection: &mut Connection) -> Result<(), Trouble> {
     let list = connection.ask(&["CLIENT", "LIST"])?;
-    let text = String::from_utf8_lossy(list.text().unwrap_or_default()).into_owned();
+    let text = String::from_utf8_lossy(list.bytes().unwrap_or_default()).into_owned();
     let ids: Vec<&str> =
         text.split(['\n', ' ']).filter_map(|field| field.strip_prefix("id=")).collect();
     if ids.is_empty() {
@@ -78,11 +79,14 @@ fn configure(world: &World, connection: &mut Connection) -> Result<(), Trouble> 
         _ => ("hz", ["1", "10", "100"][fastrand::usize(0..3)]),
     };
     let reply = connection.ask(&["CONFIG", "SET", name, value])?;
-    world.met(if name == "io-threads" { "changes of io-threads" } else { "changes of others" }, 1);
+    world.met(
+        if name == "io-threads" { "changes of io-threads" } else { "changes of other parameters" },
+        1,
+    );
     expect(&reply, "OK")
 }
 
-/// Something that keeps its thread for some milliseconds.
+/// Sends commands that occupy their thread for some milliseconds.
 fn work_slowly(world: &World, connection: &mut Connection) -> Result<(), Trouble> {
     let spin = "local n = 0 for i = 1, 300000 do n = n + i end return n";
     let replies = connection.ask_all(&[

@@ -1,28 +1,30 @@
-//! Elements pass through lists to clients that block: each arrives once.
+//! Elements pass through lists to blocked clients: each arrives once.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
+use crate::actor::act;
 use crate::connection::Connection;
-use crate::world::{Fault, Trouble, World, lock, wrong};
+use crate::fault::Fault;
+use crate::trouble::{Trouble, wrong};
+use crate::world::{World, lock};
 
 const LISTS: [&str; 3] = ["queue:0", "queue:1", "queue:2"];
-/// Where BLMOVE brings what it takes.
+/// The destination of BLMOVE.
 const MOVED: &str = "queue:moved";
 
-/// What went in and came out.
+/// The elements that were pushed and taken.
 #[derive(Default)]
 pub struct Ledger {
     next: AtomicU64,
     pushed: Mutex<BTreeSet<u64>>,
-    /// It is not known whether they went in.
+    /// Elements whose LPUSH has no reply yet.
     maybe_pushed: Mutex<BTreeSet<u64>>,
     taken: Mutex<BTreeSet<u64>>,
-    /// Connections that were closed while an element may have been on its way to them.
+    /// Connections that were closed while an element may have been sent to them.
     lost_takes: AtomicU64,
 }
 
@@ -48,7 +50,7 @@ pub fn produce(world: &World, ledger: &Ledger, number: usize) {
         lock(&ledger.maybe_pushed).remove(&element);
         lock(&ledger.pushed).insert(element);
         world.met("elements pushed", 1);
-        // No more than what is taken.
+        // No faster than consumers take.
         std::thread::sleep(std::time::Duration::from_micros(fastrand::u64(0..1000)));
         Ok(())
     });
@@ -101,7 +103,7 @@ impl Ledger {
         }
     }
 
-    /// Takes what is left in the lists when all others have stopped, and compares.
+    /// Takes the rest of the lists after all actors have stopped, and compares.
     pub fn close(&self, connection: &mut Connection) -> Result<(), Trouble> {
         for list in LISTS.iter().chain(&[MOVED]) {
             let rest = connection.ask(&["LRANGE", list, "0", "-1"])?;
@@ -117,7 +119,9 @@ impl Ledger {
         let missing = pushed.difference(&taken).count() as u64;
         let lost = self.lost_takes.load(Ordering::Relaxed);
         if missing > lost {
-            return wrong(format!("{missing} elements are gone, {lost} clients were waiting"));
+            return wrong(format!(
+                "{missing} elements are gone, but {lost} waiting clients were lost"
+            ));
         }
         Ok(())
     }

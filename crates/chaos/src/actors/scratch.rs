@@ -1,10 +1,11 @@
-//! Traffic on databases of which nothing is expected but answers: all types, expiry, whole
-//! databases that are swapped and emptied.
+//! Traffic of all types, with expiry and whole databases that are swapped and emptied: only errors
+//! are checked.
 
-use super::act;
-use crate::world::{World, wrong};
+use crate::actor::act;
+use crate::trouble::wrong;
+use crate::world::World;
 
-/// Databases that this traffic has for itself.
+/// Databases that no other actor uses.
 const DATABASES: [&str; 2] = ["1", "2"];
 
 /// Sends commands until the run is over.
@@ -33,12 +34,12 @@ pub fn scribble(world: &World, number: usize) {
             &["FLUSHDB", "ASYNC"],
             &["RANDOMKEY"],
         ];
-        // First of all, since what follows may empty the database.
+        // SELECT comes first, since FLUSHDB may follow.
         let select: &[&str] = &["SELECT", DATABASES[fastrand::usize(0..2)]];
         let others = (0..10).map(|_| requests[fastrand::usize(0..requests.len())]);
         let batch: Vec<&[&str]> = std::iter::once(select).chain(others).collect();
         for (request, reply) in batch.iter().zip(connection.ask_all(&batch)?) {
-            let text = reply.text().unwrap_or_default();
+            let text = reply.bytes().unwrap_or_default();
             let is_expected = ["WRONGTYPE", "ERR no such key", "ERR source and"]
                 .iter()
                 .any(|start| text.starts_with(start.as_bytes()));

@@ -1,7 +1,7 @@
 //! Requests through scripts.
 
 use super::stream::Stream;
-use crate::rules::Compare;
+use crate::compare::Compare;
 use crate::scripts::{Run, is_list, running, sees_maps};
 use crate::{Request, follow, rules, scripts};
 

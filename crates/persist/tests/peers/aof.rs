@@ -15,8 +15,9 @@ use persist::check::check_directory;
 use persist::disk::{Disk, DiskFile, FileSource};
 use persist::rdb::{self, ValueDecoder};
 use store::{Db, EncodingLimits, Lookup, StringValue, Turn};
+use test_support::Value;
 
-use crate::peer::{Peer, Reply};
+use crate::peer::Peer;
 use crate::programs;
 use crate::real_disk::{RealDisk, RealFile};
 
@@ -116,18 +117,17 @@ fn check_data(peer: &mut Peer, data: &Data) {
     for db in 0..3 {
         peer.ask(&[b"SELECT", db.to_string().as_bytes()]);
         let keys = data.keys().filter(|(of, _)| *of == db).count();
-        assert_eq!(peer.ask(&[b"DBSIZE"]), Reply::Integer(keys as i64));
+        assert_eq!(peer.ask(&[b"DBSIZE"]), Value::number(keys as i64));
     }
     for ((db, key), value) in data {
         peer.ask(&[b"SELECT", db.to_string().as_bytes()]);
-        assert!(peer.ask(&[b"GET", key]) == Reply::Text(value.clone()), "{db} {key:?}");
+        assert!(peer.ask(&[b"GET", key]) == Value::bulk(value), "{db} {key:?}");
     }
 }
 
 fn wait_for_rewrite(peer: &mut Peer) {
     loop {
-        let Reply::Text(info) = peer.ask(&[b"INFO", b"persistence"]) else { panic!() };
-        let info = String::from_utf8(info).unwrap();
+        let info = peer.ask(&[b"INFO", b"persistence"]).text();
         if info.contains("aof_rewrite_in_progress:0") && info.contains("rewrite_scheduled:0") {
             assert!(info.contains("aof_last_bgrewrite_status:ok"));
             return;
@@ -288,7 +288,7 @@ fn a_single_file_of_a_peer_with_an_rdb_file_in_it_becomes_the_base() {
         let mut peer = Peer::start(&program, folder.path());
         let mut data = Data::new();
         fill(&mut peer, &mut data, &mut Random::new(3), 200);
-        assert_eq!(peer.ask(&[b"SAVE"]), Reply::Text(b"OK".to_vec()));
+        assert_eq!(peer.ask(&[b"SAVE"]), Value::simple("OK"));
         peer.kill();
         let mut old = std::fs::read(folder.path().join("dump.rdb")).unwrap();
         push_command(&mut old, &[b"SELECT", b"2"]);

@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use base::hash::KeyHasher;
 use base::random::Random;
 use ds::Record;
-use peer::{Peer, Reply};
+use peer::Peer;
 use persist::rdb::encode::Options;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead};
 use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder, ValueType};
 use store::{Db, EncodingLimits, HashValue, Lookup, Object, Turn};
+use test_support::Value;
 
 /// How many keys each database gets.
 const KEYS: u64 = 400;
@@ -166,15 +167,15 @@ fn check_fields(peer: &mut Peer, keys: Vec<Key>) {
         for (field, value) in stored.view::<HashValue>().unwrap() {
             let field = field.to_vec();
             let at = peer.ask(&[b"HPEXPIRETIME", &key.name, b"FIELDS", b"1", &field]);
-            let wanted = Reply::Integer(value.expires_at.unwrap_or(-1));
-            assert_eq!(at, Reply::Array(vec![wanted]));
+            let wanted = Value::number(value.expires_at.unwrap_or(-1));
+            assert_eq!(at, Value::array(vec![wanted]));
             let text = peer.ask(&[b"HGET", &key.name, &field]);
-            assert_eq!(text, Reply::Text(value.entry.to_vec()));
+            assert_eq!(text, Value::bulk(value.entry.to_vec()));
         }
     }
 }
 
-fn digests(peer: &mut Peer, keys: &[(u64, Vec<u8>)]) -> Vec<Reply> {
+fn digests(peer: &mut Peer, keys: &[(u64, Vec<u8>)]) -> Vec<Value> {
     let mut all = Vec::new();
     for (db, key) in keys {
         peer.ask(&[b"SELECT", db.to_string().as_bytes()]);
@@ -195,17 +196,17 @@ fn files_of_peers_are_read_and_they_load_what_is_written_of_them() {
             peer.ask(&[b"SELECT", db.to_string().as_bytes()]);
             fill(&mut peer, &mut random, true);
         }
-        assert_eq!(peer.ask(&[b"SAVE"]), Reply::Text(b"OK".to_vec()));
+        assert_eq!(peer.ask(&[b"SAVE"]), Value::simple("OK"));
         let path = folder.path().join("dump.rdb");
         let keys = read(&path);
         assert!(keys.len() as u64 > DATABASES * KEYS * 9 / 10, "{} keys", keys.len());
         for key in &keys {
             peer.ask(&[b"SELECT", key.db.to_string().as_bytes()]);
-            let Reply::Text(payload) = peer.ask(&[b"DUMP", &key.name]) else { panic!() };
+            let payload = peer.ask(&[b"DUMP", &key.name]).bytes().unwrap().to_vec();
             let content = [&[key.value_type.number()], &key.bytes[..]].concat();
             assert_eq!(payload[..payload.len() - 10], content, "{:?}", key.name);
             let at = peer.ask(&[b"PEXPIRETIME", &key.name]);
-            assert_eq!(at, Reply::Integer(key.attributes.expires_at.unwrap_or(-1)));
+            assert_eq!(at, Value::number(key.attributes.expires_at.unwrap_or(-1)));
         }
         let types: BTreeSet<u8> = keys.iter().map(|key| key.value_type.number()).collect();
         let both = [0, 2, 4, 5, 11, 16, 17, 18, 20, 21];

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::client::encode;
-use crate::server::{READY, eventually, weft};
+use test_support::{Launch, encode, eventually, weft};
+
 use crate::{Client, Server};
 
 /// Nobody who waits is answered within this time.
@@ -130,7 +130,7 @@ fn scripts_of_an_old_redis_are_loaded_again() {
     let text =
         format!("*4\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n1\r\n$1\r\nx\r\n", script.len());
     fs::write(folder.path().join("appendonly.aof"), text).unwrap();
-    let server = Server::start_in(folder, &again(&[]), READY, |command| command);
+    let server = Server::start_in(folder, &again(&[]));
     let mut client = server.client();
     assert_eq!(client.ask("GET x").text(), "3");
     client.ok("DEBUG LOADAOF");
@@ -148,9 +148,9 @@ fn what_a_script_leaves_to_replicas_is_not_in_the_file() {
     let kept = |server: &Server| {
         ["none", "replicas", "file", "all"].map(|key| server.client().ask(&format!("GET {key}")))
     };
-    let there = || crate::Value::Bulk(b"1".to_vec());
+    let there = || crate::Value::bulk(b"1");
     let server = server.kill_and_start(&again(&[]));
-    assert_eq!(kept(&server), [crate::Value::Nil, crate::Value::Nil, there(), there()]);
+    assert_eq!(kept(&server), [crate::Value::NULL, crate::Value::NULL, there(), there()]);
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn what_is_written_while_it_begins_is_in_it() {
         let options = ["--save", "", "--io-threads", threads, "--io-threads-always-active", "yes"];
         let server = Server::start(&options);
         let mut client = server.client();
-        let mut requests = crate::client::request("CONFIG SET appendonly yes");
-        (0..50).for_each(|n| requests.extend(crate::client::request(&format!("SET key:{n} 1"))));
+        let mut requests = test_support::request("CONFIG SET appendonly yes");
+        (0..50).for_each(|n| requests.extend(test_support::request(&format!("SET key:{n} 1"))));
         client.send_raw(&requests);
         (0..51).for_each(|_| assert_eq!(client.read().text(), "OK"));
         eventually("the base is whole", || server.info("aof_rewrite_in_progress") == "0");
@@ -258,7 +258,7 @@ fn it_begins_beside_a_rewrite_that_was_asked_for_before() {
     let mut client = server.client();
     for _ in 0..20 {
         let requests = ["BGREWRITEAOF", "CONFIG SET appendonly yes", "CONFIG SET appendonly no"];
-        client.send_raw(&requests.map(crate::client::request).concat());
+        client.send_raw(&requests.map(test_support::request).concat());
         client.read();
         assert_eq!([client.read().text(), client.read().text()], ["OK", "OK"]);
     }
@@ -296,7 +296,8 @@ fn it_may_end_and_begin_while_it_is_loaded() {
             std::fs::copy(file.path(), files.join(file.file_name())).unwrap();
         }
         let slow = again(&["--key-load-delay", "5000"]);
-        let server = Server::start_in(folder, &slow, "Server initialized", |command| command);
+        let server =
+            Launch::weft().in_folder(folder).options(&slow).until("Server initialized").start();
         let mut client = server.client();
         client.ok("CONFIG SET appendonly no");
         if last == "yes" {
@@ -389,7 +390,7 @@ fn what_was_written_later_than_a_time_is_cut_off() {
     assert!(!is_done && text.contains("has nothing before timestamp"), "{text}");
     let (is_done, text) = cut(kept_to);
     assert!(is_done && text.contains("Successfully truncated AOF"), "{text}");
-    let server = Server::start_in(folder, &again(&options), READY, |command| command);
+    let server = Server::start_in(folder, &again(&options));
     assert_eq!(server.client().ask("GET x").text(), "1");
     // A base tells its time as well.
     server.client().ask("BGREWRITEAOF");

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::client::encode;
-use crate::server::{eventually, weft};
+use test_support::{encode, eventually, in_shell, weft};
+
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
 
@@ -17,15 +17,11 @@ const MISCONF: &str = "MISCONF Errors writing to the AOF file: File too large";
 /// How soon it recovers.
 const RECOVERY_MAX: Duration = Duration::from_secs(1);
 
-/// Starts a server by a shell, with files of at most 256 KB: more is refused as by a full disk. So
-/// the log lies in ordinary memory, which the tests that kill do not use.
+/// Limits the files of a server to 256 KB, as on a full disk. So the log lies in ordinary memory,
+/// which the tests that kill do not use.
 fn with_small_files(command: &mut Command) -> &mut Command {
-    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let folder = command.get_current_dir().unwrap().to_owned();
-    let program = command.get_program().to_owned();
-    *command = Command::new("sh");
-    command.arg("-c").arg("trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
-    command.arg(program).args(args).current_dir(folder)
+    in_shell(command, "trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
+    command
 }
 
 fn end_limit(server: &Server) {

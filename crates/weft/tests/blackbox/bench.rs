@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
+use test_support::{eventually, output_of, send_signal, weft};
 use tools::load::workload::Workload;
 use tools::load::workload::table::TABLE;
 
-use crate::server::{eventually, output_of, send_signal, weft};
 use crate::{Client, Server, Value};
 
 /// As many workloads at once as have less to say than a pipe holds.
@@ -23,7 +23,7 @@ const ROWS_AT_ONCE: usize = 20;
 fn is_known(row: &Workload, client: &mut Client) -> bool {
     let requests = [row.read, row.write, row.prepare].into_iter().flatten();
     let mut names = requests.filter_map(|request| request.split_whitespace().next());
-    names.all(|name| client.ask(&format!("COMMAND INFO {name}")).items() != [Value::Nil])
+    names.all(|name| client.ask(&format!("COMMAND INFO {name}")).items() != [Value::NULL_ARRAY])
 }
 
 #[test]

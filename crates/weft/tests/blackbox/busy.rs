@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::{Value, encode, request};
-use crate::server::eventually;
-use crate::{Client, Server};
+use test_support::{encode, eventually, request};
+
+use crate::{Client, Server, Value};
 
 const EVAL_BUSY: &str =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
@@ -80,8 +80,8 @@ fn until_busy(other: &mut Client, text: &str) {
 #[track_caller]
 fn is_busy(reply: &Value, text: &str) -> bool {
     match reply {
-        Value::Error(error) => {
-            assert_eq!(error, text);
+        Value::Text(b'-', error) => {
+            assert_eq!(error, text.as_bytes(), "{reply}");
             true
         }
         _ => false,
@@ -138,7 +138,7 @@ fn any_client_ends_a_script_in_any_loop() {
                 _ => kill(&mut server.client(), &mut runner),
             }
             for client in [&mut runner, &mut first, &mut second, &mut third] {
-                assert_eq!(client.ask("GET key"), Value::Nil);
+                assert_eq!(client.ask("GET key"), Value::NULL);
             }
         }
         assert_eq!(first.ask("SCRIPT KILL").text(), "NOTBUSY No scripts in execution right now.");
@@ -256,7 +256,7 @@ fn another_thread_goes_on() {
     third.ok("SCRIPT KILL");
     assert_eq!(same.read().items()[1].text(), "element");
     runner.is_closed();
-    assert_eq!(other.ask("GET key"), Value::Nil);
+    assert_eq!(other.ask("GET key"), Value::NULL);
 }
 
 /// As in Redis a pause of everything holds all commands back, but not those that end a script.
@@ -367,7 +367,7 @@ fn transactions_meet_a_busy_script() {
         kill(&mut fourth, &mut runner);
         third.ok("MULTI");
         third.ask("SET key third");
-        assert_eq!(third.ask("EXEC"), Value::Nil);
+        assert_eq!(third.ask("EXEC"), Value::NULL_ARRAY);
         second.ok("MULTI");
         second.ask("SET key second");
         assert_eq!(second.ask("EXEC").items()[0].text(), "OK");
@@ -466,7 +466,7 @@ fn threads_come_and_go_while_a_script_runs() {
     kill(&mut same, &mut runner);
     eventually("one thread is left", || server.info("io_threads_active") == "0");
     for client in [&mut runner, &mut same, &mut other] {
-        assert_eq!(client.ask("GET key"), Value::Nil);
+        assert_eq!(client.ask("GET key"), Value::NULL);
     }
 }
 
@@ -499,7 +499,7 @@ fn the_threshold_is_a_parameter_by_two_names() {
     let script = "local t = os.clock() while os.clock() - t < 0.1 do end return 1";
     send_script(&mut runner, script, "key");
     while runner.is_silent_for(Duration::from_millis(1)) {
-        assert_eq!(other.ask("GET key"), Value::Nil);
+        assert_eq!(other.ask("GET key"), Value::NULL);
     }
     assert_eq!(runner.read().int(), 1);
 }

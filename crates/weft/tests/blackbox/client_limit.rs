@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use crate::client::{encode, request};
-use crate::server::eventually;
+use test_support::{encode, eventually, request};
+
 use crate::{Client, Server};
 
 const MB: u64 = 1 << 20;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::client::encode;
-use crate::server::eventually;
+use test_support::{encode, eventually};
+
 use crate::{Client, Server, Value};
 
 /// Whoever waits is not answered within this time.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use crate::server::{READY, eventually, free_port, run_to_end};
+use test_support::{READY, eventually, free_port, run_to_end};
+
 use crate::{Client, Server, Value};
 
 #[test]
@@ -120,7 +121,7 @@ fn a_server_without_places_is_administered() {
         // As many more do not take its place, nor do they all find one.
         let more: Vec<Client> = (0..30).map(|_| server.client()).collect();
         let other = comes_in(&server);
-        assert_eq!(admin.ask("CLIENT GETNAME"), Value::Nil);
+        assert_eq!(admin.ask("CLIENT GETNAME"), Value::NULL);
         drop((silent, more, other));
         admin.ok("CONFIG SET maxclients 20");
         // It is a client like any other now.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{process, thread};
 
-use crate::server::Process;
+use test_support::Process;
 
 /// The time that quotas are parts of.
 const PERIOD_US: u32 = 100_000;

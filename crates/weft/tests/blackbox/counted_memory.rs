@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::server::eventually;
+use test_support::eventually;
+
 use crate::{Client, Server};
 
 /// How far the two may be apart: what threads keep to themselves, with what is on its way.

@@ -1,11 +1,10 @@
 //! What a server leaves in its log that ends by a mistake or by a signal of the kernel.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+
+use test_support::{Launch, READY, encode, eventually, in_shell, request};
 
 use crate::Server;
-use crate::client::{encode, request};
-use crate::server::{READY, eventually};
 
 const START: &str = "=== WEFT BUG REPORT START ===";
 const END: &str = "=== WEFT BUG REPORT END";
@@ -44,7 +43,7 @@ fn a_fault_is_reported_and_loses_nothing() {
     let words = ["crashed by signal: 11 (SIGSEGV)", "Address: 0x1", "Thread: weft-main", FUNCTION];
     check(&mut server, SEGMENTATION_FAULT, Server::log, &words);
     assert!(!server.log().contains("has overflowed"));
-    let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
+    let server = Server::start_in(server.into_folder(), &options);
     assert_eq!(server.client().ask("EXISTS kept").int(), 1);
 }
 
@@ -55,7 +54,7 @@ fn reports_go_to_the_file_of_the_log() {
         let log = folder.path().join("log").to_str().unwrap().to_owned();
         let options = [&["--logfile", &log, "--daemonize", "no"], DEBUG].concat();
         let words = "";
-        let mut server = Server::start_in(folder, &options, words, |command| command);
+        let mut server = Launch::weft().in_folder(folder).options(&options).until(words).start();
         eventually("it serves", || file_or_nothing(&server).contains(READY));
         server.client().send(&format!("DEBUG {command}"));
         check(&mut server, signal, file, &["Thread", "weft-main", FUNCTION]);
@@ -78,7 +77,7 @@ fn a_panic_ends_the_server_and_says_where() {
     check(&mut server, ABORT, Server::log, &words);
     assert!(!server.log().contains("crashed by signal"), "{}", server.log());
     let options = ["--appendonly", "yes"];
-    let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
+    let server = Server::start_in(server.into_folder(), &options);
     assert_eq!(server.client().ask("EXISTS kept").int(), 1);
 }
 
@@ -142,12 +141,8 @@ fn a_fault_that_a_signal_reports_ends_the_server_at_once() {
     assert!(!server.log().contains(START), "{}", server.log());
     // Where reports cannot be prepared there is no handler either. The limit is raised later.
     let mut server = Server::start_by(&[], |command| {
-        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let folder = command.get_current_dir().unwrap().to_owned();
-        let program = command.get_program().to_owned();
-        *command = Command::new("sh");
-        command.arg("-c").arg("ulimit -S -n 4; exec \"$0\" \"$@\"");
-        command.arg(program).args(args).current_dir(folder)
+        in_shell(command, "ulimit -S -n 4; exec \"$0\" \"$@\"");
+        command
     });
     assert!(server.log().contains("'crash-log-enabled' has no effect"), "{}", server.log());
     server.signal("SEGV");

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::server::eventually;
+use test_support::eventually;
+
 use crate::{Client, Server};
 
 /// Options of a server with five threads that carry clients.

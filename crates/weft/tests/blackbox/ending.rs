@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::client::{encode, request};
-use crate::server::{READY, eventually};
+use test_support::{encode, eventually, request};
+
 use crate::{Client, Server, Value};
 
 /// Runs for about 50 ms, so that hardly ever none of four threads runs it.
@@ -148,7 +148,7 @@ fn a_pause_outlives_a_shutdown_that_is_called_off() {
     assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
     assert_eq!(third.ask("SHUTDOWN ABORT").text(), "OK");
     assert_eq!(first.read().text(), CALLED_OFF);
-    assert_eq!(second.read(), Value::Nil);
+    assert_eq!(second.read(), Value::NULL);
     second.send("INCR n");
     assert!(second.is_silent_for(WHILE), "executed: {:?}", second.read());
     third.ok("CLIENT UNPAUSE");
@@ -199,7 +199,7 @@ fn begin_to_write(server: &Server, exec: bool) -> Client {
     } else {
         runner.send_raw(&script);
     }
-    let busy = Value::Error(BUSY.to_owned());
+    let busy = Value::error(BUSY);
     eventually("the script is busy", || other.ask("GET first") == busy);
     runner
 }
@@ -303,14 +303,14 @@ fn the_end_leaves_no_keys_from_before_flushall_of_a_script_and_waits_for_no_othe
         runner.send_raw(&encode(words));
         let is_temporary = |name: &str| name.starts_with("temp-");
         eventually("it saves", || {
-            let mut files = std::fs::read_dir(server.folder().path()).unwrap();
+            let mut files = std::fs::read_dir(server.folder()).unwrap();
             files.any(|file| is_temporary(&file.unwrap().file_name().to_string_lossy()))
         });
         other.send(how);
         assert_eq!(runner.read().text(), "OK", "{}", server.log());
         assert!(server.wait().success());
         let options = ["--save", "3600 1000000"];
-        let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
+        let server = Server::start_in(server.into_folder(), &options);
         assert_eq!(server.client().ask("EXISTS old").int(), 0, "{how}");
         assert_eq!(server.client().ask("DBSIZE").int(), kept, "{how}");
     }
@@ -330,6 +330,6 @@ fn a_script_that_is_ended_behind_its_flushall_leaves_no_keys_in_the_file() {
     other.send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
     assert!(runner.try_read().is_err(), "it is not answered");
-    let server = Server::start_in(server.into_folder(), &options[..2], READY, |command| command);
+    let server = Server::start_in(server.into_folder(), &options[..2]);
     assert_eq!(server.client().ask("DBSIZE").int(), 0);
 }

@@ -5,12 +5,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use rcgen::generate_simple_self_signed;
-use tools::client::tls::{TlsConnector, TlsOptions};
+use test_support::{Certificates, Launch, Ports, encode, eventually, request};
 use tools::servers::pin::allow_open_files;
 
-use crate::client::{encode, request};
-use crate::server::{eventually, free_port};
 use crate::{Client, Server, Value};
 
 const MB: u64 = 1 << 20;
@@ -35,13 +32,13 @@ fn a_channel_s_name_may_have_100_mb() {
     let before = rss(&server);
     for client in &mut subscribers {
         let confirmed = client.ask_args(&[b"SUBSCRIBE", &name]);
-        assert!(matches!(&confirmed.items()[1], Value::Bulk(told) if *told == name));
+        assert!(confirmed.items()[1].bytes() == Some(&name[..]));
     }
     assert_eq!(other.ask_args(&[b"PUBLISH", &name, b"m"]).int(), 2);
     assert_eq!(other.ask_args(&[b"PUBLISH", &name[1..], b"m"]).int(), 0);
     for client in &mut subscribers {
         let message = client.read();
-        assert!(matches!(&message.items()[1], Value::Bulk(told) if *told == name));
+        assert!(message.items()[1].bytes() == Some(&name[..]));
         assert_eq!(message.items()[2].text(), "m");
     }
     // The name, and the requests and replies that it came in: not another one for each place.
@@ -122,27 +119,12 @@ fn two_thousand_slow_subscribers_share_a_large_message() {
     assert_eq!(quick.read().items()[2].text(), "end");
 }
 
-/// A server that also speaks TLS, on this port.
-fn tls_server() -> (Server, u16) {
-    let port = free_port();
-    let folder = tempfile::tempdir().unwrap();
-    let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.key_pair.serialize_pem()).unwrap();
-    let files = [&cert, &key].map(|path| path.to_str().unwrap());
-    let number = port.to_string();
-    let ports = ["--tls-port", &number, "--tls-auth-clients", "no", "--io-threads", "3"];
-    let options = ["--tls-cert-file", files[0], "--tls-key-file", files[1]];
-    (Server::start(&[&ports[..], &options].concat()), port)
-}
-
 /// What waits for those who do not read is encrypted for each: it counts all the same.
 #[test]
 fn limits_of_output_hold_over_tls() {
-    let (server, port) = tls_server();
-    let options = TlsOptions { insecure: true, ..TlsOptions::default() };
-    let tls = TlsConnector::new(&options, "localhost").unwrap();
+    let files = Certificates::new();
+    let launch = Launch::weft().ports(Ports::Both).certified(&files, "no");
+    let server = launch.options(&["--io-threads", "3"]).start();
     let mut admin = server.client();
     let limits = b"normal 6mb 0 0 pubsub 4mb 0 0";
     admin.ask_args(&[b"CONFIG", b"SET", b"client-output-buffer-limit", limits]);
@@ -153,9 +135,9 @@ fn limits_of_output_hold_over_tls() {
     for (at, (command, class)) in cases.into_iter().enumerate() {
         let mut clients: Vec<_> = (0..8)
             .map(|_| {
-                let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let mut socket = TcpStream::connect(("127.0.0.1", server.tls_port)).unwrap();
                 socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-                let mut session = tls.connection().unwrap();
+                let mut session = files.client();
                 while session.is_handshaking() {
                     session.complete_io(&mut socket).unwrap();
                 }
@@ -191,6 +173,6 @@ fn limits_of_output_hold_over_tls() {
             let _ = socket.read_to_end(&mut rest);
             assert!(rest.len() < 20 << 20, "{class}: {}", rest.len());
         }
-        assert_eq!(admin.ask("PING"), Value::Simple("PONG".to_owned()));
+        assert_eq!(admin.ask("PING"), Value::simple("PONG"));
     }
 }

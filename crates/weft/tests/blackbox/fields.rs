@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::server::{MODELS, eventually};
-use crate::{Server, Value};
+use test_support::eventually;
+
+use crate::{MODELS, Server, Value};
 
 #[test]
 fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
@@ -39,7 +40,7 @@ fn the_walk_over_expired_keys_is_measured() {
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     let requests: Vec<String> = (0..KEYS).map(|n| format!("SET key:{n} v PX 1\r\n")).collect();
     client.send_raw(requests.concat().as_bytes());
-    (0..KEYS).for_each(|_| assert_eq!(client.read(), Value::Simple("OK".to_owned())));
+    (0..KEYS).for_each(|_| assert_eq!(client.read(), Value::simple("OK")));
     assert_eq!(client.ask("DBSIZE").int(), KEYS);
     client.ok("DEBUG SET-ACTIVE-EXPIRE 1");
     eventually("keys are found that have expired", || server.info("expired_stale_perc") != "0.00");

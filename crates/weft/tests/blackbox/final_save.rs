@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use test_support::{eventually, request};
+
 use crate::Server;
-use crate::client::request;
-use crate::server::eventually;
 
 /// A save takes a while with these and three keys.
 const SLOW: [&str; 4] = ["--save", "3600 1000000", "--rdb-key-save-delay", "50000"];

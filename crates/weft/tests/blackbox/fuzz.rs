@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::encode;
-use crate::server::MODELS;
-use crate::{Client, Server};
+use test_support::encode;
+
+use crate::{Client, MODELS, Server};
 
 /// For each model.
 const TIME: Duration = Duration::from_millis(1500);

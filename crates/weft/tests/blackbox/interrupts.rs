@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use crate::client::{encode, request};
-use crate::server::{Killed, Process, READY, eventually, send_signal, weft};
+use test_support::{Killed, Process, encode, eventually, request, send_signal, weft};
+
 use crate::{Client, Server};
 
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
@@ -16,7 +16,7 @@ const LONG: &[u8] = b"redis.call('SET', 'a', '1') redis.log(redis.LOG_WARNING, '
 
 /// Names of the files in the folder of a server.
 fn names(server: &Server) -> Vec<String> {
-    let files = std::fs::read_dir(server.folder().path()).unwrap();
+    let files = std::fs::read_dir(server.folder()).unwrap();
     files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
@@ -91,7 +91,7 @@ fn what_was_acknowledged_is_there_again() {
         client.send_raw(&requests.concat());
         server.wait_for_log("now");
         interrupt_twice(&mut server);
-        let server = Server::start_in(server.into_folder(), &options, READY, |command| command);
+        let server = Server::start_in(server.into_folder(), &options);
         let keys = server.client().ask("KEYS *");
         assert_eq!(keys.items().len(), 1, "{keys:?}");
     }

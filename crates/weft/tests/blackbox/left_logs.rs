@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::UNIX_EPOCH;
 
 use tempfile::TempDir;
+use test_support::{Launch, eventually, in_shell};
 
 use crate::Server;
-use crate::server::{READY, eventually};
 
 pub const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
@@ -19,15 +19,7 @@ pub const LOG: &str = "appendonlydir/appendonly.aof.log";
 
 /// Starts a server by a shell, so that a limit of the size of files is told as an error.
 fn start_with(folder: TempDir, options: &[&str]) -> Server {
-    let options = [options, DEBUG].concat();
-    Server::start_in(folder, &options, READY, |command| {
-        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let folder = command.get_current_dir().unwrap().to_owned();
-        let program = command.get_program().to_owned();
-        *command = Command::new("sh");
-        command.arg("-c").arg("trap '' XFSZ; exec \"$0\" \"$@\"");
-        command.arg(program).args(args).current_dir(folder)
-    })
+    start_by_shell(folder, options, "trap '' XFSZ; exec \"$0\" \"$@\"")
 }
 
 pub fn start(folder: TempDir) -> Server {
@@ -36,16 +28,14 @@ pub fn start(folder: TempDir) -> Server {
 
 /// Starts a server whose files may have so many bytes, as on a full disk.
 pub fn start_limited(folder: TempDir, options: &[&str], bytes: u64) -> Server {
-    let options = [options, DEBUG].concat();
-    Server::start_in(folder, &options, READY, |command| {
-        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let folder = command.get_current_dir().unwrap().to_owned();
-        let program = command.get_program().to_owned();
-        *command = Command::new("sh");
-        let script = "trap '' XFSZ; exec prlimit --fsize=\"$0:unlimited\" \"$@\"";
-        command.arg("-c").arg(script).arg(bytes.to_string());
-        command.arg(program).args(args).current_dir(folder)
-    })
+    let script = format!("trap '' XFSZ; exec prlimit --fsize={bytes}:unlimited \"$0\" \"$@\"");
+    start_by_shell(folder, options, &script)
+}
+
+/// Starts a server by a shell script that gets the command line as its arguments.
+fn start_by_shell(folder: TempDir, options: &[&str], script: &str) -> Server {
+    let launch = Launch::weft().in_folder(folder).options(options).options(DEBUG);
+    launch.edited_by(|command| in_shell(command, script)).start()
 }
 
 fn end_limit(server: &Server) {
@@ -234,7 +224,7 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
     const BYTES: u64 = 100;
     let mut server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET before 1");
-    let file = server.folder().path().join(FILES).join("appendonly.aof.1.incr.aof");
+    let file = server.folder().join(FILES).join("appendonly.aof.1.incr.aof");
     eventually("it is written", || {
         fs::read(&file).unwrap().ends_with(b"$6\r\nbefore\r\n$1\r\n1\r\n")
     });
@@ -361,7 +351,7 @@ fn a_damaged_log_is_kept() {
     let ring = log.metadata().unwrap().len() - RING_BYTES;
     log.write_all_at(b"x", ring + (end - set_bytes("b", "1")) % RING_BYTES).unwrap();
     let server = check(folder, &[("a", true), ("b", false)], "damaged and not used, but kept as");
-    assert!(server.folder().path().join(FILES).join("appendonly.aof.log.damaged").is_file());
+    assert!(server.folder().join(FILES).join("appendonly.aof.log.damaged").is_file());
 }
 
 const MISCONF: &str = "MISCONF Errors writing to the AOF file: File too large";
@@ -537,7 +527,7 @@ fn a_log_beside_its_file_is_used_after_the_servers_user_has_changed() {
 fn one_process_at_a_time_writes_an_append_only_file() {
     let mut server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET k v");
-    let directory = server.folder().path().display().to_string();
+    let directory = server.folder().display().to_string();
     let other = Server::start(&["--save", "", "--dir", &directory]);
     let mut client = other.client();
     let refused = client.ask("CONFIG SET appendonly yes").text();

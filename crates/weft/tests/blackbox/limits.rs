@@ -4,9 +4,9 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Socket, encode, request};
-use crate::server::{MODELS, eventually};
-use crate::{Client, Server, Value};
+use test_support::{encode, eventually, request};
+
+use crate::{Client, MODELS, Server};
 
 const MB: u64 = 1 << 20;
 
@@ -26,21 +26,21 @@ fn a_value_of_100_mb_is_neither_copied_in_nor_out() {
         // Half of it again would be a copy of half of it.
         let set = server.process().memory("VmHWM") - before;
         assert!(set < 130 * MB, "{model:?}: SET of 100 MB took {} MB", set / MB);
-        let Value::Bulk(got) = client.ask("GET big") else { panic!("no value") };
-        assert!(got == value, "{model:?}: the value has changed");
+        let got = client.ask("GET big");
+        assert!(got.bytes() == Some(&value[..]), "{model:?}: the value has changed");
         drop(got);
         // Two replies of it at once, to a client that does not read, and not a byte more memory.
         let mut other = server.client();
         other.send("GET big");
         client.send("GET big");
-        let Value::Bulk(got) = client.read() else { panic!("no value") };
-        assert!(got == value);
+        let got = client.read();
+        assert!(got.bytes() == Some(&value[..]));
         let get = server.process().memory("VmHWM") - before;
         assert!(get < 130 * MB, "{model:?}: GET of 100 MB took {} MB", get / MB);
         // What is on its way to a client is not changed by a later write.
         assert_eq!(client.ask("SETRANGE big 0 XXXX").int(), value.len() as i64);
-        let Value::Bulk(got) = other.read() else { panic!("no value") };
-        assert!(got == value, "{model:?}: a waiting reply has changed");
+        let got = other.read();
+        assert!(got.bytes() == Some(&value[..]), "{model:?}: a waiting reply has changed");
     }
 }
 
@@ -70,8 +70,8 @@ fn big_and_small_arguments_mix_in_one_pipeline() {
                 assert_eq!(client.read().text(), "OK", "{model:?}");
                 assert_eq!(client.read().text(), "OK", "{model:?}");
                 assert_eq!(client.read().int(), value.len() as i64, "{model:?}");
-                let Value::Bulk(got) = client.read() else { panic!("no value") };
-                assert!(got == *value, "{model:?}: {} bytes differ", value.len());
+                let got = client.read();
+                assert!(got.bytes() == Some(&value[..]), "{model:?}: {} bytes differ", value.len());
             }
         }
         sender.join().unwrap();
@@ -113,7 +113,7 @@ fn before_authentication_replies_do_not_wait() {
         other.ok("AUTH secret");
         let before = server.process().memory("VmRSS");
         let client = server.client();
-        let Socket::Tcp(mut stream) = client.writer() else { panic!("a TCP client") };
+        let mut stream = client.writer();
         let mut sent = 0;
         while sent < SENT_BYTES_MAX && stream.write_all(&requests).is_ok() {
             sent += requests.len();
@@ -157,8 +157,8 @@ fn auth_opens_the_way_for_what_follows_in_the_same_write() {
             assert_eq!(client.read().text(), "OK", "{model:?}");
             assert_eq!(client.read().text(), number.to_string(), "{model:?}");
         }
-        let Value::Bulk(got) = client.read() else { panic!("no value") };
-        assert!(got == value, "{model:?}");
+        let got = client.read();
+        assert!(got.bytes() == Some(&value[..]), "{model:?}");
         sender.join().unwrap();
     }
 }
@@ -251,10 +251,7 @@ fn never_read(server: &Server, mut client: Client) -> u64 {
     let mut most = 0;
     let mut closed = false;
     while !closed {
-        closed = match client.writer() {
-            Socket::Tcp(mut stream) => stream.write_all(&bytes).is_err(),
-            Socket::Unix(_) => panic!("a TCP client"),
-        };
+        closed = client.try_send(&bytes).is_err();
         most = most.max(server.process().memory("VmRSS").saturating_sub(before));
     }
     client.read_to_end();
@@ -297,7 +294,7 @@ fn the_soft_limit_gives_time() {
     // Who reads in time is not closed.
     let mut client = server.client();
     client.send("GET big");
-    assert!(matches!(client.read(), Value::Bulk(value) if value.len() == 30_000_000));
+    assert_eq!(client.read().bytes().map(<[u8]>::len), Some(30_000_000));
     assert_eq!(client.ask("PING").text(), "PONG");
 }
 

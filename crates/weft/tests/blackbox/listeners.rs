@@ -3,7 +3,8 @@
 
 use std::thread;
 
-use crate::server::eventually;
+use test_support::eventually;
+
 use crate::{Client, Server};
 
 const MB: u64 = 1 << 20;

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value as Json;
+use test_support::{WAIT_MAX, eventually, output_of, send_signal, weft};
 
 use crate::Server;
-use crate::client::PATIENCE;
-use crate::server::{eventually, output_of, send_signal, weft};
 use crate::undisturbed::undisturbed;
 
 /// A bench of this server with the words of a line.
@@ -420,14 +419,14 @@ fn a_terminal_shows_how_it_goes_and_how_long_it_takes() {
     let has_all =
         |seen: &str| ["ping: ", "/s, p99 ", " us, ", " s left"].iter().all(|w| seen.contains(w));
     while !has_all(&seen) {
-        assert!(start.elapsed() < PATIENCE, "{seen}");
+        assert!(start.elapsed() < WAIT_MAX, "{seen}");
         let count = reader.read(&mut bytes).unwrap();
         seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
     // Ctrl-C ends it; whoever reads the terminal no more must not block it.
     send_signal(child.process_id().unwrap(), "INT");
     while reader.read(&mut bytes).is_ok_and(|count| count > 0) {
-        assert!(start.elapsed() < PATIENCE + Duration::from_secs(10));
+        assert!(start.elapsed() < WAIT_MAX + Duration::from_secs(10));
     }
     assert_eq!(child.wait().unwrap().exit_code(), 130);
 }

@@ -4,9 +4,8 @@
 use std::fs;
 
 use tempfile::TempDir;
+use test_support::{Launch, READY, encode, eventually};
 
-use crate::client::encode;
-use crate::server::{READY, eventually};
 use crate::{Client, Server};
 
 const ON: &[&str] = &["--appendonly", "yes", "--enable-debug-command", "yes"];
@@ -19,7 +18,7 @@ fn start_on(libraries: &[&str], words: &str) -> Server {
     let mut file: Vec<u8> = commands.flatten().collect();
     file.extend(encode(&[b"SET", b"key", b"value"]));
     fs::write(folder.path().join("appendonly.aof"), file).unwrap();
-    Server::start_in(folder, ON, words, |command| command)
+    Launch::weft().in_folder(folder).options(ON).until(words).start()
 }
 
 /// A library whose code takes longer than FUNCTION LOAD may, as one does that is accepted while the
@@ -103,7 +102,7 @@ fn a_library_without_an_end_that_is_reloaded_is_killed() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("dump.rdb");
     let options = ["--enable-debug-command", "yes", "--io-threads", "3"];
-    let server = Server::start_in(folder, &options, READY, |command| command);
+    let server = Server::start_in(folder, &options);
     let (mut client, mut other) = (server.client(), server.client());
     // A file with a library, without a checksum.
     let length = [u8::try_from(ENDLESS.len()).unwrap()];

@@ -4,12 +4,12 @@
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use crate::client::encode;
+use test_support::{Launch, encode, eventually};
+
 use crate::left_logs::{
     END, FILES, LOG, ON, RING_BYTES, USED, check, kill_after, open, restarted, set_bytes, start,
     start_limited, start_without, words,
 };
-use crate::server::eventually;
 use crate::{Server, Value};
 
 #[test]
@@ -82,7 +82,7 @@ fn what_is_good_of_a_damaged_log_survives_a_start_on_a_full_disk() {
     let keys = [("a", true), ("b", false)];
     let server = check(server.into_folder(), &keys, "damaged and not used, but kept as");
     let aside = ["appendonly.aof.log.damaged", "appendonly.aof.log.previous.damaged"];
-    assert!(aside.iter().any(|name| server.folder().path().join(FILES).join(name).is_file()));
+    assert!(aside.iter().any(|name| server.folder().join(FILES).join(name).is_file()));
 }
 
 #[test]
@@ -96,7 +96,8 @@ fn the_directory_stays_while_keys_are_loaded() {
     let other = tempfile::tempdir().unwrap();
     let slow = [ON, &["--enable-protected-configs", "yes", "--key-load-delay", "2000"]].concat();
     let folder = server.into_folder();
-    let server = Server::start_in(folder, &slow, "Server initialized", |command| command);
+    let server =
+        Launch::weft().in_folder(folder).options(&slow).until("Server initialized").start();
     let mut client = server.client();
     let words = format!("CONFIG SET dir {}", other.path().display());
     let refused = client.ask(&words).text();
@@ -138,7 +139,7 @@ fn a_script_that_is_ended_by_force_leaves_no_base_to_wait_for() {
     client.ask("BGSAVE");
     client.ok("CONFIG SET appendonly yes busy-reply-threshold 1");
     script.send_raw(&encode(&[b"EVAL", b"redis.call('SET', 'k', 1) while true do end", b"0"]));
-    eventually("it is busy", || matches!(client.ask("EXISTS k"), Value::Error(_)));
+    eventually("it is busy", || client.ask("EXISTS k").is_error());
     client.send("SHUTDOWN NOSAVE");
     assert!(server.wait().success());
 }
@@ -177,7 +178,7 @@ fn a_shutdown_that_is_forced_does_not_wait_on_for_the_first_base() {
     }
     server.wait_for_log("Received SIGTERM");
     assert_eq!(second.ask("SHUTDOWN ABORT").text(), "OK");
-    assert_eq!(second.ask("GET nothing"), Value::Nil);
+    assert_eq!(second.ask("GET nothing"), Value::NULL);
     assert!(first.read().text().starts_with("ERR Errors trying to SHUTDOWN"));
     server.signal("TERM");
     first.send("GET nothing");

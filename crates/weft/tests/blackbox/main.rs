@@ -12,7 +12,7 @@ mod append_only;
 mod append_only_faults;
 mod bench;
 mod busy;
-mod client;
+mod cli;
 mod client_limit;
 mod configuration;
 mod connections;
@@ -46,7 +46,6 @@ mod renamed;
 mod repairs;
 mod report;
 mod scripts;
-mod server;
 mod slow_disk;
 mod snapshot_faults;
 mod snapshots;
@@ -64,5 +63,12 @@ mod visits;
 mod waitaof;
 mod waiting;
 
-use client::{Client, Value};
-use server::Server;
+use test_support::{Client, Server, Value};
+
+/// The ways in which threads may share the work: each must behave the same.
+const MODELS: [&[&str]; 4] = [
+    &["--io-threads", "1"],
+    &["--io-threads", "3", "--io-threads-execute", "all"],
+    &["--io-threads", "3", "--io-threads-execute", "simple"],
+    &["--io-threads", "3", "--io-threads-execute", "none"],
+];

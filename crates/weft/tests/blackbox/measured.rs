@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tempfile::TempDir;
-
-use crate::server::{eventually, send_signal, weft};
+use test_support::{eventually, send_signal, weft};
 
 /// A command line of a server of this build.
 fn started() -> String {

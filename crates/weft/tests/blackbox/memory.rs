@@ -1,8 +1,8 @@
 //! MEMORY USAGE beside what the allocator hands out, for every encoding.
 
-use crate::client::encode;
-use crate::server::eventually;
-use crate::{Client, Server, Value};
+use test_support::{encode, eventually};
+
+use crate::{Client, Server};
 
 /// How far the two may differ, in per cent.
 const PERCENT_MAX: f64 = 10.0;
@@ -92,7 +92,7 @@ impl<'a> Pipeline<'a> {
     fn finish(&mut self) -> i64 {
         self.client.send_raw(&std::mem::take(&mut self.bytes));
         let replies = (0..std::mem::take(&mut self.requests)).map(|_| self.client.read());
-        replies.map(|reply| if let Value::Int(number) = reply { number } else { 0 }).sum()
+        replies.map(|reply| if reply.is_int() { reply.int() } else { 0 }).sum()
     }
 }
 

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use base::random::Random;
+use test_support::eventually;
 
-use crate::server::eventually;
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::client::{PATIENCE, encode};
-use crate::server::{eventually, free_port, run_to_end};
+use test_support::{Launch, WAIT_MAX, encode, eventually, free_port, run_to_end};
+
 use crate::{Client, Server};
 
 /// The most connections at a time.
@@ -34,8 +34,8 @@ fn start(options: &[&str]) -> (Server, Client, SocketAddr) {
 
 fn connect(metrics: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(metrics).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
+    stream.set_write_timeout(Some(WAIT_MAX)).unwrap();
     stream
 }
 
@@ -229,7 +229,7 @@ fn health_says_that_keys_are_loaded() {
     };
     let initialized = "Server initialized";
     let options = ["--key-load-delay", "20000"];
-    let server = Server::start_in(folder, &options, initialized, |command| command);
+    let server = Launch::weft().in_folder(folder).options(&options).until(initialized).start();
     let mut client = server.client();
     let metrics = serve(&mut client);
     let reason = body(metrics, "/healthz", "503 Service Unavailable");
@@ -305,7 +305,7 @@ fn slow_clients_hold_up_nobody_and_are_closed() {
     // Commands are served all the while.
     client.ok("SET k v");
     eventually("their time is over", || slow.iter_mut().all(is_closed));
-    assert!(started.elapsed() < PATIENCE);
+    assert!(started.elapsed() < WAIT_MAX);
     eventually("no descriptor is left", || server.process().files() <= before);
 }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::request;
-use crate::server::{MODELS, eventually};
+use test_support::{eventually, request};
+
 use crate::undisturbed::undisturbed;
-use crate::{Client, Server, Value};
+use crate::{Client, MODELS, Server, Value};
 
 /// A client that is shown all requests.
 fn watcher(server: &Server) -> Client {
@@ -63,7 +63,7 @@ fn own_requests_are_shown_between_their_replies() {
         ];
         for expected in lines.concat() {
             let shown = match client.read() {
-                Value::Array(items) => format!("[{}]", items[0].text()),
+                Value::Many(_, items) => format!("[{}]", items[0].text()),
                 value => value.text(),
             };
             let text = match shown.split_once("] ") {
@@ -214,7 +214,7 @@ fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
         let before = server.process().memory("VmRSS");
         let (start, mut longest, mut written) = (Instant::now(), Duration::ZERO, 0);
         while server.info("client_output_buffer_limit_disconnections") != "3" {
-            assert!(start.elapsed() < crate::client::PATIENCE, "those who do not read stay");
+            assert!(start.elapsed() < test_support::WAIT_MAX, "those who do not read stay");
             for _ in 0..50 {
                 let start = Instant::now();
                 writer.ok(&format!("SET k {value}"));

@@ -6,11 +6,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
+use test_support::{Launch, eventually};
 
-use crate::server::{READY, eventually};
 use crate::{Client, Server};
 
 const DEBUG: [&str; 2] = ["--enable-debug-command", "yes"];
@@ -35,15 +34,11 @@ fn start(program: Option<&Path>, file: Option<&Path>) -> Server {
 }
 
 fn start_in(program: Option<&Path>, folder: TempDir, options: &[&str]) -> Server {
-    Server::start_in(folder, options, READY, |command| {
-        if let Some(program) = program {
-            let args: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-            let folder = command.get_current_dir().unwrap().to_owned();
-            *command = Command::new(program);
-            command.args(args).current_dir(folder);
-        }
-        command
-    })
+    let launch = match program {
+        Some(program) => Launch::program([program.to_str().unwrap()]),
+        None => Launch::weft(),
+    };
+    launch.in_folder(folder).options(options).start()
 }
 
 /// Makes values of each type, of sizes from one element up, packed and not, in two databases.

@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::client::request;
-use crate::server::{MODELS, eventually};
-use crate::{Client, Server, Value};
+use test_support::{eventually, request};
+
+use crate::{Client, MODELS, Server, Value};
 
 /// Longer than any client waits for a reply.
 const NEVER_MS: u64 = 100_000;

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::thread;
 
-use crate::client::{encode, request};
-use crate::server::{MODELS, eventually};
-use crate::{Client, Server, Value};
+use test_support::{encode, eventually, request};
+
+use crate::{Client, MODELS, Server, Value};
 
 /// Sends while it reads, as a client must that sends more than the sockets hold.
 fn send_beside(client: &Client, bytes: Vec<u8>) -> thread::JoinHandle<()> {
@@ -27,10 +27,10 @@ fn a_pipeline_of_100000_commands_is_answered_in_order() {
         }
         let sender = send_beside(&client, bytes);
         for number in 0..25_000 {
-            assert_eq!(client.read(), Value::Simple("OK".to_owned()), "{model:?} {number}");
+            assert_eq!(client.read(), Value::simple("OK"), "{model:?} {number}");
             assert_eq!(client.read().int(), number + 1, "{model:?}");
             assert_eq!(client.read().text(), format!("value:{number}"), "{model:?}");
-            assert_eq!(client.read(), Value::Simple("OK".to_owned()), "{model:?} {number}");
+            assert_eq!(client.read(), Value::simple("OK"), "{model:?} {number}");
         }
         sender.join().unwrap();
         assert_eq!(client.ask("DBSIZE").int(), 75_001, "{model:?}");
@@ -57,7 +57,7 @@ fn only_unfinished_input_is_kept() {
         eventually("half of it is kept", || (500_000..1_000_000).contains(&kept()));
         client.send_raw(&[b'x'; 499_997]);
         client.send_raw(b"\r\n");
-        assert_eq!(client.read(), Value::Simple("OK".to_owned()), "{model:?}");
+        assert_eq!(client.read(), Value::simple("OK"), "{model:?}");
         eventually("all is executed", || kept() == 0);
     }
 }
@@ -124,14 +124,15 @@ fn requests_may_come_byte_by_byte() {
 
 fn render(value: &Value) -> Vec<u8> {
     match value {
-        Value::Simple(text) => format!("+{text}\r\n").into_bytes(),
-        Value::Error(text) => format!("-{text}\r\n").into_bytes(),
-        Value::Int(number) => format!(":{number}\r\n").into_bytes(),
-        Value::Bulk(bytes) => [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat(),
-        Value::Nil => b"$-1\r\n".to_vec(),
-        Value::Array(items) => {
-            let items: Vec<u8> = items.iter().flat_map(render).collect();
-            [format!("*{}\r\n", value.items().len()).as_bytes(), &items].concat()
+        Value::Text(b'$', bytes) => {
+            [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+        }
+        Value::Text(marker, line) => [&[*marker], &line[..], b"\r\n"].concat(),
+        Value::Null(marker) => [&[*marker], &b"-1\r\n"[..]].concat(),
+        Value::Many(marker, items) => {
+            let rendered: Vec<u8> = items.iter().flat_map(render).collect();
+            let head = format!("{}{}\r\n", char::from(*marker), items.len());
+            [head.as_bytes(), &rendered].concat()
         }
     }
 }
@@ -255,7 +256,7 @@ fn a_client_that_ends_sending_gets_all_replies() {
         let got = client.read_to_end();
         let expected = 8 * (value.len() + "$5000000\r\n\r\n".len() + 300_001 + 11);
         assert_eq!(got.len(), expected, "{model:?}");
-        crate::server::eventually("it is gone", || {
+        test_support::eventually("it is gone", || {
             server.client().ask("CLIENT LIST").text().lines().count() == 1
         });
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::client::{encode, request};
-use crate::server::{MODELS, eventually};
-use crate::{Client, Server, Value};
+use test_support::{encode, eventually, request};
+
+use crate::{Client, MODELS, Server, Value};
 
 /// A client that is subscribed to channels or patterns.
 fn subscriber(server: &Server, command: &str) -> Client {
@@ -432,7 +432,7 @@ fn blocked_and_busy_clients_receive_in_between() {
     assert_eq!(numbers, 50);
     // What it publishes itself follows the reply.
     client.send_raw(&[request("PUBLISH c own"), request("PING")].concat());
-    assert_eq!(client.read(), Value::Int(1));
+    assert_eq!(client.read(), Value::number(1));
     assert_eq!(next(&mut client), "own");
     assert_eq!(client.read().text(), "PONG");
 }
@@ -457,7 +457,7 @@ fn a_transaction_subscribes_on_the_main_thread() {
         }
         client.send("EXEC");
         let reply = client.read();
-        assert_eq!(reply.items()[2], Value::Int(1), "{model:?}: {reply:?}");
+        assert_eq!(reply.items()[2], Value::number(1), "{model:?}: {reply:?}");
         assert_eq!(next(&mut client), "m", "{model:?}");
         assert_eq!(other.ask("PUBLISH c y").int(), 1);
         assert_eq!(next(&mut client), "y", "{model:?}");
@@ -465,7 +465,7 @@ fn a_transaction_subscribes_on_the_main_thread() {
             ["pubsub_channels", "pubsub_clients"].map(|f| (f, server.info(f))).into();
         assert!(numbers.values().all(|count| count == "1"), "{model:?}: {numbers:?}");
         client.send("UNSUBSCRIBE");
-        assert_eq!(client.read().items()[2], Value::Int(0));
+        assert_eq!(client.read().items()[2], Value::number(0));
         assert_eq!(other.ask("PUBLISH c z").int(), 0, "{model:?}");
     }
 }

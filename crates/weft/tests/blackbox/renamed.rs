@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use test_support::{Launch, eventually};
 
 use crate::Server;
 use crate::left_logs::{FILES, LOG, kill_after};
-use crate::server::eventually;
 
 /// What one of the servers has written, and must have after its end.
 const PARTS: [&str; 3] = ["before", "rewritten", "after"];
@@ -172,12 +172,7 @@ fn a_rewritten_configuration_has_the_directory_of_that_moment() {
     let (data, moved, file) = (path.join("data"), path.join("moved"), path.join("weft.conf"));
     fs::create_dir(&data).unwrap();
     fs::write(&file, format!("dir {}\n", data.display())).unwrap();
-    let server = Server::start_by(&[], |command| {
-        let args: Vec<_> = command.get_args().skip(1).map(ToOwned::to_owned).collect();
-        let directory = command.get_current_dir().unwrap().to_owned();
-        *command = crate::server::weft();
-        command.arg("server").arg(&file).args(args).current_dir(directory)
-    });
+    let server = Launch::weft().configured_by(&file).start();
     fs::rename(&data, &moved).unwrap();
     server.client().ok("CONFIG REWRITE");
     let text = fs::read_to_string(&file).unwrap();

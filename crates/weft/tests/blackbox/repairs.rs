@@ -6,8 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use test_support::weft;
+
 use crate::Server;
-use crate::server::weft;
 
 /// The bytes of an RDB file that breaks off in its tenth and last key.
 fn damaged() -> Vec<u8> {

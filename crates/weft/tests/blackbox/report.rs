@@ -8,9 +8,9 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value as Json;
 use tempfile::TempDir;
+use test_support::{output_of, send_signal, weft};
 
 use crate::Server;
-use crate::server::{output_of, send_signal, weft};
 
 /// The status after an interrupt.
 const INTERRUPTED: i32 = 130;

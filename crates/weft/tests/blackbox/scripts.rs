@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Value, encode};
-use crate::server::eventually;
+use test_support::{encode, eventually};
+
 use crate::undisturbed::undisturbed;
-use crate::{Client, Server};
+use crate::{Client, Server, Value};
 
 /// A function that holds its key until it has counted to its argument: for ever, if that is
 /// negative. FUNCTION STATS tells that it runs.
@@ -52,7 +52,7 @@ fn begin_endless(runner: &mut Client, other: &mut Client, key: &str, is_known: b
     runner.send_raw(&encode(&[b"FUNCTION", b"LOAD", COUNTS.as_bytes()]));
     assert_eq!(runner.read().text(), "counting");
     if is_known {
-        assert_eq!(runner.ask(&format!("FCALL count 1 {key} 1")), Value::Int(1));
+        assert_eq!(runner.ask(&format!("FCALL count 1 {key} 1")), Value::number(1));
     }
     runner.send(&format!("FCALL count 1 {key} -1"));
     eventually("the function runs", || runs(other));
@@ -67,7 +67,7 @@ fn end(killer: &mut Client, runner: &mut Client) {
 fn a_script_that_has_written_waits_for_a_shard_beyond_its_keys() {
     let server = start();
     let [mut holder, mut writer, mut other] = clients(&server);
-    assert_eq!(script(&mut writer, REACHES, "runs"), Value::Int(1));
+    assert_eq!(script(&mut writer, REACHES, "runs"), Value::number(1));
     begin_endless(&mut holder, &mut other, "beyond", true);
     let id = writer.ask("CLIENT ID").int();
     send_script(&mut writer, REACHES, "runs");
@@ -76,7 +76,7 @@ fn a_script_that_has_written_waits_for_a_shard_beyond_its_keys() {
         list.contains("cmd=eval ")
     });
     end(&mut other, &mut holder);
-    assert_eq!(writer.read(), Value::Int(2));
+    assert_eq!(writer.read(), Value::number(2));
     assert_eq!(other.ask("GET beyond").text(), "2");
 }
 
@@ -89,7 +89,7 @@ fn transactions_with_new_scripts_stop_nobody() {
     user.ask("SET mine 1");
     send_script(&mut user, "return redis.call('INCR', KEYS[1])", "mine");
     assert_eq!(user.read().text(), "QUEUED");
-    assert_eq!(user.ask("EXEC").items()[1], Value::Int(2));
+    assert_eq!(user.ask("EXEC").items()[1], Value::number(2));
     assert_eq!(other.ask("GET mine").text(), "2");
     assert!(runs(&mut other));
     end(&mut other, &mut holder);
@@ -106,9 +106,9 @@ fn a_new_script_that_waits_for_another_leaves_its_thread_to_others() {
     begin_endless(&mut holder, neighbour, "held", false);
     send_script(waiter, "return redis.call('INCR', KEYS[1])", "mine");
     assert_eq!(neighbour.ask("SET theirs 1").text(), "OK");
-    assert_eq!(neighbour.ask("GET mine"), Value::Nil);
+    assert_eq!(neighbour.ask("GET mine"), Value::NULL);
     end(neighbour, &mut holder);
-    assert_eq!(waiter.read(), Value::Int(1));
+    assert_eq!(waiter.read(), Value::number(1));
 }
 
 /// However many new scripts wait for another one, they do not stop their thread.
@@ -138,7 +138,7 @@ fn new_scripts_that_wait_for_another_stop_nobody() {
         assert!(time < TIME_MAX, "not in time: {time:?}");
         end(&mut neighbour, &mut holder);
         for (number, client) in beside.iter_mut().enumerate() {
-            assert_eq!(client.read(), Value::Int(number as i64));
+            assert_eq!(client.read(), Value::number(number as i64));
         }
     });
 }
@@ -157,7 +157,7 @@ fn new_scripts_one_after_another_starve_nobody() {
             let runs: Vec<String> = (0..50).map(|of| format!("return {}", number + of)).collect();
             number += 50;
             runs.iter().for_each(|script| send_script(&mut other, script, "theirs"));
-            runs.iter().for_each(|_| assert!(matches!(other.read(), Value::Int(_))));
+            runs.iter().for_each(|_| assert!(other.read().is_int()));
         }
     });
     for number in 0..20 {
@@ -189,7 +189,7 @@ fn scripts_that_may_call_anything_run_on_the_main_thread() {
     for mut client in clients {
         assert!(script(&mut client, calls, "k").text().starts_with(denied));
         client.ok("DEBUG SET-DISABLE-DENY-SCRIPTS 1");
-        assert_eq!(script(&mut client, calls, "k"), Value::Int(12345));
+        assert_eq!(script(&mut client, calls, "k"), Value::number(12345));
         client.ok("DEBUG SET-DISABLE-DENY-SCRIPTS 0");
     }
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::server::eventually;
+use test_support::eventually;
+
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
 
@@ -53,7 +54,7 @@ impl Spoiler {
 impl Drop for Spoiler {
     fn drop(&mut self) {
         // It lets go of the server as it ends; when that is gone, it has ended.
-        crate::server::send_signal(self.0.id(), "INT");
+        test_support::send_signal(self.0.id(), "INT");
         let _ = self.0.wait();
     }
 }

@@ -5,23 +5,21 @@
 use std::fs;
 use std::process::Command;
 
-use crate::server::{READY, eventually, run_to_end};
+use tempfile::TempDir;
+use test_support::{Launch, READY, eventually, in_shell, run_to_end};
+
 use crate::{Client, Server};
 
 const MISCONF: &str = "MISCONF Redis is configured to save RDB snapshots";
 
-/// Starts a server by a shell, with files of at most 256 KB: more is refused as by a full disk.
+/// Starts a server with files of at most 256 KB, as on a full disk.
 fn with_small_files(command: &mut Command) -> &mut Command {
-    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let folder = command.get_current_dir().unwrap().to_owned();
-    let program = command.get_program().to_owned();
-    *command = Command::new("sh");
-    command.arg("-c").arg("trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
-    command.arg(program).args(args).current_dir(folder)
+    in_shell(command, "trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
+    command
 }
 
 fn files(server: &Server) -> Vec<String> {
-    let files = fs::read_dir(server.folder().path()).unwrap();
+    let files = fs::read_dir(server.folder()).unwrap();
     let mut names: Vec<String> =
         files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -147,7 +145,12 @@ fn a_name_that_is_taken_keeps_a_file_from_its_place() {
     assert!(server.path("taken").is_file());
 }
 
-/// A client of a server that has said where its data lies: the port is opened a moment later.
+/// Starts a server and waits until it begins to load: the port opens a moment later.
+fn start_loading(folder: TempDir, options: &[&str]) -> Server {
+    Launch::weft().in_folder(folder).options(options).until("Data lies in").start()
+}
+
+/// The first client of a server that begins to load.
 fn first_client(server: &Server) -> Client {
     loop {
         if let Ok(client) = Client::try_tcp(server.address()) {
@@ -165,7 +168,7 @@ fn clients_hear_that_keys_are_being_loaded() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
     let options = ["--key-load-delay", "1000", "--io-threads", "3"];
-    let server = Server::start_in(folder, &options, "Data lies in", |command| command);
+    let server = start_loading(folder, &options);
     let mut client = first_client(&server);
     const LOADING: &str = "LOADING Redis is loading the dataset in memory";
     for words in ["GET key:1", "SET k v", "PING", "EVAL return(1) 0", "DBSIZE", "SAVE"] {
@@ -192,7 +195,7 @@ fn a_server_that_is_loading_ends_without_touching_its_file() {
     let whole = fs::read(server.path("dump.rdb")).unwrap();
     fs::write(folder.path().join("dump.rdb"), &whole).unwrap();
     let options = ["--save", "3600 1", "--key-load-delay", "10000"];
-    let mut server = Server::start_in(folder, &options, "Data lies in", |command| command);
+    let mut server = start_loading(folder, &options);
     server.signal("TERM");
     assert!(server.wait().success());
     assert_eq!(fs::read(server.path("dump.rdb")).unwrap(), whole);
@@ -209,7 +212,7 @@ fn an_append_only_file_that_begins_while_keys_are_loaded_has_them_all() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("dump.rdb"), &whole).unwrap();
         let options = ["--save", "", "--key-load-delay", "2000"];
-        let mut server = Server::start_in(folder, &options, "Data lies in", |command| command);
+        let mut server = start_loading(folder, &options);
         first_client(&server).ok("CONFIG SET appendonly yes");
         assert_eq!(server.info("loading"), "1");
         if ends {
@@ -275,7 +278,7 @@ fn one_snapshot_is_written_at_a_time() {
     assert_eq!(server.info("rdb_saves"), "1");
     let copy = tempfile::tempdir().unwrap();
     fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
-    let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
+    let loaded = Server::start_in(copy, &["--save", ""]);
     assert_eq!(loaded.client().ask("DBSIZE").int(), 100);
     // A backup makes BGSAVE wait, and the end of the server nobody.
     client.ok("CONFIG SET rdb-key-save-delay 1000000");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::server::{READY, eventually};
+use test_support::eventually;
+
 use crate::{Client, Server};
 
 const DEBUG: [&str; 2] = ["--enable-debug-command", "yes"];
@@ -81,7 +82,7 @@ fn data_outlive_the_server() {
     let log = server.log();
     assert!(log.contains("Data lies in ") && log.contains("Done loading RDB, keys loaded: 516"));
     // Nothing else is left in the folder.
-    let files = fs::read_dir(server.folder().path()).unwrap().count();
+    let files = fs::read_dir(server.folder()).unwrap().count();
     assert_eq!(files, 1);
 }
 
@@ -91,7 +92,7 @@ fn a_server_that_saves_nothing_by_itself_leaves_no_file() {
     server.client().ok("SET k v");
     server.signal("TERM");
     assert!(server.wait().success());
-    assert_eq!(fs::read_dir(server.folder().path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(server.folder()).unwrap().count(), 0);
     let mut server = Server::start(&["--save", ""]);
     server.client().ok("SET k v");
     server.client().send("SHUTDOWN SAVE");
@@ -210,7 +211,7 @@ fn a_file_has_one_moment_of_a_keyspace_that_changes() {
         assert_eq!(saved, ((round + 1).to_string(), "ok".to_owned()));
         let folder = tempfile::tempdir().unwrap();
         fs::copy(server.path("dump.rdb"), folder.path().join("dump.rdb")).unwrap();
-        let loaded = Server::start_in(folder, &["--save", ""], READY, |command| command);
+        let loaded = Server::start_in(folder, &["--save", ""]);
         check_pairs(&loaded, &least);
     }
     over.store(true, Ordering::Relaxed);
@@ -234,7 +235,7 @@ fn a_backup_is_beside_what_is_loaded() {
     assert!(elsewhere.starts_with(&format!("{refused}a path outside")), "{elsewhere}");
     let folder = tempfile::tempdir().unwrap();
     fs::copy(server.path("copy.rdb"), folder.path().join("dump.rdb")).unwrap();
-    let loaded = Server::start_in(folder, &[], READY, |command| command);
+    let loaded = Server::start_in(folder, &[]);
     assert_eq!(loaded.client().ask("GET k").text(), "v");
 }
 
@@ -378,7 +379,7 @@ fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
         assert_eq!(server.info("rdb_changes_since_last_save"), changes, "{words}");
         let copy = tempfile::tempdir().unwrap();
         fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
-        let loaded = Server::start_in(copy, &["--save", ""], READY, |command| command);
+        let loaded = Server::start_in(copy, &["--save", ""]);
         assert_eq!(loaded.client().ask("DBSIZE").int(), 0, "{words}");
         assert_eq!(loaded.client().ask("FCALL f 0").int(), 42);
         client.ok("CONFIG SET rdb-key-save-delay 0");

@@ -4,9 +4,8 @@ use std::fs;
 use std::process::Stdio;
 
 use serde_json::Value as Json;
+use test_support::{eventually, output_of, send_signal, weft};
 use tools::bench::stall::table::TABLE;
-
-use crate::server::{eventually, output_of, send_signal, weft};
 
 /// The option that has the bench start a server with some options.
 fn server(options: &str) -> String {

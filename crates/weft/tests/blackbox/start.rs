@@ -6,33 +6,26 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::client::{PATIENCE, request};
-use crate::server::{
-    MODELS, Process, READY, eventually, free_port, output_of, run_to_end, send_signal, weft,
+use test_support::{
+    Launch, Process, READY, WAIT_MAX, eventually, free_port, in_shell, output_of, request,
+    run_to_end, send_signal, weft,
 };
-use crate::{Client, Server, Value};
+
+use crate::{Client, MODELS, Server, Value};
 
 #[test]
 fn options_follow_a_file_as_those_of_redis_server_do() {
-    let file = |command: &mut Command| {
-        let folder = command.get_current_dir().unwrap().to_owned();
-        fs::write(folder.join("extra.conf"), "databases 7\n").unwrap();
-        fs::write(
-            folder.join("weft.conf"),
-            "# A comment\n\nio-threads 2\nrequirepass \"a b\\x41\"\nmaxmemory-policy noeviction\n\
-             include extra.conf\ninclude none/*.conf\nsave 900 1\nsave 300 10\ntimeout 0\n",
-        )
-        .unwrap();
-        // The file comes first, as on a command line.
-        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let mut edited = weft();
-        edited.arg("server").arg("weft.conf").args(&args[1..]).current_dir(&folder);
-        *command = edited;
-    };
-    let server = Server::start_by(&["--io-threads", "4", "--timeout", "5"], |command| {
-        file(command);
-        command
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weft.conf");
+    fs::write(folder.path().join("extra.conf"), "databases 7\n").unwrap();
+    fs::write(
+        &file,
+        "# A comment\n\nio-threads 2\nrequirepass \"a b\\x41\"\nmaxmemory-policy noeviction\n\
+         include extra.conf\ninclude none/*.conf\nsave 900 1\nsave 300 10\ntimeout 0\n",
+    )
+    .unwrap();
+    let launch = Launch::weft().in_folder(folder).configured_by(&file);
+    let server = launch.options(&["--io-threads", "4", "--timeout", "5"]).start();
     let mut client = server.client();
     assert_eq!(client.ask_args(&[b"AUTH", b"a bA"]).text(), "OK");
     let got = client.ask("CONFIG GET io-threads timeout databases");
@@ -129,7 +122,7 @@ impl SystemLog {
             let _ = fs::remove_file(Self::PATH);
         }
         let socket = UnixDatagram::bind(Self::PATH).ok()?;
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(WAIT_MAX)).unwrap();
         Some(Self(socket))
     }
 
@@ -174,7 +167,7 @@ fn the_environment_is_there_behind_the_title() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(WAIT_MAX)).unwrap();
     let long = "x".repeat(300);
     let options = ["--supervised", "systemd", "--proc-title-template", &long];
     let _server = Server::start_by(&options, |command| command.env("NOTIFY_SOCKET", &path));
@@ -279,14 +272,10 @@ fn mistakes_in_a_file_are_named_with_their_line() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
 }
 
-/// Starts a server by a shell that lowers its limit of descriptors.
+/// Lowers the limit of descriptors of a server.
 fn with_files(files: u32, command: &mut Command) -> &mut Command {
-    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let folder = command.get_current_dir().unwrap().to_owned();
-    let program = command.get_program().to_owned();
-    *command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\""));
-    command.arg(program).args(args).current_dir(folder)
+    in_shell(command, &format!("ulimit -n {files}; exec \"$0\" \"$@\""));
+    command
 }
 
 #[test]
@@ -366,7 +355,7 @@ fn systemd_is_told_when_the_server_is_ready() {
                 (UnixDatagram::bind_addr(&address).unwrap(), format!("@{name}"))
             }
         };
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(WAIT_MAX)).unwrap();
         let server = Server::start_by(&["--supervised", supervised], |command| {
             command.env("NOTIFY_SOCKET", &name)
         });
@@ -408,19 +397,18 @@ fn replies_on_their_way_arrive_before_the_end() {
         let value = vec![b'v'; 30_000_000];
         client.ask_args(&[b"SET", b"big", &value]);
         client.send_raw(&request("GET big"));
-        let Value::Bulk(first) = client.read() else { panic!("no value") };
-        assert_eq!(first.len(), value.len());
+        let first = client.read();
+        assert_eq!(first.bytes().map(<[u8]>::len), Some(value.len()));
         // Executed all together, unlike requests that follow one another.
         let requests = ["MULTI", "GET big", "INCR n", "EXEC"].map(request);
         client.send_raw(&requests.concat());
         let mut other = server.client();
-        let is_executed = |n| matches!(n, Value::Bulk(n) if n == b"1");
-        eventually("all is executed", || is_executed(other.ask("GET n")));
+        eventually("all is executed", || other.ask("GET n") == Value::bulk("1"));
         server.signal("TERM");
         assert_eq!(client.read().text(), "OK");
         (0..2).for_each(|_| assert_eq!(client.read().text(), "QUEUED"));
         let replies = client.read();
-        assert!(matches!(&replies.items()[0], Value::Bulk(got) if *got == value), "{model:?}");
+        assert!(replies.items()[0].bytes() == Some(&value[..]), "{model:?}");
         assert_eq!(replies.items()[1].int(), 1, "{model:?}");
         client.is_closed();
         assert_eq!(server.wait().code(), Some(0), "{model:?}");
@@ -467,7 +455,7 @@ fn the_end_comes_under_load() {
                 .collect();
             let mut client = server.client();
             for number in 0..6 {
-                while client.ask(&format!("GET n:{number}")) == Value::Nil {}
+                while client.ask(&format!("GET n:{number}")) == Value::NULL {}
             }
             client.send("SHUTDOWN");
             assert_eq!(server.wait().code(), Some(0), "{model:?}");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use test_support::{encode, eventually};
+
 use crate::Server;
-use crate::client::encode;
 use crate::put_aside::{TEN_MS, know_script, streams_of};
-use crate::server::eventually;
 
 /// Commands that stop all others.
 const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::{encode, request};
-use crate::server::eventually;
+use test_support::{encode, eventually, request};
+
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
@@ -61,7 +61,7 @@ impl Slow {
 
     fn end(&mut self) {
         kill(&mut self.control);
-        assert!(matches!(self.client.read(), Value::Error(_)));
+        assert!(self.client.read().is_error());
     }
 }
 
@@ -71,7 +71,7 @@ fn kill(control: &mut Client) {
 }
 
 fn pong(client: &mut Client) {
-    assert_eq!(client.ask("PING"), Value::Simple("PONG".to_owned()));
+    assert_eq!(client.ask("PING"), Value::simple("PONG"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_time_of_a_pause_begins_when_it_is_answered() {
         pauser.send(&format!("CLIENT PAUSE {} WRITE", PAUSE.as_millis()));
         assert!(pauser.is_silent_for(PAUSE), "answered while a command goes on");
         slow.end();
-        assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
+        assert_eq!(pauser.read(), Value::simple("OK"));
         let start = Instant::now();
         writer.ok("SET k v");
         assert!(
@@ -110,8 +110,8 @@ fn a_pause_that_waits_stops_neither_the_main_thread_nor_its_neighbours() {
     assert!(pauser.is_silent_for(Duration::from_millis(50)), "answered too early");
     neighbour.send("SET k v");
     slow.end();
-    assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
-    assert_eq!(neighbour.read(), Value::Simple("OK".to_owned()));
+    assert_eq!(pauser.read(), Value::simple("OK"));
+    assert_eq!(neighbour.read(), Value::simple("OK"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_script_can_be_ended_while_a_pause_of_everything_waits_for_it() {
     pauser.send("CLIENT PAUSE 1 ALL");
     assert!(pauser.is_silent_for(Duration::from_millis(20)), "answered too early");
     slow.end();
-    assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
+    assert_eq!(pauser.read(), Value::simple("OK"));
     pong(&mut pauser);
 }
 
@@ -140,24 +140,24 @@ fn a_pause_beside_a_busy_script_waits_for_other_commands() {
         client.send_raw(&encode(&[b"EVAL", script, b"1", key, is_endless]));
     };
     run(&mut endless, b"a", b"0");
-    assert_eq!(endless.read(), Value::Nil);
+    assert_eq!(endless.read(), Value::NULL);
     run(&mut endless, b"a", b"1");
-    eventually("the script is busy", || matches!(control.ask("GET a"), Value::Error(_)));
+    eventually("the script is busy", || control.ask("GET a").is_error());
     // From now on none becomes busy.
     control.ok("CONFIG SET busy-reply-threshold 0");
     run(&mut slow, b"b", b"1");
     eventually("the other one holds its key", || {
         probe.send("EXISTS b");
         let waits = probe.is_silent_for(Duration::from_millis(20));
-        waits || probe.read() != Value::Int(0)
+        waits || probe.read() != Value::number(0)
     });
     pauser.send("CLIENT PAUSE 1 WRITE");
     assert!(pauser.is_silent_for(Duration::from_millis(100)), "answered while a command goes on");
     for runner in [&mut endless, &mut slow] {
         kill(&mut control);
-        assert!(matches!(runner.read(), Value::Error(_)));
+        assert!(runner.read().is_error());
     }
-    assert_eq!(pauser.read(), Value::Simple("OK".to_owned()));
+    assert_eq!(pauser.read(), Value::simple("OK"));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_pause_ends_though_its_client_has_gone() {
     drop(pauser);
     pong(&mut server.client());
     slow.end();
-    assert_eq!(neighbour.read(), Value::Simple("OK".to_owned()));
+    assert_eq!(neighbour.read(), Value::simple("OK"));
 }
 
 /// What the main thread executes takes its client there, and nothing that comes behind.
@@ -194,9 +194,9 @@ fn a_slow_command_behind_one_for_the_main_thread_does_not_stop_that() {
             ]
             .concat(),
         );
-        assert_eq!(slow.read(), Value::Int(1));
+        assert_eq!(slow.read(), Value::number(1));
         slow.read();
-        assert_eq!(slow.read(), Value::Int(2));
+        assert_eq!(slow.read(), Value::number(2));
         slow.read();
         eventually("the script runs", || {
             other.ask("INFO memory").text().contains("number_of_cached_scripts:1")
@@ -208,9 +208,9 @@ fn a_slow_command_behind_one_for_the_main_thread_does_not_stop_that() {
         }
         assert!(same.is_silent_for(Duration::from_millis(20)), "the script is elsewhere");
         kill(&mut other);
-        assert!(matches!(slow.read(), Value::Error(_)));
-        assert_eq!(slow.read(), Value::Int(3));
-        assert_eq!(same.read(), Value::Simple("PONG".to_owned()));
+        assert!(slow.read().is_error());
+        assert_eq!(slow.read(), Value::number(3));
+        assert_eq!(same.read(), Value::simple("PONG"));
     }
 }
 
@@ -228,8 +228,8 @@ fn a_kill_that_waits_does_not_stop_its_neighbours() {
     }
     assert!(killer.is_silent_for(Duration::from_millis(20)), "answered too early");
     slow.end();
-    assert_eq!(killer.read(), Value::Int(1));
-    assert_eq!(killer.read(), Value::Simple("PONG".to_owned()));
+    assert_eq!(killer.read(), Value::number(1));
+    assert_eq!(killer.read(), Value::simple("PONG"));
     victim.is_closed();
 }
 
@@ -243,7 +243,7 @@ fn a_change_of_users_that_waits_does_not_stop_its_neighbours() {
     pong(&mut server.client());
     assert!(admin.is_silent_for(Duration::from_millis(20)), "answered too early");
     slow.end();
-    assert_eq!(admin.read(), Value::Simple("OK".to_owned()));
+    assert_eq!(admin.read(), Value::simple("OK"));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_killer_may_kill_itself_too() {
     let (mut killer, mut victim) = (server.client(), server.client());
     pong(&mut victim);
     killer.send("CLIENT KILL TYPE normal SKIPME no");
-    assert_eq!(killer.read(), Value::Int(2));
+    assert_eq!(killer.read(), Value::number(2));
     killer.is_closed();
     victim.is_closed();
 }
@@ -264,10 +264,10 @@ fn in_a_transaction_all_is_over_before_the_reply() {
     let id = victim.ask("CLIENT ID").int();
     admin.ok("MULTI");
     for words in ["CLIENT PAUSE 300 WRITE", &format!("CLIENT KILL ID {id}"), "ACL SETUSER a on"] {
-        assert_eq!(admin.ask(words), Value::Simple("QUEUED".to_owned()));
+        assert_eq!(admin.ask(words), Value::simple("QUEUED"));
     }
-    let ok = Value::Simple("OK".to_owned());
-    assert_eq!(admin.ask("EXEC"), Value::Array(vec![ok.clone(), Value::Int(1), ok]));
+    let ok = Value::simple("OK");
+    assert_eq!(admin.ask("EXEC"), Value::array(vec![ok.clone(), Value::number(1), ok]));
     let start = Instant::now();
     admin.ok("SET k v");
     assert!(start.elapsed() >= Duration::from_millis(150), "no pause: {:?}", start.elapsed());
@@ -320,15 +320,15 @@ fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
             pong(&mut neighbour);
         }
         slow.end();
-        assert_eq!(hasty.read(), Value::Nil);
+        assert_eq!(hasty.read(), Value::NULL_ARRAY);
         // Those who are gone or have gone on get nothing.
-        assert_eq!(neighbour.ask("RPUSH a x"), Value::Int(1));
+        assert_eq!(neighbour.ask("RPUSH a x"), Value::number(1));
         assert_eq!(next.read().items().len(), 2, "the element is lost");
         hasty.send("BLPOP b 0");
         eventually("it waits", || server.info("blocked_clients") == "1");
         neighbour.ask("RPUSH a x");
         neighbour.ask("RPUSH b y");
-        assert_eq!(hasty.read().items()[1], Value::Bulk(b"y".to_vec()));
+        assert_eq!(hasty.read().items()[1], Value::bulk(b"y"));
         eventually("nobody waits or watches", || {
             server.info("blocked_clients") == "0" && server.info("watching_clients") == "0"
         });

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::request;
-use crate::server::{MODELS, eventually};
+use test_support::{eventually, request};
+
 use crate::undisturbed::undisturbed;
-use crate::{Client, Server, Value};
+use crate::{Client, MODELS, Server, Value};
 
 const KEYS: usize = 6;
 

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use test_support::{eventually, request};
 
-use crate::client::request;
 use crate::control_group::ControlGroup;
-use crate::server::eventually;
 use crate::threads::threads_of_clients;
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server};
@@ -224,7 +224,7 @@ fn threads_that_carry_follow_the_affinity() {
             set.set(second);
         }
         for thread in server.process().thread_ids() {
-            sched_setaffinity(Some(thread), &set).unwrap();
+            sched_setaffinity(Pid::from_raw(thread), &set).unwrap();
         }
     });
 }

@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::client::{encode, request};
+use test_support::{encode, request};
+
 use crate::{Client, Server};
 
 const CLIENTS: usize = 4;

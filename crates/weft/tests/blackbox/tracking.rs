@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use crate::client::request;
-use crate::server::eventually;
+use test_support::{eventually, request};
+
 use crate::{Client, Server, Value};
 
 const WRITERS: usize = 8;
@@ -60,7 +60,7 @@ struct Kept {
 impl Kept {
     /// Takes in what a cache is told: an array of names, or nil.
     fn forget(&mut self, names: &Value) {
-        let Value::Array(names) = names else {
+        let Value::Many(_, names) = names else {
             *self = Self::default();
             return;
         };
@@ -88,7 +88,7 @@ impl Kept {
 
 fn version(reply: &Value) -> u64 {
     match reply {
-        Value::Nil => 0,
+        Value::Null(_) => 0,
         reply => reply.text().parse().unwrap(),
     }
 }
@@ -167,7 +167,7 @@ impl<'a> Cache<'a> {
         }
         client.send_lossy(&request(&format!("CLIENT TRACKING ON{options}")));
         let reply = client.try_read()?;
-        if mode == Mode::Redirect && matches!(reply, Value::Error(_)) {
+        if mode == Mode::Redirect && reply.is_error() {
             // The other one was killed meanwhile.
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -180,9 +180,7 @@ impl<'a> Cache<'a> {
         loop {
             let reply = self.client.try_read()?;
             match &reply {
-                Value::Array(items)
-                    if items.first() == Some(&Value::Bulk(b"invalidate".to_vec())) =>
-                {
+                Value::Many(_, items) if items.first() == Some(&Value::bulk(b"invalidate")) => {
                     self.world.told.fetch_add(1, Ordering::Relaxed);
                     self.kept.lock().unwrap().forget(&items[1]);
                 }

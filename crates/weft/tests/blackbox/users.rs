@@ -3,14 +3,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::client::{encode, request};
-use crate::server::{MODELS, eventually, run_to_end, weft};
-use crate::{Client, Server, Value};
+use test_support::{Launch, encode, eventually, request, run_to_end};
+
+use crate::{Client, MODELS, Server, Value};
 
 const ALL: &str = "ACL SETUSER u on >pw +@all ~*";
 
@@ -115,7 +114,7 @@ fn blocked_clients_hear_that_they_are_denied_on_all_threads() {
         eventually("they wait", || server.info("blocked_clients") == "6");
         root.ok("ACL SETUSER u resetkeys");
         for client in &mut waiting {
-            let denied = Value::Error("NOPERM No permissions to access a key".to_owned());
+            let denied = Value::error("NOPERM No permissions to access a key");
             assert_eq!(client.read(), denied, "{model:?}");
             assert_eq!(client.ask("PING").text(), "PONG");
         }
@@ -164,7 +163,7 @@ fn users_are_saved_and_loaded() {
     let path = folder.path().join("users.acl");
     let server = with_file(folder.path(), "user u on >pw +get ~a\n");
     let mut client = logged_in(&server);
-    assert_eq!(client.ask("GET a"), Value::Nil);
+    assert_eq!(client.ask("GET a"), Value::NULL);
     let mut root = server.client();
     root.ok("ACL SETUSER v on nopass (+set ~b*)");
     root.ok("ACL SAVE");
@@ -216,18 +215,7 @@ fn users_of_a_configuration_file_outlive_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weft.conf");
     fs::write(&path, "user u on >pw +get ~a\nuser default on nopass ~* +@all -flushall\n").unwrap();
-    let with_config = |command: &mut Command| {
-        let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let mut edited = weft();
-        edited.arg("server").arg(&path).args(&args[1..]).current_dir(folder.path());
-        *command = edited;
-    };
-    let start = || {
-        Server::start_by(&[], |command| {
-            with_config(command);
-            command
-        })
-    };
+    let start = || Launch::weft().at(folder.path()).configured_by(&path).start();
     let server = start();
     let mut root = server.client();
     assert!(root.ask("FLUSHALL").text().starts_with("NOPERM"));
@@ -237,7 +225,7 @@ fn users_of_a_configuration_file_outlive_the_process() {
     let server = start();
     assert!(server.client().ask("FLUSHALL").text().starts_with("NOPERM"));
     let mut client = logged_in(&server);
-    assert_eq!(client.ask("GET b"), Value::Nil);
+    assert_eq!(client.ask("GET b"), Value::NULL);
     assert!(client.ask("GET c").text().starts_with("NOPERM"));
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::client::encode;
+use test_support::{encode, eventually};
+
 use crate::put_aside::{IN_STREAMS, Slow, TEN_MS, cursor_behind, know_script, streams};
-use crate::server::eventually;
 use crate::{Server, Value};
 
 /// A script of a hundred milliseconds.
@@ -77,7 +77,7 @@ fn what_was_found_by_a_command_that_is_refused_is_not_for_the_next_one() {
     assert!(waiting.read().text().starts_with("NOPERM"));
     assert_eq!(admin.read().text(), "OK");
     admin.ok("ACL SETUSER default +keys");
-    assert_eq!(waiting.ask("KEYS none*"), Value::Array(Vec::new()));
+    assert_eq!(waiting.ask("KEYS none*"), Value::array(Vec::new()));
 }
 
 /// Keys of each database.

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::{Value, encode};
-use crate::server::eventually;
-use crate::{Client, Server};
+use test_support::{encode, eventually};
+
+use crate::{Client, Server, Value};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes", "--io-threads", "1"];
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::request;
-use crate::server::{MODELS, eventually};
+use test_support::{eventually, request};
+
 use crate::threads::threads_of_clients;
 use crate::undisturbed::undisturbed;
-use crate::{Client, Server, Value};
+use crate::{Client, MODELS, Server, Value};
 
 /// Waits until so many clients wait for keys.
 fn blocked(server: &Server, count: usize) {
@@ -103,7 +103,7 @@ fn a_factory(server: &Server, change: impl Fn(&mut Client, &AtomicBool) + Sync) 
                     let mut taken = Vec::new();
                     loop {
                         let reply = client.ask(&format!("BLPOP stop second {wait}"));
-                        if reply == Value::Nil {
+                        if reply == Value::NULL_ARRAY {
                             continue;
                         }
                         let [key, element] = texts(&reply).try_into().expect("key and element");
@@ -200,7 +200,7 @@ fn what_came_behind_a_wait_is_answered_after_it() {
         pusher.ask("RPUSH q 2");
         assert_eq!(texts(&client.read()), ["q", "2"]);
         assert_eq!(client.read().text(), "behind");
-        assert_eq!(client.read(), Value::Nil);
+        assert_eq!(client.read(), Value::NULL_ARRAY);
         assert_eq!(client.read().int(), 1);
         assert_eq!(texts(&client.read()), ["q", "3"]);
         assert_eq!(client.read().text(), "last", "{model:?}");
@@ -255,7 +255,7 @@ fn time_runs_out_to_the_millisecond_and_costs_nothing() {
             let mut least = Duration::MAX;
             for _ in 0..10 {
                 let start = Instant::now();
-                assert_eq!(client.ask("BLPOP q 0.02"), Value::Nil);
+                assert_eq!(client.ask("BLPOP q 0.02"), Value::NULL_ARRAY);
                 let took = start.elapsed();
                 assert!(took >= Duration::from_millis(20), "too early: {took:?}");
                 least = least.min(took);
@@ -267,7 +267,7 @@ fn time_runs_out_to_the_millisecond_and_costs_nothing() {
             }
             let mut last = None;
             for client in clients.iter_mut().rev() {
-                assert_eq!(client.read(), Value::Nil);
+                assert_eq!(client.read(), Value::NULL_ARRAY);
                 let now = Instant::now();
                 assert!(last.replace(now).is_none_or(|last| last <= now));
             }
@@ -299,7 +299,7 @@ fn others_end_a_wait() {
     for (id, client) in ids.iter().zip(&mut clients) {
         match id % 3 {
             2 => assert!(client.read().text().starts_with("UNBLOCKED ")),
-            _ => assert_eq!(client.read(), Value::Nil),
+            _ => assert_eq!(client.read(), Value::NULL_ARRAY),
         }
         assert_eq!(client.ask("LLEN q").int(), 1);
     }
@@ -326,7 +326,7 @@ fn waiting_clients_move_to_other_threads() {
         eventually("they have moved", || threads_of_clients(&mut control).keys().all(home));
         blocked(&server, 9);
     }
-    assert_eq!(hasty.read(), Value::Nil);
+    assert_eq!(hasty.read(), Value::NULL_ARRAY);
     assert!(start.elapsed() >= Duration::from_millis(500));
     for number in 0..8 {
         control.ask(&format!("RPUSH q {number}"));
@@ -354,7 +354,7 @@ fn a_pause_comes_before_a_wait() {
     blocked(&server, 2);
     assert_eq!(server.info("total_blocking_keys"), "1");
     assert_eq!(control.ask(&format!("CLIENT UNBLOCK {id}")).int(), 0);
-    assert_eq!(waiting.read(), Value::Nil);
+    assert_eq!(waiting.read(), Value::NULL_ARRAY);
     control.ok("CLIENT UNPAUSE");
     eventually("it waits", || server.info("total_blocking_keys") == "1");
     control.ask("RPUSH q 1");

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use base::quote::split_args;
 use diff::Request;
-use diff::reply::Value;
+use test_support::Value;
 
 use xtask::Failure;
 

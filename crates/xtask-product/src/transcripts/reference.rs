@@ -4,12 +4,11 @@
 //! from before the first case.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, ErrorKind, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use diff::reply::Value;
 use diff::{Request, request};
+use test_support::{Client, Input, Value, push_request};
 
 /// How long a transcript waits for a reply, and the replay for a reply to its own requests, which
 /// a transcript may have delayed.
@@ -21,15 +20,10 @@ const CONTROL_TIME_MAX: Duration = Duration::from_secs(20);
 /// The server and its clients.
 pub struct Reference {
     address: String,
-    control: Connection,
-    clients: HashMap<String, Connection>,
+    control: Client,
+    clients: HashMap<String, Client>,
     /// The configuration before the first case.
     config: HashMap<Vec<u8>, Vec<u8>>,
-}
-
-/// One client of the server.
-struct Connection {
-    stream: BufReader<TcpStream>,
 }
 
 impl Reference {
@@ -38,8 +32,8 @@ impl Reference {
     /// # Errors
     /// When the connection fails.
     pub fn connect(address: &str) -> io::Result<Self> {
-        let mut control = Connection::open(address, CONTROL_TIME_MAX)?;
-        let config = config(&control.ask(&words_of("CONFIG GET *"))?);
+        let mut control = Client::connect(address, CONTROL_TIME_MAX)?;
+        let config = config(&ask_on(&mut control, &words_of("CONFIG GET *"))?);
         let clients = HashMap::new();
         Ok(Self { address: address.to_owned(), control, clients, config })
     }
@@ -69,7 +63,7 @@ impl Reference {
     /// Removes all users except the default one, which becomes unrestricted.
     fn reset_users(&mut self) -> io::Result<()> {
         let users = self.ask(&words_of("ACL USERS"))?;
-        let names = users.elements().iter().filter_map(Value::text);
+        let names = users.elements().iter().filter_map(Value::bytes);
         for name in names.filter(|name| *name != b"default") {
             self.ask(&vec![b"ACL".to_vec(), b"DELUSER".to_vec(), name.to_vec()])?;
         }
@@ -87,7 +81,7 @@ impl Reference {
     /// When the server does not answer.
     pub fn info(&mut self, name: &str) -> io::Result<Option<String>> {
         let reply = self.ask(&words_of("INFO server"))?;
-        let text = String::from_utf8_lossy(reply.text().unwrap_or_default()).into_owned();
+        let text = String::from_utf8_lossy(reply.bytes().unwrap_or_default()).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         Ok(line.map(str::to_owned))
     }
@@ -104,12 +98,12 @@ impl Reference {
     ) -> io::Result<Vec<Value>> {
         // Replies that the client received after a wait, and that no step of the case read.
         self.receive(client, 0)?;
-        let sent = self.client(client)?.send(request);
+        let sent = self.client(client).and_then(|client| send_on(client, request));
         let read = sent.and_then(|()| self.receive(client, replies));
         match read {
             // The server closed it before.
             Err(e) if is_closed(&e) && self.clients.remove(client).is_some() => {
-                self.client(client)?.send(request)?;
+                send_on(self.client(client)?, request)?;
                 self.receive(client, replies)
             }
             read => read,
@@ -123,7 +117,7 @@ impl Reference {
     pub fn receive(&mut self, client: &str, replies: usize) -> io::Result<Vec<Value>> {
         if replies > 0 {
             let connection = self.client(client)?;
-            return (0..replies).map(|_| connection.read()).collect();
+            return (0..replies).map(|_| connection.reply()).collect();
         }
         // The server has executed all earlier requests when it replies to this one.
         for _ in 0..2 {
@@ -131,8 +125,8 @@ impl Reference {
         }
         let connection = self.client(client)?;
         let mut found = Vec::new();
-        while connection.has_bytes()? {
-            found.push(connection.read()?);
+        while has_bytes(connection)? {
+            found.push(connection.reply()?);
         }
         Ok(found)
     }
@@ -148,18 +142,19 @@ impl Reference {
 
     /// Sends a request on the connection that no transcript uses; a transcript may close it.
     fn ask(&mut self, request: &Request) -> io::Result<Value> {
-        match self.control.ask(request) {
+        match ask_on(&mut self.control, request) {
             Err(e) if is_closed(&e) => {
-                self.control = Connection::open(&self.address, CONTROL_TIME_MAX)?;
-                self.control.ask(request)
+                self.control = Client::connect(self.address.as_str(), CONTROL_TIME_MAX)?;
+                ask_on(&mut self.control, request)
             }
             answered => answered,
         }
     }
 
-    fn client(&mut self, name: &str) -> io::Result<&mut Connection> {
+    fn client(&mut self, name: &str) -> io::Result<&mut Client> {
         if !self.clients.contains_key(name) {
-            self.clients.insert(name.to_owned(), Connection::open(&self.address, REPLY_TIME_MAX)?);
+            self.clients
+                .insert(name.to_owned(), Client::connect(self.address.as_str(), REPLY_TIME_MAX)?);
         }
         self.clients.get_mut(name).ok_or_else(|| ErrorKind::NotConnected.into())
     }
@@ -176,55 +171,29 @@ fn words_of(text: &str) -> Request {
     request(&text.split(' ').collect::<Vec<_>>())
 }
 
-impl Connection {
-    fn open(address: &str, reply_time: Duration) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(reply_time))?;
-        Ok(Self { stream: BufReader::new(stream) })
-    }
+fn ask_on(client: &mut Client, request: &Request) -> io::Result<Value> {
+    send_on(client, request)?;
+    client.reply()
+}
 
-    fn send(&mut self, request: &Request) -> io::Result<()> {
-        let mut bytes = format!("*{}\r\n", request.len()).into_bytes();
-        for word in request {
-            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            bytes.extend_from_slice(word);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        self.stream.get_mut().write_all(&bytes)
-    }
+fn send_on(client: &mut Client, request: &Request) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    push_request(&mut bytes, request);
+    client.try_send(&bytes)
+}
 
-    fn read(&mut self) -> io::Result<Value> {
-        Value::read(&mut self.stream)
-    }
-
-    fn ask(&mut self, request: &Request) -> io::Result<Value> {
-        self.send(request)?;
-        self.read()
-    }
-
-    /// Whether a byte is there or arrives in a moment. A connection that the server closed has
-    /// none.
-    fn has_bytes(&mut self) -> io::Result<bool> {
-        if !self.stream.buffer().is_empty() {
-            return Ok(true);
-        }
-        let stream = self.stream.get_ref();
-        let reply_time = stream.read_timeout()?;
-        stream.set_read_timeout(Some(UNEXPECTED_TIME))?;
-        let peeked = stream.peek(&mut [0]);
-        stream.set_read_timeout(reply_time)?;
-        match peeked {
-            Ok(bytes) => Ok(bytes > 0),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
-            Err(e) if is_closed(&e) => Ok(false),
-            Err(e) => Err(e),
-        }
+/// Whether a byte is there, or arrives in a moment. A connection that the other side closed has
+/// none.
+fn has_bytes(client: &mut Client) -> io::Result<bool> {
+    match client.wait_for_input(UNEXPECTED_TIME) {
+        Ok(input) => Ok(input == Input::Bytes),
+        Err(e) if is_closed(&e) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 
 /// The parameters in a reply to CONFIG GET.
 fn config(reply: &Value) -> HashMap<Vec<u8>, Vec<u8>> {
-    let text = |value: &Value| value.text().unwrap_or_default().to_vec();
+    let text = |value: &Value| value.bytes().unwrap_or_default().to_vec();
     reply.elements().chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
 }

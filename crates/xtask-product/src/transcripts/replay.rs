@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use base::glob;
 use base::quote::push_quoted;
-use diff::compare::{groups, same};
-use diff::reply::Value;
-use diff::rules::{self, Compare};
+use diff::compare::{Compare, groups, same};
+use diff::rules;
 use diff::{Request, request};
+use test_support::Value;
 
 use super::accepted::Table;
 use super::record::{Action, Case, Run, Step};
@@ -237,7 +237,7 @@ fn rule(request: &Request, step: &Step, replies: &[Value]) -> Option<&'static st
 fn is_unknown(replies: &[Value]) -> bool {
     let starts: [&[u8]; 2] = [b"ERR unknown command", b"ERR unknown subcommand"];
     let is_start = |text: &[u8]| starts.iter().any(|start| text.starts_with(start));
-    matches!(replies, [reply] if reply.is_error() && reply.text().is_some_and(is_start))
+    matches!(replies, [reply] if reply.is_error() && reply.bytes().is_some_and(is_start))
 }
 
 fn describe(case: &Case, run: &Run, step: &Step, got: &str) -> String {
@@ -308,7 +308,7 @@ mod tests {
 
     fn serve(mut stream: BufReader<std::net::TcpStream>) {
         while let Ok(request) = Value::read(&mut stream) {
-            let words: Vec<_> = request.elements().iter().filter_map(Value::text).collect();
+            let words: Vec<_> = request.elements().iter().filter_map(Value::bytes).collect();
             let reply: &[u8] = match words.as_slice() {
                 [b"GET", b"k"] => b"$1\r\nv\r\n",
                 [b"GET", _] => b"$-1\r\n",

@@ -37,6 +37,7 @@ const CALL_HOMES: &[&str] = &[
     "diff",
     "lin",
     "model-harness",
+    "test-support",
 ];
 
 /// Macros that print.
@@ -51,6 +52,7 @@ const PRINT_HOMES: &[&str] = &[
     "xtask-product",
     "clients-test",
     "deploy-test",
+    "test-support",
     "crates/server/src/system/server_log.rs",
     "crates/server/src/process/start.rs",
 ];

@@ -33,8 +33,9 @@ const LAYERS: &[(&str, u8)] = &[
 const OUTSIDE: &[&str] =
     &["xtask", "xtask-product", "clients-test", "deploy-test", "chaos", "crash", "diff", "lin"];
 
-/// Crates outside the layers that every layer may depend on in its tests. They depend on no layer.
-const TEST_ONLY: &[&str] = &["model-harness"];
+/// Crates outside the layers that every layer may depend on in its tests, and the crates outside
+/// the layers anywhere. They depend on no layer.
+const TEST_ONLY: &[&str] = &["model-harness", "test-support"];
 
 /// The one exception: the binary holds the tools as its subcommands.
 const SAME_LAYER: (&str, &str) = ("weft", "tools");
@@ -132,7 +133,8 @@ fn forbidden(name: &str, own: Option<u8>, dependency: &Dependency) -> Option<Str
             .then(|| format!("`{other}` is outside the layers, nothing depends on it"));
     }
     if TEST_ONLY.contains(&other) {
-        return (!dependency.tests_only).then(|| format!("`{other}` is for tests only"));
+        let is_test = dependency.tests_only || OUTSIDE.contains(&name);
+        return (!is_test).then(|| format!("`{other}` is for tests only"));
     }
     let below = layer(other)?;
     if TEST_ONLY.contains(&name) {

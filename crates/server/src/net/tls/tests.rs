@@ -5,56 +5,38 @@
 mod setup;
 mod traffic;
 
-use std::fs;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use node::config::{ClientCerts, Config, Tls};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, SupportedProtocolVersion,
 };
-use tempfile::TempDir;
+use test_support::Certificates;
 
 use super::{TlsStream, configure};
 use crate::net::stream::Stream;
 
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// An authority and certificates that it signed, as PEM files: `ca`, `server`, `client`.
-pub(crate) struct Files {
-    folder: TempDir,
-}
+/// An authority and certificates that it signs.
+pub(crate) struct Files(Certificates);
 
 impl Files {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let ca_key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let ca = params.self_signed(&ca_key).unwrap();
-        fs::write(folder.path().join("ca.pem"), ca.pem()).unwrap();
-        for name in ["server", "client"] {
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-            let signed = params.signed_by(&key, &ca, &ca_key).unwrap();
-            fs::write(folder.path().join(format!("{name}.pem")), signed.pem()).unwrap();
-            fs::write(folder.path().join(format!("{name}.key")), key.serialize_pem()).unwrap();
-        }
-        Self { folder }
+        Self(Certificates::new())
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_string_lossy().into_owned()
+        self.0.file(name)
     }
 
     fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.path(name)
+        self.0.write(name, text)
     }
 
     /// A usable configuration that asks clients for nothing.

@@ -2,6 +2,8 @@
 //! sessions.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+
 use rustls::{HandshakeKind, ProtocolVersion};
 
 use super::*;

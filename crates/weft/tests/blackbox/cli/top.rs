@@ -10,11 +10,11 @@ use std::thread::{self, JoinHandle};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
+use test_support::{Killed, encode, eventually, free_port, weft};
 
-use crate::client::encode;
-use crate::server::{Killed, eventually, free_port, weft};
-use crate::terminal::Terminal;
-use crate::{Client, Server, run, texts};
+use super::terminal::Terminal;
+use super::{run, texts};
+use crate::{Client, Server};
 
 fn top(args: &[&str]) -> Command {
     let mut command = weft();
@@ -197,7 +197,7 @@ fn the_screen_follows_the_server_until_a_key_ends_it() {
     let program = top(&[]);
     let start = |args: &[&str]| {
         let args = [&["-p", &port, "-i", "0.3"], args].concat();
-        Terminal::run(&program, server.folder().path(), &args)
+        Terminal::run(&program, server.folder(), &args)
     };
     let mut terminal = start(&[]);
     terminal.waits("the threads", |text| {
@@ -226,7 +226,7 @@ fn a_signal_ends_the_screen_as_a_key_does() {
     let port = server.port.to_string();
     for signal in ["INT", "TERM", "HUP"] {
         let args = ["-p", &port, "-i", "0.5"];
-        let terminal = Terminal::run(&top(&[]), server.folder().path(), &args);
+        let terminal = Terminal::run(&top(&[]), server.folder(), &args);
         terminal.waits("a report", |text| text.contains("THREADS"));
         terminal.ends_by(signal, 130);
     }
@@ -237,8 +237,8 @@ fn the_screen_says_that_the_server_is_silent_or_gone() {
     let mut server = Server::start(&[]);
     let port = server.port.to_string();
     let args = ["-p", &port, "-i", "0.2"];
-    let mut silent = Terminal::run(&top(&[]), server.folder().path(), &args);
-    let gone = Terminal::run(&top(&[]), server.folder().path(), &args);
+    let mut silent = Terminal::run(&top(&[]), server.folder(), &args);
+    let gone = Terminal::run(&top(&[]), server.folder(), &args);
     for terminal in [&silent, &gone] {
         terminal.waits("a report", |text| text.contains("THREADS"));
     }
@@ -260,8 +260,7 @@ fn the_screen_stays_while_a_script_keeps_the_server_busy() {
     let mut script = server.client();
     let mut other = server.client();
     let port = server.port.to_string();
-    let mut terminal =
-        Terminal::run(&top(&[]), server.folder().path(), &["-p", &port, "-i", "0.2"]);
+    let mut terminal = Terminal::run(&top(&[]), server.folder(), &["-p", &port, "-i", "0.2"]);
     terminal.waits("a report", |text| text.contains("THREADS"));
     script.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
     terminal.waits("the reason", |text| text.contains("BUSY ") && text.contains("THREADS"));

@@ -19,7 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Server, cli, run};
+use super::{cli, run};
+use crate::Server;
 
 /// A blank at the end of a line.
 const BLANK: &str = "\\x20";
@@ -39,7 +40,7 @@ struct Case {
 }
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases.txt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blackbox/cli/cases.txt")
 }
 
 fn read_cases() -> Vec<Case> {
@@ -146,11 +147,11 @@ fn check(server: &Server, program: &str, command: impl Fn() -> Command) {
 fn weft_cli_prints_what_the_cases_say() {
     let server = start();
     if std::env::var_os("CLI_BLESS").is_none() {
-        return check(&server, "weft cli", || cli(server.folder().path()));
+        return check(&server, "weft cli", || cli(server.folder()));
     }
     let mut text = String::new();
     for case in read_cases() {
-        let shown = outcome(&case, &server, cli(server.folder().path()));
+        let shown = outcome(&case, &server, cli(server.folder()));
         let blank = if case.args.is_empty() { "" } else { " " };
         writeln!(text, "{}${blank}{}", case.comments, case.args).unwrap();
         for line in case.input {
@@ -179,7 +180,7 @@ fn redis_cli_prints_the_same() {
     let server = start();
     check(&server, "redis-cli", || {
         let mut command = Command::new(&program);
-        let folder = server.folder().path();
+        let folder = server.folder();
         command.current_dir(folder).env("HOME", folder).env_remove("REDISCLI_AUTH");
         command
     });

@@ -2,30 +2,22 @@
 //!
 //! `cases.txt` holds command lines with what they print, which is compared with redis-cli where it
 //! is at hand. What takes time, fails or draws on a terminal has tests of its own.
-#![forbid(unsafe_code)]
-// A panic with a reason is how a test fails.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cases;
-#[allow(dead_code, reason = "shared with the tests of the server")]
-#[path = "../blackbox/client.rs"]
-mod client;
 mod failures;
 mod first_word;
 mod modes;
-#[allow(dead_code, reason = "shared with the tests of the server")]
-#[path = "../blackbox/server.rs"]
-mod server;
 mod terminal;
 mod tls;
 mod top;
 
-use client::Client;
-use server::Server;
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use test_support::weft;
+
+use crate::Server;
 
 /// Runs a program with some input until it ends.
 fn run(command: &mut Command, input: &[u8]) -> Output {
@@ -44,14 +36,14 @@ fn run(command: &mut Command, input: &[u8]) -> Output {
 
 /// `weft cli` in a folder that is its home, too.
 fn cli(folder: &Path) -> Command {
-    let mut command = server::weft();
+    let mut command = weft();
     command.arg("cli").current_dir(folder).env("HOME", folder).env_remove("REDISCLI_AUTH");
     command
 }
 
 /// What `weft cli` prints with these arguments and this input, and its exit code.
 fn ask(server: &Server, args: &[&str], input: &str) -> (String, String, Option<i32>) {
-    let mut command = cli(server.folder().path());
+    let mut command = cli(server.folder());
     command.args(["-p", &server.port.to_string()]).args(args);
     texts(&run(&mut command, input.as_bytes()))
 }

@@ -4,8 +4,10 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 
-use crate::server::weft;
-use crate::{Server, ask, cli, run, texts};
+use test_support::weft;
+
+use super::{ask, cli, run, texts};
+use crate::Server;
 
 /// A server that answers each connection once with some bytes and closes it.
 fn fake(answers: Vec<&'static [u8]>) -> u16 {
@@ -116,11 +118,11 @@ fn a_wrong_password_is_told() {
 fn passwords_come_from_the_environment_and_from_standard_input() {
     let server = Server::start(&["--requirepass", "right", "--io-threads", "1"]);
     let port = server.port.to_string();
-    let mut command = cli(server.folder().path());
+    let mut command = cli(server.folder());
     command.args(["-p", &port, "ping"]).env("REDISCLI_AUTH", "right");
     assert_eq!(texts(&run(&mut command, b"")), ("PONG\n".into(), String::new(), Some(0)));
     // What is on the command line wins.
-    let mut command = cli(server.folder().path());
+    let mut command = cli(server.folder());
     command.args(["-p", &port, "-a", "right", "--no-auth-warning", "ping"]);
     command.env("REDISCLI_AUTH", "wrong");
     assert_eq!(texts(&run(&mut command, b"")), ("PONG\n".into(), String::new(), Some(0)));

@@ -1,4 +1,4 @@
-//! A reply as a tree, read from a stream, and written as people read it.
+//! A reply as a tree.
 //!
 //! Types keep their markers, so that a simple string and a bulk string with the same bytes are two
 //! different replies. Pairs of a map stand flat, as they come. Format: the RESP page of the Redis
@@ -6,8 +6,6 @@
 
 use std::fmt;
 use std::io::{self, BufRead, ErrorKind, Read};
-
-use base::quote::push_quoted;
 
 /// The deepest nesting that is read; replies of servers are a few levels deep.
 const DEPTH_MAX: usize = 32;
@@ -20,7 +18,7 @@ const PRINTED_BYTES_MAX: usize = 300;
 const PRINTED_ELEMENTS_MAX: usize = 40;
 
 /// One reply or an element of one, with its type's marker.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// A line or a string: `+` `-` `:` `$` and, in version 3, `,` `#` `(` `=` `!`.
     Text(u8, Vec<u8>),
@@ -31,10 +29,40 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads the next reply. Out-of-band pushes are passed over.
+    /// The absence of a string in RESP2.
+    pub const NULL: Self = Self::Null(b'$');
+    /// The absence of an array in RESP2.
+    pub const NULL_ARRAY: Self = Self::Null(b'*');
+
+    /// A simple string.
+    pub fn simple(text: &str) -> Self {
+        Self::Text(b'+', text.as_bytes().to_vec())
+    }
+
+    /// An error.
+    pub fn error(text: &str) -> Self {
+        Self::Text(b'-', text.as_bytes().to_vec())
+    }
+
+    /// An integer.
+    pub fn number(number: i64) -> Self {
+        Self::Text(b':', number.to_string().into_bytes())
+    }
+
+    /// A bulk string.
+    pub fn bulk(bytes: impl AsRef<[u8]>) -> Self {
+        Self::Text(b'$', bytes.as_ref().to_vec())
+    }
+
+    /// An array.
+    pub fn array(items: Vec<Value>) -> Self {
+        Self::Many(b'*', items)
+    }
+
+    /// Reads the next reply and skips pushes.
     ///
     /// # Errors
-    /// What the stream says, and `InvalidData` for bytes that are no reply.
+    /// Errors of the stream, and `InvalidData` for bytes that are no reply.
     pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
         loop {
             match Self::read_any(from)? {
@@ -55,7 +83,7 @@ impl Value {
     fn read_at(from: &mut impl BufRead, depth: usize) -> io::Result<Self> {
         let mut line = Vec::new();
         from.read_until(b'\n', &mut line)?;
-        if line.is_empty() {
+        if !line.ends_with(b"\n") {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let Some((&marker, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
@@ -69,9 +97,10 @@ impl Value {
                 let mut body = Vec::new();
                 let length = length(&line, text)?;
                 from.by_ref().take(length as u64 + 2).read_to_end(&mut body)?;
-                match body.len() == length + 2 && body.ends_with(b"\r\n") {
-                    true => body.truncate(length),
-                    false => return Err(out_of_step(&line)),
+                match body.len() == length + 2 {
+                    true if body.ends_with(b"\r\n") => body.truncate(length),
+                    true => return Err(out_of_step(&line)),
+                    false => return Err(ErrorKind::UnexpectedEof.into()),
                 }
                 Ok(Self::Text(marker, body))
             }
@@ -89,15 +118,20 @@ impl Value {
         matches!(self, Self::Text(b'-' | b'!', _))
     }
 
-    /// Its bytes, when it is a line or a string.
-    pub fn text(&self) -> Option<&[u8]> {
+    /// Whether it is an integer.
+    pub fn is_int(&self) -> bool {
+        matches!(self, Self::Text(b':', _))
+    }
+
+    /// The bytes of a line or a string.
+    pub fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Self::Text(_, text) => Some(text),
+            Self::Text(_, bytes) => Some(bytes),
             _ => None,
         }
     }
 
-    /// Its elements; none when it is something else.
+    /// The elements; none of a value that has no elements.
     pub fn elements(&self) -> &[Value] {
         match self {
             Self::Many(_, elements) => elements,
@@ -105,9 +139,47 @@ impl Value {
         }
     }
 
-    /// Its number, when it is an integer, or a string that spells one.
+    /// The number that a line or a string spells.
     pub fn integer(&self) -> Option<i64> {
-        std::str::from_utf8(self.text()?).ok()?.parse().ok()
+        std::str::from_utf8(self.bytes()?).ok()?.parse().ok()
+    }
+
+    /// The number of an integer.
+    ///
+    /// # Panics
+    /// When it is no integer.
+    #[track_caller]
+    pub fn int(&self) -> i64 {
+        match self {
+            Self::Text(b':', _) => self.integer().expect("an integer is a number"),
+            other => panic!("not an integer: {other}"),
+        }
+    }
+
+    /// The text of a simple string, an error or a bulk string.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[track_caller]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(marker, bytes) if *marker != b':' => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            other => panic!("no text: {other}"),
+        }
+    }
+
+    /// The elements of an array, a set, a map or a push.
+    ///
+    /// # Panics
+    /// When it is none of them.
+    #[track_caller]
+    pub fn items(&self) -> &[Value] {
+        match self {
+            Self::Many(_, items) => items,
+            other => panic!("not an array: {other}"),
+        }
     }
 }
 
@@ -117,22 +189,18 @@ fn length(line: &[u8], text: &[u8]) -> io::Result<usize> {
 }
 
 fn out_of_step(line: &[u8]) -> io::Error {
-    let mut shown = Vec::new();
-    push_quoted(&mut shown, line.get(..PRINTED_BYTES_MAX).unwrap_or(line));
-    let text = String::from_utf8_lossy(&shown).into_owned();
-    io::Error::new(ErrorKind::InvalidData, format!("this is no reply: {text}"))
+    let shown = line.get(..PRINTED_BYTES_MAX).unwrap_or(line).escape_ascii();
+    io::Error::new(ErrorKind::InvalidData, format!("this is no reply: {shown}"))
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(marker, text) => {
-                let mut shown = Vec::new();
-                push_quoted(&mut shown, text.get(..PRINTED_BYTES_MAX).unwrap_or(text));
-                let shown = String::from_utf8_lossy(&shown).into_owned();
-                write!(f, "{}{shown}", char::from(*marker))?;
-                if text.len() > PRINTED_BYTES_MAX {
-                    write!(f, "... of {} bytes", text.len())?;
+            Self::Text(marker, bytes) => {
+                let shown = bytes.get(..PRINTED_BYTES_MAX).unwrap_or(bytes).escape_ascii();
+                write!(f, "{}\"{shown}\"", char::from(*marker))?;
+                if bytes.len() > PRINTED_BYTES_MAX {
+                    write!(f, "... of {} bytes", bytes.len())?;
                 }
                 Ok(())
             }
@@ -152,8 +220,13 @@ impl fmt::Display for Value {
     }
 }
 
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -165,7 +238,7 @@ mod tests {
     fn every_type_is_read_with_its_marker() {
         let shown = |bytes: &str| read(bytes).unwrap().to_string();
         assert_eq!(shown("+OK\r\n"), "+\"OK\"");
-        assert_eq!(shown("$3\r\na\r\n\r\n").len(), "$\"a\\r\\n\"".len());
+        assert_eq!(shown("$3\r\na\r\n\r\n"), "$\"a\\r\\n\"");
         assert_eq!(shown("$-1\r\n"), "$null");
         assert_eq!(shown("*-1\r\n"), "*null");
         assert_eq!(shown("*2\r\n:1\r\n*0\r\n"), "*[:\"1\", *[]]");
@@ -174,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_an_error() {
+    fn bytes_that_are_no_reply_are_an_error() {
         for bytes in ["", "hello\r\n", "$x\r\n", "$5\r\nabc\r\n", "*2\r\n:1\r\n", "$1\r\nabc\r\n"] {
             assert!(read(bytes).is_err(), "{bytes:?}");
         }

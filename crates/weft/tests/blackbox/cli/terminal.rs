@@ -9,10 +9,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use test_support::{WAIT_MAX, send_signal};
 
-use crate::client::PATIENCE;
-use crate::server::send_signal;
-use crate::{Client, Server, cli};
+use super::cli;
+use crate::{Client, Server};
 
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
@@ -81,7 +81,7 @@ impl Terminal {
         let differs = |state: &mut (vt100::Parser, bool)| {
             !state.0.screen().contents().trim_end().ends_with(words.trim_end()) && !state.1
         };
-        let (state, _) = self.screen.changed.wait_timeout_while(state, PATIENCE, differs).unwrap();
+        let (state, _) = self.screen.changed.wait_timeout_while(state, WAIT_MAX, differs).unwrap();
         let text = state.0.screen().contents();
         assert!(text.trim_end().ends_with(words.trim_end()), "no {words:?} at the end of:\n{text}");
     }
@@ -92,7 +92,7 @@ impl Terminal {
         let state = self.screen.state.lock().unwrap();
         let differs =
             |state: &mut (vt100::Parser, bool)| !is_so(&state.0.screen().contents()) && !state.1;
-        let (state, _) = self.screen.changed.wait_timeout_while(state, PATIENCE, differs).unwrap();
+        let (state, _) = self.screen.changed.wait_timeout_while(state, WAIT_MAX, differs).unwrap();
         let text = state.0.screen().contents();
         assert!(is_so(&text), "not {what}:\n{text}");
     }
@@ -127,7 +127,7 @@ impl Terminal {
     fn ends(&mut self, code: u32) {
         let state = self.screen.state.lock().unwrap();
         let (state, timeout) =
-            self.screen.changed.wait_timeout_while(state, PATIENCE, |state| !state.1).unwrap();
+            self.screen.changed.wait_timeout_while(state, WAIT_MAX, |state| !state.1).unwrap();
         assert!(!timeout.timed_out(), "it does not end:\n{}", state.0.screen().contents());
         drop(state);
         assert_eq!(self.child.wait().unwrap().exit_code(), code, "{}", self.text());
@@ -154,7 +154,7 @@ const UP: &str = "\x1b[A";
 fn start(args: &[&str]) -> (Server, Terminal, String) {
     let server = Server::start(&["--io-threads", "1"]);
     let port = server.port.to_string();
-    let terminal = Terminal::start(server.folder().path(), &[&["-p", &port], args].concat());
+    let terminal = Terminal::start(server.folder(), &[&["-p", &port], args].concat());
     let prompt = format!("127.0.0.1:{port}");
     let db = args.get(1).map_or_else(String::new, |db| format!("[{db}]"));
     terminal.shows(&format!("{prompt}{db}>"));
@@ -275,7 +275,7 @@ fn the_history_outlives_the_client_without_passwords() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     let port = server.port.to_string();
-    let mut terminal = Terminal::start(server.folder().path(), &["-p", &port]);
+    let mut terminal = Terminal::start(server.folder(), &["-p", &port]);
     terminal.shows(&format!("{prompt}>"));
     terminal.type_keys(&format!("{UP}{UP}"));
     terminal.shows(&format!("{prompt}> incr n"));
@@ -371,7 +371,7 @@ fn slow_commands_show_their_time() {
 fn passwords_are_not_shown() {
     let server = Server::start(&["--requirepass", "right", "--io-threads", "1"]);
     let port = server.port.to_string();
-    let folder = server.folder().path();
+    let folder = server.folder();
     let mut terminal = Terminal::start(folder, &["-p", &port, "--askpass"]);
     terminal.shows("Please input password:");
     terminal.type_keys("right\r");

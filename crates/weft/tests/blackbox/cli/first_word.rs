@@ -2,8 +2,10 @@
 
 use std::process::Stdio;
 
-use crate::server::{run_to_end, weft};
-use crate::{Server, run, texts};
+use test_support::{run_to_end, weft};
+
+use super::{run, texts};
+use crate::Server;
 
 const PARTS: [&str; 7] = ["server", "cli", "bench", "report", "top", "check", "tune"];
 

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};
 
-use crate::client::Value;
-use crate::server::send_signal;
-use crate::{Client, Server, ask, cli};
+use test_support::send_signal;
+
+use super::{ask, cli};
+use crate::{Client, Server, Value};
 
 /// A client that goes on until it is told to end.
 struct Running {
@@ -15,7 +16,7 @@ struct Running {
 
 impl Running {
     fn start(server: &Server, args: &[&str]) -> Self {
-        let mut command = cli(server.folder().path());
+        let mut command = cli(server.folder());
         command.args(["-p", &server.port.to_string()]).args(args);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -223,15 +224,15 @@ fn pushes_are_shown_where_asked() {
 #[test]
 fn a_transfer_waits_for_its_input() {
     let server = start();
-    let mut command = cli(server.folder().path());
+    let mut command = cli(server.folder());
     command.args(["-p", &server.port.to_string(), "--pipe"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut client: Client = server.client();
     for number in 1..=3 {
         stdin.write_all(b"INCR n\r\n").unwrap();
-        crate::server::eventually("the request arrives", || {
-            client.ask("GET n") == Value::Bulk(number.to_string().into_bytes())
+        test_support::eventually("the request arrives", || {
+            client.ask("GET n") == Value::bulk(number.to_string())
         });
     }
     drop(stdin);

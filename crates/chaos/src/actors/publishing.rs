@@ -1,47 +1,49 @@
-//! Pub/sub: a subscriber sees what was published between its subscription's confirmation and the
-//! end of it, once and in order, and nothing before or after.
+//! Pub/sub: a subscriber sees each message between the confirmations of its subscription and of
+//! its end, once and in order, and no message before or after.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use diff::reply::Value;
+use test_support::Value;
 
-use super::act;
-use crate::connection::Connection;
-use crate::world::{Fault, Trouble, World, lock, wrong};
+use crate::actor::act;
+use crate::connection::{Connection, REPLY_TIME_MAX};
+use crate::fault::Fault;
+use crate::trouble::{Trouble, wrong};
+use crate::world::{World, lock};
 
 /// Channels, each with one publisher that numbers its messages.
 pub const CHANNELS: usize = 4;
-/// Those from here on are shard channels.
+/// Channels from this number on are shard channels.
 const SHARD_CHANNELS_FROM: usize = 3;
 const PATTERN: &str = "news:*";
 /// How long a subscription lasts at most, in milliseconds.
 const STAY_MS_MAX: u64 = 40;
 
-/// What one publisher has sent.
+/// The messages of one publisher.
 #[derive(Default)]
 struct Published {
-    /// The number of the last message that it began to publish.
+    /// The number of the last message that was sent.
     begun: AtomicU64,
-    /// The number of the last message whose publication was answered.
-    answered: AtomicU64,
-    /// Messages of which it is not known whether they were published.
+    /// The number of the last message whose PUBLISH got its reply.
+    acknowledged: AtomicU64,
+    /// Messages whose PUBLISH has no reply.
     uncertain: Mutex<BTreeSet<u64>>,
 }
 
-/// What all publishers have sent.
+/// All publishers.
 #[derive(Default)]
-pub struct News([Published; CHANNELS]);
+pub struct Publishers([Published; CHANNELS]);
 
 fn name(channel: usize) -> String {
     format!("{}:{channel}", if channel < SHARD_CHANNELS_FROM { "news" } else { "shard" })
 }
 
 /// Publishes on a channel until the run is over.
-pub fn publish(world: &World, news: &News, channel: usize) {
-    let (own, name) = (&news.0[channel], name(channel));
+pub fn publish(world: &World, publishers: &Publishers, channel: usize) {
+    let (own, name) = (&publishers.0[channel], name(channel));
     let command = if channel < SHARD_CHANNELS_FROM { "PUBLISH" } else { "SPUBLISH" };
     let script = format!("return redis.call('{command}', ARGV[1], ARGV[2])");
     act(world, &format!("publisher {channel}"), channel % 2 == 1, |connection| {
@@ -73,10 +75,10 @@ pub fn publish(world: &World, news: &News, channel: usize) {
             return wrong(format!("{command} is {:?}", replies));
         }
         lock(&own.uncertain).retain(|number| *number < first);
-        own.answered.store(last, Ordering::SeqCst);
+        own.acknowledged.store(last, Ordering::SeqCst);
         let received: i64 = counts.iter().filter_map(Value::integer).sum();
         world.met("messages published", numbers.len() as u64);
-        world.met("receivers that publishers were told of", received.unsigned_abs());
+        world.met("receivers in replies to publishers", received.unsigned_abs());
         std::thread::sleep(Duration::from_micros(fastrand::u64(0..2000)));
         Ok(())
     });
@@ -84,16 +86,16 @@ pub fn publish(world: &World, news: &News, channel: usize) {
 
 /// One subscription of one client.
 struct Subscription {
-    /// What was begun when it was confirmed: what comes later must be seen.
+    /// The last message that was sent before the confirmation: later ones must be seen.
     after: u64,
     /// The last message that was seen.
     seen: Option<u64>,
 }
 
-/// What a client is subscribed to, by channel.
+/// The subscriptions of a client by channel.
 type Subscriptions = BTreeMap<usize, Subscription>;
 
-/// A message to subscribers, or the confirmation of a change.
+/// A message, or a confirmation.
 enum Notice {
     Message(usize, u64),
     Begun(Vec<usize>),
@@ -101,7 +103,7 @@ enum Notice {
 }
 
 /// Subscribes and unsubscribes until the run is over.
-pub fn follow(world: &World, news: &News, number: usize) {
+pub fn follow(world: &World, publishers: &Publishers, number: usize) {
     act(world, &format!("subscriber {number}"), number % 2 == 1, |connection| {
         let wanted: Vec<usize> = match fastrand::u32(0..3) {
             0 => (0..SHARD_CHANNELS_FROM).collect(),
@@ -119,7 +121,7 @@ pub fn follow(world: &World, news: &News, number: usize) {
             true => vec![PATTERN],
             false => names.iter().map(String::as_str).collect(),
         };
-        let mut round = Round { world, news, subscribed: Subscriptions::new() };
+        let mut round = Round { world, publishers, subscribed: Subscriptions::new() };
         round.begin(connection, &format!("{prefix}SUBSCRIBE"), &names, wanted.len())?;
         let until = Instant::now() + Duration::from_millis(fastrand::u64(0..STAY_MS_MAX));
         while Instant::now() < until {
@@ -129,10 +131,10 @@ pub fn follow(world: &World, news: &News, number: usize) {
     });
 }
 
-/// From a subscription to its end.
+/// One subscription command with its end.
 struct Round<'w> {
     world: &'w World,
-    news: &'w News,
+    publishers: &'w Publishers,
     subscribed: Subscriptions,
 }
 
@@ -147,23 +149,23 @@ impl Round<'_> {
         let request: Vec<&str> = std::iter::once(command).chain(names.iter().copied()).collect();
         connection.send(&[&request])?;
         while self.subscribed.len() < channels {
-            match notice(connection, crate::ANSWER_TIME_MAX)? {
+            match notice(connection, REPLY_TIME_MAX)? {
                 None => return Err(Trouble::Silent),
                 Some(Notice::Begun(begun)) => {
                     for channel in begun {
-                        let after = self.news.0[channel].begun.load(Ordering::SeqCst);
+                        let after = self.publishers.0[channel].begun.load(Ordering::SeqCst);
                         self.subscribed.insert(channel, Subscription { after, seen: None });
                     }
                 }
                 Some(Notice::Message(channel, number)) => self.see(channel, number)?,
-                Some(Notice::Ended(_)) => return wrong("an end that was not asked for"),
+                Some(Notice::Ended(_)) => return wrong("an unexpected end of a subscription"),
             }
         }
         self.world.met("subscriptions", channels as u64);
         Ok(())
     }
 
-    /// Reads for a while, or does something else that a subscriber may do.
+    /// Reads for a while, or sends another command that a subscriber may send.
     fn stay(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         if connection.resp3 && fastrand::u32(0..8) == 0 {
             let requests: [&[&str]; 4] = [
@@ -188,7 +190,7 @@ impl Round<'_> {
                 }
                 self.see(channel, number)
             }
-            Some(_) => wrong("a confirmation that was not asked for"),
+            Some(_) => wrong("an unexpected confirmation"),
         }
     }
 
@@ -198,16 +200,18 @@ impl Round<'_> {
         command: &str,
         names: &[&str],
     ) -> Result<(), Trouble> {
-        let answered: BTreeMap<usize, u64> = self
+        let acknowledged: BTreeMap<usize, u64> = self
             .subscribed
             .keys()
-            .map(|channel| (*channel, self.news.0[*channel].answered.load(Ordering::SeqCst)))
+            .map(|channel| {
+                (*channel, self.publishers.0[*channel].acknowledged.load(Ordering::SeqCst))
+            })
             .collect();
         let request: Vec<&str> = std::iter::once(command).chain(names.iter().copied()).collect();
         connection.send(&[&request])?;
         let mut last = None;
         while !self.subscribed.is_empty() {
-            match notice(connection, crate::ANSWER_TIME_MAX)? {
+            match notice(connection, REPLY_TIME_MAX)? {
                 None => return Err(Trouble::Silent),
                 Some(Notice::Message(channel, number)) => {
                     last = Some((channel, number + 1));
@@ -219,10 +223,10 @@ impl Round<'_> {
                             return wrong(format!("{} was left twice", name(channel)));
                         };
                         let reached = subscription.seen.unwrap_or(subscription.after);
-                        self.no_gap(channel, reached, answered[&channel] + 1)?;
+                        self.no_gap(channel, reached, acknowledged[&channel] + 1)?;
                     }
                 }
-                Some(Notice::Begun(_)) => return wrong("a subscription that was not asked for"),
+                Some(Notice::Begun(_)) => return wrong("an unexpected subscription"),
             }
         }
         if let Some((channel, number)) = last
@@ -230,18 +234,18 @@ impl Round<'_> {
         {
             self.see(channel, number)?;
         }
-        // Nothing comes any more: the next that does is this reply.
+        // No message follows: the next value is this reply.
         match connection.ask(&["PING"])? {
-            pong if pong.text() == Some(b"PONG") => {}
-            other => return wrong(format!("after the end of a subscription came {other}")),
+            pong if pong.bytes() == Some(b"PONG") => {}
+            other => return wrong(format!("{other} arrived after the end of a subscription")),
         }
         match connection.message(Duration::ZERO)? {
-            Some(late) => wrong(format!("after the end of a subscription came {late}")),
+            Some(late) => wrong(format!("{late} arrived after the end of a subscription")),
             None => Ok(()),
         }
     }
 
-    /// A message: on a channel that is subscribed, and the next one.
+    /// Checks a message: its channel is subscribed, and no message is missing before it.
     fn see(&mut self, channel: usize, number: u64) -> Result<(), Trouble> {
         self.world.met("messages received", 1);
         let Some(subscription) = self.subscribed.get_mut(&channel) else {
@@ -253,14 +257,14 @@ impl Round<'_> {
                 wrong(format!("message {number} of {} after {seen}", name(channel)))
             }
             Some(seen) => self.no_gap(channel, seen, number),
-            // What was published while the subscription began may have been seen or not.
+            // Messages that were published while the subscription began may be missing.
             None => self.no_gap(channel, after, number),
         }
     }
 
-    /// Fails if a message between two was certainly published.
+    /// Fails if a message between these two was certainly published.
     fn no_gap(&self, channel: usize, seen: u64, number: u64) -> Result<(), Trouble> {
-        let uncertain = lock(&self.news.0[channel].uncertain);
+        let uncertain = lock(&self.publishers.0[channel].uncertain);
         match (seen + 1..number).find(|number| !uncertain.contains(number)) {
             Some(missing) => {
                 wrong(format!("message {missing} of {} is missing before {number}", name(channel)))
@@ -270,13 +274,13 @@ impl Round<'_> {
     }
 }
 
-/// The next message or confirmation; none within this time.
+/// The next message or confirmation; `None` if none arrives within this time.
 fn notice(connection: &mut Connection, within: Duration) -> Result<Option<Notice>, Trouble> {
     let Some(value) = connection.message(within)? else { return Ok(None) };
     let texts: Vec<String> = value
         .elements()
         .iter()
-        .map(|element| String::from_utf8_lossy(element.text().unwrap_or_default()).into_owned())
+        .map(|element| String::from_utf8_lossy(element.bytes().unwrap_or_default()).into_owned())
         .collect();
     let channels = |name: &str| match name {
         PATTERN => Some((0..SHARD_CHANNELS_FROM).collect()),

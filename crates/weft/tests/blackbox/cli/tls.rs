@@ -3,55 +3,33 @@
 use std::fs;
 use std::path::Path;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair};
-use rcgen::{DnType, generate_simple_self_signed};
+use test_support::{Certificates, Launch, Ports};
 
-use crate::{Server, ask, cli, run, texts};
+use super::{ask, cli, run, texts};
+use crate::Server;
 
-/// A server with a certificate for `localhost` that an authority of the test has signed. The same
-/// authority signs the certificate of its clients.
+/// A server on a TLS and a plain port. Its folder has the files of its authority, of a client with
+/// a certificate of that authority, and of another authority.
 fn start(auth_clients: &str) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "authority");
-    let authority = params.self_signed(&key).unwrap();
-    fs::write(path("ca.pem"), authority.pem()).unwrap();
-    for (name, host) in [("server", "localhost"), ("client", "client")] {
-        let own = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-        let signed = params.signed_by(&own, &authority, &key).unwrap();
-        fs::write(path(&format!("{name}.pem")), signed.pem()).unwrap();
-        fs::write(path(&format!("{name}.key")), own.serialize_pem()).unwrap();
+    let (files, others) = (Certificates::new(), Certificates::new());
+    for name in ["ca.pem", "server.pem", "server.key", "client.pem", "client.key"] {
+        fs::copy(files.file(name), path(name)).unwrap();
     }
-    let CertifiedKey { cert, .. } = generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-    fs::write(path("other.pem"), cert.pem()).unwrap();
+    fs::copy(others.file("server.pem"), path("other.pem")).unwrap();
     fs::create_dir(path("authorities")).unwrap();
     fs::write(path("authorities/readme"), "no certificate").unwrap();
-    fs::write(path("authorities/ca.pem"), authority.pem()).unwrap();
+    fs::copy(path("ca.pem"), path("authorities/ca.pem")).unwrap();
     fs::create_dir(path("empty")).unwrap();
-    let options = [
-        ["--tls-port", "0"],
-        ["--tls-cert-file", "server.pem"],
-        ["--tls-key-file", "server.key"],
-        ["--tls-ca-cert-file", "ca.pem"],
-        ["--tls-auth-clients", auth_clients],
-        ["--io-threads", "1"],
-    ];
-    let tls_port = crate::server::free_port().to_string();
-    let mut options = options.concat();
-    options[1] = &tls_port;
-    let server = Server::start_in(folder, &options, crate::server::READY, |command| command);
-    fs::write(server.path("port"), tls_port).unwrap();
-    server
+    let launch = Launch::weft().in_folder(folder).ports(Ports::Both);
+    launch.certified(&files, auth_clients).options(&["--io-threads", "1"]).start()
 }
 
 /// The answer to PING with these options.
 fn ping(server: &Server, options: &str) -> (String, String, Option<i32>) {
-    let port = fs::read_to_string(server.path("port")).unwrap();
-    let mut command = cli(server.folder().path());
+    let port = server.tls_port.to_string();
+    let mut command = cli(server.folder());
     command.args(["-h", "localhost", "-p", &port]).args(options.split(' ')).arg("ping");
     texts(&run(&mut command, b""))
 }
@@ -78,9 +56,9 @@ fn a_trusted_server_answers() {
         let expected = ("PONG\n".to_owned(), String::new(), Some(0));
         assert_eq!(ping(&server, options), expected, "{options}");
     }
-    let port = fs::read_to_string(server.path("port")).unwrap();
+    let port = server.tls_port.to_string();
     let uri = format!("rediss://localhost:{port}");
-    let mut command = cli(server.folder().path());
+    let mut command = cli(server.folder());
     let output = run(command.args(["-u", &uri, "--cacert", "ca.pem", "--scan"]), b"");
     assert_eq!(texts(&output), (String::new(), String::new(), Some(0)));
 }
@@ -123,8 +101,8 @@ fn a_long_transfer_passes_through_tls() {
     for number in 0..50 {
         input.extend(format!("SET k{number} {value}\r\nGET k{number}\r\n").into_bytes());
     }
-    let port = fs::read_to_string(server.path("port")).unwrap();
-    let folder: &Path = server.folder().path();
+    let port = server.tls_port.to_string();
+    let folder: &Path = server.folder();
     let options = ["-h", "localhost", "--tls", "--cacert", "ca.pem", "-p", &port, "--pipe"];
     // Inline requests are short, these are not.
     let input = encode(&input);
@@ -136,5 +114,5 @@ fn a_long_transfer_passes_through_tls() {
 /// Lines of words as requests.
 fn encode(lines: &[u8]) -> Vec<u8> {
     let lines = std::str::from_utf8(lines).unwrap().lines();
-    lines.flat_map(crate::client::request).collect()
+    lines.flat_map(test_support::request).collect()
 }

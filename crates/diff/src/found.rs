@@ -1,0 +1,89 @@
+//! The differences that a comparison of two servers finds.
+
+use std::io;
+
+use test_support::Value;
+
+use crate::peer::Unanswered;
+use crate::{Request, Step, rules, scripts};
+
+/// What two servers differ in.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// Replies to a request, and its place in the list; of a transaction, the queued request and
+    /// the elements of the reply of EXEC.
+    Reply(usize, Request, Value, Value),
+    /// What they hold after the list.
+    State(Unlike),
+    /// A server ended or fell silent: its name, the place and the request, and what was seen.
+    Lost(String, usize, Request, String),
+    /// An intended difference, its place and the reason.
+    Explained(usize, &'static str),
+}
+
+impl Found {
+    /// Differences with the same kind count as one.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Reply(_, request, subject, reference) => {
+                // What a user may not do has one cause, whatever a script would have sent.
+                let is_denial = |reply: &Value| {
+                    reply.is_error()
+                        && reply.bytes().is_some_and(|text| text.starts_with(b"NOPERM"))
+                };
+                if is_denial(subject) || is_denial(reference) {
+                    return format!("reply {} denied", rules::name(request));
+                }
+                let error = if subject.is_error() || reference.is_error() { " error" } else { "" };
+                format!("reply {}{error}", scripts::title(request))
+            }
+            Self::State(unlike) => format!("state {}", scripts::title(&unlike.request)),
+            Self::Lost(name, _, request, _) => format!("lost {name} {}", scripts::title(request)),
+            Self::Explained(_, reason) => format!("explained {reason}"),
+        }
+    }
+
+    /// How many requests of the list led to it.
+    pub fn steps(&self, all: usize) -> usize {
+        match self {
+            Self::State(_) => all,
+            Self::Reply(at, ..) | Self::Lost(_, at, ..) | Self::Explained(at, _) => at + 1,
+        }
+    }
+}
+
+/// A part of the state in which the servers differ.
+#[derive(Clone, Debug)]
+pub struct Unlike {
+    /// What was asked; its command names the aspect.
+    pub request: Request,
+    /// The number of the database.
+    pub database: &'static str,
+    /// What the subject holds.
+    pub subject: Value,
+    /// What the reference holds.
+    pub reference: Value,
+}
+
+/// A server that did not answer a request.
+#[derive(Debug)]
+pub struct Lost {
+    pub(crate) name: String,
+    pub(crate) at: usize,
+    pub(crate) reason: String,
+}
+
+impl Lost {
+    pub(crate) fn new(name: &str, lost: &Unanswered) -> Self {
+        Self { name: name.to_owned(), at: lost.answered, reason: lost.source.to_string() }
+    }
+
+    pub(crate) fn error(self) -> io::Error {
+        io::Error::other(format!("{}: {}", self.name, self.reason))
+    }
+
+    pub(crate) fn found(self, steps: &[Step]) -> Found {
+        let request = steps.get(self.at).map_or_else(Vec::new, |step| step.request.clone());
+        Found::Lost(self.name, self.at, request, self.reason)
+    }
+}

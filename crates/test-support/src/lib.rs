@@ -1,0 +1,52 @@
+//! Servers, clients and certificates for tests and test programs.
+//!
+//! ```text
+//! Launch ----> Server    a process on a free port, in its own folder, killed on drop
+//!    |            |
+//!  binary      Client    one connection: TCP, Unix or TLS
+//!                 |
+//!              Value     one reply, RESP2 or RESP3
+//! ```
+//!
+//! Methods named `try_*` and those that return a `Result` suit test programs; the others panic,
+//! because a panic with a reason is how a test fails. No production crate depends on this crate,
+//! and it depends on none.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod binary;
+#[cfg(feature = "tls")]
+mod certificates;
+mod client;
+mod launch;
+mod log;
+mod process;
+mod server;
+mod socket;
+mod value;
+
+pub use binary::{profile_folder, weft, weft_program};
+#[cfg(feature = "tls")]
+pub use certificates::Certificates;
+pub use client::{Client, Input, encode, push_request, request};
+pub use launch::{Launch, Ports, READY, free_port};
+pub use process::{Killed, Process, in_shell, output_of, run_to_end, send_signal};
+pub use server::Server;
+pub use socket::Socket;
+pub use value::Value;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a server may take for anything.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Waits until a condition holds that no event reports.
+#[track_caller]
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < WAIT_MAX, "this never holds: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
