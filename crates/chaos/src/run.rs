@@ -29,7 +29,7 @@ impl fmt::Display for Report {
 
 /// The records of actors that check each other's work.
 #[derive(Default)]
-struct Records {
+struct ActorRecords {
     queues: queues::Ledger,
     published: publishing::Publishers,
     versions: cache::Versions,
@@ -38,7 +38,7 @@ struct Records {
 /// Runs all actors until the time is over or a check fails.
 pub fn run(plan: &Plan) -> Report {
     let world = World::new(plan);
-    let records = Records::default();
+    let records = ActorRecords::default();
     if let Err(trouble) = prepare(&world) {
         world.fail(format!("the server cannot be prepared: {trouble:?}"));
     }
@@ -59,8 +59,8 @@ pub fn run(plan: &Plan) -> Report {
 
 type Act<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-fn actors<'a>(clients: usize, world: &'a World, records: &'a Records) -> Vec<Act<'a>> {
-    let Records { queues, published, versions } = records;
+fn actors<'a>(clients: usize, world: &'a World, records: &'a ActorRecords) -> Vec<Act<'a>> {
+    let ActorRecords { queues, published, versions } = records;
     let mut acts: Vec<Act<'a>> = vec![Box::new(|| disturber::disturb(world))];
     for number in 0..clients {
         acts.push(Box::new(move || counter::count(world, number)));

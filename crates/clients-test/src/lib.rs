@@ -4,8 +4,8 @@
 //! scripts, blocking commands, pub/sub, tracking, TLS and reconnecting. `cases/clients.txt` lists
 //! its cases.
 //!
-//! This library finds or builds the `weft` binary, starts servers, makes certificates, installs
-//! what each program needs in `target/clients/<language>`, and runs the programs.
+//! This library installs what each program needs in `target/clients/<language>`, and runs the
+//! programs.
 //! `tests/<language>.rs` prepares a language; the programs are in `python/`, `node/`, `go/`,
 //! `java/` and `tests/rust/`.
 //! `programs/` has programs that people run on Redis, such as BullMQ and Celery, with what drives
@@ -20,26 +20,10 @@
 // Everything here runs inside tests, where a panic with a reason is how a failure is reported.
 #![allow(clippy::expect_used, clippy::panic)]
 
-mod binary;
-mod certificates;
-mod folder;
 mod program;
 mod python;
-mod server;
 mod toolchain;
 
-pub use certificates::Certificates;
-pub use folder::Folder;
 pub use program::{KINDS, Program, TestUser, case_names, scenario_server, shared_file};
 pub use python::python_program;
-pub use server::Server;
-
-/// The path of the `weft` binary, built first if it is missing or stale.
-///
-/// # Panics
-/// If it does not build.
-pub fn weft_program() -> String {
-    binary::weft().display().to_string()
-}
-
 pub use toolchain::{Tool, prepare, run_step, sources};

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::{Certificates, Server};
+use test_support::{Certificates, Launch, Ports, Server};
 
 /// How long a program may run before it is killed.
 const RUN_SECONDS_MAX: u64 = 120;
@@ -56,13 +56,10 @@ pub fn case_names() -> Vec<String> {
 /// A server for the cases of `clients.txt`, with and without TLS, and its certificates.
 pub fn scenario_server() -> (Server, Certificates) {
     let files = Certificates::new();
-    let (cert, key) = (files.file("server.pem"), files.file("server.key"));
     let password = format!(">{}", TestUser::WORKER.password);
-    let mut options = vec!["--tls-cert-file", &cert, "--tls-key-file", &key];
-    options.extend(["--tls-auth-clients", "no"]);
-    options.extend(["--user", TestUser::WORKER.name, "on", &password, "~*", "&*", "+@all"]);
-    options.extend(THREADS);
-    (Server::start_both(&options), files)
+    let launch = Launch::weft().ports(Ports::Both).certified(&files, "no").options(&THREADS);
+    let user = ["--user", TestUser::WORKER.name, "on", &password, "~*", "&*", "+@all"];
+    (launch.options(&user).start(), files)
 }
 
 /// How to run a program.

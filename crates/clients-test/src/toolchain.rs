@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::binary;
+use test_support::profile_folder;
 
 /// A program that the tests of a language need.
 pub struct Tool {
@@ -40,7 +40,7 @@ pub fn prepare(
         let text = text.unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         stamp.push_str(&format!("\n== {}\n{text}", input.display()));
     }
-    let target = binary::profile_folder();
+    let target = profile_folder();
     let folder = target.parent().unwrap_or(&target).join("clients").join(language);
     fs::create_dir_all(&folder).expect("the target folder is writable");
     let lock = File::create(folder.join("lock")).expect("the target folder is writable");

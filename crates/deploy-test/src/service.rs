@@ -2,16 +2,12 @@
 //! folder.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use clients_test::{Folder, weft_program};
-
-/// How long a server may take to start, to reply or to load its keys.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+use tempfile::TempDir;
+use test_support::{Client, Killed, Value, WAIT_MAX, free_port, weft_program};
 
 /// How often a server is started, since another process may take its port.
 const STARTS_MAX: usize = 5;
@@ -20,27 +16,22 @@ const STARTS_MAX: usize = 5;
 pub struct Service {
     /// The port for clients.
     pub port: u16,
-    child: Child,
+    child: Killed,
 }
 
 impl Service {
     /// Starts Weft with the command line `words` on a free port. The first path of each pair in
     /// `moved` is replaced by the second.
     pub fn start(words: &[String], moved: &[(&str, &Path)], environment: &[(&str, &Path)]) -> Self {
-        let to = |text: &str| {
-            moved.iter().fold(text.to_owned(), |text, (from, to)| {
-                text.replace(from, &to.display().to_string())
-            })
-        };
         for _ in 0..STARTS_MAX {
             let port = free_port();
             let mut command = Command::new(weft_program());
-            command.args(words[1..].iter().map(|word| to(word)));
+            command.args(words[1..].iter().map(|word| move_paths(word, moved)));
             command.args(["--port", &port.to_string()]);
             command.envs(environment.iter().copied());
             command.stdin(Stdio::null()).stdout(Stdio::null());
             let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-            let mut service = Self { port, child };
+            let mut service = Self { port, child: Killed(child) };
             if service.connect().is_ok() {
                 return service;
             }
@@ -48,26 +39,23 @@ impl Service {
         panic!("{words:?} does not start");
     }
 
-    /// Sends the lines on one connection, and returns the last reply: a whole bulk string, or the
-    /// first line of another type.
+    /// Sends the lines on one connection, and returns the last reply: the text of a bulk string, or
+    /// the line of another type with its marker.
     pub fn ask(&mut self, lines: &[&str]) -> String {
-        let mut stream = self.connect().expect("the server runs");
-        stream.set_read_timeout(Some(WAIT_MAX)).expect("a timeout can be set");
-        let mut replies = BufReader::new(stream.try_clone().expect("a socket can be shared"));
-        let mut reply = String::new();
+        let mut client = self.connect().expect("the server runs");
+        let mut reply = Value::NULL;
         for line in lines {
-            stream.write_all(format!("{line}\r\n").as_bytes()).expect("the server reads");
-            reply.clear();
-            replies.read_line(&mut reply).expect("the server answers");
-            if let Some(length) = reply.strip_prefix('$').and_then(|text| text.trim().parse().ok())
-            {
-                let length: usize = length;
-                let mut value = vec![0; length + 2];
-                replies.read_exact(&mut value).expect("the server answers");
-                reply = String::from_utf8_lossy(&value).into_owned();
-            }
+            client.send_raw(format!("{line}\r\n").as_bytes());
+            reply = client.read();
         }
-        reply.trim_end().to_owned()
+        match &reply {
+            Value::Text(b'$', _) => reply.text().trim_end().to_owned(),
+            Value::Text(marker, line) => {
+                format!("{}{}", char::from(*marker), String::from_utf8_lossy(line))
+            }
+            Value::Null(marker) => format!("{}-1", char::from(*marker)),
+            Value::Many(..) => reply.to_string(),
+        }
     }
 
     /// The same after the keys are loaded: a starting server first looks for files.
@@ -83,12 +71,12 @@ impl Service {
     }
 
     /// Connects, or returns the status of a server that ended.
-    fn connect(&mut self) -> Result<TcpStream, ExitStatus> {
+    fn connect(&mut self) -> Result<Client, ExitStatus> {
         for _ in 0..WAIT_MAX.as_millis() / 10 {
-            if let Ok(stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-                return Ok(stream);
+            if let Ok(client) = Client::connect(("127.0.0.1", self.port), WAIT_MAX) {
+                return Ok(client);
             }
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+            if let Some(status) = self.child.0.try_wait().expect("a child can be waited for") {
                 return Err(status);
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -98,34 +86,25 @@ impl Service {
 
     /// The process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Waits for the end.
     pub fn wait(&mut self) -> ExitStatus {
-        self.child.wait().expect("a child can be waited for")
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.0.wait().expect("a child can be waited for")
     }
 }
 
 /// Writes `text` to a file in a folder, with the first path of each pair in `moved` replaced by the
 /// second. Returns the file's path.
-pub fn moved_copy(text: &str, moved: &[(&str, &Path)], folder: &Folder, name: &str) -> PathBuf {
-    let text = moved
-        .iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, &to.display().to_string()));
-    let path = PathBuf::from(folder.file(name));
-    fs::write(&path, text).expect("the folder is writable");
+pub fn moved_copy(text: &str, moved: &[(&str, &Path)], folder: &TempDir, name: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, move_paths(text, moved)).expect("the folder is writable");
     path
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be bound");
-    listener.local_addr().expect("a bound listener has an address").port()
+fn move_paths(text: &str, moved: &[(&str, &Path)]) -> String {
+    moved
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, &to.display().to_string()))
 }

@@ -10,7 +10,7 @@ use crate::compare::same;
 use crate::found::{Lost, Unlike};
 use crate::look::{about, contents, look};
 use crate::pair::Pair;
-use crate::{Caller, Request, request, rules};
+use crate::{ConnectionName, Request, request, rules};
 
 /// What stands before the name of a key that was restored.
 const RESTORED: &[u8] = b"restored:";
@@ -32,7 +32,7 @@ pub(crate) fn compare(
     let (ours, theirs) = pair.both(&about(keys, &["DUMP"]))?;
     let of_subject = restores(keys, &theirs);
     let of_reference = restores(keys, &ours);
-    let (subject, reference) = pair.each(Caller::Observer, &of_subject, &of_reference)?;
+    let (subject, reference) = pair.each(ConnectionName::Observer, &of_subject, &of_reference)?;
     let mut read = Vec::new();
     let mut unlike = None;
     for (at, replies) in subject.into_iter().zip(reference).enumerate() {

@@ -7,7 +7,7 @@
 
 use crate::compare::Compare;
 use crate::rules::{self, Forget};
-use crate::{Caller, Request, Step, request, scripts};
+use crate::{ConnectionName, Request, Step, request, scripts};
 
 /// A step of a list, or one that must come with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ struct Open {
 #[derive(Debug, Default)]
 struct Planner {
     planned: Vec<Planned>,
-    open: [Option<Open>; Caller::ALL.len()],
+    open: [Option<Open>; ConnectionName::ALL.len()],
 }
 
 /// A list with all that must come with it.
@@ -41,7 +41,7 @@ pub(crate) fn plan(list: &[Step]) -> Vec<Planned> {
     for (at, step) in list.iter().enumerate() {
         planner.add(step, at);
     }
-    for client in Caller::ALL {
+    for client in ConnectionName::ALL {
         if planner.open[client as usize].is_some() {
             planner.add(&Step { client, request: request(&["DISCARD"]) }, list.len());
         }
@@ -52,7 +52,7 @@ pub(crate) fn plan(list: &[Step]) -> Vec<Planned> {
 /// A list in parts of about this many steps, none of which cuts a transaction.
 pub(crate) fn parts(list: &[Step], steps: usize) -> Vec<&[Step]> {
     let mut parts = Vec::new();
-    let (mut from, mut open) = (0, [false; Caller::ALL.len()]);
+    let (mut from, mut open) = (0, [false; ConnectionName::ALL.len()]);
     for (at, step) in list.iter().enumerate() {
         match edge(&step.request) {
             Some(Edge::Begin) => open[step.client as usize] = true,
@@ -83,7 +83,7 @@ impl Planner {
         // Connections of users that are gone are closed.
         if rules::name(request) == "acl|deluser" {
             let reset = crate::request(&["RESET"]);
-            self.add(&Step { client: Caller::Second, request: reset }, origin);
+            self.add(&Step { client: ConnectionName::Second, request: reset }, origin);
         }
         let carried = scripts::carried(request).map(|carried| carried.calls);
         let calls = carried.as_deref().unwrap_or(std::slice::from_ref(request));
@@ -106,8 +106,8 @@ impl Planner {
         for request in follow_ups.into_iter().chain(closed.follow_ups) {
             // The first connection may do all, so it is spared the change of connections.
             let client = match client {
-                Caller::First => Caller::First,
-                _ => Caller::Observer,
+                ConnectionName::First => ConnectionName::First,
+                _ => ConnectionName::Observer,
             };
             self.push(Step { client, request }, origin, false);
         }
@@ -203,8 +203,8 @@ mod tests {
     fn check(list: &str, wanted: &str) {
         let step = |text: &str| {
             let (client, text) = match text.strip_prefix("2:") {
-                Some(text) => (Caller::Second, text),
-                None => (Caller::First, text),
+                Some(text) => (ConnectionName::Second, text),
+                None => (ConnectionName::First, text),
             };
             Step { client, request: text.split(' ').map(Into::into).collect() }
         };

@@ -44,7 +44,7 @@ pub type Request = Vec<Vec<u8>>;
 
 /// A connection to each server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
+pub enum ConnectionName {
     /// Most requests come over it. Its user may do everything.
     First,
     /// Changes what the first one watches, and logs in as other users.
@@ -53,7 +53,7 @@ pub enum Caller {
     Observer,
 }
 
-impl Caller {
+impl ConnectionName {
     /// All connections.
     pub const ALL: [Self; 3] = [Self::First, Self::Second, Self::Observer];
 }
@@ -62,7 +62,7 @@ impl Caller {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The connection.
-    pub client: Caller,
+    pub client: ConnectionName,
     /// The request.
     pub request: Request,
 }
@@ -70,7 +70,7 @@ pub struct Step {
 impl Step {
     /// A request over the first connection.
     pub fn first(request: Request) -> Self {
-        Self { client: Caller::First, request }
+        Self { client: ConnectionName::First, request }
     }
 }
 

@@ -8,7 +8,7 @@ use test_support::Value;
 use crate::found::Lost;
 use crate::generate::{Command, Version, version};
 use crate::peer::Unanswered;
-use crate::{Caller, Peer, Request, Step, request, rules};
+use crate::{ConnectionName, Peer, Request, Step, request, rules};
 
 /// The two servers.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'a> Pair<'a> {
             is_valkey: false,
             strangers: BTreeSet::new(),
         };
-        let info = pair.reference.ask(Caller::Observer, &request(&["INFO", "server"]))?;
+        let info = pair.reference.ask(ConnectionName::Observer, &request(&["INFO", "server"]))?;
         let text = String::from_utf8_lossy(info.bytes().unwrap_or_default()).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
         pair.version = version(line.unwrap_or_default());
@@ -122,7 +122,7 @@ impl<'a> Pair<'a> {
     /// # Errors
     /// When one does not answer; the subject is named before the reference.
     pub fn both(&mut self, requests: &[Request]) -> Result<(Vec<Value>, Vec<Value>), Lost> {
-        self.each(Caller::Observer, requests, requests)
+        self.each(ConnectionName::Observer, requests, requests)
     }
 
     /// Sends the steps that open a round to both.
@@ -143,7 +143,7 @@ impl<'a> Pair<'a> {
     /// As for `both`.
     pub fn each(
         &mut self,
-        client: Caller,
+        client: ConnectionName,
         to_subject: &[Request],
         to_reference: &[Request],
     ) -> Result<(Vec<Value>, Vec<Value>), Lost> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use test_support::{Client, Value, push_request};
 
-use crate::{Caller, Request};
+use crate::{ConnectionName, Request};
 
 /// The most bytes of requests that are sent before replies are read.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024;
@@ -23,14 +23,14 @@ const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 /// Starts a server again after it ended, and returns its address.
 pub type Revive<'a> = Box<dyn FnMut() -> io::Result<String> + Send + 'a>;
 
-type Clients = [Client; Caller::ALL.len()];
+type OpenClients = [Client; ConnectionName::ALL.len()];
 
 /// One of the two servers.
 pub struct Peer<'a> {
     /// What it is called in the report.
     pub name: String,
     address: String,
-    clients: Clients,
+    clients: OpenClients,
     revive: Option<Revive<'a>>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection breaks or the reply is none.
-    pub fn ask(&mut self, client: Caller, request: &Request) -> io::Result<Value> {
+    pub fn ask(&mut self, client: ConnectionName, request: &Request) -> io::Result<Value> {
         let mut replies =
             self.ask_all(client, std::slice::from_ref(request)).map_err(|lost| lost.source)?;
         replies.pop().ok_or_else(|| ErrorKind::UnexpectedEof.into())
@@ -96,7 +96,7 @@ impl<'a> Peer<'a> {
     /// When the connection breaks or a reply is none.
     pub fn ask_all(
         &mut self,
-        client: Caller,
+        client: ConnectionName,
         requests: &[Request],
     ) -> Result<Vec<Value>, Unanswered> {
         let mut replies = Vec::with_capacity(requests.len());
@@ -123,7 +123,7 @@ fn exchange(client: &mut Client, batch: &[Request], replies: &mut Vec<Value>) ->
     Ok(())
 }
 
-fn open_all(address: &str) -> io::Result<Clients> {
+fn open_all(address: &str) -> io::Result<OpenClients> {
     let open = || Client::connect(address, REPLY_TIME_MAX);
     Ok([open()?, open()?, open()?])
 }

@@ -8,7 +8,7 @@ use crate::compare::groups;
 use crate::follow::{Planned, plan};
 use crate::found::Lost;
 use crate::judge::{Verdict, judge};
-use crate::{Caller, Found, Pair, Peer, Request, Step, rules, state};
+use crate::{ConnectionName, Found, Pair, Peer, Request, Step, rules, state};
 
 /// Replies to one walk with SCAN or its like; more say that it does not end.
 const WALK_REPLIES_MAX: usize = 20_000;
@@ -21,11 +21,11 @@ pub type Observe<'a> = dyn FnMut(&Request, &Value, Option<&'static str>) + 'a;
 
 /// The requests that each connection has queued since MULTI, as the servers say.
 #[derive(Debug, Default)]
-struct Queues([Vec<Request>; Caller::ALL.len()]);
+struct Queues([Vec<Request>; ConnectionName::ALL.len()]);
 
 impl Queues {
     /// What a reply ends, or nothing; takes in a request that was queued.
-    fn take(&mut self, client: Caller, request: &Request, reply: &Value) -> Vec<Request> {
+    fn take(&mut self, client: ConnectionName, request: &Request, reply: &Value) -> Vec<Request> {
         let queue = &mut self.0[client as usize];
         if reply.bytes() == Some(b"QUEUED") {
             queue.push(request.clone());

@@ -6,7 +6,7 @@ use std::io;
 use fastrand::Rng;
 
 use crate::generate::{Mix, USERS};
-use crate::{Caller, Peer, Request, Step, request, rules, scripts};
+use crate::{ConnectionName, Peer, Request, Step, request, rules, scripts};
 
 /// Parameters of the configuration with the values that rounds choose from; the default of Redis 8
 /// stands first.
@@ -41,7 +41,8 @@ impl Settings {
         for peer in peers {
             let asked: Vec<Request> =
                 shared.iter().map(|(name, _)| request(&["CONFIG", "GET", name])).collect();
-            let replies = peer.ask_all(Caller::Observer, &asked).map_err(|lost| lost.source)?;
+            let replies =
+                peer.ask_all(ConnectionName::Observer, &asked).map_err(|lost| lost.source)?;
             let mut known = replies.iter().map(|reply| !reply.elements().is_empty());
             shared.retain(|_| known.next() == Some(true));
         }
@@ -53,7 +54,7 @@ impl Settings {
     pub fn opening(&self, mix: &Mix, rng: &mut Rng) -> Vec<Step> {
         let version = if rng.bool() { "3" } else { PROTOCOL };
         let mut steps = Vec::new();
-        for client in Caller::ALL {
+        for client in ConnectionName::ALL {
             steps.push(Step { client, request: request(&["RESET"]) });
             steps.push(Step { client, request: request(&["HELLO", version]) });
         }

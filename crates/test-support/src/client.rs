@@ -6,17 +6,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::{Socket, Value, WAIT_MAX};
+use crate::{ClientSocket, Value, WAIT_MAX};
 
 /// One connection to a server.
 #[derive(Debug)]
 pub struct Client {
-    input: BufReader<Socket>,
+    input: BufReader<ClientSocket>,
     /// How long a read and a write may take.
     limit: Duration,
 }
 
-/// What a client finds when it waits for input.
+/// The result of a wait for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Bytes that were not read yet.
@@ -46,7 +46,7 @@ impl Client {
     /// # Errors
     /// When nothing listens, or the address is none.
     pub fn connect(address: impl ToSocketAddrs, limit: Duration) -> io::Result<Self> {
-        Ok(Self::over(Socket::Tcp(open_tcp(address, limit)?), limit))
+        Ok(Self::over(ClientSocket::Tcp(open_tcp(address, limit)?), limit))
     }
 
     /// Connects over TLS; no read and no write takes longer than `limit`. The handshake begins
@@ -61,7 +61,7 @@ impl Client {
         limit: Duration,
     ) -> io::Result<Self> {
         let stream = rustls::StreamOwned::new(session, open_tcp(address, limit)?);
-        Ok(Self::over(Socket::Tls(Box::new(stream)), limit))
+        Ok(Self::over(ClientSocket::Tls(Box::new(stream)), limit))
     }
 
     /// Connects to a Unix socket.
@@ -69,15 +69,15 @@ impl Client {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
         stream.set_write_timeout(Some(WAIT_MAX)).unwrap();
-        Self::over(Socket::Unix(stream), WAIT_MAX)
+        Self::over(ClientSocket::Unix(stream), WAIT_MAX)
     }
 
-    fn over(socket: Socket, limit: Duration) -> Self {
+    fn over(socket: ClientSocket, limit: Duration) -> Self {
         Self { input: BufReader::new(socket), limit }
     }
 
     /// Another handle to send with, for another thread.
-    pub fn writer(&self) -> Socket {
+    pub fn writer(&self) -> ClientSocket {
         self.input.get_ref().try_clone()
     }
 
@@ -213,7 +213,7 @@ impl Client {
     /// Tells the server that nothing more will be sent.
     pub fn end_sending(&mut self) {
         match self.input.get_ref() {
-            Socket::Unix(stream) => stream.shutdown(Shutdown::Write).unwrap(),
+            ClientSocket::Unix(stream) => stream.shutdown(Shutdown::Write).unwrap(),
             other => other.tcp().expect("TCP").shutdown(Shutdown::Write).unwrap(),
         }
     }

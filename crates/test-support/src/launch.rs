@@ -9,6 +9,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use crate::log::Log;
+use crate::server::WorkingFolder;
 use crate::{Killed, Server, weft_program};
 
 /// The log line of a server that serves clients.
@@ -37,29 +38,11 @@ pub struct Launch<'a> {
     /// Read before the options.
     file: Option<PathBuf>,
     options: Vec<String>,
-    /// None: a new one.
-    folder: Option<Folder>,
+    /// A new one if absent.
+    folder: Option<WorkingFolder>,
     until: &'a str,
     ports: Ports,
     edit: Option<Box<dyn Fn(&mut Command) + 'a>>,
-}
-
-/// The working folder of a server.
-#[derive(Debug)]
-pub(crate) enum Folder {
-    /// Removed with the server.
-    Owned(TempDir),
-    /// The caller's.
-    Borrowed(PathBuf),
-}
-
-impl Folder {
-    pub(crate) fn path(&self) -> &Path {
-        match self {
-            Self::Owned(folder) => folder.path(),
-            Self::Borrowed(path) => path,
-        }
-    }
 }
 
 impl<'a> Launch<'a> {
@@ -97,12 +80,12 @@ impl<'a> Launch<'a> {
 
     /// Starts on the files of a folder, which is removed with the server.
     pub fn in_folder(self, folder: TempDir) -> Self {
-        Self { folder: Some(Folder::Owned(folder)), ..self }
+        Self { folder: Some(WorkingFolder::Owned(folder)), ..self }
     }
 
     /// Starts on the files of a folder that stays.
     pub fn at(self, folder: &Path) -> Self {
-        Self { folder: Some(Folder::Borrowed(folder.to_owned())), ..self }
+        Self { folder: Some(WorkingFolder::Borrowed(folder.to_owned())), ..self }
     }
 
     /// Waits for these words in the log instead of [`READY`].
@@ -140,7 +123,7 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// The log of a server that ended or whose log has not that line in time.
     pub fn try_start(mut self) -> Result<Server, String> {
-        let new = || Folder::Owned(tempfile::tempdir().unwrap());
+        let new = || WorkingFolder::Owned(tempfile::tempdir().unwrap());
         let folder = self.folder.take().unwrap_or_else(new);
         let mut log = String::new();
         for _ in 0..STARTS_MAX {
@@ -187,6 +170,46 @@ impl<'a> Launch<'a> {
         let collected = Arc::clone(&log);
         thread::spawn(move || collected.collect(reader));
         Ok((Killed(child), log))
+    }
+}
+
+impl Server {
+    /// Starts Weft with options in the style of redis-server; returns when it is ready.
+    pub fn start(options: &[&str]) -> Self {
+        Launch::weft().options(options).start()
+    }
+
+    /// Starts Weft by a command that is changed before.
+    pub fn start_by(options: &[&str], edit: impl Fn(&mut Command) -> &mut Command) -> Self {
+        Launch::weft()
+            .options(options)
+            .edited_by(|command| {
+                edit(command);
+            })
+            .start()
+    }
+
+    /// Starts Weft on the files of a folder.
+    pub fn start_in(folder: TempDir, options: &[&str]) -> Self {
+        Launch::weft().in_folder(folder).options(options).start()
+    }
+
+    /// Kills the server and starts Weft on its files.
+    pub fn kill_and_start(mut self, options: &[&str]) -> Self {
+        self.kill();
+        Self::start_in(self.into_folder(), options)
+    }
+
+    /// Ends the server by SIGTERM, and starts Weft on its files.
+    pub fn restart(self, options: &[&str]) -> Self {
+        self.signal("TERM");
+        self.wait_and_start(options)
+    }
+
+    /// Starts Weft on the files of this server when it has ended.
+    pub fn wait_and_start(mut self, options: &[&str]) -> Self {
+        assert!(self.wait().success(), "{}", self.log());
+        Self::start_in(self.into_folder(), options)
     }
 }
 

@@ -32,7 +32,7 @@ pub use client::{Client, Input, encode, push_request, request};
 pub use launch::{Launch, Ports, READY, free_port};
 pub use process::{Killed, Process, in_shell, output_of, run_to_end, send_signal};
 pub use server::Server;
-pub use socket::Socket;
+pub use socket::ClientSocket;
 pub use value::Value;
 
 use std::thread;

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 
 use crate::WAIT_MAX;
 
-/// What a server has printed so far.
+/// The output of a server so far.
 #[derive(Debug, Default)]
 pub struct Log {
     text: Mutex<Printed>,

@@ -2,15 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::thread;
 
 use tempfile::TempDir;
 
-use crate::launch::Folder;
 use crate::log::Log;
-use crate::{Client, Killed, Launch, Process, send_signal};
+use crate::{Client, Killed, Process, send_signal};
 
 /// A running server.
 pub struct Server {
@@ -20,52 +19,32 @@ pub struct Server {
     pub tls_port: u16,
     pub(crate) child: Killed,
     pub(crate) log: Arc<Log>,
-    pub(crate) folder: Option<Folder>,
+    pub(crate) folder: Option<WorkingFolder>,
+}
+
+/// The working folder of a server.
+#[derive(Debug)]
+pub(crate) enum WorkingFolder {
+    /// Removed with the server.
+    Owned(TempDir),
+    /// The caller's.
+    Borrowed(PathBuf),
+}
+
+impl WorkingFolder {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Owned(folder) => folder.path(),
+            Self::Borrowed(path) => path,
+        }
+    }
 }
 
 impl Server {
-    /// Starts Weft with options in the style of redis-server; returns when it is ready.
-    pub fn start(options: &[&str]) -> Self {
-        Launch::weft().options(options).start()
-    }
-
-    /// Starts Weft by a command that is changed before.
-    pub fn start_by(options: &[&str], edit: impl Fn(&mut Command) -> &mut Command) -> Self {
-        Launch::weft()
-            .options(options)
-            .edited_by(|command| {
-                edit(command);
-            })
-            .start()
-    }
-
-    /// Starts Weft on the files of a folder.
-    pub fn start_in(folder: TempDir, options: &[&str]) -> Self {
-        Launch::weft().in_folder(folder).options(options).start()
-    }
-
-    /// Kills the server and starts Weft on its files.
-    pub fn kill_and_start(mut self, options: &[&str]) -> Self {
-        self.kill();
-        Self::start_in(self.into_folder(), options)
-    }
-
-    /// Ends the server by SIGTERM, and starts Weft on its files.
-    pub fn restart(self, options: &[&str]) -> Self {
-        self.signal("TERM");
-        self.wait_and_start(options)
-    }
-
-    /// Starts Weft on the files of this server when it has ended.
-    pub fn wait_and_start(mut self, options: &[&str]) -> Self {
-        assert!(self.wait().success(), "{}", self.log());
-        Self::start_in(self.into_folder(), options)
-    }
-
     /// The folder of a server that has ended.
     pub fn into_folder(mut self) -> TempDir {
         match self.folder.take() {
-            Some(Folder::Owned(folder)) => folder,
+            Some(WorkingFolder::Owned(folder)) => folder,
             other => panic!("not the server's own folder: {other:?}"),
         }
     }
@@ -77,7 +56,7 @@ impl Server {
 
     /// Its working folder.
     pub fn folder(&self) -> &Path {
-        self.folder.as_ref().map(Folder::path).expect("it has a folder")
+        self.folder.as_ref().map(WorkingFolder::path).expect("it has a folder")
     }
 
     /// Where it listens.
@@ -91,7 +70,7 @@ impl Server {
         Client::tcp(self.address())
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub fn log(&self) -> String {
         self.log.text()
     }

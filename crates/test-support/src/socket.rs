@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A connected socket with limits for reading and writing.
 #[derive(Debug)]
-pub enum Socket {
+pub enum ClientSocket {
     /// Plain TCP.
     Tcp(TcpStream),
     /// A Unix socket.
@@ -17,7 +17,7 @@ pub enum Socket {
     Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
 }
 
-impl Socket {
+impl ClientSocket {
     /// Another handle for another thread.
     ///
     /// # Panics
@@ -53,7 +53,7 @@ impl Socket {
     }
 }
 
-impl Read for Socket {
+impl Read for ClientSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
@@ -64,7 +64,7 @@ impl Read for Socket {
     }
 }
 
-impl Write for Socket {
+impl Write for ClientSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write(bytes),

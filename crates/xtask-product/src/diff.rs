@@ -12,7 +12,7 @@ use base::quote::push_quoted;
 use clap::builder::PossibleValuesParser;
 use diff::generate::{Command, KINDS, Mix, data_commands, groups};
 use diff::run::Tally;
-use diff::{Caller, Difference, Found, Pair, Peer, Plan, Request, Step, Summary, rules};
+use diff::{ConnectionName, Difference, Found, Pair, Peer, Plan, Request, Step, Summary, rules};
 
 use xtask::Failure;
 
@@ -226,9 +226,9 @@ fn describe(difference: &Difference) -> String {
 /// A mark for the steps of all connections but the first.
 fn by(step: &Step) -> &'static str {
     match step.client {
-        Caller::First => "",
-        Caller::Second => "(second) ",
-        Caller::Observer => "(observer) ",
+        ConnectionName::First => "",
+        ConnectionName::Second => "(second) ",
+        ConnectionName::Observer => "(observer) ",
     }
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use clients_test::{Certificates, Server};
 use redis::{Client, Commands, Connection, RedisResult, TlsCertificates, Value};
+use test_support::{Certificates, Launch, Ports};
 
 use crate::check::{equal, eventually, holds};
 
@@ -20,9 +20,8 @@ fn certificates_change_under_load() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let sets = [Certificates::new(), Certificates::new()];
     let files = |set: &Certificates| [set.file("server.pem"), set.file("server.key")];
-    let [cert, key] = files(&sets[0]);
-    let options = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-auth-clients", "no"];
-    let server = Server::start_tls(&[&options[..], &["--io-threads", "3"]].concat());
+    let launch = Launch::weft().ports(Ports::Tls).certified(&sets[0], "no");
+    let server = launch.options(&["--io-threads", "3"]).start();
     let port = server.tls_port;
 
     let (stop, requests) = (&AtomicBool::new(false), &AtomicU64::new(0));

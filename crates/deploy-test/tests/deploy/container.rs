@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::Folder;
 use deploy_test::{Service, file, linters, moved_copy, passes, repository, text, yaml};
 use serde_json::Value;
 
@@ -51,7 +50,7 @@ fn a_compose_service_is_healthy_while_it_runs() {
     let compose = &yaml(&bin, &file("docker/compose.yaml"))[0];
     let service = &compose["services"]["weft"];
     assert_eq!(service["build"]["dockerfile"], "deploy/docker/Dockerfile");
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let (data, secrets) = (folder.path().join("data"), folder.path().join("secrets"));
     fs::create_dir(&data).unwrap();
     fs::create_dir(&secrets).unwrap();

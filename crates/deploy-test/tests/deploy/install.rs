@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::{Folder, weft_program};
 use deploy_test::{Service, file, linters, moved_copy, output, passes, printed, text};
+use test_support::weft_program;
 
 #[test]
 fn installing_makes_a_configuration_for_the_host() {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     let install = || {
         let program = weft_program();
@@ -92,7 +92,7 @@ fn the_first_start_of_an_instance() {
     let script = user_data(&variables);
     assert!(script.len() < 16 * 1024, "the limit of user data");
     assert!(script.contains("Elastic_Block_Store_vol0ofvolume_id'"), "{script}");
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("user-data.sh");
     fs::write(&path, &script).unwrap();
     if let Some(bin) = linters() {

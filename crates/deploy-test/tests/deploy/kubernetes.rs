@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::Folder;
 use deploy_test::{Service, file, linters, moved_copy, passes, yaml};
 use serde_json::Value;
 
@@ -32,7 +31,7 @@ fn probes_distinguish_a_loading_server_from_a_ready_one() {
     let container = &pod["containers"][0];
     let config = of_kind(&documents, "ConfigMap")["data"]["weft.conf"].as_str().unwrap();
 
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
     fs::write(folder.path().join("secret.conf"), "requirepass secret\n").unwrap();

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::Folder;
 use deploy_test::{checkov, file, linters, output, passes, printed, repository, text};
 
 /// Checks of checkov that do not apply, each with the reason.
@@ -71,7 +70,7 @@ fn unit() {
     // systemd-analyze requires that the program exists.
     let program = "ExecStart=/usr/local/bin/weft ";
     let with_program = text("systemd/weft.service").replace(program, "ExecStart=/bin/true ");
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weft.service");
     fs::write(&path, with_program).unwrap();
     // A wrong line is only a warning: the status stays 0.

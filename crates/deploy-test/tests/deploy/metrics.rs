@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use clients_test::{Folder, Tool, prepare, run_step};
+use clients_test::{Tool, prepare, run_step};
 use deploy_test::{Service, file, linters, output, printed, repository};
+use tempfile::TempDir;
 
 const RULES: &str = "prometheus/weft.rules.yml";
 const DASHBOARD: &str = "grafana/weft.json";
@@ -20,7 +21,7 @@ const DASHBOARD: &str = "grafana/weft.json";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Starts a server with metrics, and returns the port of these.
-fn start(folder: &Folder) -> (Service, u16) {
+fn start(folder: &TempDir) -> (Service, u16) {
     let words = ["weft", "server", "--save", "", "--io-threads", "3", "--dir"];
     let mut words: Vec<String> = words.map(str::to_owned).to_vec();
     words.push(folder.path().display().to_string());
@@ -63,7 +64,7 @@ fn read_exposition(bin: &Path, text: &str) -> Result<String, String> {
 #[test]
 fn prometheus_reads_the_metrics() {
     let Some(bin) = linters() else { return };
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let (mut server, port) = start(&folder);
     // An error code with every character that needs escaping.
     let evil = r#"EVAL "return redis.error_reply('A\"B\\\\C{}=, x')" 0"#;
@@ -95,7 +96,7 @@ fn named(bin: &Path, path: &Path) -> Result<BTreeSet<String>, String> {
 #[test]
 fn rules_and_dashboard_name_exported_metrics() {
     let Some(bin) = linters() else { return };
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let (mut server, port) = start(&folder);
     // Some families have samples only after commands.
     server.ask(&["SET k v", "NONSENSE"]);
@@ -133,7 +134,7 @@ fn browser() -> Option<PathBuf> {
 #[test]
 fn the_page_in_a_browser_follows_the_server() {
     let Some(programs) = browser() else { return };
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let (mut server, port) = start(&folder);
     server.ask(&["SET a 1", "SET b 2", "SET c 3"]);
     let mut command = Command::new("node");

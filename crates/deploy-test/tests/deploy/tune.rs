@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use clients_test::{Folder, weft_program};
 use deploy_test::{output, printed};
 use serde_json::Value;
+use test_support::weft_program;
 
 fn tune(arguments: &[&str]) -> Output {
     output(Command::new(weft_program()).arg("tune").args(arguments))
@@ -34,7 +34,7 @@ fn host(root: &Path) {
 
 #[test]
 fn settings_are_checked_and_applied() {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     host(folder.path());
     let root = folder.path().display().to_string();
     let first = tune(&["--root", &root, "--json"]);
@@ -61,7 +61,7 @@ fn settings_are_checked_and_applied() {
 
 #[test]
 fn prints_a_configuration_for_a_host() {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     host(folder.path());
     let root = folder.path().display().to_string();
     let config = tune(&["--root", &root, "--config"]);
@@ -78,7 +78,7 @@ fn errors_set_the_status() {
     let gone = tune(&["--pid", "4000000000"]);
     assert_eq!(gone.status.code(), Some(1));
     assert_eq!(printed(&gone), "there is no process 4000000000\n");
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let config = tune(&["--config", "--root", &folder.path().display().to_string()]);
     assert_eq!(config.status.code(), Some(1));
     assert_eq!(printed(&config), "the host has no /proc\n");

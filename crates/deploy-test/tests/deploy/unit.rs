@@ -5,13 +5,12 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
-use clients_test::Folder;
 use deploy_test::{Service, moved_copy, text};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn the_server_notifies_systemd_and_keeps_its_keys() {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
     let moved = [("/var/lib/weft", data.as_path()), ("/etc/weft/conf.d", folder.path())];

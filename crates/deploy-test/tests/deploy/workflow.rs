@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use deploy_test::{passes, linters, repository};
+use deploy_test::{linters, passes, repository};
 
 #[test]
 fn the_workflow_is_valid_and_safe() {

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 
 use super::{Command, Generator};
-use crate::{Caller, Request, Step};
+use crate::{ConnectionName, Request, Step};
 
 /// How often what is made, in proportion.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Stream {
         let Mix { requests, transactions, scripts, users } = self.mix;
         let drawn = self.rng().u32(..(requests + transactions + scripts + users).max(1));
         if drawn < transactions {
-            return self.transaction(Caller::First);
+            return self.transaction(ConnectionName::First);
         }
         if drawn < transactions + users {
             return self.user();

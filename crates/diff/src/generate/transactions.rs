@@ -1,7 +1,7 @@
 //! Transactions: what is watched and perhaps changed, MULTI, queued requests, and an end.
 
 use super::stream::Stream;
-use crate::{Caller, Request, Step, follow, request, rules};
+use crate::{ConnectionName, Request, Step, follow, request, rules};
 
 /// How often a transaction watches, is discarded, has a request that cannot be queued, and so on:
 /// one in this number.
@@ -20,8 +20,8 @@ const UNSOUND_REQUESTS: &[&[&str]] =
 
 impl Stream {
     /// A transaction, most often of this connection.
-    pub(super) fn transaction(&mut self, client: Caller) -> Vec<Step> {
-        let client = if self.one_in(BY_SECOND) { Caller::Second } else { client };
+    pub(super) fn transaction(&mut self, client: ConnectionName) -> Vec<Step> {
+        let client = if self.one_in(BY_SECOND) { ConnectionName::Second } else { client };
         let mut steps = Vec::new();
         let late = if self.one_in(WATCHED) { self.watch(client, &mut steps) } else { None };
         steps.push(Step { client, request: request(&["MULTI"]) });
@@ -46,7 +46,7 @@ impl Stream {
 
     /// Watches the keys of a request, which then comes from this connection or, perhaps only when
     /// requests are queued, from the other one. What comes then is returned.
-    fn watch(&mut self, client: Caller, steps: &mut Vec<Step>) -> Option<Step> {
+    fn watch(&mut self, client: ConnectionName, steps: &mut Vec<Step>) -> Option<Step> {
         let touching = self.generator.request()?;
         let mut watch: Request = request(&["WATCH"]);
         watch.extend(rules::keys(&touching));
@@ -65,8 +65,8 @@ impl Stream {
             return None;
         }
         let other = match client {
-            Caller::First => Caller::Second,
-            _ => Caller::First,
+            ConnectionName::First => ConnectionName::Second,
+            _ => ConnectionName::First,
         };
         let step = Step { client: other, request: touching };
         if self.one_in(2) {

@@ -1,7 +1,7 @@
 //! Users: their rules, what is asked about them, and what they do.
 
 use super::stream::Stream;
-use crate::{Caller, Request, Step, request};
+use crate::{ConnectionName, Request, Step, request};
 
 /// All users that rounds make; a round begins without them.
 pub const USERS: &[&str] = &["u1", "u2", "u3"];
@@ -241,7 +241,7 @@ impl Stream {
     /// returns to what it was.
     fn session(&mut self, user: &'static str) -> Vec<Step> {
         let password = self.pick(PASSWORDS);
-        let second = |request| Step { client: Caller::Second, request };
+        let second = |request| Step { client: ConnectionName::Second, request };
         let mut steps = Vec::new();
         if !self.one_in(4) {
             let rule = format!(">{password}");
@@ -253,7 +253,9 @@ impl Stream {
         for _ in 0..self.rng().usize(..SESSION_MAX) {
             match self.rng().u32(..20) {
                 0 => steps.push(Step::first(self.set_user(user))),
-                1 if self.mix.transactions > 0 => steps.extend(self.transaction(Caller::Second)),
+                1 if self.mix.transactions > 0 => {
+                    steps.extend(self.transaction(ConnectionName::Second))
+                }
                 2 => {
                     let drawn = self.rng().choice(OTHER_REQUESTS).copied().unwrap_or_default();
                     let is_open = drawn == ["MULTI"];
