@@ -1,14 +1,14 @@
-//! Where the keys of a command stand among its arguments, and how it uses them.
+//! The positions of a command's keys among its arguments, and how it uses them.
 //!
-//! As in COMMAND INFO, keys are found in two steps: where to begin, then which arguments from there
-//! on. What cannot be found so, as the keys that patterns of SORT make, is `Unknown`.
+//! As in COMMAND INFO, keys are found in two steps: the start, and then which arguments from there
+//! on. Keys that cannot be found so, such as those of SORT's patterns, are `Unknown`.
 
 use std::ops::Range;
 
 use base::number::parse_i64;
 use resp::Args;
 
-/// How a command uses a key, as bits: one of RO, RW, OW, RM, and what it does with the data.
+/// How a command uses a key, as bits: one of RO, RW, OW, RM, and its effect on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(pub u16);
 
@@ -53,24 +53,24 @@ impl Access {
     }
 }
 
-/// Where the search for keys begins.
+/// Where the search for keys starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// At this argument.
     Index(usize),
-    /// Behind this word, in any case, which is looked for from an argument on; a negative number
-    /// counts from the end and looks towards the front.
+    /// After this word, in any case. The search for it starts at an argument; a negative number
+    /// counts from the end and searches backwards.
     Keyword(&'static str, i32),
-    /// Nobody can tell.
+    /// Unknown.
     Unknown,
 }
 
-/// Which arguments are keys, counted from where the search began.
+/// Which arguments are keys, counted from the start of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Find {
-    /// Every `step`th argument up to the last, which is relative to the first; a negative number
-    /// counts from the end of the arguments. A `limit` of 2 means that only the first half of them
-    /// are keys; 0 and 1 that all are.
+    /// Every `step`th argument up to `last`, which is relative to the first one, or counts from the
+    /// end if it is negative. With a `limit` of 2 only the first half of them are keys; with 0 and
+    /// 1 all are.
     Range {
         #[allow(missing_docs)]
         last: i32,
@@ -79,7 +79,7 @@ pub enum Find {
         #[allow(missing_docs)]
         limit: usize,
     },
-    /// As many as the argument `at` says, from the argument `first` on.
+    /// The argument `at` has the number of keys, which start at the argument `first`.
     Count {
         #[allow(missing_docs)]
         at: usize,
@@ -88,42 +88,42 @@ pub enum Find {
         #[allow(missing_docs)]
         step: usize,
     },
-    /// The argument behind the last of this word among options; each of `others` takes so many
-    /// arguments, which are not looked at. COMMAND INFO has no form for it and says unknown.
+    /// The argument after the last occurrence of this word among options. Each of `others` has so
+    /// many arguments, which are skipped. COMMAND INFO cannot express it and says unknown.
     Option {
         #[allow(missing_docs)]
         word: &'static str,
         #[allow(missing_docs)]
         others: &'static [(&'static str, usize)],
     },
-    /// Keys that patterns make of the data, so that nobody can tell; see
+    /// Keys that patterns generate from the data, so they are unknown; see
     /// [`KeySpec::pattern_word`].
     Patterns {
-        /// The words in front of patterns, and whether a pattern without a star makes no keys.
+        /// The words before patterns, and whether a pattern without a star generates no keys.
         words: &'static [(&'static str, bool)],
         /// All other options with the number of their arguments, and whether these are integers.
         others: &'static [(&'static str, usize, bool)],
     },
-    /// Nobody can tell.
+    /// Unknown.
     Unknown,
 }
 
-/// Where some of a command's keys stand.
+/// The positions of some of a command's keys.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Where the search begins.
+    /// Where the search starts.
     pub begin: Begin,
-    /// Which arguments are keys from there on.
+    /// Which arguments from there on are keys.
     pub find: Find,
     /// How the keys are used.
     pub access: Access,
-    /// Why they are used so, where it is not obvious: COMMAND INFO's `notes`.
+    /// The reason for this use if it is not obvious: `notes` in COMMAND INFO.
     pub notes: Option<&'static str>,
-    /// The use by one request, where the arguments decide: [`Access::VARIABLE_FLAGS`].
+    /// The use by a request, if the arguments decide it: [`Access::VARIABLE_FLAGS`].
     pub access_of: Option<fn(&Args<'_>) -> Access>,
-    /// Other words with a key behind them; see [`KeySpec::last_behind`].
+    /// Other words that a key follows; see [`KeySpec::last_behind`].
     pub rivals: &'static [&'static str],
-    /// What may stand before a keyword, each with its number of arguments; see
+    /// Options that may precede a keyword, each with its number of arguments; see
     /// [`KeySpec::half_behind`].
     pub options: &'static [(&'static str, usize)],
 }
@@ -143,25 +143,25 @@ impl KeySpec {
         Self::range(first, -1, step, access)
     }
 
-    /// Every `step`th argument from `first` to `last`, relative to the first or, when negative,
-    /// counted from the end.
+    /// Every `step`th argument from `first` to `last`, which is relative to `first` or, if
+    /// negative, counts from the end.
     pub const fn range(first: usize, last: i32, step: usize, access: Access) -> Self {
         Self::new(Begin::Index(first), Find::Range { last, step, limit: 0 }, access)
     }
 
-    /// As many keys as the argument at `count` says, right behind it.
+    /// The argument `count` has the number of keys, which follow it.
     pub const fn counted(count: usize, access: Access) -> Self {
         Self::new(Begin::Index(count), Find::Count { at: 0, first: 1, step: 1 }, access)
     }
 
-    /// One key behind a word that is looked for from an argument on; see [`Begin::Keyword`].
+    /// One key after a word, which is searched for from an argument on; see [`Begin::Keyword`].
     pub const fn behind(word: &'static str, from: i32, access: Access) -> Self {
         let find = Find::Range { last: 0, step: 1, limit: 0 };
         Self::new(Begin::Keyword(word, from), find, access)
     }
 
-    /// The same where the word may be repeated: the key behind the last one. What is behind one of
-    /// the rivals is a key, whatever it is called.
+    /// The same for a word that may be repeated: the key follows the last one. An argument after
+    /// one of `rivals` is a key, even if it equals a word.
     pub const fn last_behind(
         word: &'static str,
         rivals: &'static [&'static str],
@@ -171,9 +171,9 @@ impl KeySpec {
         Self { rivals, ..Self::behind(word, from, access) }
     }
 
-    /// The first half of the arguments behind a word, before which only `options` may stand, each
-    /// with its number of arguments: an argument of an option is not the word, even when it reads
-    /// the same. `from` is what COMMAND INFO says, which has no form for options.
+    /// The first half of the arguments after a word. Only `options`, each with its number of
+    /// arguments, may precede it: an argument of an option is not the word, even if it equals it.
+    /// COMMAND INFO, which cannot express options, says `from`.
     pub const fn half_behind(
         word: &'static str,
         from: i32,
@@ -184,7 +184,7 @@ impl KeySpec {
         Self { options, ..Self::new(Begin::Keyword(word, from), find, access) }
     }
 
-    /// One key behind a word among options from an argument on; see [`Find::Option`].
+    /// One key after a word among options from an argument on; see [`Find::Option`].
     pub const fn option(
         from: usize,
         word: &'static str,
@@ -194,12 +194,12 @@ impl KeySpec {
         Self::new(Begin::Index(from), Find::Option { word, others }, access)
     }
 
-    /// Keys that nobody can tell from the arguments.
+    /// Keys that the arguments do not show.
     pub const fn unknown(access: Access) -> Self {
         Self::new(Begin::Unknown, Find::Unknown, access)
     }
 
-    /// Keys that patterns behind words make, among options from an argument on; see
+    /// Keys that patterns after words generate, among options from an argument on; see
     /// [`Find::Patterns`].
     pub const fn patterns(
         from: usize,
@@ -210,12 +210,12 @@ impl KeySpec {
         Self::new(Begin::Index(from), Find::Patterns { words, others }, access)
     }
 
-    /// Why the keys are used so.
+    /// The reason for this use.
     pub const fn notes(self, notes: &'static str) -> Self {
         Self { notes: Some(notes), ..self }
     }
 
-    /// The arguments decide how the keys are used: `access` is what they are used for at most.
+    /// The arguments decide how the keys are used: `access` is the largest possible use.
     pub const fn varying(self, access_of: fn(&Args<'_>) -> Access) -> Self {
         let access = self.access.with(Access::VARIABLE_FLAGS);
         Self { access, access_of: Some(access_of), ..self }
@@ -227,7 +227,7 @@ impl KeySpec {
         self.access_of.map_or(self.access, |access_of| access_of(args))
     }
 
-    /// The index of the one key that it means whatever the arguments are.
+    /// The index of the only key, if it is the same for all arguments.
     pub const fn only(&self) -> Option<usize> {
         match (self.begin, self.find) {
             _ if self.access.has(Access::NOT_KEY) => None,
@@ -236,8 +236,8 @@ impl KeySpec {
         }
     }
 
-    /// The index of its first key and the most arguments with which that is the only one, when both
-    /// are known before the arguments are looked at.
+    /// The index of the first key, and the largest number of arguments with which it is the only
+    /// key, if both are known without the arguments.
     pub fn single_key(&self) -> Option<(usize, usize)> {
         match (self.begin, self.find) {
             _ if self.access.has(Access::NOT_KEY) => None,
@@ -249,15 +249,15 @@ impl KeySpec {
         }
     }
 
-    /// Whether its keys only come with an option.
+    /// Whether only an option has keys.
     pub fn is_optional(&self) -> bool {
         matches!(self.begin, Begin::Keyword(..) | Begin::Unknown)
             || matches!(self.find, Find::Patterns { .. })
     }
 
-    /// The first word of a request behind which a pattern can name any key; see
-    /// [`Find::Patterns`]. None when an option in front of it is wrong: the command then refuses
-    /// the request.
+    /// The first word of a request that a pattern follows which can name any key; see
+    /// [`Find::Patterns`]. `None` if an option before it is wrong: the command then refuses the
+    /// request.
     #[inline]
     pub fn pattern_word(&self, args: &Args<'_>) -> Option<&'static str> {
         match (self.begin, self.find) {
@@ -268,34 +268,32 @@ impl KeySpec {
         }
     }
 
-    /// The indexes of the keys in a request. None when the arguments do not say what they should;
-    /// the command then refuses them. A handler that parses options asks here where its keys are,
-    /// or must come to the same answer.
+    /// The indexes of the keys in a request. `None` if the arguments are wrong; the command then
+    /// refuses them. A handler that parses options must use this, or find the same keys.
     pub fn positions(&self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
         let (range, step) = self.found(args).unwrap_or((0..0, 1));
         range.step_by(step)
     }
 
-    /// Whether the number of keys is missing, no number, zero or too great.
+    /// Whether the number of keys is missing, not a number, zero or too large.
     pub fn miscounts(&self, args: &Args<'_>) -> bool {
         matches!(self.find, Find::Count { .. }) && self.positions(args).next().is_none()
     }
 
-    /// Whether the request ends in front of its first key. What stands among options may be absent.
+    /// Whether the request ends before its first key. Keys among options may be absent.
     pub fn lies_behind(&self, args: &Args<'_>) -> bool {
         let is_option = matches!(self.find, Find::Option { .. } | Find::Patterns { .. });
         !is_option && matches!(self.begin, Begin::Index(index) if index >= args.len())
     }
 
-    /// The indexes of keys that follow each other, or `None` when the word in front of them is
-    /// missing.
+    /// The indexes of consecutive keys, or `None` if the word before them is missing.
     pub fn consecutive(&self, args: &Args<'_>) -> Option<Range<usize>> {
         self.found(args).filter(|(_, step)| *step == 1).map(|(range, _)| range)
     }
 
     fn found(&self, args: &Args<'_>) -> Option<(Range<usize>, usize)> {
         if self.access.has(Access::NOT_KEY) {
-            // It tells a cluster's clients where to send the request, and nothing else.
+            // It only shows a cluster's clients where to send the request.
             return None;
         }
         let len = args.len();
@@ -337,7 +335,7 @@ impl KeySpec {
     }
 }
 
-/// The first of the words behind which a pattern stands that makes keys.
+/// The first of the words that a pattern follows which generates keys.
 fn first_pattern(
     args: &Args<'_>,
     from: usize,
@@ -358,7 +356,7 @@ fn first_pattern(
         };
         let mut taken = at + 1..at + 1 + taken;
         at = taken.end;
-        // The last option lacks arguments, or one has others than it should.
+        // The last option lacks arguments, or an argument has the wrong form.
         let is_wrong = |arg: usize| are_integers && parse_i64(args.text(arg)).is_none();
         if taken.end > args.len() || taken.any(is_wrong) {
             return None;
@@ -367,7 +365,7 @@ fn first_pattern(
     None
 }
 
-/// Where the last option of this name stands that has an argument.
+/// The index of the last option with this name that has an argument.
 fn last_option(
     args: &Args<'_>,
     from: usize,
@@ -387,8 +385,8 @@ fn last_option(
     found
 }
 
-/// Where a word stands behind options, which begin behind the command's name. An unknown word is
-/// passed over: the command refuses it, but COMMAND GETKEYS finds the keys, as in Redis.
+/// The index of a word after options, which start after the command's name. Unknown words are
+/// skipped: the command refuses them, but COMMAND GETKEYS finds the keys, as in Redis.
 fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Option<usize> {
     let mut at = 1;
     while at < args.len() {
@@ -401,7 +399,7 @@ fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Opt
     None
 }
 
-/// Where a word stands, in any case; see [`Begin::Keyword`].
+/// The index of a word in any case; see [`Begin::Keyword`].
 fn position_of(args: &Args<'_>, word: &str, from: i32) -> Option<usize> {
     let is_word = |at: &usize| args.text(*at).eq_ignore_ascii_case(word.as_bytes());
     match usize::try_from(from) {
@@ -413,8 +411,8 @@ fn position_of(args: &Args<'_>, word: &str, from: i32) -> Option<usize> {
     }
 }
 
-/// Where a word stands last. What is behind the word or one of its rivals is a key, whatever it is
-/// called.
+/// The index of the last occurrence of a word. An argument after the word or one of its rivals is a
+/// key, even if it equals a word.
 fn last_of(args: &Args<'_>, word: &str, rivals: &[&str], from: i32) -> Option<usize> {
     let mut at = usize::try_from(from).ok()?;
     let mut last = None;
@@ -498,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_front_of_patterns() {
+    fn words_before_patterns() {
         let words = &[("BY", true), ("GET", false)];
         let others = &[("ASC", 0, false), ("LIMIT", 2, true), ("STORE", 1, false)];
         let spec = KeySpec::patterns(2, words, others, Access::RO);

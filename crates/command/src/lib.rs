@@ -1,8 +1,8 @@
-//! Layer 3: the rows of commands: metadata, key positions, flags and categories.
+//! Layer 3: the rows of commands, with metadata, key positions, flags and categories.
 //!
 //! Dispatch, COMMAND INFO and DOCS, ACL categories, statistics, documentation, benches and tests
-//! derive from rows. Rows themselves stand beside their handlers, in `engine` and `node`. This
-//! crate does not know what a command does.
+//! derive from rows. The rows themselves are next to their handlers, in `engine` and `node`. This
+//! crate has no commands.
 #![forbid(unsafe_code)]
 
 pub mod key_spec;

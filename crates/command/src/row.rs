@@ -7,7 +7,7 @@ use crate::spec::Spec;
 pub struct Row<H: 'static> {
     /// Its metadata.
     pub spec: Spec,
-    /// Its handler; none for a container.
+    /// Its handler; `None` for a container.
     pub run: Option<H>,
     /// Its subcommands.
     pub subcommands: &'static [Row<H>],
@@ -24,7 +24,7 @@ impl<H: Copy> Row<H> {
         Self { spec: spec.container(), run: None, subcommands }
     }
 
-    /// A command that also has subcommands, as COMMAND.
+    /// A command that also has subcommands, such as COMMAND.
     pub const fn with_subcommands(self, subcommands: &'static [Row<H>]) -> Self {
         Self { subcommands, ..self }
     }

@@ -1,14 +1,14 @@
 //! The metadata of a command.
 //!
 //! Dispatch, locking, COMMAND INFO, DOCS and GETKEYS, statistics, the generated documentation and
-//! the random streams of the tests are all derived from a [`Spec`]. It is built by chained `const`
-//! functions, so that a row says only what is not the default.
+//! the random requests of the tests derive from a [`Spec`]. Chained `const` functions build it, so
+//! that a row contains only values that differ from the default.
 
 use resp::Args;
 
 pub use crate::key_spec::{Access, Begin, Find, KeySpec};
 
-/// The groups of commands, as COMMAND DOCS names them.
+/// The groups of commands in COMMAND DOCS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Group {
@@ -52,7 +52,7 @@ impl Group {
     }
 }
 
-/// Properties of a command, as bits. COMMAND INFO prints those that Redis has names for.
+/// Properties of a command, as bits. COMMAND INFO prints those that have a name in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(pub u32);
 
@@ -61,13 +61,13 @@ impl Flags {
     pub const NONE: Self = Self(0);
     pub const WRITE: Self = Self(1);
     pub const READONLY: Self = Self(1 << 1);
-    /// May allocate memory: rejected when the memory limit is reached.
+    /// May allocate memory: rejected if the memory limit is reached.
     pub const DENYOOM: Self = Self(1 << 2);
     pub const ADMIN: Self = Self(1 << 3);
     pub const PUBSUB: Self = Self(1 << 4);
     pub const NOSCRIPT: Self = Self(1 << 5);
     pub const BLOCKING: Self = Self(1 << 6);
-    /// Allowed while a dataset is loaded.
+    /// Allowed while the server loads data.
     pub const LOADING: Self = Self(1 << 7);
     pub const STALE: Self = Self(1 << 8);
     pub const SKIP_MONITOR: Self = Self(1 << 9);
@@ -82,28 +82,28 @@ impl Flags {
     pub const ALLOW_BUSY: Self = Self(1 << 16);
     pub const MOVABLE_KEYS: Self = Self(1 << 17);
     pub const PROTECTED: Self = Self(1 << 18);
-    /// Runs on the main thread: the client moves there and comes back.
+    /// Runs on the main thread: the client moves there and back.
     pub const MAIN: Self = Self(1 << 19);
     /// For developers and operators of the server, not for applications; `syscmd` in COMMAND DOCS.
     pub const SYSTEM: Self = Self(1 << 20);
-    /// Runs at once between MULTI and EXEC.
+    /// Runs immediately between MULTI and EXEC, without being queued.
     pub const NOT_QUEUED: Self = Self(1 << 21);
-    /// May change the keyspace by other commands, as scripts do.
+    /// May change the keyspace by other commands, as a script does.
     pub const MAY_REPLICATE: Self = Self(1 << 22);
-    /// Its key positions may name no key.
+    /// May have no keys at its key positions.
     pub const NO_MANDATORY_KEYS: Self = Self(1 << 23);
-    /// A client that speaks RESP2 may send it while it is subscribed.
+    /// A subscribed client in RESP2 may send it.
     pub const SUBSCRIBED: Self = Self(1 << 24);
-    /// Changes subscriptions: runs on the thread that has the client.
+    /// Changes subscriptions: runs on the client's owner thread.
     pub const HOME: Self = Self(1 << 25);
-    /// Its replies are pushed: CLIENT REPLY does not turn them off.
+    /// Its replies are push messages, which CLIENT REPLY does not turn off.
     pub const PUSHES: Self = Self(1 << 26);
-    /// Changes how its client is served: as whom, in which form, with what besides replies.
+    /// Changes its client's user, protocol or messages other than replies.
     pub const SESSION: Self = Self(1 << 27);
-    /// Changes what commands of all clients go by: the configuration, users, scripts. Others see
-    /// all changes of a transaction or none.
+    /// Changes state that commands of all clients use: the configuration, users, scripts. Other
+    /// clients see all changes of a transaction or none.
     pub const GLOBAL: Self = Self(1 << 28);
-    /// Is followed by a save to the RDB file, where `save` asks for saves.
+    /// A save to the RDB file follows, if `save` is configured.
     pub const SAVES: Self = Self(1 << 29);
 
     pub const fn with(self, other: Self) -> Self {
@@ -121,7 +121,7 @@ impl Flags {
         self.0 & (Self::WRITE.0 | Self::MAY_REPLICATE.0) != 0
     }
 
-    /// The names of the set flags that COMMAND INFO prints, in Redis's order.
+    /// The names of the set flags in COMMAND INFO, in the order of Redis.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(Flags, &str); 20] = [
             (Flags::WRITE, "write"),
@@ -149,8 +149,7 @@ impl Flags {
     }
 }
 
-/// Categories of access control, as bits. Those that follow from flags and group are added by
-/// `Spec::categories`.
+/// ACL categories, as bits. `Spec::categories` adds those that follow from flags and group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Category(pub u32);
 
@@ -185,12 +184,12 @@ impl Category {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of another's bits are among these.
+    /// Whether it contains all bits of `other`.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// A category by its name in any case, without the `@`.
+    /// The category with a name, in any case and without the `@`.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         let bits = (0..u32::BITS).map(|bit| Self(1 << bit));
         let is_named = |category: &Self| {
@@ -199,7 +198,7 @@ impl Category {
         bits.into_iter().find(is_named)
     }
 
-    /// Names in Redis's order, with the `@`.
+    /// The names with the `@`, in the order of Redis.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(u32, &str); 21] = [
             (1, "@keyspace"),
@@ -232,21 +231,21 @@ impl Category {
 /// widest. A transaction has the widest scope of its commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShardScope {
-    /// The shards of its keys, all locked together; none without keys.
+    /// The shards of its keys, locked together; no shard without keys.
     #[default]
     Keys,
-    /// The same, and further shards while it runs: free ones, for a report that can do without the
-    /// others; those of undeclared keys, for a script. A report that is a request of its own locks
-    /// one shard after another.
+    /// The same, and further shards while it runs: free ones, for a report that may omit the
+    /// others; those of undeclared keys, for a script. A report outside a transaction locks one
+    /// shard after another.
     KeysAndFree,
-    /// Each shard, one after another: the result is not of one moment. In a transaction all of
-    /// them, locked together with those of the other commands.
+    /// Each shard, one after another, so the result does not belong to one moment. In a transaction
+    /// all shards, locked together with those of the other commands.
     EachShard,
-    /// All shards, while no other thread executes commands. Also a command that waits for these, in
-    /// a transaction.
+    /// All shards, while no other thread executes commands. A transaction that contains such a
+    /// command runs so as a whole.
     Exclusive,
-    /// As `Keys`, unless a pattern, which can name any key, follows one of these keywords: then as
-    /// `Exclusive`.
+    /// Like `Exclusive` if a pattern, which can name any key, follows one of these keywords;
+    /// otherwise like `Keys`.
     KeysOrExclusive(&'static [&'static str]),
 }
 
@@ -285,33 +284,33 @@ pub enum Shape {
     Block(&'static [Argument]),
 }
 
-/// One argument, as COMMAND DOCS describes it.
+/// An argument in COMMAND DOCS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
     /// The name.
     pub name: &'static str,
     /// The form.
     pub shape: Shape,
-    /// The keyword before its value, or the keyword that it is.
+    /// The keyword before its value, or the keyword itself.
     pub token: Option<&'static str>,
-    /// It is optional.
+    /// Whether it is optional.
     pub optional: bool,
-    /// It can be repeated.
+    /// Whether it can be repeated.
     pub multiple: bool,
-    /// Index of its key specification, when that does not follow from the order of arguments.
+    /// The index of its key specification, if that does not follow from the order of arguments.
     pub key_spec: Option<usize>,
-    /// When it is repeated, its keyword is too.
+    /// Whether its keyword is repeated with it.
     pub multiple_token: bool,
-    /// The version that added it, when later than the command.
+    /// The version that added it, if later than the command.
     pub since: Option<&'static str>,
     /// The version that deprecated it.
     pub deprecated: Option<&'static str>,
-    /// What a synopsis shows for its value, when not the name.
+    /// The text for its value in a synopsis, if not the name.
     pub display: Option<&'static str>,
 }
 
 impl Argument {
-    /// An argument that comes exactly once.
+    /// An argument that occurs exactly once.
     pub const fn new(name: &'static str, shape: Shape) -> Self {
         Self {
             name,
@@ -372,39 +371,39 @@ impl Argument {
         Self { deprecated: Some(version), ..self }
     }
 
-    /// What a synopsis shows for its value, when not the name.
+    /// The text for its value in a synopsis, if not the name.
     pub const fn display(self, text: &'static str) -> Self {
         Self { display: Some(text), ..self }
     }
 }
 
-/// Which arguments are channels, or patterns of channels, that a user must be allowed to use.
+/// Which arguments are channels or patterns of channels, for which the user needs permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
-    /// There are none.
+    /// No arguments.
     None,
-    /// The first argument behind the name.
+    /// The first argument after the name.
     First,
-    /// All arguments behind the name.
+    /// All arguments after the name.
     All,
-    /// The same, and they are patterns.
+    /// All arguments after the name, which are patterns.
     Patterns,
 }
 
 /// The metadata of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// Lower case; of a subcommand only its own part.
+    /// The name in lower case; of a subcommand only its own part.
     pub name: &'static str,
-    /// What it does, in one line: a sentence that begins with a verb.
+    /// A summary in one line: a sentence that starts with a verb.
     pub summary: &'static str,
     /// The version of Redis that added it.
     pub since: &'static str,
     /// Its group.
     pub group: Group,
-    /// The time it takes.
+    /// Its time complexity.
     pub complexity: &'static str,
-    /// The number of arguments, its name included; negative when it is a minimum.
+    /// The number of arguments, including the name; negative if it is a minimum.
     pub arity: i32,
     /// Its properties.
     pub flags: Flags,
@@ -424,18 +423,18 @@ pub struct Spec {
     pub tips: &'static [&'static str],
     /// The version that deprecated it, and what replaces it.
     pub deprecated: Option<(&'static str, &'static str)>,
-    /// It only has subcommands; no category then follows from its group.
+    /// Whether it only has subcommands; then no category follows from its group.
     pub is_container: bool,
-    /// Which part of a large value under its only key it touches.
+    /// The part of a large value of its only key that it accesses.
     pub prefetch: PrefetchHint,
 }
 
-/// Which part of a large value a command touches, to prefetch it while other requests are executed.
+/// The part of a large value that a command accesses, to prefetch it while other requests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchHint {
-    /// Only the record is known beforehand.
+    /// Only the record is known in advance.
     Record,
-    /// The member that this argument names.
+    /// The member in this argument.
     Member(usize),
     /// The stream itself and its end, where entries are added.
     Stream,
@@ -469,17 +468,17 @@ impl Spec {
         }
     }
 
-    /// Which argument is a member of the collection under its only key.
+    /// Sets which argument is a member of the collection of its only key.
     pub const fn member(self, at: usize) -> Self {
         Self { prefetch: PrefetchHint::Member(at), ..self }
     }
 
-    /// It touches the front of a list.
+    /// It accesses the front of a list.
     pub const fn at_front(self) -> Self {
         Self { prefetch: PrefetchHint::Front, ..self }
     }
 
-    /// It touches the end of a list.
+    /// It accesses the end of a list.
     pub const fn at_back(self) -> Self {
         Self { prefetch: PrefetchHint::Back, ..self }
     }
@@ -494,7 +493,7 @@ impl Spec {
         Self { summary, ..self }
     }
 
-    /// The time it takes, when not O(1). An empty text leaves it out of COMMAND DOCS.
+    /// Its time complexity, if not O(1). With an empty text COMMAND DOCS omits it.
     pub const fn complexity(self, complexity: &'static str) -> Self {
         Self { complexity, ..self }
     }
@@ -544,21 +543,21 @@ impl Spec {
         Self { deprecated: Some((since, instead)), ..self }
     }
 
-    /// Whether a request of `len` arguments, the name included, has the right number.
+    /// Whether `len`, including the name, is a right number of arguments.
     #[inline]
     pub fn accepts(&self, len: usize) -> bool {
         let wanted = self.arity.unsigned_abs() as usize;
         if self.arity < 0 { len >= wanted } else { len == wanted }
     }
 
-    /// All categories, those that follow from flags and group included.
+    /// All categories, including those that follow from flags and group.
     pub fn categories(&self) -> Category {
         let mut all = self.extra_categories;
         let flags = self.flags;
         let is_of = |group| self.group == group && !self.is_container;
         let follow = [
             (flags.has(Flags::WRITE), Category::WRITE),
-            // What a script does is not known, even when it says that it only reads.
+            // The effect of a script is unknown, even if its flags say that it only reads.
             (flags.has(Flags::READONLY) && !is_of(Group::Scripting), Category::READ),
             (flags.has(Flags::ADMIN), Category::ADMIN.with(Category::DANGEROUS)),
             (flags.has(Flags::PUBSUB), Category::PUBSUB),
