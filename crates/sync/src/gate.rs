@@ -55,27 +55,16 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
+use super::gate_slot::{AWAITED, CLOSED, GateSlot, INSIDE, OUTSIDE, WAITING};
 use super::shim::{
     AtomicIsize, AtomicU8, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, SPINS_MAX,
     lock_for_a_while, spin_loop, wait_for_a_while,
 };
 
-/// The states of a slot: `OUTSIDE`, or a sum of the bits below.
-const OUTSIDE: u8 = 0;
-/// The thread works on shared state. Set by the thread, or for it by `open`.
-const INSIDE: u8 = 1;
-/// A closer has been here: no entering. Set and cleared by closers.
-const CLOSED: u8 = 2;
-/// The thread sleeps in `enter`. Only together with `CLOSED`.
-const WAITING: u8 = 4;
-/// A grace period waits for the end of this visit. Set while the thread is inside, and cleared by
-/// the thread when it has left.
-const AWAITED: u8 = 8;
-
 /// A gate. Cloning gives another handle to the same gate.
 #[derive(Clone)]
 pub struct Gate {
-    shared: Arc<Shared>,
+    shared: Arc<GateState>,
 }
 
 /// One thread's right to enter. It can be moved to another thread but not shared; dropping it
@@ -101,7 +90,7 @@ pub struct Inside<'a> {
 /// Alone, until dropped. Dropping it opens the gate.
 #[must_use = "dropping it opens the gate"]
 pub struct Closed<'a> {
-    gate: &'a Shared,
+    gate: &'a GateState,
     own: Option<&'a Pass>,
     /// The closer was inside and will be inside again.
     reenter: bool,
@@ -119,15 +108,8 @@ pub struct GracePeriod {
     alone: Option<u64>,
 }
 
-/// What threads know of one pass.
-struct Slot {
-    state: AtomicU8,
-    /// Visits that were awaited when they ended.
-    ended: AtomicU64,
-}
-
-struct Shared {
-    slots: Box<[CachePadded<Slot>]>,
+struct GateState {
+    slots: Box<[CachePadded<GateSlot>]>,
     /// Slots without a pass.
     free: Mutex<Vec<usize>>,
     /// Held by who closes the gate: one at a time.
@@ -148,8 +130,8 @@ struct Shared {
 impl Gate {
     /// An open gate for at most `threads_max` threads at a time. Closing visits that many slots.
     pub fn new(threads_max: usize) -> Self {
-        let shared = Shared {
-            slots: (0..threads_max).map(|_| CachePadded::new(Slot::new())).collect(),
+        let shared = GateState {
+            slots: (0..threads_max).map(|_| CachePadded::new(GateSlot::new())).collect(),
             free: Mutex::new((0..threads_max).rev().collect()),
             turn: Mutex::new(()),
             alone: AtomicU64::new(0),
@@ -250,51 +232,6 @@ impl GracePeriod {
             .retain(|(slot, ended)| shared.slots[*slot].ended.load(Ordering::Acquire) == *ended);
         self.alone = self.alone.filter(|alone| shared.alone.load(Ordering::Acquire) == *alone);
         self.visits.iter().all(|(slot, _)| excused(*slot)) && (alone || self.alone.is_none())
-    }
-}
-
-impl Slot {
-    fn new() -> Self {
-        Self { state: AtomicU8::new(OUTSIDE), ended: AtomicU64::new(0) }
-    }
-
-    /// Marks the visit of this moment as awaited, if there is one. Returns what `ended` is until
-    /// its end.
-    fn await_visit(&self) -> Option<u64> {
-        // Acquire: pairs with the `leave` of a thread found outside. Release, and written back
-        // though nothing changes: pairs with the next `enter` of that thread.
-        let mut state = self.state.fetch_or(0, Ordering::AcqRel);
-        while state & INSIDE != 0 {
-            // Read before the mark is there for certain, so that an end in between is not missed.
-            // All ends before this visit are counted in it, for its thread counts before it clears
-            // the mark, and `state` was acquired.
-            let ended = self.ended.load(Ordering::Relaxed);
-            let (marked, order) = (state | AWAITED, Ordering::AcqRel);
-            match self.state.compare_exchange(state, marked, order, Ordering::Acquire) {
-                Ok(_) => return Some(ended),
-                // The visit is over, or another has begun, which need not be waited for.
-                Err(found) => state = found,
-            }
-        }
-        None
-    }
-
-    /// Opens it: its thread is inside now if it waits or is the closer itself, or was inside all
-    /// the time. Returns what the state was.
-    fn open(&self, is_own: bool) -> u8 {
-        let mut state = CLOSED;
-        loop {
-            // CLOSED|WAITING: the thread says nothing more until it is put inside or gives up.
-            // CLOSED|AWAITED: it is about to clear that itself.
-            let goes_in = is_own || state & WAITING != 0;
-            let next = if goes_in { INSIDE } else { state & !CLOSED };
-            // Release: what the closer did is visible to whoever enters. Acquire: and so is what
-            // was written before a grace period that found the thread outside.
-            match self.state.compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return state,
-                Err(found) => state = found,
-            }
-        }
     }
 }
 
@@ -414,7 +351,7 @@ impl Pass {
         self.slot
     }
 
-    fn slot(&self) -> &Slot {
+    fn slot(&self) -> &GateSlot {
         &self.gate.shared.slots[self.slot]
     }
 
@@ -473,7 +410,7 @@ impl Pass {
     }
 }
 
-impl Shared {
+impl GateState {
     /// Marks every slot, and counts in `pending` those that have yet to leave.
     fn close_slots(&self) {
         let mut inside = 0;

@@ -18,6 +18,7 @@ pub mod client_location;
 pub mod completion;
 pub mod fd_guard;
 pub mod gate;
+mod gate_slot;
 pub mod log_positions;
 pub mod log_waits;
 pub mod mailbox;

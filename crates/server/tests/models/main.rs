@@ -22,6 +22,9 @@ mod client_state;
 #[path = "../../../sync/src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
+#[path = "../../../sync/src/gate_slot.rs"]
+#[allow(dead_code)]
+mod gate_slot;
 #[path = "../../src/threads/message.rs"]
 #[allow(dead_code)]
 mod message;

@@ -20,6 +20,9 @@ mod fd_guard;
 #[path = "../../src/gate.rs"]
 #[allow(dead_code)]
 mod gate;
+#[path = "../../src/gate_slot.rs"]
+#[allow(dead_code)]
+mod gate_slot;
 #[path = "../../src/mailbox.rs"]
 #[allow(dead_code)]
 mod mailbox;
