@@ -34,7 +34,7 @@ pub use execution::outcome::Outcome;
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
 pub use pubsub::PendingClient;
-pub use replication::{Applied, Applier, StreamOrigin};
+pub use replication::{Applier, ApplyOutcome, StreamOrigin};
 pub use state::client_line::client_line;
 pub use state::deliveries::Deliveries;
 pub use state::inboxes::Inboxes;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// How a script uses keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyAccess {
+pub enum ScriptKeys {
     /// It has not run to its end yet.
     Unknown,
     /// So far it has used no keys but the declared ones.
@@ -18,31 +18,31 @@ pub enum KeyAccess {
 
 /// The same, as all threads learn it. What is beyond stays so, or needs all keys.
 #[derive(Debug, Default)]
-pub struct KeyAccessSeen(AtomicU8);
+pub struct ScriptKeysSeen(AtomicU8);
 
 const DECLARED: u8 = 1;
 const BEYOND: u8 = 2;
 const ALL: u8 = 3;
 
-impl KeyAccessSeen {
+impl ScriptKeysSeen {
     /// What has been seen so far.
     #[inline]
-    pub fn known(&self) -> KeyAccess {
+    pub fn known(&self) -> ScriptKeys {
         match self.0.load(Ordering::Relaxed) {
-            DECLARED => KeyAccess::Declared,
-            BEYOND => KeyAccess::Beyond,
-            ALL => KeyAccess::All,
-            _ => KeyAccess::Unknown,
+            DECLARED => ScriptKeys::Declared,
+            BEYOND => ScriptKeys::Beyond,
+            ALL => ScriptKeys::All,
+            _ => ScriptKeys::Unknown,
         }
     }
 
     /// It has run; to its end, if it has used only declared keys.
-    pub fn saw(&self, used: KeyAccess) {
+    pub fn saw(&self, used: ScriptKeys) {
         let seen = match (self.known(), used) {
-            (_, KeyAccess::All) => ALL,
+            (_, ScriptKeys::All) => ALL,
             // It has had all keys, so it is not known which of them it used.
-            (_, KeyAccess::Beyond) | (KeyAccess::All, KeyAccess::Declared) => BEYOND,
-            (KeyAccess::Unknown, KeyAccess::Declared) => DECLARED,
+            (_, ScriptKeys::Beyond) | (ScriptKeys::All, ScriptKeys::Declared) => BEYOND,
+            (ScriptKeys::Unknown, ScriptKeys::Declared) => DECLARED,
             _ => return,
         };
         self.0.store(seen, Ordering::Relaxed);

@@ -30,7 +30,7 @@ pub use dump::{dump, sources};
 pub use failure::ScriptFailure;
 pub use flags::ScriptFlags;
 pub use host::{LogLevel, ScriptReplication, Tick, VmHost};
-pub use key_access::{KeyAccess, KeyAccessSeen};
+pub use key_access::{ScriptKeys, ScriptKeysSeen};
 pub use library::{ENGINE, FunctionInfo, Libraries, Library, LibraryDraft, RestorePolicy};
 pub use script::{EVALUATED_SCRIPTS_MAX, Script, ScriptRegistry, Sha};
 pub use state::{LOAD_AGAIN_TIMEOUT, LOAD_TIMEOUT};

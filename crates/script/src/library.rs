@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::ScriptFailure;
 use crate::flags::ScriptFlags;
-use crate::key_access::KeyAccessSeen;
+use crate::key_access::ScriptKeysSeen;
 use crate::shebang;
 
 /// What a wrong name of a library or function is answered with.
@@ -43,7 +43,7 @@ pub struct Library {
     code_start: usize,
     functions: Vec<FunctionInfo>,
     /// How each of them uses keys.
-    key_accesses: Box<[KeyAccessSeen]>,
+    key_accesses: Box<[ScriptKeysSeen]>,
     /// Whether it is registered: false once it was deleted or replaced.
     live: AtomicBool,
 }
@@ -84,7 +84,7 @@ impl LibraryDraft {
     /// The library with the functions that its code has registered.
     pub fn with_functions(self, functions: Vec<FunctionInfo>) -> Library {
         let Self { name, code, code_start } = self;
-        let key_accesses = functions.iter().map(|_| KeyAccessSeen::default()).collect();
+        let key_accesses = functions.iter().map(|_| ScriptKeysSeen::default()).collect();
         Library { name, code, code_start, functions, key_accesses, live: AtomicBool::new(true) }
     }
 }
@@ -111,7 +111,7 @@ impl Library {
     }
 
     /// How the function of this number uses keys.
-    pub fn key_access(&self, index: usize) -> Option<&KeyAccessSeen> {
+    pub fn key_access(&self, index: usize) -> Option<&ScriptKeysSeen> {
         self.key_accesses.get(index)
     }
 

@@ -12,7 +12,7 @@ use sha1::{Digest, Sha1};
 
 use crate::failure::ScriptFailure;
 use crate::flags::ScriptFlags;
-use crate::key_access::KeyAccessSeen;
+use crate::key_access::ScriptKeysSeen;
 use crate::shebang;
 
 /// Scripts from EVAL that are kept, as in Redis.
@@ -36,7 +36,7 @@ pub struct Script {
     used_at_ms: AtomicU64,
     /// When it was registered, in the order of registrations.
     number: AtomicU64,
-    key_access: KeyAccessSeen,
+    key_access: ScriptKeysSeen,
 }
 
 impl Script {
@@ -56,7 +56,7 @@ impl Script {
             loaded: AtomicBool::new(false),
             used_at_ms: AtomicU64::new(0),
             number: AtomicU64::new(0),
-            key_access: KeyAccessSeen::default(),
+            key_access: ScriptKeysSeen::default(),
         })
     }
 
@@ -86,7 +86,7 @@ impl Script {
     }
 
     /// How it uses keys.
-    pub fn key_access(&self) -> &KeyAccessSeen {
+    pub fn key_access(&self) -> &ScriptKeysSeen {
         &self.key_access
     }
 

@@ -8,22 +8,22 @@
 //!        +------ it is closed or killed ------------------> gone
 //! ```
 //!
-//! The client stands in the queues of its keys (`store::waiters`), and its [`Waiter`](crate::state::waiter::Waiter) is found by
-//! the client's number in [`Waits`](crate::state::waits::Waits). Whoever settles its
-//! [`Completion`](sync::completion::Completion) first decides how the wait ends, on whatever
-//! thread; then the client's owner is told, and [`finish`]es it: the reply is sent, and the client
-//! goes on with its next requests.
+//! The client stands in the queues of its keys (`store::waiters`), and its `Waiter` is found by the
+//! client's number in `Waits` (both in `state`). The thread that settles its
+//! [`Completion`](sync::completion::Completion) first decides how the wait ends. Then the client's
+//! owner thread is notified, and [`finish`]es the wait: the reply is sent, and the client goes on
+//! with its next requests.
 //!
-//! One that waits for the log ([`LogWait`](crate::state::durability::LogWait)) is in no queue: its owner
-//! settles its wait when the log has come there.
+//! A client that waits for the log (`LogWait`) is in no queue: its owner settles the wait when the
+//! log is durable that far.
 //!
 //! Invariants:
 //! - Looking for an element and beginning to wait are one step, under the locks of all keys.
-//! - What a writer takes out of the keyspace for a waiter reaches it: the completion is settled in
-//!   the same step. Whoever gives up a wait settles the completion first, so nothing is taken for
-//!   it any more.
-//! - The owner is told after the completion is settled and while no shard is locked. It finds the
-//!   result in the waiter, wherever the client has moved meanwhile.
+//! - An element that a writer takes out of the keyspace for a waiter reaches it: the completion is
+//!   settled in the same step. A thread that gives up a wait settles the completion first, so
+//!   nothing is taken for it from then on.
+//! - The owner is notified after the completion is settled and while no shard is locked. It finds
+//!   the result in the waiter, on whatever thread the client is by then.
 
 mod catch_up;
 mod deadline;

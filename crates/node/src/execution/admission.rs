@@ -1,21 +1,22 @@
 //! The checks before a command: one ordered list, [`admit`](Executor::admit).
 //!
 //! ```text
-//!   killed -> exists -> arity -> user -> queued -> state of the server -> thread -> pause -> memory
+//!   killed -> exists -> arity -> user -> queue -> state of the server -> thread -> pause -> memory
 //! ```
 //!
 //! Each step is a function that returns the request's outcome as an error if the command may not
 //! run now. None of them costs an ordinary data command more than a branch: the state of the server
-//! and the thread are one test of the command's [admission flags](crate::command_table::admission_flags)
-//! against the thread's mask, and only a command with one of these bits is looked at closely.
+//! and the thread are one test of the command's admission flags against the thread's mask
+//! (`command_table/admission_flags.rs`), and only a command with one of these bits is looked at
+//! closely.
 //!
 //! All checks are made inside the gate. A command that leaves it on the way to its shards checks
 //! again what may have changed since ([`recheck`](super::recheck)).
 //!
-//! Where the checks to come belong, one line each: the redirects of a cluster (MOVED, ASK, CROSSSLOT)
-//! follow the user, because they need the command's keys and nothing of the server; READONLY,
-//! MASTERDOWN and NOREPLICAS follow [`check_loaded`](Executor::check_loaded), each with an admission
-//! flag; each that concerns a queued command also has a line in [`queue`](Executor::queue).
+//! Later checks are one line each. The redirects of a cluster (MOVED, ASK, CROSSSLOT) follow the
+//! user: they need the command's keys and nothing of the server. READONLY, MASTERDOWN and NOREPLICAS
+//! follow [`check_loaded`](Executor::check_loaded), each with an admission flag. A check that
+//! concerns queued commands also has a line in [`queue`](Executor::queue).
 
 use std::sync::atomic::Ordering;
 

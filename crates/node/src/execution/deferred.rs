@@ -12,7 +12,7 @@ use crate::state::waiter::{ChangedKey, Waiter};
 
 /// Work that waits for shards that were in use.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredWork {
     /// Keys that clients no longer watch.
     pub(crate) watched: Vec<WatchedKeys>,
     /// Clients that are gone and stand in the queues of keys.
@@ -25,13 +25,13 @@ impl Worker {
     /// Whether work was deferred: call `catch_up` from time to time.
     #[inline]
     pub fn has_deferred(&self) -> bool {
-        let Deferred { watched, waiters, changed } = &self.deferred;
+        let DeferredWork { watched, waiters, changed } = &self.deferred;
         !(watched.is_empty() && waiters.is_empty() && changed.is_empty())
     }
 
     /// Takes over the work that the thread has deferred while it had no access to the keyspace.
     pub fn take_over(&mut self, busy: &mut Self) {
-        let Deferred { watched, waiters, changed } = &mut busy.deferred;
+        let DeferredWork { watched, waiters, changed } = &mut busy.deferred;
         self.deferred.watched.append(watched);
         self.deferred.waiters.append(waiters);
         self.deferred.changed.append(changed);

@@ -70,7 +70,7 @@ impl<L: ShardLocks> Executor<'_, L> {
     #[cold]
     pub(super) fn reject_unknown(&mut self, args: &Args<'_>) -> Outcome {
         if is_http(args.name()) {
-            // Replies queued before it are dropped as well: the previous line was no request either.
+            // Replies queued before it are dropped as well: the line before was no request either.
             self.out.truncate(Mark::default());
             return self.close_unanswered();
         }
@@ -124,7 +124,7 @@ impl<L: ShardLocks> Executor<'_, L> {
 }
 
 impl Worker {
-    /// Writes the messages that have arrived for a client which subscribes or watches requests: they
+    /// Writes the messages that have arrived for a client that subscribes or watches requests: they
     /// follow its reply at once, as in Redis. MONITOR lines are not pushes, so a client that turned
     /// replies off gets none.
     pub(crate) fn write_own_messages(&self, session: &Session, out: &mut Out) {

@@ -32,7 +32,7 @@ pub(crate) enum Manner {
 
 /// When a command has ended.
 #[derive(Clone, Copy)]
-struct Ended {
+struct RunEnd {
     /// The TSC.
     at_tsc: u64,
     /// What the command took, in TSC cycles.
@@ -112,7 +112,7 @@ impl<L: Features> Executor<'_, L> {
             let run = || Run { record, entry, args, reply, end_tsc: Some(now) };
             account(self.worker, entry, true, tsc, run);
         } else {
-            let ended = Ended { at_tsc: now, took_tsc: tsc };
+            let ended = RunEnd { at_tsc: now, took_tsc: tsc };
             self.end_unusual(entry, &request.args, &mut outcome, mark, ended);
         }
         // The mode as the command left it decides, so that CLIENT REPLY ON itself is answered.
@@ -151,7 +151,7 @@ impl<L: Features> Executor<'_, L> {
         args: &Args<'_>,
         outcome: &mut Outcome,
         mark: Mark,
-        ended: Ended,
+        ended: RunEnd,
     ) {
         let failed = outcome.has_failed();
         if failed && let Some(refusal) = self.worker.refusal.take() {

@@ -9,7 +9,7 @@ use engine::{CxParts, ScriptError};
 use resp::Args;
 use store::Turn;
 
-use super::deferred::Deferred;
+use super::deferred::DeferredWork;
 use super::reads::{OwnNotifications, Reads};
 use crate::clients::record::ClientRecord;
 use crate::clients::transaction_queue::Transaction;
@@ -125,7 +125,7 @@ pub struct Worker {
     /// Why the running command has done nothing: a busy script holds what it needs.
     pub(crate) refusal: Option<ScriptError>,
     /// What waits for shards that were in use.
-    pub(crate) deferred: Deferred,
+    pub(crate) deferred: DeferredWork,
     /// Bytes that count against `maxmemory` because more is left out than may be, when the last
     /// turn ended.
     pub(crate) beyond_uncounted: i64,
@@ -177,13 +177,11 @@ impl Worker {
         seed: u64,
         tsc_per_micro: f64,
     ) -> Self {
+        let keys = node.key_counts.of_thread(index);
+        let turn = Turn::new(node.hasher, keys, Arc::clone(&node.shard_sets));
         let mut worker = Self {
             config: node.config(),
-            turn: Turn::new(
-                node.hasher,
-                node.key_counts.of_thread(index),
-                Arc::clone(&node.shard_sets),
-            ),
+            turn,
             stats: node.thread_counters(index, table.entries().len()),
             table,
             index,
@@ -215,7 +213,7 @@ impl Worker {
             error_counted: false,
             refusal: None,
             units_before: UNKNOWN_UNITS,
-            deferred: Deferred::default(),
+            deferred: DeferredWork::default(),
             beyond_uncounted: 0,
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,

@@ -5,8 +5,8 @@
 //! evicted, no limit of length counts, no key expires that the log does not remove, and no client
 //! is notified. The commands leave no effects and are not counted among the commands of clients.
 //!
-//! The applier does not know transactions: the reader of a log hands over their commands when it has
-//! seen the end.
+//! The applier does not know transactions: the reader of a log hands over their commands when it
+//! has seen the end.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct Applier {
 
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyOutcome {
     /// It replied.
     Done,
     /// It replied this error.
@@ -136,14 +136,14 @@ impl Applier {
         args: Args<'_>,
         locks: &L,
         host: &dyn Host,
-    ) -> Applied {
-        let Some(entry) = self.worker.table.resolve(&args) else { return Applied::Unknown };
+    ) -> ApplyOutcome {
+        let Some(entry) = self.worker.table.resolve(&args) else { return ApplyOutcome::Unknown };
         if entry.lacks_subcommand(&args) || entry.spec.flags.has(Flags::NOT_QUEUED) {
-            return Applied::Unknown;
+            return ApplyOutcome::Unknown;
         }
         if !entry.spec.accepts(args.len()) {
             let text = engine::Error::Arity(entry.name.clone()).text();
-            return Applied::Failed(text);
+            return ApplyOutcome::Failed(text);
         }
         let hasher = self.worker.turn.hasher;
         let hash = entry.single_key_hash(&args, |key| hasher.hash(key));
@@ -192,7 +192,7 @@ impl Applier {
         })
     }
 
-    fn came_of(&mut self, outcome: &Outcome) -> Applied {
+    fn came_of(&mut self, outcome: &Outcome) -> ApplyOutcome {
         let failed = outcome.has_failed();
         self.worker.error_counted = false;
         self.worker.wake_receivers();
@@ -205,12 +205,16 @@ impl Applier {
         if outcome.is_later() {
             let pause = self.worker.node.pause.load(std::sync::atomic::Ordering::Acquire);
             self.follow_users();
-            return if pause == PAUSE_FOR_EVER { Applied::ShutDown } else { Applied::Later };
+            return if pause == PAUSE_FOR_EVER {
+                ApplyOutcome::ShutDown
+            } else {
+                ApplyOutcome::Later
+            };
         }
         match self.worker.refusal.take() {
-            Some(_) => Applied::Later,
-            None if failed => Applied::Failed(text.unwrap_or_default()),
-            None => Applied::Done,
+            Some(_) => ApplyOutcome::Later,
+            None if failed => ApplyOutcome::Failed(text.unwrap_or_default()),
+            None => ApplyOutcome::Done,
         }
     }
 

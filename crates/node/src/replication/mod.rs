@@ -2,4 +2,4 @@
 
 mod applier;
 
-pub use applier::{Applied, Applier, StreamOrigin};
+pub use applier::{Applier, ApplyOutcome, StreamOrigin};

@@ -7,10 +7,10 @@ use command::ShardScope;
 use engine::{LockedShards, ScriptError};
 use parking_lot::Mutex;
 use resp::{Args, Reply};
-use script::{KeyAccess, ScriptFailure, ScriptInput, Vm};
+use script::{ScriptFailure, ScriptInput, ScriptKeys, Vm};
 
-use super::resolution::{Code, Failed, Prepared};
-use super::script_host::{Name, ScriptHost};
+use super::resolution::{Code, Failed, PreparedScript};
+use super::script_host::ScriptHost;
 use super::vm::with_vm;
 use crate::command_table::request::Request;
 use crate::command_table::script_call::{FIRST_KEY, ScriptCall};
@@ -33,10 +33,10 @@ const SHOWN_AS: &str = "eval";
 /// What a script gets for one run.
 #[derive(Clone, Copy)]
 pub(super) struct Grant<'c> {
-    /// The keys that it may access while other scripts run: with `Declared`, it takes further shards
-    /// only if they are free, unless it gets the exclusive slot. A script that has another grant has
-    /// the slot, and waits for further shards; with `Beyond` it is begun again if it needs all.
-    pub(super) access: KeyAccess,
+    /// With `Declared` the script runs beside others, and takes further shards only if they are
+    /// free, unless it gets the exclusive slot. Otherwise it has the slot, and waits for further
+    /// shards; with `Beyond` it begins again if it needs all of them.
+    pub(super) keys: ScriptKeys,
     /// The exclusive slot, for a script that does not have it.
     pub(super) slot: Option<&'c Mutex<()>>,
     /// Whether it may be killed.
@@ -58,7 +58,7 @@ pub(crate) fn perform_queued(
         with_vm(&node, |vm| match call.prepare(vm, &mut *calls.worker, calls.tsc, args, true) {
             Ok(prepared) => {
                 let kill_state = &Arc::default();
-                let grant = Grant { access: KeyAccess::All, slot: None, kill_state };
+                let grant = Grant { keys: ScriptKeys::All, slot: None, kill_state };
                 let ran = evaluate(vm, &prepared, calls, args, grant, reply);
                 ran.unwrap_or_else(|| fail(ScriptError::ShardInUse.into(), reply))
             }
@@ -120,7 +120,7 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
     executor: &mut Executor<'e, L>,
     vm: &Vm,
     node: &'a Node,
-    prepared: &Prepared,
+    prepared: &PreparedScript,
     exclusive: Option<ExclusiveScript<'a, L>>,
     request: &Request<'_>,
 ) -> Outcome {
@@ -140,7 +140,7 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
         None => kill_state = Arc::default(),
     }
     let mut runs =
-        Runs { executor, vm, prepared, request, hashes: &hashes, kill_state: &kill_state };
+        ScriptRuns { executor, vm, prepared, request, hashes: &hashes, kill_state: &kill_state };
     let outcome = runs.evaluate_with_least(node, exclusive);
     let outcome = match outcome {
         Outcome::ShardInUse | Outcome::NotExclusive => runs.come_back_later(outcome),
@@ -153,19 +153,19 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
 
 /// The runs of one script, until one of them has had all that it needed. A kill that arrives before
 /// a retry counts.
-struct Runs<'r, 'e, L> {
+struct ScriptRuns<'r, 'e, L> {
     executor: &'r mut Executor<'e, L>,
     vm: &'r Vm,
-    prepared: &'r Prepared,
+    prepared: &'r PreparedScript,
     request: &'r Request<'r>,
     /// Of the declared keys.
     hashes: &'r [u64],
     kill_state: &'r Arc<KillState>,
 }
 
-impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
-    /// Runs the script with the least that it is known to do with, and with more as often as it
-    /// needs more.
+impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
+    /// Runs the script with the fewest keys that are known to be enough, and again with more if it
+    /// needs them.
     fn evaluate_with_least<'a>(
         &mut self,
         node: &'a Node,
@@ -174,11 +174,11 @@ impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
     where
         'e: 'a,
     {
-        let access = self.prepared.code.known_key_access();
-        if access == KeyAccess::Declared && self.executor.worker.config.scripts.parallel {
+        let known = self.prepared.code.known_key_access();
+        if known == ScriptKeys::Declared && self.executor.worker.config.scripts.parallel {
             drop(exclusive.take());
             let slot = Some(&node.scripting.exclusive);
-            if let Some(outcome) = self.attempt(KeyAccess::Declared, slot) {
+            if let Some(outcome) = self.attempt(ScriptKeys::Declared, slot) {
                 return outcome;
             }
         }
@@ -187,12 +187,12 @@ impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
             Ok(exclusive) => exclusive,
             Err(outcome) => return outcome,
         };
-        if self.prepared.code.known_key_access() != KeyAccess::All
-            && let Some(outcome) = self.attempt(KeyAccess::Beyond, None)
+        if self.prepared.code.known_key_access() != ScriptKeys::All
+            && let Some(outcome) = self.attempt(ScriptKeys::Beyond, None)
         {
             return outcome;
         }
-        self.attempt(KeyAccess::All, None).unwrap_or(Outcome::Failed)
+        self.attempt(ScriptKeys::All, None).unwrap_or(Outcome::Failed)
     }
 
     /// The outcome of a script that has to come back later; an error if it was killed meanwhile.
@@ -206,10 +206,10 @@ impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
         fail(ScriptError::Killed.into(), &mut reply)
     }
 
-    /// Runs the script once. Returns `None` if it needed a shard that another command holds, and has
-    /// done nothing.
-    fn attempt(&mut self, access: KeyAccess, slot: Option<&Mutex<()>>) -> Option<Outcome> {
-        let grant = Grant { access, slot, kill_state: self.kill_state };
+    /// Runs the script once. Returns `None` if it needed a shard that another command holds; then
+    /// it has done nothing.
+    fn attempt(&mut self, keys: ScriptKeys, slot: Option<&Mutex<()>>) -> Option<Outcome> {
+        let grant = Grant { keys, slot, kill_state: self.kill_state };
         let (vm, prepared, args) = (self.vm, self.prepared, &self.request.args);
         let Executor { worker, session, locks, host, out } = &mut *self.executor;
         let (locks, host) = (*locks, *host);
@@ -249,8 +249,8 @@ impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
             again = outcome.is_none();
             outcome.unwrap_or(Outcome::Failed)
         };
-        let holds = match access {
-            KeyAccess::All => ShardScope::EachShard,
+        let holds = match keys {
+            ScriptKeys::All => ShardScope::EachShard,
             _ => ShardScope::KeysAndFree,
         };
         let admission = None;
@@ -264,24 +264,17 @@ impl<'e, L: ShardLocks> Runs<'_, 'e, L> {
 /// command holds before it wrote or published anything, and has left nothing.
 fn evaluate(
     vm: &Vm,
-    prepared: &Prepared,
+    prepared: &PreparedScript,
     calls: HeldCalls<'_, '_>,
     args: &Args<'_>,
     grant: Grant<'_>,
     reply: &mut Reply<'_>,
 ) -> Option<Outcome> {
-    let Prepared { code, keys, read_only } = prepared;
+    let PreparedScript { code, keys, read_only } = prepared;
     let (db, mark) = (calls.session.db, reply.mark());
     let log_mark = calls.worker.script_log.mark();
     calls.worker.turn.effects.begin_transaction(db, calls.worker.turn.unix_ms);
-    let name = match code {
-        Code::Script(script) => Name { text: script.script.sha(), is_function: false },
-        Code::Function(function) => {
-            let name = function.info().map(|info| &*info.name);
-            Name { text: name.unwrap_or_default(), is_function: true }
-        }
-    };
-    let mut host = ScriptHost::new(calls, grant, *args, name);
+    let mut host = ScriptHost::new(calls, grant, *args, code.name());
     host.read_only = *read_only;
     host.allows_oom =
         code.flags().is_some_and(|flags| flags.contains(script::ScriptFlags::ALLOW_OOM));

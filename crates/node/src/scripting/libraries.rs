@@ -10,8 +10,8 @@ use super::vm::{Loading, with_file_vm, with_vm};
 use crate::execution::worker::Worker;
 use crate::host::Host;
 
-/// Runs the code of a library in this thread's VM. One from a file was accepted before, by a thread
-/// that had less to do or whose VM had room: it may take its time, and has a VM for itself.
+/// Runs the code of a library in this thread's VM. A library from a file was accepted before, by a
+/// thread that had less to do or whose VM had room: it may take its time, and has its own VM.
 pub(crate) fn load(
     worker: &mut Worker,
     tsc: &dyn Fn() -> u64,
@@ -34,8 +34,8 @@ pub(crate) fn add(worker: &Worker, new: Vec<NewLibrary>) {
     }
 }
 
-/// Runs the sources of a payload. Those of FUNCTION RESTORE have the time that FUNCTION LOAD gives
-/// them, unlike in Redis, where one without an end stops the server.
+/// Runs the sources of a payload. Those of FUNCTION RESTORE have the time limit of FUNCTION LOAD,
+/// unlike in Redis, where one without an end stops the server.
 pub(crate) fn load_all(
     worker: &mut Worker,
     tsc: &dyn Fn() -> u64,

@@ -1,28 +1,30 @@
-//! Scripts and functions as commands: which there are, how one runs on the keyspace, and what it
-//! reaches of the server. The interpreter is in the crate `script`.
+//! Scripts and functions as commands: how one runs on the keyspace, and what it reaches of the
+//! server. The interpreter is in the crate `script`; which scripts there are is in `state`.
 //!
-//! A script holds the shards of its declared keys while others run on. What it is known to do
-//! decides how it starts:
+//! A script holds the shards of its declared keys while other scripts run. How it starts depends on
+//! the keys that it has accessed in earlier runs:
 //!
 //! ```text
-//! seen to keep to its declared keys         beside other scripts; for another key's shard that
-//!                                           somebody holds it becomes the one that waits; if there
-//!                                           is one, it is begun again, or fails if it has written
-//! new, seen to reach beyond, or in EXEC     alone among such scripts; it waits for further shards
-//! has called what needs all, as FLUSHALL    alone among such scripts, on all shards
+//! only its declared keys                    beside other scripts; for another key's shard that is
+//!                                           in use it takes the exclusive slot, and waits; if the
+//!                                           slot is taken, it begins again, or fails if it has
+//!                                           written
+//! unknown, others as well, or in EXEC       exclusive among scripts; it waits for further shards
+//! those of a command that needs all shards, exclusive among scripts, on all shards
+//! such as FLUSHALL
 //! ```
 //!
 //! A script that calls FLUSHALL or its like for the first time takes all shards if they are free,
-//! and is begun again on all of them otherwise: waiting for one with the others in hand would stop
-//! everyone. If it has written by then, or runs in EXEC, there is no other way than that.
+//! and is begun again on all of them otherwise: waiting for one shard while holding the others would
+//! stop all clients. If it has written by then, or runs in EXEC, it has to wait like that.
 //!
-//! Who waits for a shard while holding others must be the only one who does: a script that runs
-//! alone. It gets every shard in the end, since all others let go of theirs before they wait.
+//! Only one script at a time may wait for a shard while it holds others: the exclusive one. It gets
+//! every shard in the end, since all other commands release theirs before they wait.
 //!
-//! A script that has run for longer than `busy-reply-threshold` is *busy*. From then on nobody
-//! waits for what it holds ([`BusyScripts`](crate::state::busy_scripts::BusyScripts)), and its thread serves its other clients from within the
-//! script's ticks ([`ShardLocks::serve_others`](crate::ShardLocks::serve_others)): they are
-//! answered with BUSY, unless their commands can end the script.
+//! A script that has run for longer than `busy-reply-threshold` is *busy* (`BusyScripts`). From then
+//! on no thread waits for what it holds, and its own thread serves its other clients from within the
+//! script's ticks ([`ShardLocks::serve_others`](crate::ShardLocks::serve_others)): they get BUSY,
+//! unless their commands can end the script.
 
 mod evaluation;
 pub mod libraries;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use engine::ScriptError;
 use resp::Args;
 use script::{
-    KeyAccess, KeyAccessSeen, LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript, Script,
-    ScriptFailure, ScriptFlags, Vm,
+    LARGE_SOURCE_BYTES, LoadedFunction, LoadedScript, Script, ScriptFailure, ScriptFlags,
+    ScriptKeys, ScriptKeysSeen, Vm,
 };
 
+use super::script_host::ScriptName;
 use super::vm::Loading;
 use crate::command_table::script_call::{Named, ScriptCall};
 use crate::execution::worker::Worker;
@@ -29,20 +30,31 @@ impl Code {
         }
     }
 
-    pub(super) fn key_access(&self) -> Option<&KeyAccessSeen> {
+    /// The name by which it is called.
+    pub(super) fn name(&self) -> ScriptName<'_> {
+        match self {
+            Self::Script(script) => ScriptName { text: script.script.sha(), is_function: false },
+            Self::Function(function) => {
+                let name = function.info().map(|info| &*info.name);
+                ScriptName { text: name.unwrap_or_default(), is_function: true }
+            }
+        }
+    }
+
+    pub(super) fn key_access(&self) -> Option<&ScriptKeysSeen> {
         match self {
             Self::Script(script) => Some(script.script.key_access()),
             Self::Function(function) => function.library.key_access(function.index),
         }
     }
 
-    pub(super) fn known_key_access(&self) -> KeyAccess {
-        self.key_access().map_or(KeyAccess::Unknown, KeyAccessSeen::known)
+    pub(super) fn known_key_access(&self) -> ScriptKeys {
+        self.key_access().map_or(ScriptKeys::Unknown, ScriptKeysSeen::known)
     }
 }
 
 /// A script or function that a request runs.
-pub(super) struct Prepared {
+pub(super) struct PreparedScript {
     pub(super) code: Code,
     /// The number of keys that the request declares.
     pub(super) keys: usize,
@@ -140,7 +152,7 @@ impl ScriptCall {
         tsc: &dyn Fn() -> u64,
         args: &Args<'_>,
         is_exclusive: bool,
-    ) -> Result<Prepared, Failed> {
+    ) -> Result<PreparedScript, Failed> {
         // A function is looked for before its keys are counted, a script afterwards, as in Redis.
         let keys = self.keys(args);
         if self.what != Named::Function {
@@ -161,7 +173,7 @@ impl ScriptCall {
             return Err(ScriptError::OutOfMemory.into());
         }
         let read_only = self.read_only || !may_write_by(&code);
-        Ok(Prepared { code, keys, read_only })
+        Ok(PreparedScript { code, keys, read_only })
     }
 }
 

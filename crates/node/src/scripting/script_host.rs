@@ -8,7 +8,7 @@ use command::{Flags, Group, ShardScope};
 use engine::{AclError, Error, LockedShards, ScriptError};
 use parking_lot::MutexGuard;
 use resp::{Args, Out, Reply};
-use script::{KeyAccess, LogLevel, ScriptReplication, Tick, VmHost};
+use script::{LogLevel, ScriptKeys, ScriptReplication, Tick, VmHost};
 
 use super::evaluation::Grant;
 use crate::command_table::entry::Entry;
@@ -26,7 +26,7 @@ const SHARD_WAIT: Duration = Duration::from_millis(5);
 
 /// A script that runs, as it is called: by the SHA-1 of its text, or a function by its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name<'c> {
+pub(super) struct ScriptName<'c> {
     pub(super) text: &'c [u8],
     pub(super) is_function: bool,
 }
@@ -42,7 +42,7 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     /// Its commands may take memory even when it is short.
     pub(super) allows_oom: bool,
     /// The keys that it has accessed so far.
-    pub(super) accessed: KeyAccess,
+    pub(super) accessed: ScriptKeys,
     /// It has written, published or changed the server: it is not begun again.
     pub(super) has_acted: bool,
     /// It needed a shard that another holds. What it does from here on does not count.
@@ -51,7 +51,7 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) has_closed: bool,
     /// The request that runs it.
     pub(super) request: Args<'c>,
-    pub(super) name: Name<'c>,
+    pub(super) name: ScriptName<'c>,
     /// The server knows that it runs.
     is_known: bool,
     /// It has run for longer than `busy-reply-threshold`.
@@ -69,7 +69,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         calls: HeldCalls<'a, 's>,
         grant: Grant<'c>,
         request: Args<'c>,
-        name: Name<'c>,
+        name: ScriptName<'c>,
     ) -> Self {
         let began_ms = calls.worker.turn.steady_ms;
         let hashes = std::mem::take(&mut calls.worker.hashes);
@@ -80,7 +80,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             slot: None,
             read_only: false,
             allows_oom: false,
-            accessed: KeyAccess::Declared,
+            accessed: ScriptKeys::Declared,
             has_acted: false,
             is_refused: false,
             has_closed: false,
@@ -167,7 +167,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
                 unreachable!("what a script holds may become more")
             }
         };
-        let Name { text, is_function } = self.name;
+        let ScriptName { text, is_function } = self.name;
         let waits = self.waits();
         let script = BusyScript { thread: worker.index, is_function, waits, holds };
         worker.node.scripting.begin_busy(script, self.grant.kill_state);
@@ -183,11 +183,11 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
 
     /// Whether it waits for shards while it holds others.
     fn waits(&self) -> bool {
-        self.grant.access != KeyAccess::Declared || self.slot.is_some()
+        self.grant.keys != ScriptKeys::Declared || self.slot.is_some()
     }
 
-    /// Takes the exclusive slot if the script does not have it. Returns whether it has it: only then
-    /// it may wait for a shard while it holds others.
+    /// Takes the exclusive slot if the script does not have it. Returns whether it has it now, and
+    /// may wait for a shard while it holds others.
     fn may_wait(&mut self) -> bool {
         if !self.waits() {
             self.slot = self.grant.slot.and_then(|slot| slot.try_lock());
@@ -278,8 +278,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
     /// Locks all shards. Whoever waits for one of them with the others in hand stops everyone who
     /// uses keys, so a script that has done nothing yet is begun again when it can have them all.
     fn lock_all(&mut self, shards: usize) -> Result<(), ScriptError> {
-        self.accessed = KeyAccess::All;
-        let begins_again = self.grant.access != KeyAccess::All && !self.has_acted && !self.is_busy;
+        self.accessed = ScriptKeys::All;
+        let begins_again = self.grant.keys != ScriptKeys::All && !self.has_acted && !self.is_busy;
         if begins_again && let LockedShards::Many(held) = &mut self.calls.shards {
             let mut all = 0..shards;
             if !all.all(|number| held.try_add(number)) {
@@ -293,8 +293,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
     fn lock_shard(&mut self, number: usize) -> Result<(), ScriptError> {
         let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
         if !held.holds(number) {
-            if self.accessed == KeyAccess::Declared {
-                self.accessed = KeyAccess::Beyond;
+            if self.accessed == ScriptKeys::Declared {
+                self.accessed = ScriptKeys::Beyond;
             }
             if !held.try_add(number) {
                 self.wait_for(number)?;

@@ -1,4 +1,4 @@
-//! The state that all features of a server share: plain values, without the logic that changes them.
+//! The state that all features of a server share: plain values, without the features' logic.
 
 pub mod append_only_figures;
 pub mod busy_scripts;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use node::state::node::PAUSE_FOR_EVER;
 use node::state::snapshots::LoadProgress;
-use node::{Applied, Applier, Host, StreamOrigin};
+use node::{Applier, ApplyOutcome, Host, StreamOrigin};
 use persist::aof::{Aof, AofEnd, AofItem, AofReader, Damage, FileOrder, LoadFile, ReadError};
 use persist::disk::{Disk, FileSource};
 use resp::Args;
@@ -285,10 +285,10 @@ impl<'a> AofLoader<'a> {
             let replayed = applier.command(args, &locks, *host);
             drop(locks);
             match replayed {
-                Applied::Done => return Ok(()),
-                Applied::Later => std::thread::sleep(PAUSE),
-                Applied::ShutDown => return Err("loading was ended".to_owned()),
-                Applied::Unknown => {
+                ApplyOutcome::Done => return Ok(()),
+                ApplyOutcome::Later => std::thread::sleep(PAUSE),
+                ApplyOutcome::ShutDown => return Err("loading was ended".to_owned()),
+                ApplyOutcome::Unknown => {
                     let name = shown(args.name());
                     let place = place();
                     return Err(format!(
@@ -296,11 +296,11 @@ impl<'a> AofLoader<'a> {
                     ));
                 }
                 // Commands behind it would go to another database than they did.
-                Applied::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
+                ApplyOutcome::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
                     let text = String::from_utf8_lossy(&text);
                     return Err(format!("SELECT fails in {}: {text}", place()));
                 }
-                Applied::Failed(text) => {
+                ApplyOutcome::Failed(text) => {
                     self.failed += 1;
                     if self.failed <= COMPLAINTS_MAX {
                         let (name, text) = (shown(args.name()), String::from_utf8_lossy(&text));

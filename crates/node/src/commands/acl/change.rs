@@ -15,7 +15,7 @@
 //! ```
 //!
 //! In a transaction, beside which no other command runs, what the command behind it does counts as
-//! little for those whom a change concerns: see [`UserChanges`](crate::state::user_changes::UserChanges).
+//! little for those whom a change concerns: see `UserChanges`.
 
 use std::sync::Arc;
 
