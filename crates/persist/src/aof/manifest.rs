@@ -161,7 +161,7 @@ impl Manifest {
             return Err(ManifestError { line: 0, text: Vec::new(), fault: ManifestFault::Empty });
         }
         let is_intact = manifest_seal::is_intact(text);
-        for (index, line) in Lines(text).enumerate() {
+        for (index, line) in ManifestLines(text).enumerate() {
             let added = match () {
                 () if index == 0 && !is_intact => Err(ManifestFault::Checksum),
                 () if line.starts_with(b"#") => Ok(()),
@@ -257,9 +257,9 @@ impl Manifest {
 }
 
 /// Lines with their ends. A line that is too long comes in pieces, as Redis reads it.
-struct Lines<'a>(&'a [u8]);
+struct ManifestLines<'a>(&'a [u8]);
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for ManifestLines<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {

@@ -131,8 +131,8 @@ pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
         )?;
         match last_key {
             Some(KeyFound { name: key, database, offset }) => tell!(
-                "{name}: keys before it: {keys}; the last is '{}' in database {database}, at offset \
-                 {offset}",
+                "{name}: keys before it: {keys}; the last is '{}' in database {database}, at \
+                 offset {offset}",
                 key[..key.len().min(NAME_BYTES_MAX)].escape_ascii()
             )?,
             None => tell!("{name}: no key before it")?,
