@@ -1,7 +1,7 @@
 //! Locked shards: one, several, or all of them behind the closed gate.
 //!
-//! Whoever lets go of a shard calls the first of those who wait for it. Behind the closed gate
-//! nobody is called: they come by themselves a moment later.
+//! A thread that releases a shard calls the first client of its queue. Behind the closed gate no
+//! client is called: the waiting clients try again a moment later.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
@@ -133,7 +133,7 @@ impl HeldShards for ShardGuards<'_> {
     }
 }
 
-/// All shards, behind the closed gate: each is locked when it is first asked for, and stays so.
+/// All shards, behind the closed gate: each is locked when it is first used, and stays so.
 pub(super) struct AllShardGuards<'a> {
     shards: &'a Shards,
     held: Box<[OnceCell<MutexGuard<'a, Shard>>]>,

@@ -2,30 +2,30 @@
 //!
 //! That locks provide the shards is this file's secret; everything below sees `&mut Shard`.
 //!
-//! Nothing can deadlock, because nobody waits for a shard while holding one. A command on several
-//! shards takes them all by try-lock. When one of them is busy, it releases the others, waits for
-//! that one alone, and then tries the others again with that one in hand. So it waits for the
-//! commands that hold its shards and stops nobody else. After `WAITS_MAX` such waits it asks for
-//! all of its shards: its client stands in all their queues.
+//! Nothing can deadlock, because no command waits for a shard while holding one. A command on
+//! several shards takes them all by try-lock. When one of them is busy, it releases the others,
+//! waits for that one only, and then tries the others again with that one locked. So it waits for
+//! the commands that hold its shards and stops no other command. After `WAITS_MAX` such waits it
+//! asks for all of its shards: its client stands in all their queues.
 //!
-//! A thread has other clients, so it waits for a command of its own kind, which is over within
-//! microseconds, and without giving up the processor. A command whose shard stays in use is told
-//! so, has done nothing, and is executed anew when it is called (`threads::shard_waits`): its
-//! client stands in a queue meanwhile (`shard_queues`), and those who come later and find the shard
-//! free let it go again. The waits in which it has got a shard are counted on.
+//! A thread has other clients, so it waits only a few microseconds for a command of its own kind,
+//! without giving up the processor. A command whose shard stays in use ends with `ShardInUse`, has
+//! done nothing, and is executed again when it is called (`threads::shard_waits`): until then its
+//! client stands in a queue (`shard_queues`), and commands that come later and find the shard free
+//! release it again. The waits in which it has got a shard are counted across attempts.
 //!
-//! Who waits for a shard while it holds others, work that is no client's command, and whoever has
-//! closed the gate take a shard that is free, whoever stands in its queue.
+//! A script that waits for a shard while it holds others, background work, and a thread that has
+//! closed the gate take a free shard regardless of its queue.
 //!
-//! NoOtherClients waits for a busy script (`node::state::busy_scripts`): who needs a shard that one holds is
-//! told so at once, and who needs all of them, or to be alone, if there is any. While a busy script
-//! is alone behind the closed gate, the others stay outside: such a [`ThreadShards`] reaches no
-//! shard.
+//! No command waits for a busy script (`node::state::busy_scripts`): a command that needs a shard of a
+//! busy script is refused immediately, and so is one that needs all shards, or must be exclusive,
+//! while there is any busy script. While a busy script is exclusive, other threads stay outside the
+//! gate: such a [`ThreadShards`] reaches no shard.
 //!
-//! A thread that waits for a shard stays inside the gate. Whoever holds that shard is inside as
-//! well, so a closer gains nothing if the waiting thread leaves; and a command that leaves has to
-//! check again what it was admitted by, such as CLIENT PAUSE. A command that visits one shard
-//! after another changes nothing, takes long and lets closers come first between two visits.
+//! A thread that waits for a shard stays inside the gate. The holder of that shard is inside as
+//! well, so a closer would gain nothing if the waiting thread left; and a command that leaves must
+//! repeat its admission checks, such as CLIENT PAUSE. A command that visits one shard after another
+//! changes nothing, takes long, and lets closers go first between two visits.
 //!
 //! `tests/models` runs this source on other locks.
 
@@ -44,13 +44,13 @@ use super::shards::Shards;
 use super::shim::{MutexGuard, Pass, WAITS_MAX, now_us, time, try_lock_for, wait_to_lock};
 use super::thread_waits::{ThreadWaits, Tries, Waited};
 
-/// What a thread does for its other clients while one of them runs a busy script.
+/// How a thread serves its other clients while one of them runs a busy script.
 pub trait ServesOthers {
     /// Serves them once. It neither uses the thread's pass nor waits for anything.
     fn serve_others(&self);
 }
 
-/// A thread that has nobody else to serve: it runs no script.
+/// A thread that has no other clients to serve: it runs no script.
 pub struct NoOtherClients;
 
 impl ServesOthers for NoOtherClients {
@@ -61,8 +61,8 @@ impl ServesOthers for NoOtherClients {
 /// dropped.
 pub struct ThreadShards<'a> {
     pub(super) shards: &'a Shards,
-    /// The thread's pass of the gate. None: it has none, because it runs a busy script and serves
-    /// its other clients meanwhile.
+    /// The thread's pass of the gate. `None` if it has none, because it runs a busy script and
+    /// serves its other clients.
     pass: Option<&'a Pass>,
     /// The thread is inside, or has closed the gate.
     is_inside: Cell<bool>,
@@ -70,7 +70,7 @@ pub struct ThreadShards<'a> {
     waited: Cell<bool>,
     busy: &'a BusyScripts,
     others: &'a dyn ServesOthers,
-    /// None: it waits for no shard.
+    /// `None` if it waits for no shard.
     waits: Option<&'a ThreadWaits>,
     /// How its client stands in the queues of shards.
     ticket: Option<Ticket>,
@@ -85,7 +85,7 @@ impl Drop for ThreadShards<'_> {
 
 impl<'a> ThreadShards<'a> {
     /// Enters the gate by a thread's pass. It stays outside without a pass, and while a busy script
-    /// is alone behind the closed gate.
+    /// is exclusive.
     #[inline]
     pub fn enter(
         shards: &'a Shards,
@@ -110,8 +110,8 @@ impl<'a> ThreadShards<'a> {
         self
     }
 
-    /// How often the command that did not get its shards has found one in use or reserved. It goes
-    /// on from here when it is tried again, so that it gets them in the end.
+    /// How often the command that did not get its shards has found one in use or reserved. The next
+    /// attempt continues from here, so that the command gets them eventually.
     pub fn rounds(&self) -> u32 {
         self.tries.rounds.get()
     }
@@ -130,14 +130,14 @@ impl<'a> ThreadShards<'a> {
         self.tries.any.set(true);
     }
 
-    /// Whether the command takes this shard if it is free, whoever stands in its queue: it is not
-    /// put aside, or has had it in its turn.
+    /// Whether the command takes this shard if it is free, regardless of its queue: it cannot be
+    /// deferred, or has had the shard in its turn.
     fn is_let_through(&self, shard: usize) -> bool {
         self.waits.is_none() || self.tries.kept.borrow().contains(&shard)
     }
 
     /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
-    /// shard, or [to be alone](Shards::alone).
+    /// shard, or [to be exclusive](Shards::exclusive_queue).
     pub fn take_in_use(&self) -> Option<usize> {
         self.waits.and_then(|waits| waits.in_use.take())
     }
@@ -153,7 +153,7 @@ impl<'a> ThreadShards<'a> {
         self.is_inside.get()
     }
 
-    /// Lets those who want to close the gate do so first. Costs a relaxed load when there are none.
+    /// Lets threads that want to close the gate go first. Costs a relaxed load when there are none.
     /// No shard may be locked. Returns whether it is inside.
     #[inline]
     pub fn make_way(&self) -> bool {
@@ -189,8 +189,8 @@ impl<'a> ThreadShards<'a> {
         }
     }
 
-    /// Runs `work` with one shard, for which it waits no longer than `wait`. None: a command holds
-    /// the shard, or this is outside the gate, and nothing was done.
+    /// Runs `work` with one shard, for which it waits no longer than `wait`. Returns `None`, and
+    /// does nothing, if a command holds the shard or this is outside the gate.
     pub fn try_one_for<R>(
         &self,
         shard: usize,
@@ -237,14 +237,14 @@ impl ThreadShards<'_> {
         Some(ShardGuard::new(locked, self, shard))
     }
 
-    /// Locks one shard if it is free, whoever waits for it.
+    /// Locks one shard if it is free, regardless of its queue.
     #[inline]
     pub(super) fn try_any(&self, shard: usize) -> Option<ShardGuard<'_>> {
         let locked = self.shards.mutex(shard).try_lock()?;
         Some(ShardGuard::new(locked, self, shard))
     }
 
-    /// Keeps a shard that has just been locked, unless it is someone else's turn.
+    /// Keeps a shard that has just been locked, unless it is another client's turn.
     #[cold]
     fn admit<'a>(&'a self, locked: MutexGuard<'a, Shard>, shard: usize) -> Option<ShardGuard<'a>> {
         let guard = self.admit_among(locked, shard)?;
@@ -265,7 +265,7 @@ impl ThreadShards<'_> {
         (self.is_let_through(shard) || admits()).then_some(guard)
     }
 
-    /// A shard was let go while somebody waits for some shard.
+    /// A shard was released while clients wait for shards.
     #[cold]
     pub(super) fn has_let_go(&self, shard: usize) {
         if let Some(waits) = self.waits {
@@ -273,7 +273,7 @@ impl ThreadShards<'_> {
         }
     }
 
-    /// A script has taken a shard in the middle of its work while somebody waits for some shard.
+    /// A script has taken a shard in the middle of its work while clients wait for shards.
     #[cold]
     pub(super) fn has_passed(&self, shard: usize) {
         self.shards.queues.pass(shard, self.ticket, now_us());
@@ -282,10 +282,10 @@ impl ThreadShards<'_> {
     #[cold]
     fn wait_for(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         let waits = self.may_wait_for(shard)?;
-        // Counted also when it is put aside: two commands, each called for the shard that the other
-        // one needs next, would go on like that for ever.
+        // Counted also when the command is deferred: otherwise two commands, each called for the
+        // shard that the other one needs next, would continue like that for ever.
         self.set_rounds(self.rounds().saturating_add(1));
-        // NoOtherClients is faster than those who stand in the queue already.
+        // The clients in the queue go first.
         let queues = &self.shards.queues;
         let is_first = || self.ticket.is_some() && queues.admits(shard, self.ticket, now_us());
         if (self.is_let_through(shard) || !queues.has(shard) || is_first())
@@ -312,7 +312,7 @@ impl ThreadShards<'_> {
     }
 
     /// The command has waited often for one of its shards, and found another one in use then. It is
-    /// put aside until it gets all of them.
+    /// deferred until it gets all of them.
     #[cold]
     fn ask_for_all(&self, in_use: usize, shards: &[usize]) -> ScriptError {
         if let Some(waits) = self.waits {
@@ -322,8 +322,8 @@ impl ThreadShards<'_> {
         ScriptError::ShardInUse
     }
 
-    /// Locks one of many shards that a command visits. It has been at work for a while and would
-    /// have to begin anew, so it waits for longer.
+    /// Locks one of many shards that a command visits. The command has been at work for a while and
+    /// would have to start again, so it waits longer.
     fn lock_for_visit(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         let refusal = match self.lock(shard) {
             Err(ScriptError::ShardInUse) => ScriptError::ShardInUse,
@@ -353,8 +353,8 @@ impl ThreadShards<'_> {
         })
     }
 
-    /// Locks all of `shards`, of which `held` may be locked already, without waiting. When one is
-    /// busy, none is locked any more, and its number is returned.
+    /// Locks all of `shards`, of which `held` may already be locked, without waiting. If one is
+    /// busy, releases all of them and returns its number.
     fn try_lock_all<'a>(
         &'a self,
         shards: &[usize],
@@ -445,7 +445,7 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn may_stop_others(&self) -> bool {
         let (Some(pass), Some(waits)) = (self.pass, self.waits) else { return true };
-        // Who has to be told why it may not is so by closing the gate.
+        // Closing the gate fails then, and says why.
         if !self.is_inside.get() || self.busy.any() {
             return true;
         }
@@ -455,7 +455,7 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn keeps_exclusive_slot(&self) -> bool {
         let Shards { queues, .. } = self.shards;
-        let alone = self.shards.alone();
+        let alone = self.shards.exclusive_queue();
         let keeps = !queues.any() || queues.admits(alone, self.ticket, now_us());
         if keeps && let Some(ticket) = self.ticket {
             queues.leave(&[alone], ticket);
@@ -465,14 +465,14 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn left_exclusive_slot(&self) {
         if self.shards.queues.any() {
-            self.has_let_go(self.shards.alone());
+            self.has_let_go(self.shards.exclusive_queue());
         }
     }
 
     fn wait_for_exclusive_slot(&self) {
         self.waited.set(true);
         if let Some(waits) = self.waits {
-            waits.in_use.set(Some(self.shards.alone()));
+            waits.in_use.set(Some(self.shards.exclusive_queue()));
         }
     }
 

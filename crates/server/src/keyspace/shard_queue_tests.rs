@@ -1,5 +1,5 @@
-//! The queues of shards in one thread. Beside their source they would be run by the models, too,
-//! whose locks need a schedule.
+//! The queues of shards in one thread. Beside their source the models would run these tests too,
+//! and the models' locks need a scheduler.
 
 use super::shard_queues::{Call, Owner, RESERVED_US_MAX, ShardQueues, Ticket, gather_us};
 
@@ -126,7 +126,8 @@ fn who_stands_in_several_queues_has_its_turn_when_it_is_the_first_in_all() {
     assert!(!queues.any() && !queues.is_first(&both, later, 2, 5000));
 }
 
-/// Otherwise two who need both shards, each called for one of them, would wait for one another.
+/// Otherwise two clients that need both shards, each called for one of them, would wait for each
+/// other.
 #[test]
 fn who_has_waited_for_longer_comes_before_who_was_called() {
     let (queues, [called_before]) = queue([200]);
@@ -205,7 +206,7 @@ fn who_is_late_again_and_again_gets_its_shard() {
         if looks && queues.first(SHARD, 1, *now_us) == Some(first) && is_free {
             return true;
         }
-        // Others come all the time, and take as long.
+        // Other clients arrive all the time, and take as long.
         if is_free && queues.admits(SHARD, None, *now_us) {
             free_us = now_us + TURN_US;
         }

@@ -1,4 +1,4 @@
-//! The queues of those who wait for shards that are in use: first come, first served.
+//! The queues of clients that wait for shards in use: first come, first served.
 //!
 //! ```text
 //!   stand         the shard is let go, or found free by another
@@ -12,34 +12,35 @@
 //!                                                         comes back
 //! ```
 //!
-//! A queue lies outside its shard's lock, so that others stand in it while the shard is in use.
-//! Whoever takes or lets go of a shard looks at one count, which is zero while nobody waits; only
-//! then at the mark of the shard, and only then at its queue.
+//! A queue lies outside its shard's lock, so that clients join it while the shard is in use. A
+//! thread that takes or releases a shard reads one count, which is zero while no client waits; only
+//! then the mark of the shard, and only then its queue.
 //!
 //! Invariants:
-//! - Who stands in a queue and then finds the shard in use is called when it is let go: the holder
-//!   lets go first and looks at the mark then, the other one marks first and looks at the lock
-//!   then. On x86-64 the atomic exchanges of both sides order that.
-//! - Places are in the order of the time since when their clients wait, whatever queue they stood
-//!   in meanwhile, so that who begins anew elsewhere keeps its place.
-//! - While a shard is reserved, a command of a client that comes for it stands in the queue. A
-//!   reservation ends by itself: nobody waits for a thread that is stuck in a slow command. If it
-//!   comes back late again and again, because one slow command follows the other there, the
-//!   reservation gets as long as these are: nobody starves, and others wait for a part of the time.
-//! - The lock of the queues is a leaf, and nobody who waits for it does so for long.
+//! - A client that joins a queue and then finds the shard in use is called when it is released: the
+//!   holder releases first and then reads the mark, the joining thread marks first and then reads
+//!   the lock. On x86-64 the atomic exchanges of both sides order that.
+//! - A queue is ordered by the time since which its clients wait, whatever queue they stood in
+//!   before, so that a client that starts again at another shard keeps its rank.
+//! - While a shard is reserved, commands of other clients that come for it join the queue. A
+//!   reservation ends by itself: no client waits for a thread that is stuck in a slow command. If
+//!   that thread comes back late repeatedly, because it runs one slow command after another, the
+//!   reservation becomes as long as these commands are: its client does not starve, and the others
+//!   wait for a fraction of the time.
+//! - The lock of the queues is a leaf, and is never held for long.
 //!
 //! A command on several shards that has waited often stands in the queues of all of them at once
-//! ([`shard_waits`](crate::threads::shard_waits)). Its place is the same in each, because tickets
-//! are, so the first of all who stand in several queues is the first in each of them: no circle.
+//! (`threads::shard_waits`). Tickets give it the same rank in each queue, so the first of all
+//! clients that stand in several queues is first in each of them: no circle.
 //!
-//! Scripts take further shards while they hold others, whoever waits: only those that are alone
-//! among scripts wait for them, and so nobody waits for each other. The last queue is that of those
-//! who have to be alone. Who is passed by a script stands there, too, until it leaves the queue in
-//! which that has happened; then no further script that would be alone begins and waits for less
-//! long. Otherwise such scripts, one after another, would pass it as often as they are faster.
+//! Scripts take further shards while they hold others, regardless of the queues: only scripts that
+//! are exclusive wait for such shards, so no two scripts wait for each other. The last queue is
+//! that of scripts that must be exclusive. A client that was passed by a script stands there too,
+//! until it leaves the queue in which that happened; until then no further script becomes exclusive
+//! that has waited less long. Otherwise such scripts, one after another, could pass it without end.
 //!
-//! What it deliberately does not do: wake threads, which is for later, outside the gate; or keep
-//! out scripts that hold shards, and work that is no client's command.
+//! This module does not wake threads, which happens later, outside the gate; and it does not keep
+//! out scripts that hold shards, or background work.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,7 +64,7 @@ pub struct Ticket {
     pub client: u64,
 }
 
-/// Where a client that waits is to be found.
+/// Where a waiting client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The thread that owns it.
@@ -72,7 +73,7 @@ pub struct Owner {
     pub slot: usize,
 }
 
-/// A client that may take its shard now. Its thread is to be told so.
+/// A client that may take its shard now. Its thread must be notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The client's number.
@@ -87,18 +88,18 @@ pub struct ShardQueues {
     places: AtomicUsize,
     /// Shards that have a queue.
     marks: Box<[AtomicBool]>,
-    queues: Mutex<HashMap<usize, Queue>>,
+    queues: Mutex<HashMap<usize, ShardQueue>>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    places: BTreeMap<Ticket, Place>,
-    /// For whom the shard is reserved, and until when.
+struct ShardQueue {
+    places: BTreeMap<Ticket, QueueEntry>,
+    /// The client for which the shard is reserved, and until when.
     reserved: Option<(Ticket, u64)>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct QueueEntry {
     owner: Owner,
     /// It was called and has not tried since.
     is_called: bool,
@@ -111,7 +112,7 @@ struct Place {
 }
 
 impl ShardQueues {
-    /// Empty queues of so many shards, the last of which stands for being alone among scripts.
+    /// Empty queues of so many shards, the last of which stands for being exclusive among scripts.
     pub fn new(shards: usize) -> Self {
         Self {
             places: AtomicUsize::new(0),
@@ -120,13 +121,13 @@ impl ShardQueues {
         }
     }
 
-    /// Whether somebody stands in some queue. It costs a load of what hardly ever changes.
+    /// Whether any client stands in a queue. Costs a load of a line that hardly ever changes.
     #[inline]
     pub fn any(&self) -> bool {
         self.places.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether somebody stands in the queue of this shard.
+    /// Whether any client stands in the queue of this shard.
     pub fn has(&self, shard: usize) -> bool {
         self.any() && self.marks[shard].load(Ordering::Relaxed)
     }
@@ -138,16 +139,16 @@ impl ShardQueues {
         for shard in shards {
             let queue = queues.entry(*shard).or_default();
             queue.revive(owner.thread);
-            // It has come, and in vain: it is called again.
+            // It has come in vain, and is called again.
             queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
             let before = queue.places.get(&ticket);
             let (misses, is_passed) = before.map_or((0, false), |it| (it.misses, it.is_passed));
-            let place = Place { owner, is_called: false, is_missed: false, misses, is_passed };
+            let place = QueueEntry { owner, is_called: false, is_missed: false, misses, is_passed };
             self.insert(queue, *shard, ticket, place);
         }
     }
 
-    fn insert(&self, queue: &mut Queue, shard: usize, ticket: Ticket, place: Place) {
+    fn insert(&self, queue: &mut ShardQueue, shard: usize, ticket: Ticket, place: QueueEntry) {
         if queue.places.insert(ticket, place).is_none() {
             self.places.fetch_add(1, Ordering::SeqCst);
         }
@@ -160,9 +161,9 @@ impl ShardQueues {
         shards.iter().for_each(|shard| self.remove(&mut queues, *shard, ticket));
     }
 
-    /// Whether who has just locked a shard may keep it; asked while it is locked. Otherwise it
-    /// [lets go](Self::let_go) at once. Who stands in the queue itself, with `ticket`, stays there
-    /// until it has all that it needs.
+    /// Whether a thread that has just locked a shard may keep it, called while it is locked.
+    /// Otherwise the thread [releases](Self::let_go) it at once. If its client stands in the queue
+    /// itself, with `ticket`, it stays there until it has all shards that it needs.
     pub fn admits(&self, shard: usize, ticket: Option<Ticket>, now_us: u64) -> bool {
         if !self.has(shard) {
             return true;
@@ -171,8 +172,8 @@ impl ShardQueues {
         queues.get_mut(&shard).is_none_or(|queue| queue.admits(ticket, now_us))
     }
 
-    /// A script of the client with `ticket` has taken a shard while it holds others. If another one
-    /// was to have it, no further script passes that one.
+    /// A script of the client with `ticket` has taken a shard while it holds others. If it was
+    /// another client's turn, no further script passes that client.
     #[cold]
     pub fn pass(&self, shard: usize, ticket: Option<Ticket>, now_us: u64) {
         if !self.has(shard) {
@@ -185,18 +186,18 @@ impl ShardQueues {
         let Some(place) = queue.places.get_mut(&first) else { return };
         place.is_passed = true;
         // It does not wait for its turn there, and is not called.
-        let place = Place { is_called: true, is_missed: false, is_passed: false, ..*place };
-        let alone = queues.entry(self.alone()).or_default();
-        if !alone.places.contains_key(&first) {
-            self.insert(alone, self.alone(), first, place);
+        let place = QueueEntry { is_called: true, is_missed: false, is_passed: false, ..*place };
+        let exclusive = queues.entry(self.exclusive_queue()).or_default();
+        if !exclusive.places.contains_key(&first) {
+            self.insert(exclusive, self.exclusive_queue(), first, place);
         }
     }
 
-    fn alone(&self) -> usize {
+    fn exclusive_queue(&self) -> usize {
         self.marks.len() - 1
     }
 
-    /// A shard was let go. Returns who is to be told.
+    /// A shard was released. Returns the client to notify.
     #[cold]
     pub fn let_go(&self, shard: usize, now_us: u64) -> Option<Call> {
         if !self.has(shard) {
@@ -205,7 +206,8 @@ impl ShardQueues {
         self.queues.lock().get_mut(&shard)?.call(now_us)
     }
 
-    /// Who of the queue of a shard may take it when it is free. The asking thread is not stuck.
+    /// The client of a queue that may take the shard when it is free. The asking thread is not
+    /// stuck.
     pub fn first(&self, shard: usize, thread: usize, now_us: u64) -> Option<Ticket> {
         let mut queues = self.queues.lock();
         self.come_back(&mut queues, thread, now_us);
@@ -228,14 +230,14 @@ impl ShardQueues {
         is_first
     }
 
-    /// A thread looks at its places. Those of its clients that were passed keep others back.
-    fn come_back(&self, queues: &mut HashMap<usize, Queue>, thread: usize, now_us: u64) {
-        if let Some(alone) = queues.get_mut(&self.alone()) {
-            alone.come_back(thread, now_us);
+    /// A thread visits its entries. Clients of it that were passed by scripts keep others back.
+    fn come_back(&self, queues: &mut HashMap<usize, ShardQueue>, thread: usize, now_us: u64) {
+        if let Some(exclusive) = queues.get_mut(&self.exclusive_queue()) {
+            exclusive.come_back(thread, now_us);
         }
     }
 
-    fn remove(&self, queues: &mut HashMap<usize, Queue>, shard: usize, ticket: Ticket) {
+    fn remove(&self, queues: &mut HashMap<usize, ShardQueue>, shard: usize, ticket: Ticket) {
         let Some(queue) = queues.get_mut(&shard) else { return };
         let Some(place) = queue.places.remove(&ticket) else { return };
         queue.reserved.take_if(|(reserved, _)| *reserved == ticket);
@@ -244,16 +246,17 @@ impl ShardQueues {
             queues.remove(&shard);
             self.marks[shard].swap(false, Ordering::SeqCst);
         }
-        let is_passed = |queue: &Queue| queue.places.get(&ticket).is_some_and(|it| it.is_passed);
+        let is_passed =
+            |queue: &ShardQueue| queue.places.get(&ticket).is_some_and(|it| it.is_passed);
         if place.is_passed && !queues.values().any(is_passed) {
-            self.remove(queues, self.alone(), ticket);
+            self.remove(queues, self.exclusive_queue(), ticket);
         }
     }
 }
 
-impl Queue {
-    /// The first that is not missed. NoOtherClients else, though it has been called: who waits for others
-    /// in several queues must wait for the same ones in each.
+impl ShardQueue {
+    /// The first client that is not missed. No later one, even if it has been called: a client that
+    /// stands in several queues must wait for the same clients in each.
     fn first(&mut self, now_us: u64) -> Option<Ticket> {
         if let Some((ticket, until_us)) = self.reserved
             && until_us <= now_us
@@ -274,8 +277,7 @@ impl Queue {
         of_thread.for_each(|place| place.is_missed = true);
     }
 
-    /// A thread looks at its places. Its own reservation goes on, and if it has ended, it is not
-    /// too late.
+    /// A thread visits its entries. Its own reservation is prolonged, even if it has ended.
     fn come_back(&mut self, thread: usize, now_us: u64) {
         if let Some((ticket, until_us)) = &mut self.reserved
             && let Some(place) = self.places.get(ticket).filter(|it| it.owner.thread == thread)
@@ -306,7 +308,7 @@ impl Queue {
     fn call(&mut self, now_us: u64) -> Option<Call> {
         let ticket = self.first(now_us)?;
         let is_reserved = self.reserved.is_some_and(|(reserved, _)| reserved == ticket);
-        let Place { owner, is_called, misses, .. } = self.places.get_mut(&ticket)?;
+        let QueueEntry { owner, is_called, misses, .. } = self.places.get_mut(&ticket)?;
         if !is_reserved && ticket.has_waited_long(now_us) {
             self.reserved = Some((ticket, now_us + ticket.reserved_us(*misses, now_us)));
         }
@@ -320,8 +322,8 @@ impl Ticket {
         now_us.saturating_sub(self.since_us)
     }
 
-    /// Whether a shard is reserved for it. Before that, those who come later may be faster: a key
-    /// that many threads use is let go and taken again more often than threads can be woken.
+    /// Whether a shard is reserved for it. Before that, later clients may be faster: a key that
+    /// many threads use is released and taken again more often than threads can be woken.
     fn has_waited_long(self, now_us: u64) -> bool {
         self.waited_us(now_us) >= RESERVED_US_MIN
     }
@@ -332,9 +334,9 @@ impl Ticket {
     }
 }
 
-/// For how long a client that has waited for so long gathers several shards, while one of them is
-/// in use: it keeps others from those that are free. It grows, so that it is as long as any command
-/// some time.
+/// How long a client that has waited for so long gathers several shards while one of them is in
+/// use: it keeps others from those that are free. It grows, so that it becomes as long as any
+/// command.
 pub fn gather_us(waited_us: u64) -> u64 {
     (waited_us / RESERVED_PART).max(RESERVED_US_MAX)
 }

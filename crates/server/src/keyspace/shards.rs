@@ -7,10 +7,10 @@ use super::shard_queues::{Owner, ShardQueues, Ticket};
 use super::shim::{Mutex, MutexGuard, now_us};
 use super::stop_waits::Stoppers;
 
-/// All shards, and who waits for them.
+/// All shards, and the clients that wait for them.
 pub struct Shards {
-    /// Each on cache lines of its own: with its lock and what nearly all commands use of it, it
-    /// fills the first of them. So what is known of its queue is elsewhere.
+    /// Each on cache lines of its own: with its lock and the fields that nearly all commands use,
+    /// it fills the first of them. So the queues are elsewhere.
     cells: Box<[CachePadded<Mutex<Shard>>]>,
     pub(super) queues: ShardQueues,
     pub(super) stoppers: Stoppers,
@@ -24,9 +24,9 @@ impl Shards {
         Self { cells, queues: ShardQueues::new(shards + 1), stoppers: Stoppers::new() }
     }
 
-    /// The number of a queue behind those of the shards: of the scripts that have to be alone among
+    /// The number of the queue after those of the shards, for scripts that must be exclusive among
     /// scripts.
-    pub fn alone(&self) -> usize {
+    pub fn exclusive_queue(&self) -> usize {
         self.cells.len()
     }
 
@@ -41,14 +41,14 @@ impl Shards {
         &self.cells[shard]
     }
 
-    /// Locks one shard, whoever waits for it.
+    /// Locks one shard, regardless of its queue.
     #[inline]
     pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         self.cells[shard].lock()
     }
 
-    /// Puts a client that has found a shard in use into its queue, or into those of all that it
-    /// needs. The caller looks then whether they are [in use](Self::is_in_use): nobody tells it if
+    /// Adds a client that has found a shard in use to its queue, or to those of all shards that it
+    /// needs. The caller then checks whether they are [in use](Self::is_in_use): no call comes if
     /// they are not.
     pub fn stand_in_queues(&self, shards: &[usize], ticket: Ticket, owner: Owner) {
         self.queues.stand(shards, ticket, owner);
@@ -65,8 +65,7 @@ impl Shards {
         self.queues.is_first(shards, ticket, thread, now_us())
     }
 
-    /// Whose turn it is to take a shard that is free, as a thread asks that has somebody in the
-    /// queue.
+    /// The client that may take a free shard, for a thread that has a client in the queue.
     pub fn first_in_queue(&self, shard: usize, thread: usize) -> Option<Ticket> {
         self.queues.first(shard, thread, now_us())
     }
@@ -82,8 +81,8 @@ impl Shards {
         sys::prefetch(&*self.cells[shard]);
     }
 
-    /// Shows a database's part of a shard to `look`, which asks the processor for what lies in it.
-    /// Skips a shard that is in use: its lines are moving to another core anyway.
+    /// Shows a database's part of a shard to `look`, which prefetches from it. Skips a shard in
+    /// use: its lines are moving to another core anyway.
     #[inline]
     pub fn try_peek<T: Default>(&self, shard: usize, db: usize, look: impl FnOnce(&Db) -> T) -> T {
         match self.cells[shard].try_lock() {

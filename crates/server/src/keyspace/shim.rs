@@ -15,13 +15,12 @@ use sys::clock::{tsc, tsc_per_micro};
 
 use crate::system::clock::time_at;
 
-/// How long a thread looks at a shard that is in use before its request is put aside, in
-/// microseconds: most commands are over by then, and more would show where there is no second
-/// processor.
+/// How long a thread waits for a shard in use before its request is deferred, in microseconds: most
+/// commands are over by then, and a longer wait would cost where there is no second processor.
 const SPIN_US: f64 = 5.0;
 
 /// Locks a mutex that is in use, for which it waits for some microseconds. It keeps the processor:
-/// who yields it may get it back much later, and has other clients.
+/// a thread that yields it may get it back much later, and has other clients.
 pub(crate) fn wait_to_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     let (start, ticks) = (tsc(), (SPIN_US * tsc_per_micro()) as u64);
     while tsc().wrapping_sub(start) < ticks {

@@ -1,5 +1,5 @@
-//! Waits of commands that stop all others, in one thread. Beside their source they would be run by
-//! the models, too, whose locks need a schedule.
+//! Waits of commands that stop all other threads, in one thread. Beside their source the models
+//! would run these tests too, and the models' locks need a scheduler.
 
 #![allow(clippy::expect_used)]
 
@@ -11,11 +11,11 @@ use super::shard_queues::Ticket;
 use super::shim::now_us;
 use super::stop_waits::{StopWaits, Stoppers};
 
-/// Tries of one who finds the others at work each time, until it may stop them: one that begins the
-/// first wait, and one at the end of each of four.
+/// Attempts of a client that finds other threads at work each time, until it may stop them: one
+/// that begins the first wait, and one at the end of each of four.
 const TRIES: usize = 5;
-/// Tries while a wait goes on. If each looked for the moment that a first one may take, they would
-/// take longer than that.
+/// Attempts while a wait is running. If each spun for as long as a first one may, they would take
+/// longer than that.
 const LOOKS: usize = 3000;
 const LOOKS_SECONDS: f64 = 0.25;
 const LOOKS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ fn busy() -> f64 {
     used.user + used.system
 }
 
-/// The pass of who asks, which is inside, and that of another thread.
+/// The pass of the asking thread, which is inside, and that of another thread.
 fn passes() -> (Pass, Pass) {
     let gate = Gate::new(2);
     let [own, other] = [(); 2].map(|()| gate.register().expect("there are two"));
@@ -75,10 +75,10 @@ fn a_command_that_does_not_end_is_waited_for_without_spinning() {
     }
     let busy = busy() - start;
     assert!(busy < LOOKS_SECONDS, "{busy} s");
-    // Nor does it sleep; a busy machine takes its time.
+    // It does not sleep either; a busy machine takes its time.
     assert!(began.elapsed() < LOOKS_TIME_MAX, "{:?}", began.elapsed());
     let for_long = Ticket { since_us: now_us().saturating_sub(5_000_000), client: 1 };
-    // To stop the others would not make it sooner.
+    // Stopping the other threads would not be faster.
     assert!(!waits.may_stop_others(Some(for_long), &own, &stoppers));
     other.leave();
     other.enter();
@@ -101,7 +101,7 @@ fn who_asks_for_the_same_is_not_taken_for_someone_at_work() {
     assert!(!stoppers.all_left_ask(&mut period));
     working.leave();
     assert!(stoppers.all_left_ask(&mut period));
-    // As many ask as are at work, but they are others.
+    // As many threads ask as are at work, but not the same ones.
     asking.leave();
     working.enter();
     assert!(!stoppers.all_left_ask(&mut own.grace_period()));

@@ -1,27 +1,28 @@
-//! Commands that need all shards close the gate, which stops every thread until what runs is over.
-//! So they wait for that first, put aside like those who wait for a shard.
+//! Commands that need all shards close the gate, which stops every thread until the running
+//! commands are over. So they wait for these first, deferred like commands that wait for a shard.
 //!
-//! Such a wait is a grace period of the gate: all visits of the moment when it begins are to end.
-//! Others have begun by then. When these end within a moment, the command stops them; otherwise it
-//! waits again, but not without end, because there may be slow ones at every moment.
+//! Such a wait is a grace period of the gate: all visits of the moment when it begins must end.
+//! Other commands have begun by then. When these end within a moment, the command stops them;
+//! otherwise it waits again, but not without end, because there may be slow commands at every
+//! moment.
 
 use std::cell::RefCell;
 
 use super::shard_queues::Ticket;
 use super::shim::{GracePeriod, Mutex, Pass, now_us, spin_loop};
 
-/// A command that stops all others looks for so long whether those that run are over: their threads
-/// come out of the gate. Usual ones are within that time. In microseconds.
+/// How long a command that stops all other threads watches whether their commands end: their
+/// threads leave the gate. Usual commands end within that time. In microseconds.
 const STOP_LOOK_US: u64 = 100;
-/// How often it waits for all that runs at a moment to be over. Then others run, which may be as
-/// quick as usual: it stops them, and does not wait for the next ones without end.
+/// How often it waits for all commands of a moment to end. Then it stops the commands that run,
+/// which may be as quick as usual, and does not wait for others without end.
 const STOP_PERIODS_MAX: u32 = 4;
-/// Clients for which a thread keeps such waits, before it drops those of clients that have gone.
+/// Clients for which a thread keeps such waits, before it drops those of closed clients.
 const STOP_WAITS_MAX: usize = 64;
 /// After so long, in microseconds, it does not wait again.
 const STOP_WAIT_US_MAX: u64 = 5_000_000;
 
-/// The threads that look whether all others leave the gate, by their passes.
+/// The threads that watch whether all other threads leave the gate, by their passes.
 pub(super) struct Stoppers(pub(super) Mutex<Vec<usize>>);
 
 impl Stoppers {
@@ -29,8 +30,8 @@ impl Stoppers {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// Whether the other threads leave the gate within a moment. Those who ask for the same wait
-    /// for nobody else.
+    /// Whether the other threads leave the gate within a moment. Threads that ask for the same do
+    /// not wait for each other.
     fn others_leave(&self, pass: &Pass) -> bool {
         self.0.lock().push(pass.number());
         let (mut period, until_us) = (pass.grace_period(), now_us() + STOP_LOOK_US);
@@ -47,7 +48,7 @@ impl Stoppers {
         leave
     }
 
-    /// Whether all visits that go on are of threads that ask for the same.
+    /// Whether all remaining visits are of threads that ask for the same.
     pub(super) fn all_left_ask(&self, period: &mut GracePeriod) -> bool {
         let asking = self.0.lock();
         period.is_over_but_for(|pass| asking.contains(&pass), false)
@@ -58,7 +59,7 @@ impl Stoppers {
 #[derive(Debug, Default)]
 pub(super) struct StopWaits(RefCell<Vec<StopWait>>);
 
-/// A wait for what other threads were doing at a moment.
+/// A wait for the commands that other threads executed at a moment.
 #[derive(Debug)]
 struct StopWait {
     client: u64,
@@ -69,7 +70,7 @@ struct StopWait {
 
 impl StopWaits {
     /// Whether a client's command may stop all other threads now. `ticket` is the client's when it
-    /// has been put aside before.
+    /// has been deferred before.
     pub(super) fn may_stop_others(
         &self,
         ticket: Option<Ticket>,
@@ -86,7 +87,7 @@ impl StopWaits {
             waits.len() - 1
         });
         let wait = &mut waits[at];
-        // It waits for these in any case, and the others need not.
+        // It waits for these in any case, and the other threads need not.
         if pass.visits_left(&mut wait.period) != 0 {
             return false;
         }

@@ -1,5 +1,5 @@
-//! How the clients of one thread wait for shards: what their commands have left, until the thread
-//! is outside the gate and acts on it. It waits for nothing itself.
+//! How the clients of one thread wait for shards: what their commands leave here until the thread
+//! is outside the gate and acts on it. Nothing here waits.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::shard_queues::{Call, Ticket};
 use super::stop_waits::StopWaits;
 
-/// A shorter wait is none: waking up takes longer, and many of them would take many times as long.
+/// Shorter waits are skipped: waking up takes longer, and many of them would add up.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
 /// How long commands that visit shards still wait in a turn. Each wait in vain leaves half of it,
@@ -31,15 +31,15 @@ impl WaitBudget {
 /// How the clients of a thread wait for shards.
 #[derive(Debug, Default)]
 pub struct ThreadWaits {
-    /// What is left in this turn.
+    /// The wait budget left in this turn.
     pub wait_budget: WaitBudget,
     /// The shard that the last command has not got.
     pub(super) in_use: Cell<Option<usize>>,
     /// All that it needs, when it has waited for one of them so often that it asks for all.
     pub(super) needed: RefCell<Vec<usize>>,
-    /// Clients that may take their shards now. Their threads are told so outside the gate.
+    /// Clients that may take their shards now. Their threads are notified outside the gate.
     pub(super) calls: RefCell<Vec<Call>>,
-    /// Clients whose commands stop all others, and wait for those that run.
+    /// Clients whose commands stop all other threads, and wait for the running commands.
     pub(super) stops: StopWaits,
 }
 
@@ -50,7 +50,7 @@ impl ThreadWaits {
         !self.calls.borrow().is_empty()
     }
 
-    /// The clients that were called since the last time. Their threads are to be told.
+    /// The clients that were called since the last call. Their threads must be notified.
     pub fn take_calls(&self) -> Vec<Call> {
         self.calls.take()
     }
@@ -59,7 +59,7 @@ impl ThreadWaits {
 /// How the command that runs has tried to get its shards.
 #[derive(Default)]
 pub(super) struct Tries {
-    /// There is something to be forgotten when it is over.
+    /// There is something to forget when it is over.
     pub(super) any: Cell<bool>,
     /// How often it has found a shard in use or reserved for another one.
     pub(super) rounds: Cell<u32>,
@@ -67,7 +67,7 @@ pub(super) struct Tries {
     pub(super) kept: RefCell<Vec<usize>>,
 }
 
-/// The client for which a thread takes shards, when it has been put aside before.
+/// The client for which a thread takes shards, when it has been deferred before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waited {
     /// How it stands in the queues of shards.

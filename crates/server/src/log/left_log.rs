@@ -1,12 +1,11 @@
-//! What a process that was killed has left in its log: the commands behind the end of its
-//! append-only file.
+//! The log that a killed process has left: the commands after the end of its append-only file.
 //!
-//! The memory of a process that was killed is as it was at that moment, for as long as the machine
-//! runs. Then a unit is whole, or it was being written, and its thread's words say where and how
-//! long it is; of one whose place was not certain nothing was written, so there are zeros. Those
-//! are left out: nobody was answered. So is everything from the first unit on that lay aside.
+//! The memory of a killed process is as it was at that moment, for as long as the machine runs.
+//! Then a unit is whole, or its thread was writing it, and that thread's words say where and how
+//! long it is; a unit whose place was not certain has no bytes, so there are zeros. Such units are
+//! left out: they have not been acknowledged. So is everything from the first overflow unit on.
 //!
-//! After another start of the machine it is not looked at: pages of the file may be of any age. Nor
+//! After a restart of the machine the log is not used: pages of the file may be of any age. Neither
 //! is a copy of the file: its pages may be of as many moments. The commands belong to the
 //! append-only file whose manifest names this log, and to no other.
 
@@ -33,18 +32,18 @@ pub(crate) struct LeftLog {
     threads: usize,
 }
 
-/// What can be replayed of it.
+/// The commands of it that can be replayed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftCommands {
     /// The commands, as clients send them.
     pub(crate) bytes: Vec<u8>,
     /// Their parts without a gap: where each ends in `bytes` and in the log, ascending.
     pub(crate) parts: Vec<LeftPart>,
-    /// Bytes of units that had not been finished, for which nobody was answered.
+    /// Bytes of unfinished units, which have not been acknowledged.
     pub(crate) unfinished_bytes: u64,
-    /// Bytes at the end: of units that lay aside, for which nobody was answered.
+    /// Bytes at the end: of overflow units, which have not been acknowledged.
     pub(crate) lost_bytes: u64,
-    /// Bytes in front of those that are no commands, which must not be.
+    /// Bytes before those that are no commands, which must not occur.
     pub(crate) damaged_bytes: u64,
 }
 
@@ -53,17 +52,17 @@ pub(crate) struct LeftCommands {
 pub(crate) struct LeftPart {
     /// Where they end in the bytes of all.
     pub(crate) until: usize,
-    /// The position behind them.
+    /// The position after them.
     pub(crate) end: u64,
 }
 
 impl LeftCommands {
-    /// Whether there is anything to replay or to tell.
+    /// Whether there is anything to replay or to report.
     pub(crate) fn says_something(&self) -> bool {
         *self != Self::default()
     }
 
-    /// The position behind the last of them, if there are any.
+    /// The position after the last of them, if there are any.
     pub(crate) fn end(&self) -> Option<u64> {
         self.parts.last().map(|part| part.end)
     }
@@ -85,7 +84,7 @@ impl LeftCommands {
         Ok(())
     }
 
-    /// Adds a unit that ends at a position, behind a gap or not.
+    /// Adds a unit that ends at a position, after a gap or not.
     fn add(&mut self, unit: &[u8], end: u64) {
         self.bytes.extend_from_slice(unit);
         let (until, begin) = (self.bytes.len(), end - unit.len() as u64);
@@ -114,7 +113,7 @@ impl LeftLog {
             return None;
         }
         let capacity = word(header::CAPACITY);
-        // Neither is taken from what would not fit: it is a file.
+        // Sizes from a file are checked before they are used.
         let threads = usize::try_from(word(header::THREADS)).ok().filter(|it| *it <= 1 << 16)?;
         let bytes = offset(threads).checked_add(usize::try_from(capacity).ok()?)?;
         if capacity == 0 || memory.len() != bytes {
@@ -126,19 +125,19 @@ impl LeftLog {
         Some(Self { memory, positions, capacity, threads })
     }
 
-    /// What tells it from others.
+    /// The identity of this log.
     pub(crate) fn id(&self) -> LogId {
         let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Acquire);
         LogId([word(header::ID), word(header::ID + 1)])
     }
 
-    /// When its memory was made: of two, the later one went on where the other ended.
+    /// When its memory was made: of two logs, the later one continues the other.
     pub(crate) fn created(&self) -> u64 {
         self.memory.words(header::WORDS)[header::PLACE + 3].load(Ordering::Acquire)
     }
 
-    /// The commands from a position on, where the append-only file ends. None: the log does not
-    /// have them any more, or never had.
+    /// The commands from a position on, where the append-only file ends. `None` if the log no
+    /// longer has them, or never had.
     pub(crate) fn commands(&self, from: u64) -> Option<LeftCommands> {
         let (released, (end, _)) = (self.positions.released(), self.positions.end());
         if from < released || from > end {
@@ -203,7 +202,8 @@ impl LeftLog {
     }
 }
 
-/// Bytes of the unit that some bytes begin with: a command, or a transaction. None: it is none.
+/// Bytes of the unit at the start of some bytes: a command or a transaction. `None` if there is
+/// none.
 fn unit_len(bytes: &[u8]) -> Option<usize> {
     let (mut at, name) = command(bytes)?;
     if !name.eq_ignore_ascii_case(MULTI) {
@@ -249,7 +249,7 @@ fn each_arg(bytes: &[u8], mut found: impl FnMut(usize, usize)) -> Option<usize> 
     Some(at)
 }
 
-/// The number behind a mark at the start, and the bytes of both with the end of the line.
+/// The number after a mark at the start, and the bytes of both with the end of the line.
 fn number(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
     const DIGITS_MAX: usize = 20;
     let digits = bytes.strip_prefix(&[mark])?;

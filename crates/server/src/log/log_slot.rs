@@ -21,7 +21,7 @@ pub(crate) struct LogSlot {
     threads: Arc<dyn ThreadNotifier>,
     ring: RwLock<Option<Arc<LogRing>>>,
     /// The log that each thread has attached to, if any, by the numbers of both. A thread is here
-    /// until it has ended: one that is to leave still executes what it has read.
+    /// until it has ended: a thread that leaves still executes the requests that it has read.
     followers: Mutex<BTreeMap<usize, Option<u64>>>,
 }
 

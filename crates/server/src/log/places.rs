@@ -1,11 +1,12 @@
-//! Where the ring of the log lies: in a file beside the append-only file, mapped into memory, so
-//! that a process that is killed leaves it.
+//! Where the ring of the log lies: in a file next to the append-only file, mapped into memory, so
+//! that it survives the process when it is killed.
 //!
 //! Where that is not possible, as on a full disk, it lies in `/dev/shm`, and if there is no room
-//! either in ordinary memory: then nothing is left of what was not written to the append-only file.
+//! either, in ordinary memory: then a kill loses everything that was not written to the append-only
+//! file.
 //!
-//! What a killed process has left is needed until the files have it or a new base has taken their
-//! place. Where that is later than the new ring begins, its file gets a second name:
+//! The log of a killed process is needed until the files have its commands or a new base has
+//! replaced them. If a new ring begins before that, the file gets a second name:
 //!
 //! ```text
 //! appendonly.aof.log            the ring of the running process, or of the one before
@@ -45,12 +46,12 @@ pub struct Places {
     own: Option<FileNumber>,
 }
 
-/// The device and the number there: what tells a file from all others while it is open.
+/// The device and the number there: the identity of a file while it is open.
 type FileNumber = (u64, u64);
 
 impl Places {
-    /// Those of a configuration on a disk: none where the directory could not be opened, which
-    /// whoever opens files there is told.
+    /// The places of a configuration on a disk. There are none if the directory could not be
+    /// opened, which opening its files reports.
     pub fn of(disk: &RealDisk, config: &Config) -> Self {
         let append_only = &config.append_only;
         let Ok(directory) = disk.place(Path::new(&append_only.appenddirname)) else {
@@ -82,11 +83,11 @@ impl Places {
         self.paths.iter().cloned().chain(self.paths.iter().map(|path| previous(path)))
     }
 
-    /// The logs that processes have left, mostly none or one. None for one that is not where it
-    /// was.
+    /// The logs that processes have left, mostly none or one. `None` stands for a log that has been
+    /// moved.
     ///
     /// # Errors
-    /// When one cannot be looked at: what is in it would be lost.
+    /// When one cannot be read: its commands would be lost.
     pub fn left(&self) -> Result<Vec<Option<LeftLog>>, String> {
         let logs =
             self.all().map(|path| open_left(&path).map_err(|error| self.cannot(&path, &error)));
@@ -107,7 +108,7 @@ impl Places {
         Ok(())
     }
 
-    /// NoOtherClients needs what has the second name any more.
+    /// Removes the logs with the second name, which are no longer needed.
     pub fn remove_previous(&self) {
         for path in &self.paths {
             // Mostly there is none.
@@ -115,7 +116,7 @@ impl Places {
         }
     }
 
-    /// Removes the file of the ring that lies here, which nobody needs any more. What another
+    /// Removes the file of the ring that lies here and is no longer needed. A file that another
     /// process has put in its place stays.
     pub fn remove_own(&self) {
         for path in &self.paths {
@@ -126,8 +127,8 @@ impl Places {
         }
     }
 
-    /// Removes the files of logs that nobody needs any more. Whoever has the lock of the
-    /// append-only file may, and has no ring here.
+    /// Removes the files of logs that are no longer needed. The caller has the lock of the
+    /// append-only file, and no ring here.
     pub fn remove(&self) {
         for path in &self.paths {
             // Mostly there is one of them at most.
@@ -135,7 +136,7 @@ impl Places {
         }
     }
 
-    /// Keeps the files of a damaged log under other names. Returns what to say of that.
+    /// Keeps the files of a damaged log under other names. Returns the words for the server's log.
     pub fn keep_damaged(&self) -> String {
         let mut kept = String::new();
         for path in self.all().filter(|path| path.exists()) {
@@ -147,7 +148,7 @@ impl Places {
         kept
     }
 
-    /// Memory for a new log, which these places then own. What has the first name is gone.
+    /// Memory for a new log, which these places then own. The file with the first name is removed.
     ///
     /// # Errors
     /// When there is no memory.
@@ -195,8 +196,8 @@ fn open_left(path: &Path) -> io::Result<Option<Option<LeftLog>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Anyone may put files there, and what is in the log is executed. Whoever can put one beside
-    // the append-only file can write that as well.
+    // Any user may put files there, and the commands of the log are executed. A user who can put a
+    // file next to the append-only file can write that as well.
     if path.starts_with(MEMORY_FILES) && !is_own(&link, &fs::metadata(path)?) {
         warning!("{} is not used: it is another user's", path.display());
         return Ok(None);
@@ -215,7 +216,7 @@ fn open_left(path: &Path) -> io::Result<Option<Option<LeftLog>>> {
     Ok(is_one.then(|| LeftLog::open(memory, place)))
 }
 
-/// Whether a file, and the link to it that was found, are of the user who runs this process.
+/// Whether a file, and the link to it that was found, belong to the user of this process.
 fn is_own(link: &Metadata, file: &Metadata) -> bool {
     link.is_file()
         && file.ino() == link.ino()
@@ -227,13 +228,12 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).read(true).write(true).mode(0o600).open(path)
 }
 
-/// What tells a new log from all others.
+/// The identity of a new log.
 pub fn new_id() -> LogId {
     LogId([base::random::entropy_seed(), base::random::entropy_seed()])
 }
 
-/// The start of the machine, and what tells a file from its copies; zeros for what the system does
-/// not tell.
+/// The boot of the machine, and the identity of a file; zeros for what the system does not report.
 fn place(file: Option<&File>) -> io::Result<MemoryPlace> {
     let text = match fs::read_to_string(BOOT_ID) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -241,7 +241,7 @@ fn place(file: Option<&File>) -> io::Result<MemoryPlace> {
     };
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).unwrap_or(0);
-    // Not the device: a file system may be mounted anew with another number.
+    // Not the device: a file system may be mounted again with another number.
     let metadata = file.map(File::metadata).transpose()?;
     let number = metadata.as_ref().map_or(0, MetadataExt::ino);
     let created = metadata.and_then(|metadata| metadata.created().ok());

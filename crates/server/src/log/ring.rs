@@ -6,19 +6,19 @@
 //!                 id, capacity, where the memory is
 //! ```
 //!
-//! What lies in the ring are commands as clients send them, so what is read is written to the file
-//! as it is. A unit for which there is no room, or that is very large, lies *overflow*, in ordinary
-//! memory; until those are written nothing is answered, because a process that is killed loses
-//! them. Room is asked for before a command takes its shards ([`LogRing::has_room`]), so what lies
-//! aside is little: what commands append that run at that moment.
+//! The ring contains commands as clients send them, so they are written to the file unchanged. A
+//! unit for which there is no room, or that is very large, is kept outside the ring, as *overflow*
+//! in ordinary memory; while there is overflow no reply leaves, because a kill would lose it. Room
+//! is checked before a command takes its shards ([`LogRing::has_room`]), so the overflow is small:
+//! the units of the commands that run at that moment.
 //!
 //! Invariants:
 //! - A thread appends under the locks of the shards that it has changed, and waits for nothing
-//!   there but, aside, for a lock that is never held for long.
+//!   there except, for overflow, a lock that is never held for long.
 //! - Bytes that are not reserved are zero, so a reservation of which nothing was written is seen.
 //!
-//! One thread reads and releases ([`LogRing::readable_until`] and below); what a process has left
-//! is read by `left_log`.
+//! One thread reads and releases ([`LogRing::readable_until`] and below); `left_log` reads the log
+//! of a killed process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,33 +40,34 @@ use sys::shared_memory::SharedMemory;
 use super::places::Places;
 use super::ring_layout::{CAPACITY, MemoryPlace, THREADS_MAX, Words, header, memory_bytes, offset};
 
-/// Units of more bytes lie aside, so that one does not use up the ring.
+/// Larger units become overflow, so that one does not use up the ring.
 const UNIT_BYTES_MAX: u64 = CAPACITY as u64 / 4;
-/// What is free before a command begins that may write.
+/// Room that must be free before a command begins that may write.
 const HEADROOM: u64 = CAPACITY as u64 / 8;
 
-/// Bytes that are prefetched of what comes behind a unit.
+/// Bytes that are prefetched after a unit.
 const PREFETCH_BYTES_MAX: u64 = 512;
 
 /// A log.
 pub(crate) struct LogRing {
     memory: Arc<SharedMemory>,
     positions: LogPositions<Words>,
-    /// Units that lie aside, by their positions. Whoever adds or removes one holds the lock.
+    /// Overflow units by their positions. A thread that adds or removes one holds the lock.
     overflow: Mutex<BTreeMap<u64, Arc<OverflowUnit>>>,
     /// Replies wait until the log is synced, also when nothing lies overflow.
     waits_always: AtomicBool,
-    /// Nothing can be written or synced: replies to who has written nothing do not wait.
+    /// Nothing can be written or synced: replies of clients that have written nothing do not wait.
     serves_reads: AtomicBool,
-    /// Up to where replies may leave: what was written, or synced if they wait for that.
+    /// Replies that depend on positions before this one may leave: those written, or synced if
+    /// replies wait for that.
     pub(crate) replies: Mark,
     /// Up to where the log is synced.
     pub(crate) synced: Mark,
     sleep: LogSleep,
     reader: OnceLock<Thread>,
-    /// Tells it from other logs of the process.
+    /// Distinguishes it from other logs of the process.
     number: u64,
-    /// Where it is counted what lies overflow.
+    /// Where the memory of overflow is counted.
     node: OnceLock<Arc<Node>>,
     places: Places,
 }
@@ -104,7 +105,7 @@ impl OverflowUnit {
         self.parts.iter().map(|part| part.as_slice().len() as u64).sum()
     }
 
-    /// What it takes beside arguments, which may be in the keyspace as well.
+    /// The memory it takes besides arguments, which may be in the keyspace as well.
     fn own_bytes(&self) -> u64 {
         let own = |part: &OverflowPart| matches!(part, OverflowPart::Bytes(_));
         self.parts.iter().filter(|part| own(part)).map(|part| part.as_slice().len() as u64).sum()
@@ -143,7 +144,7 @@ impl LogRing {
             waits_always: AtomicBool::new(false),
             serves_reads: AtomicBool::new(false),
             replies: Mark::new(threads, begin),
-            // Whoever reads it says what is.
+            // The reader sets it.
             synced: Mark::new(threads, 0),
             sleep: LogSleep::default(),
             reader: OnceLock::new(),
@@ -167,28 +168,28 @@ impl LogRing {
         &self.places
     }
 
-    /// What tells it from others.
+    /// The identity of the log.
     pub(crate) fn id(&self) -> LogId {
         let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Relaxed);
         LogId([word(header::ID), word(header::ID + 1)])
     }
 
-    /// What lies aside is counted for this node from now on.
+    /// From now on overflow is counted for this node.
     pub(crate) fn count_for(&self, node: &Arc<Node>) {
         let _ = self.node.set(Arc::clone(node));
     }
 
-    /// What thread `thread` appends with: one at a time for each thread.
+    /// The producer of thread `thread`: one at a time for each thread.
     pub(crate) fn producer(self: &Arc<Self>, thread: usize) -> Producer {
         Producer { ring: Arc::clone(self), thread, select: (usize::MAX, Vec::new()), end: None }
     }
 
-    /// Tells it from other logs of the process.
+    /// Distinguishes it from other logs of the process.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The position behind all that was appended.
+    /// The position after everything that was appended.
     pub(crate) fn end(&self) -> u64 {
         self.positions.end().0
     }
@@ -199,8 +200,8 @@ impl LogRing {
         self.positions.has_room(HEADROOM)
     }
 
-    /// Up to where the log has to come before replies may leave that were made now. None: nothing
-    /// is to be waited for.
+    /// The position that the log must reach before replies that are made now may leave. `None` if
+    /// they need not wait.
     #[inline]
     pub(crate) fn replies_wait_for(&self) -> Option<u64> {
         let (end, has_overflow) = self.positions.end();
@@ -213,18 +214,19 @@ impl LogRing {
         self.waits_always.store(waits, Ordering::Relaxed);
     }
 
-    /// Whether replies to who has written nothing need not wait, because the log does not come on.
+    /// Whether replies of clients that have written nothing need not wait, because writing the log
+    /// fails.
     pub(crate) fn serves_reads(&self) -> bool {
         self.serves_reads.load(Ordering::Relaxed)
     }
 
-    /// Sets that; threads look at those that wait when they are told.
+    /// Sets that; threads check the waiting replies when they are notified.
     pub(crate) fn set_serves_reads(&self, serves: bool) {
         self.serves_reads.store(serves, Ordering::Relaxed);
     }
 
-    /// At the end of a turn: wakes the reader, if it sleeps until the log is as long as it is now.
-    /// No shard is held.
+    /// At the end of a turn: wakes the reader, if it sleeps until the log is this long. No shard is
+    /// held.
     #[inline]
     pub(crate) fn look(&self) {
         if self.sleep.look(self.end()) {
@@ -232,7 +234,7 @@ impl LogRing {
         }
     }
 
-    /// Somebody waits for the reader: wakes it.
+    /// Wakes the reader, because replies wait for it.
     pub(crate) fn urge(&self) {
         if self.sleep.urge() {
             self.wake_reader();
@@ -245,8 +247,8 @@ impl LogRing {
         }
     }
 
-    /// What comes next is about as long as a unit that ends at a position. Its place was cleared by
-    /// another processor some time ago, and whoever unlocks the shard waits until it is written.
+    /// The next unit is probably as long as the one that ends at a position. Its place was cleared
+    /// by another processor some time ago, and the release of the shard waits until it is written.
     #[inline]
     fn prefetch(&self, position: u64, bytes: u64) {
         let at = position as usize % CAPACITY;
@@ -266,7 +268,7 @@ impl LogRing {
     }
 }
 
-/// What the reader calls: one thread.
+/// The reader's part: one thread calls it.
 impl LogRing {
     /// The calling thread reads the log, and sleeps in [`sleep`](Self::sleep).
     pub(crate) fn begin_reading(&self) {
@@ -284,7 +286,7 @@ impl LogRing {
         self.end()
     }
 
-    /// What was read and released.
+    /// The position up to which the log was released.
     pub(crate) fn released(&self) -> u64 {
         self.positions.released()
     }
@@ -293,7 +295,7 @@ impl LogRing {
     pub(crate) fn read(&self, range: Range<u64>, out: &mut Vec<u8>) {
         let mut at = range.start;
         while at < range.end {
-            // One at a time: the lock is not held while it is copied.
+            // One unit at a time: the lock is not held while it is copied.
             let next = self
                 .overflow
                 .lock()
@@ -323,8 +325,8 @@ impl LogRing {
         }
     }
 
-    /// What is in front of a position is safe elsewhere: its room is free. Returns the bytes that
-    /// were [kept](node::stats::used_memory::UsedMemory::keep_for_log) for it and are free now.
+    /// Frees the room before a position, whose bytes are safe elsewhere. Returns the bytes that
+    /// were [kept](node::stats::used_memory::UsedMemory::keep_for_log) for them and are free now.
     pub(crate) fn release(&self, until: u64) -> i64 {
         let mut freed = 0;
         let mut overflow = self.overflow.lock();
@@ -339,7 +341,7 @@ impl LogRing {
         }
         drop(overflow);
         let mut position = self.positions.released();
-        // What is beyond lay overflow.
+        // The bytes beyond that were overflow.
         let end = until.min(position + CAPACITY as u64);
         while position < end {
             let at = position as usize % CAPACITY;
@@ -351,27 +353,27 @@ impl LogRing {
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
-    /// NoOtherClients reads it any more: what lies aside is dropped, and is lost for the next process.
-    /// Returns the bytes that are free now, as [`release`](Self::release) does.
+    /// Drops the overflow, because the log has no reader; it is lost for the next process. Returns
+    /// the bytes that are free now, as [`release`](Self::release) does.
     pub(crate) fn drop_overflow(&self) -> i64 {
         let dropped = std::mem::take(&mut *self.overflow.lock());
         let freed: u64 = dropped.values().map(|unit| unit.own_bytes()).sum();
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
-    /// Replies may leave that wait for what is in front of a position. `tell` tells a thread to
-    /// look at those that wait.
+    /// Releases the replies that wait for positions before this one. `tell` notifies a thread to
+    /// check its waiting replies.
     pub(crate) fn release_replies(&self, until: u64, tell: impl FnMut(usize)) {
         self.replies.advance(until, tell);
     }
 
-    /// Whether somebody has waited for the reader since the last call.
+    /// Whether a client has begun to wait for the reader since the last call.
     pub(crate) fn take_urgent(&self) -> bool {
         self.sleep.take_urgent()
     }
 
-    /// Sleeps until the log ends at a position or behind, somebody waits for the reader, or the
-    /// time is over. It may end earlier.
+    /// Sleeps until the log reaches a position, a client waits for the reader, or the time is over.
+    /// It may end earlier.
     pub(crate) fn sleep(&self, until: u64, time: Duration) {
         if self.sleep.prepare_sleep(until, || self.end()) {
             std::thread::park_timeout(time);
@@ -380,14 +382,14 @@ impl LogRing {
     }
 }
 
-/// What one thread appends with.
+/// The end of a log with which one thread appends.
 #[derive(Debug)]
 pub(crate) struct Producer {
     ring: Arc<LogRing>,
     thread: usize,
     /// A database and the command that selects it.
     select: (usize, Vec<u8>),
-    /// Behind what was appended last.
+    /// The position after the last unit.
     end: Option<u64>,
 }
 
@@ -462,7 +464,7 @@ impl OverflowPart {
     }
 }
 
-/// For tests of what a process leaves.
+/// For tests of the log that a killed process leaves.
 #[cfg(test)]
 impl LogRing {
     /// The memory as it is now.

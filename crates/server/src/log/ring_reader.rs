@@ -11,26 +11,26 @@ use super::places::Places;
 use super::ring::LogRing;
 use super::ring_layout::CAPACITY;
 
-/// What the buffer keeps between two reads, in bytes: of several batches, since this thread may be
-/// late, and memory that is taken anew costs as much as all the rest.
+/// Bytes of the buffer that are kept between two reads: of several batches, since this thread may
+/// be late, and allocating memory again costs as much as all the rest.
 const BUFFER_BYTES_MAX: usize = 8 * BATCH_BYTES as usize;
 /// Turns of other threads that a sync waits for.
 const GATHERED_TURNS_MAX: usize = 8;
-/// Who has the processor for longer is no client's thread in one turn.
+/// No client's thread keeps the processor for longer in one turn.
 const TURN_MAX: Duration = Duration::from_micros(500);
-/// Syncs that wait for nobody after that.
+/// The number of syncs after that which do not wait.
 const HURRIED_SYNCS: u32 = 256;
 
-/// How far the log has come to the disk.
+/// How far the log has reached the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogProgress {
     /// Everything before this position is found again after the process was killed.
     pub written: u64,
-    /// Everything before this position is found again after a power loss. None: there is no base.
+    /// Everything before this position survives a power loss. `None` if there is no base.
     pub synced: Option<u64>,
-    /// Replies wait until what they tell of is synced.
+    /// Replies wait until the writes that they depend on are synced.
     pub waits: bool,
-    /// It does not come on: replies to who has written nothing do not wait.
+    /// Writing fails: replies of clients that have written nothing do not wait.
     pub has_failed: bool,
 }
 
@@ -40,10 +40,10 @@ pub trait LogSource {
     fn readable_until(&self) -> u64;
 
     /// Shows bytes from a position on, at least those of a unit and none from `until` on, with the
-    /// position behind them.
+    /// position after them.
     fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64));
 
-    /// NoOtherClients needs what is before a position any more.
+    /// Everything before a position is no longer needed.
     fn release(&mut self, until: u64);
 }
 
@@ -54,11 +54,11 @@ pub struct RingSource {
     /// Where the log ends while there is none.
     end: u64,
     buffer: Vec<u8>,
-    /// Replies may leave that wait for what is before this position.
+    /// Replies that wait for positions before this one may leave.
     replied: u64,
     /// The part of its thread in the memory in use.
     memory: Option<Arc<ThreadMemory>>,
-    /// How many syncs more wait for nobody.
+    /// How many more syncs do not wait.
     hurried_syncs: u32,
 }
 
@@ -70,8 +70,8 @@ impl RingSource {
         Self { slot, ring: None, end: 0, buffer, replied: 0, memory: None, hurried_syncs: 0 }
     }
 
-    /// Reads another ring, on the calling thread, or none any more. What is in the one before is
-    /// safe elsewhere, or nobody needs it.
+    /// Reads another ring, on the calling thread, or none. The former ring's bytes are safe
+    /// elsewhere, or no longer needed.
     pub fn replace(&mut self, ring: Option<Arc<LogRing>>) {
         if let Some(old) = self.ring.take() {
             self.release_of(&old, old.readable_until());
@@ -85,7 +85,7 @@ impl RingSource {
         self.ring = ring;
     }
 
-    /// Reads no ring any more, and leaves what is in it to the next start.
+    /// Stops reading and leaves the ring's bytes for the next start.
     pub fn leave(&mut self) {
         if let Some(old) = self.ring.take() {
             self.slot.node().used_memory.keep_for_log(-old.drop_overflow());
@@ -93,7 +93,7 @@ impl RingSource {
         }
     }
 
-    /// Whoever waits for a ring that is not read any more goes on.
+    /// Releases everything that waits for a ring that is no longer read.
     fn end_waits(&mut self, old: &LogRing) {
         self.end = old.end();
         let slot = &self.slot;
@@ -118,7 +118,7 @@ impl RingSource {
         let freed = ring.release(until);
         let used = &self.slot.node().used_memory;
         if let Some(memory) = &self.memory {
-            // In this order: nothing is evicted for what is free.
+            // In this order, so that no keys are evicted for memory that is free.
             used.end_turn(memory, sys::allocator::thread_bytes(), 1);
         }
         used.keep_for_log(-freed);
@@ -129,12 +129,12 @@ impl RingSource {
         self.ring.as_ref().is_some_and(|ring| self.slot.is_followed(ring))
     }
 
-    /// Where the log ends, while nothing is executed. What follows selects its database.
+    /// Where the log ends, while nothing is executed. The next unit selects its database.
     pub fn cut(&self) -> u64 {
         self.ring.as_ref().map_or(self.end, |ring| ring.cut())
     }
 
-    /// Says how far the log has come, to whoever waits for that.
+    /// Publishes how far the log has reached the disk, and releases replies that waited for that.
     pub fn progress(&mut self, progress: LogProgress) {
         let Some(ring) = &self.ring else { return };
         let LogProgress { written, synced, waits, has_failed } = progress;
@@ -156,8 +156,8 @@ impl RingSource {
         ring.release_replies(self.replied, tell);
     }
 
-    /// Sleeps until the log ends at `wake_at` or behind, somebody wakes or waits for this thread,
-    /// or the time is over.
+    /// Sleeps until the log reaches `wake_at`, the thread is woken, a client waits for it, or the
+    /// time is over.
     pub fn wait(&self, time: Duration, wake_at: u64) {
         match &self.ring {
             Some(ring) => {
@@ -169,9 +169,10 @@ impl RingSource {
     }
 
     /// Lets other threads that want this processor end their turns first, as long as that makes the
-    /// log longer: a sync for the requests of several turns costs what a sync for one costs. On a
-    /// processor that nobody else wants this takes no time. Where other programs want it, they have
-    /// it for much longer than a turn takes, so that is tried seldom.
+    /// log longer: a sync for the requests of several turns costs as much as a sync for one. On a
+    /// processor that no other thread wants, this takes no time. Other programs keep the processor
+    /// for much longer than a turn takes, so after meeting one, this is skipped for a number of
+    /// syncs.
     pub fn gather_turns(&mut self) {
         if self.hurried_syncs > 0 {
             self.hurried_syncs -= 1;
@@ -213,7 +214,7 @@ impl LogSource for RingSource {
     }
 }
 
-/// Bytes that are worth a batch: as many as processors keep in their cache while they are copied,
-/// checksummed and cleared. Those of a larger batch come from memory each time, which takes three
-/// times as long.
+/// The most efficient size of a batch: as many bytes as processors keep in their cache while they
+/// are copied, checksummed and cleared. A larger batch comes from memory each time, which takes
+/// three times as long.
 pub const BATCH_BYTES: u64 = CAPACITY as u64 / 128;

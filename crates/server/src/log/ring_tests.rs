@@ -1,5 +1,4 @@
-//! The log in memory: what is appended is read, in one order; what lies aside; what a process that
-//! was killed leaves.
+//! The log in memory: units are read in one order; overflow; the log of a killed process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::ops::Range;
@@ -47,12 +46,12 @@ fn read_range(ring: &LogRing, range: Range<u64>) -> Vec<u8> {
     bytes
 }
 
-/// What another process finds in the memory of one that is killed now.
+/// The commands that another process finds in the memory of one that is killed now.
 fn left(ring: &LogRing, from: u64) -> Option<LeftCommands> {
     LeftLog::open(ring.copy_memory(), PLACE).expect("it is a log").commands(from)
 }
 
-/// The position behind the last command.
+/// The position after the last command.
 fn end(left: &LeftCommands) -> u64 {
     left.parts.last().map_or(0, |part| part.end)
 }
@@ -205,7 +204,7 @@ fn what_was_not_finished_is_left_out() {
     assert_eq!(found.bytes, expected.concat());
     assert_eq!((found.unfinished_bytes, found.lost_bytes, end(&found)), (110, 0, ring.end()));
     assert!(ring.readable_until() < ring.end());
-    // From the end of each command on, the rest is found: so far an append may have come.
+    // From the end of each command on, the rest is found: an append may have ended there.
     let mut at = 0;
     for part in &found.parts {
         let bytes = (part.until - at) as u64;

@@ -1,5 +1,5 @@
-//! New connections: the main thread accepts them, turns away those that may not enter, and gives
-//! each of the others to the thread with the fewest clients.
+//! New connections: the main thread accepts them, refuses those that may not enter, and gives each
+//! of the others to the thread with the fewest clients.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -29,7 +29,7 @@ either set a password with 'CONFIG SET requirepass', or, if the network protects
 switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mode no' (both from \
 this machine).\r\n";
 
-/// Accepts what waits at a listening socket, up to the most of one turn.
+/// Accepts the connections that wait at a listening socket, up to the limit of one turn.
 pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
     let config = shared.node.config();
     let mut left = usize::MAX;
@@ -66,7 +66,7 @@ fn is_unprotected(node: &Node) -> bool {
     node.users.read().default_user().needs_no_password()
 }
 
-/// Takes a new connection, or turns it away.
+/// Takes a new connection, or refuses it.
 pub(crate) fn admit(
     shared: &Shared,
     config: &Config,

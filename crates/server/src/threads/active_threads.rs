@@ -1,42 +1,44 @@
-//! How many threads carry clients: at most one for each processor that the process may use. Under
-//! a light load that consists of quick commands, no more than the load needs.
+//! How many I/O threads are active, that is, take clients: at most one for each processor that the
+//! process may use. Under a light load of quick commands, no more than the load needs.
 //!
-//! Each further thread costs: requests are spread over more turns, so that each wait and each
-//! switch of threads is paid by fewer of them. On two processors a GET takes 2.05 us of them with
-//! one carrier and 2.5 us with two when 10 clients send one after another, 2.0 and 2.2 us with 50
-//! clients. On the other hand a slow command stops all clients of its thread, which nobody else
-//! may take over. So clients are together only where that saves something, and where no slow
-//! command has been seen. The main thread samples how busy the carriers were, and whether one of
-//! them ran a slow command, and answers with the number of them from now on:
+//! Each further active thread costs: requests are spread over more turns, so fewer requests share
+//! the cost of each wait and each thread switch. On two processors a GET takes 2.05 us of processor
+//! time with one active thread and 2.5 us with two when 10 clients send one after another, 2.0 and
+//! 2.2 us with 50 clients. On the other hand, a slow command stops all clients of its thread, and
+//! no other thread may take them over. So clients share a thread only where that saves something
+//! and where no slow command has been seen. The main thread samples how busy the active threads
+//! were and whether one of them ran a slow command, and [`ActiveThreads::decide`] returns their
+//! number from now on:
 //!
 //! ```text
-//!     fewer processors than carriers                       as many as processors
+//!     fewer processors than active threads                 as many as processors
 //!     a command of 20 ms was seen within 10 minutes        as many as processors
 //!     one is over 70% busy, all together over 50%          as many as would be 50% busy
 //!     for 5 s all together less than 2% of a processor     as many as processors
 //!     for 5 s none is over 50%, fewer would be at most
 //!     40% busy, and all together over 5% of a processor    as many as would be 40% busy
-//!     they wait for processors that others use             what does as much: `thread_trials`
+//!     they wait for processors that others use             the fewest that do as much: `thread_trials`
 //! ```
 //!
-//! The shares are apart, so a number that was just chosen is not left again under the same load. A
-//! single client that keeps its thread busy with quick commands does not spread the others.
+//! The thresholds are apart, so a number that was just chosen is not left again under the same
+//! load. A single client that keeps its thread busy with quick commands does not spread the other
+//! clients.
 //!
-//! It deliberately neither moves clients nor reads clocks: `ThreadCount` knows the steps.
+//! This module neither moves clients nor reads clocks: `ThreadCount` knows the steps.
 
 use crate::threads::thread_trials::{ThreadTrials, ThreadWork};
 
-/// A carrier that is busy for more than this share of the time needs others beside it.
+/// An active thread that is busy for more than this share of the time needs another one.
 const BUSY_SHARE: f64 = 0.7;
-/// The share of time that carriers are busy on average after their number was raised.
+/// The average busy share of active threads after their number was raised.
 const RAISED_SHARE: f64 = 0.5;
-/// The same after it was lowered.
+/// The same after their number was lowered.
 const LOWERED_SHARE: f64 = 0.4;
-/// How long the load has to be low before the number is lowered.
+/// How long the load must be low before the number is lowered.
 const CALM_MS: i64 = 5000;
 /// How long a raised number stays before it is raised again.
 const RAISE_AGAIN_MS: i64 = 300;
-/// Below this load, in processors, it does not count what further carriers cost.
+/// Below this load, in processors, the cost of further active threads does not matter.
 const QUIET_LOAD: f64 = 0.02;
 /// Above this load clients are brought together.
 const LIGHT_LOAD: f64 = 0.05;
@@ -45,7 +47,7 @@ const APART_MS: i64 = 600_000;
 /// Between two samples.
 pub const SAMPLE_MS: i64 = 100;
 
-/// Decides how many threads carry clients.
+/// Decides how many threads are active.
 #[derive(Debug, Default)]
 pub struct ActiveThreads {
     /// Since when the load has been low, and whether hardly anything has been done.
@@ -58,10 +60,10 @@ pub struct ActiveThreads {
 }
 
 impl ActiveThreads {
-    /// The number of carriers from now on. `busy` has, for each of the present ones, the share of
-    /// the time since the last sample that it was busy; `is_slow` tells that one has run a slow
-    /// command; `most` is the number of carriers that have a processor; `now_ms` is the time on any
-    /// scale that only goes forward; `work` tells what the carriers have done so far.
+    /// Returns the number of active threads from now on. `busy` has the busy share of each present
+    /// active thread since the last sample; `is_slow` says that one has run a slow command; `most`
+    /// is the number of active threads that have a processor; `now_ms` is the time on any monotonic
+    /// scale; `work` returns what the active threads have done so far.
     pub fn decide(
         &mut self,
         busy: &[f64],
@@ -86,16 +88,16 @@ impl ActiveThreads {
             return most;
         }
         let peak = busy.iter().copied().fold(0.0, f64::max);
-        let carriers_at = |share: f64| (total / share).ceil() as usize;
+        let threads_at = |share: f64| (total / share).ceil() as usize;
         if now < most && peak > BUSY_SHARE && total > RAISED_SHARE * now as f64 {
             self.calm_since_ms = None;
             if now_ms - self.raised_ms < RAISE_AGAIN_MS {
                 return now;
             }
             self.raised_ms = now_ms;
-            return carriers_at(RAISED_SHARE).clamp(now + 1, most);
+            return threads_at(RAISED_SHARE).clamp(now + 1, most);
         }
-        let fewer = carriers_at(LOWERED_SHARE).max(1);
+        let fewer = threads_at(LOWERED_SHARE).max(1);
         let is_calm = peak <= RAISED_SHARE && fewer < now && total > LIGHT_LOAD;
         if !(is_calm || is_quiet && now < most) {
             self.calm_since_ms = None;
@@ -143,9 +145,9 @@ mod tests {
     use super::*;
 
     /// Ten samples a second for `seconds`, of a load of `total` processors that is spread evenly.
-    /// Returns each number of carriers that was decided, when it changed.
+    /// Returns each number of active threads that was decided, when it changed.
     fn changes(
-        carriers: &mut ActiveThreads,
+        threads: &mut ActiveThreads,
         (mut count, most): (usize, usize),
         start_ms: i64,
         seconds: i64,
@@ -154,7 +156,7 @@ mod tests {
         let mut changes = Vec::new();
         for step in 0..seconds * 10 {
             let now_ms = start_ms + step * SAMPLE_MS;
-            let decided = carriers.decide(&load(step, count), false, most, now_ms, || None);
+            let decided = threads.decide(&load(step, count), false, most, now_ms, || None);
             if decided != count {
                 count = decided;
                 changes.push(count);
@@ -169,40 +171,40 @@ mod tests {
 
     #[test]
     fn no_more_carry_than_there_are_processors() {
-        let mut carriers = ActiveThreads::default();
-        assert_eq!(changes(&mut carriers, (7, 2), 1000, 1, even(7.0)), [2]);
-        assert_eq!(changes(&mut carriers, (2, 2), 2000, 20, even(7.0)), []);
+        let mut threads = ActiveThreads::default();
+        assert_eq!(changes(&mut threads, (7, 2), 1000, 1, even(7.0)), [2]);
+        assert_eq!(changes(&mut threads, (2, 2), 2000, 20, even(7.0)), []);
         // One is the least, whatever the quota.
-        assert_eq!(changes(&mut carriers, (2, 0), 30_000, 1, even(2.0)), [1]);
+        assert_eq!(changes(&mut threads, (2, 0), 30_000, 1, even(2.0)), [1]);
     }
 
     #[test]
     fn the_number_follows_the_load() {
-        let mut carriers = ActiveThreads::default();
-        assert_eq!(changes(&mut carriers, (1, 16), 1000, 10, even(5.0)), [2, 4, 8]);
-        assert_eq!(changes(&mut carriers, (8, 16), 20_000, 4, even(0.1)), []);
-        assert_eq!(changes(&mut carriers, (8, 16), 30_000, 20, even(0.1)), [1]);
+        let mut threads = ActiveThreads::default();
+        assert_eq!(changes(&mut threads, (1, 16), 1000, 10, even(5.0)), [2, 4, 8]);
+        assert_eq!(changes(&mut threads, (8, 16), 20_000, 4, even(0.1)), []);
+        assert_eq!(changes(&mut threads, (8, 16), 30_000, 20, even(0.1)), [1]);
         // A raise takes a sample, not a second.
-        assert_eq!(carriers.decide(&[0.9], false, 16, 60_000, || None), 2);
-        assert_eq!(carriers.decide(&[0.9, 0.9], false, 16, 60_100, || None), 2);
+        assert_eq!(threads.decide(&[0.9], false, 16, 60_000, || None), 2);
+        assert_eq!(threads.decide(&[0.9, 0.9], false, 16, 60_100, || None), 2);
     }
 
     #[test]
     fn a_quiet_server_spreads_its_clients() {
-        let mut carriers = ActiveThreads::default();
-        assert_eq!(changes(&mut carriers, (1, 16), 1000, 4, even(0.01)), []);
-        assert_eq!(changes(&mut carriers, (1, 16), 5000, 20, even(0.01)), [16]);
-        assert_eq!(changes(&mut carriers, (16, 16), 30_000, 20, even(0.03)), []);
-        assert_eq!(changes(&mut carriers, (16, 16), 60_000, 20, even(0.1)), [1]);
-        assert_eq!(changes(&mut carriers, (1, 16), 90_000, 20, even(0.03)), []);
+        let mut threads = ActiveThreads::default();
+        assert_eq!(changes(&mut threads, (1, 16), 1000, 4, even(0.01)), []);
+        assert_eq!(changes(&mut threads, (1, 16), 5000, 20, even(0.01)), [16]);
+        assert_eq!(changes(&mut threads, (16, 16), 30_000, 20, even(0.03)), []);
+        assert_eq!(changes(&mut threads, (16, 16), 60_000, 20, even(0.1)), [1]);
+        assert_eq!(changes(&mut threads, (1, 16), 90_000, 20, even(0.03)), []);
     }
 
     #[test]
     fn slow_commands_keep_clients_apart() {
-        let mut carriers = ActiveThreads::default();
-        assert_eq!(carriers.decide(&[0.2], true, 16, 1000, || None), 16);
-        assert_eq!(changes(&mut carriers, (16, 16), 1100, 500, even(0.2)), []);
-        assert_eq!(changes(&mut carriers, (16, 16), 1000 + APART_MS, 20, even(0.2)), [1]);
+        let mut threads = ActiveThreads::default();
+        assert_eq!(threads.decide(&[0.2], true, 16, 1000, || None), 16);
+        assert_eq!(changes(&mut threads, (16, 16), 1100, 500, even(0.2)), []);
+        assert_eq!(changes(&mut threads, (16, 16), 1000 + APART_MS, 20, even(0.2)), [1]);
     }
 
     #[test]
@@ -216,8 +218,8 @@ mod tests {
                         let factor = [0.9, 1.1, 1.0, 0.95, 1.05][step as usize % 5];
                         even(total * factor)(step, count)
                     };
-                    let mut carriers = ActiveThreads::default();
-                    let all = changes(&mut carriers, (start, most), 1000, 60, noisy);
+                    let mut threads = ActiveThreads::default();
+                    let all = changes(&mut threads, (start, most), 1000, 60, noisy);
                     let is_one_way = all.is_sorted() || all.is_sorted_by(|a, b| a >= b);
                     assert!(is_one_way && all.len() < 8, "{total} of {most}: {all:?}");
                 }
@@ -232,8 +234,8 @@ mod tests {
             busy[0] = 1.0;
             busy
         };
-        let mut carriers = ActiveThreads::default();
-        assert_eq!(changes(&mut carriers, (1, 8), 1000, 60, hot), [2, 3]);
+        let mut threads = ActiveThreads::default();
+        assert_eq!(changes(&mut threads, (1, 8), 1000, 60, hot), [2, 3]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::system::server_log::{self, Level};
 use crate::threads::control::{RESERVED_FILES, threads_wanted};
 use crate::threads::shared::Shared;
 
-/// What CONFIG SET replies when a socket cannot be opened, as in Redis; the log says why.
+/// The reply of CONFIG SET when a socket cannot be opened, as in Redis; the log says why.
 const LISTEN_FAILED: &str = "Unable to listen on this port. Check server logs.";
 const BIND_FAILED: &str = "Failed to bind to specified addresses.";
 
@@ -46,7 +46,8 @@ pub fn open_syslog(config: &Config) {
     server_log::open_syslog(&config.syslog.ident, facility);
 }
 
-/// Makes the process follow a changed configuration in one respect. Returns what takes that back.
+/// Makes the process follow a changed configuration in one respect. Returns the function that
+/// reverts it.
 ///
 /// # Errors
 /// Why it cannot be followed. Nothing has changed then.
@@ -151,7 +152,7 @@ fn nothing_to_undo() -> Undo<'static> {
     Box::new(|| ())
 }
 
-/// What fails while a change is taken back is not the client's to know.
+/// Failures while a change is reverted are logged, and the client does not get them.
 fn log_error(result: Result<(), String>) {
     if let Err(reason) = result {
         warning!("Can't return to the former configuration: {reason}");

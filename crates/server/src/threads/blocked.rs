@@ -14,7 +14,7 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
         let awaits_log = blocked.waiter.log_wait().is_some();
-        // Whoever serves it writes for it.
+        // A client that serves this one writes for it.
         client.log_wrote |= !awaits_log;
         // A message that it is over, or due sooner, may have missed a client on its way.
         if blocked.waiter.waits() {
@@ -38,7 +38,7 @@ impl IoThread {
         self.deadlines.move_to(due.at_ms, &mut blocked.due_ms, id, slot);
     }
 
-    /// The deadline of a blocked client has come.
+    /// Acts on the deadline of a blocked client.
     pub(crate) fn on_deadline(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
@@ -66,7 +66,7 @@ impl IoThread {
         self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
         self.log.waits.remove(&id);
         client.state = ClientState::Reading;
-        // Whoever serves it writes for it.
+        // The client that served this one has written for it.
         client.log_wrote = true;
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
@@ -74,7 +74,7 @@ impl IoThread {
         self.proceed(slot);
     }
 
-    /// Gives up the wait of a client that is in no slot any more and is closed.
+    /// Ends the wait of a client that has left its slot and is closed.
     pub(crate) fn give_up_wait(&mut self, client: &Connection) {
         if let Some(blocked) = client.state.blocked() {
             self.log.waits.remove(&client.session.record.id);

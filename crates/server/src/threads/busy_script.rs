@@ -1,24 +1,25 @@
-//! Serving a thread's other clients while one of them runs a busy script, or another thread does
-//! behind the closed gate.
+//! Serving a thread's other clients while one of them runs a busy script, or while a busy script of
+//! another thread is exclusive.
 //!
-//! Only scripts run for long without letting go. Once one has exceeded `busy-reply-threshold`, its
-//! thread takes a *nested turn* from within each of its ticks, as a nested event loop does. Such a
-//! turn accepts, reads, answers and sends, so that any client can end the script. For that, whoever
-//! executes scripts takes what execution needs out of the thread
-//! ([`IoThread::with_scripts`]), and the rest of the thread is free meanwhile: it has a
-//! worker of its own, which answers with BUSY, and no access to the keyspace.
+//! Only scripts run for long without interruption. Once a script has exceeded
+//! `busy-reply-threshold`, its thread takes a *nested turn* in each tick of the script, as a nested
+//! event loop does. A nested turn accepts, reads, replies and sends, so that any client can end the
+//! script. For that, [`IoThread::with_scripts`] takes everything that execution needs out of the
+//! thread. The rest of the thread stays usable: it has a second worker, which replies BUSY, and no
+//! access to the keyspace.
 //!
 //! Invariants:
-//! - A nested turn waits for nothing, and neither uses the thread's pass nor reaches a shard. What
-//!   would have to is put off: `node` keeps it (`Worker::has_deferred`).
+//! - A nested turn waits for nothing, and neither uses the thread's pass nor reaches a shard. Work
+//!   that would need either is deferred: `node` keeps it (`Worker::has_deferred`).
 //! - It runs no script, so there is never a nested turn within a nested turn.
-//! - The client whose request is executed is in no slot, so nobody else finds it there. Its slot
+//! - The client whose request is executed is in no slot, so nothing else finds it there. Its slot
 //!   stays reserved.
-//! - Whoever executes has nothing at hand that the nested turn may change: neither events nor lists
-//!   of slots. What waits behind the script in the same turn is queued before the first nested
-//!   turn, and is answered there.
+//! - The code that executes the script holds nothing that the nested turn may change: neither
+//!   events nor lists of slots. Requests after the script in the same turn are queued before the
+//!   first nested turn, and are answered there.
 //!
-//! Deadlines, cron and moves of clients rest, and a thread that is told to end does so afterwards.
+//! Deadlines, cron and moves of clients pause, and a thread that receives the order to end does so
+//! afterwards.
 
 use std::cell::RefCell;
 
@@ -36,8 +37,8 @@ use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers};
 /// Events of one wait of a nested turn.
 const EVENTS_MAX: usize = 128;
 
-/// A thread without its access, which serves its other clients, and their requests that it has read
-/// and not executed.
+/// A thread without its access, which serves its other clients, and the requests of these that it
+/// has read and not executed.
 struct OtherClients<'a>(RefCell<(&'a mut IoThread, Option<WaitingBatches<'a>>)>);
 
 impl ServesOthers for OtherClients<'_> {
@@ -52,8 +53,8 @@ impl ServesOthers for OtherClients<'_> {
 }
 
 impl IoThread {
-    /// Calls `work` with what execution needs, that of scripts included, and serves the other
-    /// clients of the thread while a script is busy, those of `waiting` among them.
+    /// Calls `work` with everything that execution needs, scripts included, and serves the thread's
+    /// other clients while a script is busy, those of `waiting` among them.
     pub(super) fn with_scripts<R>(
         &mut self,
         waiting: Option<WaitingBatches<'_>>,
@@ -78,8 +79,8 @@ impl IoThread {
         result
     }
 
-    /// Calls `work` while the thread has no access to the keyspace, because a busy script is alone
-    /// behind the closed gate.
+    /// Calls `work` while the thread has no access to the keyspace, because a busy script is
+    /// exclusive.
     #[cold]
     pub(crate) fn without_access<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let Some(mut access) = self.take_access() else { return work(self) };
@@ -105,11 +106,10 @@ impl IoThread {
         self.access = Some(access);
     }
 
-    /// Queues the requests of a batch, which are then executed in nested turns, or when this turn
-    /// has looked at those that wait.
+    /// Queues the requests of a batch. They are executed in nested turns, or later in this turn.
     pub(crate) fn defer_batch(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
         self.finish_batch(read_batch, batch, batch.requests.start, Outcome::Postponed);
-        // Whoever comes to this batch finds nobody.
+        // Later stages of the turn find no client for this batch.
         batch.slot = usize::MAX;
     }
 
@@ -156,7 +156,7 @@ impl IoThread {
         self.shared.node.scripting.end_harmless();
     }
 
-    /// Does what was put off, as far as the scripts are over.
+    /// Does the deferred work for which no script must be waited for.
     pub(crate) fn catch_up(&mut self) {
         let Some(access) = &self.access else { return };
         let locks = self.shared.enter(Some(&access.pass), &NoOtherClients);

@@ -1,7 +1,7 @@
-//! Clients that change threads: lent to the main thread for what only that one executes, moved to
-//! another thread for good when the number of threads changes; and the end of a thread.
+//! Clients that change threads: for a while to the main thread, which executes the requests that
+//! only it may execute, or for good when the number of threads changes; and the end of a thread.
 //!
-//! Who may go where is decided by `slots`; here it is done to sockets.
+//! `slots` decides where a client may go; here its socket follows.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use crate::threads::connection::Connection;
 use crate::threads::io_thread::{IoThread, Moves};
 use crate::threads::message::{Message, Origin};
 
-/// How long a server that goes down goes on sending replies to clients that are slow to take them.
+/// How long a server that shuts down continues to send replies to slow clients.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
-/// Between two looks at what another thread or a slow client was to do. Only a thread that ends
-/// waits like this.
+/// Between two looks at another thread or a slow client. Only a thread that ends waits like this.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// Slots looked at in one turn while clients move: others do not wait for thousands of them.
+/// Slots visited in one turn while clients move, so that the thread's other clients do not wait for
+/// thousands of moves.
 const MOVES_MAX: usize = 64;
 
 impl IoThread {
@@ -45,7 +45,7 @@ impl IoThread {
         }
     }
 
-    /// Goes on with a client that is back from the main thread.
+    /// Continues with a client that has returned from the main thread.
     pub(crate) fn returned(&mut self, slot: usize) {
         if self.slots.client(slot).is_some_and(|client| client.session.record.follows()) {
             self.worker.deliveries.returned();
@@ -54,7 +54,7 @@ impl IoThread {
         self.look_at_messages(slot);
     }
 
-    /// Lends a client with queued requests to the main thread.
+    /// Moves a client with queued requests to the main thread, which returns it.
     pub(crate) fn send_to_main(&mut self, slot: usize) {
         if let Some(client) = self.slots.send_to_main(slot) {
             let origin = Origin { thread: self.worker.index, slot };
@@ -62,9 +62,9 @@ impl IoThread {
         }
     }
 
-    /// A client that is lent has sent something or hung up. That is noticed when it is back, and
-    /// until then its descriptor must not end every wait. Epoll reports a hang-up whatever it
-    /// watches for, so the descriptor is taken out.
+    /// A client that is on the main thread has sent something or hung up. Its thread notices that
+    /// when the client returns; until then its descriptor must not end every wait. Epoll reports a
+    /// hang-up whatever it watches for, so the descriptor is taken out.
     pub(crate) fn unwatch_on_main(&mut self, slot: usize) {
         if let Some(ticket) = self.slots.ticket_mut(slot)
             && !ticket.unwatched
@@ -73,7 +73,7 @@ impl IoThread {
         }
     }
 
-    /// Moves a client that is in no slot any more to another thread.
+    /// Moves a client that has left its slot to another thread.
     pub(crate) fn move_client(&mut self, mut client: Box<Connection>, thread: usize) {
         if client.session.record.follows() {
             self.hand_over(&mut client, thread);
@@ -89,9 +89,9 @@ impl IoThread {
         }
     }
 
-    /// Moves some of the clients that are to move: a few in each turn, so that nobody waits for
-    /// thousands. Of a thread that takes no clients any more, those that are lent follow when they
-    /// come back.
+    /// Moves some of the clients that must move: a few in each turn, so that no other client waits
+    /// for thousands. On a thread that takes no more clients, those that are on the main thread
+    /// follow when they return.
     pub(crate) fn move_some(&mut self) {
         let Some(Moves { next, all }) = self.moves.take() else { return };
         // How many threads take clients may have changed since.
@@ -119,8 +119,8 @@ impl IoThread {
         }
     }
 
-    /// Lets clients that are away come back, and sends what waits to be sent, as far as they take
-    /// it in time.
+    /// Waits for clients that are on the main thread, and sends pending output, as far as clients
+    /// take it in time.
     pub(crate) fn finish(&mut self) {
         self.wait_for_clients_on_main();
         self.look_at_log();
@@ -150,7 +150,7 @@ impl IoThread {
         }
     }
 
-    /// Does what other threads ask until all of them have ended; they have been told to.
+    /// Handles messages until all other threads have ended, which have received the order to do so.
     pub(crate) fn outlive_others(&mut self) {
         while self.shared.control.lock().threads_left() > 0 {
             match self.mailbox.pop() {

@@ -1,56 +1,57 @@
-//! Where a client is between one request and the next: one state, and what follows an [`Outcome`].
+//! Where a client is between two requests: one state, and how an [`Outcome`] determines it.
 //!
 //! ```text
-//!                 input has come
+//!                 input arrives
 //!     Reading ---------------------> Batched
 //!        ^                              | its requests are executed
 //!        |                              v
 //!        |   Done, Failed           (Outcome)
 //!        +------------------------------+
 //!        |                              +-- Block ------> Blocked       until its wait is settled
-//!        |                              +-- GracePeriod > GracePeriod   until others have passed
+//!        |                              +-- GracePeriod > GracePeriod   until other commands are over
 //!        |   its queue is executed      +-- Paused -----> Paused        until CLIENT PAUSE ends
-//!        +<---- proceed <---------------+-- MainThread -> OnMainThread  until it is returned
-//!                                       +-- ShardInUse -> AwaitsShard   until that is free
+//!        +<---- proceed <---------------+-- MainThread -> OnMainThread  until it returns
+//!                                       +-- ShardInUse -> AwaitsShard   until the shard is free
 //!                                       +-- Postponed --> Postponed     until the next turn
 //!                                       +-- Congested --> Congested     until messages have left
 //!                                       +-- Close ------> Closing       until its output is sent
 //! ```
 //!
 //! A client that is Blocked, Paused, OnMainThread, Postponed, Congested, in a GracePeriod or
-//! AwaitsShard is *held*: its next requests stay in its queue and nothing more is read.
-//! `IoThread::proceed` is the way on from every held state: the queue is executed, which may lead
-//! to the next held state. Beside its state, a client's output may wait for the log (`log_holds`):
-//! then nothing is read of it, and what its state asks for is done as far as it needs no output.
-//! MONITOR and links to replicas add their states here.
+//! AwaitsShard is *suspended*: its next requests stay in its queue and nothing more is read.
+//! `IoThread::proceed` is the way on from every suspended state: it executes the queue, which may
+//! lead to the next suspended state. Besides, a client's output may wait for the log
+//! (`release_replies`): then nothing is read from the client, and its state is acted on as far as
+//! that needs no output. MONITOR and replica links add their states here.
 
 use std::sync::Arc;
 
 use node::{AfterGrace, Outcome, Waiter};
 
-/// What a client's thread does with it next.
+/// What a client's thread does next with it.
 #[derive(Debug)]
 pub enum ClientState {
     /// It is read when it sends something.
     Reading,
-    /// Requests of this turn wait to be executed. Nothing more is read until then, because they may
+    /// Requests of this turn wait for execution. Nothing more is read until then, because they may
     /// lie in its query buffer.
     Batched,
     /// It waits for a key.
     Blocked(Blocked),
-    /// Its request is answered when all that others had begun is over.
+    /// Its request is answered when all commands that other threads had begun are over.
     GracePeriod(Box<AfterGrace>),
     /// Its next request waits for the end of CLIENT PAUSE.
     Paused,
-    /// The main thread executes what of its queue it alone may. From here its slot is `Away`.
+    /// The main thread executes the requests at the front of its queue that only the main thread
+    /// may execute. From here its slot is `OnMain`.
     OnMainThread,
-    /// Its next request needs a shard that another command keeps in use, or runs a script that has
-    /// to be alone among scripts.
+    /// Its next request needs a shard that another command uses, or runs a script that must be
+    /// exclusive among scripts.
     AwaitsShard,
-    /// It has used its time in this turn: its queue goes on in the next one, or when enough of its
-    /// output has left.
+    /// It has used its time in this turn: its queue continues in the next turn, or when enough of
+    /// its output has left.
     Postponed,
-    /// It publishes, and waits until more of what was published before has been delivered.
+    /// It publishes, and waits until more of the earlier messages have been delivered.
     Congested,
     /// It is closed when its output is sent; nothing more is read.
     Closing,
@@ -104,7 +105,7 @@ impl ClientState {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn blocked_mut(&mut self) -> Option<&mut Blocked> {
         match self {
             Self::Blocked(blocked) => Some(blocked),

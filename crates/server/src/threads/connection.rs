@@ -1,7 +1,7 @@
 //! One client as its thread owns it: session, socket, unfinished input, unsent output.
 //!
-//! An idle client has no buffers: input is parsed in the thread's buffer and replies are written
-//! from the thread's, so what is kept here is only what did not fit a turn.
+//! An idle client has no buffers: its thread parses input in its own buffer and writes replies from
+//! its own, so only the rest that did not fit a turn is kept here.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -23,8 +23,8 @@ use crate::threads::client_state::ClientState;
 use crate::threads::shard_wait::ShardWait;
 use crate::threads::slots::Client;
 
-/// Bytes written for one client in a turn, beside those that are written between its requests: what
-/// keeps the reader of a long reply from delaying the others of its thread.
+/// Bytes written for one client in a turn, besides those that are written between its requests, so
+/// that the reader of a long reply does not delay the other clients of its thread.
 pub const SEND_BYTES_MAX: usize = 256 * 1024;
 
 /// Replies that may wait for a client that has yet to authenticate, whatever
@@ -52,27 +52,27 @@ impl OwnedRequest {
 pub struct Connection {
     /// Its state for commands.
     pub session: Session,
-    /// What its thread does with it next.
+    /// What its thread does next with it.
     pub state: ClientState,
     /// Its socket.
     pub transport: Transport,
     /// Its unfinished input.
     pub query_buffer: Option<Box<QueryBuffer>>,
-    /// Requests behind the one that the client is held by, and that one if it was not executed.
+    /// The requests after the one that suspended the client, and that one if it was not executed.
     pub queue: VecDeque<OwnedRequest>,
-    /// What came behind the waiting requests breaks the protocol: the last reply.
+    /// The bytes after the queued requests break the protocol: the last reply says how.
     pub broken: Option<ProtocolError>,
     /// Replies that the socket did not take yet.
     pub output: Option<Box<Pending>>,
     /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
     /// so that requests do not come faster than their replies leave.
     pub throttled: bool,
-    /// What it is to receive waits until the log has come to this position. Until then nothing of
-    /// it is sent, and nothing is read.
+    /// Its output waits until the log reaches this position. Until then nothing is sent to it and
+    /// nothing is read from it.
     pub awaits_log: Option<u64>,
-    /// Its replies that have not been sent may tell of something that was written for it.
+    /// Its unsent replies may depend on a write of its own.
     pub log_wrote: bool,
-    /// What epoll watches it for, as last told. None: it is not in the epoll instance.
+    /// What epoll watches it for. `None` if it is not in the epoll instance.
     pub watched: Option<Interest>,
     /// Its next request has found a shard in use, and waits for it.
     pub shard_wait: Option<ShardWait>,
@@ -82,7 +82,7 @@ pub struct Connection {
     pub soft_since_ms: Option<i64>,
 }
 
-/// What a thread keeps of a client that is away.
+/// What a thread keeps of a client that is on the main thread.
 #[derive(Debug)]
 pub struct Ticket {
     /// Its descriptor, which goes with it and stays in the thread's epoll instance.
@@ -120,7 +120,7 @@ impl Client for Box<Connection> {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The socket is closed right after, with the other fields.
+        // The socket is closed right after this, with the other fields.
         self.session.record.fd_guard.end();
     }
 }
@@ -155,8 +155,8 @@ impl Connection {
         }
     }
 
-    /// What to watch it for. A client that waits for a key usually sends nothing, so it is watched
-    /// as before until it does; from then on what it sends stays unread, but its end is noticed.
+    /// What epoll must watch. A client that waits for a key usually sends nothing, so it is watched
+    /// as before until it does; from then on its input stays unread, but its end is noticed.
     pub fn interest(&self) -> Interest {
         let reads = self.watched.is_some_and(|watched| watched.read);
         let (read, end) = match self.state {
@@ -175,15 +175,15 @@ impl Connection {
         Interest { read, write: self.wants_write() && self.awaits_log.is_none(), end }
     }
 
-    /// Whether there is something to do for it that no event of the socket will report: input has
-    /// come, or its queue goes on.
+    /// Whether the client needs attention that no event of the socket will report: input has
+    /// arrived, or its queue continues.
     pub fn has_more_to_do(&self) -> bool {
         self.query_buffer.is_some()
             || self.transport.has_received()
             || matches!(self.state, ClientState::Postponed)
     }
 
-    /// Bytes of replies that wait for the socket, those that are encrypted already included.
+    /// Bytes of replies that wait for the socket, including those that are already encrypted.
     pub fn output_bytes(&self) -> usize {
         let pending = self.output.as_ref().map_or(0, |pending| pending.len());
         pending + self.transport.unsent_bytes()
@@ -194,7 +194,7 @@ impl Connection {
         self.query_buffer.as_ref().map_or(0, |query_buffer| query_buffer.len())
     }
 
-    /// Keeps a part of `out` to be sent later.
+    /// Keeps a part of `out` to send it later.
     pub fn keep(&mut self, out: &Out, from: Mark, to: Mark) {
         let mut pieces = out.pieces(from, to).peekable();
         if pieces.peek().is_some() {
@@ -203,9 +203,8 @@ impl Connection {
         }
     }
 
-    /// Sends `out`, behind what waits already, up to `bytes_max` bytes in all. Keeps what is beyond
-    /// that and what the socket does not take, a long rest without copying it. Returns the bytes
-    /// written.
+    /// Sends `out` after the pending output, up to `bytes_max` bytes in all. Keeps the rest,
+    /// without copying it when it is long. Returns the bytes written.
     ///
     /// # Errors
     /// When the connection is broken.
@@ -237,7 +236,7 @@ impl Connection {
         Ok(sent)
     }
 
-    /// Sends what waits, up to `bytes_max` bytes. Returns the bytes written.
+    /// Sends pending output, up to `bytes_max` bytes. Returns the bytes written.
     ///
     /// # Errors
     /// When the connection is broken.
@@ -301,7 +300,7 @@ impl Connection {
         config.client_output_buffer_limit.of(self.session.record.client_type()).hard_bytes
     }
 
-    /// The same for what is written at once.
+    /// The same for the bytes written at once.
     pub fn out_bytes_max(&self, config: &Config) -> usize {
         usize::try_from(self.hard_limit(config)).unwrap_or(usize::MAX)
     }

@@ -24,34 +24,34 @@ pub const RESERVED_FILES: u64 = 32;
 pub struct Control {
     /// Path of the running program.
     pub executable: String,
-    /// Path of the configuration file; empty: there is none.
+    /// Path of the configuration file; empty if there is none.
     pub config_file: String,
     /// Listening sockets.
     pub listeners: Vec<Listener>,
-    /// What new connections to the TLS port need, when there is one.
+    /// TLS settings for new connections to the TLS port, if there is one.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Someone asked to end the process.
+    /// The shutdown that a client or a signal asked for.
     pub shutdown: Option<Shutdown>,
-    /// The last save has begun or is not wanted: nobody calls that off any more.
+    /// The last save has begun or is not wanted: the shutdown can no longer be cancelled.
     pub ends: bool,
-    /// A signal did, which waits for scripts that have written.
+    /// A signal asked for the shutdown, which waits for scripts that have written.
     pub is_signalled: bool,
     /// The process's score when memory is short.
     pub oom_score: OomScore,
-    /// What `ps` shows of the process, if that can be changed, and the name it was started by.
+    /// The process title that `ps` shows, if it can be changed, and the name of the program.
     pub title: Option<(ProcessTitle, String)>,
     /// The main thread's epoll instance.
     pub epoll: Option<Arc<Epoll>>,
     /// I/O threads by their numbers, less one.
     pub(super) threads: Vec<Option<JoinHandle<()>>>,
-    /// How many threads run and how many of them carry clients.
+    /// How many threads run and how many of them are active.
     pub(super) thread_count: ThreadCount,
     pub(super) active_threads: ActiveThreads,
     pub(super) busy_samples: BusySamples,
     pub(super) slow_turns: SlowTurns,
     /// The system has refused threads of a change that was answered already: they are tried again.
     pub(super) retries_threads: bool,
-    /// What [`threads_usable`] was when the process's processors were last looked at.
+    /// The value of `threads_usable` at the last look at the processors.
     pub(super) usable: usize,
     pub(super) look_at_processors_ms: i64,
     /// When to accept connections again after running out of descriptors, in milliseconds on
@@ -65,8 +65,8 @@ impl Control {
         Self { executable, config_file, ..Self::default() }
     }
 
-    /// Whether the end of the server waits for no script that has run for too long and has written:
-    /// as in Redis SHUTDOWN is refused beside one.
+    /// Whether the shutdown does not wait for a script that has run for too long and has written:
+    /// as in Redis, SHUTDOWN is refused while there is one.
     pub fn is_refused_when_busy(&self) -> bool {
         !self.is_signalled && self.shutdown.is_some_and(|how| how.save != SaveAtEnd::No)
     }
@@ -78,7 +78,7 @@ impl Control {
         }
     }
 
-    /// The process is about to end: no thread is started any more.
+    /// The process is about to end: no more threads are started.
     pub fn end(&mut self) {
         self.thread_count.end();
     }

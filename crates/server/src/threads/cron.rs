@@ -25,7 +25,7 @@ const FORGETS: usize = 16;
 const TIME_PERCENT: i64 = 25;
 
 impl Cron {
-    /// Does what is due.
+    /// Does the background work that is due.
     pub fn run(&mut self, thread: &mut IoThread) {
         let steady_ms = thread.steady_ms();
         let tends_shards = thread.tends_shards();
@@ -90,7 +90,7 @@ impl Cron {
 struct ThreadWalk<'a> {
     thread: &'a mut IoThread,
     deadline_us: i64,
-    /// Keys looked at so far, and those of them that had expired.
+    /// Keys visited so far, and how many of them had expired.
     looked_at: usize,
     expired: usize,
 }
@@ -100,8 +100,8 @@ impl WalkedShards for ThreadWalk<'_> {
         self.thread.worker.node.shard_sets.expiring.contains(shard)
     }
 
-    /// One step in every database of a shard. It is inside the gate for this step alone, so that a
-    /// closer does not wait for the walk.
+    /// One step in every database of a shard. The thread is inside the gate for this step only, so
+    /// that a closer does not wait for the walk.
     fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult> {
         let IoThread { shared, access, worker, .. } = &mut *self.thread;
         let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
@@ -130,7 +130,7 @@ impl WalkedShards for ThreadWalk<'_> {
     }
 }
 
-/// Looks at a few keys and fields in every database of a shard, and removes the expired ones.
+/// Visits a few keys and fields in every database of a shard, and removes the expired ones.
 fn expire_in_shard(shard: &mut Shard, turn: &mut Turn) -> StepResult {
     let mut result = StepResult::default();
     for db in shard.dbs() {
@@ -155,14 +155,15 @@ fn warn_of_codes(codes: &[Box<str>]) {
     warning!("Current errors code list: {}", codes.join(", "));
 }
 
-/// Closes clients that have said nothing for longer than `timeout`, and those whose handshake does
+/// Closes clients that have been silent for longer than `timeout`, and those whose handshake does
 /// not end.
 fn close_idle(thread: &mut IoThread, steady_ms: i64) {
     let timeout_ms = i64::from(thread.worker.config.timeout) * 1000;
     let mut doomed = Vec::new();
     for (slot, client) in thread.slots.iter_mut() {
         let seen_ms = client.session.record.seen_ms.load(Ordering::Relaxed);
-        // Those whose requests wait for us are not idle, nor are those who wait for messages.
+        // A client whose requests wait for the server is not idle, and neither is one that waits
+        // for messages.
         let waits = client.state.is_suspended() || client.session.record.follows();
         let idle = timeout_ms > 0 && !waits && steady_ms - seen_ms > timeout_ms;
         let created_ms = client.session.record.created_ms;

@@ -2,7 +2,7 @@
 
 use crate::threads::expiry_walk::ExpiryWalk;
 
-/// Between two looks at idle clients.
+/// Between two searches for idle clients.
 pub(super) const IDLE_CHECK_MS: i64 = 1000;
 
 /// How long a thread sleeps that has nothing to do.
@@ -22,7 +22,7 @@ impl Cron {
         match (tends_shards, has_clients) {
             (true, _) => (self.next_ms - steady_ms).clamp(0, 1000) as i32,
             (false, true) => (self.next_idle_check_ms - steady_ms).clamp(0, IDLE_CHECK_MS) as i32,
-            // Whoever gives it a client or shards sends a message.
+            // A thread that gives this one a client or shards sends a message.
             (false, false) => SLEEP_MS_MAX,
         }
     }
@@ -32,8 +32,8 @@ impl Cron {
         steady_ms >= if tends_shards { self.next_ms } else { self.next_idle_check_ms }
     }
 
-    /// Puts the next tick at the end of this interval: at the same moment in all threads, so that
-    /// what ends together goes together.
+    /// Schedules the next tick for the end of this interval: the same moment in all threads, so
+    /// that keys with the same expiry are removed together.
     pub fn schedule(&mut self, steady_ms: i64, interval_ms: i64) {
         self.next_ms = (steady_ms / interval_ms + 1) * interval_ms;
     }

@@ -1,8 +1,8 @@
 //! When a thread has to see to its clients that wait for keys, soonest first: because the wait is
 //! over then, or because a key is worth a look.
 //!
-//! Each client remembers its time here, which is none for one that waits for a write alone, waits
-//! no more, or is not this thread's any more.
+//! Each client remembers its time here. It is `None` for a client that waits only for a write, no
+//! longer waits, or has left this thread.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ pub struct Deadlines(BTreeMap<(i64, u64), usize>);
 
 impl Deadlines {
     /// Gives client number `id` in this slot another time, in milliseconds on the steady scale, or
-    /// none.
-    /// `kept_ms` is what the client remembers.
+    /// none. `kept_ms` is the time that the client remembers.
     pub fn move_to(&mut self, at_ms: Option<i64>, kept_ms: &mut Option<i64>, id: u64, slot: usize) {
         if *kept_ms == at_ms {
             return;
@@ -26,13 +25,13 @@ impl Deadlines {
         }
     }
 
-    /// Takes out one whose time has come: its slot. The client has to forget its time.
+    /// Takes out a client that is due and returns its slot. The client must forget its time.
     pub fn pop_due(&mut self, steady_ms: i64) -> Option<usize> {
         let first = self.0.first_entry()?;
         (first.key().0 <= steady_ms).then(|| first.remove())
     }
 
-    /// Milliseconds until the first is due: 0 when it is, nothing when nobody waits.
+    /// Milliseconds until the first client is due: 0 if it is now, `None` if no client waits.
     pub fn wait_ms(&self, steady_ms: i64) -> Option<i64> {
         let ((at_ms, _), _) = self.0.first_key_value()?;
         Some(at_ms.saturating_sub(steady_ms).max(0))

@@ -2,24 +2,24 @@
 
 use node::PendingClient;
 
-/// Between two looks whether those who publish may go on.
+/// Between two checks whether publishers may continue.
 const LOOK_AGAIN_MS: i64 = 1;
 
 /// A thread's deliveries under way.
 #[derive(Debug, Default)]
 pub(crate) struct Deliverer {
-    /// More has come than was taken in.
+    /// More messages have arrived than were taken.
     pub(crate) has_more: bool,
     /// Clients of the round; reused.
     pub(super) ready: Vec<PendingClient>,
-    /// Clients that are held until they may publish.
+    /// Suspended clients that wait until they may publish.
     pub(super) publishers: Vec<usize>,
     /// How often threads had had room again when these were last looked at.
     pub(super) relieved: usize,
 }
 
 impl Deliverer {
-    /// How long the thread may sleep before it looks again. None: nobody waits.
+    /// How long the thread may sleep before the next check. `None` if no client waits.
     pub(crate) fn wait_ms(&self) -> Option<i64> {
         (!self.publishers.is_empty()).then_some(LOOK_AGAIN_MS)
     }

@@ -1,13 +1,14 @@
-//! What was published, on its way from a thread's inbox to its clients: all that waits for the same
-//! client leaves in one write.
+//! Published messages on their way from a thread's inbox to its clients: all messages that wait for
+//! the same client leave in one write.
 //!
-//! Messages are written between two requests of their client, never within its reply. For a client
-//! that is lent, for which something is executed, or whose output is held for the log, they wait in
-//! order, and count for its limit. What they tell of is in the log: they are held as replies are.
+//! Messages are written between two requests of their client, never within its reply. They wait, in
+//! order, and count for the client's limit, while the client is on the main thread, while a request
+//! of it is executed, or while its output waits for the log. The writes that they announce are in
+//! the log, so they wait for it as replies do.
 //!
-//! A client that publishes faster than messages are delivered is held until the threads of the
-//! receivers have room, so what waits for slow threads is bounded; what waits for a slow client is
-//! bounded by the limit of its output.
+//! A client that publishes faster than messages are delivered is suspended until the receivers'
+//! threads have room, so the memory for slow threads is bounded; the memory for a slow client is
+//! bounded by its output limit.
 
 use node::clients::ReplyMode;
 use node::clients::record::flag;
@@ -20,18 +21,18 @@ use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
 
-/// What is kept for a client that is away is looked at for its limit from so many bytes on.
+/// From so many bytes on, the output kept for an absent client is checked against its limit.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
 
 /// Memory of output that is kept from round to round, in bytes.
 const OUT_KEPT_BYTES_MAX: usize = 16 << 10;
 
 impl IoThread {
-    /// Takes in what has come for the thread's clients, and sends it.
+    /// Takes the messages that have arrived for the thread's clients, and sends them.
     #[inline]
     pub(crate) fn deliver(&mut self) {
         if self.worker.deliveries.is_active() {
-            // What replies have left for the next ones stays.
+            // Memory that replies have left for the next replies stays.
             let kept_bytes = self.out.bytes.capacity().max(OUT_KEPT_BYTES_MAX);
             self.deliver_some();
             self.send_invalidations();
@@ -53,8 +54,8 @@ impl IoThread {
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
-        // What it tells of is behind what a held client waits for, which must not become more as
-        // long as messages come.
+        // A message follows the output that waits for the log, which must not grow for as long as
+        // messages arrive.
         let here = here.filter(|(_, client)| {
             client.awaits_log.is_none() || client.session.record.location.is_killed()
         });
@@ -74,7 +75,7 @@ impl IoThread {
         self.send_unasked(slot);
     }
 
-    /// Sends a client whose output is not held what was written for it without being asked.
+    /// Sends a client, whose output is not waiting for the log, output that it did not request.
     pub(crate) fn send_unasked(&mut self, slot: usize) {
         let Self { slots, worker, out, .. } = self;
         let Some(client) = slots.client_mut(slot) else { return };
@@ -94,7 +95,7 @@ impl IoThread {
             self.close_if_over(slot);
         } else {
             if self.log.is_on() {
-                // It is told what others wrote, as one that reads.
+                // The message depends on writes of other clients, as the reply of a read does.
                 self.log.begin_batch(worker.turn.effects.logged_units());
             }
             if self.send_replies(slot, SEND_BYTES_MAX) {
@@ -103,7 +104,7 @@ impl IoThread {
         }
     }
 
-    /// Keeps what has come for a client for which nothing can be written now.
+    /// Keeps messages for a client to which nothing can be written now.
     fn keep(&mut self, pending: PendingClient) {
         let kept_bytes = self.worker.deliveries.subscribers().keep(pending) as u64;
         if kept_bytes <= KEPT_BYTES_MIN {
@@ -114,7 +115,7 @@ impl IoThread {
         let is_over = limit.hard_bytes != 0 && kept_bytes >= limit.hard_bytes
             || self.worker.node.is_behind(&record, kept_bytes);
         if is_over && self.worker.node.kill(&record) {
-            // Whoever has it closes it.
+            // The thread that has the client closes it.
             self.worker.stats.output_limit_closes.add(1);
         }
     }
@@ -125,7 +126,7 @@ impl IoThread {
         self.after_send(slot);
     }
 
-    /// Goes on with those who wait to publish, if some thread has room that had none.
+    /// Continues with clients that wait to publish, if a thread has room again.
     pub(crate) fn proceed_with_publishers(&mut self) {
         if self.deliverer.publishers.is_empty() {
             return;
@@ -151,7 +152,7 @@ impl IoThread {
     pub(crate) fn hand_over(&mut self, client: &mut Connection, thread: usize) {
         let Self { worker, out, shared, access, .. } = self;
         let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
-        // While nobody publishes, so that messages to different channels stay in order, too.
+        // No client publishes during the move, so messages to different channels stay in order too.
         let moved = locks.exclusive(|_| {
             subscribe::hand_over(worker, &client.session, thread, out);
         });

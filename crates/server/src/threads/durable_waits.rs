@@ -1,21 +1,21 @@
-//! Clients that wait with WAITAOF until what they have written is durable.
+//! Clients that wait with WAITAOF until their writes are durable.
 //!
-//! The thread of such a client is told when the log has come to where one of them waits for, and
-//! ends the waits that are over. NoOtherClients else waits for them.
+//! The log notifies the thread of such a client when it reaches a position that one of them waits
+//! for, and the thread ends the waits that are over.
 
 use node::state::durability::LogWait;
 
 use crate::threads::io_thread::IoThread;
 
 impl IoThread {
-    /// A client begins to wait, or has come here waiting.
+    /// Adds a client that begins to wait, or has moved here while waiting.
     pub(crate) fn begin_log_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };
         self.log.waits.insert(client.session.record.id, slot);
         self.end_log_waits();
     }
 
-    /// The log has come on, or is another one, or none any more.
+    /// Acts on a log that has advanced, was replaced or has ended.
     pub(crate) fn log_reached(&mut self) {
         self.release_waiting();
         if !self.log.waits.is_empty() {
@@ -23,15 +23,15 @@ impl IoThread {
         }
     }
 
-    /// Ends the waits that are over, and sees to it that this thread hears when others are.
+    /// Ends the waits that are over, and asks for a notification when the others are.
     fn end_log_waits(&mut self) {
         let ring = self.shared.log.ring();
-        // Told of this before it looks, it is told of what comes behind.
+        // Asked before the check below, so that no progress is missed.
         if let Some(ring) = &ring {
             let first = self.log.waits.values().filter_map(|slot| {
                 let wait = self.log_wait(*slot).filter(|wait| wait.local && !wait.replicas)?;
                 let own = wait.written.filter(|place| place.log == ring.number());
-                // With any base it has what was written before.
+                // Any base contains the earlier writes.
                 Some(own.map_or(1, |place| place.position))
             });
             if let Some(first) = first.min() {

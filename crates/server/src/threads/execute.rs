@@ -204,7 +204,7 @@ impl IoThread {
     }
 }
 
-/// What execution needs of its thread.
+/// What execution needs from its thread.
 pub(super) struct ExecutionContext<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) out: &'a mut Out,

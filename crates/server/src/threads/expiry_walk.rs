@@ -15,23 +15,24 @@ const WAIT: Duration = Duration::from_millis(2);
 /// Of the keys looked at, more than one in this many expired: another step is worth its time.
 const EXPIRED_ONE_IN: usize = 10;
 
-/// What a step in one shard found.
+/// The result of a step in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepResult {
     /// Keys looked at.
     pub looked_at: usize,
     /// Of these, removed.
     pub expired: usize,
-    /// Fields of hashes removed. No others are looked at.
+    /// Fields of hashes removed. Other fields are not visited.
     pub fields: usize,
 }
 
-/// What the walk works on.
+/// The shards that the walk visits.
 pub trait WalkedShards {
     /// Whether something in a shard may expire.
     fn may_expire(&self, shard: usize) -> bool;
 
-    /// Does a step in a shard, for whose lock it waits no longer than `wait`. None: it is busy.
+    /// Does a step in a shard, for whose lock it waits no longer than `wait`. `None` if the shard
+    /// is busy.
     fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult>;
 
     /// Whether the time for this tick is over.
@@ -49,7 +50,7 @@ pub struct ExpiryWalk {
 
 impl ExpiryWalk {
     /// Walks once over the shards of thread `index` out of `threads`, longer in those where many
-    /// keys have expired. Returns whether its time was over before it was through.
+    /// keys have expired. Returns whether its time ran out first.
     pub fn tick(
         &mut self,
         shards: &mut impl WalkedShards,
@@ -99,7 +100,7 @@ impl ExpiryWalk {
     }
 }
 
-/// What came of a visit.
+/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     Done,
@@ -125,7 +126,7 @@ fn visit(shards: &mut impl WalkedShards, shard: usize, wait: Duration) -> Visit 
 mod tests {
     use super::*;
 
-    /// Shards that are in use whenever nobody waits for them.
+    /// Shards that are in use for a walk that does not wait.
     #[derive(Default)]
     struct Shards {
         expiring: Vec<usize>,

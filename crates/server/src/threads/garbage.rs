@@ -1,10 +1,9 @@
-//! The thread that frees what takes long to free, so that no thread that serves clients does.
+//! The thread that frees large values, so that no thread that serves clients does.
 //!
-//! INFO tells how many values of keys wait for it and how many it has freed. How many bytes wait is
-//! counted, so that eviction takes them for free. When more than [`WAITING_BYTES_MAX`] wait, which
-//! happens only to who makes and removes large values faster than one thread frees them, the
-//! threads that remove values drop those themselves that take them no longer than a few
-//! milliseconds.
+//! INFO shows how many values of keys wait for it and how many it has freed. The bytes that wait
+//! are counted, so that eviction treats them as free. When more than [`WAITING_BYTES_MAX`] wait,
+//! which happens only if clients make and remove large values faster than one thread frees them,
+//! the threads that remove values free those themselves that take at most a few milliseconds.
 
 use std::io;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use node::Node;
 use store::lazy_free::BigPiece;
 
-/// What may wait before others help, in bytes.
+/// Bytes that may wait before other threads help.
 const WAITING_BYTES_MAX: i64 = 512 << 20;
-/// What they help with: a piece of so many bytes takes about 2 ms.
+/// The largest piece that they help with, in bytes: it takes about 2 ms.
 const HELPED_BYTES_MAX: i64 = 2 << 20;
 
 /// The way of dropped values to the thread that frees them.
@@ -42,7 +41,7 @@ impl Garbage {
         Ok(Self { node: Arc::clone(node), sender })
     }
 
-    /// Has these pieces freed. `bytes` of what they free is not counted as waiting yet.
+    /// Passes these pieces to the thread. `bytes` of them are not counted as waiting yet.
     pub fn send(&self, mut pieces: Vec<BigPiece>, bytes: i64) {
         let used = &self.node.used_memory;
         used.doom(bytes);
@@ -60,14 +59,14 @@ impl Garbage {
     }
 }
 
-/// Frees what comes, until nobody can send any more.
+/// Frees pieces until all senders are gone.
 fn free(receiver: &Receiver<Vec<BigPiece>>, node: &Node) {
     let used = &node.used_memory;
     for pieces in receiver {
         for BigPiece { piece, bytes } in pieces {
             let values = piece.values() as u64;
             drop(piece);
-            // In this order: what is free is not evicted once more.
+            // In this order, so that no keys are evicted for memory that is free.
             used.end_turn(&used.background, sys::allocator::thread_bytes(), 1);
             used.doom(-bytes);
             node.lazy_free_pending.fetch_sub(values, Ordering::Relaxed);

@@ -1,14 +1,16 @@
-//! Commands that are answered when all that other threads had begun is over: CLIENT PAUSE, CLIENT
-//! KILL and changes of users. Their clients wait, their thread goes on and looks now and then.
+//! Commands that are answered when all commands that other threads had begun are over: CLIENT
+//! PAUSE, CLIENT KILL and changes of users. Their clients wait; their thread goes on and checks
+//! from time to time.
 //!
 //! Invariants:
-//! - A command is finished once, also when its client is closed meanwhile: others depend on it, as
-//!   the end of a pause does. Then the thread goes on with it, and does not end before.
-//! - A client that changes threads takes its command along, and the new thread begins anew.
-//! - Scripts that have run for too long are not waited for, as nobody waits for them; but by the
-//!   end of the server, which any client can have without them.
-//! - NoOtherClients is looked at more often than once in a millisecond, but for a first time at once. While
-//!   nobody waits, that costs a branch in each turn.
+//! - A command is finished exactly once, even if its client is closed first: the end of a pause
+//!   depends on it. Then the thread continues with the command, and does not end before that.
+//! - A client that changes threads takes its command along, and the new thread starts the wait
+//!   again.
+//! - The commands do not wait for scripts that have run for too long. The shutdown does, and any
+//!   client can have it without them.
+//! - A command is checked at most once in a millisecond, but immediately the first time. While no
+//!   command waits, that costs a branch in each turn.
 
 use resp::out::{Mark, Out};
 
@@ -18,20 +20,21 @@ use super::grace_waits::Whose;
 use super::io_thread::IoThread;
 
 impl IoThread {
-    /// The server goes down. Returns whether all commands are over that had begun before: scripts
-    /// that do not end are waited for as well.
+    /// The server shuts down. Returns whether all commands that had begun before are over,
+    /// including scripts that do not end.
     pub(crate) fn has_come_to_end(&mut self) -> bool {
         let shared = &self.shared;
         shared.node.pause_for_ever();
         self.graces.end.get_or_insert_with(|| shared.keyspace.gate.grace_period()).is_over()
     }
 
-    /// The server does not go down after all.
+    /// The shutdown is cancelled.
     pub(crate) fn forget_end(&mut self) {
         self.graces.end = None;
     }
 
-    /// Keeps a client whose command is answered when all that others had begun is over.
+    /// Keeps a client whose command is answered when all commands that other threads had begun are
+    /// over.
     pub(crate) fn begin_grace(&mut self, slot: usize) {
         let Some(client) = self.slots.client(slot) else { return };
         let whose = Whose::Client(slot, client.session.record.id);
@@ -39,7 +42,7 @@ impl IoThread {
         self.after_send(slot);
     }
 
-    /// Keeps the command of a client that is in no slot any more and is closed.
+    /// Keeps the command of a client that has left its slot and is closed.
     pub(crate) fn keep_grace(&mut self, client: &mut Connection) {
         if matches!(client.state, ClientState::GracePeriod(_))
             && let ClientState::GracePeriod(after) =

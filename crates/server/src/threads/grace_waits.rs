@@ -1,4 +1,5 @@
-//! The commands of one thread that are answered when all that others had begun is over.
+//! The commands of one thread that are answered when all commands that other threads had begun are
+//! over.
 
 use node::AfterGrace;
 use node::state::busy_scripts::BusyScripts;
@@ -11,7 +12,7 @@ const LOOK_AGAIN_MS: i64 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Graces {
     waiting: Vec<Grace>,
-    /// Those from this one on have not been looked at yet.
+    /// Commands from this one on have not been checked yet.
     seen: usize,
     seen_ms: i64,
     /// The end of the server waits.
@@ -34,12 +35,12 @@ pub(super) enum Whose {
 }
 
 impl Graces {
-    /// Whether nobody waits.
+    /// Whether no command waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How long the thread may sleep before it looks again. None: nobody waits.
+    /// How long the thread may sleep before the next check. `None` if nothing waits.
     pub(crate) fn wait_ms(&self) -> Option<i64> {
         match self.waiting.len() {
             0 => self.end.as_ref().map(|_| LOOK_AGAIN_MS),
@@ -59,7 +60,7 @@ impl Graces {
         }
     }
 
-    /// Takes out those whose time of waiting is over, in the order in which they came.
+    /// Takes out the commands whose wait is over, in the order in which they came.
     pub(super) fn take_over(&mut self, steady_ms: i64, busy: &BusyScripts) -> Vec<Whose> {
         let from = if steady_ms - self.seen_ms >= LOOK_AGAIN_MS { 0 } else { self.seen };
         // A pass has the number of its thread.

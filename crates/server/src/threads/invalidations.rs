@@ -1,11 +1,13 @@
-//! What clients that track keys are told, on its way from their records to their sockets.
+//! Invalidations for clients that track keys, on their way from the clients' records to their
+//! sockets.
 //!
-//! It is written between two replies of its client. For one that is away, or for which something is
-//! executed, it waits in the record, which is looked at when the client is back. One whose wait for
-//! a key is over gets the reply first: what it has read may have changed since.
+//! They are written between two replies of their client. While the client is on the main thread, or
+//! a request of it is executed, they wait in its record, which is read when the client returns. A
+//! client whose wait for a key is over gets that reply first: the keys that it has read may have
+//! changed since.
 //!
-//! A thread tells clients for a bounded time in a turn, so that the others do not wait for
-//! thousands of them. What changes meanwhile adds to what those are told who come later.
+//! A thread sends invalidations for a bounded time in a turn, so that its other clients do not wait
+//! for thousands of them. Keys that change during that time are added to the later ones.
 
 use node::ClientRecord;
 use node::clients::tracking::write_messages;
@@ -14,7 +16,7 @@ use node::propagation::tracking;
 use crate::threads::io_thread::IoThread;
 
 impl IoThread {
-    /// Tells the thread's clients what waits for them.
+    /// Sends the thread's clients the invalidations that wait for them.
     pub(crate) fn send_invalidations(&mut self) {
         self.worker.tell_rounds();
         let since_tsc = sys::clock::tsc();
@@ -33,7 +35,7 @@ impl IoThread {
         let is_here = |thread: &Self| {
             thread.slots.client(slot).is_some_and(|client| client.session.record.id == record.id)
         };
-        // Whoever gets it next looks for itself.
+        // The thread that gets the client next reads its record.
         if thread as usize != self.worker.index || !is_here(self) {
             return;
         }
@@ -43,12 +45,12 @@ impl IoThread {
         };
         if is_over(self) {
             self.end_wait(slot);
-            // Its reply is still to come if a shard is in use, and it proceeds behind that.
+            // If a shard is in use, its reply comes later, and it proceeds after that.
             if !is_here(self) || is_over(self) {
                 return;
             }
         }
-        // One whose output is held is looked at when that has left.
+        // A client whose output waits for the log is served when that has left.
         let Self { slots, out, .. } = self;
         if let Some(client) = slots.client_mut(slot).filter(|client| client.awaits_log.is_none()) {
             write_messages(&client.session, out);
@@ -56,8 +58,7 @@ impl IoThread {
         }
     }
 
-    /// Sees to it that a client which has been away, or for which something was executed, is told
-    /// what has come meanwhile.
+    /// Schedules the invalidations of a client that was on the main thread or executed something.
     #[inline]
     pub(crate) fn look_at_messages(&self, slot: usize) {
         if let Some(client) = self.slots.client(slot)
@@ -67,7 +68,7 @@ impl IoThread {
         }
     }
 
-    /// A client has moved here: it is told here from now on.
+    /// Sends the invalidations of a client that has moved here from here on.
     pub(crate) fn follow_invalidations_here(&mut self, slot: usize) {
         if let Some(client) = self.slots.client(slot) {
             tracking::arrived(&mut self.worker, &client.session);

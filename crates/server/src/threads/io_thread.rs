@@ -6,8 +6,8 @@
 //!   +--------------------------- cron <- mailbox <-----------------------------+
 //! ```
 //!
-//! Invariants: only the owner touches a client; a client that is lent to the main thread leaves
-//! its slot reserved; nothing is executed outside the gate and nothing is sent inside it.
+//! Invariants: only the owner touches a client; a client that is on the main thread leaves its slot
+//! reserved; nothing is executed outside the gate and nothing is sent inside it.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -44,20 +44,20 @@ pub const MAILBOX_TOKEN: u64 = 1 << 62;
 /// Events of one wait.
 const EVENTS_MAX: usize = 512;
 /// Handshakes taken a step further between two waits. A signature takes up to a millisecond, and
-/// the other clients must not wait for those of everyone who connects at the same time.
+/// the other clients must not wait for those of all new connections.
 pub(crate) const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
 
-/// Between two tries to do what was put off.
+/// Between two attempts to do deferred work.
 pub(crate) const CATCH_UP_MS: i32 = 10;
 
-/// Clients that are to move to other threads, a few in each turn.
+/// Clients that move to other threads, a few in each turn.
 #[derive(Debug)]
 pub(crate) struct Moves {
-    /// The slot to go on with.
+    /// The slot to continue with.
     pub next: usize,
-    /// All move, not only what is beyond the thread's share.
+    /// All clients move, not only those beyond the thread's share.
     pub all: bool,
 }
 
@@ -65,19 +65,20 @@ pub(crate) struct Moves {
 pub struct IoThread {
     /// What all threads share.
     pub shared: Arc<Shared>,
-    /// What it executes with; without access to the keyspace, one that answers with BUSY.
+    /// Executes the requests; without access to the keyspace, a worker that replies BUSY.
     pub worker: Box<Worker>,
     /// Its epoll instance.
     pub epoll: Arc<Epoll>,
     /// Its clients.
     pub slots: Slots<Box<Connection>>,
-    /// Requests of the turn. None: there have been none, or they are executed.
+    /// Requests of the turn. `None` if there are none, or they are executed.
     pub(crate) read_batch: Option<Box<ReadBatch>>,
     /// Replies of the turn.
     pub(crate) out: Box<Out>,
-    /// Its access to the keyspace. None: someone executes something and has it.
+    /// Its access to the keyspace. `None` while a request is executed that has taken it.
     pub(crate) access: Option<Box<KeyspaceAccess>>,
-    /// A nested turn has served clients in this turn, and events may concern others by now.
+    /// A nested turn has served clients in this turn, so the remaining events may concern other
+    /// clients.
     pub(crate) ran_nested_turn: bool,
     /// Clients it owns and those on their way to it.
     pub(crate) clients: Arc<AtomicUsize>,
@@ -85,38 +86,38 @@ pub struct IoThread {
     pub(crate) wake: Arc<EventFd>,
     events: Events,
     pub(crate) clock: Clock,
-    /// Clients with input that needs no event to be looked at.
+    /// Clients with input that no event will report.
     pub(crate) again: VecDeque<usize>,
-    /// Clients whose queues go on behind the requests of the turn.
+    /// Clients whose queues continue after the requests of the turn.
     pub(crate) postponed: VecDeque<usize>,
     /// Clients whose requests wait for shards.
     pub(crate) shard_waits: ShardWaits,
-    /// Some client, held or blocked, waits for the end of CLIENT PAUSE.
+    /// A client, suspended or blocked, waits for the end of CLIENT PAUSE.
     pub(crate) waits_for_pause: bool,
     /// When to come back to blocked clients.
     pub(crate) deadlines: Deadlines,
-    /// Commands that wait for others to be over.
+    /// Commands that wait until others are over.
     pub(crate) graces: Graces,
-    /// What was published on its way to the clients.
+    /// Published messages on their way to the clients.
     pub(crate) deliverer: Deliverer,
     cron: Cron,
-    /// When to look again at what was put off, on the steady scale.
+    /// When to try deferred work again, on the steady scale.
     catch_up_ms: i64,
     ended: bool,
-    /// It is to end, and does when it has its access back.
+    /// The thread must end, and does when it has its access back.
     ends_later: bool,
     /// The log, and clients whose replies wait for it.
     pub(crate) log: ReplyWaits,
-    /// Handshakes that may still go on in this turn.
+    /// Handshakes that may still advance in this turn.
     pub(crate) handshakes_left: usize,
-    /// Clients that are to move to other threads.
+    /// Clients that move to other threads.
     pub(crate) moves: Option<Moves>,
     pub(crate) turn_tsc: Arc<AtomicU64>,
     system_id: Arc<AtomicU32>,
 }
 
 impl IoThread {
-    /// A thread's loop, to be run by the thread itself.
+    /// A thread's loop, which the thread itself runs.
     ///
     /// # Errors
     /// When the process is out of descriptors, or has as many threads as the gate admits.
@@ -169,7 +170,7 @@ impl IoThread {
         Ok(thread)
     }
 
-    /// Runs until the thread is told to end.
+    /// Runs until the thread receives the order to end.
     pub fn run(&mut self) {
         self.system_id.store(sys::process::thread_id(), Ordering::Relaxed);
         while !self.ended {
@@ -193,7 +194,7 @@ impl IoThread {
         }
         self.receive_deferred();
         for index in 0..count {
-            // What is left is reported again: its places may have other clients by now.
+            // The remaining events are reported again: their slots may have other clients by now.
             if self.ran_nested_turn {
                 break;
             }
@@ -247,7 +248,7 @@ impl IoThread {
         self.turn_tsc.store(0, Ordering::Relaxed);
     }
 
-    /// The thread's time on the steady clock, in milliseconds, which goes on during a turn when a
+    /// The thread's time on the steady clock, in milliseconds, which advances during a turn when a
     /// command takes long.
     pub(crate) fn steady_ms(&self) -> i64 {
         self.worker.turn.steady_ms
@@ -285,7 +286,7 @@ impl IoThread {
         self.worker.index < self.shared.cron_threads()
     }
 
-    /// Handles what other threads ask.
+    /// Handles messages of other threads.
     pub(crate) fn handle_messages(&mut self) {
         for _ in 0..MESSAGES_MAX {
             let Some(message) = self.mailbox.pop() else { return };
@@ -375,7 +376,7 @@ impl IoThread {
         self.worker.node.clients.remove(client.session.record.id);
     }
 
-    /// Stops watching and counting a client that is in no slot any more.
+    /// Stops watching and counting a client that has left its slot.
     pub(crate) fn forget(&mut self, client: &mut Connection) {
         let id = client.session.record.id;
         if let Some(blocked) = client.state.blocked_mut() {

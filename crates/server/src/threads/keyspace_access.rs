@@ -1,4 +1,4 @@
-//! What a thread executes with: its access to the keyspace, which a script takes along.
+//! A thread's access to the keyspace, which a script takes along.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use sync::gate::Pass;
 use super::shared::Shared;
 use crate::keyspace::thread_waits::ThreadWaits;
 
-/// A thread's access to the keyspace. While a script runs, its caller has it, with the thread's
-/// worker and replies, and the thread has what is here otherwise: a worker that answers with BUSY,
-/// and an empty buffer for replies.
+/// A thread's access to the keyspace. While a script runs, the script has it, with the thread's
+/// worker and replies, and the thread has what otherwise lies here: a worker that replies BUSY, and
+/// an empty buffer for replies.
 pub(crate) struct KeyspaceAccess {
     pub(super) shared: Arc<Shared>,
     /// Its pass of the gate.

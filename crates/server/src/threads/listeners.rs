@@ -13,7 +13,7 @@ use crate::threads::control::Control;
 pub const LISTENER_TOKEN: u64 = 1 << 63;
 
 impl Control {
-    /// The TCP port in use, that for TLS when there is no other, 0 without one.
+    /// The TCP port in use; the TLS port if there is no other, 0 without either.
     pub fn tcp_port(&self) -> u16 {
         let port = |kind| {
             let mut ports = self.listeners.iter().filter(|listener| listener.address.kind == kind);
@@ -22,14 +22,13 @@ impl Control {
         port(ListenerKind::Tcp).or_else(|| port(ListenerKind::Tls)).unwrap_or(0)
     }
 
-    /// Opens the sockets that a configuration asks for and has the main thread watch them. Those
-    /// that are open stay as they are, and so do those among `spare`, which another configuration
-    /// asked for. Returns the sockets that nobody asks for any more, which go on listening until
-    /// they are dropped.
+    /// Opens the sockets that a configuration asks for; the main thread watches them. Open sockets
+    /// stay as they are, and so do those in `spare`, which another configuration asked for. Returns
+    /// the sockets that the configuration does not ask for, which listen until they are dropped.
     ///
     /// # Errors
-    /// A sentence that says which socket could not be opened, and why. The sockets are then those
-    /// from before.
+    /// A sentence that says which socket could not be opened, and why. The sockets are then the
+    /// former ones.
     pub fn open_listeners(
         &mut self,
         config: &Config,
@@ -91,7 +90,7 @@ impl Control {
         self.accept_again_ms = Some(until_ms);
     }
 
-    /// Accepts again when the time has come.
+    /// Accepts again after the pause.
     pub fn resume_accepting(&mut self, steady_ms: i64) {
         if self.accept_again_ms.is_some_and(|until_ms| steady_ms >= until_ms) {
             self.accept_again_ms = None;
@@ -108,7 +107,7 @@ impl Control {
     }
 }
 
-/// Opens sockets, which are known to `epoll` from then on. `others` are open already.
+/// Opens sockets and adds them to `epoll`. `others` are already open.
 fn open_all(
     addresses: &[&ListenAddress],
     others: &[Listener],
@@ -146,13 +145,13 @@ mod tests {
 
     use super::*;
 
-    /// Ports that nobody has at this moment.
+    /// Ports that are free at this moment.
     fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
         let sockets = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
         sockets.map(|socket| socket.local_addr().expect("bound").port())
     }
 
-    /// What is open: kinds, names, ports and descriptors.
+    /// The open sockets: kinds, names, ports and descriptors.
     fn open(control: &Control) -> Vec<(ListenerKind, String, u16, RawFd)> {
         let listeners = control.listeners.iter().map(|listener| {
             let ListenAddress { kind, name, .. } = &listener.address;

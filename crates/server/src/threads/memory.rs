@@ -1,4 +1,4 @@
-//! Keeping to `maxmemory` beside commands: before large input is received, and between turns. And
+//! Keeping to `maxmemory` outside commands: before large input is received, and between turns. And
 //! to `maxmemory-clients`.
 
 use node::client_line;
@@ -49,11 +49,11 @@ impl IoThread {
         }
     }
 
-    /// Goes on evicting, where there was no time for more before the commands.
+    /// Continues to evict, if there was no time for more before the commands.
     pub(crate) fn evict_on(&mut self) {
         let Self { shared, access, worker, .. } = self;
         if worker.take_limit_changed() {
-            // Those that sleep let the others see what they have.
+            // Threads that sleep publish the memory that they have.
             let threads = shared.threads.handles.read().len();
             (1..threads).for_each(|thread| shared.send(thread, Message::Resume));
             warn_of_limit(shared, worker.config.eviction.maxmemory);

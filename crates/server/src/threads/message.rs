@@ -1,7 +1,7 @@
-//! What one thread asks of another. A client is never touched by a thread that does not own it.
+//! Messages between threads. A client is never touched by a thread that does not own it.
 //!
-//! A client changes threads in two ways: it is *moved* to another thread for good, or *lent* to the
-//! main thread for what only that one executes, and returned.
+//! A client changes threads in two ways: it *moves* to another thread for good, or it moves to the
+//! main thread for the requests that only that thread may execute, and returns.
 //!
 //! The type of clients is a parameter: the models in `tests/models` have clients without sockets.
 
@@ -11,9 +11,9 @@ pub enum Message<C> {
     /// A client moves here. The main thread passes it to one of the other threads, if there are
     /// any; only the main thread sends it to one of those.
     Move(C),
-    /// A client is lent: execute its queued requests and return it. Only the main thread gets it.
+    /// A client comes to the main thread, which executes its queued requests and returns it.
     MoveToMain(C, Origin),
-    /// A lent client is back; it lives in this slot.
+    /// A client returns from the main thread; it lives in this slot.
     Return(C, usize),
     /// Close the client with this number, if it is still in this slot.
     Close {
@@ -34,15 +34,16 @@ pub enum Message<C> {
     PauseChanged,
     /// A signal asks for the end of the server. Only the main thread gets it.
     Signalled,
-    /// There is a log, another one, or none any more.
+    /// There is a log, another one, or none.
     FollowLog,
-    /// The log has come to where some of the thread's clients wait for it.
+    /// The log reached a position that some of the thread's clients wait for.
     LogReached,
-    /// Move all clients to the threads that take clients, and go on.
+    /// Move all clients to the active threads, and continue.
     MoveAll,
     /// There are more threads: move the surplus of clients.
     MoveSurplus,
-    /// Move all clients, those that are still away too, and go on without any.
+    /// Move all clients, later including those that are on the main thread, and continue without
+    /// clients.
     Park,
     /// Clients come again.
     Resume,
@@ -50,11 +51,11 @@ pub enum Message<C> {
     Leave,
     /// The thread with this number has ended. Only the main thread gets it.
     Left(usize),
-    /// Send what is left to send and end: the server is going down.
+    /// Send the pending output and end: the server shuts down.
     ShutDown,
 }
 
-/// Where a lent client is returned to.
+/// Where a client returns to from the main thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// The thread that owns it.

@@ -1,8 +1,8 @@
-//! Sending what clients are to receive, and the limits of what may wait for them.
+//! Sending output to clients, and the limits of pending output.
 //!
 //! A reply is sent as far as the socket takes it, up to a bound for each turn; the rest waits. A
-//! client for which too much waits is closed (`client-output-buffer-limit`), before anything of
-//! what makes it too much is sent.
+//! client with too much pending output is closed (`client-output-buffer-limit`) before any of the
+//! reply that exceeds the limit is sent.
 
 use resp::out::Mark;
 
@@ -79,7 +79,7 @@ impl IoThread {
         over || killed
     }
 
-    /// Sends what waits for a client, and goes on with one that may go on.
+    /// Sends pending output to a client, and continues with the client if it was throttled.
     pub(crate) fn send_pending(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let was_held_back = client.throttled;

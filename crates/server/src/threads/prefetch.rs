@@ -7,7 +7,7 @@ use store::Side;
 use super::io_thread::IoThread;
 use super::read_batch::{Batch, ReadBatch};
 
-/// What is prefetched at a time.
+/// The memory that is prefetched in one pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
     Shard,
@@ -26,7 +26,7 @@ pub(super) fn stages(read_batch: &ReadBatch, batches: &[Batch]) -> &'static [Sta
 }
 
 impl IoThread {
-    /// Asks the processor for what a client's requests need next.
+    /// Prefetches the memory that a client's requests need next.
     pub(super) fn prefetch(&mut self, read_batch: &mut ReadBatch, batch: &Batch, stage: Stage) {
         let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;

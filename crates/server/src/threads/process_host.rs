@@ -32,7 +32,7 @@ impl Shared {
         })
     }
 
-    /// The server does not go down after all. Returns false if it has to.
+    /// Cancels the shutdown. Returns false if the server must end.
     pub fn go_on(&self) -> bool {
         self.go_on_unless(|_| false)
     }
@@ -65,8 +65,8 @@ impl Shared {
 }
 
 impl Control {
-    /// Takes the signals that have come, which ask to end the process. One that comes while it ends
-    /// may ask to do so by force.
+    /// Takes the signals that have arrived, which ask to end the process. A signal that arrives
+    /// while it ends may ask to do so by force.
     pub fn take_signals(&mut self, shared: &Shared) {
         if !shared.signalled.has_come() {
             return;
@@ -150,7 +150,7 @@ impl Host for Shared {
         let pause = node.begin_pause(false, steady_ms);
         let saved = match how.saves {
             true => self.save(),
-            // What has begun is over.
+            // Waits until the commands that have begun are over.
             false => self.wait_for_all(),
         };
         saved.map(|()| pause).inspect_err(|_| self.end_reload(pause))
@@ -214,7 +214,7 @@ impl Host for Shared {
     }
 
     fn working_directory(&self) -> Option<String> {
-        // A name that is no text cannot be told, nor read again from a file.
+        // A name that is not UTF-8 can be neither shown nor read again from a file.
         std::env::current_dir().ok()?.into_os_string().into_string().ok()
     }
 
@@ -245,7 +245,7 @@ impl Host for Shared {
 
     fn fill_random(&self, bytes: &mut [u8]) {
         if let Err(error) = sys::random::fill(bytes) {
-            // A password that someone could guess is worse than none.
+            // A password that can be guessed is worse than none.
             warning!("The system has no random numbers: {error}");
             std::process::abort();
         }

@@ -80,13 +80,13 @@ impl IoThread {
         self.free_removed();
     }
 
-    /// Sends what waits for a client whose queue was executed, and acts on its state.
+    /// Sends pending output to a client whose queue was executed, and acts on its state.
     pub(super) fn send_and_act(&mut self, slot: usize) {
         if self.close_if_over(slot) {
             return;
         }
         if let Some(client) = self.slots.client_mut(slot) {
-            // Sending must not look at the client again: its state is acted on below.
+            // Sending must not schedule the client again: its state is acted on below.
             client.throttled = false;
         }
         if self.log.is_on() {
@@ -107,7 +107,7 @@ impl IoThread {
             }
             ClientState::Batched => {}
             ClientState::Postponed => {
-                // A throttled client goes on when more of its output has left.
+                // A throttled client continues when more of its output has left.
                 if !client.throttled && client.awaits_log.is_none() {
                     self.look_again(slot);
                 }

@@ -4,7 +4,7 @@
 //! Bytes are read into one buffer of the thread and arguments point into it; nothing is copied.
 //! Only a client with unfinished input is read into its own [`QueryBuffer`].
 //!
-//! On the way of a request this is the beginning: behind it comes `threads::execute`.
+//! The path of a request begins here; `execute` comes next.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -18,7 +18,8 @@ use resp::{Args, Limits, Parsed, Parser, ProtocolError, Span};
 use crate::net::query_buffer::QueryBuffer;
 use crate::threads::connection::{Connection, OwnedRequest};
 
-/// Most bytes read from one client in a turn: what keeps a deep pipeline from starving the others.
+/// Most bytes read from one client in a turn, so that a deep pipeline does not starve the other
+/// clients.
 pub const READ_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a turn's requests, over all clients; when they are full the turn executes them first.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -35,7 +36,7 @@ pub struct Queued {
     pub entry: Option<&'static Entry>,
     /// The hash of its key, when it has one only key.
     pub hash: Option<u64>,
-    /// The hash of its member, when that is to be fetched from a large collection.
+    /// The hash of its member, when the member is prefetched from a large collection.
     pub member_hash: Option<u64>,
     spans: (u32, u32),
 }
@@ -49,9 +50,9 @@ pub struct Batch {
     pub requests: Range<usize>,
     /// Its requests lie in its own query buffer.
     pub in_query_buffer: bool,
-    /// Offset behind the last request, in the buffer they lie in.
+    /// Offset after the last request, in the buffer that contains the requests.
     pub consumed: usize,
-    /// The bytes behind the last request break the protocol.
+    /// The bytes after the last request break the protocol.
     pub error: Option<ProtocolError>,
     /// The client has closed its side.
     pub ended: bool,
@@ -68,7 +69,7 @@ pub struct ReadBatch {
     own: Vec<Arc<Vec<u8>>>,
     /// All requests, client after client.
     pub requests: Vec<Queued>,
-    /// Who sent them.
+    /// The clients that sent them.
     pub batches: Vec<Batch>,
     commands: Commands,
 }
@@ -94,13 +95,13 @@ impl Commands {
 pub enum Received {
     /// Something came, or the client has ended; there is a batch.
     Batch,
-    /// There is a batch, and the rest of what came must be parsed when it has been executed.
+    /// There is a batch, and the rest of the input must be parsed when it has been executed.
     BatchAndMore,
     /// Nothing came.
     Nothing,
     /// The connection is broken.
     Broken,
-    /// What the client has sent and not finished is over the limit.
+    /// The client's unfinished input exceeds the limit.
     TooLong,
 }
 
@@ -133,7 +134,7 @@ impl ReadBatch {
         self.batches = batches;
     }
 
-    /// Reads once from a client and parses what came. `hash` hashes keys.
+    /// Reads once from a client and parses the input. `hash` hashes keys.
     pub fn receive(
         &mut self,
         slot: usize,
@@ -177,8 +178,8 @@ impl ReadBatch {
         if more { Received::BatchAndMore } else { Received::Batch }
     }
 
-    /// Parses the fresh bytes at the end of the turn's buffer; what is not a whole request becomes
-    /// the client's query buffer. Returns whether that must be parsed again after execution.
+    /// Parses the new bytes at the end of the turn's buffer; an unfinished request becomes the
+    /// client's query buffer. Returns whether that must be parsed again after execution.
     fn parse_buffer(
         &mut self,
         slot: usize,
@@ -202,7 +203,7 @@ impl ReadBatch {
                     let spans = &self.spans[spans_start..];
                     let (own, commands) = (&self.own, &mut self.commands);
                     self.requests.extend(queue(bytes, spans, own, spans_start, commands, hash));
-                    // What may be sent next depends on whether this request authenticates.
+                    // The limits of the next request depend on whether this one authenticates.
                     if !limits.authenticated {
                         more = at < end;
                         break;
@@ -221,7 +222,7 @@ impl ReadBatch {
         if at < end && error.is_none() {
             let mut query_buffer = QueryBuffer::new(&bytes[at..]);
             if !more {
-                // Brings its parser to where this one has come; it cannot complete a request.
+                // Brings its parser to the same point; it cannot complete a request.
                 let _ = query_buffer.next(limits, &mut Vec::new());
             }
             client.query_buffer = Some(Box::new(query_buffer));
@@ -231,8 +232,8 @@ impl ReadBatch {
         more
     }
 
-    /// Parses what has come into a client's query buffer. Returns whether more of it must be
-    /// parsed after execution.
+    /// Parses the input in a client's query buffer. Returns whether more of it must be parsed after
+    /// execution.
     pub fn parse_query_buffer(
         &mut self,
         slot: usize,
@@ -305,7 +306,7 @@ impl ReadBatch {
         Request { entry: queued.entry, args, hash: queued.hash }
     }
 
-    /// Whether the requests of these batches reach into large values. It looks at the first and the
+    /// Whether the requests of these batches reach into large values. It checks the first and the
     /// last of each, since most pipelines repeat one command.
     pub fn prefetches_inside(&self, batches: &[Batch]) -> bool {
         let ends = |batch: &Batch| [batch.requests.clone().next(), batch.requests.clone().last()];

@@ -1,4 +1,4 @@
-//! Reading what clients send: which client is read now, which later, and which is closed instead.
+//! Reading from clients: which client is read now, which later, and which is closed instead.
 
 use node::Worker;
 use resp::Limits;
@@ -44,7 +44,7 @@ impl IoThread {
                 }
             }
             Some(client) if client.transport.is_handshaking() => {
-                // Those left out are ready again at once, in the next turn.
+                // The others are ready again at once, in the next turn.
                 if let Some(left) = self.handshakes_left.checked_sub(1) {
                     self.handshakes_left = left;
                     self.receive(slot);
@@ -57,7 +57,7 @@ impl IoThread {
         }
     }
 
-    /// Reads and parses once; executes what has gathered first when there is no room.
+    /// Reads and parses once; first executes the gathered requests if there is no room.
     fn receive(&mut self, slot: usize) {
         if self.read_batch.as_ref().is_some_and(|read_batch| read_batch.is_full()) {
             self.answer_turn();
@@ -86,7 +86,7 @@ impl IoThread {
             client.state = ClientState::Batched;
         }
         if self.worker.limits_clients() {
-            // Before it is executed: what is too large is not.
+            // Before execution: a client that is too large is closed first.
             client.publish(&self.worker, 0, 0);
         }
         match received {
@@ -109,7 +109,7 @@ impl IoThread {
         }
     }
 
-    /// Looks at the clients whose input needs no event.
+    /// Reads from the clients whose input no event will report.
     pub(crate) fn receive_deferred(&mut self) {
         for _ in 0..self.again.len() {
             let Some(slot) = self.again.pop_front() else { return };
@@ -117,13 +117,13 @@ impl IoThread {
         }
     }
 
-    /// Looks at input that came before: behind a request that may have authenticated the client, or
+    /// Reads input that arrived earlier: after a request that may have authenticated the client, or
     /// waiting inside its transport.
     fn receive_again(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         if client.throttled {
-            // The socket may be full since: no event would tell, and the client would never be
-            // read again, which may be sending and not reading until it is done.
+            // The socket may have filled since: no event would report that, and the client, which
+            // may send without reading until it is done, would never be read again.
             self.send_pending(slot);
             if self.slots.client(slot).is_some_and(|client| client.throttled) {
                 self.again.push_back(slot);
@@ -146,7 +146,7 @@ impl IoThread {
         }
     }
 
-    /// Looks at a client in the next turn even without an event: goes on with its queue or looks at
+    /// Visits a client in the next turn even without an event: continues with its queue or reads
     /// its input.
     pub(crate) fn look_again(&mut self, slot: usize) {
         match self.slots.client(slot).map(|client| &client.state) {
@@ -170,7 +170,7 @@ impl IoThread {
     }
 }
 
-/// What a client may send at the moment.
+/// The limits of a client's next request.
 fn limits(client: &Connection, worker: &Worker) -> Limits {
     Limits {
         bulk_bytes_max: worker.config.bulk_bytes_max() as i64,

@@ -1,11 +1,11 @@
 //! Replies that wait for the log, and how a thread follows that there is one.
 //!
-//! A reply leaves when all is safe that its request wrote or saw: when the log has come to where it
-//! ended as the reply was made. While there is something to wait for
-//! ([`LogRing::hold`](crate::log::ring::LogRing::hold)), a client's output is *held*: it stays
-//! in the client, whatever state this is in, and nothing more is read of it. Its thread goes on
-//! with the others and is told by one message when the log has come on. Whoever waits in one turn
-//! is reported to the reader of the log at once, at its end.
+//! A reply leaves when everything that its request wrote or saw is safe: when the log has reached
+//! the position where it ended as the reply was made. While there is a position to wait for
+//! ([`LogRing::replies_wait_for`](crate::log::ring::LogRing::replies_wait_for)), a client's output
+//! waits in the client, whatever state the client is in, and nothing more is read from it. Its
+//! thread serves the other clients, and one message notifies it when the log has advanced. At the
+//! end of a turn in which output began to wait, the thread wakes the reader of the log.
 //!
 //! Without a log that costs a branch for each client that is answered.
 
@@ -18,7 +18,7 @@ use super::message::Message;
 use super::reply_waits::ReplyWaits;
 
 impl IoThread {
-    /// Follows that there is a log, another one, or none any more.
+    /// Attaches to the log that there is now, or detaches from the one that has ended.
     pub(crate) fn follow_log(&mut self) {
         self.log.follows_later = self.access.is_none();
         if self.log.follows_later {
@@ -42,7 +42,7 @@ impl IoThread {
         self.log_reached();
     }
 
-    /// At the end of a turn: the reader of the log hears of what was appended and who waits.
+    /// At the end of a turn: notifies the reader of the log of new units and of waiting output.
     #[inline]
     pub(crate) fn look_at_log(&mut self) {
         if self.log.is_on() {
@@ -80,13 +80,13 @@ impl IoThread {
         self.begin_reply_wait(slot, until)
     }
 
-    /// The same for what waits in the client already.
+    /// The same for output that is already pending in the client.
     pub(crate) fn defer_output(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         if client.output.is_none() {
             return;
         }
-        // What it has waited for elsewhere is in front of that.
+        // Its pending output precedes the output that waited for the log elsewhere.
         let wrote = client.log_wrote;
         let hold = self.log.ring.as_ref().filter(|ring| wrote || !ring.serves_reads());
         client.awaits_log = hold.and_then(|ring| ring.replies_wait_for());
@@ -96,7 +96,7 @@ impl IoThread {
         }
     }
 
-    /// A client that has come here has output that is held.
+    /// Takes over a client that has moved here with output that waits for the log.
     pub(crate) fn adopt_reply_wait(&mut self, slot: usize) {
         if let Some(until) = self.slots.client(slot).and_then(|client| client.awaits_log)
             && !self.begin_reply_wait(slot, until)
@@ -105,7 +105,7 @@ impl IoThread {
         }
     }
 
-    /// Waits until the log has come to a position. Returns whether it has to.
+    /// Waits until the log reaches a position. Returns whether it must.
     fn begin_reply_wait(&mut self, slot: usize, until: u64) -> bool {
         let Some(client) = self.slots.client_mut(slot) else { return false };
         let waits = match self.log.awaited() {
@@ -121,7 +121,7 @@ impl IoThread {
         true
     }
 
-    /// The log has come on: sends what need not wait any more, and goes on with those clients.
+    /// Sends the output that no longer waits for the log, and continues with those clients.
     pub(crate) fn release_waiting(&mut self) {
         self.release_waiting_before(
             self.log.awaited().map_or(u64::MAX, |ring| ring.replies.reached()),
@@ -154,7 +154,7 @@ impl IoThread {
             && first != u64::MAX
             && !ring.replies.wait(self.worker.index, first)
         {
-            // It has come on meanwhile, and may not tell of that.
+            // The log has advanced since, and may not notify this thread of that.
             self.shared.send(self.worker.index, Message::LogReached);
         }
         for slot in ready {
@@ -162,7 +162,7 @@ impl IoThread {
         }
     }
 
-    /// Whether the output of a client is held.
+    /// Whether the output of a client waits for the log.
     pub(crate) fn awaits_log(&self, slot: usize) -> bool {
         self.slots.client(slot).is_some_and(|client| client.awaits_log.is_some())
     }
@@ -172,10 +172,10 @@ impl IoThread {
         client.awaits_log = None;
         client.log_wrote = false;
         self.send_pending(slot);
-        // What has come for it meanwhile is written now.
+        // Messages that have arrived since are written now.
         self.look_at_messages(slot);
         self.deliverer.has_more |= self.worker.deliveries.is_active();
-        // One that is held back goes on when more of its output has left.
+        // A throttled client continues when more of its output has left.
         let Some(client) = self.slots.client(slot) else { return };
         if !client.throttled && client.has_more_to_do() {
             self.look_again(slot);

@@ -20,7 +20,7 @@ use crate::threads::shared::Shared;
 use crate::threads::shared_setup::{main_thread, share};
 use persist::aof::LogId;
 
-/// Turns in which what is to come has come.
+/// Turns after which everything that can happen has happened.
 const TURNS: usize = 4;
 
 struct Server {
@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    /// Sends a request, and returns what has come back then.
+    /// Sends a request, and returns the bytes received after some turns.
     fn ask(&mut self, peer: &mut Peer, request: &str) -> String {
         peer.0.write_all(request.as_bytes()).unwrap();
         self.turns();
@@ -90,7 +90,7 @@ impl Server {
 struct Peer(TcpStream);
 
 impl Peer {
-    /// What has come since the last call.
+    /// The bytes received since the last call.
     fn received(&mut self) -> String {
         let (mut text, mut buffer) = (String::new(), [0; 4096]);
         loop {
@@ -112,7 +112,7 @@ fn replies_wait_for_what_they_are_based_on() {
     assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
     assert_eq!(server.ask(&mut reader, "GET k\r\n"), "", "it has seen what is not safe yet");
     let end = server.ring.end();
-    // What comes behind is not executed.
+    // The requests after that are not executed.
     assert_eq!(server.ask(&mut writer, "SET k 2\r\nPING\r\n"), "");
     assert_eq!(server.ring.end(), end);
     server.release();
@@ -133,7 +133,7 @@ fn blocked_clients_and_those_that_quit_wait_as_well() {
     server.release();
     assert_eq!(blocked.received(), "+OK\r\n*2\r\n$1\r\nl\r\n$1\r\nx\r\n");
     assert_eq!(writer.received(), ":1\r\n+OK\r\n(end)");
-    // One that waits for a key while its replies are held.
+    // A client that waits for a key while its replies wait.
     assert_eq!(server.ask(&mut blocked, "SET k 2\r\nBLPOP l 0\r\n"), "");
     server.release();
     assert_eq!(blocked.received(), "+OK\r\n");
@@ -208,7 +208,7 @@ fn what_subscribers_are_told_waits_for_the_log() {
     server.release();
     assert_eq!(writer.received(), "+OK\r\n");
     assert!(subscriber.received().contains("first"));
-    // One whose replies are held.
+    // A client whose replies wait.
     assert_eq!(server.ask(&mut subscriber, "SET own 1\r\n"), "");
     let until = server.ring.readable_until();
     assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");

@@ -1,4 +1,4 @@
-//! What a thread knows of the log, and which of its clients' replies wait for it.
+//! A thread's part in the log: the log itself, and the clients whose output waits for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ pub(crate) struct ReplyWaits {
     pub(super) ended: Option<Arc<LogRing>>,
     /// Clients whose output is waiting, with their slots.
     pub(super) waiting: Vec<(usize, u64)>,
-    /// Some have come to them in this turn.
+    /// Output has begun to wait in this turn.
     pub(super) is_urgent: bool,
-    /// What the thread had appended when the requests began whose replies are next.
+    /// The number of units that the thread had appended when the requests of the next replies
+    /// began.
     pub(super) units: Option<u64>,
-    /// Clients that wait until what they have written is durable, by their numbers, with their
-    /// slots.
+    /// Clients that wait until their writes are durable, by their numbers, with their slots.
     pub(crate) waits: HashMap<u64, usize>,
     /// The log is another one, which the thread follows when it has its access back.
     pub(super) follows_later: bool,
@@ -33,7 +33,7 @@ impl ReplyWaits {
         self.ring.is_some()
     }
 
-    /// What those wait for whose output is waiting.
+    /// The log that output waits for.
     pub(super) fn awaited(&self) -> Option<&Arc<LogRing>> {
         self.ring.as_ref().or(self.ended.as_ref())
     }

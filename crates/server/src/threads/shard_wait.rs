@@ -8,10 +8,10 @@ use crate::keyspace::shards::Shards;
 use crate::keyspace::shim::now_us;
 use crate::keyspace::thread_waits::Waited;
 
-/// Between two looks at those who wait, for what nobody tells: that a reservation has ended, or
-/// that a shard was let go by who closed the gate.
+/// Between two checks of the waiting clients, for events that bring no message: a reservation has
+/// ended, or the thread that closed the gate has released a shard.
 const LOOK_AGAIN_MS: i64 = 1;
-/// What a command that visits shards waits for one of them, in the first wait of a turn.
+/// How long a command that visits shards waits for one of them, in the first wait of a turn.
 pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
 
 /// How a client's request waits for shards.
@@ -21,17 +21,17 @@ pub struct ShardWait {
     pub since_us: u64,
     /// How often it has found a shard in use or reserved for another one.
     pub rounds: u32,
-    /// In whose queues it stands. None: in no queue, and it is tried again without being called.
-    /// Several: it gathers them.
+    /// The shards in whose queues it stands. None: it is tried again without a call. Several: it
+    /// gathers them.
     pub(super) shards: Vec<usize>,
     /// Until when it gathers shards, in microseconds.
     pub(super) gathers_until_us: u64,
-    /// It was its turn, and it tries.
+    /// Its turn had come, and it tries.
     pub(super) has_turn: bool,
 }
 
 impl ShardWait {
-    /// One that begins now.
+    /// A wait that begins now.
     pub(crate) fn begin() -> Self {
         let (since_us, rounds, shards) = (now_us(), 0, Vec::new());
         Self { since_us, rounds, shards, gathers_until_us: 0, has_turn: false }
@@ -40,7 +40,7 @@ impl ShardWait {
     /// The same after another try.
     pub(crate) fn after_try(&self, shards: &Shards, locks: &ThreadShards<'_>) -> Self {
         let in_use: Vec<usize> = locks.take_in_use().into_iter().collect();
-        // It was tried for another reason than that its turn had come.
+        // The request was tried for another reason than that its turn had come.
         let is_as_before = !self.has_turn
             && !in_use.is_empty()
             && self.shards == in_use
@@ -70,7 +70,7 @@ impl ShardWait {
         Ticket { since_us: self.since_us, client }
     }
 
-    /// The same for who takes shards for this client.
+    /// The same, for the code that takes shards for this client.
     pub(crate) fn waited(&self, client: u64) -> Waited {
         Waited { ticket: Some(self.ticket(client)), rounds: self.rounds }
     }
@@ -87,13 +87,13 @@ pub(crate) struct ShardWaits {
 }
 
 impl ShardWaits {
-    /// How long the thread may sleep before it looks again. None: nobody waits.
+    /// How long the thread may sleep before the next check. `None` if no client waits.
     pub(crate) fn wait_ms(&self) -> Option<i64> {
         let wait_ms = if self.has_free { 0 } else { LOOK_AGAIN_MS };
         (!self.waiting.is_empty()).then_some(wait_ms)
     }
 
-    /// Takes out those who wait, if it is time to look at them.
+    /// Takes out the clients that wait, if a check is due.
     pub(super) fn take_due(&mut self, steady_ms: i64) -> Vec<(usize, u64)> {
         match std::mem::take(&mut self.has_free) || steady_ms - self.looked_ms >= LOOK_AGAIN_MS {
             true => std::mem::take(&mut self.waiting),
@@ -101,7 +101,7 @@ impl ShardWaits {
         }
     }
 
-    /// Takes out one who was called.
+    /// Takes out a client that was called.
     pub(super) fn take(&mut self, slot: usize) {
         if let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == slot) {
             self.waiting.remove(at);

@@ -1,37 +1,39 @@
-//! Clients whose next request needs a shard that another command keeps in use. Their thread goes on
-//! with its other clients and comes back to them, so that a slow command delays those who need its
-//! keys, and not those who share a thread with them.
+//! Clients whose next request needs a shard that another command uses. Their thread serves its
+//! other clients and comes back to them, so that a slow command delays the clients that need its
+//! keys, and not those that share a thread with them.
 //!
 //! ```text
 //!   ShardInUse --> the client stands in the queue of the shard --> it is called (Message::Wake)
-//!                    ^                                               or found to be the first of a
-//!                    |                                               free shard, once in 1 ms
+//!                    ^                                               or found first at a free
+//!                    |                                               shard, checked once in 1 ms
 //!                    |                                                         |
-//!                    +------- it was not fast enough, or needs another --------+--> it has run
+//!                    +------- another was faster, or it needs another shard ----+--> it was executed
 //! ```
 //!
 //! Invariants:
-//! - A request that is put aside has done nothing and holds nothing. It is executed from the
-//!   beginning, with all that it has to be admitted by. Those behind it stay in its client's queue.
-//! - A client stands in the queue of the shard which its last try has not got
-//!   ([`shard_queues`](crate::keyspace::shard_queues)), in the order of the time since when its
-//!   request waits. A thread stands its own clients there and takes them out: when they have got
-//!   the shard, leave for another thread, are closed, or wait for something else.
-//! - NoOtherClients starves: from a millisecond of waiting on, a shard that is let go is reserved for the
-//!   first of its queue. A command on several shards stands in all their queues after a number of
-//!   rounds in which it got one, and is tried when all are free and it is the first everywhere.
-//! - While it gathers shards, others wait for those that are free already. So it does for a part of
-//!   the time for which it has waited. If one of them is in use throughout, it waits for that alone
-//!   then, and gathers them for longer when it has got that.
-//! - NoOtherClients is tried while its shard is in use or reserved for another, unless a script has turned
-//!   out not to end, or CLIENT PAUSE runs: then all are, because some may have to be told so, or
-//!   to wait for its end.
-//! - While one of its clients waits, a thread ends its turns after a millisecond, because it looks
-//!   at those who wait once in a turn: what is behind in the turn is queued. What is queued has a
-//!   millisecond of its own in each turn.
-//! - A thread without other work sleeps, and keeps no processor from who holds the shard.
+//! - A deferred request has done nothing and holds nothing. It is executed from the beginning, with
+//!   all checks before it. The requests after it stay in its client's queue.
+//! - A client stands in the queue of the shard that its last try did not get
+//!   ([`shard_queues`](crate::keyspace::shard_queues)), ordered by the time since which its request
+//!   waits. A thread adds its own clients there and removes them when they have got the shard, move
+//!   to another thread, are closed, or wait for something else.
+//! - No client starves: from a millisecond of waiting on, a released shard is reserved for the
+//!   first client of its queue. A command on several shards stands in all their queues after a
+//!   number of rounds in which it got one, and is tried when all are free and it is first
+//!   everywhere.
+//! - While it gathers shards, other clients wait for those that are already free. So it gathers for
+//!   a fraction of the time for which it has waited. If one of the shards is in use throughout, it
+//!   then waits for that one only, and gathers for longer when it has got it.
+//! - No request is tried while its shard is in use or reserved for another client, except while a
+//!   script is busy or CLIENT PAUSE runs: then all are tried, because they may have to be refused
+//!   or to wait for the end of the pause.
+//! - While one of its clients waits, a thread ends its turns after a millisecond, because it checks
+//!   the waiting clients once in a turn: the rest of the turn's requests are queued. The queues
+//!   have a millisecond of their own in each turn.
+//! - A thread without other work sleeps, and does not take the processor from the thread that holds
+//!   the shard.
 //!
-//! A script that has to be alone among scripts waits in the same way while another one is.
+//! A script that must be exclusive among scripts waits in the same way while another one is.
 //!
 //! Entries of clients that are gone or have moved on stay until the next look.
 
@@ -46,8 +48,8 @@ use crate::keyspace::shards::Shards;
 use crate::keyspace::shim::now_us;
 
 impl Connection {
-    /// Its next request waits like this from now on, or not at all: the client leaves the queue in
-    /// which it stood, if that is another.
+    /// Sets how its next request waits from now on, or that it does not: the client leaves the
+    /// queues in which it no longer stands.
     pub(crate) fn wait_for_shard(&mut self, shards: &Shards, wait: Option<ShardWait>) {
         let Some(before) = std::mem::replace(&mut self.shard_wait, wait) else { return };
         let stays: &[usize] = self.shard_wait.as_ref().map_or(&[], |wait| &wait.shards);
@@ -59,8 +61,8 @@ impl Connection {
         }
     }
 
-    /// It goes where no call finds it, or cannot be executed. It keeps the time since when it
-    /// waits.
+    /// The client moves to where no call finds it, or cannot be executed. It keeps the time since
+    /// which it waits.
     pub(crate) fn leave_queue(&mut self, shards: &Shards) {
         let outside =
             self.shard_wait.as_ref().map(|wait| ShardWait { shards: Vec::new(), ..wait.clone() });
@@ -68,7 +70,7 @@ impl Connection {
     }
 }
 
-/// The first of the queues that a look has come to. None: the shard is in use.
+/// The first client of each queue that was checked. `None` if the shard is in use.
 type Firsts = HashMap<usize, Option<Ticket>>;
 
 impl IoThread {
@@ -87,9 +89,9 @@ impl IoThread {
         self.after_send(slot);
     }
 
-    /// Whether the turn has taken long since this TSC and is to come to its end: a client of this
-    /// thread waits for a shard or to stop all others, or is on the main thread, and is looked at
-    /// once in a turn. Nested turns are short in any case.
+    /// Whether the turn has lasted long since this TSC and should end: a client of this thread
+    /// waits for a shard or to stop all other threads, or is on the main thread, and such clients
+    /// are checked once in a turn. Nested turns are short in any case.
     #[inline]
     pub(crate) fn is_awaited(&self, since_tsc: u64) -> bool {
         (!self.shard_waits.waiting.is_empty() || self.slots.has_clients_on_main())
@@ -111,10 +113,10 @@ impl IoThread {
                 continue;
             }
             if client.throttled {
-                // It goes on when more of its output has left, and no shard is reserved for it.
+                // It continues when more of its output has left, and no shard is reserved for it.
                 client.leave_queue(&self.shared.keyspace.shards);
             }
-            // One that is killed is closed.
+            // A killed client is closed.
             let is_killed = client.session.record.location.is_killed();
             let wait = client.shard_wait.clone().filter(|_| !is_killed);
             if client.throttled || !self.may_try(&mut firsts, slot, id, wait) {
@@ -123,11 +125,11 @@ impl IoThread {
                 self.proceed(slot);
             }
         }
-        // The time has gone on meanwhile.
+        // Time has passed since.
         self.shard_waits.looked_ms = self.steady_ms();
     }
 
-    /// What a client waits for may have come: a key or a shard.
+    /// A key or a shard that a client waits for may be available.
     pub(crate) fn wake(&mut self, slot: usize) {
         match self.slots.client(slot).map(|client| &client.state) {
             Some(ClientState::AwaitsShard) => self.try_called(slot),
@@ -140,7 +142,7 @@ impl IoThread {
         let Some(client) = self.slots.client(slot).filter(|client| !client.throttled) else {
             return;
         };
-        // Called for one of several, it goes on waiting for the others.
+        // Called for one of several shards, it continues to wait for the others.
         let wait = client.shard_wait.as_ref();
         if wait.is_some_and(|wait| wait.gathers() && self.in_use_of(wait).is_some()) {
             return;
@@ -159,8 +161,7 @@ impl IoThread {
         }
     }
 
-    /// Whether a client may get what it waits for, or an answer. Each queue is asked once in a
-    /// look.
+    /// Whether a client may get its shards or a reply. Each queue is asked once in a check.
     fn may_try(
         &mut self,
         firsts: &mut Firsts,
@@ -199,25 +200,25 @@ impl IoThread {
         if now_us() >= wait.gathers_until_us
             && let Some(client) = self.slots.client_mut(slot)
         {
-            let alone = ShardWait { shards: vec![in_use], ..wait.clone() };
-            client.wait_for_shard(shards, Some(alone));
+            let single = ShardWait { shards: vec![in_use], ..wait.clone() };
+            client.wait_for_shard(shards, Some(single));
         }
         false
     }
 
-    /// One of the shards in whose queues a client stands that is in use.
+    /// A shard in use among those in whose queues a client stands.
     fn in_use_of(&self, wait: &ShardWait) -> Option<usize> {
         wait.shards.iter().copied().find(|shard| self.is_in_use(*shard))
     }
 
     fn is_in_use(&self, shard: usize) -> bool {
-        match shard == self.shared.keyspace.shards.alone() {
+        match shard == self.shared.keyspace.shards.exclusive_queue() {
             true => self.worker.node.scripting.exclusive.is_locked(),
             false => self.shared.keyspace.shards.is_in_use(shard),
         }
     }
 
-    /// Tells the threads of clients that were called. Outside the gate.
+    /// Wakes the threads of clients that were called. Outside the gate.
     #[inline]
     pub(crate) fn wake_shard_waiters(&self) {
         if let Some(access) = &self.access {

@@ -42,15 +42,15 @@ pub struct Shared {
     pub garbage: Garbage,
     /// Writes RDB files.
     pub saves: Saves,
-    /// The signals that have come.
+    /// The signals received.
     pub signalled: Signalled,
     /// The log, if there is one.
     pub log: Arc<LogSlot>,
     /// Serves metrics.
     pub metrics: MetricsService,
-    /// What the process reports about itself.
+    /// The figures of the process, for INFO and the metrics.
     pub process: Arc<ProcessFigures>,
-    /// Whether those have enough to do that the background work on shards is theirs, too.
+    /// Whether the active threads are busy enough to share the background work on shards.
     pub cron_is_shared: AtomicBool,
 }
 
@@ -78,9 +78,9 @@ impl Shared {
         self.threads.send(thread, message);
     }
 
-    /// The thread for a client: of those that are not stuck in a slow command, if there are any,
-    /// the one that has the fewest clients. The main thread owns clients only when it is alone.
-    /// Only the main thread may rely on the answer, for it is the one that ends threads.
+    /// The thread for a client: the one with the fewest clients among those that are not stuck in a
+    /// slow command, if there are any. The main thread owns clients only when it is the only
+    /// thread. Only the main thread may rely on the result, since it is the one that ends threads.
     pub fn thread_for_client(&self) -> usize {
         let active = self.process.threads_active.load(Ordering::Acquire);
         let handles = self.threads.handles.read();
@@ -108,8 +108,8 @@ impl Shared {
         all.div_ceil(active.saturating_sub(1).max(1))
     }
 
-    /// How many threads share the background work on shards. The main thread does it alone while
-    /// only one other carries clients or they do hardly anything, so that they sleep when their
+    /// How many threads share the background work on shards. The main thread does it all while only
+    /// one other thread is active or the others do hardly anything, so that they sleep when their
     /// clients do.
     pub fn cron_threads(&self) -> usize {
         let is_shared = self.cron_is_shared.load(Ordering::Relaxed);
@@ -119,8 +119,8 @@ impl Shared {
         }
     }
 
-    /// The turns at this TSC of the threads that carry clients beside the main thread, and of as
-    /// many as `least` whether they do or not.
+    /// The turns at this TSC of the active threads besides the main thread, and of at least `least`
+    /// threads.
     pub fn turns(&self, tsc: u64, least: usize) -> Vec<ObservedTurn> {
         let active = self.process.threads_active.load(Ordering::Relaxed).max(least + 1);
         let handles = self.threads.handles.read();
@@ -132,7 +132,7 @@ impl Shared {
         turns.collect()
     }
 
-    /// Whether all threads that carry clients are stuck in slow commands, and not the main thread.
+    /// Whether all active threads are stuck in slow commands, the main thread excepted.
     pub fn is_stuck(&self) -> bool {
         let tsc = sys::clock::tsc();
         let active = self.process.threads_active.load(Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Shared {
         active.peek().is_some() && active.all(|handle| handle.turn_ms(tsc) >= STUCK_MS)
     }
 
-    /// Busy ticks of each thread that carries clients beside the main thread, up to `tsc`.
+    /// Busy ticks of each active thread besides the main thread, up to `tsc`.
     pub fn busy_tsc(&self, tsc: u64) -> Vec<u64> {
         let active = self.process.threads_active.load(Ordering::Relaxed);
         let (handles, stats) = (self.threads.handles.read(), self.node.threads.read());
@@ -156,7 +156,8 @@ impl Shared {
         busy.collect()
     }
 
-    /// What the threads beside the main thread have done so far. None: the system does not tell.
+    /// The work that the threads besides the main thread have done so far. `None` if the system
+    /// does not report it.
     pub fn work(&self) -> Option<ThreadWork> {
         let (handles, stats) = (self.threads.handles.read(), self.node.threads.read());
         let mut work = ThreadWork::default();
@@ -172,9 +173,9 @@ impl Shared {
         Some(work)
     }
 
-    /// Asks the owner of a client to close it. The owner may be busy, but whoever asked for it is
-    /// answered soon, and then the client must not find its connection in order: so its socket is
-    /// shut down at once.
+    /// Asks the owner of a client to close it. The owner may be busy, but CLIENT KILL is answered
+    /// soon, and from then on its client's connection must not work: so its socket is shut down at
+    /// once.
     pub fn close_client(&self, client: &ClientRecord) {
         self.node.kill(client);
         client.fd_guard.with(sys::socket::shut_down);
@@ -182,13 +183,13 @@ impl Shared {
         self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
     }
 
-    /// Tells the owner of a client that its wait for a key is over.
+    /// Notifies the owner of a client that its wait for a key is over.
     pub fn wake_client(&self, client: &ClientRecord) {
         let (thread, slot) = client.location.place_after();
         self.send(thread as usize, Message::Wake { id: client.id, slot: slot as usize });
     }
 
-    /// Tells every thread that CLIENT PAUSE began or ended.
+    /// Notifies every thread that CLIENT PAUSE began or ended.
     pub fn pause_changed(&self) {
         self.threads.send_to_all(|| Message::PauseChanged);
     }

@@ -1,4 +1,4 @@
-//! Makes what all threads share, and the main thread.
+//! Creates the state that all threads share, and the main thread.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,7 +59,7 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>,
     }))
 }
 
-/// A user that nobody can authenticate to may be meant so, or its rules lack the word `on`.
+/// A disabled user may be intended, or its rules lack the word `on`.
 fn warn_of_disabled_users(node: &Node) {
     for user in node.users.read().iter().filter(|user| !user.is_enabled()) {
         let name = String::from_utf8_lossy(user.name());

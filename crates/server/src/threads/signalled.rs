@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use sys::signal::Signal;
 
-/// SIGTERM has come, and the main thread does not know of it yet.
+/// SIGTERM was received, and the main thread has not taken it.
 const TERMINATE: u8 = 1;
 /// The same for SIGINT.
 const INTERRUPT: u8 = 2;
 /// The server ends because of a signal, unless that is called off.
 const ENDING: u8 = 4;
 
-/// The signals that have come.
+/// The signals received.
 #[derive(Debug, Default)]
 pub struct Signalled(AtomicU8);
 
@@ -26,19 +26,19 @@ impl Signalled {
         self.0.fetch_or(own | ENDING, Ordering::Relaxed) & ENDING != 0
     }
 
-    /// Takes those that have come since the last call.
+    /// Takes the signals received since the last call.
     pub fn take(&self) -> impl Iterator<Item = Signal> + use<> {
         let known = self.0.fetch_and(ENDING, Ordering::Relaxed);
         let signals = [(TERMINATE, Signal::Terminate), (INTERRUPT, Signal::Interrupt)];
         signals.into_iter().filter(move |(bit, _)| known & bit != 0).map(|(_, signal)| signal)
     }
 
-    /// Whether there are any to be taken.
+    /// Whether there are signals to take.
     pub fn has_come(&self) -> bool {
         self.0.load(Ordering::Relaxed) & (TERMINATE | INTERRUPT) != 0
     }
 
-    /// The server goes on.
+    /// Forgets all signals: the shutdown is cancelled.
     pub fn forget(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

@@ -2,51 +2,51 @@
 //! each message with one [`Action`]. No input or output happens here.
 //!
 //! ```text
-//!             Move                  lend
-//!     Free ---------> Here ----------------------> OnMain    with the main thread
+//!             Move               MoveToMain
+//!     Free ---------> Here ----------------------> OnMain   on the main thread
 //!       ^               |  <----------------------  |
 //!       |   remove      |        Return             |
 //!       +---------------+---------------------------+ Return of a killed client, or to a thread
 //!                                                     that leaves or is parked
 //! ```
 //!
-//! While the thread executes something for a client that is `Here`, the slot is `Executing` and the
-//! client with whoever executes: for messages it is as if it were away.
+//! While the thread executes a request of a client that is `Here`, the slot is `Executing` and the
+//! executing code has the client: for messages it is as if it were on the main thread.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - A client is in one thread's slots or in one message, never in two and never in none, until it
-//!   is closed, once. A slot that is `OnMain` stays reserved for the client that is to come back.
-//! - A kill reaches its client: `Close` finds it `Here`, or whoever gets it next, by `Move` or
-//!   `Return`, finds its location marked. In the same way `Wake` reaches its client, or whoever
-//!   gets it next finds its wait over.
-//! - Only the main thread gives clients to others, and it is the one that tells them to leave. So
-//!   what it sends to a thread arrives before its `Leave`, and a thread that leaves passes its
-//!   clients to the main thread, which never ends. Nothing reaches a thread that has ended.
-//! - A thread that is parked passes its clients to the main thread in the same way. What was sent
-//!   to it before `Park` arrives before it, so none of them stays.
+//!   is closed, once. A slot that is `OnMain` stays reserved for the client that will return.
+//! - A kill reaches its client: `Close` finds it `Here`, or the thread that gets it next, by `Move`
+//!   or `Return`, finds its location marked. In the same way `Wake` reaches its client, or the
+//!   thread that gets it next finds its wait over.
+//! - Only the main thread gives clients to other threads, and only it orders them to leave. So its
+//!   messages to a thread arrive before its `Leave`, and a thread that leaves passes its clients to
+//!   the main thread, which never ends. Nothing reaches a thread that has ended.
+//! - A parked thread passes its clients to the main thread in the same way. Clients sent to it
+//!   before `Park` arrive before it, so none of them stays.
 //! - A thread that leaves has left when the last of its clients is back from `OnMain` and passed on.
 //!
-//! What it deliberately does not do: watch sockets, count clients, choose the thread for a client.
+//! This module does not watch sockets, count clients, or choose the thread for a client.
 
 use super::message::{Message, Origin};
 
-/// What the slots need to know of a client.
+/// What the slots need from a client.
 pub trait Client {
-    /// What stays in the slot of a client that is away.
+    /// What stays in the slot of a client that is on the main thread.
     type Ticket;
-    /// A ticket for the client, which goes away.
+    /// A ticket for the client, which leaves its slot.
     fn ticket(&self) -> Self::Ticket;
-    /// The client is back and gets what its ticket has become meanwhile.
+    /// The client returns and gets its ticket, which may have changed.
     fn redeem(&mut self, ticket: Self::Ticket);
     /// Its number, never used again.
     fn id(&self) -> u64;
-    /// Makes this the client's location. Returns whether it is to be closed instead.
+    /// Makes this the client's location. Returns whether the client must be closed instead.
     fn take(&self, thread: usize, slot: usize) -> bool;
-    /// Whether it is to be closed.
+    /// Whether the client must be closed.
     fn is_killed(&self) -> bool;
 }
 
-/// What lives in a slot.
+/// The contents of a slot.
 enum Slot<C: Client> {
     /// NoOtherClients.
     Free,
@@ -58,7 +58,7 @@ enum Slot<C: Client> {
     OnMain(C::Ticket),
 }
 
-/// What the thread has to do about a message.
+/// What the thread must do about a message.
 #[derive(Debug)]
 pub enum Action<C> {
     /// Nothing.
@@ -67,12 +67,12 @@ pub enum Action<C> {
     Moved(usize),
     /// See whether the wait of the client in this slot is over, for a key or a shard.
     Wake(usize),
-    /// A lent client is back in this slot: send its replies and proceed with it. Its wait for a key
-    /// may be over.
+    /// A client has returned to this slot from the main thread: send its replies and proceed with
+    /// it. Its wait for a key may be over.
     Returned(usize),
-    /// Close this client, which is in no slot any more.
+    /// Close this client, which is in no slot.
     Close(C),
-    /// Move this client, which is in no slot any more, to another thread.
+    /// Move this client, which is in no slot, to another thread.
     Move(C, usize),
     /// Execute the queue of another thread's client and return it.
     Execute(C, Origin),
@@ -85,9 +85,9 @@ pub enum Action<C> {
     Left(usize),
     /// CLIENT PAUSE began or ended.
     PauseChanged,
-    /// There is a log, another one, or none any more.
+    /// There is a log, another one, or none.
     FollowLog,
-    /// The log has come on: release the clients that waited for that.
+    /// The log has advanced: release the clients that waited for that.
     LogReached,
     /// The server is going down.
     ShutDown,
@@ -120,8 +120,8 @@ impl<C: Client> Slots<C> {
         }
     }
 
-    /// Does what a message asks as far as it concerns the slots, and says what is left to do.
-    /// `chosen` is the thread for a new client; only the main thread asks for it.
+    /// Does the part of a message that concerns the slots, and returns the rest. `chosen` is the
+    /// thread for a new client; only the main thread calls it.
     pub fn handle(&mut self, message: Message<C>, chosen: impl FnOnce() -> usize) -> Action<C> {
         match message {
             Message::Move(client) => self.take(client, chosen),
@@ -130,16 +130,16 @@ impl<C: Client> Slots<C> {
                 Some(client) if client.id() == id => {
                     self.remove(slot).map_or(Action::Nothing, Action::Close)
                 }
-                // It is closed already, or whoever gets it next sees that it is killed.
+                // The client is closed, or the thread that gets it next sees that it is killed.
                 _ => Action::Nothing,
             },
             Message::Wake { id, slot } => match self.client(slot) {
                 Some(client) if client.id() == id => Action::Wake(slot),
-                // It is closed, or whoever gets it next looks whether its wait is over.
+                // The client is closed, or the thread that gets it next checks its wait.
                 _ => Action::Nothing,
             },
             Message::MoveToMain(client, origin) => Action::Execute(client, origin),
-            // It may be late: there may be no other thread any more.
+            // The message may be late: there may be no other thread left.
             Message::MoveAll if self.destination(chosen) == self.thread => Action::Nothing,
             Message::MoveAll => Action::MoveAll,
             Message::MoveSurplus => Action::MoveSurplus,
@@ -157,7 +157,7 @@ impl<C: Client> Slots<C> {
                 Action::MoveAll
             }
             Message::PauseChanged => Action::PauseChanged,
-            // The main thread looks at them in each turn.
+            // The main thread checks for signals in each turn.
             Message::Signalled => Action::Nothing,
             Message::FollowLog => Action::FollowLog,
             Message::LogReached => Action::LogReached,
@@ -211,7 +211,7 @@ impl<C: Client> Slots<C> {
         Some(client)
     }
 
-    /// Puts a lent client back into its slot, which is reserved for it.
+    /// Puts a returned client back into its slot, which is reserved for it.
     fn restore(&mut self, slot: usize, mut client: C) {
         let entry = &mut self.entries[slot];
         assert!(matches!(entry, Slot::OnMain(_)), "a client comes back to its own slot");
@@ -222,7 +222,7 @@ impl<C: Client> Slots<C> {
         self.on_main -= 1;
     }
 
-    /// The ticket in a slot whose client is away.
+    /// The ticket in a slot whose client is on the main thread.
     pub fn ticket_mut(&mut self, slot: usize) -> Option<&mut C::Ticket> {
         match self.entries.get_mut(slot) {
             Some(Slot::OnMain(ticket)) => Some(ticket),
@@ -230,8 +230,8 @@ impl<C: Client> Slots<C> {
         }
     }
 
-    /// Takes a client out while something is executed for it; its slot stays reserved. Messages do
-    /// not find it, as if it were away, so what they say is looked at afterwards.
+    /// Takes a client out while a request of it is executed; its slot stays reserved. Messages do
+    /// not find it, as if it were on the main thread, so they are checked afterwards.
     #[inline]
     pub fn take_out(&mut self, slot: usize) -> Option<C> {
         let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
@@ -258,7 +258,7 @@ impl<C: Client> Slots<C> {
         Some(client)
     }
 
-    /// The client in a slot, unless it is away.
+    /// The client in a slot, unless it is on the main thread.
     #[inline]
     pub fn client(&self, slot: usize) -> Option<&C> {
         match self.entries.get(slot) {
@@ -267,7 +267,7 @@ impl<C: Client> Slots<C> {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub fn client_mut(&mut self, slot: usize) -> Option<&mut C> {
         match self.entries.get_mut(slot) {
@@ -276,7 +276,7 @@ impl<C: Client> Slots<C> {
         }
     }
 
-    /// Clients in slots, those that are away included.
+    /// Clients in slots, including those that are on the main thread.
     pub fn clients(&self) -> usize {
         self.entries.len() - self.free.len()
     }
@@ -305,12 +305,12 @@ impl<C: Client> Slots<C> {
         self.leaving || self.parked
     }
 
-    /// Whether the thread was told to leave.
+    /// Whether the thread has received the order to leave.
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Whether the thread was told to leave and has no clients any more.
+    /// Whether the thread has received the order to leave and has no clients left.
     pub fn has_left(&self) -> bool {
         self.leaving && self.clients() == 0
     }

@@ -1,31 +1,31 @@
-//! Whether carriers run slow commands.
+//! Whether active threads run slow commands.
 //!
-//! How long a turn has lasted does not tell it alone: a thread that waits for a processor stays in
-//! its turn. So there are two ways to tell:
+//! The length of a turn is not enough to know: a thread that waits for a processor stays in its
+//! turn. So there are two ways to find out:
 //!
 //! ```text
 //!     two looks see the same turn     it was on a processor for long between them
-//!     one look sees a long turn       what its thread has waited for a processor is taken off;
+//!     one look sees a long turn       the time its thread waited for a processor is subtracted;
 //!                                     the system counts a wait when it is over, so the next look
-//!                                     tells
+//!                                     decides
 //! ```
 
 /// A turn that lasts so long on a processor is due to a slow command: without one they end within
 /// a few milliseconds.
 const SLOW_MS: f64 = 20.0;
-/// A look that is so late tells nothing of turns: the process may have been stopped.
+/// A check that is this late says nothing about turns: the process may have been stopped.
 const LATE_MS: i64 = 300;
 
-/// What is seen of a thread.
+/// One observation of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ObservedTurn {
     /// For how long it has been in its turn, 0 outside one, in milliseconds.
     pub turn_ms: f64,
-    /// None where the system does not tell.
+    /// `None` where the system does not report it.
     pub schedule: Option<ThreadSchedule>,
 }
 
-/// What the system tells of a thread since it was started.
+/// What the system reports of a thread since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSchedule {
     /// Nanoseconds on a processor.
@@ -34,14 +34,14 @@ pub struct ThreadSchedule {
     pub waited_ns: u64,
 }
 
-/// A long turn that was seen, and what was known of its thread before.
+/// A long turn that was observed, and the earlier figures of its thread.
 #[derive(Clone, Copy, Debug)]
 struct LongTurn {
     turn_ms: f64,
     before: Option<ThreadSchedule>,
 }
 
-/// What the last look has seen of each thread beside the main thread.
+/// The last observation of each thread besides the main thread.
 #[derive(Debug, Default)]
 pub struct SlowTurns {
     last_ms: i64,
@@ -49,13 +49,13 @@ pub struct SlowTurns {
 }
 
 impl SlowTurns {
-    /// How many threads, from the first, the next look has to see, so that each long turn is
-    /// judged that was seen; 0: there is none.
+    /// How many threads, from the first, the next check must observe so that each long turn is
+    /// judged; 0 if there is none.
     pub fn not_judged(&self) -> usize {
         self.last.iter().rposition(|(_, long)| long.is_some()).map_or(0, |last| last + 1)
     }
 
-    /// Looks at all carriers. Returns whether a slow command has been seen.
+    /// Observes all active threads. Returns whether one ran a slow command.
     pub fn look(&mut self, turns: &[ObservedTurn], now_ms: i64) -> bool {
         let since_ms = now_ms - self.last_ms;
         let is_late = !self.last.is_empty() && since_ms > LATE_MS;
@@ -68,7 +68,7 @@ impl SlowTurns {
         let before = self.last.iter().map(|(turn, _)| Some(*turn)).chain(std::iter::repeat(None));
         let seen = turns.iter().zip(before).map(|(now, before)| {
             let long = (!is_late && now.turn_ms >= SLOW_MS).then(|| match before {
-                // What it waited before the last look is not known to be of this turn.
+                // Its waits before the last check may belong to an earlier turn.
                 Some(before) => {
                     LongTurn { turn_ms: now.turn_ms.min(since_ms), before: before.schedule }
                 }
@@ -83,12 +83,12 @@ impl SlowTurns {
 }
 
 impl LongTurn {
-    /// By what the system tells at the next look.
+    /// By the figures of the next check.
     fn is_slow(self, now: Option<ThreadSchedule>) -> bool {
         let waited_ns = match (self.before, now) {
             (Some(before), Some(now)) => now.waited_ns.saturating_sub(before.waited_ns),
             (None, None) => 0,
-            // It has told once, so it may have run out of descriptors.
+            // The system has reported it once, so the process may be out of descriptors.
             _ => return false,
         };
         self.turn_ms - waited_ns as f64 / 1e6 >= SLOW_MS
@@ -112,8 +112,8 @@ mod tests {
         ObservedTurn { turn_ms, schedule: Some(schedule) }
     }
 
-    /// Whether one of these looks, 100 ms apart, tells of a slow command: turns and waits of a
-    /// thread that does nothing on a processor.
+    /// Whether one of these checks, 100 ms apart, finds a slow command: turns and waits of a thread
+    /// that does nothing on a processor.
     fn is_slow(looks: &[(f64, u64)]) -> bool {
         let mut slow_turns = SlowTurns::default();
         let looks = looks.iter().zip((1000..).step_by(100));
@@ -196,7 +196,7 @@ mod tests {
         assert!(!looks(turn(50.0, 0, 0), silent(0.1), 1200));
         assert!(!looks(turn(50.0, 0, 0), turn(5000.0, 90, 0), 6000));
         assert!(looks(turn(50.0, 0, 0), turn(0.1, 0, 0), 1200));
-        // Where it never tells, turns alone do.
+        // Where the system never reports, turns alone decide.
         let mut slow_turns = SlowTurns::default();
         assert!(!slow_turns.look(&[silent(50.0)], 1000) && slow_turns.look(&[silent(0.1)], 1100));
     }

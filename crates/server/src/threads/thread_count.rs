@@ -1,54 +1,54 @@
-//! How many threads run, how many of them carry clients, and how these numbers change: a state
-//! machine that answers each event with the steps to take. No thread is started or joined here.
+//! How many threads run, how many of them are active, and how these numbers change: a state machine
+//! that answers each event with the steps to take. It neither starts nor joins threads.
 //!
 //! ```text
-//!     set(wanted), fewer: Publish, Park ..., Leave ...    those that leave move their clients, end
+//!     set(wanted), fewer: Publish, Park ..., Leave ...    threads that leave move their clients and end
 //!     set(wanted), more:  (Start, Publish) ..., Rebalance
 //!     set(wanted) while threads leave: kept until the last of them has ended
-//!     ended(thread): Unlink when it was the last that left, then what was kept
-//!     end(): nothing but the end of threads follows
-//!     set_active(fewer): Publish, Park ...                     those parked move their clients, sleep
+//!     ended(thread): Unlink after the last that left, then the kept change
+//!     end(): from now on threads only end
+//!     set_active(fewer): Publish, Park ...               parked threads move their clients and sleep
 //!     set_active(more):  Resume ..., Publish, Rebalance
 //! ```
 //!
 //! Invariants, with models in `tests/models`: a thread number is started only when the thread that
-//! had it has ended, and is reachable as long as anyone may send to it. The main thread gives
-//! clients only to threads that carry.
+//! had it has ended, and is reachable as long as any thread may send to it. The main thread gives
+//! clients only to active threads.
 
 /// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// From now on threads below this number take clients.
     Publish(usize),
-    /// Tell this thread to move its clients to others, and go on without any.
+    /// Order this thread to move its clients to other threads, and to continue without any.
     Park(usize),
-    /// Tell this thread that it takes clients again.
+    /// Notify this thread that it takes clients again.
     Resume(usize),
-    /// Tell this thread to move its clients to others and end.
+    /// Order this thread to move its clients to other threads and to end.
     Leave(usize),
     /// Start this thread. If that fails, take the steps of [`ThreadCount::start_failed`] instead of
     /// the rest.
     Start(usize),
-    /// NoOtherClients sends to threads from this number on any more.
+    /// From now on no thread sends to threads from this number on.
     Unlink(usize),
-    /// The threads that carry clients, and the main thread, move what is beyond their share.
+    /// The active threads, and the main thread, move the clients beyond their share.
     Rebalance,
 }
 
 /// The number of threads, the main thread included.
 #[derive(Debug)]
 pub struct ThreadCount {
-    /// Threads that have not been told to leave.
+    /// Threads that have no order to leave.
     started: usize,
-    /// Threads that take clients, of those.
+    /// Of those, threads that take clients.
     active: usize,
     /// Threads that have been started and have not ended.
     running: usize,
     /// Threads that took clients before the last change to more.
     active_before: usize,
-    /// What was asked for while threads were leaving: threads, and how many of them carry clients.
+    /// The numbers requested while threads were leaving: started and active threads.
     wanted: Option<(usize, usize)>,
-    /// The server goes down: the threads that run end, and no other is started.
+    /// The server shuts down: the threads that run end, and no other is started.
     ending: bool,
 }
 
@@ -64,12 +64,13 @@ impl ThreadCount {
         self.running - 1
     }
 
-    /// Threads that have not been told to leave.
+    /// Threads that have no order to leave.
     pub fn started(&self) -> usize {
         self.started
     }
 
-    /// Threads that take clients, the main thread included although it does so only when alone.
+    /// Threads that take clients, including the main thread, although that does so only as the only
+    /// thread.
     pub fn active(&self) -> usize {
         self.active
     }
@@ -107,8 +108,8 @@ impl ThreadCount {
         steps
     }
 
-    /// Changes the number of threads that take clients, as far as there are so many. The main
-    /// thread alone is not enough when there are others.
+    /// Changes the number of active threads, as far as there are so many. The main thread does not
+    /// suffice when there are others.
     pub fn set_active(&mut self, active: usize) -> Vec<Step> {
         if self.ending {
             return Vec::new();
@@ -127,15 +128,15 @@ impl ThreadCount {
         steps
     }
 
-    /// The server goes down. From now on the number of threads only falls, also if a change to more
-    /// of them waits for threads that leave.
+    /// The server shuts down. From now on the number of threads only falls, even if a change to
+    /// more of them waits for threads that leave.
     pub fn end(&mut self) {
         self.ending = true;
         self.wanted = None;
     }
 
-    /// A thread could not be started: it and those behind it do not exist. Those before it may
-    /// have been started just now.
+    /// A thread could not be started: it and those after it do not exist. Those before it may have
+    /// been started just now.
     pub fn start_failed(&mut self, thread: usize) -> Vec<Step> {
         (self.started, self.running) = (thread, thread);
         self.active = self.active.min(thread);
@@ -183,7 +184,8 @@ mod tests {
         assert_eq!(count.set(2, 2), [Publish(2), Leave(2)]);
     }
 
-    /// Clients of the main thread go to those that were started, and the others are tried again.
+    /// Clients of the main thread go to the threads that were started, and the others are tried
+    /// again.
     #[test]
     fn threads_that_are_refused_when_others_have_left_are_lacking() {
         let mut count = ThreadCount::default();
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(count.ended().len(), 1 + 6 + 1);
         assert_eq!(count.start_failed(3), [Rebalance]);
         assert!(count.lacks(4));
-        // Who tries again moves no clients for nothing.
+        // Another attempt moves no clients.
         assert_eq!(count.set(4, count.active()), [Start(3)]);
         assert_eq!((count.start_failed(3), count.lacks(4)), (vec![], true));
         assert_eq!(count.set(4, 4), [Start(3), Publish(4), Rebalance]);
@@ -229,17 +231,17 @@ mod tests {
         assert_eq!(count.set_active(9), [Resume(3), Resume(4), Publish(5), Rebalance]);
         assert_eq!(count.set_active(3), [Publish(3), Park(3), Park(4)]);
         assert_eq!(count.set_active(3), []);
-        // The main thread does not carry beside others.
+        // The main thread is not active while there are others.
         assert_eq!(count.set_active(1), [Publish(2), Park(2)]);
         assert_eq!(count.set(4, 3), [Resume(2), Publish(3), Rebalance, Leave(4)]);
-        // Threads that leave do not keep others from being parked.
+        // Threads that leave do not prevent others from being parked.
         assert_eq!(count.set_active(2), [Publish(2), Park(2)]);
         assert_eq!(count.ended(), [Unlink(4)]);
         let more = [Resume(2), Resume(3), Publish(4), Start(4), Publish(5), Start(5), Rebalance];
         assert_eq!(count.set(6, 5), more);
         assert_eq!(count.set(1, 1).len(), 1 + 5);
         (0..5).for_each(|_| drop(count.ended()));
-        // Two carry clients at least, one of them the main thread's neighbour.
+        // At least two are active: the main thread and the next one.
         assert_eq!(count.set(2, 1), [Start(1), Publish(2), Rebalance]);
         assert_eq!((count.started(), count.active()), (2, 2));
     }

@@ -16,8 +16,8 @@ use crate::system::thread_notifier::ThreadNotifier;
 pub struct ThreadHandle {
     /// Its mailbox.
     pub mailbox: Sender<Message<Box<Connection>>>,
-    /// Clients it owns and those on their way to it. Whoever places a client counts it, so that a
-    /// burst of connections does not go to one thread.
+    /// Clients it owns and those on their way to it. The thread that places a client counts it, so
+    /// that a burst of connections does not go to one thread.
     pub clients: Arc<AtomicUsize>,
     /// The TSC when its turn began, 0 while it waits. A turn that lasts long is not counted as busy
     /// time before its end.
@@ -26,8 +26,8 @@ pub struct ThreadHandle {
     pub system_id: Arc<AtomicU32>,
 }
 
-/// A thread whose turn has lasted so long gets no new clients, as long as there are others: it
-/// serves nobody before its command is over. Most turns last for less than a millisecond.
+/// A thread whose turn has lasted this long gets no new clients as long as there are others: it
+/// serves no client before its command is over. Most turns last for less than a millisecond.
 pub(super) const STUCK_MS: f64 = 3.0;
 
 impl ThreadHandle {
@@ -40,7 +40,7 @@ impl ThreadHandle {
     }
 }
 
-/// The mailbox of a thread and what wakes its owner, made before the thread is.
+/// The mailbox of a thread and the event that wakes its owner, made before the thread is.
 pub struct ThreadMailbox {
     /// The receiving end.
     pub mailbox: Mailbox<Message<Box<Connection>>>,
@@ -67,7 +67,7 @@ impl ThreadMailbox {
         Ok(Self { mailbox, wake, clients, turn_tsc, system_id })
     }
 
-    /// How others reach the owner.
+    /// The handle by which other threads reach the owner.
     pub fn handle(&self) -> ThreadHandle {
         ThreadHandle {
             mailbox: self.mailbox.sender(),

@@ -1,5 +1,5 @@
-//! How many threads run and carry clients: starts and ends them, and balances clients among them.
-//! Only the main thread does this.
+//! How many threads run and are active: starts and ends them, and balances clients among them. Only
+//! the main thread does this.
 
 use std::io;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::net::tls;
 use crate::system::processors::processors;
 use crate::system::server_log::{notice, warning};
 
-/// Between two looks at the processors that the process may use.
+/// Between two checks of the processors that the process may use.
 const PROCESSORS_LOOK_MS: i64 = 1000;
-/// The load of all active, in processors, below and above which the main thread does the
-/// background work alone and with them.
+/// The load of all active threads, in processors: below the first the main thread does all the
+/// background work, above the second it shares that work with them.
 const CRON_LOAD_MIN: f64 = 0.05;
 const CRON_LOAD_MAX: f64 = 0.1;
-/// Below this load of all active, in processors, none runs a slow command.
+/// Below this load of all active threads, in processors, none runs a slow command.
 const SLOW_LOAD_MIN: f64 = 0.02;
 
 impl Control {
     /// Starts or ends threads until there are `wanted`, the main thread included. While threads
-    /// leave, that waits until they have: their clients are on the way to the others.
+    /// leave, the change waits until they have: their clients are on the way to the others.
     ///
     /// # Errors
     /// When the system refuses a thread.
@@ -44,7 +44,8 @@ impl Control {
         taken
     }
 
-    /// Goes back to so many threads. Those that the system refuses are tried again later.
+    /// Returns to the former number of threads. Threads that the system refuses are tried again
+    /// later.
     pub fn reset_threads(&mut self, shared: &Shared, wanted: usize) {
         let reset = self.set_threads(shared, wanted);
         reset.unwrap_or_else(|error| self.note_refused(&error));
@@ -55,8 +56,8 @@ impl Control {
         self.retries_threads = true;
     }
 
-    /// Has as many threads carry clients as their load and the processors call for. Call it at
-    /// intervals of about [`SAMPLE_MS`](crate::threads::active::SAMPLE_MS).
+    /// Adapts the number of active threads to their load and to the processors. Call it at
+    /// intervals of about [`SAMPLE_MS`](super::active_threads::SAMPLE_MS).
     pub fn balance(&mut self, shared: &Shared) {
         let now_tsc = sys::clock::tsc();
         // Not the time of day, which can be set back.
@@ -83,14 +84,14 @@ impl Control {
         self.share_cron(shared, total);
     }
 
-    /// Tries again to start threads that the system has refused after others had left. That was
-    /// said then.
+    /// Tries again to start threads that the system has refused after others had left. The log has
+    /// reported that.
     fn start_refused(&mut self, shared: &Shared) {
         let wanted = threads_wanted(&shared.node.config());
         if !self.retries_threads || !self.thread_count.lacks(wanted) {
             return;
         }
-        // How many carry clients is decided when it is seen how busy they are.
+        // The number of active threads is decided when their load is known.
         let steps = self.thread_count.set(wanted, self.thread_count.active());
         if self.take_steps(shared, steps).is_ok() {
             self.retries_threads = false;
@@ -98,8 +99,8 @@ impl Control {
         }
     }
 
-    /// Whether a carrier has run a slow command. `load` is that of all active, in processors: one
-    /// that runs a slow command is busy.
+    /// Whether an active thread has run a slow command. `load` is that of all active threads, in
+    /// processors: a thread that runs a slow command is busy.
     fn is_slow(&mut self, shared: &Shared, load: f64, tsc: u64, now_ms: i64) -> bool {
         let seen = self.slow_turns.not_judged();
         if load < SLOW_LOAD_MIN && seen == 0 {
@@ -109,14 +110,14 @@ impl Control {
         self.slow_turns.look(&shared.turns(tsc, seen), now_ms)
     }
 
-    /// Has other threads carry clients, too, when all that do are stuck in slow commands.
+    /// Activates further threads when all active ones are stuck in slow commands.
     pub fn make_room(&mut self, shared: &Shared) {
         if shared.is_stuck() {
             self.set_active(shared, self.active_max());
         }
     }
 
-    /// The most threads beside the main thread that may carry clients.
+    /// The most threads besides the main thread that may be active.
     fn active_max(&self) -> usize {
         (self.usable.max(1) - 1).min(self.thread_count.started() - 1)
     }
@@ -127,8 +128,8 @@ impl Control {
         let _ = self.take_steps(shared, steps);
     }
 
-    /// Shares the background work among the threads that carry clients, unless they do hardly
-    /// anything: then the main thread alone wakes for it.
+    /// Shares the background work among the active threads, unless they do hardly anything: then
+    /// only the main thread wakes for it.
     fn share_cron(&mut self, shared: &Shared, load: f64) {
         let was_shared = shared.cron_is_shared.load(Ordering::Relaxed);
         let is_shared = load > if was_shared { CRON_LOAD_MIN } else { CRON_LOAD_MAX };
@@ -137,7 +138,7 @@ impl Control {
         }
         shared.cron_is_shared.store(is_shared, Ordering::Relaxed);
         if is_shared {
-            // Those that sleep learn that they tend shards.
+            // Threads that sleep learn that they tend shards.
             (1..self.thread_count.active()).for_each(|thread| shared.send(thread, Message::Resume));
         }
     }
@@ -174,7 +175,7 @@ impl Control {
                 Step::Unlink(started) => shared.threads.handles.write().truncate(started),
                 Step::Rebalance => {
                     shared.send(0, Message::MoveAll);
-                    // Those that have no clients yet learn that they tend shards.
+                    // Threads that have no clients yet learn that they tend shards.
                     (1..self.thread_count.active())
                         .for_each(|thread| shared.send(thread, Message::MoveSurplus));
                 }
@@ -228,7 +229,7 @@ fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
     })
 }
 
-/// Threads that may carry clients, the main thread included: one for each processor beside it.
+/// Threads that may be active, the main thread included: one for each processor besides it.
 fn threads_usable(config: &Config) -> usize {
     if config.io_threads_always_active { THREADS_MAX } else { processors() + 1 }
 }

@@ -1,37 +1,38 @@
-//! Whether fewer carriers do as much where processors are short.
+//! Whether fewer active threads do as much where processors are short.
 //!
-//! A further carrier helps if there is a processor for it. Where other programs want the processors
-//! too, such as a load generator on the same machine, it may only add turns and switches of
-//! threads, or it may win the process a greater share of them. Which of these it is depends on the
-//! others, so it is tried:
+//! A further active thread helps if there is a processor for it. Where other programs want the
+//! processors too, such as a load generator on the same machine, it may only add turns and thread
+//! switches, or it may win the process a greater share of the processors. That depends on the other
+//! programs, so it is tried:
 //!
 //! ```text
-//!     watch    for a second carriers are full, wait for processors, and fewer could have done
+//!     watch    for a second the active threads are full, wait for processors, and fewer could have done
 //!              their work
-//!     settle   fewer carry: clients move
+//!     settle   fewer are active: clients move
 //!     measure  fewer do as much            --> no more than these for some seconds, up to half a
-//!                                              minute if that is found again and again
+//!                                              minute if that is found repeatedly
 //!              they do less                --> as before, and no trial for half a minute
 //! ```
 //!
-//! That fewer do as much holds no longer when the load becomes another. That the other programs
-//! have ended cannot be seen from the process, so what was found once is soon tried again.
+//! The result no longer holds when the load changes. The process cannot see that the other programs
+//! have ended, so the result is soon tried again.
 
-/// Between two looks at what the carriers have done, and what a trial is compared with.
+/// Between two samples of the work of active threads, with which a trial is compared.
 const LOOK_MS: i64 = 1000;
-/// What clients take to move, and requests to come evenly again.
+/// The time for clients to move and for requests to come evenly again.
 const SETTLE_MS: i64 = 300;
 /// How long a trial is measured.
 const MEASURE_MS: i64 = 700;
 /// A look or a trial whose end is so late counts for nothing: there was no load meanwhile, or the
 /// process was stopped.
 const LATE_MS: i64 = 2000;
-/// Processors are short where carriers wait for them for this part of the time that they run.
+/// Processors are short where active threads wait for them for this fraction of the time that they
+/// run.
 const SHORT_SHARE: f64 = 0.2;
-/// The processors that fewer carriers need, as a part of what those before have used.
+/// The processors that fewer threads need, as a fraction of those used before.
 const FEWER_SHARE: f64 = 0.9;
-/// Fewer carriers stay if they do at least this part of what those before did: the same work takes
-/// less of the processors then.
+/// Fewer threads stay if they do at least this fraction of the work done before: the same work then
+/// takes less processor time.
 const AS_MUCH_SHARE: f64 = 0.97;
 /// ActiveThreads are full that run, or wait for a processor, for this part of the time.
 const FULL_SHARE: f64 = 0.6;
@@ -43,7 +44,7 @@ const HOLD_FIRST_MS: i64 = 3000;
 /// The load is another if a processor does so many times as much or as little of it.
 const OTHER_LOAD: f64 = 1.5;
 
-/// What all carriers have done since they were started.
+/// The work that all active threads have done since they were started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadWork {
     /// Nanoseconds on a processor.
@@ -72,12 +73,12 @@ impl WorkRate {
 #[derive(Clone, Copy, Debug)]
 struct WorkSample {
     at_ms: i64,
-    carriers: usize,
+    active: usize,
     work: ThreadWork,
 }
 
 impl WorkSample {
-    /// None: a thread has ended meanwhile, and its work is not there any more.
+    /// `None` if a thread has ended since, whose work is no longer counted.
     fn rate_until(&self, at_ms: i64, work: ThreadWork) -> Option<WorkRate> {
         let seconds = (at_ms - self.at_ms).max(1) as f64 / 1000.0;
         let a_second = |now: u64, then: u64| Some(now.checked_sub(then)? as f64 / seconds);
@@ -91,9 +92,9 @@ impl WorkSample {
 
 #[derive(Clone, Copy, Debug)]
 struct ThreadTrial {
-    carriers: usize,
+    active: usize,
     began_ms: i64,
-    /// What those before did in a second.
+    /// The bytes a second before the trial.
     in_bytes: f64,
     /// When it has settled.
     settled: Option<WorkSample>,
@@ -104,7 +105,7 @@ struct ThreadTrial {
 pub struct ThreadTrials {
     last: Option<WorkSample>,
     trial: Option<ThreadTrial>,
-    /// What the last trial came to.
+    /// The result of the last trial.
     outcome: Option<TrialOutcome>,
     /// If that was that fewer do as much: for how long it holds, and until when.
     held: Option<(i64, i64)>,
@@ -112,45 +113,46 @@ pub struct ThreadTrials {
 
 #[derive(Clone, Copy, Debug)]
 struct TrialOutcome {
-    /// The number that did as much, with the bytes that a processor did in a second; None: it did
-    /// less.
+    /// The number of threads that did as much, with the bytes that a processor did in a second;
+    /// `None` if they did less.
     limit: Option<(usize, f64)>,
     until_ms: i64,
 }
 
 impl ThreadTrials {
-    /// How many may carry from now on, at most. `carriers` is how many do. `work` is asked about
-    /// once in a second while it matters; it has None where the system does not tell.
+    /// The most threads that may be active from now on. `active` is how many are. `work` is
+    /// called about once in a second while it matters; it returns `None` where the system does not
+    /// report it.
     pub fn limit(
         &mut self,
-        carriers: usize,
+        active: usize,
         now_ms: i64,
         work: impl FnOnce() -> Option<ThreadWork>,
     ) -> usize {
         if let Some(trial) = self.trial {
-            return self.go_on(trial, carriers, now_ms, work);
+            return self.go_on(trial, active, now_ms, work);
         }
         let held = self.outcome.filter(|outcome| now_ms < outcome.until_ms);
         if held.is_none() && self.outcome.take().is_some() {
-            // What the next trial is compared with is what more do.
+            // The next trial is compared with the work of more threads.
             self.last = None;
             return usize::MAX;
         }
         let limit = held.and_then(|outcome| outcome.limit);
         let most = limit.map_or(usize::MAX, |(limit, _)| limit);
-        if limit.is_none() && (held.is_some() || carriers < 2) {
+        if limit.is_none() && (held.is_some() || active < 2) {
             self.last = None;
             return most;
         }
         if let Some(last) = &self.last
-            && last.carriers == carriers
+            && last.active == active
             && now_ms - last.at_ms < LOOK_MS
         {
             return most;
         }
         let Some(work) = work() else { return most };
-        let last = self.last.replace(WorkSample { at_ms: now_ms, carriers, work });
-        let last = last.filter(|it| it.carriers == carriers && now_ms - it.at_ms < LATE_MS);
+        let last = self.last.replace(WorkSample { at_ms: now_ms, active, work });
+        let last = last.filter(|it| it.active == active && now_ms - it.at_ms < LATE_MS);
         let Some(rate) = last.and_then(|last| last.rate_until(now_ms, work)) else {
             return most;
         };
@@ -164,20 +166,20 @@ impl ThreadTrials {
             return most;
         }
         let fewer = (rate.cpu * FEWER_SHARE).ceil().max(1.0) as usize;
-        let is_full = rate.cpu + rate.waited >= FULL_SHARE * carriers as f64 && rate.in_bytes > 0.0;
-        if fewer >= carriers || !is_full || rate.waited < SHORT_SHARE * rate.cpu {
+        let is_full = rate.cpu + rate.waited >= FULL_SHARE * active as f64 && rate.in_bytes > 0.0;
+        if fewer >= active || !is_full || rate.waited < SHORT_SHARE * rate.cpu {
             return most;
         }
         self.last = None;
         let (in_bytes, settled) = (rate.in_bytes, None);
-        self.trial = Some(ThreadTrial { carriers: fewer, began_ms: now_ms, in_bytes, settled });
+        self.trial = Some(ThreadTrial { active: fewer, began_ms: now_ms, in_bytes, settled });
         fewer
     }
 
     fn go_on(
         &mut self,
         trial: ThreadTrial,
-        carriers: usize,
+        active: usize,
         now_ms: i64,
         work: impl FnOnce() -> Option<ThreadWork>,
     ) -> usize {
@@ -187,18 +189,18 @@ impl ThreadTrials {
         }
         let Some(settled) = trial.settled else {
             if now_ms - trial.began_ms >= SETTLE_MS {
-                let look = work().map(|work| WorkSample { at_ms: now_ms, carriers, work });
+                let look = work().map(|work| WorkSample { at_ms: now_ms, active, work });
                 self.trial = look.map(|look| ThreadTrial { settled: Some(look), ..trial });
             }
-            return trial.carriers;
+            return trial.active;
         };
         if now_ms - settled.at_ms < MEASURE_MS {
-            return trial.carriers;
+            return trial.active;
         }
         self.trial = None;
         let rate = work().and_then(|work| settled.rate_until(now_ms, work));
         let as_much = rate.filter(|it| it.in_bytes >= AS_MUCH_SHARE * trial.in_bytes);
-        let limit = as_much.map(|rate| (trial.carriers, rate.in_bytes_by_processor()));
+        let limit = as_much.map(|rate| (trial.active, rate.in_bytes_by_processor()));
         self.end_trial(limit, now_ms);
         limit.map_or(usize::MAX, |(limit, _)| limit)
     }
@@ -218,22 +220,22 @@ impl ThreadTrials {
 mod tests {
     use super::*;
 
-    /// Ten samples a second for `seconds` of carriers whose number is the limit, or `most`. `rate`
-    /// has processors used and waited for, and bytes a second, of a number of carriers. Returns
-    /// the limits that were named when they changed, with their milliseconds.
+    /// Ten samples a second for `seconds` of active threads whose number is the limit, or `most`.
+    /// `rate` has processors used and waited for, and bytes a second, for a number of threads.
+    /// Returns the limits when they changed, with their milliseconds.
     fn limits(
         (most, seconds): (usize, i64),
         rate: impl Fn(usize) -> (f64, f64, f64),
     ) -> Vec<(i64, usize)> {
-        let (mut carriers, mut work, mut named) = (most, ThreadWork::default(), Vec::new());
+        let (mut active, mut work, mut named) = (most, ThreadWork::default(), Vec::new());
         let mut trials = ThreadTrials::default();
         for now_ms in (0..seconds * 1000).step_by(100) {
-            let limit = trials.limit(carriers, now_ms, || Some(work)).min(most);
-            if limit != carriers {
-                carriers = limit;
-                named.push((now_ms, carriers));
+            let limit = trials.limit(active, now_ms, || Some(work)).min(most);
+            if limit != active {
+                active = limit;
+                named.push((now_ms, active));
             }
-            let (cpu, waited, bytes) = rate(carriers);
+            let (cpu, waited, bytes) = rate(active);
             work.cpu_ns += (cpu * 1e8) as u64;
             work.waited_ns += (waited * 1e8) as u64;
             work.in_bytes += (bytes / 10.0) as u64;
@@ -242,20 +244,20 @@ mod tests {
     }
 
     /// One load thread on two processors.
-    fn one_does_more(carriers: usize) -> (f64, f64, f64) {
-        if carriers == 1 { (0.98, 0.02, 200e6) } else { (0.95, 0.47, 150e6) }
+    fn one_does_more(active: usize) -> (f64, f64, f64) {
+        if active == 1 { (0.98, 0.02, 200e6) } else { (0.95, 0.47, 150e6) }
     }
 
     /// Two load threads on two processors.
-    fn one_does_less(carriers: usize) -> (f64, f64, f64) {
-        if carriers == 1 { (0.88, 0.12, 140e6) } else { (0.95, 0.92, 180e6) }
+    fn one_does_less(active: usize) -> (f64, f64, f64) {
+        if active == 1 { (0.88, 0.12, 140e6) } else { (0.95, 0.92, 180e6) }
     }
 
     #[test]
     fn fewer_stay_that_do_as_much() {
         let named = limits((2, 1330), one_does_more);
         assert_eq!(named[0], (1000, 1));
-        // It is tried again when it has held for a while, and less and less often.
+        // It is tried again after a while, and less and less often.
         let held = named.windows(2).filter(|pair| pair[0].1 == 1);
         let held: Vec<i64> = held.map(|pair| pair[1].0 - pair[0].0 - SETTLE_MS).collect();
         assert!(held.len() >= 30, "{named:?}");
@@ -275,17 +277,17 @@ mod tests {
         assert!((30..45).contains(&tried), "{named:?}");
     }
 
-    /// A trial during which other programs end is not believed for long.
+    /// A trial during which other programs end is soon repeated.
     #[test]
     fn what_was_found_by_chance_is_tried_again_soon() {
         let mut trials = ThreadTrials::default();
-        let (mut work, mut carriers, mut fewest) = (ThreadWork::default(), 2, 0);
+        let (mut work, mut active, mut fewest) = (ThreadWork::default(), 2, 0);
         for now_ms in (0..20_000).step_by(100) {
-            carriers = trials.limit(carriers, now_ms, || Some(work)).min(2);
-            fewest += i64::from(carriers == 1) * 100;
+            active = trials.limit(active, now_ms, || Some(work)).min(2);
+            fewest += i64::from(active == 1) * 100;
             let is_beside_others = now_ms < 1200;
             let (cpu, waited) = if is_beside_others { (0.9, 0.9) } else { (1.0, 0.0) };
-            work.cpu_ns += (cpu * 1e8) as u64 * if is_beside_others { 1 } else { carriers as u64 };
+            work.cpu_ns += (cpu * 1e8) as u64 * if is_beside_others { 1 } else { active as u64 };
             work.waited_ns += (waited * 1e8) as u64;
             work.in_bytes = work.cpu_ns;
         }
@@ -296,17 +298,17 @@ mod tests {
     #[test]
     fn a_load_that_varies_is_tried_less_and_less_often() {
         let uses = std::cell::Cell::new(0u32);
-        let shared = |carriers: usize| {
+        let shared = |active: usize| {
             uses.set(uses.get() + 1);
             let cpu = 5.5 + f64::from(uses.get() / 7 % 5) / 20.0;
-            (cpu, if carriers > 6 { 5.0 } else { 0.1 }, 100e6)
+            (cpu, if active > 6 { 5.0 } else { 0.1 }, 100e6)
         };
         let named = limits((16, 600), shared);
         let fewer: std::collections::BTreeSet<usize> = named.iter().map(|(_, to)| *to).collect();
         assert!(fewer.len() > 2 && named.len() < 60, "{named:?}");
     }
 
-    /// What was found again and again, but long ago, counts as found first.
+    /// A result that was found repeatedly, but long ago, counts as found for the first time.
     #[test]
     fn an_old_outcome_does_not_prolong_another() {
         let mut trials = ThreadTrials::default();
@@ -322,20 +324,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_where_each_carrier_has_its_processor() {
+    fn nothing_is_tried_where_each_thread_has_its_processor() {
         for used in [0.3, 0.95, 1.4, 1.98] {
             let alone = |_| (used, 0.05 * used, 100e6);
             let named = limits((2, 100), alone);
             assert_eq!(named, [], "{used}");
         }
-        // Nor where fewer could not have done it.
+        // Fewer threads could not have done this work.
         let full = |_| (1.9, 1.0, 100e6);
         assert_eq!(limits((2, 100), full), []);
     }
 
     /// Fewer do as much of any load that comes at a fixed rate.
     #[test]
-    fn nothing_is_tried_where_carriers_are_not_full() {
+    fn nothing_is_tried_where_threads_are_not_full() {
         let fixed = |_| (0.7, 0.3, 100e6);
         assert_eq!(limits((2, 100), fixed), []);
     }
@@ -344,11 +346,11 @@ mod tests {
     fn another_load_is_not_held_back() {
         let mut trials = ThreadTrials::default();
         let mut work = ThreadWork::default();
-        let mut look = |now_ms, carriers, bytes: u64| {
+        let mut look = |now_ms, active, bytes: u64| {
             work.cpu_ns += 95_000_000;
             work.waited_ns += 45_000_000;
             work.in_bytes += bytes;
-            trials.limit(carriers, now_ms, || Some(work))
+            trials.limit(active, now_ms, || Some(work))
         };
         let mut limits: Vec<usize> = (0..30).map(|at| look(at * 100, 2, 1000)).collect();
         assert!(limits.contains(&1), "{limits:?}");
@@ -356,15 +358,15 @@ mod tests {
         assert!(limits.iter().all(|limit| *limit == 1), "{limits:?}");
         limits = (35..45).map(|at| look(at * 100, 1, 100)).collect();
         assert_eq!(limits[9], usize::MAX, "{limits:?}");
-        // Nor is it tried again and again.
+        // It is not tried again and again either.
         limits = (45..300).map(|at| look(at * 100, 2, at as u64 / 10 % 2 * 1000)).collect();
         assert!(limits.iter().all(|limit| *limit == usize::MAX), "{limits:?}");
     }
 
     #[test]
-    fn many_carriers_become_as_many_as_they_use_processors() {
-        let shared = |carriers: usize| {
-            let waited = if carriers > 6 { 5.0 } else { 0.1 };
+    fn many_threads_become_as_many_as_they_use_processors() {
+        let shared = |active: usize| {
+            let waited = if active > 6 { 5.0 } else { 0.1 };
             (5.9, waited, 100e6)
         };
         let named = limits((16, 100), shared);
@@ -382,7 +384,7 @@ mod tests {
         assert_eq!(trials.limit(2, 0, || Some(ThreadWork::default())), usize::MAX);
         assert_eq!(trials.limit(2, 1000, || Some(work)), 1);
         assert_eq!(trials.limit(1, 1300, || Some(work)), 1);
-        // Less than there was before: nobody knows what was done.
+        // Less than before, so the work done is unknown.
         assert_eq!(trials.limit(1, 2000, || Some(ThreadWork::default())), usize::MAX);
         assert_eq!(trials.limit(2, 2100, || unreachable!()), usize::MAX);
         let mut trials = ThreadTrials::default();

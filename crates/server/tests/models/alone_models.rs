@@ -100,14 +100,14 @@ impl Client<'_> {
         {
             let begun = Ticket { since_us: now_us(), client: self.thread as u64 };
             let stands = *ticket.get_or_insert(begun);
-            shards.stand_in_queues(&[shards.alone()], stands, self.owner());
+            shards.stand_in_queues(&[shards.exclusive_queue()], stands, self.owner());
             while self.scripts.has_alone()
-                || shards.first_in_queue(shards.alone(), self.thread) != Some(stands)
+                || shards.first_in_queue(shards.exclusive_queue(), self.thread) != Some(stands)
             {
                 thread::yield_now();
             }
         }
-        ticket.inspect(|ticket| shards.leave_queues(&[shards.alone()], *ticket));
+        ticket.inspect(|ticket| shards.leave_queues(&[shards.exclusive_queue()], *ticket));
     }
 
     /// Runs it once, if it is alone.
@@ -193,7 +193,7 @@ fn a_client_beside_scripts_that_are_alone() {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
     let counts = BOTH.map(|shard| scripts.world.read(shard));
     assert_eq!(counts, [STREAM + 1; 2], "an update was lost");
-    let first = scripts.world.shards.first_in_queue(scripts.world.shards.alone(), 0);
+    let first = scripts.world.shards.first_in_queue(scripts.world.shards.exclusive_queue(), 0);
     assert_eq!(first, None, "someone stands in the queue for ever");
 }
 
