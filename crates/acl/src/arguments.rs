@@ -1,11 +1,11 @@
-//! Selectors that are spread over several arguments, put together: `(~a`, `+get)` is `(~a +get)`.
+//! Joins selectors that are spread over several arguments: `(~a`, `+get)` becomes `(~a +get)`.
 
 use crate::rules::until_zero;
 
-/// The words for a user, each selector as one word.
+/// The words for a user, with each selector as one word.
 ///
 /// # Errors
-/// The index of the argument that begins a selector which is never closed.
+/// The index of the argument that begins an unclosed selector.
 pub(crate) fn words(args: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<u8>>, usize> {
     let mut words: Vec<Vec<u8>> = Vec::with_capacity(args.len());
     let mut open: Option<(usize, Vec<u8>)> = None;

@@ -1,8 +1,8 @@
 //! Whether a user may run a request.
 //!
-//! One selector must allow all of it: the command, each key for what the command does with it, and
-//! each channel. Where keys stand and how they are used is what the command's row says, by the same
-//! parse that decides which shards are locked.
+//! One selector must allow all of it: the command, each key with the command's access to it, and
+//! each channel. The command's row gives the keys and their access, by the same parse that decides
+//! which shards are locked.
 
 use command::{Access, Flags, Spec};
 use resp::Args;
@@ -11,7 +11,7 @@ use crate::pattern::KeyAccess;
 use crate::selector::Selector;
 use crate::user::User;
 
-/// A request that a user wants to run.
+/// A request to check.
 #[derive(Clone, Copy)]
 pub struct AccessRequest<'a> {
     /// The command's index in the table.
@@ -29,12 +29,12 @@ pub struct AccessRequest<'a> {
 pub struct CheckedChannel {
     /// Index of its argument.
     pub at: usize,
-    /// It is a pattern, as of PSUBSCRIBE.
+    /// Whether it is a pattern, as in PSUBSCRIBE.
     pub is_pattern: bool,
 }
 
-/// What of a request is denied. The order is that of precedence when each selector denies something
-/// else: what comes closest to being allowed is told.
+/// The denied part of a request. If each selector denies another part, the greatest in this order
+/// is reported: it comes closest to being allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
     /// The command itself.
@@ -43,7 +43,7 @@ pub enum Denied {
     Key(usize),
     /// The channel at this argument.
     Channel(usize),
-    /// This option, which reaches keys that only the data names.
+    /// This option, which reaches keys that the request does not name.
     Option(&'static str),
 }
 
@@ -51,7 +51,7 @@ impl User {
     /// Whether the user may run a request.
     ///
     /// # Errors
-    /// What of it is denied.
+    /// The denied part of the request.
     pub fn check(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         if self.is_unrestricted() {
             return Ok(());
@@ -66,8 +66,8 @@ impl User {
         Err(denied)
     }
 
-    /// A request that is allowed may still have an option by which it reads any key: then one of
-    /// the selectors that allow it must allow to read all keys.
+    /// An allowed request may still have an option that reads arbitrary keys. Then one of the
+    /// selectors that allow the request must allow reading all keys.
     #[inline]
     fn check_option(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
         let mut words = request.spec.keys.iter().filter_map(|key| key.pattern_word(request.args));
@@ -78,7 +78,7 @@ impl User {
         if self.selectors().iter().any(allows) { Ok(()) } else { Err(Denied::Option(word)) }
     }
 
-    /// Whether the user may use a channel, or all that a pattern matches.
+    /// Whether the user may use a channel, or all channels that a pattern matches.
     pub fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
         self.selectors().iter().any(|selector| selector.allows_channel(channel, is_pattern))
     }
@@ -117,12 +117,13 @@ impl Selector {
             let access = needed(spec.access_in(request.args));
             let allowed = |at: &usize| self.allows_key(request.args.text(*at), access);
             let denied = match spec.only() {
-                // Nearly always there is one key, whose place is known.
+                // The usual case: one key at a known position.
                 Some(at) => Some(at).filter(|at| *at < request.args.len() && !allowed(at)),
                 None => spec.positions(request.args).find(|at| !allowed(at)),
             };
             if let Some(at) = denied {
-                // The command refuses such a request, whatever its keys are, and says why.
+                // The command itself refuses such a request, whatever its keys are, and explains
+                // why.
                 let is_refused = request.spec.keys.iter().any(|spec| spec.miscounts(request.args));
                 return if is_refused { Ok(()) } else { Err(Denied::Key(at)) };
             }
@@ -131,8 +132,8 @@ impl Selector {
     }
 }
 
-/// What a user must be allowed to do with a key that a command uses so. Commands that only tell
-/// whether a key exists need to be allowed nothing but the key.
+/// The access to a key that a user needs for a command with this access. Commands that only reveal
+/// whether a key exists need no more than the key.
 fn needed(access: Access) -> KeyAccess {
     let read = if access.has(Access::ACCESS) { KeyAccess::READ } else { KeyAccess::NONE };
     let changes = [Access::INSERT, Access::UPDATE, Access::DELETE];

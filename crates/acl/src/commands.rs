@@ -1,6 +1,6 @@
-//! The commands as rules see them: names, parents and categories, by the indexes of the table.
+//! The commands as rules see them: names, parents and categories, by table index.
 //!
-//! The table itself is on a higher layer, which makes this view of it once.
+//! The table itself is on a higher layer, which builds this view once.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use command::Category;
 pub struct IndexedCommand {
     /// Its full name in lower case: `config|get`.
     pub name: Box<str>,
-    /// Index of the command that it is a subcommand of.
+    /// The index of the command whose subcommand it is.
     pub parent: Option<u16>,
     /// Its categories.
     pub categories: Category,
@@ -41,7 +41,7 @@ impl CommandIndex {
         });
     }
 
-    /// Commands in all.
+    /// The number of commands.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -68,7 +68,7 @@ impl CommandIndex {
         !self.all[usize::from(index)].subcommands.is_empty()
     }
 
-    /// The commands of a category, by indexes.
+    /// The indexes of the commands in a category.
     pub(crate) fn of_category(&self, category: Category) -> impl Iterator<Item = u16> + '_ {
         let all = self.all.iter().zip(0..);
         all.filter(move |(command, _)| command.categories.has(category)).map(|(_, index)| index)
@@ -80,7 +80,7 @@ impl CommandIndex {
 pub(crate) struct CommandSet(Box<[u64]>);
 
 impl CommandSet {
-    /// The set of all of so many commands, or of none.
+    /// The set of all of this many commands, or of none.
     pub(crate) fn new(commands: usize, all: bool) -> Self {
         let word = if all { u64::MAX } else { 0 };
         Self(vec![word; commands.div_ceil(64)].into_boxed_slice())

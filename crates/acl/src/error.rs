@@ -1,23 +1,23 @@
-//! What is wrong with rules, in Redis's words.
+//! Errors in rules, with Redis's texts.
 
 use std::fmt;
 
 /// Why a word of a rule was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
-    /// It is no rule, or its pattern contains blanks.
+    /// It is not a rule, or its pattern contains blanks.
     Syntax,
     /// No command or category has this name.
     Unknown,
-    /// A pattern of keys where all keys are allowed already.
+    /// A pattern of keys after all keys are allowed.
     KeysBehindAll,
-    /// A pattern of channels where all channels are allowed already.
+    /// A pattern of channels after all channels are allowed.
     ChannelsBehindAll,
-    /// The password to remove is none of the user's.
+    /// The user does not have the password to remove.
     NoSuchPassword,
     /// It is not the digest of a password.
     Digest,
-    /// A first argument behind a subcommand.
+    /// A first argument after a subcommand.
     FirstArgOfSubcommand,
     /// A second line for the same user.
     Duplicate,
@@ -54,11 +54,11 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// Why the words for a user were refused, none of which has taken effect.
+/// Why the words for a user were refused. None of them has taken effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// A selector that begins with this word is never closed.
+    /// A selector that begins with this word is not closed.
     Unmatched(Vec<u8>),
-    /// This word; that of a selector is all of it.
+    /// This word is wrong; of a selector, the whole selector.
     Word(Vec<u8>, RuleError),
 }

@@ -4,9 +4,9 @@
 //!   user NAME word ...
 //! ```
 //!
-//! Words are parted by single blanks and have no quotes. Blank lines are skipped; comments are
-//! errors, since a file that is written anew would lose them. A file is read whole: the users of a
-//! file without errors, or what is wrong with each of its lines.
+//! Words are separated by single blanks and have no quotes. Blank lines are skipped; comments are
+//! errors, since rewriting the file would lose them. Reading returns either all users of a file
+//! without errors, or the errors of each line.
 
 use crate::arguments;
 use crate::error::RuleError;
@@ -14,14 +14,14 @@ use crate::rules::{RuleContext, has_blanks};
 use crate::user::{DEFAULT_USER, User};
 use crate::users::Users;
 
-/// What follows the errors of a file.
+/// The text after the errors of a file.
 const NOTHING_CHANGED: &[u8] =
     b"WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
 
-/// The users of a file. Without a line for the default user, it may do everything.
+/// The users of a file. Without a line for the default user, that user may do everything.
 ///
 /// # Errors
-/// What is wrong with the lines, as ACL LOAD replies it; `path` names the file there.
+/// The errors of the lines, as ACL LOAD replies them; `path` names the file there.
 pub fn read(text: &[u8], path: &str, context: RuleContext<'_>) -> Result<Users, Vec<u8>> {
     let mut reading = FileReading { path, users: Users::new(context), errors: Vec::new() };
     let mut seen_default = false;
@@ -50,13 +50,13 @@ struct FileReading<'a> {
 }
 
 impl FileReading<'_> {
-    /// Notes what is wrong with a line.
+    /// Records the error of a line.
     fn error(&mut self, parts: &[&[u8]]) {
         self.errors.extend(parts.concat());
     }
 
-    /// The user of a line, unless it is blank or wrong. A user with errors in its rules counts as
-    /// seen, and there are no others without errors then.
+    /// Reads the user of a line, unless the line is blank or wrong. A user with errors in its rules
+    /// counts as seen, so that a second line for it is an error too.
     fn line(
         &mut self,
         number: usize,
@@ -96,8 +96,8 @@ impl FileReading<'_> {
         Some(user)
     }
 
-    /// Applies the words for a user. Of those that are no commands only the first is told, because
-    /// the others may follow from it, and not with its text, which may be a secret.
+    /// Applies the words for a user. Of words that are no commands only the first is reported,
+    /// because the others may follow from it, and without its text, which may be a secret.
     fn apply_all(
         &mut self,
         user: &mut User,

@@ -1,9 +1,9 @@
-//! Layer 4: who may run which command on which keys and channels: users, their rules and selectors,
-//! and the log of what was denied.
+//! Layer 4: access control: which users may run which commands on which keys and channels; their
+//! rules and selectors, and the log of denials.
 //!
 //! Everything here is plain data without locks, files or clocks. The commands that rules name come
-//! in as a [`CommandIndex`] view of the table, and a request as what its row says of it. Which user a
-//! client is, and when a changed user takes effect, is the business of `node`.
+//! as a [`CommandIndex`] view of the table, and a request with its command's row. `node` knows
+//! which client is which user, and when a changed user takes effect.
 #![forbid(unsafe_code)]
 
 mod arguments;

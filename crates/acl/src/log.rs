@@ -1,20 +1,20 @@
-//! The log of what was denied: ACL LOG.
+//! The log of denials: ACL LOG.
 //!
-//! Equal events that come within a minute are one entry with a count. An event is compared with the
-//! newest entries only, so logging takes the same time however long the log is.
+//! Equal events within a minute are one entry with a count. An event is compared only with the
+//! newest entries, so the cost of logging does not depend on the length of the log.
 
 use std::collections::VecDeque;
 
 use crate::check::Denied;
 
-/// Entries that a new event is compared with.
+/// The number of entries that a new event is compared with.
 const COMPARED_MAX: usize = 10;
 /// Milliseconds within which equal events are one entry.
 const GROUPED_MS_MAX: i64 = 60_000;
 
-/// Bytes that are kept of the name of a key, a channel or a user, which clients choose.
+/// Bytes kept of the name of a key, a channel or a user, which clients choose.
 const NAME_BYTES_MAX: usize = 4096;
-/// Bytes that are kept of the description of a client, its name among them.
+/// Bytes kept of the description of a client, including its name.
 const CLIENT_BYTES_MAX: usize = 16 * 1024;
 
 /// Why a request was denied.
@@ -26,7 +26,7 @@ pub enum Reason {
     Key,
     /// The user may not use the channel.
     Channel,
-    /// User and password do not belong together.
+    /// User and password do not match.
     Auth,
 }
 
@@ -41,8 +41,8 @@ impl Reason {
         }
     }
 
-    /// Why a request was denied, and index of the argument that names the object; the log does not
-    /// tell of options.
+    /// The reason of a denial, and the index of the argument that names the object. Denied options
+    /// are not logged.
     pub fn of(denied: Denied) -> Option<(Self, usize)> {
         match denied {
             Denied::Command => Some((Self::Command, 0)),
@@ -53,14 +53,14 @@ impl Reason {
     }
 }
 
-/// From where a request was sent.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenialOrigin {
-    /// By the client itself.
+    /// The client itself.
     TopLevel,
-    /// By the client in a transaction.
+    /// The client, in a transaction.
     Multi,
-    /// By a script.
+    /// A script.
     Lua,
 }
 
@@ -75,7 +75,7 @@ impl DenialOrigin {
     }
 }
 
-/// Something that was denied. Of long names only the beginning is kept.
+/// A denied request. Only the beginning of long names is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEvent {
     reason: Reason,
@@ -86,8 +86,8 @@ pub struct AclEvent {
 }
 
 impl AclEvent {
-    /// Something that was denied to a user and client, which is described as by CLIENT INFO.
-    /// `object` is the command, key or channel.
+    /// A denial for a user and client. `client` is its description as in CLIENT INFO, `object` the
+    /// command, key or channel.
     pub fn new(
         reason: Reason,
         object: &[u8],
@@ -105,12 +105,12 @@ impl AclEvent {
         }
     }
 
-    /// Why.
+    /// The reason.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// From where.
+    /// The origin of the request.
     pub fn origin(&self) -> DenialOrigin {
         self.origin
     }
@@ -131,18 +131,18 @@ impl AclEvent {
     }
 }
 
-/// Equal events.
+/// A group of equal events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclLogEntry {
-    /// Counts up from 0 and is never used again.
+    /// A number that increases from 0 and is never reused.
     pub id: u64,
-    /// How many events.
+    /// The number of events.
     pub count: u64,
-    /// The last of them.
+    /// The last event.
     pub event: AclEvent,
-    /// When the first came, in milliseconds since 1970.
+    /// The time of the first event, in milliseconds since 1970.
     pub created_ms: i64,
-    /// When the last came, in milliseconds since 1970.
+    /// The time of the last event, in milliseconds since 1970.
     pub updated_ms: i64,
 }
 

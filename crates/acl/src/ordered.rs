@@ -1,11 +1,10 @@
-//! Lists without repetition: in the order in which items came, and found by their text.
+//! Lists without duplicates, in order of insertion and searchable by text.
 //!
-//! Rules come from outside, and a user may have very many patterns: adding one takes the same time
-//! however many there are.
+//! Rules come from outside and may contain very many patterns, so adding one takes constant time.
 
 use std::collections::HashMap;
 
-/// Items found by text, in the order in which they came.
+/// Items with their texts, in order of insertion.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderedNames<T> {
     items: Vec<T>,
@@ -19,7 +18,7 @@ impl<T> Default for OrderedNames<T> {
 }
 
 impl<T> OrderedNames<T> {
-    /// The item of a text, made when it is not there.
+    /// The item of a text, created if it is missing.
     pub(crate) fn find_or_add(&mut self, text: &[u8], make: impl FnOnce() -> T) -> &mut T {
         let place = match self.places.get(text) {
             Some(place) => *place,

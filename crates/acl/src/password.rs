@@ -1,5 +1,5 @@
-//! Passwords as they are kept: their SHA-256 digests (FIPS 180-4), written as 64 hexadecimal digits
-//! in lower case.
+//! Stored passwords: their SHA-256 digests (FIPS 180-4), written as 64 lower-case hexadecimal
+//! digits.
 
 use std::fmt;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ impl PasswordDigest {
         Self(Sha256::digest(password).into())
     }
 
-    /// The digest that these digits write; none when they are not 64 digits in lower case.
+    /// The digest written as these digits, or `None` if they are not 64 lower-case digits.
     pub fn from_hex(digits: &[u8]) -> Option<Self> {
         let (pairs, []) = digits.as_chunks::<2>() else { return None };
         let mut bytes = [0; BYTES];
@@ -32,7 +32,7 @@ impl PasswordDigest {
         Some(Self(bytes))
     }
 
-    /// Whether two digests are the same, in a time that does not depend on where they differ.
+    /// Whether two digests are equal, in a time that does not depend on where they differ.
     pub fn is_same(&self, other: &Self) -> bool {
         let pairs = self.0.iter().zip(&other.0);
         black_box(pairs.fold(0, |differences, (a, b)| differences | black_box(a ^ b))) == 0
@@ -54,7 +54,7 @@ impl fmt::Display for PasswordDigest {
     }
 }
 
-/// No digest gets into a log.
+/// Keeps digests out of logs.
 impl fmt::Debug for PasswordDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest")

@@ -1,18 +1,17 @@
 //! Glob patterns of keys and channels, prepared for the check.
 //!
-//! A user has few patterns and nearly all of them are a name with a star behind it. Of the bytes
-//! before any special one, the first eight and the last eight are kept as numbers, so that a
-//! pattern that a key does not begin like costs one or two comparisons. What a pattern matches is
-//! what [`base::glob`] says.
+//! A user has few patterns, and nearly all of them are a name followed by a star. The first and the
+//! last eight of the bytes before any special one are kept as numbers, so a pattern whose beginning
+//! differs from the key's costs one or two comparisons. [`base::glob`] defines which names match.
 
 use base::glob;
 
-/// What a pattern may be used for: reading a key's data, writing it, or both.
+/// The access to a key that a pattern allows: reading its data, writing it, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyAccess(u8);
 
 impl KeyAccess {
-    /// The key's existence, or nothing at all.
+    /// Only the key's existence.
     pub const NONE: Self = Self(0);
     /// The key's data is read.
     pub const READ: Self = Self(1);
@@ -21,12 +20,12 @@ impl KeyAccess {
     /// Both.
     pub const ALL: Self = Self(3);
 
-    /// Both what this allows and what the other does.
+    /// The access that this or the other allows.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether it allows all that the other asks for.
+    /// Whether it allows everything that the other does.
     pub const fn covers(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -35,7 +34,7 @@ impl KeyAccess {
 /// Bytes that are compared as one number.
 const WORD: usize = 8;
 
-/// The first eight bytes of a text as a number, with zeros behind a shorter one.
+/// The first eight bytes of a text as a number, padded with zeros.
 #[inline]
 fn head_of(text: &[u8]) -> u64 {
     if let Some(head) = text.first_chunk::<WORD>() {
@@ -48,7 +47,7 @@ fn head_of(text: &[u8]) -> u64 {
     u64::from_le_bytes(head)
 }
 
-/// A key or channel that is compared with patterns.
+/// A key or channel to compare with patterns.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternName<'a> {
     bytes: &'a [u8],
@@ -63,14 +62,14 @@ impl<'a> PatternName<'a> {
     }
 }
 
-/// What follows the literal beginning of a pattern.
+/// The part of a pattern after its literal beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PatternRest {
-    /// Nothing: the pattern is a name.
+    /// Nothing: the pattern is a plain name.
     Nothing,
     /// Stars only.
     Anything,
-    /// Something that only the whole pattern can tell.
+    /// Special bytes that need a match of the whole pattern.
     Glob,
 }
 
@@ -78,18 +77,18 @@ enum PatternRest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclPattern {
     head: u64,
-    /// The bits of `head` that the pattern fixes.
+    /// The bits of `head` that a name must match.
     mask: u64,
-    /// The last bytes of the literal beginning, if it is longer than `head`.
+    /// The last eight bytes of the literal beginning, if it is longer than `head`.
     tail: u64,
-    /// Bytes of the literal beginning.
+    /// The length of the literal beginning in bytes.
     literal: usize,
     rest: PatternRest,
     text: Box<[u8]>,
 }
 
 impl AclPattern {
-    /// Prepares a pattern, which has no zero byte.
+    /// Prepares a pattern without zero bytes.
     pub fn new(text: &[u8]) -> Self {
         let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
         let literal = text.iter().position(is_special).unwrap_or(text.len());
@@ -105,7 +104,7 @@ impl AclPattern {
             _ => u64::MAX,
         };
         let tail = start.last_chunk().map_or(0, |tail| u64::from_le_bytes(*tail));
-        // A byte that is fixed is not zero, so a shorter name differs in one of them.
+        // A literal byte is not zero, so a shorter name differs from one of them.
         Self { head: head_of(start), mask, tail, literal, rest, text: text.into() }
     }
 
@@ -122,18 +121,18 @@ impl AclPattern {
             && self.matches_rest(name.bytes)
     }
 
-    /// Whether a name has the last bytes of the literal beginning in their place.
+    /// Whether a name has the last bytes of the literal beginning at their position.
     #[inline]
     fn has_tail(&self, name: &[u8]) -> bool {
         let start = name.get(..self.literal).and_then(<[u8]>::last_chunk);
         start.is_some_and(|tail| u64::from_le_bytes(*tail) == self.tail)
     }
 
-    /// Whether a name matches that has the first and last bytes of the literal beginning.
+    /// Whether a name matches whose first and last bytes of the literal beginning match.
     fn matches_rest(&self, name: &[u8]) -> bool {
         match self.rest {
             PatternRest::Nothing => name == &*self.text,
-            // As a glob has it, a star alone does not match the empty name.
+            // As in a glob, a star does not match the empty name.
             PatternRest::Anything if self.literal <= 2 * WORD => !name.is_empty(),
             PatternRest::Anything => name.starts_with(&self.text[..self.literal]),
             PatternRest::Glob => glob::matches(&self.text, name, false),

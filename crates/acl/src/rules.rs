@@ -12,8 +12,8 @@
 //! | `allkeys`, `~*`, `resetkeys` | all keys, or none |
 //! | `&pattern`, `allchannels`, `&*`, `resetchannels` | channels |
 //!
-//! Redis reads words as C strings, so what stands behind a zero byte counts only where a pattern
-//! would contain it, which is an error.
+//! Redis reads words as C strings. Bytes after a zero byte are ignored, except in a pattern, where
+//! a zero byte is an error.
 
 use command::Category;
 
@@ -22,12 +22,12 @@ use crate::error::RuleError;
 use crate::pattern::{AclPattern, KeyAccess};
 use crate::selector::{KeyPattern, Selector};
 
-/// What rules depend on besides their words.
+/// The context of rules.
 #[derive(Clone, Copy)]
 pub struct RuleContext<'a> {
-    /// The commands that they name.
+    /// The commands that rules name.
     pub commands: &'a CommandIndex,
-    /// Whether new selectors and users that are reset allow all channels: `acl-pubsub-default`.
+    /// Whether new selectors and reset users allow all channels: `acl-pubsub-default`.
     pub all_channels: bool,
 }
 
@@ -36,14 +36,14 @@ pub(crate) fn until_zero(word: &[u8]) -> &[u8] {
     word.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Whether a text has white space or zero bytes, which neither names nor patterns may have: rules
-/// are written without quotes.
+/// Whether a text has white space or zero bytes. Names and patterns must not, because rules are
+/// written without quotes.
 pub fn has_blanks(text: &[u8]) -> bool {
     text.iter().any(|byte| matches!(byte, 0 | b' ' | b'\t'..=b'\r'))
 }
 
 impl Selector {
-    /// Applies a word. When it fails, the selector may have changed.
+    /// Applies a word. If it fails, the selector may have changed.
     pub(crate) fn apply(&mut self, word: &[u8], commands: &CommandIndex) -> Result<(), RuleError> {
         let text = until_zero(word);
         match text.to_ascii_lowercase().as_slice() {
@@ -87,14 +87,14 @@ impl Selector {
         self.first_args.clear();
     }
 
-    /// The letters of the access and the pattern: what stands behind a percent sign.
+    /// Adds the keys of a word after its percent sign: the letters of the access, and the pattern.
     fn add_keys_with_access(&mut self, text: &[u8]) -> Result<(), RuleError> {
         if self.all_keys {
             return Err(RuleError::KeysBehindAll);
         }
         let mut access = KeyAccess::NONE;
         let mut rest = text;
-        // As in Redis, letters without a `~` stand before an empty pattern.
+        // As in Redis, letters without a `~` have an empty pattern.
         while let Some((letter, behind)) = rest.split_first() {
             rest = behind;
             let more = match letter.to_ascii_uppercase() {
@@ -152,7 +152,7 @@ impl Selector {
         Ok(())
     }
 
-    /// A rule about one command with its subcommands, or one subcommand.
+    /// Applies a rule about one command with its subcommands, or about one subcommand.
     fn set_command(
         &mut self,
         name: &[u8],
@@ -165,7 +165,7 @@ impl Selector {
         Ok(())
     }
 
-    /// A rule that allows a command, a subcommand, or a command with one first argument.
+    /// Applies a rule that allows a command, a subcommand, or a command with a first argument.
     fn allow(&mut self, text: &[u8], commands: &CommandIndex) -> Result<(), RuleError> {
         let Some(bar) = text.iter().rposition(|byte| *byte == b'|') else {
             return self.set_command(text, true, commands);
@@ -175,7 +175,7 @@ impl Selector {
         if command.parent.is_some() {
             return Err(RuleError::FirstArgOfSubcommand);
         }
-        // Redis takes an argument with blanks and fails when it shows the rule.
+        // Redis accepts an argument with blanks and fails when it shows the rule.
         if argument.is_empty() || has_blanks(argument) {
             return Err(RuleError::Syntax);
         }
@@ -188,8 +188,8 @@ impl Selector {
         Ok(())
     }
 
-    /// Allows a command with its subcommands, or forbids it. Rules about its first argument are
-    /// void then.
+    /// Allows or forbids a command with its subcommands. This removes rules about its first
+    /// argument.
     fn set(&mut self, index: u16, allowed: bool, commands: &CommandIndex) {
         self.all_commands &= allowed;
         self.first_args.remove(&index);

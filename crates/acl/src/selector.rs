@@ -1,15 +1,15 @@
-//! A selector: which commands, keys and channels one set of rules allows together.
+//! A selector: the commands, keys and channels that one set of rules allows together.
 //!
 //! ```text
 //!   commands   a bit for each entry of the table, and first arguments of commands without the bit
-//!   rules      the words that made them, in order, as ACL LIST shows them
-//!   keys       all, or patterns with what each may be used for
+//!   rules      the words that produced them, in order, as ACL LIST shows them
+//!   keys       all, or patterns with their access
 //!   channels   all, or patterns
 //! ```
 //!
-//! The words of the rules say the same as the bits: applied to a new selector they give the same
-//! one. A rule that a later one makes void is gone from the words, but none is left out because it
-//! changes nothing: commands that are added later may give it a meaning.
+//! Applying the words to a new selector reproduces the bits. A rule that a later one overrides is
+//! removed from the words; a rule that changes nothing stays, because commands added later may give
+//! it a meaning.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -20,7 +20,7 @@ use crate::commands::{CommandIndex, CommandSet};
 use crate::ordered::OrderedNames;
 use crate::pattern::{AclPattern, KeyAccess, PatternName};
 
-/// A pattern of keys, and what they may be used for.
+/// A pattern of keys, and the access to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
     pub(crate) pattern: AclPattern,
@@ -30,17 +30,17 @@ pub(crate) struct KeyPattern {
 /// The words of rules about commands, each found by its text in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandRules {
-    /// By text: its place among the others, and whether it allows or forbids.
+    /// By text: the position in the order, and whether the rule allows or forbids.
     rules: BTreeMap<Box<[u8]>, (u64, bool)>,
     next: u64,
 }
 
 impl CommandRules {
-    /// Adds a rule behind all others. One with the same text goes, and so do those about
-    /// subcommands and first arguments of what it is about.
+    /// Appends a rule. Replaces a rule with the same text, and removes those about subcommands and
+    /// first arguments of its command.
     pub(crate) fn add(&mut self, text: &[u8], allowed: bool) {
         let text: Box<[u8]> = text.to_ascii_lowercase().into();
-        // Texts that begin with this one and a bar: `}` comes behind `|`.
+        // Texts that begin with this one and a bar: `}` follows `|`.
         let (from, to) = ([&text[..], b"|"].concat(), [&text[..], b"}"].concat());
         let about = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
         let void: Vec<_> =
@@ -65,15 +65,15 @@ impl CommandRules {
     }
 }
 
-/// What one set of rules allows.
+/// A set of rules.
 #[derive(Clone, Debug)]
 pub struct Selector {
     pub(crate) commands: CommandSet,
-    /// Every command is allowed, as no rule has taken one away.
+    /// Every command is allowed, because no rule has removed one.
     pub(crate) all_commands: bool,
-    /// The rules about commands begin from all of them, and not from none.
+    /// The rules about commands start from all of them, and not from none.
     pub(crate) begins_with_all: bool,
-    /// First arguments with which commands are allowed that are not in the set.
+    /// The first arguments that are allowed for commands outside of the set.
     pub(crate) first_args: BTreeMap<u16, OrderedNames<Box<[u8]>>>,
     pub(crate) rules: CommandRules,
     pub(crate) all_keys: bool,
@@ -83,7 +83,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// A selector that allows nothing, but for all channels if so wanted.
+    /// A selector that allows nothing, or only all channels.
     pub(crate) fn new(commands: &CommandIndex, all_channels: bool) -> Self {
         Self {
             commands: CommandSet::new(commands.len(), false),
@@ -103,7 +103,7 @@ impl Selector {
         self.all_commands && self.all_keys && self.all_channels
     }
 
-    /// What the rules say about channels: all, or patterns.
+    /// The rules about channels: whether all are allowed, or else the patterns.
     pub(crate) fn channels(&self) -> (bool, &[AclPattern]) {
         (self.all_channels, self.channels.items())
     }
@@ -113,7 +113,7 @@ impl Selector {
         self.all_channels || !self.channels.items().is_empty()
     }
 
-    /// Whether a key may be used so.
+    /// Whether a key may be accessed.
     pub(crate) fn allows_key(&self, key: &[u8], access: KeyAccess) -> bool {
         let name = PatternName::new(key);
         self.all_keys
@@ -124,18 +124,18 @@ impl Selector {
                 .any(|key| key.pattern.matches(name) && key.access.covers(access))
     }
 
-    /// Whether every key may be used so, whatever it is called.
+    /// Whether every key may be accessed, whatever its name.
     pub(crate) fn allows_any_key(&self, access: KeyAccess) -> bool {
         let is_star = |key: &KeyPattern| key.pattern.text() == b"*" && key.access.covers(access);
         self.all_keys || self.keys.items().iter().any(is_star)
     }
 
-    /// Whether a channel may be used, or all that a pattern matches.
+    /// Whether a channel may be used, or all channels that a pattern matches.
     pub(crate) fn allows_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
         let name = PatternName::new(channel);
         self.all_channels
             || match is_pattern {
-                // What two patterns have in common is not computed: it must be the same pattern.
+                // Overlaps of two patterns are not computed: the same pattern must be allowed.
                 true => self.channels.contains(channel),
                 false => self.channels.items().iter().any(|pattern| pattern.matches(name)),
             }
@@ -160,7 +160,7 @@ impl Selector {
         let sign = |key: &KeyPattern| match key.access {
             KeyAccess::READ => "%R~",
             KeyAccess::WRITE => "%W~",
-            // `~*` would make the other patterns void, or be refused behind them.
+            // `~*` would override the other patterns, or be refused after them.
             _ if key.pattern.text() == b"*" && patterns.len() > 1 => "%RW~",
             _ => "~",
         };
@@ -178,7 +178,7 @@ impl Selector {
         words.join(&b' ')
     }
 
-    /// The words of a new selector that make it this one, as ACL LIST shows them.
+    /// The words that turn a new selector into this one, as ACL LIST shows them.
     pub(crate) fn words(&self) -> Vec<Vec<u8>> {
         let mut texts = vec![self.keys_text()];
         if !self.all_channels {
@@ -189,8 +189,8 @@ impl Selector {
         words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
     }
 
-    /// The word of ACL SETUSER that makes this selector. Unlike words elsewhere, those in it may be
-    /// quoted, and are where they would be misread.
+    /// The word of ACL SETUSER that produces this selector. Only inside a selector, words may be
+    /// quoted; they are if they would be misread otherwise.
     pub(crate) fn as_word(&self) -> Vec<u8> {
         let mut text = b"(".to_vec();
         for (at, word) in self.words().iter().enumerate() {

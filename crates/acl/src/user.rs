@@ -1,7 +1,7 @@
-//! A user: its flags, its passwords and what it may do.
+//! A user: its flags, passwords and permissions.
 //!
-//! A user never changes. To change one is to make another from it, all words of the change or none,
-//! and to put that in its place.
+//! A user never changes. An edit produces another user, with all words of the change or none, which
+//! then replaces it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::password::PasswordDigest;
 use crate::rules::{RuleContext, until_zero};
 use crate::selector::Selector;
 
-/// The user that connections begin as.
+/// The user of new connections.
 pub const DEFAULT_USER: &[u8] = b"default";
 
 /// A user.
@@ -24,13 +24,13 @@ pub struct User {
     no_password: bool,
     skips_sanitizing: bool,
     passwords: Vec<PasswordDigest>,
-    /// The first is the root selector, which words outside of parentheses are about.
+    /// The first is the root selector, to which words outside of parentheses apply.
     selectors: Vec<Selector>,
     unrestricted: bool,
 }
 
 impl User {
-    /// A new user, who may do nothing and not even authenticate.
+    /// A new user without any permissions, who cannot authenticate.
     pub fn new(name: &[u8], context: RuleContext<'_>) -> Self {
         Self {
             name: name.into(),
@@ -43,7 +43,7 @@ impl User {
         }
     }
 
-    /// The default user of a server without configuration, who may do everything without password.
+    /// The default user of a server without configuration: no password, all permissions.
     pub fn unrestricted_default(context: RuleContext<'_>) -> Self {
         let mut user = Self::new(DEFAULT_USER, context);
         user.enabled = true;
@@ -55,10 +55,10 @@ impl User {
         user
     }
 
-    /// The user with its rules changed by the words of ACL SETUSER.
+    /// The user after the words of ACL SETUSER.
     ///
     /// # Errors
-    /// The first word that is wrong.
+    /// The first wrong word.
     pub fn edited(
         &self,
         args: &[impl AsRef<[u8]>],
@@ -76,7 +76,7 @@ impl User {
         Ok(user)
     }
 
-    /// The user with one only password, or with none and open to everyone when it is empty.
+    /// The user with this single password, or open to all clients if the password is empty.
     pub fn with_password(&self, password: &[u8]) -> Self {
         let mut user = self.clone();
         user.no_password = password.is_empty();
@@ -87,17 +87,17 @@ impl User {
         user
     }
 
-    /// Makes it the same user as one of its name.
+    /// Takes over the identity of an earlier user with the same name.
     pub(crate) fn follow(&mut self, before: &Self) {
         self.name = Arc::clone(&before.name);
     }
 
-    /// Its name, which a user shares with what it becomes by changes.
+    /// Its name. The user keeps the same allocation after changes.
     pub fn name(&self) -> &Arc<[u8]> {
         &self.name
     }
 
-    /// Whether this is the user that connections begin as.
+    /// Whether this is the user of new connections.
     pub fn is_default(&self) -> bool {
         &*self.name == DEFAULT_USER
     }
@@ -107,7 +107,7 @@ impl User {
         self.enabled
     }
 
-    /// Whether every password is right.
+    /// Whether every password is accepted.
     pub fn needs_no_password(&self) -> bool {
         self.no_password
     }
@@ -117,7 +117,7 @@ impl User {
         self.selectors.iter().any(Selector::has_channels)
     }
 
-    /// Whether the rules of another user say the same about channels.
+    /// Whether another user has the same rules about channels.
     pub fn has_same_channels(&self, other: &Self) -> bool {
         let own = self.selectors.iter().map(Selector::channels);
         own.eq(other.selectors.iter().map(Selector::channels))
@@ -128,8 +128,8 @@ impl User {
         self.unrestricted
     }
 
-    /// Whether a client with this password may become this user. All passwords are looked at, so
-    /// that the time does not tell which one it is.
+    /// Whether the password is correct. All passwords are compared, so that the time does not
+    /// reveal which one matched.
     pub fn accepts(&self, password: &PasswordDigest) -> bool {
         let known = self.passwords.iter().fold(false, |known, own| known | own.is_same(password));
         self.enabled && (self.no_password || known)
@@ -157,7 +157,7 @@ impl User {
         &self.selectors
     }
 
-    /// The words of ACL SETUSER that make a new user this one; each selector is one word.
+    /// The words of ACL SETUSER that turn a new user into this one; each selector is one word.
     pub fn words(&self) -> Vec<Vec<u8>> {
         let flags = self.flags().map(|flag| flag.as_bytes().to_vec());
         let passwords = self.passwords.iter().map(|digest| format!("#{digest}").into_bytes());
@@ -166,13 +166,13 @@ impl User {
         flags.chain(passwords).chain(root).chain(others.iter().map(Selector::as_word)).collect()
     }
 
-    /// The line of ACL LIST and of a file that makes this user.
+    /// The line of ACL LIST and of a file for this user.
     pub fn line(&self) -> Vec<u8> {
         [b"user ", &self.name[..], b" ", &self.words().join(&b' ')].concat()
     }
 
-    /// The words of the line of a configuration file that makes this user, with quotes where such a
-    /// line needs them.
+    /// The words of the configuration file's line for this user, with quotes where such a line
+    /// needs them.
     pub fn config_line(&self) -> Vec<u8> {
         let mut line = b"user".to_vec();
         for word in std::iter::once(self.name.to_vec()).chain(self.words()) {
@@ -185,7 +185,7 @@ impl User {
         line
     }
 
-    /// Applies one word. When it fails, the user may have changed.
+    /// Applies one word. If it fails, the user may have changed.
     pub(crate) fn apply(&mut self, word: &[u8], context: RuleContext<'_>) -> Result<(), RuleError> {
         let text = until_zero(word);
         match text.to_ascii_lowercase().as_slice() {
@@ -212,7 +212,7 @@ impl User {
         Ok(())
     }
 
-    /// Derives what is known of a user at a glance, once all words are applied.
+    /// Computes derived fields after all words were applied.
     pub(crate) fn finish(&mut self) {
         self.unrestricted = self.selectors.iter().any(Selector::is_unrestricted);
     }
@@ -238,7 +238,7 @@ impl User {
 
     fn add_selector(&mut self, words: &[u8], context: RuleContext<'_>) -> Result<(), RuleError> {
         let mut selector = Selector::new(context.commands, context.all_channels);
-        // As in Redis, words with a quote that is not closed are none.
+        // As in Redis, words with an unclosed quote are ignored.
         for word in split_args(words).unwrap_or_default() {
             selector.apply(&word, context.commands)?;
         }

@@ -11,19 +11,19 @@ use crate::user::{DEFAULT_USER, User};
 #[derive(Clone, Debug)]
 pub struct Users {
     by_name: BTreeMap<Box<[u8]>, Arc<User>>,
-    /// The one of them that is called so.
+    /// The default user.
     default: Arc<User>,
 }
 
 impl Users {
-    /// The default user alone, unrestricted.
+    /// Only the default user, unrestricted.
     pub fn new(context: RuleContext<'_>) -> Self {
         let default = Arc::new(User::unrestricted_default(context));
         let by_name = BTreeMap::from([(DEFAULT_USER.into(), Arc::clone(&default))]);
         Self { by_name, default }
     }
 
-    /// The user that connections begin as.
+    /// The user of new connections.
     pub fn default_user(&self) -> &Arc<User> {
         &self.default
     }
@@ -33,14 +33,14 @@ impl Users {
         self.by_name.get(name)
     }
 
-    /// What the user with this very name has become: not another one that was added under the name
-    /// since. The default user is never removed.
+    /// The current version of the user with exactly this name object, so not a user that was added
+    /// under the name later. The default user is never removed.
     pub fn find_same(&self, name: &Arc<[u8]>) -> Option<&Arc<User>> {
         let is_same = |user: &&Arc<User>| user.is_default() || Arc::ptr_eq(user.name(), name);
         self.find(name).filter(is_same)
     }
 
-    /// Takes the users that others have, too, for the same ones.
+    /// Takes over the identities of users in `before` that exist in both.
     pub fn follow(&mut self, before: &Self) {
         for user in self.by_name.values_mut() {
             if let Some(before) = before.find(user.name()) {
@@ -52,7 +52,7 @@ impl Users {
         }
     }
 
-    /// Adds a user, or puts it in the place of the one with its name, which it returns.
+    /// Adds a user, or replaces the one with its name, which is returned.
     pub fn put(&mut self, user: User) -> Option<Arc<User>> {
         let user = Arc::new(user);
         if user.is_default() {
@@ -64,7 +64,7 @@ impl Users {
     /// Adds or changes a user by the words of ACL SETUSER.
     ///
     /// # Errors
-    /// The first word that is wrong; nothing has changed then.
+    /// The first wrong word; nothing has changed then.
     pub fn set(
         &mut self,
         name: &[u8],
@@ -79,11 +79,11 @@ impl Users {
         Ok(())
     }
 
-    /// Adds the user that a line of a configuration file describes: a new one, also in the place of
-    /// the default user, which is there before any line is read.
+    /// Adds the user of a configuration file's line. It is always a new user, and may replace the
+    /// default user, which exists before the first line.
     ///
     /// # Errors
-    /// The first word that is wrong; nothing has changed then.
+    /// The first wrong word; nothing has changed then.
     pub fn add_new(
         &mut self,
         name: &[u8],
@@ -94,7 +94,7 @@ impl Users {
         Ok(())
     }
 
-    /// Removes a user, but not the default user. Returns whether it was there.
+    /// Removes a user other than the default user. Returns whether it existed.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         name != DEFAULT_USER && self.by_name.remove(name).is_some()
     }

@@ -1,29 +1,29 @@
-//! Layer 4: channels, patterns, and who is subscribed to them.
+//! Layer 4: channels, patterns, and their subscribers.
 //!
 //! ```text
-//!    PUBLISH, on any thread           what all threads share
-//!   +---------------------+   locks   +---------------------+
-//!   | Registry::publish   |---------->| channel -> threads  |
-//!   |  counts receivers   |           | pattern -> threads  |
-//!   +---------------------+           +---------------------+
-//!              |                                     the thread of some subscribers
-//!              | while locked, one Published        +----------------------+
-//!              +---- for each thread: its inbox --->| Subscribers::receive |
-//!                                                   |  channel -> clients  |
-//!                                                   +----------------------+
-//!                                           one write for all that waits for a client
+//!    PUBLISH, on any thread             what all threads share
+//!   +--------------------------+  locks   +---------------------+
+//!   | ChannelRegistry::publish |--------->| channel -> threads  |
+//!   |  counts receivers        |          | pattern -> threads  |
+//!   +--------------------------+          +---------------------+
+//!              |                                      the thread of some subscribers
+//!              | while locked, a PublishedMessage    +----------------------+
+//!              +---- for each thread: its inbox ---->| Subscribers::receive |
+//!                                                    |  channel -> clients  |
+//!                                                    +----------------------+
+//!                                             one write for all messages of a client
 //! ```
 //!
 //! - [`registry`]: on which threads a channel or pattern has subscribers, and how many.
 //! - [`pattern_index`]: the patterns that may match a channel, found without trying all.
-//! - [`subscribers`]: the subscribers of one thread, and what has been published for each.
-//! - [`subscriptions`]: what one client is subscribed to.
-//! - [`message`]: a published message, encoded once for all who receive it.
+//! - [`subscribers`]: the subscribers of one thread, and the messages for each.
+//! - [`subscriptions`]: the subscriptions of one client.
+//! - [`message`]: a published message, encoded once for all receivers.
 //!
-//! Who the clients are, how a message reaches another thread and how bytes leave is the business of
-//! the layers above. A subscription counts from one moment under the lock of its channel to
-//! another; the registry numbers these moments, and messages carry the number, so that a client
-//! receives exactly the messages that publishers have counted it for.
+//! The layers above know the clients, carry messages to other threads and send bytes. A
+//! subscription lasts from one moment under the lock of its channel to another. The registry
+//! numbers these moments, and messages carry the number, so a client receives exactly the messages
+//! that publishers counted it for.
 #![forbid(unsafe_code)]
 
 pub mod message;

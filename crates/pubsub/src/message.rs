@@ -1,13 +1,13 @@
-//! A published message, encoded once for all who receive it.
+//! A published message, encoded once for all receivers.
 //!
 //! ```text
 //!   >3 \r\n $7 message \r\n               | $len channel \r\n $len payload \r\n
 //!   *4 \r\n $8 pmessage $len pattern \r\n | $len channel \r\n $len payload \r\n
-//!   what protocol and subscription decide | the body: the same for everyone
+//!   depends on protocol and subscription  | the body: the same for all receivers
 //! ```
 //!
-//! The body of a long message is shared by everyone's output until it is sent. If it tells of what
-//! has happened to a key, no key is evicted for it as long as anyone has it.
+//! The outputs of all receivers share the body of a long message until it is sent. While a receiver
+//! still keeps the body of a keyspace event, no key is evicted for its memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,30 +16,29 @@ use base::uncounted::Uncounted;
 use resp::out::Told;
 use resp::{Out, Reply};
 
-/// The name of a channel, or a pattern, as all who keep it share it.
+/// The name of a channel or a pattern, shared by everything that keeps it.
 pub type Name = Arc<[u8]>;
 
-/// Bodies of more bytes are shared by the outputs of clients, not copied.
+/// Bodies of more bytes are shared by the outputs of clients and not copied.
 pub const COPIED_BYTES_MAX: usize = 16 * 1024;
 
-/// What a client is subscribed to.
+/// The kinds of subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChannelKind {
     /// A channel.
     Channel,
     /// All channels that a pattern matches.
     Pattern,
-    /// A shard channel, whose name has nothing to do with those of other channels.
+    /// A shard channel. Its name is independent of other channels' names.
     Shard,
-    /// The requests that are executed, as MONITOR shows them. There is one such channel, whose name
-    /// is empty.
+    /// The executed requests, as MONITOR shows them. There is one such channel, with an empty name.
     Requests,
 }
 
 /// A channel or pattern, whose name is borrowed or shared.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelId<N> {
-    /// What it is.
+    /// The kind of subscription.
     pub kind: ChannelKind,
     /// Its name.
     pub name: N,
@@ -48,7 +47,7 @@ pub struct ChannelId<N> {
 }
 
 impl ChannelKind {
-    /// The first element of what its subscribers receive. None: they receive the body as it is.
+    /// The first element of what subscribers receive, or `None` if they receive only the body.
     fn word(self) -> Option<&'static [u8]> {
         match self {
             Self::Channel => Some(b"message"),
@@ -62,7 +61,7 @@ impl ChannelKind {
 /// The patterns that match a message's channel.
 #[derive(Debug)]
 pub struct Matches {
-    /// When the message was published, among the changes of patterns.
+    /// The moment of publication, in the sequence of pattern changes.
     pub(crate) moment: u64,
     /// The patterns with their hashes.
     pub(crate) patterns: Vec<(Name, u64)>,
@@ -75,24 +74,24 @@ pub struct PublishedMessage {
     pub(crate) kind: ChannelKind,
     /// The hash of the channel's name.
     pub(crate) hash: u64,
-    /// When it was published, among the changes of the channels of its bucket.
+    /// The moment of publication, in the sequence of channel changes in its bucket.
     pub(crate) moment: u64,
     body: Arc<Told>,
-    /// Where the channel's name lies in the body.
+    /// The position of the channel's name in the body.
     channel: Range<usize>,
-    /// None: no pattern matches.
+    /// `None` if no pattern matches.
     pub(crate) matches: Option<Arc<Matches>>,
-    /// To how many subscriptions it goes on the thread that it is sent to.
+    /// The number of subscriptions that receive it on the destination thread.
     receivers: u32,
-    /// What it takes of memory beside its body until it is delivered, if it tells of what has
-    /// happened to a key: no key is evicted for that. Otherwise 0.
+    /// The memory of a keyspace event in addition to its body, until it is delivered: no key is
+    /// evicted for it. Otherwise 0.
     uncounted: Uncounted,
 }
 
-/// What a delivery of a message takes beside its body, about, in bytes.
+/// The approximate bytes that a delivery takes in addition to the message's body.
 pub(crate) const DELIVERY_BYTES: usize = 64;
-/// What an event takes on its way to a thread beside its body, about, in bytes, and what it takes
-/// for each subscription.
+/// The approximate bytes that an event takes on its way to a thread in addition to its body, and
+/// those for each subscription.
 const EVENT_BYTES: usize = 256;
 const PENDING_BYTES: usize = 16;
 
@@ -109,7 +108,7 @@ impl PublishedMessage {
         Self { kind, hash, moment, body, channel, matches, receivers: 0, uncounted }
     }
 
-    /// Whether it shows a request to clients that MONITOR.
+    /// Whether it shows a request to MONITOR clients.
     pub fn is_request(&self) -> bool {
         self.kind == ChannelKind::Requests
     }
@@ -119,17 +118,17 @@ impl PublishedMessage {
         &self.body[self.channel.clone()]
     }
 
-    /// Bytes that every receiver gets of it.
+    /// Bytes that every receiver gets.
     pub fn body_bytes(&self) -> usize {
         self.body.len()
     }
 
-    /// What every receiver gets of it.
+    /// The bytes that every receiver gets.
     pub(crate) fn body(&self) -> &Arc<Told> {
         &self.body
     }
 
-    /// The same for a thread with so many subscriptions that receive it.
+    /// A copy for a thread with this number of receiving subscriptions.
     pub(crate) fn to(&self, receivers: usize) -> Self {
         let bytes = EVENT_BYTES + PENDING_BYTES * receivers;
         Self {
@@ -144,13 +143,13 @@ impl PublishedMessage {
         }
     }
 
-    /// Drops the body: nobody waits for it.
+    /// Drops the body of a message without receivers.
     pub(crate) fn drop_body(&mut self) {
         (self.body, self.channel, self.matches) = (Arc::default(), 0..0, None);
         self.uncounted = Uncounted::default();
     }
 
-    /// Bytes that it will have taken in memory when it is delivered, about.
+    /// The approximate memory that it will take when it is delivered.
     pub fn weight(&self) -> usize {
         let receivers = self.receivers as usize;
         match self.body.len() {
@@ -160,11 +159,10 @@ impl PublishedMessage {
     }
 }
 
-/// The body of a message, which may tell of what has happened to a key, and where the channel's
-/// name lies in it.
+/// The body of a message and the position of the channel's name in it.
 pub(crate) fn encode(channel: &[u8], payload: &[u8], is_event: bool) -> (Arc<Told>, Range<usize>) {
     let mut out = Out::default();
-    // Two lengths with what surrounds them take no more.
+    // Two lengths and their delimiters take no more than this.
     out.bytes.reserve_exact(channel.len() + payload.len() + 32);
     let mut reply = Reply::new(&mut out, false);
     reply.bulk(channel);
@@ -174,7 +172,7 @@ pub(crate) fn encode(channel: &[u8], payload: &[u8], is_event: bool) -> (Arc<Tol
     (Arc::new(body), end - channel.len()..end)
 }
 
-/// Writes a message as a client receives it that is subscribed to the channel, or to `pattern`.
+/// Writes a message for a client that is subscribed to the channel, or to `pattern`.
 pub(crate) fn write(
     body: &Arc<Told>,
     kind: ChannelKind,

@@ -1,8 +1,8 @@
 //! The patterns that may match a channel, found without trying all.
 //!
-//! Patterns stand by the literal bytes in front of their first special one. A channel is matched
-//! only by patterns whose literal beginning is a beginning of its name, so it takes one look for
-//! each length that the beginnings of patterns have, and each look finds exactly those patterns:
+//! Patterns are indexed by the literal bytes before their first special one. A pattern only matches
+//! channels that begin with its literal prefix, so a search needs one lookup for each length of
+//! prefix, and each lookup finds exactly the candidates:
 //!
 //! ```text
 //!   lengths    0   5   9
@@ -11,9 +11,9 @@
 //!              "news.art." -> news.art.*
 //! ```
 //!
-//! Publishing to `news.x` looks for "", "news." and "news.x" cut to 9 bytes, which it has not.
-//! Of long beginnings only the first `PREFIX_BYTES_MAX` bytes count, so that looks are few and
-//! quick. It deliberately does not order the patterns: clients are promised none.
+//! Publishing to `news.x` looks up "" and "news."; the name is too short for 9 bytes. Only the
+//! first `PREFIX_BYTES_MAX` bytes of a prefix count, so that lookups are few and quick. Patterns
+//! have no order, because clients are promised none.
 
 use base::glob;
 use base::hash::KeyHasher;
@@ -23,25 +23,25 @@ use crate::message::Name;
 use crate::subscribers::{SHRINK_FROM, SHRINK_RATIO};
 use crate::threads::Threads;
 
-/// Bytes of a literal beginning by which patterns are told apart.
+/// Bytes of a literal prefix that the index distinguishes.
 const PREFIX_BYTES_MAX: usize = 64;
 
-/// A pattern and where it has subscribers.
+/// A pattern and the threads of its subscribers.
 #[derive(Debug)]
 struct PatternThreads {
     name: Name,
     hash: u64,
-    /// Its place among the patterns of its prefix.
+    /// Its position among the patterns of its prefix.
     place: usize,
     threads: Threads,
 }
 
-/// The patterns with the same literal beginning.
+/// The patterns with the same literal prefix.
 #[derive(Debug)]
 struct PatternPrefix {
     hash: u64,
     bytes: Box<[u8]>,
-    /// Places in `patterns`.
+    /// Positions in `patterns`.
     patterns: Vec<usize>,
 }
 
@@ -53,12 +53,12 @@ pub struct PatternIndex {
     free: Vec<usize>,
     by_name: HashTable<usize>,
     by_prefix: HashTable<PatternPrefix>,
-    /// Prefixes of each length.
+    /// The number of prefixes of each length.
     lengths: [usize; PREFIX_BYTES_MAX + 1],
 }
 
 impl PatternIndex {
-    /// No patterns. Those who subscribe choose them, so the hash must have a secret.
+    /// An empty index. Clients choose the patterns, so the hash must have a secret.
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             hasher,
@@ -70,7 +70,7 @@ impl PatternIndex {
         }
     }
 
-    /// Distinct patterns.
+    /// The number of distinct patterns.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
@@ -80,7 +80,7 @@ impl PatternIndex {
         self.by_name.is_empty()
     }
 
-    /// Adds a subscriber of a pattern on a thread. Returns the pattern as others keep it.
+    /// Adds a subscriber of a pattern on a thread. Returns the shared name of the pattern.
     pub fn add(&mut self, pattern: &[u8], thread: usize) -> Name {
         let hash = self.hasher.hash(pattern);
         let at = match self.find(hash, pattern) {
@@ -100,7 +100,7 @@ impl PatternIndex {
     pub fn remove(&mut self, pattern: &[u8], thread: usize) {
         let hash = self.hasher.hash(pattern);
         let Some(at) = self.find(hash, pattern) else {
-            debug_assert!(false, "who unsubscribes was subscribed");
+            debug_assert!(false, "only a subscribed client unsubscribes");
             return;
         };
         let Some(found) = &mut self.patterns[at] else { return };
@@ -114,7 +114,7 @@ impl PatternIndex {
         }
     }
 
-    /// Makes everything anew for the few patterns that are left of many.
+    /// Rebuilds the index after many patterns were removed.
     fn shrink(&mut self) {
         let before = std::mem::replace(self, Self::new(self.hasher));
         self.patterns.reserve_exact(2 * before.by_name.len());
@@ -126,7 +126,7 @@ impl PatternIndex {
         }
     }
 
-    /// Moves a subscriber of a pattern from a thread to another.
+    /// Moves a subscriber of a pattern from one thread to another.
     pub fn transfer(&mut self, pattern: &[u8], from: usize, to: usize) {
         let hash = self.hasher.hash(pattern);
         let found = self.find(hash, pattern).and_then(|at| self.patterns[at].as_mut());
@@ -136,7 +136,7 @@ impl PatternIndex {
         }
     }
 
-    /// Calls `visit` with each pattern that matches a channel, its hash and where it has
+    /// Calls `visit` with each pattern that matches a channel, its hash and the threads of its
     /// subscribers.
     pub(crate) fn matching<'a>(
         &'a self,
@@ -218,7 +218,7 @@ impl PatternIndex {
     }
 }
 
-/// The literal bytes with which everything begins that a pattern matches, as far as they count.
+/// The literal prefix of a pattern, as far as the index uses it.
 pub(crate) fn prefix_of(pattern: &[u8]) -> &[u8] {
     let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
     let len = pattern.iter().take(PREFIX_BYTES_MAX).position(is_special);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_are_gone_leave_no_room_behind() {
+    fn removed_patterns_leave_no_memory() {
         let mut index = PatternIndex::new(KeyHasher::new(1));
         let name = |number: usize| format!("{number}.*");
         (0..10_000).for_each(|number| drop(index.add(name(number).as_bytes(), number % 3)));

@@ -1,17 +1,17 @@
-//! On which threads channels and patterns have subscribers: what all threads share.
+//! The threads on which channels and patterns have subscribers, shared by all threads.
 //!
-//! Channels stand in buckets by the hash of their names, each behind a lock; patterns stand behind
-//! one lock, which publishers share. Whoever publishes counts the receivers and sends one message
-//! to each thread that has some *while it holds the locks*. Therefore:
-//! - Who has unsubscribed finds every message for which it was counted on its thread's way.
+//! Channels are in buckets by the hash of their names, each with a lock; patterns have one lock,
+//! which publishers share. A publisher counts the receivers and sends one message to each thread
+//! that has some *while it holds the locks*. Therefore:
+//! - After a client has unsubscribed, every message it was counted for is on the way to its thread.
 //! - The messages to one channel arrive at all threads in the same order.
 //!
-//! Each change under a lock has a moment, a number that grows, and each message carries the moments
-//! at which it was published. A subscription lasts from the moment at which it began, which
-//! belongs to it, to that at which it ended, which does not.
+//! Each change under a lock has a moment, an increasing number, and each message carries the
+//! moments of its publication. A subscription lasts from its first moment, inclusive, to its last,
+//! exclusive.
 //!
-//! Locks are leaves: nothing is waited for while one is held. Where nobody is subscribed,
-//! publishing costs a load. Long messages are encoded before anything is locked.
+//! The locks are leaves: a thread that holds one waits for nothing. Without subscribers, publishing
+//! costs one load. Long messages are encoded before a lock is taken.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ const BUCKETS: usize = 64;
 /// A subscription that has begun.
 #[derive(Debug)]
 pub struct Registered {
-    /// The name as all share it.
+    /// The shared name.
     pub name: Name,
-    /// The moment from which on messages are for it.
+    /// The first moment whose messages it receives.
     pub since: u64,
 }
 
@@ -47,7 +47,7 @@ struct ChannelThreads {
     threads: Threads,
 }
 
-/// Some of the channels.
+/// A part of the channels.
 #[derive(Debug, Default)]
 struct Bucket {
     channels: HashTable<ChannelThreads>,
@@ -64,7 +64,7 @@ impl Bucket {
 #[derive(Debug)]
 struct ChannelBuckets {
     buckets: Box<[CachePadded<Mutex<Bucket>>]>,
-    /// Channels in all buckets.
+    /// The number of channels in all buckets.
     count: AtomicUsize,
 }
 
@@ -75,7 +75,7 @@ impl ChannelBuckets {
     }
 
     fn bucket(&self, hash: u64) -> &Mutex<Bucket> {
-        // The low bits decide the place in the bucket's table, the highest its tag.
+        // The low bits decide the position in the bucket's table, the highest ones its tag.
         &self.buckets[(hash >> 32) as usize % self.buckets.len()]
     }
 }
@@ -92,17 +92,17 @@ pub struct ChannelRegistry {
     hasher: KeyHasher,
     channels: ChannelBuckets,
     shard_channels: ChannelBuckets,
-    /// Of [`ChannelKind::Requests`].
+    /// The channel of [`ChannelKind::Requests`].
     requests: ChannelBuckets,
     patterns: RwLock<PatternRegistry>,
-    /// Patterns in the index.
+    /// The number of patterns in the index.
     pattern_count: AtomicUsize,
-    /// Where those are who may receive events of keys.
+    /// The threads with clients that may receive keyspace events.
     event_followers: Mutex<Threads>,
 }
 
 impl ChannelRegistry {
-    /// No subscribers. Clients choose the names, so the hash must have a secret.
+    /// A registry without subscribers. Clients choose the names, so the hash must have a secret.
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             hasher,
@@ -128,8 +128,8 @@ impl ChannelRegistry {
         self.hasher.hash(name)
     }
 
-    /// Begins a subscription of a client on `thread`. While nobody can publish to it, `announce` is
-    /// called with what has begun.
+    /// Begins a subscription of a client on `thread`. Calls `announce` with it while no publisher
+    /// can publish to the channel.
     pub fn subscribe(
         &self,
         channel: ChannelId<&[u8]>,
@@ -171,9 +171,9 @@ impl ChannelRegistry {
         registered
     }
 
-    /// Ends a subscription of a client on `thread`. Returns the moment from which on messages are
-    /// not for it; all earlier ones are on the thread's way. While nobody can publish to it,
-    /// `announce` is called with that.
+    /// Ends a subscription of a client on `thread`. Returns the first moment whose messages it does
+    /// not receive; all earlier messages are on the way to the thread. Calls `announce` with that
+    /// moment while no publisher can publish to the channel.
     pub fn unsubscribe(
         &self,
         channel: ChannelId<&[u8]>,
@@ -197,7 +197,7 @@ impl ChannelRegistry {
         bucket.moment += 1;
         let until = bucket.moment;
         let found = bucket.channels.find_entry(hash, |channel| *channel.name == *name);
-        debug_assert!(found.is_ok(), "who unsubscribes was subscribed");
+        debug_assert!(found.is_ok(), "only a subscribed client unsubscribes");
         if let Ok(mut found) = found {
             found.get_mut().threads.remove(thread);
             if found.get().threads.is_empty() {
@@ -210,9 +210,9 @@ impl ChannelRegistry {
         until
     }
 
-    /// Moves a subscription from the thread of a client to the one that it goes to. Returns the
-    /// moment at which the one ends and the other begins; all earlier messages are on the way of
-    /// the thread `from`. While nobody can publish to it, `announce` is called with that.
+    /// Moves a subscription to its client's next thread. Returns the moment at which one thread's
+    /// part ends and the other's begins; all earlier messages are on the way to the thread `from`.
+    /// Calls `announce` with that moment while no publisher can publish to the channel.
     pub fn transfer(
         &self,
         channel: ChannelId<&[u8]>,
@@ -244,7 +244,7 @@ impl ChannelRegistry {
     }
 
     /// Publishes a message to a channel of a kind: calls `send` once for each thread that has
-    /// receivers. Returns how many receivers there are in all. `send` must wait for nothing.
+    /// receivers. Returns the total number of receivers. `send` must not wait.
     #[inline]
     pub fn publish(
         &self,
@@ -256,7 +256,7 @@ impl ChannelRegistry {
         self.publish_any(kind, false, channel, payload, send)
     }
 
-    /// The same of what tells of something that has happened to a key.
+    /// Publishes a keyspace event.
     #[inline]
     pub fn publish_event(
         &self,
@@ -339,9 +339,9 @@ impl ChannelRegistry {
         receivers
     }
 
-    /// Sends a line that shows a request to each thread that has clients which MONITOR. `stamp` is
-    /// called while no other line can be sent, so that all of them see all lines in one order, and
-    /// what it writes into them rises.
+    /// Sends a line that shows a request to each thread with MONITOR clients. `stamp` is called
+    /// while no other line can be sent, so all clients see all lines in one order, with increasing
+    /// stamps.
     pub fn show_request(
         &self,
         mut line: Vec<u8>,
@@ -357,7 +357,7 @@ impl ChannelRegistry {
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
-    /// Whether a message to a channel would go to one of the threads that are asked for.
+    /// Whether a message to a channel would go to a thread for which `is_asked_for` returns true.
     pub fn reaches(
         &self,
         kind: ChannelKind,
@@ -379,7 +379,7 @@ impl ChannelRegistry {
         reached
     }
 
-    /// Whether events of keys may go to one of the threads that are asked for.
+    /// Whether keyspace events may go to a thread for which `is_asked_for` returns true.
     pub fn reaches_events(&self, is_asked_for: impl Fn(usize) -> bool) -> bool {
         self.event_followers.lock().iter().any(|(thread, _)| is_asked_for(thread))
     }
@@ -398,7 +398,7 @@ impl ChannelRegistry {
         matches
     }
 
-    /// Channels of a kind that have subscribers, or patterns.
+    /// The number of channels of a kind with subscribers, or of patterns.
     pub fn len(&self, kind: ChannelKind) -> usize {
         match kind {
             ChannelKind::Pattern => self.pattern_count.load(Ordering::Relaxed),
@@ -413,8 +413,8 @@ impl ChannelRegistry {
         bucket.find(hash, channel).map_or(0, |found| found.threads.clients())
     }
 
-    /// The channels of a kind that have subscribers. No publisher waits for longer than it takes to
-    /// visit one bucket.
+    /// The channels of a kind that have subscribers. Publishers wait only while their bucket is
+    /// visited.
     pub fn names(&self, kind: ChannelKind) -> Vec<Name> {
         let mut names = Vec::new();
         for bucket in &self.of(kind).buckets {
@@ -424,10 +424,10 @@ impl ChannelRegistry {
     }
 }
 
-/// What the channels of all events of keys begin with.
+/// The common beginning of all keyspace event channels.
 const EVENTS: &[u8] = b"__key";
 
-/// Whether events of keys may be published to a channel, or one that matches a pattern.
+/// Whether keyspace events may be published to a channel, or to one that a pattern matches.
 fn may_be_event(kind: ChannelKind, name: &[u8]) -> bool {
     match kind {
         ChannelKind::Channel => name.starts_with(EVENTS),

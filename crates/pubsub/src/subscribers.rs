@@ -1,19 +1,20 @@
-//! The subscribers of one thread, and what has been published for each and not been written yet.
+//! The subscribers of one thread, and the published messages that each has not received yet.
 //!
 //! ```text
-//!   message -> channel  -> clients --+--> pending of a client: places in the round's messages
+//!   message -> channel  -> clients --+--> pending of a client: indexes of the round's messages
 //!           -> patterns -> clients --+           |                         |
-//!                                         written, all at once     kept, while it is away
+//!                                         written, all at once     kept, while it is moved
 //! ```
 //!
-//! A round takes messages in, then everything that waits for a client is written at once. A client
-//! for which nothing can be written now, because it is away, keeps its messages in order.
+//! A round takes messages in, then writes all pending messages of each client at once. A client
+//! that cannot be written to now, because it is moved to another thread, keeps its messages in
+//! order.
 //!
-//! Messages have numbers that go on from round to round, so what is taken in while a round is
-//! written belongs to the next one: it outlives the end of the round, and its numbers stay true.
+//! Message numbers continue from round to round. A message taken in while a round is written
+//! belongs to the next one: it outlives the end of the round, and its number stays valid.
 //!
-//! A client that has no subscriptions left stays until its messages are written. It deliberately
-//! knows nothing of sockets: `slot` is where its thread keeps the client, and means nothing here.
+//! A client without subscriptions stays until its messages are written. This module knows no
+//! sockets: `slot` is the client's place on its thread and has no meaning here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,24 +26,24 @@ use resp::out::Told;
 
 use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
 
-/// The end of a subscription that goes on.
+/// The end of a subscription that has not ended.
 const NEVER: u64 = u64::MAX;
-/// A message to the channel itself, not to a pattern.
+/// A message to the channel itself, not by a pattern.
 const NO_PATTERN: u32 = u32::MAX;
-/// What a message that is kept takes beside its body, about, in bytes.
+/// The approximate bytes that a kept message takes in addition to its body.
 const KEPT_BYTES: usize = 64;
 
 /// One client among those of a channel or pattern.
 #[derive(Debug)]
 struct Receiver {
-    /// The place of the client.
+    /// The position of the client.
     at: usize,
-    /// The moments between which messages are for it.
+    /// It receives messages from `since` on and before `until`.
     since: u64,
     until: u64,
 }
 
-/// A channel or pattern with its clients on this thread, by their places.
+/// A channel or pattern with its clients on this thread, by their positions.
 #[derive(Debug)]
 struct Followed {
     hash: u64,
@@ -57,7 +58,7 @@ impl Followed {
     }
 }
 
-/// A message that is here, and the pattern by which a client receives it.
+/// A message of the round, and the pattern by which a client receives it.
 #[derive(Clone, Copy, Debug)]
 struct MessageRef {
     /// Its number.
@@ -65,13 +66,13 @@ struct MessageRef {
     pattern: u32,
 }
 
-/// The same beyond the round.
+/// A message that outlives the round.
 #[derive(Debug)]
 struct KeptMessage {
     kind: ChannelKind,
     pattern: Option<Name>,
     body: Arc<Told>,
-    /// What it takes of memory beside its body, if it is an event. Otherwise 0.
+    /// The memory of an event in addition to its body; otherwise 0.
     _uncounted: Uncounted,
 }
 
@@ -82,21 +83,21 @@ struct Subscriber {
     subscriptions: usize,
     kept: Vec<KeptMessage>,
     pending: Vec<MessageRef>,
-    /// What both take in its output, about.
+    /// The approximate bytes that both will take in its output.
     waiting_bytes: usize,
-    /// It is among those for whom something is pending.
+    /// It is in the list of clients with pending messages.
     is_ready: bool,
-    /// Too much was. It receives nothing any more.
+    /// It exceeded its limit and receives nothing more.
     is_given_up: bool,
 }
 
-/// A client for whom something is to be written.
+/// A client with messages to write.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingClient {
     at: usize,
     /// The client's number.
     pub id: u64,
-    /// Where its thread keeps it; none while it is on its way there.
+    /// Its place on its thread, or `None` while it is moved there.
     pub slot: Option<usize>,
 }
 
@@ -110,17 +111,17 @@ pub struct Subscribers {
     patterns: HashTable<Followed>,
     shard_channels: HashTable<Followed>,
     requests: HashTable<Followed>,
-    /// The messages of the round, and behind them those of the next one.
+    /// The messages of the round, followed by those of the next one.
     messages: Vec<PublishedMessage>,
-    /// The number of the first one. It wraps.
+    /// The number of the first message. It wraps.
     first: u32,
-    /// How many of them belong to the round that is written.
+    /// How many of them belong to the round that is being written.
     in_round: usize,
     ready: Vec<usize>,
 }
 
 impl Subscribers {
-    /// Whether nobody is subscribed, and nothing is pending.
+    /// Whether there are no subscribers and no pending messages.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -134,7 +135,7 @@ impl Subscribers {
         }
     }
 
-    /// A client of this thread is kept in this slot from now on.
+    /// Sets the slot of a client of this thread.
     pub fn place(&mut self, id: u64, slot: usize) {
         if let Some(client) = self.client_mut(id) {
             client.slot = Some(slot);
@@ -145,8 +146,8 @@ impl Subscribers {
         self.clients.get_mut(*self.by_id.get(&id)?)?.as_mut()
     }
 
-    /// Adds a subscription of a client, whose slot is known if it is here. Messages are for it from
-    /// the moment `since` on.
+    /// Adds a subscription of a client, with its slot if the client is here. It receives messages
+    /// from the moment `since` on.
     pub fn add(&mut self, id: u64, slot: Option<usize>, channel: ChannelId<Name>, since: u64) {
         let ChannelId { kind, name, hash } = channel;
         let at = self.by_id.get(&id).copied().unwrap_or_else(|| self.join(id, slot));
@@ -165,7 +166,7 @@ impl Subscribers {
             }
             Err(behind) => {
                 if clients.is_empty() {
-                    // Nearly always there is one.
+                    // Nearly always there is one client.
                     clients.reserve_exact(1);
                 }
                 clients.insert(behind, Receiver { at, since, until: NEVER });
@@ -195,7 +196,7 @@ impl Subscribers {
         at
     }
 
-    /// Messages from the moment `until` on are not for a client's subscription any more.
+    /// Ends a client's subscription at the moment `until`, from which on it receives nothing.
     pub fn end(&mut self, id: u64, channel: ChannelId<&[u8]>, until: u64) {
         let ChannelId { kind, name, hash } = channel;
         let Some(at) = self.by_id.get(&id).copied() else { return };
@@ -205,7 +206,7 @@ impl Subscribers {
         }
     }
 
-    /// Removes a subscription of a client. What has come for it before stays pending.
+    /// Removes a subscription of a client. Messages that arrived before stay pending.
     pub fn remove(&mut self, id: u64, channel: ChannelId<&[u8]>) {
         let ChannelId { kind, name, hash } = channel;
         let Some(at) = self.by_id.get(&id).copied() else { return };
@@ -220,14 +221,14 @@ impl Subscribers {
         }
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
         client.subscriptions -= 1;
-        // Of one that the round has not reached something is pending, too.
+        // A client that the round has not reached yet has pending messages too.
         let has_pending = client.is_ready || !client.pending.is_empty() || !client.kept.is_empty();
         if client.subscriptions == 0 && !has_pending {
             self.leave(at);
         }
     }
 
-    /// Forgets a client with whatever is pending for it, if its subscriptions have been removed.
+    /// Forgets a client with its pending messages, if its subscriptions have been removed.
     pub fn forget(&mut self, id: u64) {
         if let Some(at) = self.by_id.get(&id).copied()
             && self.clients[at].as_ref().is_some_and(|client| client.subscriptions == 0)
@@ -246,8 +247,8 @@ impl Subscribers {
             self.free.push(at);
         }
         if self.by_id.is_empty() {
-            // What thousands of clients have needed. Nobody waits for what has come since the round
-            // began.
+            // Frees the room that thousands of clients needed. Messages that arrived since the
+            // round began have no receiver.
             let mut messages = std::mem::take(&mut self.messages);
             messages.truncate(self.in_round);
             let (first, in_round) = (self.first, self.in_round);
@@ -255,7 +256,7 @@ impl Subscribers {
         }
     }
 
-    /// Takes in a message. Returns to how many subscriptions it goes.
+    /// Takes in a message. Returns the number of subscriptions that receive it.
     pub fn receive(&mut self, message: PublishedMessage) -> usize {
         let number = self.first.wrapping_add(self.messages.len() as u32);
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
@@ -301,9 +302,9 @@ impl Subscribers {
         receivers
     }
 
-    /// Begins a round: lists the clients for whom something is to be written. For each of them,
-    /// unless it is [forgotten](Self::forget) meanwhile, call either [`write`](Self::write) or
-    /// [`keep`](Self::keep), and then [`end_round`](Self::end_round).
+    /// Begins a round: lists the clients with pending messages. For each of them, unless it is
+    /// [forgotten](Self::forget) first, call either [`write`](Self::write) or [`keep`](Self::keep),
+    /// and then [`end_round`](Self::end_round).
     pub fn take_ready(&mut self, ready: &mut Vec<PendingClient>) {
         ready.clear();
         self.in_round = self.messages.len();
@@ -315,7 +316,7 @@ impl Subscribers {
         }
     }
 
-    /// Writes all that is pending for a client, if it is still here.
+    /// Writes all pending messages of a client, if it is still here.
     pub fn write(&mut self, pending: PendingClient, out: &mut Out, resp3: bool) {
         let Some(client) = client_of(&mut self.clients, pending) else { return };
         if !client.kept.is_empty() {
@@ -336,8 +337,8 @@ impl Subscribers {
         }
     }
 
-    /// Keeps what is pending for a client for whom nothing can be written now. Returns how many
-    /// bytes wait for it, about.
+    /// Keeps the pending messages of a client that cannot be written to now. Returns the
+    /// approximate bytes that wait for it.
     pub fn keep(&mut self, pending: PendingClient) -> usize {
         let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
         for item in client.pending.drain(..) {
@@ -355,9 +356,9 @@ impl Subscribers {
         client.waiting_bytes
     }
 
-    /// Gives up the clients for whom so many bytes or more wait: those are dropped, and they
-    /// receive nothing any more. Returns their numbers. They stay among those for whom something
-    /// is to be written, so that their thread looks at them.
+    /// Gives up the clients with at least `bytes_max` waiting bytes: drops their messages, and they
+    /// receive nothing more. Returns their numbers. They stay in the list of pending clients, so
+    /// that their thread closes them.
     pub fn give_up(&mut self, bytes_max: usize) -> Vec<u64> {
         let mut given_up = Vec::new();
         for client in self.clients.iter_mut().flatten() {
@@ -374,7 +375,7 @@ impl Subscribers {
         given_up
     }
 
-    /// Drops what no client waits for of the messages that are here. They keep their numbers.
+    /// Drops the messages that no client waits for. The others keep their numbers.
     fn drop_unwanted(&mut self) {
         let mut is_wanted = vec![false; self.messages.len()];
         for item in self.clients.iter().flatten().flat_map(|client| &client.pending) {
@@ -387,7 +388,7 @@ impl Subscribers {
         all.filter(|(_, wanted)| !wanted).for_each(|(message, _)| message.drop_body());
     }
 
-    /// Writes all that is pending for one client, in the middle of a round.
+    /// Writes all pending messages of one client, in the middle of a round.
     pub fn write_of(&mut self, id: u64, out: &mut Out, resp3: bool) {
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
@@ -400,12 +401,13 @@ impl Subscribers {
         self.write(pending, out, resp3);
     }
 
-    /// Whether something waits to be written.
+    /// Whether messages wait to be written.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Ends a round: whatever came in it is written or kept. What has come since it began stays.
+    /// Ends a round, whose messages are all written or kept. Messages that arrived since it began
+    /// stay.
     pub fn end_round(&mut self) {
         let ended = std::mem::take(&mut self.in_round);
         self.messages.drain(..ended);
@@ -414,7 +416,7 @@ impl Subscribers {
     }
 }
 
-/// Gives back most of the room of a table that needs a small part of it.
+/// Frees most of the room of a table that needs a small part of it.
 pub(crate) fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
     let len = table.len();
     if table.capacity() > SHRINK_FROM && table.capacity() / SHRINK_RATIO >= len {
@@ -422,14 +424,15 @@ pub(crate) fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
     }
 }
 
-/// Places from which on a table shrinks, and those that it has for each one in use when it does.
+/// The least capacity from which a table shrinks, and the capacity for each used entry that makes
+/// it shrink.
 pub(crate) const SHRINK_FROM: usize = 64;
 pub(crate) const SHRINK_RATIO: usize = 8;
 
-/// Places that lists keep from round to round.
+/// Entries that lists keep from round to round.
 const PENDING_KEPT: usize = 64;
 
-/// The client in a place, unless that has passed to another one.
+/// The client at a position, unless another client has taken the position.
 fn client_of(
     clients: &mut [Option<Subscriber>],
     pending: PendingClient,
@@ -437,8 +440,7 @@ fn client_of(
     clients.get_mut(pending.at)?.as_mut().filter(|client| client.id == pending.id)
 }
 
-/// A message that is here, of which the first has the number `first`, and the pattern by which a
-/// client receives it.
+/// The message and pattern of a reference; the first message has the number `first`.
 fn resolve(
     messages: &[PublishedMessage],
     first: u32,

@@ -1,15 +1,14 @@
-//! What one client is subscribed to.
+//! The subscriptions of one client.
 
 use std::collections::BTreeMap;
 
 use crate::message::{ChannelKind, Name};
 
-/// What a subscription takes besides its name, about, in bytes: its places here, in the registry
+/// The approximate bytes that a subscription takes in addition to its name: here, in the registry
 /// and on its thread.
 const SUBSCRIPTION_BYTES: usize = 320;
 
-/// What the subscriptions of one client take of memory at most, in bytes: some millions of short
-/// names.
+/// The most bytes of memory for the subscriptions of one client: some millions of short names.
 pub const SUBSCRIPTIONS_BYTES_MAX: usize = 1 << 30;
 
 /// The subscriptions of one client: names with their hashes, in ascending order.
@@ -20,22 +19,22 @@ pub struct Subscriptions {
     shard_channels: BTreeMap<Name, u64>,
     requests: BTreeMap<Name, u64>,
     bytes: usize,
-    /// On which thread the registry counts the client; none: nowhere any more.
+    /// The thread on which the registry counts the client, or `None` if it does not.
     counted_on: Option<usize>,
 }
 
 impl Subscriptions {
-    /// None yet, of a client that the registry counts on a thread, or nowhere.
+    /// No subscriptions, of a client that the registry counts on a thread, or not at all.
     pub fn new(counted_on: Option<usize>) -> Self {
         Self { counted_on, ..Self::default() }
     }
 
-    /// On which thread the registry counts the client; none: nowhere any more.
+    /// The thread on which the registry counts the client, or `None` if it does not.
     pub fn counted_on(&self) -> Option<usize> {
         self.counted_on
     }
 
-    /// Says on which thread the registry counts the client from now on. Returns where it did.
+    /// Sets the thread on which the registry counts the client. Returns the previous one.
     pub fn count_on(&mut self, thread: Option<usize>) -> Option<usize> {
         std::mem::replace(&mut self.counted_on, thread)
     }
@@ -58,21 +57,21 @@ impl Subscriptions {
         }
     }
 
-    /// Adds a subscription that there is not yet.
+    /// Adds a new subscription.
     pub fn add(&mut self, kind: ChannelKind, name: Name, hash: u64) {
         self.bytes += name.len() + SUBSCRIPTION_BYTES;
         self.of_mut(kind).insert(name, hash);
     }
 
-    /// Removes a subscription. Returns its name as others keep it and the hash; none: there is no
-    /// such subscription.
+    /// Removes a subscription. Returns its shared name and its hash, or `None` if it does not
+    /// exist.
     pub fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> Option<(Name, u64)> {
         let removed = self.of_mut(kind).remove_entry(name)?;
         self.bytes -= removed.0.len() + SUBSCRIPTION_BYTES;
         Some(removed)
     }
 
-    /// Whether there is such a subscription.
+    /// Whether the client has this subscription.
     pub fn contains(&self, kind: ChannelKind, name: &[u8]) -> bool {
         self.of(kind).contains_key(name)
     }
@@ -87,13 +86,13 @@ impl Subscriptions {
         !self.has_channels() && self.requests.is_empty()
     }
 
-    /// Whether there are some beside that of [requests](Kind::Requests).
+    /// Whether there are others than that of [requests](ChannelKind::Requests).
     pub fn has_channels(&self) -> bool {
         let channels = [&self.channels, &self.patterns, &self.shard_channels];
         channels.iter().any(|names| !names.is_empty())
     }
 
-    /// The count that a confirmation tells: that of shard channels, or that of all others.
+    /// The count in a confirmation: that of shard channels, or that of all others.
     pub fn counted(&self, kind: ChannelKind) -> usize {
         match kind {
             ChannelKind::Shard => self.shard_channels.len(),
@@ -113,12 +112,12 @@ impl Subscriptions {
             .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))
     }
 
-    /// Bytes of memory that they take everywhere, about.
+    /// The approximate bytes of memory that they take everywhere.
     pub fn memory_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there is room for so many more, with so many bytes of names together.
+    /// Whether there is room for this many more names with this many bytes in total.
     pub fn has_room_for(&self, names: usize, bytes: usize) -> bool {
         let more = names.saturating_mul(SUBSCRIPTION_BYTES).saturating_add(bytes);
         self.bytes.saturating_add(more) <= SUBSCRIPTIONS_BYTES_MAX

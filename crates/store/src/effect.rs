@@ -543,6 +543,6 @@ mod tests {
         assert_eq!(effects.take_changed(), expected);
         effects.change(None, b"q2");
         effects.end_command(0, is_awaited);
-        assert_eq!(effects.take_changed(), [(Some(0), q2)], "nothing is known any more");
+        assert_eq!(effects.take_changed(), [(Some(0), q2)], "nothing is left");
     }
 }

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn long_arguments_are_shared_also_behind_many_others() {
+    fn long_arguments_are_shared_also_after_many_others() {
         let long = Arc::new(vec![b'x'; SHARED_BYTES_MIN]);
         let mut commands = LoggedCommands::default();
         commands.begin();

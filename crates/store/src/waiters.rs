@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_told_once_while_a_client_has_it() {
+    fn a_target_is_listed_once_while_a_client_has_it() {
         let mut waiters = Waiters::default();
         let targets = |waiters: &Waiters| waiters.targets(7).collect::<Vec<_>>();
         for (id, name, target) in [(1, b"k", 5), (2, b"k", 3), (3, b"k", 5), (4, b"l", 5)] {

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_marks_those_who_watch_the_key() {
+    fn a_change_marks_the_clients_that_watch_the_key() {
         let mut watchers = Watchers::default();
         let [a, b, c] = [(); 3].map(|()| Arc::new(Watch::default()));
         watchers.add(1, b"k", &a, false);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_watch_a_key_share_its_name() {
+    fn clients_that_watch_a_key_share_its_name() {
         let mut watchers = Watchers::default();
         let watch = Arc::new(Watch::default());
         let [first, second] = [(); 2].map(|()| watchers.add(1, b"k", &watch, false));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_for_one_of_those_who_watch_it() {
+    fn a_key_counts_for_one_client_that_watches_it() {
         let mut watchers = Watchers::default();
         let clients = [(); 3].map(|()| Arc::new(Watch::default()));
         let counted = || clients.each_ref().map(|watch| watch.memory_bytes());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_database_marks_those_whose_key_is_or_was_there() {
+    fn a_change_of_the_database_marks_clients_whose_key_exists_or_existed() {
         use Presence::{Absent, Expired, Present};
         let cases = [
             // (expired at first, before, after), marked, expired now

@@ -1,21 +1,22 @@
-//! Who is told of the changes of one prefix, and the keys that have changed and nobody was told of.
+//! The clients to notify of the changes of one prefix, and the changed keys that they were not
+//! notified of yet.
 //!
-//! The members of a thread are a part. A change is noted for each part; the thread, which is told
-//! that there is something, takes the keys later, all at once, and tells them to all members of the
-//! part. So a change costs as much as there are threads, and what comes while a thread has not kept
-//! up with telling adds to one list.
+//! The members on one thread are a part. A change is recorded for each part. The thread, which is
+//! notified that its part has changes, takes the keys later, all at once, and sends them to all
+//! members of the part. So a change costs one step for each thread, and changes that arrive before
+//! a thread takes them join one list.
 //!
-//! A member that sends requests is told before that of what it has not been told: it catches up.
-//! What it is told then costs as much as the keys, however many members there are. It may be told
-//! of them again with the others.
+//! A member that sends a request first catches up: it receives the keys that it was not notified of
+//! yet. The cost depends on these keys and not on the number of members. The member may receive the
+//! same keys again with the others.
 //!
 //! ```text
 //!   note(key)  --+--> part of thread 1: {k1, k2}  members a, b    take(1) -> {k1, k2} for a, b
 //!                +--> part of thread 2: {k2}      members c
 //! ```
 //!
-//! A member belongs to one part at any time, and takes what its part has with it when it moves: it
-//! is told of every change between its [`join`](Audience::join) and its
+//! A member belongs to one part at any time, and takes its pending keys along when it moves: it is
+//! notified of every change between its [`join`](Audience::join) and its
 //! [`leave`](Audience::leave), once or twice. The lock is a leaf.
 
 use std::collections::BTreeMap;
@@ -24,31 +25,31 @@ use base::uncounted::Uncounted;
 use parking_lot::Mutex;
 use resp::{Out, Reply};
 
-/// The bytes of keys that are kept for a part, about. Beyond, its members are told that any key may
-/// have changed.
+/// The approximate bytes of keys that are kept for a part. Beyond them, its members are notified
+/// that any key may have changed.
 const KEYS_BYTES_MAX: usize = 4 << 20;
-/// What a key takes beside its name.
+/// The approximate bytes that a key takes in addition to its name.
 const KEY_BYTES: usize = 64;
 
-/// The source of a change that no command of a client has made.
+/// The source of a change that no client's command has made.
 pub const NOBODY: u64 = 0;
 
 /// The last change of a key.
 #[derive(Clone, Copy, Debug)]
 struct KeyChange {
-    /// The client that has made it.
+    /// The client that made it.
     source: u64,
-    /// Its number among those of the part.
+    /// Its number in the sequence of the part's changes.
     number: u64,
 }
 
-/// Keys that have changed, each with the client that has changed it last.
+/// Changed keys, each with the client that changed it last.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedKeys {
     keys: BTreeMap<Box<[u8]>, KeyChange>,
-    /// What they take, about. No key is evicted for it.
+    /// Their approximate memory, for which no key is evicted.
     bytes: Uncounted,
-    /// They were too many.
+    /// There were too many to keep.
     all: bool,
 }
 
@@ -74,7 +75,7 @@ impl ChangedKeys {
         self.keys.insert(key.into(), change);
     }
 
-    /// Those that have changed after this change.
+    /// The keys that changed after this change.
     fn since(&self, number: u64) -> Self {
         let newer = self.keys.iter().filter(|(_, change)| change.number > number);
         let keys: BTreeMap<_, _> = newer.map(|(key, change)| (key.clone(), *change)).collect();
@@ -82,18 +83,18 @@ impl ChangedKeys {
         Self { keys, bytes: Uncounted::new(bytes), all: self.all }
     }
 
-    /// Whether they were too many to name.
+    /// Whether there were too many keys to list.
     pub fn are_all(&self) -> bool {
         self.all
     }
 
-    /// Whether a client is the one that has changed some of them last.
+    /// Whether a client is the last source of some of them.
     pub fn has_source(&self, client: u64) -> bool {
         self.keys.values().any(|change| change.source == client)
     }
 
-    /// The array of their names in the protocol, but for those that one client has changed last.
-    /// None: no other is left.
+    /// The array of their names in the protocol, without those that the client `but` changed last,
+    /// or `None` if it is empty.
     pub fn encode(&self, but: Option<u64>) -> Option<Vec<u8>> {
         let is_told = |change: &KeyChange| but.is_none_or(|client| client != change.source);
         let count = self.keys.values().filter(|change| is_told(change)).count();
@@ -105,7 +106,7 @@ impl ChangedKeys {
         reply.array(count);
         let told = self.keys.iter().filter(|(_, change)| is_told(change));
         told.for_each(|(name, _)| reply.bulk(name));
-        // It may wait for long, and takes no more memory than it needs.
+        // The reply may wait for long, so it frees unused room.
         out.bytes.shrink_to_fit();
         Some(out.bytes)
     }
@@ -115,23 +116,23 @@ impl ChangedKeys {
 struct Member<M> {
     client: u64,
     member: M,
-    /// The number of the last change that it has been told of by itself.
+    /// The number of the last change that it caught up with.
     told: u64,
 }
 
 #[derive(Debug)]
 struct ThreadPart<M> {
     thread: usize,
-    /// By ascending number.
+    /// By ascending client number.
     members: Vec<Member<M>>,
     changed: ChangedKeys,
-    /// Changes so far.
+    /// The number of changes so far.
     changes: u64,
-    /// The thread knows that there is something.
+    /// The thread was notified that there are changes.
     knows: bool,
 }
 
-/// What a thread tells its members.
+/// The keys that a thread sends to its members.
 #[derive(Debug)]
 pub struct InvalidationRound<M> {
     /// The members.
@@ -140,7 +141,7 @@ pub struct InvalidationRound<M> {
     pub changed: ChangedKeys,
 }
 
-/// Who is told of the changes of one prefix.
+/// The clients to notify of the changes of one prefix.
 #[derive(Debug)]
 pub struct Audience<M> {
     prefix: Box<[u8]>,
@@ -148,7 +149,7 @@ pub struct Audience<M> {
 }
 
 impl<M: Clone> Audience<M> {
-    /// That of a prefix, without members.
+    /// An audience without members.
     pub fn new(prefix: &[u8]) -> Self {
         Self { prefix: prefix.into(), parts: Mutex::new(Vec::new()) }
     }
@@ -158,7 +159,7 @@ impl<M: Clone> Audience<M> {
         &self.prefix
     }
 
-    /// Adds the client with this number to the part of a thread, unless it is a member.
+    /// Adds the client with this number to the part of a thread, unless it is a member already.
     pub fn join(&self, client: u64, member: M, thread: usize) {
         let mut parts = self.parts.lock();
         let is_member = |part: &ThreadPart<M>| part.place(client).is_ok();
@@ -167,15 +168,14 @@ impl<M: Clone> Audience<M> {
         }
     }
 
-    /// Removes a client. Returns whether there are no members any more.
+    /// Removes a client. Returns whether no members are left.
     pub fn leave(&self, client: u64) -> bool {
         let mut parts = self.parts.lock();
         take_out(&mut parts, client);
         parts.is_empty()
     }
 
-    /// Moves a client to the part of a thread, unless it is there. Returns what it has not been
-    /// told.
+    /// Moves a client to the part of a thread, unless it is there. Returns its pending keys.
     pub fn relocate(&self, client: u64, thread: usize) -> Option<ChangedKeys> {
         let mut parts = self.parts.lock();
         let part = parts.iter().find(|part| part.place(client).is_ok())?;
@@ -188,8 +188,8 @@ impl<M: Clone> Audience<M> {
         (!changed.is_empty()).then_some(changed)
     }
 
-    /// Notes that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that
-    /// does not know that there is something to [take](Self::take).
+    /// Records that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that
+    /// does not know yet that it has something to [take](Self::take).
     pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) {
         for part in self.parts.lock().iter_mut() {
             if !std::mem::replace(&mut part.knows, true) {
@@ -200,7 +200,7 @@ impl<M: Clone> Audience<M> {
         }
     }
 
-    /// Takes what one client of a thread has not been told, before the others are.
+    /// Takes the pending keys of one client of a thread.
     pub fn catch_up(&self, client: u64, thread: usize) -> Option<ChangedKeys> {
         let mut parts = self.parts.lock();
         let part = parts.iter_mut().find(|part| part.thread == thread)?;
@@ -213,7 +213,7 @@ impl<M: Clone> Audience<M> {
         Some(if is_alone { std::mem::take(&mut part.changed) } else { part.changed.since(told) })
     }
 
-    /// Takes what a thread has to tell, which it knows of no more.
+    /// Takes the changes that a thread has to send. The next change notifies the thread again.
     pub fn take(&self, thread: usize) -> Option<InvalidationRound<M>> {
         let mut parts = self.parts.lock();
         let part = parts.iter_mut().find(|part| part.thread == thread)?;
@@ -245,7 +245,7 @@ fn add<M>(parts: &mut Vec<ThreadPart<M>>, member: Member<M>, thread: usize) {
     }
 }
 
-/// Takes a client out of its part, which goes with its last member.
+/// Removes a client from its part. A part without members is removed too.
 fn take_out<M>(parts: &mut Vec<ThreadPart<M>>, client: u64) -> Option<M> {
     let found =
         parts.iter().enumerate().find_map(|(at, part)| Some((at, part.place(client).ok()?)));
@@ -284,7 +284,10 @@ mod tests {
         let all = text(&round.changed, None).unwrap();
         assert_eq!(all, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
         let but_own = text(&round.changed, Some(1)).unwrap();
-        assert_eq!(but_own, "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "the last one who has changed it");
+        assert_eq!(
+            but_own, "*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+            "without the last key that the client changed itself"
+        );
         assert!(round.changed.has_source(5) && !round.changed.has_source(7));
         assert!(audience.take(2).is_none());
         audience.note(b"c", 1, |_| {});
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_caught_up_is_told_what_is_new() {
+    fn a_member_that_caught_up_receives_only_new_keys() {
         let audience = Audience::new(b"");
         (1..4).for_each(|client| audience.join(client, client, 2));
         let told = std::cell::Cell::new(0);
@@ -312,7 +315,7 @@ mod tests {
         note("c");
         assert_eq!(caught_up(2).unwrap(), "*1\r\n$1\r\nc\r\n");
         assert!(!audience.leave(2) && !audience.leave(3));
-        // Nobody else has to be told, and the thread does not know.
+        // All other members are up to date, and the thread does not know of changes.
         assert_eq!(caught_up(1).unwrap(), "*1\r\n$1\r\nc\r\n");
         note("d");
         assert_eq!(audience.take(2).unwrap().members, [1]);
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_keys_are_all_keys() {
+    fn too_many_keys_count_as_all_keys() {
         let audience = Audience::new(b"");
         audience.join(1, (), 0);
         for number in 0..KEYS_BYTES_MAX / 100 {
@@ -356,11 +359,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn members_are_told_of_all_changes_and_threads_of_all_rounds(
+        fn members_receive_all_changes_and_threads_all_rounds(
             steps in proptest::collection::vec(step(), 0..100)
         ) {
             let audience = Audience::new(b"");
-            // What each member must be told yet.
+            // The changed keys that each member has not received yet.
             let mut untold: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
             let mut threads: BTreeSet<usize> = BTreeSet::new();
             let tell = |untold: &mut BTreeMap<u64, BTreeSet<Vec<u8>>>,

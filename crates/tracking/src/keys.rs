@@ -1,12 +1,12 @@
 //! The keys that clients have read, and which clients those are: a table for each shard.
 //!
-//! A read is remembered under the lock of its key's shard, and whoever changes a key takes its
-//! clients under the same lock, behind the change. So a client that has read the value before is
-//! found, once: it is told, and forgets the value. That a table has a lock of its own, which nobody
-//! holds for longer than it takes to look a key up, is for those who look for a key to forget.
+//! A read is remembered under the lock of its key's shard. A command that changes a key takes the
+//! key's clients after the change, under the same lock. So each client that has read the old value
+//! is found once: it is notified, and its read is forgotten. Each table also has its own lock, held
+//! only for one lookup, so that keys can be forgotten without a lock of a shard.
 //!
-//! Clients are numbers here. One that is gone, or tracks no more, stays until its keys change or
-//! are forgotten.
+//! Clients are numbers here. A client that has disconnected or stopped tracking stays until its
+//! keys change or are forgotten.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,14 +18,14 @@ use store::ShardSet;
 /// Clients that have read a key.
 #[derive(Debug)]
 pub enum Readers {
-    /// Nearly always there is one.
+    /// The usual case.
     One(u64),
-    /// Several.
+    /// Several clients.
     Many(BTreeSet<u64>),
 }
 
 impl Readers {
-    /// Returns whether the client was not among them.
+    /// Adds a client. Returns whether it is new.
     fn add(&mut self, client: u64) -> bool {
         match self {
             Self::One(only) if *only == client => false,
@@ -67,7 +67,7 @@ struct ReadKey {
 #[derive(Debug)]
 pub struct KeyTables {
     tables: Box<[Mutex<HashTable<ReadKey>>]>,
-    /// Which tables have keys.
+    /// The tables that have keys.
     occupied: ShardSet,
     keys: AtomicUsize,
     /// The readers of all keys.
@@ -75,7 +75,7 @@ pub struct KeyTables {
 }
 
 impl KeyTables {
-    /// Empty tables for so many shards, a power of two.
+    /// Empty tables for this many shards, a power of two.
     pub fn new(shards: usize) -> Self {
         Self {
             tables: (0..shards).map(|_| Mutex::default()).collect(),
@@ -89,7 +89,7 @@ impl KeyTables {
         hash as usize & (self.tables.len() - 1)
     }
 
-    /// Remembers that a client has read the key of this name and hash, whose shard is locked.
+    /// Remembers that a client has read the key with this name and hash, whose shard is locked.
     pub fn remember(&self, name: &[u8], hash: u64, client: u64) {
         let mut table = self.tables[self.number(hash)].lock();
         if let Some(key) = table.find_mut(hash, |key| *key.name == *name) {
@@ -105,7 +105,7 @@ impl KeyTables {
         self.items.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets a key that has changed, and returns who has read it. Its shard is locked.
+    /// Forgets a changed key, and returns its readers. Its shard is locked.
     pub fn take(&self, name: &[u8], hash: u64) -> Option<Readers> {
         if self.is_empty() {
             return None;
@@ -118,7 +118,7 @@ impl KeyTables {
         Some(readers)
     }
 
-    /// A key with so many readers was removed from a table.
+    /// Updates the counters after a key with this many readers was removed from a table.
     fn removed(&self, number: usize, table: &mut HashTable<ReadKey>, readers: usize) {
         self.keys.fetch_sub(1, Ordering::Relaxed);
         self.items.fetch_sub(readers, Ordering::Relaxed);
@@ -128,12 +128,12 @@ impl KeyTables {
         }
     }
 
-    /// Forgets some key, of the table with this number or of one behind it. Returns its name and
-    /// who has read it; none: there is no key. No shard is locked.
+    /// Forgets a key of the table with this number or of a later one. Returns its name and readers,
+    /// or `None` if there is no key. No shard is locked.
     pub fn forget_one(&self, number: usize) -> Option<(Box<[u8]>, Readers)> {
         let number = self.occupied.next_from(number & (self.tables.len() - 1))?;
         let mut table = self.tables[number].lock();
-        // Which key is the first depends on the secret of the hash.
+        // The secret of the hash decides which key is the first.
         let hash = table.iter().next()?.hash;
         let found = table.find_entry(hash, |key| key.hash == hash).ok()?;
         let key = found.remove().0;
@@ -141,7 +141,7 @@ impl KeyTables {
         Some((key.name, key.readers))
     }
 
-    /// Forgets all keys, which have changed. All shards are locked.
+    /// Forgets all keys after all of them changed. All shards are locked.
     pub fn clear(&self) {
         while let Some(number) = self.occupied.next_from(0) {
             let mut table = self.tables[number].lock();

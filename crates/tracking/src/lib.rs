@@ -1,5 +1,5 @@
-//! Layer 4: client-side caching: which clients have read which keys, and who is told of changes of
-//! which prefixes.
+//! Layer 4: client-side caching: which clients have read which keys, and which clients to notify of
+//! changes of which prefixes.
 //!
 //! ```text
 //!   a read, in the default mode             a change of a key
@@ -12,13 +12,13 @@
 //!        Audience::take, on each thread with members: one list of keys for all of them
 //! ```
 //!
-//! - [`options`]: what CLIENT TRACKING asks, what contradicts it, and which reads are remembered.
+//! - [`options`]: the options of CLIENT TRACKING and their conflicts, and which reads are remembered.
 //! - [`keys`]: the keys that clients have read, a table for each shard.
 //! - [`prefixes`]: the prefixes whose changes are broadcast, found without trying all.
-//! - [`audience`]: who is told of the changes of one prefix, and the keys that have changed.
+//! - [`audience`]: the clients to notify of the changes of one prefix, and the changed keys.
 //!
-//! As in Redis, keys are known by their names alone, in whichever database they are. How clients
-//! are reached and what is written to them is the business of the layers above.
+//! As in Redis, keys are known by their names alone, in whichever database they are. The layers
+//! above reach the clients and write to them.
 #![forbid(unsafe_code)]
 
 pub mod audience;

@@ -1,10 +1,10 @@
-//! What CLIENT TRACKING asks, what contradicts it, and which reads of a client are remembered.
+//! The options of CLIENT TRACKING and their conflicts, and which reads of a client are remembered.
 //!
 //! ```text
 //!             ON               ON with other options of the same mode
 //!     off  -------->  default  ---------------------------------------> default
-//!      ^              |  opts in: what CLIENT CACHING YES announces is remembered
-//!      |     OFF      |  opts out: what CLIENT CACHING NO announces is not
+//!      ^              |  opts in: reads announced by CLIENT CACHING YES are remembered
+//!      |     OFF      |  opts out: reads announced by CLIENT CACHING NO are not
 //!      +--------------+
 //!      |     OFF      |        ON adds prefixes
 //!      +-------- broadcast  ------------------> broadcast
@@ -13,78 +13,75 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use crate::prefixes::Prefixes;
+use crate::prefixes::{Prefix, Prefixes};
 
-/// A prefix of keys.
-pub type Prefix = Box<[u8]>;
-
-/// What a prefix takes of memory beside its bytes, about: with its client, and among all prefixes.
+/// The approximate bytes that a prefix takes in addition to its name: with its client, and in the
+/// map of all prefixes.
 const PREFIX_BYTES: usize = 256;
 
-/// What CLIENT TRACKING ON asks.
+/// The options of CLIENT TRACKING ON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
-    /// The number of the client that is told instead; 0: the client itself.
+    /// The number of the client that is notified instead, or 0 for the client itself.
     pub redirect: u64,
-    /// The client is told of all changes of keys with some prefixes, whatever it has read.
+    /// The client is notified of all changes of keys with its prefixes, whatever it has read.
     pub broadcasts: bool,
-    /// These prefixes; none: all keys.
+    /// The prefixes; none of them means all keys.
     pub prefixes: Vec<&'a [u8]>,
-    /// Only what follows CLIENT CACHING YES is remembered.
+    /// Only reads after CLIENT CACHING YES are remembered.
     pub opts_in: bool,
-    /// What follows CLIENT CACHING NO is not.
+    /// Reads after CLIENT CACHING NO are not remembered.
     pub opts_out: bool,
-    /// The client is not told of changes that it has made itself.
+    /// The client is not notified of its own changes.
     pub no_loop: bool,
 }
 
-/// Why something cannot be asked.
+/// Why options are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Prefixes without broadcast.
+    /// Prefixes without BCAST.
     PrefixWithoutBroadcast,
-    /// The client broadcasts and is not to, or the other way round.
+    /// BCAST cannot be turned on or off while tracking.
     BroadcastSwitched,
-    /// To opt in or out of a broadcast.
+    /// OPTIN or OPTOUT together with BCAST.
     ChoiceWithBroadcast,
-    /// To opt in and out.
+    /// OPTIN together with OPTOUT.
     InAndOut,
-    /// The client opts in and is to opt out, or the other way round.
+    /// OPTIN and OPTOUT cannot be exchanged while tracking.
     ChoiceSwitched,
     /// A prefix overlaps with one that the client has.
     OverlapsOwn(Vec<u8>, Vec<u8>),
-    /// A prefix overlaps with another one of the same request.
+    /// A prefix overlaps with another of the same request.
     OverlapsOther(Vec<u8>, Vec<u8>),
-    /// CLIENT CACHING from a client that does not track.
+    /// CLIENT CACHING from a client that is not tracking.
     NotTracking,
-    /// CLIENT CACHING YES from one that does not opt in.
+    /// CLIENT CACHING YES from a client that does not opt in.
     DoesNotOptIn,
-    /// CLIENT CACHING NO from one that does not opt out.
+    /// CLIENT CACHING NO from a client that does not opt out.
     DoesNotOptOut,
 }
 
-/// What a client that tracks has asked.
+/// The tracking options of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackingState {
-    /// The number of the client that is told instead; 0: itself.
+    /// The number of the client that is notified instead, or 0 for the client itself.
     pub redirect: u64,
     broadcasts: bool,
     opts_in: bool,
     opts_out: bool,
     no_loop: bool,
-    /// CLIENT CACHING has announced what comes next.
+    /// CLIENT CACHING has announced the next command.
     caching: bool,
     prefixes: BTreeSet<Prefix>,
     prefix_bytes: usize,
 }
 
 impl TrackingState {
-    /// A client asks for `options`, and has asked for `state` if it tracks already. Returns the
-    /// prefixes that it has not asked for before: a client may ask for very many one by one, and
-    /// nothing is done with those that it has.
+    /// Applies `options` to the state of a client that may track already. Returns the prefixes that
+    /// are new for it: a client may ask for very many one by one, and known ones cost nothing more.
     ///
     /// # Errors
-    /// When that is a contradiction. `state` stays as it is.
+    /// When the options conflict. `state` stays unchanged.
     pub fn begin(
         state: &mut Option<Box<Self>>,
         options: &Options<'_>,
@@ -115,7 +112,7 @@ impl TrackingState {
         }
         let state = state.get_or_insert_default();
         added.retain(|prefix| state.prefixes.insert(prefix.clone()));
-        // Its bytes are kept by the client, by the map of all prefixes and by who is told.
+        // The client, the map of all prefixes and the audience each keep its bytes.
         state.prefix_bytes +=
             added.iter().map(|prefix| 3 * prefix.len() + PREFIX_BYTES).sum::<usize>();
         (state.redirect, state.broadcasts, state.no_loop) = (redirect, broadcasts, no_loop);
@@ -123,10 +120,10 @@ impl TrackingState {
         Ok(added)
     }
 
-    /// CLIENT CACHING: `yes` or not.
+    /// CLIENT CACHING with YES or NO.
     ///
     /// # Errors
-    /// When the client does not choose so.
+    /// When the client has not opted in or out accordingly.
     pub fn announce(&mut self, yes: bool) -> Result<(), Conflict> {
         match yes {
             true if !self.opts_in => Err(Conflict::DoesNotOptIn),
@@ -138,7 +135,7 @@ impl TrackingState {
         }
     }
 
-    /// What was announced is over.
+    /// Ends the announced command.
     pub fn end_announced(&mut self) {
         self.caching = false;
     }
@@ -152,12 +149,12 @@ impl TrackingState {
         is_chosen && !self.broadcasts
     }
 
-    /// Whether it is told of all changes of keys with its prefixes.
+    /// Whether the client is notified of all changes of keys with its prefixes.
     pub fn broadcasts(&self) -> bool {
         self.broadcasts
     }
 
-    /// Whether it is not told of changes that it has made itself.
+    /// Whether the client is not notified of its own changes.
     pub fn no_loop(&self) -> bool {
         self.no_loop
     }
@@ -167,12 +164,12 @@ impl TrackingState {
         &self.prefixes
     }
 
-    /// Bytes of memory that the prefixes take, about.
+    /// The approximate bytes of memory that the prefixes take.
     pub fn prefix_bytes(&self) -> usize {
         self.prefix_bytes
     }
 
-    /// What CLIENT TRACKINGINFO calls the options, beside `on`.
+    /// The words of CLIENT TRACKINGINFO for the options, without `on`.
     pub fn words(&self) -> Vec<&'static str> {
         let words = [
             (self.broadcasts, "bcast"),
@@ -186,8 +183,8 @@ impl TrackingState {
     }
 }
 
-/// The first of a client's prefixes that can begin the same key as this one: that begins with it,
-/// or is its beginning. Those of a client do not overlap, but for the empty one.
+/// The first of a client's prefixes that is a beginning of this one or begins with it. A client's
+/// prefixes do not overlap, except for the empty one.
 fn overlapping<'a>(own: &'a BTreeSet<Prefix>, prefix: &[u8]) -> Option<&'a Prefix> {
     let empty = own.first().filter(|first| first.is_empty());
     let before = || own.range::<[u8], _>((Bound::Unbounded, Bound::Included(prefix))).next_back();
@@ -197,7 +194,7 @@ fn overlapping<'a>(own: &'a BTreeSet<Prefix>, prefix: &[u8]) -> Option<&'a Prefi
         .or_else(|| behind().filter(|own| own.starts_with(prefix)))
 }
 
-/// The first of the prefixes that overlaps with one behind it.
+/// The first of the prefixes that overlaps with a later one.
 fn first_overlapping(asked: &[&[u8]]) -> Option<usize> {
     let mut behind = Prefixes::default();
     let mut first = None;
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_refused() {
+    fn conflicting_options_are_refused() {
         let overlaps_own = |one: &str, own: &str| Conflict::OverlapsOwn(one.into(), own.into());
         let overlaps = |one: &str, other: &str| Conflict::OverlapsOther(one.into(), other.into());
         let cases = [
@@ -279,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_add_up_and_the_rest_is_replaced() {
+    fn prefixes_accumulate_and_other_options_are_replaced() {
         let first = begin(None, "bcast b noloop").unwrap();
         let second = begin(Some(&first), "bcast a").unwrap();
         assert!(!second.no_loop());
@@ -287,14 +284,14 @@ mod tests {
         assert_eq!(prefixes, [&b"a"[..], b"b"]);
         let all = begin(Some(&second), "bcast").unwrap();
         assert_eq!(all.prefixes().len(), 3, "as in Redis, without an error");
-        // Both are kept by the choice of neither.
+        // A request without a choice keeps both.
         let opted = begin(None, "optin").unwrap();
         assert!(begin(Some(&opted), "").unwrap().remembers());
     }
 
-    /// Beside what a client of many prefixes has, the next one costs next to nothing.
+    /// A client with many prefixes adds another one in constant time.
     #[test]
-    fn very_many_prefixes_add_up_quickly() {
+    fn very_many_prefixes_are_added_quickly() {
         let begin = std::time::Instant::now();
         let names: Vec<String> = (0..60_000).map(|nth| format!("{nth}:")).collect();
         let (one_by_one, together) = names.split_at(30_000);
@@ -309,12 +306,12 @@ mod tests {
         let state = state.unwrap();
         assert_eq!(state.prefixes().len(), 60_000);
         assert!(state.prefix_bytes() > 60_000 * PREFIX_BYTES);
-        // A look at all of them each time would take a minute.
+        // Comparing with all prefixes each time would take a minute.
         assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
     }
 
     #[test]
-    fn what_was_announced_decides_what_is_remembered() {
+    fn announcements_decide_which_reads_are_remembered() {
         let remembers = |words: &str, announced: Option<bool>| {
             let mut state = begin(None, words).unwrap();
             if let Some(yes) = announced {

@@ -1,10 +1,9 @@
 //! The prefixes whose changes are broadcast, found without trying all.
 //!
-//! Prefixes stand in order. Those of a key are looked for from the key downwards: the greatest
-//! prefix that is not greater than the key either is its beginning, or shares with it a beginning
-//! that is shorter than the prefix; whatever else is a beginning of the key is one of that, too.
-//! So each look makes the part of the key that counts shorter, and nearly always there are one or
-//! two:
+//! Prefixes are sorted. The prefixes of a key are searched from the key downwards: the greatest
+//! prefix that is not greater than the key either begins the key, or shares with it a beginning
+//! shorter than the prefix; all other prefixes of the key also begin that shared part. So each
+//! search shortens the relevant part of the key, and there are rarely more than two:
 //!
 //! ```text
 //!   prefixes  news:  news:art:  user:  user:1:  weather:
@@ -15,9 +14,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::options::Prefix;
+/// A prefix of keys.
+pub type Prefix = Box<[u8]>;
 
-/// Something for each of some prefixes.
+/// A map from prefixes to values.
 #[derive(Debug)]
 pub struct Prefixes<T>(BTreeMap<Prefix, T>);
 
@@ -28,17 +28,17 @@ impl<T> Default for Prefixes<T> {
 }
 
 impl<T> Prefixes<T> {
-    /// What stands for a prefix.
+    /// The value of a prefix.
     pub fn get(&self, prefix: &[u8]) -> Option<&T> {
         self.0.get(prefix)
     }
 
-    /// The same; made by `make` if there is nothing.
+    /// The value of a prefix, created by `make` if it is missing.
     pub fn or_insert_with(&mut self, prefix: &[u8], make: impl FnOnce() -> T) -> &T {
         self.0.entry(prefix.into()).or_insert_with(make)
     }
 
-    /// Whether some key can begin with both this and one of the prefixes.
+    /// Whether any key can begin with both this and one of the prefixes.
     pub fn overlaps(&self, prefix: &[u8]) -> bool {
         let behind = (Bound::Included(prefix), Bound::Unbounded);
         let mut overlaps = self
@@ -52,7 +52,7 @@ impl<T> Prefixes<T> {
         overlaps
     }
 
-    /// Takes out what stands for a prefix.
+    /// Removes a prefix with its value.
     pub fn remove(&mut self, prefix: &[u8]) {
         self.0.remove(prefix);
     }
@@ -67,7 +67,7 @@ impl<T> Prefixes<T> {
         self.0.is_empty()
     }
 
-    /// Calls `visit` with what stands for each prefix with which a key begins, the longest first.
+    /// Calls `visit` with the value of each prefix of a key, the longest first.
     pub fn matching<'a>(&'a self, key: &[u8], mut visit: impl FnMut(&'a T)) {
         let mut end = Bound::Included(key);
         while let Some((prefix, found)) =

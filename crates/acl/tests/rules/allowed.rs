@@ -1,11 +1,11 @@
-//! What users may run.
+//! Tests of the requests that users may run.
 
 use acl::Denied::{self, Channel, Command, Key, Option};
 use acl::{PasswordDigest, User};
 
 use crate::table::{may_run, user};
 
-/// What comes of requests of a user with these rules.
+/// Checks requests of a user with these rules.
 #[track_caller]
 fn check(rules: &str, expected: &[(&str, Result<(), Denied>)]) {
     let user = user(rules);
@@ -32,7 +32,7 @@ fn subcommands_and_first_arguments() {
     check("+config -config|set", &[("config get x", YES), ("config set x", NO)]);
     check("+config|get", &[("config get x", YES), ("config set x", NO), ("config", NO)]);
     check("+config|get -config", &[("config get x", NO)]);
-    // A container brings its subcommands along, whatever their own categories are.
+    // A container includes its subcommands, whatever their own categories are.
     check("+@slow", &[("config get x", YES)]);
     check("+@admin", &[("config get x", YES), ("config", NO)]);
     check(
@@ -100,7 +100,7 @@ fn one_selector_allows_all_of_a_request() {
         ],
     );
     check("(%R~a +@all) (%W~b +@all)", &[("copy a b", Err(Key(2)))]);
-    // What no selector could match comes last in the request.
+    // The part that no selector allows is the last of the request.
     check(
         "+mget ~a (+mget ~a ~b)",
         &[("mget b c", Err(Key(2))), ("mget a b c", Err(Key(3))), ("mget c", Err(Key(1)))],

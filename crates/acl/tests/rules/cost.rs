@@ -1,4 +1,4 @@
-//! What the check costs: `cargo test --release -p acl -- --ignored --nocapture cost`.
+//! The cost of the check: `cargo test --release -p acl -- --ignored --nocapture cost`.
 
 use std::hint::black_box;
 use std::time::Instant;

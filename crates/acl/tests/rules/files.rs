@@ -1,4 +1,4 @@
-//! Files of users: read whole or not at all.
+//! Files of users, which are read as a whole or not at all.
 
 use acl::{RuleContext, Users, file};
 use base::quote::split_args;
@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<Users, String> {
     users.map_err(|error| String::from_utf8(error).unwrap())
 }
 
-/// The lines that a file becomes when it is written again.
+/// Checks the lines of a file after reading and rewriting it.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
     let users = read(text).unwrap();

@@ -1,4 +1,4 @@
-//! The log of what was denied.
+//! Tests of the log of denials.
 
 use acl::Denied;
 use acl::log::{AclEvent, AclLog, DenialOrigin, Reason};

@@ -1,4 +1,4 @@
-//! Rules, from their words to what a user may run.
+//! Tests of rules, from their words to the requests that a user may run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod allowed;

@@ -1,6 +1,6 @@
-//! Random rules and files: nothing panics, what is shown makes the same user, and the check agrees
-//! with a model that applies the rules to one request alone. The number of rounds is bounded;
-//! `ACL_FUZZ_ROUNDS` in the environment makes it larger.
+//! Random rules and files: nothing panics, the shown words reproduce the user, and the check agrees
+//! with a model that applies the rules to a single request. `ACL_FUZZ_ROUNDS` in the environment
+//! sets the number of rounds.
 
 use acl::{RuleContext, User, Users, file};
 use base::glob;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::table::{ROWS, commands, may_run};
 
-/// Rounds of each test, unless the environment says more.
+/// Rounds of each test, unless the environment sets another number.
 const ROUNDS: u32 = 512;
 
 fn rounds() -> ProptestConfig {
@@ -17,7 +17,7 @@ fn rounds() -> ProptestConfig {
     ProptestConfig::with_cases(more.unwrap_or(ROUNDS))
 }
 
-/// Words that mean something, and some that do not.
+/// Valid words and some invalid ones.
 fn word() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         prop::sample::select(vec![
@@ -59,7 +59,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop_oneof![5 => word(), 1 => selector], 0..12)
 }
 
-/// Applies those words that are right.
+/// Applies the valid words.
 fn user_of(words: &[String]) -> User {
     let commands = commands();
     let context = RuleContext { commands: &commands, all_channels: false };
@@ -87,7 +87,7 @@ const REQUESTS: &[&str] = &[
     "sort a by c*",
 ];
 
-/// Whether the root selector of rules that are words of one line allows a GET of a key.
+/// Whether the root selector of the rules in one line allows a GET of a key.
 fn model_allows_get(text: &str, key: &str) -> bool {
     let (mut command, mut keys) = (false, false);
     for word in text.split(' ').take_while(|word| !word.starts_with('(')) {

@@ -1,4 +1,4 @@
-//! Who is the same user after a change, and who has only the same name.
+//! Which user remains the same after a change, and which only has the same name.
 
 use std::sync::Arc;
 

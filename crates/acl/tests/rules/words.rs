@@ -1,11 +1,11 @@
-//! What the words of rules make of a user, as ACL LIST shows it, and which words are refused.
+//! The effect of rule words on a user, as ACL LIST shows it, and words that are refused.
 
 use acl::{EditError, RuleContext, User};
 use base::quote::split_args;
 
 use crate::table::{commands, user, user_with};
 
-/// Applies words to a new user and compares its rules behind the flags that every user has.
+/// Applies words to a new user and compares its rules, without the flags that every user has.
 #[track_caller]
 fn check(words: &str, expected: &str) {
     let text = String::from_utf8(user(words).words().join(&b' ')).unwrap();
@@ -14,7 +14,7 @@ fn check(words: &str, expected: &str) {
         _ => expected.to_owned(),
     };
     assert_eq!(text, expected, "{words}");
-    // What is shown makes the same user.
+    // The shown words reproduce the user.
     let words: Vec<&str> = text.split(' ').collect();
     let again = String::from_utf8(user_with(&words).words().join(&b' ')).unwrap();
     assert_eq!(again, text, "{words:?}, again");
@@ -151,13 +151,13 @@ fn selectors() {
     let context = RuleContext { commands: &commands, all_channels: true };
     let unmatched = User::new(b"u", context).edited(&["on", "(+get", "~a"], context);
     assert_eq!(unmatched.err(), Some(EditError::Unmatched(b"(+get".to_vec())));
-    // Their channels, and those of users that are reset, depend on the configuration.
+    // The channels of new selectors and reset users depend on the configuration.
     let user = User::new(b"u", context).edited(&["&*", "()", "reset", "()"], context).unwrap();
     assert_eq!(user.words().join(&b' '), b"off sanitize-payload &* -@all (&* -@all)");
 }
 
 #[test]
-fn a_change_is_made_whole_or_not_at_all() {
+fn a_change_is_complete_or_has_no_effect() {
     let commands = commands();
     let context = RuleContext { commands: &commands, all_channels: false };
     let before = user("on +get ~a");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use store::ShardSets;
-use tracking::options::Prefix;
+use tracking::prefixes::Prefix;
 use tracking::{Audience, KeyTables, Prefixes, TrackingState};
 
 use crate::clients::record::ClientRecord;

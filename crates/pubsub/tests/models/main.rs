@@ -1,10 +1,10 @@
 //! Thousands of schedules of clients on three threads that subscribe, publish, unsubscribe, move
 //! and close.
 //!
-//! The sources are those of the product, included beside a `shim` of shuttle's types. Each model
-//! must hold as it is and must fail with each [`Fault`](world::Fault) planted: a model that cannot
-//! fail proves nothing. Memory is sequentially consistent here; that a message is seen before its
-//! thread sleeps, or a wake follows, is a model of `sync`.
+//! The tested sources are the product's, included with a `shim` of shuttle's types. Each model must
+//! hold as it is, and must fail with each planted [`Fault`](world::Fault): a model that cannot fail
+//! proves nothing. Memory is sequentially consistent here; the models of `sync` show that a thread
+//! sees a message before it sleeps, or is woken.
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
@@ -31,10 +31,10 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use world::{Fault, run};
 
-/// Ordered steps of the bugs that the second half of the schedules looks for.
+/// The number of ordered steps in the bugs that the second half of the schedules looks for.
 const DEPTH: usize = 3;
 const SEED: u64 = 0x5eed;
-/// Steps after which a schedule that has not ended never will.
+/// The most steps of a schedule, beyond which it never ends.
 const STEPS_MAX: usize = 50_000;
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 3000;
@@ -79,12 +79,12 @@ fn newer_messages_reach_one_that_leaves_without_moments() {
 }
 
 #[test]
-fn a_confirmation_behind_the_first_message_is_found() {
+fn a_confirmation_after_the_first_message_is_found() {
     fails_with(Fault::ConfirmsLate, "before the confirmation");
 }
 
 #[test]
-fn a_client_that_leaves_its_messages_behind_loses_them() {
+fn a_client_that_moves_without_its_messages_loses_them() {
     fails_with(Fault::MovesInHaste, "counted for");
 }
 

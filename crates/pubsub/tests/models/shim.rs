@@ -1,4 +1,4 @@
-//! The names of the product's shim, made of shuttle's types.
+//! The product's shim with shuttle's types.
 
 use std::ops::{Deref, DerefMut};
 
@@ -14,7 +14,7 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> model::MutexGuard<'_, T> {
-        self.0.lock().expect("nobody panics")
+        self.0.lock().expect("no thread panics")
     }
 }
 
@@ -27,10 +27,10 @@ impl<T> RwLock<T> {
     }
 
     pub(crate) fn read(&self) -> impl Deref<Target = T> {
-        self.0.read().expect("nobody panics")
+        self.0.read().expect("no thread panics")
     }
 
     pub(crate) fn write(&self) -> impl DerefMut<Target = T> {
-        self.0.write().expect("nobody panics")
+        self.0.write().expect("no thread panics")
     }
 }

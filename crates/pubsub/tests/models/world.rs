@@ -1,8 +1,7 @@
-//! Three threads with clients that do what a random choice says, and what must be true of what they
-//! have received.
+//! Three threads with clients that act at random, and the properties of the messages they receive.
 //!
-//! Around the product's registry and subscribers there is as much of `node` and `server` as brings
-//! messages from one to the other: an inbox for each thread, and clients whose output is a list.
+//! Around the product's registry and subscribers, this models as much of `node` and `server` as
+//! carries messages between them: an inbox for each thread, and clients whose output is a list.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,30 +17,30 @@ use crate::registry::ChannelRegistry;
 use crate::subscribers::Subscribers;
 
 const THREADS: usize = 3;
-/// What each thread does after another.
+/// The number of steps of each thread.
 const STEPS: usize = 7;
 const CHANNEL: &[u8] = b"c";
 const SUBJECTS: [(ChannelKind, &[u8]); 2] =
     [(ChannelKind::Channel, CHANNEL), (ChannelKind::Pattern, b"c*")];
 
-/// What a model does wrong.
+/// Faults planted in a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
-    /// Messages are sent when the registry's locks are released.
+    /// Messages are sent after the registry's locks are released.
     SendsUnlocked,
-    /// Who unsubscribes is answered without what is on its thread's way.
+    /// An unsubscription is confirmed before the messages on the way to its thread.
     AnswersAtOnce,
     /// A subscription has no beginning.
     FromTheBeginning,
     /// A subscription has no end until it is removed.
     WithoutEnd,
-    /// A subscription is confirmed when other threads have gone on.
+    /// A subscription is confirmed after other threads have continued.
     ConfirmsLate,
-    /// A client moves without what is on its thread's way.
+    /// A client moves without the messages on the way to its thread.
     MovesInHaste,
-    /// A thread takes a client and forgets what it was told of its subscriptions.
+    /// A thread takes a client and forgets the changes of its subscriptions.
     TakesFirst,
-    /// What is taken in while a round is written ends with it.
+    /// The end of a round drops messages of the next one.
     EndsTheNextRound,
 }
 
@@ -111,7 +110,7 @@ struct Owner {
     world: Arc<World>,
     index: usize,
     clients: Vec<Subscriber>,
-    /// Those that were closed.
+    /// Clients that were closed.
     closed: Vec<Subscriber>,
     subscribers: Subscribers,
     /// The next client that is written to is found closed.
@@ -133,7 +132,7 @@ impl Owner {
             _ => {}
         }
         if thread_rng().gen_range(0..2) == 0 {
-            // One that is closed has no order.
+            // A closed client has no order.
             let may_close = !self.world.has(Fault::SendsUnlocked);
             self.closes = may_close && thread_rng().gen_range(0..4) == 0;
             self.turn();
@@ -141,14 +140,14 @@ impl Owner {
         }
     }
 
-    /// One turn: what has come is written, and clients that have moved here are taken.
+    /// One turn: writes the messages that have arrived, and takes the clients that have moved here.
     fn turn(&mut self) {
         loop {
             self.receive();
             self.write();
             let next = self.world.inboxes[self.index].clients.lock().unwrap().pop_front();
             let Some(client) = next else { break };
-            // All that it was told of its subscriptions came before the client.
+            // All changes of its subscriptions arrived before the client.
             if !self.world.has(Fault::TakesFirst) {
                 self.receive();
             }
@@ -202,8 +201,8 @@ impl Owner {
         self.subscribers.end_round();
     }
 
-    /// Closes a client in the middle of a round. It receives what it was counted for, so more is
-    /// taken in for the others, too.
+    /// Closes a client in the middle of a round. It receives the messages it was counted for, so
+    /// more is taken in for the other clients, too.
     fn close(&mut self, id: u64) {
         let Some(at) = self.clients.iter().position(|client| client.id == id) else { return };
         let mut client = self.clients.remove(at);
@@ -301,7 +300,7 @@ impl Owner {
     }
 }
 
-/// The messages that a client was sent.
+/// The messages that a client received.
 fn read(out: &Out, received: &mut Vec<Received>) {
     let text = String::from_utf8(out.bytes.clone()).unwrap();
     let mut lines = text.split("\r\n");
@@ -363,7 +362,7 @@ fn check(clients: &[Subscriber], counted: &BTreeMap<u64, usize>) {
                 }
                 Received::Message(kind, number) => {
                     let within = subscribed.contains(&(*kind as u8));
-                    assert!(within, "before the confirmation or behind the end: {client:?}");
+                    assert!(within, "before the confirmation or after the end: {client:?}");
                     *receivers.entry(*number).or_default() += 1;
                     if *kind == ChannelKind::Channel {
                         order.push(*number);

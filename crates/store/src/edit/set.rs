@@ -61,7 +61,7 @@ impl Edit<'_, SetValue> {
         {
             return usize::from(added);
         }
-        self.add_anew(members, limits)
+        self.add_to_copy(members, limits)
     }
 
     fn add_to_table(&mut self, member: &[u8]) -> bool {
@@ -105,7 +105,7 @@ impl Edit<'_, SetValue> {
     }
 
     /// Adds members to a copy and stores that in one go, which moves the record only once.
-    fn add_anew<'m>(
+    fn add_to_copy<'m>(
         &mut self,
         members: impl ExactSizeIterator<Item = &'m [u8]> + Clone,
         limits: &EncodingLimits,
