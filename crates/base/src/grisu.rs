@@ -119,7 +119,7 @@ const BIAS: i32 = 1075;
 
 /// The significant digits of a double: `digits[..len]` scaled by ten to `exponent`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Digits {
+pub(crate) struct DoubleDigits {
     pub(crate) digits: [u8; DIGITS_MAX],
     pub(crate) len: usize,
     pub(crate) exponent: i32,
@@ -177,7 +177,7 @@ fn power_for(exponent: i32) -> (Float, i32) {
     }
 }
 
-impl Digits {
+impl DoubleDigits {
     /// The digits of a finite magnitude above zero.
     pub(crate) fn of(magnitude: f64) -> Self {
         let value = Float::of(magnitude);
@@ -262,7 +262,7 @@ mod tests {
     use crate::random::Random;
 
     fn text(magnitude: f64) -> String {
-        let digits = Digits::of(magnitude);
+        let digits = DoubleDigits::of(magnitude);
         let shown = String::from_utf8_lossy(&digits.digits[..digits.len]).into_owned();
         format!("{shown}e{}", digits.exponent)
     }

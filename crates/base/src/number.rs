@@ -6,7 +6,7 @@
 //! Extended precision, which INCRBYFLOAT needs, is in [`crate::decimal`].
 
 use crate::binary;
-use crate::grisu::Digits;
+use crate::grisu::DoubleDigits;
 
 /// Longest 64-bit integer: `-9223372036854775808`; 2^64 - 1 also has 20 digits.
 pub const INTEGER_BYTES_MAX: usize = 20;
@@ -240,7 +240,7 @@ impl DoubleText {
 
 /// Lays out the digits of a finite magnitude above zero.
 fn push_digits(out: &mut DoubleText, magnitude: f64) {
-    let shown = Digits::of(magnitude);
+    let shown = DoubleDigits::of(magnitude);
     let digits = &shown.digits[..shown.len];
     let scale = shown.exponent;
     // The position of the first digit: 0 for units, -1 for tenths.

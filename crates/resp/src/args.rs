@@ -97,14 +97,14 @@ impl CopiedArgs {
 
 /// The part of a shared buffer that contains all arguments of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'a> {
+pub struct ArgsPiece<'a> {
     /// The arguments, with the protocol's bytes between them.
     pub bytes: &'a [u8],
     spans: &'a [Span],
     start: u32,
 }
 
-impl Piece<'_> {
+impl ArgsPiece<'_> {
     /// Appends a copy of the bytes to a buffer, which stays below 4 GiB, and the positions of the
     /// arguments in it to `spans`. Returns how many bytes are arguments. Returns `None` and appends
     /// nothing if an argument is elsewhere.
@@ -180,11 +180,11 @@ impl<'a> Args<'a> {
     /// The shared buffer from the first to the last argument. `None` if an argument has its own
     /// buffer.
     #[inline]
-    pub fn piece(&self) -> Option<Piece<'a>> {
+    pub fn piece(&self) -> Option<ArgsPiece<'a>> {
         let (first, last) = (self.spans.first()?, self.spans.last()?);
         let (start, end) = (first.start, u64::from(last.start) + u64::from(last.len));
         let bytes = self.buffer.get(start as usize..usize::try_from(end).ok()?)?;
-        Some(Piece { bytes, spans: self.spans, start })
+        Some(ArgsPiece { bytes, spans: self.spans, start })
     }
 
     /// The command's name.

@@ -19,7 +19,7 @@ pub struct Reply<'a> {
 /// The position of a length that is written after the elements.
 #[derive(Debug)]
 #[must_use = "the length must be written by `finish`"]
-pub struct Deferred {
+pub struct DeferredLength {
     mark: Mark,
     kind: u8,
 }
@@ -233,23 +233,23 @@ impl<'a> Reply<'a> {
     }
 
     /// Begins an array whose length is not known yet.
-    pub fn array_deferred(&mut self) -> Deferred {
-        Deferred { mark: self.out.mark(), kind: b'*' }
+    pub fn array_deferred(&mut self) -> DeferredLength {
+        DeferredLength { mark: self.out.mark(), kind: b'*' }
     }
 
     /// Begins a set whose length is not known yet.
-    pub fn set_deferred(&mut self) -> Deferred {
-        Deferred { mark: self.out.mark(), kind: if self.resp3 { b'~' } else { b'*' } }
+    pub fn set_deferred(&mut self) -> DeferredLength {
+        DeferredLength { mark: self.out.mark(), kind: if self.resp3 { b'~' } else { b'*' } }
     }
 
     /// Begins a map whose length is not known yet.
-    pub fn map_deferred(&mut self) -> Deferred {
-        Deferred { mark: self.out.mark(), kind: if self.resp3 { b'%' } else { b'm' } }
+    pub fn map_deferred(&mut self) -> DeferredLength {
+        DeferredLength { mark: self.out.mark(), kind: if self.resp3 { b'%' } else { b'm' } }
     }
 
     /// Writes the length of the elements or pairs after `deferred`. It moves everything after it,
     /// so use it only if the length cannot be known before.
-    pub fn finish(&mut self, deferred: Deferred, len: usize) {
+    pub fn finish(&mut self, deferred: DeferredLength, len: usize) {
         let (kind, len) =
             if deferred.kind == b'm' { (b'*', len * 2) } else { (deferred.kind, len) };
         let mut header = Vec::with_capacity(24);
@@ -261,7 +261,7 @@ impl<'a> Reply<'a> {
 
     /// Writes the start of a scan's reply before the elements after `deferred`: a pair of the next
     /// cursor, as a bulk string, and the array of `len` elements.
-    pub fn finish_page(&mut self, deferred: Deferred, cursor: u64, len: usize) {
+    pub fn finish_page(&mut self, deferred: DeferredLength, cursor: u64, len: usize) {
         let mut digits = Vec::with_capacity(20);
         push_u64(&mut digits, cursor);
         let mut header = Vec::with_capacity(64);

@@ -35,7 +35,7 @@ pub fn tsc() -> u64 {
 
 /// The same moment, read on all clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct ClockReading {
     /// The tick counter.
     pub tsc: u64,
     /// Microseconds since 1970.
@@ -50,12 +50,12 @@ const READINGS_MAX: usize = 8;
 const READING_TICKS_MAX: u64 = 3000;
 
 /// Reads all clocks at one moment, and reads them again if the thread was interrupted.
-pub fn reading() -> Reading {
+pub fn reading() -> ClockReading {
     let read = || {
         let before = tsc();
         let (unix_us, steady_us) = (unix_micros(), steady_micros());
         let ticks = tsc().wrapping_sub(before);
-        (ticks, Reading { tsc: before.wrapping_add(ticks / 2), unix_us, steady_us })
+        (ticks, ClockReading { tsc: before.wrapping_add(ticks / 2), unix_us, steady_us })
     };
     let mut best = read();
     for _ in 1..READINGS_MAX {

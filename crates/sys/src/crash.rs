@@ -50,7 +50,7 @@ const GUARD_BYTES: usize = 64 << 10;
 const LOOK_HEAD: &str = "\n=== Received SIGALRM: this is what a thread is doing ===\n";
 const LOOK_TAIL: &str = "=== It goes on ===\n\n";
 
-static PREPARED: OnceLock<Prepared> = OnceLock::new();
+static PREPARED: OnceLock<ReportSetup> = OnceLock::new();
 /// The ids of the thread that reports and of the one that names frames; 0 for none.
 static REPORTER: AtomicU32 = AtomicU32::new(0);
 static NAMER: AtomicU32 = AtomicU32::new(0);
@@ -64,7 +64,7 @@ thread_local! {
 }
 
 /// The constant parts of reports.
-struct Prepared {
+struct ReportSetup {
     /// The path of the log; empty for standard output.
     log: CString,
     /// The first lines.
@@ -84,7 +84,7 @@ struct Prepared {
 /// If the process has no free descriptors, or the path has a zero byte.
 pub fn prepare(log: &str, head: String, tail: String) -> io::Result<()> {
     let (asked, named) = (EventFd::new()?, EventFd::new()?);
-    let _ = PREPARED.set(Prepared { log: CString::new(log)?, head, tail, asked, named });
+    let _ = PREPARED.set(ReportSetup { log: CString::new(log)?, head, tail, asked, named });
     // The first use loads libraries, which a handler must not do.
     backtrace::trace(|_| false);
     // Runs on the thread's own stack, which has not overflowed.
@@ -149,8 +149,8 @@ pub fn leave_alone() {
     block(&[libc::SIGALRM, libc::SIGABRT]);
 }
 
-fn write_names(prepared: &Prepared) {
-    let mut out = Out::open(&prepared.log);
+fn write_names(prepared: &ReportSetup) {
+    let mut out = ReportOut::open(&prepared.log);
     for frame in &FRAMES[..FRAMES_LEN.load(Ordering::Acquire)] {
         let address = frame.load(Ordering::Relaxed);
         let mut is_known = false;
@@ -237,14 +237,14 @@ pub fn protect_thread() {
 }
 
 /// Buffers text for the log without allocating.
-struct Out {
+struct ReportOut {
     fd: RawFd,
     is_own: bool,
     bytes: [u8; 256],
     len: usize,
 }
 
-impl Out {
+impl ReportOut {
     fn open(log: &CString) -> Self {
         let (mut fd, mut is_own) = (libc::STDOUT_FILENO, false);
         if !log.is_empty() {
@@ -272,7 +272,7 @@ impl Out {
     }
 }
 
-impl Write for Out {
+impl Write for ReportOut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
             if self.len == self.bytes.len() {
@@ -285,7 +285,7 @@ impl Write for Out {
     }
 }
 
-impl Drop for Out {
+impl Drop for ReportOut {
     fn drop(&mut self) {
         self.flush();
         if self.is_own {
@@ -344,7 +344,7 @@ fn take_turn(is_crash: bool) -> bool {
 /// Call it in a handler, with the arguments that the kernel passed.
 unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::ucontext_t) {
     let Some(prepared) = PREPARED.get() else { return };
-    let mut out = Out::open(&prepared.log);
+    let mut out = ReportOut::open(&prepared.log);
     let is_crash = signal != libc::SIGALRM;
     if is_crash {
         let _ = out.write_str(&prepared.head);
@@ -380,7 +380,7 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
 ///
 /// # Safety
 /// As [`report`].
-unsafe fn write_signal(out: &mut Out, signal: c_int, info: &libc::siginfo_t, sp: usize) {
+unsafe fn write_signal(out: &mut ReportOut, signal: c_int, info: &libc::siginfo_t, sp: usize) {
     if signal == libc::SIGALRM {
         let _ = out.write_str(LOOK_HEAD);
         return;

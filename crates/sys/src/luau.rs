@@ -20,7 +20,7 @@ use std::slice;
 
 use mlua::{Function, Lua, ffi};
 
-pub use self::runner::{Pinned, Plain, Prepared, Ran, Runner, create_asker};
+pub use self::runner::{Pinned, Plain, PreparedRun, Ran, Runner, create_asker};
 
 /// If the used memory changes by so much between two safepoints, the interrupt is called at once: a
 /// step that takes long usually takes memory.
@@ -80,7 +80,7 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
 
 /// An argument of a native.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Argument<'a> {
+pub enum NativeArgument<'a> {
     /// The bytes of a string.
     Text(&'a [u8]),
     /// A number.
@@ -90,17 +90,17 @@ pub enum Argument<'a> {
 }
 
 /// The arguments of a native.
-pub struct Arguments<'a> {
+pub struct NativeArguments<'a> {
     state: *mut ffi::lua_State,
     next: c_int,
     end: c_int,
     stack: PhantomData<&'a ()>,
 }
 
-impl<'a> Iterator for Arguments<'a> {
-    type Item = Argument<'a>;
+impl<'a> Iterator for NativeArguments<'a> {
+    type Item = NativeArgument<'a>;
 
-    fn next(&mut self) -> Option<Argument<'a>> {
+    fn next(&mut self) -> Option<NativeArgument<'a>> {
         let index = self.next;
         if index >= self.end {
             return None;
@@ -116,31 +116,31 @@ impl<'a> Iterator for Arguments<'a> {
     }
 }
 
-impl ExactSizeIterator for Arguments<'_> {}
+impl ExactSizeIterator for NativeArguments<'_> {}
 
 /// The value at an index of the stack.
 ///
 /// # Safety
 ///
 /// There is a value at the index, and it stays there for `'a`.
-unsafe fn argument<'a>(state: *mut ffi::lua_State, index: c_int) -> Argument<'a> {
+unsafe fn argument<'a>(state: *mut ffi::lua_State, index: c_int) -> NativeArgument<'a> {
     // SAFETY: by the caller's promise. A string is not converted, so its bytes do not move.
     unsafe {
         match ffi::lua_type(state, index) {
             ffi::LUA_TSTRING => {
                 let mut len = 0;
                 let bytes = ffi::lua_tolstring(state, index, &mut len);
-                Argument::Text(slice::from_raw_parts(bytes.cast(), len))
+                NativeArgument::Text(slice::from_raw_parts(bytes.cast(), len))
             }
-            ffi::LUA_TNUMBER => Argument::Number(ffi::lua_tonumber(state, index)),
-            _ => Argument::Other,
+            ffi::LUA_TNUMBER => NativeArgument::Number(ffi::lua_tonumber(state, index)),
+            _ => NativeArgument::Other,
         }
     }
 }
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum CallResult {
     /// A part of the text that the call wrote.
     Text(Range<usize>),
     /// A number.
@@ -153,23 +153,23 @@ pub enum Answer {
 
 /// A call. It gets the arguments, and may write a text to an empty buffer, whose memory is reused.
 /// The call bounds that memory.
-pub type Call = fn(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer;
+pub type NativeCall = fn(arguments: NativeArguments<'_>, text: &mut Vec<u8>) -> CallResult;
 
 thread_local! {
     /// The call of all callers.
-    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
-    /// The text of an answer: see [`Answer::Text`].
+    static CALL: Cell<Option<NativeCall>> = const { Cell::new(None) };
+    /// The text of an answer: see [`CallResult::Text`].
     static TEXT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Creates a Lua function that takes a function `settle` and returns a caller: a function that runs
-/// `call` with its arguments and returns one value. `settle` turns an [`Answer::Code`] into that
+/// `call` with its arguments and returns one value. `settle` turns an [`CallResult::Code`] into that
 /// value. All VMs of a thread have the same call.
 ///
 /// # Errors
 ///
 /// If there is not enough memory.
-pub fn create_caller(lua: &Lua, call: Call) -> mlua::Result<Function> {
+pub fn create_caller(lua: &Lua, call: NativeCall) -> mlua::Result<Function> {
     CALL.set(Some(call));
     // SAFETY: the function follows the rules of Lua for C functions.
     unsafe { lua.create_c_function(push_caller) }
@@ -190,9 +190,9 @@ unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     let end = unsafe { ffi::lua_gettop(state) } + 1;
     let mut text = TEXT.take();
     text.clear();
-    let answer = call(Arguments { state, next: 1, end, stack: PhantomData }, &mut text);
+    let answer = call(NativeArguments { state, next: 1, end, stack: PhantomData }, &mut text);
     let part = match &answer {
-        Answer::Text(part) => text.get(part.clone()).unwrap_or_default(),
+        CallResult::Text(part) => text.get(part.clone()).unwrap_or_default(),
         _ => &[],
     };
     let (bytes, len) = (part.as_ptr(), part.len());
@@ -201,10 +201,10 @@ unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     // native or run. If memory runs out, no value with a destructor is alive.
     unsafe {
         match answer {
-            Answer::Text(_) => ffi::lua_pushlstring_(state, bytes.cast::<c_char>(), len),
-            Answer::Number(number) => ffi::lua_pushnumber(state, number),
-            Answer::False => ffi::lua_pushboolean(state, 0),
-            Answer::Code(code) => {
+            CallResult::Text(_) => ffi::lua_pushlstring_(state, bytes.cast::<c_char>(), len),
+            CallResult::Number(number) => ffi::lua_pushnumber(state, number),
+            CallResult::False => ffi::lua_pushboolean(state, 0),
+            CallResult::Code(code) => {
                 ffi::lua_pushvalue(state, ffi::lua_upvalueindex(1));
                 ffi::lua_pushnumber(state, f64::from(code));
                 ffi::lua_call(state, 1, 1);
@@ -253,17 +253,17 @@ mod tests {
     #[test]
     fn a_caller_takes_arguments_and_returns_results() {
         let lua = Lua::new();
-        let call: Call = |arguments, text| {
+        let call: NativeCall = |arguments, text| {
             assert_eq!(arguments.len(), arguments.size_hint().0);
             for argument in arguments {
                 match argument {
-                    Argument::Text(b"no") => return Answer::False,
-                    Argument::Text(bytes) => text.extend_from_slice(bytes),
-                    Argument::Number(number) => return Answer::Number(2.0 * number),
-                    Argument::Other => return Answer::Code(7),
+                    NativeArgument::Text(b"no") => return CallResult::False,
+                    NativeArgument::Text(bytes) => text.extend_from_slice(bytes),
+                    NativeArgument::Number(number) => return CallResult::Number(2.0 * number),
+                    NativeArgument::Other => return CallResult::Code(7),
                 }
             }
-            Answer::Text(0..text.len())
+            CallResult::Text(0..text.len())
         };
         lua.globals().set("caller", create_caller(&lua, call).unwrap()).unwrap();
         let checks = "local call = caller(function(code) return 'code ' .. code end)

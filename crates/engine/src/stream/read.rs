@@ -167,7 +167,7 @@ fn serve(
 /// The frame of an answer: streams with their entries, a map in RESP3.
 pub(super) struct StreamsReply {
     streams: usize,
-    deferred: Option<resp::reply::Deferred>,
+    deferred: Option<resp::reply::DeferredLength>,
     len: usize,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mlua::{Lua, Table, Value};
 use resp::request::BIG_BYTES_MIN;
 use resp::{Args, Span};
-use sys::luau::{Answer, Argument, Arguments};
+use sys::luau::{CallResult, NativeArgument, NativeArguments};
 
 use super::from_resp;
 use crate::failure::coded;
@@ -32,10 +32,10 @@ pub const OTHER_CODE: u8 = 2;
 
 /// Executes one command and answers with its reply, if it is one of those that most commands give.
 /// No reference is made to a value of the interpreter.
-pub fn call(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer {
+pub fn call(arguments: NativeArguments<'_>, text: &mut Vec<u8>) -> CallResult {
     // Only a run calls commands.
     if !STATE.is_set() || !HOST.is_set() {
-        return Answer::False;
+        return CallResult::False;
     }
     STATE.with(|state| {
         let buffers = &mut *state.buffers.borrow_mut();
@@ -47,8 +47,8 @@ pub fn call(arguments: Arguments<'_>, text: &mut Vec<u8>) -> Answer {
                 buffers.flat.extend_from_slice(text.as_bytes());
             }
         }
-        let Some(answer) = short_answer(buffers) else { return Answer::Code(OTHER_CODE) };
-        if let Answer::Text(_) = answer {
+        let Some(answer) = short_answer(buffers) else { return CallResult::Code(OTHER_CODE) };
+        if let CallResult::Text(_) = answer {
             std::mem::swap(buffers.reply_buffer(), text);
         }
         buffers.clear();
@@ -70,17 +70,17 @@ fn execute(state: &VmState, buffers: &mut CallBuffers) {
 }
 
 /// The reply in the buffers, if it is short and needs no table.
-fn short_answer(buffers: &mut CallBuffers) -> Option<Answer> {
+fn short_answer(buffers: &mut CallBuffers) -> Option<CallResult> {
     let reply = buffers.reply_buffer();
     match reply.first()? {
-        b'$' if reply[..] == *b"$-1\r\n" => Some(Answer::False),
+        b'$' if reply[..] == *b"$-1\r\n" => Some(CallResult::False),
         // Its memory is left to the next call.
-        b'$' if reply.capacity() <= KEPT_BYTES_MAX => bulk(reply).map(Answer::Text),
+        b'$' if reply.capacity() <= KEPT_BYTES_MAX => bulk(reply).map(CallResult::Text),
         b':' => {
             let digits = reply.get(1..)?.strip_suffix(b"\r\n")?;
-            Some(Answer::Number(base::number::parse_i64(digits)? as f64))
+            Some(CallResult::Number(base::number::parse_i64(digits)? as f64))
         }
-        b'+' if reply[..] == *b"+OK\r\n" => Some(Answer::Code(OK_CODE)),
+        b'+' if reply[..] == *b"+OK\r\n" => Some(CallResult::Code(OK_CODE)),
         _ => None,
     }
 }
@@ -134,7 +134,7 @@ pub fn failure(lua: &Lua, text: &[u8], counted: bool) -> mlua::Result<Table> {
 /// There is none, one is neither a string nor a number, or they are too long.
 pub fn push_arguments<'a>(
     buffers: &mut CallBuffers,
-    arguments: impl ExactSizeIterator<Item = Argument<'a>>,
+    arguments: impl ExactSizeIterator<Item = NativeArgument<'a>>,
 ) -> Result<(), &'static str> {
     buffers.is_used = true;
     if arguments.len() == 0 {
@@ -143,15 +143,15 @@ pub fn push_arguments<'a>(
     let mut len = 0;
     for argument in arguments {
         match argument {
-            Argument::Text(text) => {
+            NativeArgument::Text(text) => {
                 len += text.len();
                 if len > ARGUMENT_BYTES_MAX {
                     return Err(TOO_LONG);
                 }
                 push_bytes(buffers, text);
             }
-            Argument::Number(number) => push_number(buffers, number),
-            Argument::Other => return Err(WRONG_TYPE),
+            NativeArgument::Number(number) => push_number(buffers, number),
+            NativeArgument::Other => return Err(WRONG_TYPE),
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ use foldhash::fast::RandomState;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 use resp::{Args, Reply};
-use sys::luau::{Pinned, Plain, Prepared, Ran, Runner};
+use sys::luau::{Pinned, Plain, PreparedRun, Ran, Runner};
 
 use self::cache::{Cache, PinnedCode};
 pub use self::cache::{LoadedFunction, LoadedScript};
@@ -424,7 +424,7 @@ impl Vm {
     fn invoke_prepared(
         &self,
         host: &mut dyn VmHost,
-        prepared: Result<Prepared<'_>, String>,
+        prepared: Result<PreparedRun<'_>, String>,
         run: RunSource<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), ScriptFailure> {

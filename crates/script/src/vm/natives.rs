@@ -8,7 +8,7 @@ use std::rc::Rc;
 use mlua::{BString, BorrowedBytes, Either, Function, IntoLua, Lua, MultiValue, Table, Value};
 use resp::Args;
 use sha1::{Digest, Sha1};
-use sys::luau::{self, Argument};
+use sys::luau::{self, NativeArgument};
 
 use super::call;
 use super::compile::{LOADSTRING_BYTES_MAX, compile};
@@ -207,7 +207,7 @@ fn acl_check_cmd(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     let mut buffers = state.buffers.borrow_mut();
     let texts: Vec<_> = args.iter().map(argument).collect();
     let arguments = texts.iter().map(|text| match text {
-        Either::Left(text) => Argument::Text(text),
+        Either::Left(text) => NativeArgument::Text(text),
         Either::Right(other) => *other,
     });
     let checked = call::push_arguments(&mut buffers, arguments).map(|()| {
@@ -223,12 +223,12 @@ fn acl_check_cmd(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
 }
 
 /// A value as an argument of a command.
-fn argument(value: &Value) -> Either<BorrowedBytes, Argument<'_>> {
+fn argument(value: &Value) -> Either<BorrowedBytes, NativeArgument<'_>> {
     match value {
         Value::String(text) => Either::Left(text.as_bytes()),
-        Value::Integer(number) => Either::Right(Argument::Number(*number as f64)),
-        Value::Number(number) => Either::Right(Argument::Number(*number)),
-        _ => Either::Right(Argument::Other),
+        Value::Integer(number) => Either::Right(NativeArgument::Number(*number as f64)),
+        Value::Number(number) => Either::Right(NativeArgument::Number(*number)),
+        _ => Either::Right(NativeArgument::Other),
     }
 }
 

@@ -14,7 +14,7 @@ use std::ffi::c_int;
 
 use mlua::{Function, Lua, Table, Value, ffi};
 
-use super::{Argument, argument};
+use super::{NativeArgument, argument};
 
 /// The two tables of a run, as bits.
 const KEYS: u8 = 1;
@@ -68,7 +68,7 @@ fn main_state(lua: &Lua) -> *mut ffi::lua_State {
 
 /// The stack positions of the table of fields and of their names.
 #[derive(Clone, Copy, Debug)]
-struct Fields {
+struct FieldPositions {
     table: c_int,
     keys: c_int,
     argv: c_int,
@@ -81,7 +81,7 @@ pub struct Runner {
     state: *mut ffi::lua_State,
     /// The stack position of the error handler.
     handler: c_int,
-    fields: Option<Fields>,
+    fields: Option<FieldPositions>,
     /// The fields that exist.
     set: Cell<u8>,
 }
@@ -126,7 +126,7 @@ impl Runner {
         let fields = fields.map(|table| {
             let table = push(Value::Table(table.clone()))?;
             let (keys, argv) = (push(Value::String(keys))?, push(Value::String(argv))?);
-            Ok::<_, mlua::Error>(Fields { table, keys, argv })
+            Ok::<_, mlua::Error>(FieldPositions { table, keys, argv })
         });
         let fields = fields.transpose()?;
         Ok(Self { lua: lua.clone(), state, handler, fields, set: Cell::new(0) })
@@ -165,7 +165,7 @@ impl Runner {
         keys: usize,
         texts: impl ExactSizeIterator<Item = &'a [u8]>,
         is_protected: bool,
-    ) -> Result<Prepared<'r>, String> {
+    ) -> Result<PreparedRun<'r>, String> {
         let keys = keys.min(texts.len());
         let argv = texts.len() - keys;
         let unasked = match self.fields {
@@ -179,7 +179,7 @@ impl Runner {
         // SAFETY: the main thread is idle, and has room for the values that are pushed here.
         let base = unsafe { ffi::lua_gettop(state) };
         let arguments = if fields.is_some() { 0 } else { 2 };
-        let prepared = Prepared { runner: self, base, arguments };
+        let prepared = PreparedRun { runner: self, base, arguments };
         // SAFETY: as above.
         unsafe {
             ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, function.reference);
@@ -219,14 +219,14 @@ impl Runner {
         unsafe {
             ffi::lua_pushcclosurek(state, push::<T>, c"inputs".as_ptr(), 0, None);
             ffi::lua_pushlightuserdata(state, (&raw mut texts).cast());
-            let passed = self.fields.map_or(0, |Fields { table, keys, argv }| {
+            let passed = self.fields.map_or(0, |FieldPositions { table, keys, argv }| {
                 [table, keys, argv].map(|at| ffi::lua_pushvalue(state, at)).len() as c_int
             });
             if ffi::lua_pcall(state, 1 + passed, results, 0) == ffi::LUA_OK {
                 return None;
             }
             match argument(state, -1) {
-                Argument::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                NativeArgument::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
                 _ => Some("not enough memory".to_owned()),
             }
         }
@@ -234,7 +234,7 @@ impl Runner {
 }
 
 /// The fields' positions in a protected call.
-const PASSED: Fields = Fields { table: 2, keys: 3, argv: 4 };
+const PASSED: FieldPositions = FieldPositions { table: 2, keys: 3, argv: 4 };
 
 /// Creates a run's tables. They become fields, or are pushed.
 ///
@@ -242,8 +242,11 @@ const PASSED: Fields = Fields { table: 2, keys: 3, argv: 4 };
 ///
 /// The stack has room for four values, and the fields at their positions. If an error is raised, no
 /// value with a destructor is alive except those of the iterator.
-unsafe fn give<'a, T>(state: *mut ffi::lua_State, fields: Option<Fields>, texts: &mut Texts<T>)
-where
+unsafe fn give<'a, T>(
+    state: *mut ffi::lua_State,
+    fields: Option<FieldPositions>,
+    texts: &mut Texts<T>,
+) where
     T: Iterator<Item = &'a [u8]>,
 {
     for (field, count) in [(KEYS, texts.keys), (ARGV, texts.argv)] {
@@ -252,7 +255,7 @@ where
         }
         // SAFETY: by the caller's promise.
         unsafe {
-            if let Some(Fields { keys, argv, .. }) = fields {
+            if let Some(FieldPositions { keys, argv, .. }) = fields {
                 ffi::lua_pushvalue(state, if field == KEYS { keys } else { argv });
             }
             ffi::lua_createtable(state, count.min(ROOM_MAX) as c_int, 0);
@@ -299,8 +302,8 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     unsafe {
         ffi::lua_settop(state, 1);
         let field = match argument(state, 1) {
-            Argument::Text(b"KEYS") => KEYS,
-            Argument::Text(b"ARGV") => ARGV,
+            NativeArgument::Text(b"KEYS") => KEYS,
+            NativeArgument::Text(b"ARGV") => ARGV,
             _ => 0,
         };
         if UNASKED.get() & field == 0 {
@@ -317,13 +320,13 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
 
 /// A function with its keys and arguments.
 #[derive(Debug)]
-pub struct Prepared<'r> {
+pub struct PreparedRun<'r> {
     runner: &'r Runner,
     base: c_int,
     arguments: c_int,
 }
 
-impl<'r> Prepared<'r> {
+impl<'r> PreparedRun<'r> {
     /// Calls the function.
     pub fn call(self) -> Ran<'r> {
         let Runner { state, handler, .. } = *self.runner;
@@ -333,7 +336,7 @@ impl<'r> Prepared<'r> {
     }
 }
 
-impl Drop for Prepared<'_> {
+impl Drop for PreparedRun<'_> {
     fn drop(&mut self) {
         // SAFETY: the values above the base belong to this run.
         unsafe { ffi::lua_settop(self.runner.state, self.base) };
@@ -344,7 +347,7 @@ impl Drop for Prepared<'_> {
 /// A finished run.
 #[derive(Debug)]
 pub struct Ran<'r> {
-    prepared: Prepared<'r>,
+    prepared: PreparedRun<'r>,
     succeeded: bool,
 }
 
@@ -379,9 +382,9 @@ impl Ran<'_> {
                 ffi::LUA_TNIL => Some(Plain::Nil),
                 ffi::LUA_TBOOLEAN => Some(Plain::Boolean(ffi::lua_toboolean(state, -1) != 0)),
                 _ => match argument(state, -1) {
-                    Argument::Number(number) => Some(Plain::Number(number)),
-                    Argument::Text(text) => Some(Plain::Text(text)),
-                    Argument::Other => None,
+                    NativeArgument::Number(number) => Some(Plain::Number(number)),
+                    NativeArgument::Text(text) => Some(Plain::Text(text)),
+                    NativeArgument::Other => None,
                 },
             }
         }
