@@ -90,14 +90,14 @@ pub enum NativeArgument<'a> {
 }
 
 /// The arguments of a native.
-pub struct NativeArguments<'a> {
+pub struct StackArguments<'a> {
     state: *mut ffi::lua_State,
     next: c_int,
     end: c_int,
     stack: PhantomData<&'a ()>,
 }
 
-impl<'a> Iterator for NativeArguments<'a> {
+impl<'a> Iterator for StackArguments<'a> {
     type Item = NativeArgument<'a>;
 
     fn next(&mut self) -> Option<NativeArgument<'a>> {
@@ -116,7 +116,7 @@ impl<'a> Iterator for NativeArguments<'a> {
     }
 }
 
-impl ExactSizeIterator for NativeArguments<'_> {}
+impl ExactSizeIterator for StackArguments<'_> {}
 
 /// The value at an index of the stack.
 ///
@@ -153,7 +153,7 @@ pub enum CallResult {
 
 /// A call. It gets the arguments, and may write a text to an empty buffer, whose memory is reused.
 /// The call bounds that memory.
-pub type NativeCall = fn(arguments: NativeArguments<'_>, text: &mut Vec<u8>) -> CallResult;
+pub type NativeCall = fn(arguments: StackArguments<'_>, text: &mut Vec<u8>) -> CallResult;
 
 thread_local! {
     /// The call of all callers.
@@ -163,8 +163,8 @@ thread_local! {
 }
 
 /// Creates a Lua function that takes a function `settle` and returns a caller: a function that runs
-/// `call` with its arguments and returns one value. `settle` turns an [`CallResult::Code`] into that
-/// value. All VMs of a thread have the same call.
+/// `call` with its arguments and returns one value. `settle` turns an [`CallResult::Code`] into
+/// that value. All VMs of a thread have the same call.
 ///
 /// # Errors
 ///
@@ -190,7 +190,7 @@ unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
     let end = unsafe { ffi::lua_gettop(state) } + 1;
     let mut text = TEXT.take();
     text.clear();
-    let answer = call(NativeArguments { state, next: 1, end, stack: PhantomData }, &mut text);
+    let answer = call(StackArguments { state, next: 1, end, stack: PhantomData }, &mut text);
     let part = match &answer {
         CallResult::Text(part) => text.get(part.clone()).unwrap_or_default(),
         _ => &[],

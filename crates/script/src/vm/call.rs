@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mlua::{Lua, Table, Value};
 use resp::request::BIG_BYTES_MIN;
 use resp::{Args, Span};
-use sys::luau::{CallResult, NativeArgument, NativeArguments};
+use sys::luau::{CallResult, NativeArgument, StackArguments};
 
 use super::from_resp;
 use crate::failure::coded;
@@ -32,7 +32,7 @@ pub const OTHER_CODE: u8 = 2;
 
 /// Executes one command and answers with its reply, if it is one of those that most commands give.
 /// No reference is made to a value of the interpreter.
-pub fn call(arguments: NativeArguments<'_>, text: &mut Vec<u8>) -> CallResult {
+pub fn call(arguments: StackArguments<'_>, text: &mut Vec<u8>) -> CallResult {
     // Only a run calls commands.
     if !STATE.is_set() || !HOST.is_set() {
         return CallResult::False;
