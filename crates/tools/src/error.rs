@@ -1,6 +1,4 @@
-//! Why a measurement could not be made, in sentences that say what to do.
-//!
-//! The binary prints these after `weft bench: `; none of them carries a backtrace.
+//! The errors of the tools, in sentences that say what to do. None has a backtrace.
 
 use std::fmt;
 use std::io;
@@ -10,7 +8,7 @@ use crate::printable::printable;
 /// The status of a process that SIGINT ended, as shells write it.
 const INTERRUPTED_STATUS: u8 = 130;
 
-/// Why a measurement failed. `Display` gives one sentence for the terminal.
+/// Why a tool failed; `Display` is one sentence for the terminal.
 #[derive(Debug)]
 pub enum Error {
     /// No connection to the server could be opened.
@@ -20,7 +18,7 @@ pub enum Error {
         /// What the operating system or TLS said.
         source: io::Error,
     },
-    /// A call to the operating system failed; `what` says what was being done.
+    /// A call to the operating system failed.
     Io {
         /// The attempted step, as in "read certificate.pem".
         what: String,
@@ -31,14 +29,14 @@ pub enum Error {
     Tls(String),
     /// The server's bytes are not RESP, or it closed the connection.
     Protocol(String),
-    /// The server refused a step that everything else depends on (AUTH, HELLO, PING, a fill).
+    /// The server refused a step that the others depend on (AUTH, HELLO, PING, a fill).
     Refused {
         /// The refused step.
         step: String,
         /// The error text of the server.
         reply: String,
     },
-    /// Requests of a measured workload were answered with errors, so its figures mean nothing.
+    /// Replies to a measured workload were errors, so its figures mean nothing.
     ErrorReplies {
         /// The workload's name.
         workload: String,
@@ -47,12 +45,12 @@ pub enum Error {
         /// The text of the first.
         first: String,
     },
-    /// Some of many measurements failed; the others have been printed with the reasons.
+    /// Some of the measurements failed; the others are printed, with the reasons.
     NotMeasured {
         /// How many failed.
         count: usize,
     },
-    /// A signal ended the measurement; what was measured until then has been shown.
+    /// A signal ended the measurement; the results until then are printed.
     Interrupted,
     /// Options that contradict each other or are out of range.
     Usage(String),
@@ -65,7 +63,7 @@ pub enum Error {
     },
 }
 
-/// A measurement that failed after others had been made, which are shown beside it.
+/// A failed measurement, which is shown with the results of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedMeasurement {
     /// What was being measured.
@@ -82,7 +80,7 @@ impl fmt::Display for FailedMeasurement {
 }
 
 impl Error {
-    /// The status of a process that ends because of it: that of shells for a signal, or else 1.
+    /// The exit code: that of shells for a signal, or 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Interrupted => INTERRUPTED_STATUS,
@@ -104,18 +102,18 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Parts of it may be a server's words.
+        // Parts of it may be a server's text.
         f.write_str(&printable(&Sentence(self).to_string()))
     }
 }
 
-/// The sentence for an error, with the words of servers as they are.
+/// The sentence for an error, with texts of servers as they are.
 struct Sentence<'a>(&'a Error);
 
 impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // Where TLS answers, somebody listens.
+            // A TLS failure means that the server listens.
             Error::Connect { address, source } if source.kind() == io::ErrorKind::InvalidData => {
                 write!(f, "TLS with {address} failed: {source}{}", plain(source))
             }
@@ -140,7 +138,7 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
-/// What is likely wrong where the first bytes of a server are none of TLS.
+/// A hint if the first bytes of the server are not TLS.
 fn plain(error: &io::Error) -> &'static str {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {

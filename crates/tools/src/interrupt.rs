@@ -12,18 +12,18 @@ use signal_hook::{flag, low_level};
 
 use crate::{Error, temporary};
 
-/// The status of a process that a signal has ended, less the signal's number, as shells write it.
+/// The exit code of shells for a process that a signal has ended, without the signal's number.
 const SIGNAL_STATUS: i32 = 128;
 
-/// Between two looks at the flag while nothing else is to be done.
+/// The time between two checks of the flag while nothing else happens.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
-/// The flag of this process, once somebody has asked for it.
+/// The flag of this process, once it is in use.
 static FLAG: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
 
-/// Set by the first SIGINT, SIGTERM or SIGHUP, which lets a measurement end with the results so
-/// far; the second ends the process, and with it the servers that it has started and its temporary
-/// folders.
+/// The flag that the first SIGINT, SIGTERM or SIGHUP sets, so that a measurement ends with the
+/// results so far. The second signal ends the process with the servers that it started and its
+/// temporary folders.
 pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     let mut place = FLAG.lock().unwrap_or_else(PoisonError::into_inner);
     let stop = match &*place {
@@ -34,18 +34,18 @@ pub(crate) fn interrupted_flag() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// Whether such a signal has come.
+/// Whether such a signal has arrived.
 pub(super) fn is_interrupted() -> bool {
     let place = FLAG.lock().unwrap_or_else(PoisonError::into_inner);
     place.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
-/// Has a thread count the signals; the flag is set before that thread runs.
+/// Starts the thread that counts the signals; the flag is set before that thread wakes.
 fn receive_signals() -> io::Result<Arc<AtomicBool>> {
     let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let (mut received, sender) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Who starts it by nohup(1) wants it to outlive the terminal.
+        // A process started by nohup(1) outlives the terminal.
         if signal != SIGHUP || !sys::signal::hangup_is_ignored() {
             flag::register_usize(signal, Arc::clone(&last), usize::try_from(signal).unwrap_or(0))?;
             flag::register(signal, Arc::clone(&stop))?;
@@ -63,7 +63,7 @@ fn receive_signals() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Whether the flag ends what is being done, for observers of a fill or a window.
+/// Whether to go on, for observers of a fill or a window.
 pub(super) fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
     match stop.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
@@ -79,7 +79,7 @@ pub(super) fn check(stop: &AtomicBool) -> Result<(), Error> {
     }
 }
 
-/// Waits for this time, or for an interruption, which is an error.
+/// Waits for this time; an interruption is an error.
 pub(super) fn sleep(time: Duration, stop: &AtomicBool) -> Result<(), Error> {
     let start = Instant::now();
     while let Some(left) = time.checked_sub(start.elapsed()) {

@@ -1,11 +1,13 @@
-//! Layer 7: the tools beside the server: the bench with its floor, the report on servers, the
-//! client, the screen that shows what a server does, and what a host should be set to.
+//! Layer 7: the tools: `weft bench`, `report`, `cli`, `top` and `tune`.
 //!
-//! The bench talks to a server as any client does, over a socket, and reads what the kernel
-//! says about its process. It knows nothing of how Weft works inside and depends on none of the
-//! other layers, so that a mistake there cannot hide itself in the measurement; but for `base`,
-//! whose quoting the client shares, and `sys`, by which servers are started. The screen reaches
-//! servers as the client does.
+//! From bottom to top: `statistics` and `page` know no servers; [`client`] is a connection to one;
+//! [`servers`] starts servers and reads the kernel's figures of them; [`load`] loads them. Above are
+//! the tools: [`bench`] with its floor, [`cli`], then [`report`] and [`top`]; [`tune`] checks the
+//! settings of a host.
+//!
+//! The tools reach a server over a socket, as any client does. They use no other layer, so that a
+//! mistake there cannot hide in a measurement, except `base` for its quoting and `sys` to start
+//! servers.
 
 #![forbid(unsafe_code)]
 

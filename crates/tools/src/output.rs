@@ -1,7 +1,7 @@
-//! What a command prints, and files that it leaves.
+//! Printing, and files with results.
 //!
-//! Whether a file can be written is found out before a long measurement. It is written under
-//! another name and renamed, so that a full disk leaves the one that was there.
+//! Before a long measurement [`check`] finds out whether a file can be written. A file is written
+//! under another name and renamed, so that a full disk leaves the earlier file.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use tempfile::NamedTempFile;
 
 use crate::Error;
 
-/// Who may do what with a new file, less what the process's mask takes away.
+/// The mode of a new file, without the bits of the process's mask.
 const NEW_FILE_MODE: u32 = 0o666;
 
-/// The most links that are followed one behind the other, as by the system.
+/// The most links that are followed in a row, as by the system.
 const LINKS_MAX: u32 = 40;
 
-/// Prints to standard error. What cannot be printed there cannot be told either.
+/// Prints to standard error; there is no place to report a failure.
 macro_rules! say {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
@@ -27,10 +27,10 @@ macro_rules! say {
     }};
 }
 
-/// Prints to standard output. Who closes it wants no more.
+/// Prints to standard output. A closed pipe is no error.
 ///
 /// # Errors
-/// When it cannot be written, as to a full disk.
+/// The output cannot be written, as to a full disk.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -39,7 +39,7 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether somebody may still read what is printed: the other end of a pipe is not closed.
+/// Whether the output still has a reader: the other end of a pipe is not closed.
 pub(crate) fn is_read() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
@@ -48,10 +48,10 @@ pub(crate) fn is_read() -> bool {
     !is_known || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// Finds out whether [`write`] could do its work, and leaves everything as it is.
+/// Checks that [`write`] can succeed, without changing anything.
 ///
 /// # Errors
-/// When the path leads to a folder, or what is there or its folder may not be written.
+/// The path is a folder, or the file or its folder may not be written.
 pub(crate) fn check(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
         return Err(Error::Usage(format!("{} is a folder", path.display())));
@@ -59,10 +59,10 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     try_to_write(path).map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// Refuses two files that would be one. What is no regular file, such as /dev/null, may be both.
+/// Refuses two paths of one regular file; another file, such as /dev/null, may be both.
 ///
 /// # Errors
-/// When both paths lead to the same place.
+/// Both paths lead to the same file.
 pub(crate) fn check_apart(one: &Path, other: &Path) -> Result<(), Error> {
     let is_file = fs::metadata(one).map_or(true, |found| found.is_file());
     if is_file && place(one).is_some_and(|first| place(other) == Some(first)) {
@@ -71,17 +71,17 @@ pub(crate) fn check_apart(one: &Path, other: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the text where the path leads. What is no regular file, such as a device, is written to.
+/// Replaces a regular file by the text, and writes to another file, such as a device.
 ///
 /// # Errors
-/// When it cannot be written whole; what was there is left then.
+/// The text cannot be written whole; then a regular file stays as it was.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
     replace(path, text.as_bytes()).map_err(Error::io(format!("write {}", path.display())))
 }
 
 fn try_to_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
-        // To open a pipe is to wait for its reader.
+        // To open a pipe would wait for its reader.
         Ok(found) if !found.is_file() => return Ok(()),
         Ok(_) => drop(File::options().append(true).open(path)?),
         Err(_) => {}
@@ -95,12 +95,12 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     }
     let mut file = beside(path)?;
     file.write_all(text)?;
-    // A link stays one: the file that it names is replaced.
+    // A link stays: the file that it names is replaced.
     let place = place(path).unwrap_or_else(|| path.into());
     file.persist(place).map(drop).map_err(|failed| failed.error)
 }
 
-/// A new file in the folder of another, which vanishes if it does not take that one's place.
+/// A temporary file in the folder of another one, with the mode and the owner of that one.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let place = place(path)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such folder"))?;
@@ -110,15 +110,15 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     builder.permissions(fs::Permissions::from_mode(mode));
     let file = builder.tempfile_in(place.parent().unwrap_or(Path::new("/")))?;
     if let Some(found) = found {
-        // Nobody but root may give it away; others have a file of their own then.
+        // Only root may change the owner.
         let _ = fchown(file.as_file(), Some(found.uid()), Some(found.gid()));
         file.as_file().set_permissions(found.permissions())?;
     }
     Ok(file)
 }
 
-/// Where a path leads, whatever it is written like; nothing if its folder is missing. A link may
-/// lead to a file that is not there yet.
+/// The canonical path of a file, which need not exist; `None` if its folder does not. A link may
+/// name a file that does not exist.
 pub(crate) fn place(path: &Path) -> Option<PathBuf> {
     if let Ok(place) = fs::canonicalize(path) {
         return Some(place);

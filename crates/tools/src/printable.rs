@@ -1,9 +1,8 @@
 //! Texts for people: texts of servers without anything that drives a terminal or hides what
 //! follows, and long numbers.
 
-/// The same text with a dot for each character that is not shown by itself: control characters
-/// other than the end of a line and tabs, and those that turn the direction of writing or take no
-/// room.
+/// The text with a dot for each invisible character: control characters other than line ends and
+/// tabs, and characters that change the direction of writing or have no width.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|letter| if is_shown(letter) { letter } else { '.' }).collect()
 }
@@ -14,7 +13,7 @@ pub(crate) fn printable_line(text: &str) -> String {
     printable(text).chars().map(in_line).collect()
 }
 
-/// The same of bytes, which may be no text, and whose lines may end as those of INFO do.
+/// The same for bytes, which need not be UTF-8, and whose lines may end with `\r\n`.
 pub(crate) fn printable_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(bytes.len());
     for (nth, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_drives_the_terminal() {
+    fn control_characters_become_dots() {
         let hostile = "a\u{1b}]0;t\u{7}\u{9b}2J\u{202e}b\r\u{7f}\u{e9}\n\u{6f22}\t";
         assert_eq!(printable(hostile), "a.]0;t..2J.b..\u{e9}\n\u{6f22}\t");
         assert_eq!(printable_line(hostile), "a.]0;t..2J.b..\u{e9} \u{6f22} ");

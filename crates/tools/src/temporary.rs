@@ -1,4 +1,4 @@
-//! Temporary folders that go with the value, and with a process that ends before it.
+//! Temporary folders that are removed with the value, also when the process ends before.
 
 use std::fs;
 use std::io;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// How often a folder is tried to be removed when the process ends, since a server that still runs
-/// may write a file meanwhile, and the time between.
+/// How many times a folder is removed when the process ends, since a server that still runs may
+/// write a file meanwhile, and the time between two tries.
 const TRIES_MAX: u32 = 50;
 const TRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// All that there are. Whoever makes or removes one holds it.
+/// All folders. It is locked while one is made or removed.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A new, empty folder.
@@ -23,10 +23,7 @@ pub(crate) struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Makes it, for its owner alone.
-    ///
-    /// # Errors
-    /// Where the system's folder for temporary files cannot be written.
+    /// Makes a folder that only its owner may use.
     pub(crate) fn create() -> Result<TemporaryFolder, Error> {
         let mut folders = lock();
         let made = tempfile::tempdir().map_err(Error::io("create a temporary folder"))?;
@@ -39,7 +36,7 @@ impl TemporaryFolder {
         &self.path
     }
 
-    /// Leaves it where it is.
+    /// Keeps the folder.
     pub(crate) fn keep(self) -> PathBuf {
         forget(&mut lock(), &self.path);
         let path = self.path.clone();
@@ -56,9 +53,10 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Ends the process with a status, and with it what it has started. No folder is left.
+/// Removes all folders and ends the process with an exit code, and with it the servers that it
+/// started.
 pub(crate) fn exit(status: i32) -> ! {
-    // Nobody makes another one from now on.
+    // The lock is kept, so no folder is made from now on.
     for path in &*lock() {
         for _ in 0..TRIES_MAX {
             match fs::remove_dir_all(path) {
@@ -86,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_lasts_as_long_as_it_is_held_or_for_ever() {
+    fn a_folder_is_removed_with_the_value_unless_it_is_kept() {
         let (folder, kept) =
             (TemporaryFolder::create().unwrap(), TemporaryFolder::create().unwrap());
         let path = folder.path().to_owned();

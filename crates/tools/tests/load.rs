@@ -332,14 +332,14 @@ fn what_is_not_resp_ends_the_run() {
 }
 
 #[test]
-fn nobody_listening_is_said_with_the_address() {
+fn an_unreachable_server_is_reported_with_its_address() {
     // Port 1 is reserved and in use nowhere; a port freed here could be another test's by now.
     let error = run(&ServerEndpoint::local(1), "get", &load()).unwrap_err();
     assert!(error.to_string().contains("127.0.0.1:1:"), "{error}");
 }
 
 #[test]
-fn tls_verifies_the_server_unless_told_not_to() {
+fn tls_verifies_the_server_unless_it_is_insecure() {
     let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
     let key = certified.key_pair.serialize_pem();
     let config = || {

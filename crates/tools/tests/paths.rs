@@ -1,6 +1,5 @@
-//! The load generator where it does more than answer as fast as it can: at a limited rate beside a
-//! server that stalls, with a new connection for each request, on the nodes of a cluster, and when
-//! it is ended early.
+//! The load generator apart from plain load: at a limited rate while a server stalls, with a new
+//! connection for each request, on the nodes of a cluster, and with an early end.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
@@ -129,7 +128,7 @@ fn as_late_as(outcome: &WindowOutcome, time: Duration) -> u64 {
 }
 
 #[test]
-fn what_was_due_while_a_server_stalled_has_waited_since() {
+fn requests_due_in_a_stall_have_waited_since() {
     let (stall, rate) = (Duration::from_millis(400), 500.0);
     let extent = WindowExtent::Time(Duration::from_millis(1200));
     let load = LoadSpec { rate: Some(rate), extent, ..load() };
@@ -152,7 +151,7 @@ fn what_was_due_while_a_server_stalled_has_waited_since() {
 }
 
 #[test]
-fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
+fn missing_replies_at_the_end_are_in_the_latencies() {
     let (stall, rate) = (Duration::from_millis(600), 200.0);
     let extent = WindowExtent::Time(Duration::from_millis(700));
     let load = LoadSpec { rate: Some(rate), extent, ..load() };
@@ -165,7 +164,7 @@ fn what_a_stalled_server_owes_at_the_end_is_in_the_latencies() {
 }
 
 #[test]
-fn a_window_has_only_what_was_due_after_the_warm_up() {
+fn a_window_has_only_requests_due_after_the_warm_up() {
     let (first, stall) = (OnceLock::new(), Duration::from_millis(1200));
     let server = Mock::start(move |_| {
         let since = first.get_or_init(Instant::now).elapsed();
@@ -220,7 +219,7 @@ fn a_server_that_stops_answering_is_an_error_and_no_result() {
             assert!(error.contains("has not replied for "), "{error}");
         }
     }
-    // Who does not want to wait for it is told at once.
+    // An observer can end the wait.
     let (server, start) = (falling_silent(50), Instant::now());
     let load = LoadSpec { stall_time_max: Duration::from_secs(600), ..plain.clone() };
     let mut observe = |progress: &WindowProgress| match progress.share < 1.0 {
@@ -232,7 +231,7 @@ fn a_server_that_stops_answering_is_an_error_and_no_result() {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_is_waited_for() {
+fn replies_in_flight_at_the_end_are_awaited() {
     let (stall, extent) =
         (Duration::from_millis(600), WindowExtent::Time(Duration::from_millis(500)));
     let load = LoadSpec { extent, ..load() };
@@ -268,7 +267,7 @@ fn a_rate_that_the_server_does_not_reach_ends_at_its_time() {
         assert!((0.8 * due..=1.3 * due).contains(&known), "{known} of {due}");
         assert!(outcome.unsent as f64 > due / 2.0, "{} of {due}", outcome.unsent);
         assert!(outcome.per_second() < 4100.0, "{}", outcome.per_second());
-        // They have waited the longer, the earlier they were due: half of them for half the time.
+        // Requests that were due earlier have waited longer: half of them for half of the time.
         let half = outcome.latency.value_at_quantile(0.5);
         assert!(u128::from(half) >= (window / 2).as_nanos(), "{half}");
     }
@@ -294,9 +293,9 @@ fn a_rate_is_kept() {
 }
 
 #[test]
-fn each_batch_may_have_a_connection_of_its_own() {
-    let told = Arc::new(AtomicU64::new(0));
-    let greeted = Arc::clone(&told);
+fn each_batch_may_have_its_own_connection() {
+    let greetings = Arc::new(AtomicU64::new(0));
+    let greeted = Arc::clone(&greetings);
     let server = Mock::start(move |words| {
         if words[0] == "HELLO" || words[0] == "AUTH" || words[0] == "SELECT" {
             greeted.fetch_add(1, Ordering::Relaxed);
@@ -307,15 +306,15 @@ fn each_batch_may_have_a_connection_of_its_own() {
     let plain = LoadSpec { reconnects: true, ..load() };
     let outcome = drive(&server.endpoint(), &CONNECT, &plain, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.errors), (200, 0));
-    // Besides those with which the threads see that they may connect.
+    // The threads also open one each to check that they may connect.
     assert_eq!(server.connections.load(Ordering::Relaxed), 200 + 4);
-    assert_eq!(told.load(Ordering::Relaxed), 0);
+    assert_eq!(greetings.load(Ordering::Relaxed), 0);
     let password = Some("secret".into());
     let endpoint = ServerEndpoint { password, resp: Resp::Three, db: 3, ..server.endpoint() };
     let load = LoadSpec { pipeline: 5, ..plain };
     let outcome = drive(&endpoint, &CONNECT, &load, None, &mut unobserved).unwrap();
     assert_eq!((outcome.requests, outcome.latency.len(), outcome.errors), (200, 200, 0));
-    assert_eq!(told.load(Ordering::Relaxed), 3 * (40 + 4));
+    assert_eq!(greetings.load(Ordering::Relaxed), 3 * (40 + 4));
 }
 
 #[test]
@@ -383,7 +382,7 @@ fn a_comparison_goes_on_without_a_server_that_is_gone() {
     assert!(reasons[0].starts_with("ping, pipeline 1 on a: FAILED: "), "{reasons:?}");
     assert!(reasons[1].starts_with("echo, pipeline 1 on a: FAILED: it is gone: "), "{reasons:?}");
     assert_eq!(reasons.len(), 2);
-    // What makes no sense is found out before a server is asked.
+    // An invalid load is refused before a server is used.
     let plan = ComparisonPlan {
         cases: vec![ComparedCase { row: row("ping"), load: LoadSpec { clients: 0, ..load } }],
         rounds: 1,
@@ -438,7 +437,7 @@ fn every_node_of_a_cluster_gets_its_own_keys_only() {
             all();
         }
     }
-    // A key without a number belongs to one node; the others say so.
+    // A fixed key belongs to one node, and the others refuse it.
     let words = ["SET", "fixed", "x"].map(|word| word.as_bytes().to_vec()).to_vec();
     let commands = vec![LoadCommand { words, weight: 1, law: Law::Uniform }];
     let fixed = LoadSpec { commands, ..load.clone() };

@@ -1,8 +1,7 @@
-//! What a year's churn leaves of a server's memory, in miniature: all values are rewritten many
-//! times, each time with other sizes and in another order. The figure is the memory afterwards over
-//! that of the same data freshly loaded.
+//! Fragmentation: the memory of a server after all values were rewritten many times, each time in
+//! other sizes and another order, divided by that of the same data freshly loaded.
 //!
-//! A server that can defragment its memory is told to, early and much, and gets time for it.
+//! A server with active defragmentation has it on, with low thresholds, and gets time for it.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -17,18 +16,17 @@ use crate::load::shape::RequestShape;
 
 /// How often all values are rewritten.
 const REWRITES: u64 = 50;
-/// Keys of the same size, which are written one after another.
+/// Keys with values of one size, written one after another.
 const CHUNK_KEYS: u64 = 20;
 /// Sizes of values, in bytes.
 const VALUE_BYTES: (u64, u64) = (16, 1000);
-/// The longest that a server may take to defragment its memory.
+/// How long a server may take to defragment its memory.
 const DEFRAG_TIME_MAX: Duration = Duration::from_secs(60);
-/// Between two looks whether it does.
+/// The time between two checks whether it still does.
 const DEFRAG_LOOK: Duration = Duration::from_millis(500);
 
 /// Loads so many keys, rewrites them, and returns the memory afterwards over the memory before.
-/// `memory` reads it once it is stable, in bytes beyond those of the empty server. `stop` ends it
-/// with an error.
+/// `memory` returns the bytes beyond those of the empty server, once they are stable.
 pub(super) fn measure(
     session: &mut ServerSession,
     keys: u64,
@@ -41,7 +39,7 @@ pub(super) fn measure(
         ("active-defrag-threshold-lower", "5"),
         ("activedefrag", "yes"),
     ] {
-        // One that cannot refuses.
+        // A server without it refuses.
         let _ = session.ask("CONFIG SET", &["CONFIG", "SET", name, value]);
     }
     let mut random = Rng::with_seed(1);
@@ -76,7 +74,7 @@ fn write(session: &mut ServerSession, chunk: u64, value_bytes: u64) -> Result<()
     fill(session, &format!("SET c{chunk}:{{key}} {{value}}"), &shape, chunk)
 }
 
-/// Waits until a server that defragments its memory has stopped.
+/// Waits until active defragmentation has stopped.
 fn await_defragmentation(session: &mut ServerSession, stop: &AtomicBool) -> Result<(), Error> {
     let start = Instant::now();
     let mut idle = 0;

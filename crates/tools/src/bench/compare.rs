@@ -1,8 +1,8 @@
 //! Several servers side by side: interleaved rounds, medians, ratios.
 //!
-//! Noise on a machine drifts over minutes, so each case goes round the servers several times
-//! (A B C A B C ...) and the median over the rounds is kept: neighbours in time are compared.
-//! Only the server whose turn it is runs; the others are paused.
+//! Noise on a machine drifts over minutes. Each case therefore goes round the servers several times
+//! (A B C A B C ...), so that neighbours in time are compared, and the medians over the rounds are
+//! kept. Only the server whose turn it is runs; the others are paused.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use crate::{Error, FailedMeasurement};
 /// The first column of the text: the longest title of a workload.
 const TITLE_WIDTH: usize = 36;
 
-/// One line of questions: a workload under a load.
+/// A workload under a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedCase {
     /// The workload.
@@ -36,7 +36,7 @@ pub struct ComparedCase {
 }
 
 impl ComparedCase {
-    /// Its name in tables: the pipeline depth, and what else the workload has a say in.
+    /// Its name in tables: the pipeline depth, and the settings that belong to the workload.
     pub fn title(&self) -> String {
         let ComparedCase { row: Workload { settings, .. }, load } = self;
         let clients = match (settings.clients, load.clients) {
@@ -61,7 +61,7 @@ pub struct ComparisonPlan {
 /// Medians over the rounds of one case on one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComparedFigures {
-    /// Server CPU per request in microseconds, when its process is known.
+    /// Server CPU per request in microseconds, if its process is known.
     pub cpu_us: Option<f64>,
     /// Requests per second.
     pub per_second: f64,
@@ -74,21 +74,21 @@ pub struct ComparedFigures {
 }
 
 impl ComparedFigures {
-    /// How many transactions were aborted, in percent; nothing if none was.
+    /// The aborted transactions in percent; `None` without any.
     pub fn aborted(&self) -> Option<String> {
         let share = self.aborted_per_request;
         (share > 0.0).then(|| format!("{:.2}%", share * 100.0))
     }
 }
 
-/// What a server showed in a case.
+/// The result of a server in a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ComparedCell {
-    /// Its figures.
+    /// It was measured.
     Figures(ComparedFigures),
-    /// Nothing, since it does not know the command, by this reply.
+    /// It does not know the command, as this reply says.
     Unknown(String),
-    /// Nothing, for this reason.
+    /// It failed for this reason.
     Failed(String),
 }
 
@@ -113,11 +113,11 @@ impl ComparedCell {
 /// One case over all servers, in the order of [`ComparisonTable::targets`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedLine {
-    /// What was asked.
+    /// What was measured.
     pub case: ComparedCase,
-    /// What each server showed.
+    /// The result of each server.
     pub cells: Vec<ComparedCell>,
-    /// Whether they differ, if there were rounds enough to tell.
+    /// Whether they differ, if there were enough rounds.
     pub verdicts: Vec<PairVerdict>,
 }
 
@@ -128,17 +128,17 @@ pub struct ComparisonTable {
     pub targets: Vec<(String, Role)>,
     /// One line per case.
     pub lines: Vec<ComparedLine>,
-    /// Whether it ended early; what is there is of the rounds until then.
+    /// Whether it ended early; then the figures are of the rounds until then.
     pub interrupted: bool,
 }
 
-/// Starts every server, measures every case in interleaved rounds, stops the servers. `observe` is
-/// called with the current step and the share that is done. When `stop` is set it ends with the
-/// rounds so far. A server that fails in a case has no figures of it; it takes part in the cases
-/// after it unless it does not answer any more.
+/// Starts every server, measures every case in interleaved rounds, and stops the servers.
+/// `observe` gets the current step and the share that is done. When `stop` is set, it ends with the
+/// rounds so far. A server that fails in a case has no figures for it, and takes part in the next
+/// cases if it still answers.
 ///
 /// # Errors
-/// When a server does not start, there is nothing to measure, or a load makes no sense.
+/// A server does not start, there is nothing to measure, or a load makes no sense.
 pub fn compare(
     targets: &[ServerTarget],
     plan: &ComparisonPlan,
@@ -180,7 +180,7 @@ pub fn compare(
     Ok(ComparisonTable { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
 }
 
-/// What a server has shown in the rounds of a case so far.
+/// The rounds of one server in a case so far.
 enum Rounds {
     Of(Vec<WindowOutcome>),
     Unknown(String),
@@ -195,8 +195,8 @@ impl Rounds {
         }
     }
 
-    /// The same of a server that has shown figures in so many rounds before: it does know what it
-    /// refuses now.
+    /// The same for a server with figures in so many rounds before: it knows the command, so a
+    /// refusal is a failure.
     fn after(self, rounds: usize) -> Rounds {
         match self {
             Rounds::Unknown(reason) | Rounds::Failed(reason) if rounds > 0 => {
@@ -219,13 +219,13 @@ impl Rounds {
 struct RunningServers<'a> {
     targets: &'a [ServerTarget],
     servers: &'a [TargetServer],
-    /// Why a server takes no part any more.
+    /// Why a server no longer takes part.
     gone: Vec<Option<String>>,
     stop: &'a AtomicBool,
 }
 
 impl RunningServers<'_> {
-    /// The rounds of one case, of each server. An interruption ends them early.
+    /// The rounds of one case on each server. An interruption ends them early.
     fn measure_case(
         &mut self,
         case: &ComparedCase,
@@ -254,7 +254,7 @@ impl RunningServers<'_> {
                 let text = format!("{} x{} {} {name}", row.name, load.pipeline, round + 1);
                 progress(&text, (round * count + index) as f64 / (rounds * count) as f64);
                 match self.in_turn(index, |running| running.measure(row, &load, index)) {
-                    // What was interrupted is no round.
+                    // An interrupted round does not count.
                     _ if self.is_stopped() => {}
                     Ok(outcome) => outcomes.push(outcome),
                     Err(rest) => *shown = rest.after(outcomes.len()),
@@ -268,8 +268,8 @@ impl RunningServers<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Lets a server run for its turn; gives what is known of it where that failed. It is found out
-    /// whether it still answers where its answer was not the failure.
+    /// Lets a server run for its turn. After a failure other than an error reply, it sends PING to
+    /// find out whether the server still answers.
     fn in_turn<T>(
         &mut self,
         index: usize,
@@ -331,7 +331,7 @@ fn medians(outcomes: &[WindowOutcome]) -> ComparedFigures {
 }
 
 impl ComparisonTable {
-    /// The least CPU per request and the most requests per second among the servers of a role.
+    /// The least CPU per request and the most requests per second of the servers with this role.
     pub fn best(&self, line: &ComparedLine, role: Role) -> (Option<f64>, Option<f64>) {
         let all = || self.targets.iter().zip(&line.cells).filter(|(t, _)| t.1 == role);
         let cells = || all().filter_map(|(_, shown)| shown.figures());
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_after_rounds_with_figures_is_a_failure() {
+    fn a_refusal_after_rounds_with_figures_is_a_failure() {
         let unknown = || Rounds::Unknown("ERR syntax error".into());
         assert_eq!(unknown().after(0).sum_up(), ComparedCell::Unknown("ERR syntax error".into()));
         let reason = "ERR syntax error (after 2 rounds without a failure)";

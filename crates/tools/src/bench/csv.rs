@@ -1,9 +1,9 @@
-//! Lines of comma-separated values: the columns of redis-benchmark, then our own.
+//! Lines of comma-separated values.
 
 use super::measured::MeasuredWorkload;
 use crate::load::latency::{mean_us, percentile_us};
 
-/// The columns that redis-benchmark has come first, under its names.
+/// The columns of redis-benchmark under its names, then further ones.
 pub const HEADING: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\
     \"p50_latency_ms\",\"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\",\
     \"p99_9_latency_ms\",\"server_cpu_us\",\"load_cpu_us\",\"errors\",\"run\"\n";

@@ -1,20 +1,17 @@
-//! The loads whose memory is measured per element: one row for each form a collection can have.
+//! The loads whose memory is measured per element, one for each form of a collection.
 //!
-//! Every row stores the same number of elements, so that figures compare. Sizes are part of the
-//! rows: what a hash of ten fields costs says little without the size of its values.
+//! Every load stores the same number of elements, so that figures compare. Sizes belong to the
+//! loads: the cost of a hash of ten fields says little without the size of its values.
 
 use crate::load::shape::RequestShape;
-
-/// One load.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ElementLoad {
-    /// What an element is, in the words of the table.
+    /// What an element is, for the table.
     pub about: &'static str,
     /// The figure's name in JSON.
     pub key: &'static str,
     /// The command that stores some of them, in the notation of `load::workload::table`.
     pub fill: &'static str,
-    /// How many it stores.
     pub per_request: u64,
     /// Bytes of each name that the fill makes with `{key}`.
     key_bytes: usize,
@@ -46,12 +43,8 @@ impl ElementLoad {
         }
     }
 }
-
-/// Integers as strings.
 pub const INTEGERS: ElementLoad =
     ElementLoad::new("integer, 16 B key", "bytes_per_integer", "SET {key} {100000000..999999999}");
-
-/// Small hashes.
 pub const SMALL_HASHES: ElementLoad = ElementLoad::new(
     "field of hashes of 10, 32 B values",
     "bytes_per_small_hash_field",
@@ -59,39 +52,27 @@ pub const SMALL_HASHES: ElementLoad = ElementLoad::new(
      field5 {value} field6 {value} field7 {value} field8 {value} field9 {value}",
 )
 .per_request(10);
-
-/// One big hash.
 pub const BIG_HASH: ElementLoad = ElementLoad::new(
     "field of one hash, 12 + 32 B",
     "bytes_per_big_hash_field",
     "HSET hash {key} {value}",
 )
 .key_bytes(12);
-
-/// One big sorted set.
 pub const BIG_SORTED_SET: ElementLoad = ElementLoad::new(
     "member of one sorted set, 16 B",
     "bytes_per_big_sorted_set_member",
     "ZADD sorted-set {100000..999999} {key}",
 );
-
-/// One long list.
 pub const LIST: ElementLoad =
     ElementLoad::new("element of one list, 32 B", "bytes_per_list_element", "RPUSH list {value}");
-
-/// Small sets.
 pub const SMALL_SETS: ElementLoad = ElementLoad::new(
     "member of sets of 10, 2 B",
     "bytes_per_small_set_member",
     "SADD {key} m0 m1 m2 m3 m4 m5 m6 m7 m8 m9",
 )
 .per_request(10);
-
-/// One big set.
 pub const BIG_SET: ElementLoad =
     ElementLoad::new("member of one set, 16 B", "bytes_per_big_set_member", "SADD set {key}");
-
-/// One stream.
 pub const STREAM: ElementLoad = ElementLoad::new(
     "entry of one stream, 2 short fields",
     "bytes_per_stream_entry",

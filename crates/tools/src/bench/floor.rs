@@ -1,12 +1,12 @@
-//! The floor: a server that answers with canned bytes, as cheaply as one epoll thread can.
+//! The floor: a server that replies with canned bytes, as cheaply as one epoll thread can.
 //!
 //! It finds where requests end, answers each `GET` with one fixed bulk string and anything else
-//! with `+OK`, and makes one write per read. It has no keys, no options and no clock: what it
-//! costs per request is the kernel's part and the loop's, which no real server can go below.
-//! Its INFO is `+OK` too, so the load generator must be told its process id.
+//! with `+OK`, and makes one write per read. It has no keys, no options and no clock: it costs what
+//! the kernel and the loop cost, and no real server can cost less. Its INFO is `+OK` too, so the
+//! load generator needs its process id as an option.
 //!
-//! Invariants: level-triggered epoll; while replies wait for a socket that is full, that socket is
-//! not read; nothing is allocated once the buffers have grown to the largest batch.
+//! Invariants: epoll is level-triggered; a socket is not read while replies wait for it; nothing is
+//! allocated once the buffers have grown to the largest batch.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -65,10 +65,10 @@ impl FloorStopper {
 }
 
 impl Floor {
-    /// Binds; port 0 picks a free one. GET will be answered with `value_bytes` bytes.
+    /// Binds; port 0 picks a free one. The reply to GET has `value_bytes` bytes.
     ///
     /// # Errors
-    /// When the address cannot be bound or the value is too large.
+    /// The address cannot be bound, or the value is too large.
     pub fn bind(address: impl ToSocketAddrs, value_bytes: usize) -> Result<Floor, Error> {
         if value_bytes > VALUE_BYTES_MAX {
             return Err(Error::Usage(format!(
@@ -101,7 +101,7 @@ impl Floor {
     /// Where it listens.
     ///
     /// # Errors
-    /// What the system call says.
+    /// The system call's.
     pub fn local_addr(&self) -> Result<SocketAddr, Error> {
         self.listener.local_addr().map_err(Error::io("read the floor's address"))
     }
@@ -109,7 +109,7 @@ impl Floor {
     /// A handle that ends the server from another thread.
     ///
     /// # Errors
-    /// When the process has no file descriptor left.
+    /// The process has no file descriptor left.
     pub fn stopper(&self) -> Result<FloorStopper, Error> {
         self.stop.try_clone().map(FloorStopper).map_err(Error::io("duplicate an eventfd"))
     }
@@ -117,7 +117,7 @@ impl Floor {
     /// Serves until stopped.
     ///
     /// # Errors
-    /// When epoll fails; a failing connection is only closed.
+    /// Epoll fails; a failing connection is only closed.
     pub fn serve(mut self) -> Result<(), Error> {
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [none; EVENTS_MAX];
@@ -137,7 +137,7 @@ impl Floor {
         }
     }
 
-    /// Takes every waiting connection; one that fails on the way is dropped, as its peer will see.
+    /// Accepts every waiting connection; one that cannot be set up is dropped.
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_err() || stream.set_nodelay(true).is_err() {
@@ -191,7 +191,7 @@ impl Floor {
 }
 
 impl FloorConnection {
-    /// One read, one write. Gives the events to wait for from now on if they change.
+    /// One read, one write. Returns the events to wait for, if they change.
     #[inline]
     fn answer(
         &mut self,

@@ -1,5 +1,5 @@
-//! What was measured as a page: a table of all workloads, and for each how throughput and latencies
-//! went and how they are distributed.
+//! Measurements as a page: a table of all workloads, and for each workload its throughput and
+//! latencies over time and the distribution of latencies.
 
 use super::compare;
 use super::measured::{FIGURES, MeasuredWorkload};
@@ -10,13 +10,13 @@ use crate::page::{PageDocument, PageTable, Plot, PlotSeries, PlotValue};
 use crate::printable::grouped;
 use crate::statistics::Interval;
 
-/// The most places on the axis of time; neighbours are summed up where there are more samples.
+/// The most labels on the axis of time; with more samples, neighbours share a label.
 const TIMES_MAX: usize = 60;
 
 /// A figure of a server in one case.
 type Compared = fn(&compare::ComparedFigures) -> Option<f64>;
 
-/// What a comparison shows.
+/// The figures of a comparison.
 const COMPARED: [(&str, usize, Compared); 4] = [
     ("requests per second", 0, |cell| Some(cell.per_second)),
     ("CPU time per request in us", 3, |cell| cell.cpu_us),
@@ -24,11 +24,11 @@ const COMPARED: [(&str, usize, Compared); 4] = [
     ("p99 in us", 0, |cell| Some(cell.p99_us)),
 ];
 
-/// The page of everything that was measured on a server, named by its address.
+/// The page of all measurements on a server, named by its address.
 pub fn page(address: &str, all: &[MeasuredWorkload]) -> String {
     let mut page = PageDocument::new(format!("weft bench of {address}")).text(
         "Intervals contain the true mean with a confidence of 95%. Latency runs from the write of \
-         a batch to its last reply; with a limit of the rate from when it was due.",
+         a batch to its last reply; with a limit of the rate, from when it was due.",
     );
     page = page.table(overview(all)).bars_plot(throughput(all));
     for measured in all {
@@ -37,7 +37,7 @@ pub fn page(address: &str, all: &[MeasuredWorkload]) -> String {
     page.data(all.iter().map(report::json).collect()).to_html()
 }
 
-/// The page of a comparison: a table and a plot for each figure, and what differs.
+/// The page of a comparison: a table and a plot for each figure, and the differences.
 pub fn comparison(table: &compare::ComparisonTable) -> String {
     let names: Vec<&String> = table.targets.iter().map(|(name, _)| name).collect();
     let title = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
@@ -116,7 +116,7 @@ fn workload(page: PageDocument, measured: &MeasuredWorkload) -> PageDocument {
         ));
     }
     if measured.outcomes.iter().any(|outcome| outcome.interrupted) {
-        page = page.warning("Interrupted: the figures are those until then.");
+        page = page.warning("Interrupted: the figures end at the interruption.");
     }
     if measured.outcomes.iter().any(|outcome| !outcome.series.is_empty()) {
         let rate = over_time(measured, "requests per second", |sample| sample.per_second);

@@ -1,4 +1,4 @@
-//! Connections that are opened and held, and do nothing: `-I`.
+//! `-I`: connections that are opened, held, and do nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,26 +11,23 @@ use crate::client::stream::ServerStream;
 use crate::interrupt;
 use crate::servers::pin::allow_open_files;
 
-/// Files beside the connections that the process has open.
+/// Files that the process has open in addition to the connections.
 const SPARE_FILES: u64 = 64;
 
-/// Bytes that are read at once of what a server says before it closes one.
+/// Bytes of one read of what a server sends before it closes a connection.
 const READ_BYTES: usize = 1024;
 
-/// What the server refuses, in messages.
+/// The refused step, in error texts.
 const CONNECTION: &str = "an idle connection";
 
-/// How a server begins the reply after which it closes one.
+/// The beginning of the reply with which a server refuses a connection and closes it.
 const TOO_MANY: &str = "ERR max number of clients";
 
-/// Between two looks whether it is over.
+/// The time between two checks of `stop`.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Opens so many connections, tells that, and holds them until `stop` is set. Each asks PING once:
-/// a server with too many connections takes one and closes it.
-///
-/// # Errors
-/// When one cannot be opened, or the server closes one or says something.
+/// Opens so many connections, calls `opened`, and holds them until `stop` is set. Each sends PING
+/// once, because a server with too many connections accepts a further one before it closes it.
 pub fn hold(
     endpoint: &ServerEndpoint,
     clients: usize,
@@ -59,14 +56,14 @@ pub fn hold(
         stream.set_nonblocking(true).map_err(Error::io("stop waiting on a socket"))?;
         read_last(stream, &mut ReplyCounter::default(), &mut [0; READ_BYTES], &mut tally);
     }
-    let closed = || Error::Protocol("it closed an idle connection, or spoke first".into());
+    let closed = || Error::Protocol("it closed an idle connection, or sent on one".into());
     Err(refused(CONNECTION, &tally).unwrap_or_else(closed))
 }
 
 fn open(endpoint: &ServerEndpoint) -> Result<ServerStream, Error> {
     let mut session = ServerSession::open(endpoint)?;
     match session.ask(CONNECTION, &["PING"]) {
-        // It is open, though PING is not for everybody, or not now.
+        // It is open, even if the user has no right to PING or the server is loading.
         Err(Error::Refused { reply, .. }) if !reply.starts_with(TOO_MANY) => {}
         other => drop(other?),
     }

@@ -1,8 +1,8 @@
-//! Comparisons as tables in Markdown, to be read in a terminal and pasted into a README.
+//! Comparisons as Markdown tables, for a terminal and for a README.
 //!
-//! One row per figure, one column per server, then the subject's ratios: to the floor and to
-//! whichever peer did best at this very figure. Without a subject there are no ratios. What could
-//! not be measured has its reason below the table.
+//! One row per figure, one column per server, then the subject's ratios to the floor and to the peer
+//! that is best at this figure. Without a subject there are no ratios. Below the table are the
+//! reasons why figures are missing.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::server_table::ServerTable;
 use crate::page::{aligned, cell, list, markdown};
 use crate::servers::target::Role;
 
-/// One row under construction: its label, a text a server, and the subject's ratios.
+/// One row: its label, a text for each server, and the subject's ratios.
 struct MarkdownRow {
     label: String,
     cells: Vec<String>,
@@ -49,7 +49,7 @@ fn comparison(table: &ComparisonTable) -> String {
 }
 
 impl ComparisonTable {
-    /// A list of what differs and of what does not, if anything can be told.
+    /// A list of the differences and whether they are significant, if there were enough rounds.
     fn differences(&self) -> String {
         let verdicts = self.lines.iter().flat_map(|line| {
             let text = |verdict| markdown(&format!("{}: {verdict}", line.case.title()));
@@ -144,7 +144,7 @@ mod tests {
     use crate::load::workload::names;
 
     #[test]
-    fn the_subject_is_held_against_the_floor_and_the_best_peer() {
+    fn the_subject_is_compared_with_the_floor_and_the_best_peer() {
         let cell = |cpu_us, per_second| {
             let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
             ComparedCell::Figures(ComparedFigures {
@@ -183,14 +183,14 @@ mod tests {
         let text = text.markdown();
         assert!(text.contains("| x \\| &lt;b> y |") && text.contains("| a\\|b "), "{text}");
         assert_eq!(text.lines().count(), 3);
-        // A backslash of its own does not free the bar behind it.
+        // A backslash in the name does not unescape the bar after it.
         let targets = vec![("a\\|b".to_owned(), Role::Peer)];
         let text = MemoryTable { targets, lines: vec![], failure: None, interrupted: false };
         assert!(text.markdown().contains("| a\\\\\\|b |"), "{}", text.markdown());
     }
 
     #[test]
-    fn what_failed_is_in_its_cell_and_below_the_table() {
+    fn a_failure_is_in_its_cell_and_below_the_table() {
         let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
         let cells = vec![
             ComparedCell::Failed("it is <gone>".into()),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_need_a_subject_and_someone_to_compare_with() {
+    fn ratios_need_a_subject_and_a_peer() {
         let line = |values: &[f64]| MemoryLine {
             label: "bytes/key".into(),
             key: "bytes_per_key",

@@ -1,4 +1,4 @@
-//! What the runs of one workload on one server showed, and what they say together.
+//! The runs of one workload on one server, and their means.
 
 use hdrhistogram::Histogram;
 
@@ -10,22 +10,20 @@ use crate::load::spec::LoadSpec;
 use crate::load::workload::Workload;
 use crate::statistics::{Interval, mean_interval};
 
-/// How sure an interval is to contain the truth.
+/// The confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The seed of the resamples, the same always: the same runs have the same intervals.
+/// The seed of the resamples: a constant, so that the same runs have the same intervals.
 pub(crate) const RESAMPLING_SEED: u64 = 1;
 
 /// The runs of one workload.
 #[derive(Debug, Clone)]
 pub struct MeasuredWorkload {
-    /// The workload.
     pub row: &'static Workload,
-    /// The load.
     pub load: LoadSpec,
-    /// The server's process, if it is known.
+    /// The server's process, if known.
     pub pid: Option<u32>,
-    /// At least one of each run.
+    /// One for each run, at least one.
     pub outcomes: Vec<WindowOutcome>,
 }
 
@@ -37,7 +35,7 @@ pub(super) struct RunFigure {
     pub(super) of: fn(&WindowOutcome) -> Option<f64>,
 }
 
-/// What runs are summed up by.
+/// The figures whose means are shown.
 pub(super) const FIGURES: [RunFigure; 6] = [
     RunFigure {
         label: "requests/s",
@@ -99,10 +97,7 @@ impl MeasuredWorkload {
         Some(mean_interval(&samples?, CONFIDENCE, RESAMPLING_SEED))
     }
 
-    /// Error replies of any run are an error: its figures mean nothing.
-    ///
-    /// # Errors
-    /// How many there were, and the first.
+    /// Refuses runs with error replies, whose figures mean nothing.
     pub fn refuse_errors(&self) -> Result<(), Error> {
         let name = self.name();
         self.outcomes.iter().try_for_each(|outcome| outcome.refuse_errors(&name))

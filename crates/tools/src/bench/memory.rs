@@ -1,9 +1,9 @@
-//! What a server costs without load: resident bytes per key, per element of collections and per
+//! The cost of a server without load: resident bytes per key, per element of collections and per
 //! connection, and CPU when idle.
 //!
-//! Each figure has a freshly started server to itself, because memory that an earlier load left
-//! behind would hide what the next one takes. Bytes are the difference of resident memory before
-//! and after, so the empty server's own size is not in them.
+//! Each figure has a freshly started server, because memory left over from an earlier load would
+//! hide what the next one takes. Bytes are the difference of resident memory before and after, so
+//! the size of the empty server is not in them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +24,17 @@ use crate::servers::pin::allow_open_files;
 use crate::servers::target::{Role, ServerTarget, TargetServer};
 use crate::{Error, FailedMeasurement};
 
-/// How long a server may take to give back what it needed only for a moment.
+/// How long a server may take to release memory that it needed only temporarily.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// The time between two readings of its memory, and how many equal ones mean that it is stable.
 const SETTLE_PERIOD: Duration = Duration::from_millis(500);
 const SETTLE_READINGS: u32 = 5;
 
-/// Files beside the clients' sockets that the process has open.
+/// Files that the process has open in addition to the clients' sockets.
 const SPARE_FILES: u64 = 64;
 /// Requests that fill every buffer between client and server.
 const WARMING_REQUESTS: u64 = 10_000;
-
-/// One thing that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MemoryFigure {
     /// Resident bytes for each key.
@@ -66,15 +64,13 @@ pub enum MemoryFigure {
     /// CPU while clients are connected and idle, in percent of a core.
     Idle,
 }
-
-/// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// The figures, in the order of the lines.
     pub figures: Vec<MemoryFigure>,
-    /// The keys to load; loads of elements have their own sizes and use only the number.
+    /// The keys to load; loads of elements use only their number.
     pub shape: RequestShape,
-    /// Connections whose memory is measured; the servers' own limit of clients must allow them.
+    /// Connections whose memory is measured; the `maxclients` of the servers must allow them.
     pub connections: usize,
     /// Connected clients while idle CPU is measured.
     pub idle_clients: usize,
@@ -85,7 +81,6 @@ pub struct MemoryPlan {
 /// One figure over all servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryLine {
-    /// What was measured.
     pub label: String,
     /// Its name in JSON, unit included.
     pub key: &'static str,
@@ -98,19 +93,16 @@ pub struct MemoryLine {
 pub struct MemoryTable {
     /// Names and roles of the servers.
     pub targets: Vec<(String, Role)>,
-    /// One line per figure that all servers have shown.
+    /// One line per figure that was measured on all servers.
     pub lines: Vec<MemoryLine>,
     /// The figure that failed; those after it were not measured.
     pub failure: Option<FailedMeasurement>,
-    /// Whether it ended early, with the figures so far.
+    /// Whether it ended early; then the figures are those so far.
     pub interrupted: bool,
 }
 
 /// Measures the figures on every server until one fails or `stop` is set. The floor stores nothing
 /// and is left out.
-///
-/// # Errors
-/// When so many connections are not allowed to this process.
 pub fn measure(
     targets: &[ServerTarget],
     plan: &MemoryPlan,
@@ -130,7 +122,7 @@ pub fn measure(
             let step = (row * targets.len() + column) as f64;
             observe(&format!("{}: {label}", target.name), step / steps);
             let value = target.start().and_then(|server| figure.of(&server, plan, stop));
-            // What an interrupt has kept from being measured is no failure.
+            // A figure that an interrupt has ended is no failure.
             if stop.load(Ordering::Relaxed) {
                 table.interrupted = true;
                 return Ok(table);
@@ -222,8 +214,8 @@ fn per_key(
 ) -> Result<f64, Error> {
     let pid = known_pid(server)?;
     let mut session = ServerSession::open(&server.endpoint)?;
-    // One key first and full batches of what stores nothing, so that what a first write and full
-    // buffers take once is not counted to the keys.
+    // First one key and full batches that store nothing, so that the one-time memory of a first
+    // write and of full buffers is not counted for the keys.
     fill(&mut session, text, &RequestShape { keys: 1, ..shape.clone() }, 1)?;
     fill(
         &mut session,
@@ -255,7 +247,7 @@ fn idle_percent(server: &TargetServer, plan: &MemoryPlan, stop: &AtomicBool) -> 
     Ok(used.busy_percent(used.total()))
 }
 
-/// Connections that have each been answered once: one that waits to be accepted costs nothing.
+/// Connections with one reply each, because a connection that is not accepted yet costs nothing.
 fn connect(
     server: &TargetServer,
     count: usize,
@@ -274,7 +266,7 @@ fn known_pid(server: &TargetServer) -> Result<u32, Error> {
     server.pid.ok_or_else(|| Error::Usage("the server's process is not known; give its pid".into()))
 }
 
-/// Resident bytes once they have stopped changing: servers give back query buffers with a delay.
+/// Resident bytes once they no longer change: servers release query buffers with a delay.
 fn settled_bytes(pid: u32, stop: &AtomicBool) -> Result<f64, Error> {
     let mut last = resident_bytes(pid)?;
     let (mut equal, mut waited) = (0, Duration::ZERO);
@@ -289,7 +281,6 @@ fn settled_bytes(pid: u32, stop: &AtomicBool) -> Result<f64, Error> {
 }
 
 impl MemoryTable {
-    /// All figures as JSON.
     pub fn json(&self) -> Value {
         let servers = self.targets.iter().enumerate().map(|(index, (name, _))| {
             let mut server = serde_json::Map::new();

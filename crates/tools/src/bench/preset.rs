@@ -1,8 +1,8 @@
-//! `weft bench preset`: Weft, the floor and the peers side by side, as tables in Markdown.
+//! `weft bench preset`: Weft, the floor and the peers side by side, as Markdown tables.
 //!
-//! A preset is command lines of `bench compare`, `bench memory` and `bench stall` by a name: how
-//! each server is started for which question, and under which load. Nothing is measured here.
-//! Peers are the servers found in a folder; without one, Weft is compared with the floor alone.
+//! A preset is a list of command lines of `bench compare`, `bench memory` and `bench stall`: how the
+//! servers are started, and under which load. Nothing is measured here. Peers are the servers found
+//! in a folder; without one, Weft is compared with the floor only.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -15,10 +15,10 @@ use crate::Error;
 use crate::interrupt::interrupted_flag;
 use crate::servers::certificates::SelfSigned;
 
-/// Where the folder of the peers comes from when `--peers` is not given.
+/// Names the folder of the peers when `--peers` is not given.
 const PEERS_VARIABLE: &str = "WEFT_PEERS";
 
-/// The servers that may be found in the `bin` folder of the peers, with their column's name.
+/// The peers' columns, with their programs in `bin` of the folder.
 const PEERS: &[(&str, &str)] = &[("redis", "redis-server"), ("valkey", "valkey-server")];
 
 /// The column of the server under test.
@@ -45,12 +45,10 @@ const CHURNED_KEYS: &str = "200000";
 struct Question {
     title: &'static str,
     kind: &'static str,
-    /// Columns and command lines, in which `{port}` and `{dir}` stand for what the bench picks.
+    /// Columns and command lines, in which the bench fills in `{port}` and `{dir}`.
     servers: Vec<(String, Vec<String>)>,
     args: Vec<String>,
 }
-
-/// What servers are started from.
 struct Programs {
     weft: PathBuf,
     /// Columns and programs.
@@ -66,9 +64,6 @@ struct PresetLine {
 }
 
 /// Prints the tables of the presets, each by `measure`, or the command lines that print them.
-///
-/// # Errors
-/// The folder of peers holds none, or a measurement fails; the other presets are still measured.
 pub(super) fn print_tables(
     args: &PresetArgs,
     measure: fn(BenchArgs) -> Result<(), Error>,
@@ -108,7 +103,7 @@ pub(super) fn print_tables(
             return Err(Error::Interrupted);
         }
     }
-    // Command lines that are shown name the files.
+    // The command lines that were shown name its files.
     if let (true, Some(files)) = (args.show, certificates) {
         say!("the certificate lies in {}", files.keep().display());
     }
@@ -121,7 +116,7 @@ fn parsed(words: &[String]) -> Result<BenchArgs, Error> {
 }
 
 fn found_peers(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
-    // Servers are started in folders of their own.
+    // Servers are started in their own folders, where a relative path would not be found.
     let folder = folder.canonicalize().map_err(Error::io(format!("open {}", folder.display())))?;
     let program = |(name, file): &(&'static str, &str)| (*name, folder.join("bin").join(file));
     let found: Vec<_> = PEERS.iter().map(program).filter(|(_, path)| path.is_file()).collect();
@@ -192,7 +187,7 @@ fn combined(args: &PresetArgs, programs: &Programs) -> Question {
     }
 }
 
-/// Peers at both of their settings, since the best counts.
+/// Peers run at both of their settings, and the better one counts.
 fn threads_on(args: &PresetArgs, programs: &Programs) -> Question {
     let one = |name: &str| format!("{name}, 1 thread");
     let two = |name: &str| format!("{name}, 2 threads");
@@ -226,7 +221,7 @@ fn over_tls(args: &PresetArgs, programs: &Programs, certificates: &SelfSigned) -
     }
 }
 
-/// Sizes as the servers come, and idleness with threads that could be busy.
+/// Sizes with one thread, idle CPU with threads that could be busy.
 fn memory(programs: &Programs) -> [Question; 3] {
     let question = |title, threads, figures| Question {
         title,
@@ -241,7 +236,7 @@ fn memory(programs: &Programs) -> [Question; 3] {
     ]
 }
 
-/// Servers execute commands on one thread, since the question is what the file costs beside it.
+/// With one thread for commands, so that the rows show the cost of the file.
 fn append_only(args: &PresetArgs, programs: &Programs) -> Question {
     let policies: [(&str, &[&str]); 3] = [
         ("", &[]),
@@ -276,8 +271,8 @@ fn churn(programs: &Programs) -> Question {
 }
 
 /// Peers execute commands on one thread whatever `io-threads` says, so they run with 1. All threads
-/// of Weft have clients, however few processors there are: with clients on two of them, two slow
-/// commands leave none to look at.
+/// of Weft have clients, however few processors there are: with clients on two threads only, two
+/// slow commands would leave no other thread to measure.
 fn stalls(programs: &Programs) -> Question {
     let all_threads = words(&["--io-threads-always-active", "yes"]);
     let weft = programs.weft(&[], 4).into_iter().chain(all_threads).collect();
@@ -313,7 +308,7 @@ fn peer(program: &Path, more: &[&str], threads: usize) -> Vec<String> {
     command
 }
 
-/// What all servers understand alike: nothing is saved, so that only requests cost.
+/// The options that all servers have; nothing is saved, so that only requests cost.
 fn server_options(more: &[&str], threads: usize) -> Vec<String> {
     let listen: &[&str] = if more.is_empty() { &["--port", "{port}"] } else { more };
     let threads = threads.to_string();
@@ -336,7 +331,7 @@ fn words(words: &[&str]) -> impl Iterator<Item = String> {
 }
 
 impl Question {
-    /// The words of its command line, behind the name of the program.
+    /// The words of its command line after the name of the program.
     fn words(&self) -> Result<Vec<String>, Error> {
         let mut all: Vec<String> =
             words(&["bench", self.kind, "--markdown", "--subject", SUBJECT]).collect();
@@ -376,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn each_preset_asks_its_questions_of_every_server() {
+    fn each_preset_measures_every_server() {
         let both = ["weft", "redis"];
         for (preset, questions) in [
             (BenchPreset::GetSet, 1),

@@ -1,4 +1,4 @@
-//! What was measured as text or JSON.
+//! Measurements of one server as text or JSON.
 //!
 //! Text is for people and may change; the names in the JSON stay, and units are in the names.
 
@@ -19,10 +19,10 @@ use crate::printable::grouped;
 use crate::servers::account::CpuUse;
 use crate::statistics::Interval;
 
-/// Threads of the server below this share of a core are summed up in one line.
+/// Threads of the server below this share of a core share one line.
 const QUIET_PERCENT: f64 = 0.1;
 
-/// The kernel books CPU time at every tick, so in a window shorter than this it is only rough.
+/// The kernel updates CPU time at every tick, so in a window shorter than this it is imprecise.
 const WINDOW_SECONDS_MIN: f64 = 0.5;
 
 /// A load thread above this share of its core may itself be what limits throughput.
@@ -82,7 +82,7 @@ pub fn text(
     out
 }
 
-/// What was measured, in one line.
+/// The workload and its load, in one line.
 pub(super) fn heading(measured: &MeasuredWorkload) -> String {
     let MeasuredWorkload { row, load, .. } = measured;
     let LoadSpec { clients, threads, pipeline, shape, ratio, .. } = load;
@@ -144,7 +144,7 @@ fn misses_rate(load: &LoadSpec, outcome: &WindowOutcome) -> bool {
     outcome.unsent > 0 || !load.rate.is_none_or(reached)
 }
 
-/// What several runs say together.
+/// The means of several runs.
 pub fn summary(measured: &MeasuredWorkload) -> String {
     let mut out = heading(measured);
     let runs = measured.outcomes.len();
@@ -165,7 +165,7 @@ pub fn summary(measured: &MeasuredWorkload) -> String {
     out
 }
 
-/// Which share of the requests was answered within which time; each line halves what is left.
+/// Which share of the requests was answered within which time; each line halves the rest.
 fn distribution_text(out: &mut String, latency: &Histogram<u64>) {
     let _ = writeln!(out, "  distribution");
     for (percent, us) in distribution(latency) {
@@ -191,7 +191,7 @@ fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u6
     }
 }
 
-/// What a reader must know before believing the figures.
+/// Warnings that a reader needs to interpret the figures.
 fn remarks(load: &LoadSpec, outcome: &WindowOutcome, busiest: f64) -> Vec<String> {
     let mut remarks = Vec::new();
     if outcome.errors > 0 {
@@ -202,7 +202,7 @@ fn remarks(load: &LoadSpec, outcome: &WindowOutcome, busiest: f64) -> Vec<String
         ));
     }
     if outcome.interrupted {
-        remarks.push("interrupted  the figures are those until then".into());
+        remarks.push("interrupted  the figures end at the interruption".into());
     }
     if let Some(wanted) = load.rate.filter(|_| misses_rate(load, outcome)) {
         remarks.push(format!(
@@ -252,7 +252,7 @@ fn remarks(load: &LoadSpec, outcome: &WindowOutcome, busiest: f64) -> Vec<String
     remarks
 }
 
-/// The JSON object for one workload: that of its only run, or of all with their means.
+/// The JSON object of a workload: its only run, or all runs with their means.
 pub fn json(measured: &MeasuredWorkload) -> Value {
     let mut object = load_json(measured);
     let run = |outcome: &WindowOutcome| run_json(measured, outcome);
@@ -341,7 +341,7 @@ fn run_json(measured: &MeasuredWorkload, outcome: &WindowOutcome) -> Map<String,
     }
 }
 
-/// The line for a workload that the server refused to be made ready for.
+/// The line of a workload whose preparation the server refused.
 pub fn refused_text(row: &Workload, error: &Error) -> String {
     format!("{}: not measured: {error}\n", row.name)
 }

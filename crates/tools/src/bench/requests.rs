@@ -1,11 +1,10 @@
-//! Counts complete RESP requests in a byte stream, telling GET from the rest: what the floor
-//! server understands of the protocol, and no more.
+//! Counts complete RESP requests in a byte stream and distinguishes GET from the rest, for the floor.
 //!
 //! A request is an array of bulk strings. Header lines are read digit by digit, bodies are skipped
-//! by length, and the only body that is read is a command name of three bytes. The state is a
-//! few words, so the counter resumes at any split. Inline commands are not understood.
+//! by length, and only a command name of three bytes is read. The state is a few words, so the
+//! counter resumes at any split. Inline commands are refused.
 
-/// A complete request, as far as the floor distinguishes.
+/// A complete request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloorRequest {
     /// `GET`, in any letter case.
@@ -60,7 +59,7 @@ impl RequestCounter {
     /// Takes the next bytes of the stream and calls `complete` for every request that ends in them.
     ///
     /// # Errors
-    /// When the bytes cannot be an array of bulk strings.
+    /// The bytes are not an array of bulk strings.
     #[inline]
     pub fn feed(
         &mut self,
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn other_bytes_are_refused() {
         for stream in [&b"PING\r\n"[..], b"*1\r\nPING", b"*-1\r\n", b"*1\r\n$99999999999999\r\n"] {
             assert_eq!(RequestCounter::default().feed(stream, |_| {}), Err(NotRequest));
         }

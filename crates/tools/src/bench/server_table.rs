@@ -29,9 +29,6 @@ pub enum TableForm {
 
 impl TableForm {
     /// Prints a table.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub(super) fn print(self, table: &impl ServerTable) -> Result<(), Error> {
         print(&match self {
             TableForm::Text => table.to_string(),

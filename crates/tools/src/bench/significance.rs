@@ -1,7 +1,7 @@
-//! Whether two servers of a comparison differ, or whether chance explains what is seen.
+//! Whether two servers of a comparison differ by more than chance.
 //!
-//! The subject, or else the first server, is held against each of the others but the floor, by the
-//! values of all rounds.
+//! The subject, or else the first server, is compared with each other server except the floor, by
+//! the values of all rounds.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::load::outcome::WindowOutcome;
 use crate::servers::target::Role;
 use crate::statistics::{MeanRatio, compare};
 
-/// A figure of a round, if its server has it.
+/// A figure of a round, if the server has it.
 type ComparedFigure = fn(&WindowOutcome) -> Option<f64>;
 
 /// The figures that are compared, with their names for people and programs.
@@ -24,9 +24,8 @@ const FIGURES: [(&str, &str, ComparedFigure); 3] = [
 /// How one server differs from another in one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairVerdict {
-    /// The server that is compared.
     pub name: String,
-    /// The one that it is compared with.
+    /// The other server.
     pub with: String,
     /// The differences by their names for people and programs.
     pub differences: Vec<(&'static str, &'static str, MeanRatio)>,
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subject_is_held_against_every_other_server_but_the_floor() {
+    fn the_subject_is_compared_with_every_other_server_except_the_floor() {
         let roles = [("a", Role::Peer), ("floor", Role::Floor), ("b", Role::Subject)];
         let targets: Vec<_> = roles.map(|(name, role)| (name.to_owned(), role)).into();
         let slow = rounds(&[100, 101, 99, 100, 102]);
@@ -131,7 +130,7 @@ mod tests {
             [&[100, 180, 120, 90, 140], &[110, 150, 100, 170, 95]].map(|noise| rounds(noise));
         let found = of(&targets, &[&first, &None, &second]);
         assert!(!found[0].differences[0].2.is_significant, "{}", found[0]);
-        // One round, or a server that does not know the command, tells nothing.
+        // One round, or a server that does not know the command, is not enough.
         assert_eq!(of(&targets, &[&rounds(&[1]), &None, &fast]), []);
         assert_eq!(of(&targets, &[&slow, &None, &None]), []);
     }

@@ -1,5 +1,5 @@
-//! `weft bench` of one server that runs already: every workload, run by run, and what is printed
-//! and written of it.
+//! `weft bench` of one running server: measures every workload run by run, prints the results and
+//! writes the files.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
@@ -19,12 +19,6 @@ use crate::load::workload::names;
 use crate::printable::grouped;
 use crate::servers::account::find_pid;
 use crate::{Error, output, progress};
-
-/// Runs what the command line says.
-///
-/// # Errors
-/// Whatever kept a measurement from being made, error replies among them; an interruption, after
-/// what was measured has been printed.
 pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
     args.output.files().try_for_each(|path| output::check(path))?;
     if let (Some(json), Some(html)) = (&args.output.json_out_file, &args.output.html) {
@@ -37,7 +31,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
     }
     let pid = match args.pid {
         Some(pid) => Some(pid),
-        // The time of one node is not that of all.
+        // The CPU time of one node is not that of all.
         None if args.load.cluster => None,
         None => find_pid(&endpoint)?,
     };
@@ -52,11 +46,9 @@ pub(super) fn measure(args: &BenchArgs) -> Result<(), Error> {
         bench.all.clear();
         result = bench.turn(&workloads);
     }
-    // What has been measured is kept whatever came then.
+    // The measurements are written even after a failure.
     bench.write_files().and(result)
 }
-
-/// What is measured, in order.
 fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Workload, LoadSpec)>, Error> {
     let mut words: Vec<Vec<u8>> = args.words.iter().map(|word| word.clone().into_vec()).collect();
     if args.last_from_stdin {
@@ -77,8 +69,6 @@ fn workloads(args: &BenchArgs) -> Result<Vec<(&'static Workload, LoadSpec)>, Err
     }
     Ok(args.load.rows()?.into_iter().map(|row| (row, args.load.load(row))).collect())
 }
-
-/// Only opens the connections.
 fn hold(args: &BenchArgs, endpoint: &ServerEndpoint, stop: &AtomicBool) -> Result<(), Error> {
     let clients = args.load.load(&names::CONNECT).clients;
     idle::hold(endpoint, clients, stop, || {
@@ -92,13 +82,12 @@ struct SingleBench<'a> {
     endpoint: ServerEndpoint,
     pid: Option<u32>,
     stop: &'a AtomicBool,
-    /// What has been measured so far.
     all: Vec<MeasuredWorkload>,
 }
 
 impl SingleBench<'_> {
-    /// Measures each workload. The others still run where one is refused; the first failure decides
-    /// the exit.
+    /// Measures each workload. After one that the server refuses, the others still run; the first
+    /// failure decides the exit code.
     fn turn(&mut self, workloads: &[(&'static Workload, LoadSpec)]) -> Result<(), Error> {
         let mut failed = Ok(());
         for (row, load) in workloads {
@@ -119,11 +108,11 @@ impl SingleBench<'_> {
         failed
     }
 
-    /// Makes the server ready for a workload, measures it as often as wanted, and prints it.
+    /// Prepares the server for a workload, measures it as often as asked for, and prints it.
     fn measure(&mut self, row: &'static Workload, load: &LoadSpec) -> Result<(), Error> {
         check(row, load)?;
         let bar = progress::bar();
-        bar.set_message(format!("{}: making ready", row.name));
+        bar.set_message(format!("{}: preparing", row.name));
         make_ready_observed(&self.endpoint, row, load, self.args.load.prefill, &mut |share| {
             progress::show_step(&bar, &format!("{}: writing keys", row.name), share);
             interrupt::go_on(self.stop)
@@ -208,12 +197,12 @@ impl SingleBench<'_> {
         }
     }
 
-    /// Whether anybody gets to see more: who reads what is printed, or a file.
+    /// Whether further results have a reader: of standard output, or of a file.
     fn is_wanted(&self) -> bool {
         output::is_read() || self.args.output.files().next().is_some()
     }
 
-    /// The files that were asked for, which stay as they are where nothing has been measured.
+    /// Writes the files that were asked for. Without a measurement, earlier files stay.
     fn write_files(&self) -> Result<(), Error> {
         if self.all.is_empty() {
             return Ok(());
@@ -229,7 +218,7 @@ impl SingleBench<'_> {
     }
 }
 
-/// How a run goes, in a few words.
+/// The progress of a run, in a few words.
 fn going(progress: &WindowProgress) -> String {
     let mut text = format!("{} requests", grouped(progress.requests));
     if let Some(last) = progress.last {

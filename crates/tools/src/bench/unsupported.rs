@@ -1,17 +1,15 @@
-//! Which error replies say that a server does not have what a workload asks for.
+//! Recognizes error replies of servers that lack the command or the option of a workload.
 //!
-//! That is no fault of a comparison: the server has no figures there, and the others have. All
-//! other errors are failures, whoever answers with them: those of a server without memory, of one
-//! that loads its data, of one that wants a password.
+//! A comparison goes on without figures of such a server. All other errors are failures, such as
+//! those of a server that is out of memory, is loading its data or requires a password.
 
 use crate::Error;
 use crate::servers::target::{Role, ServerTarget};
 
-/// How the errors of commands and subcommands begin that a server does not have, behind `ERR`, in
-/// small letters.
+/// The beginnings of errors for unknown commands and subcommands, after `ERR`, in lower case.
 const UNKNOWN: [&str; 2] = ["unknown command", "unknown subcommand"];
 
-/// What errors say of options and arguments that a server does not have, in small letters.
+/// Parts of errors for unknown options and arguments, in lower case.
 const UNSUPPORTED: [&str; 5] = [
     "syntax error",
     "unsupported option",
@@ -20,8 +18,8 @@ const UNSUPPORTED: [&str; 5] = [
     "wrong number of arguments",
 ];
 
-/// The reply by which a server does not know a command. A peer of a subject may not know an option
-/// of it either. Any other failure is one.
+/// The reply if it says that the server does not know the command. A peer of a subject may also
+/// lack an option.
 pub(super) fn unknown<'a>(
     target: &ServerTarget,
     all: &[ServerTarget],
@@ -47,8 +45,8 @@ fn says_unknown(reply: &str) -> bool {
     text.is_some_and(|text| UNKNOWN.iter().any(|beginning| text.starts_with(beginning)))
 }
 
-/// The text of an error without a code of its own, in small letters. Those of the server's state
-/// have one.
+/// The text of an error with the general code, in lower case. Errors about the state of the server
+/// have codes of their own.
 fn of_request(reply: &str) -> Option<String> {
     reply.strip_prefix("ERR ").map(str::to_ascii_lowercase)
 }
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
     use crate::servers::pin::Cpus;
 
-    /// Whether the reply is excused of a role, beside a subject or not.
+    /// Whether the reply is excused for a role in a comparison of these roles.
     fn is_unknown(role: Role, beside: &[Role], reply: &str) -> bool {
         let target =
             |role| ServerTarget { role, ..ServerTarget::floor("weft", 1, Cpus::default()) };
@@ -91,7 +89,7 @@ mod tests {
         ] {
             assert!(is_unknown(Role::Peer, &both, reply), "{reply}");
             assert!(!is_unknown(Role::Subject, &both, reply), "{reply}");
-            // Where nobody is the subject, everybody's errors are failures.
+            // Without a subject, the errors of all servers are failures.
             assert!(!is_unknown(Role::Peer, &both[1..], reply), "{reply}");
         }
     }

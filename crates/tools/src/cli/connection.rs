@@ -1,6 +1,5 @@
-//! One connection to a server: TCP or unix socket, plain or TLS, with the replies that come.
-//!
-//! Whoever waits for the server can be woken by Ctrl-C, if an [`CtrlC`] is given.
+//! One connection to a server with its replies as values. With a [`CtrlC`], Ctrl-C ends a wait for
+//! the server.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -24,10 +23,10 @@ use crate::client::reply::{ReplyParser, ServerReply};
 use crate::client::stream::{ServerSocket, ServerStream};
 use crate::client::tls::{TlsConnector, TlsOptions};
 
-/// What one read of the socket brings at most.
+/// The most bytes of one read of the socket.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
-/// Idle connections are checked so often, as long commands keep them silent.
+/// The time of silence after which a connection is checked, as during long commands.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// An address as prompts show it.
@@ -46,18 +45,16 @@ pub fn plain(address: &ServerAddress) -> String {
     }
 }
 
-/// Which addresses of a name are tried first.
+/// Which addresses of a host are tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreferredFamily {
     /// As the system orders them.
     Any,
-    /// IPv4.
     V4,
-    /// IPv6.
     V6,
 }
 
-/// A server and the way to it.
+/// A server and how to connect to it.
 #[derive(Debug, Clone)]
 pub struct CliTarget {
     /// Where it listens.
@@ -66,20 +63,18 @@ pub struct CliTarget {
     pub family: PreferredFamily,
     /// How long connecting may take.
     pub timeout: Option<Duration>,
-    /// Set for TLS.
     pub tls: Option<TlsOptions>,
 }
 
-/// Why a conversation cannot go on.
+/// Why a connection cannot be used further.
 #[derive(Debug)]
 pub enum ConnectionFailure {
     /// The server closed the connection.
     Closed,
-    /// What the system says.
+    /// The system call failed.
     Io(io::Error),
     /// The server's bytes are not RESP.
     Protocol(String),
-    /// Ctrl-C.
     Interrupted,
 }
 
@@ -103,15 +98,14 @@ impl From<io::Error> for ConnectionFailure {
     }
 }
 
-/// What the system says, without the number that the standard library adds.
+/// The system's error text, without the number that the standard library adds.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
     text.split(" (os error").next().unwrap_or(text).to_owned()
 }
 
-/// Ctrl-C as something that waiting ends on, while it is [`Caught`]. Otherwise it ends the process
-/// with 1, whatever that is doing.
+/// Ctrl-C. It ends a wait while it is [`Caught`], and otherwise the process with code 1.
 #[derive(Debug)]
 pub struct CtrlC {
     pipe: UnixStream,
@@ -119,22 +113,19 @@ pub struct CtrlC {
 }
 
 impl CtrlC {
-    /// From now on Ctrl-C can be caught.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Registers the signal handler; Ctrl-C can be caught from now on.
     pub fn watch() -> io::Result<Self> {
         let (reader, writer) = UnixStream::pair()?;
         reader.set_nonblocking(true)?;
         let ends = Arc::new(AtomicBool::new(true));
-        // In this order: where one is not noticed, the next one ends the process.
+        // In this order: if one Ctrl-C is not noticed, the next one ends the process.
         flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&ends))?;
         flag::register(SIGINT, Arc::clone(&ends))?;
         pipe::register(SIGINT, writer)?;
         Ok(Self { pipe: reader, ends })
     }
 
-    /// Whether Ctrl-C has come since the last time.
+    /// Whether Ctrl-C was pressed since the last call.
     pub fn take(&self) -> bool {
         let mut bytes = [0; 64];
         matches!((&self.pipe).read(&mut bytes), Ok(1..))
@@ -147,18 +138,17 @@ impl AsFd for CtrlC {
     }
 }
 
-/// Ctrl-C ends a wait, and not the process, until this is dropped.
+/// While this exists, Ctrl-C ends a wait and not the process.
 pub struct Caught(Rc<CtrlC>);
 
 impl Caught {
-    /// Begins to catch it.
     pub fn begin(interrupt: Rc<CtrlC>) -> Self {
         interrupt.take();
         interrupt.ends.store(false, Ordering::Relaxed);
         Self(interrupt)
     }
 
-    /// Whether it has come since the last time.
+    /// Whether Ctrl-C was pressed since the last call.
     pub fn take(&self) -> bool {
         self.0.take()
     }
@@ -170,10 +160,7 @@ impl Drop for Caught {
     }
 }
 
-/// Waits until one of the descriptors can be read; says which can. A time of `None` waits forever.
-///
-/// # Errors
-/// What the system says.
+/// Waits until a descriptor can be read, and returns which can. A time of `None` waits forever.
 pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -184,8 +171,6 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Resu
         Err(error) => Err(error.into()),
     }
 }
-
-/// A connection.
 #[derive(Debug)]
 pub struct CliConnection {
     stream: ServerStream,
@@ -196,9 +181,6 @@ pub struct CliConnection {
 
 impl CliConnection {
     /// Connects and, with TLS, completes the handshake.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn open(target: &CliTarget, interrupt: Option<Rc<CtrlC>>) -> Result<Self, String> {
         let failed = |error: io::Error| {
             let address = plain(&target.address);
@@ -225,11 +207,6 @@ impl CliConnection {
         let buffer = vec![0; READ_BYTES_MAX];
         Ok(Self { stream, parser: ReplyParser::default(), buffer, interrupt })
     }
-
-    /// Sends a command.
-    ///
-    /// # Errors
-    /// When the connection is gone.
     pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), ConnectionFailure> {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
@@ -241,10 +218,7 @@ impl CliConnection {
         Ok(self.stream.send(&bytes)?)
     }
 
-    /// Sends a command and waits for its reply; pushes before it are dropped.
-    ///
-    /// # Errors
-    /// When the connection is gone.
+    /// Sends a command and waits for its reply. Pushes before the reply are dropped.
     pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<ServerReply, ConnectionFailure> {
         self.send(words)?;
         loop {
@@ -256,9 +230,6 @@ impl CliConnection {
     }
 
     /// Waits for the next reply.
-    ///
-    /// # Errors
-    /// When the connection is gone, or Ctrl-C came.
     pub fn receive(&mut self) -> Result<ServerReply, ConnectionFailure> {
         loop {
             if let Some(reply) = self.received()? {
@@ -277,18 +248,12 @@ impl CliConnection {
         }
     }
 
-    /// A reply that has come already.
-    ///
-    /// # Errors
-    /// When the server's bytes are not RESP.
+    /// A reply that has already arrived.
     pub fn received(&mut self) -> Result<Option<ServerReply>, ConnectionFailure> {
         self.parser.reply().map_err(|error| ConnectionFailure::Protocol(error.to_string()))
     }
 
     /// Reads once from the socket.
-    ///
-    /// # Errors
-    /// `WouldBlock` if the socket does not wait, and what ends the connection.
     pub fn fill(&mut self) -> Result<(), ConnectionFailure> {
         let Self { stream, parser, buffer, .. } = self;
         stream.pull(buffer, |bytes| {
@@ -310,7 +275,7 @@ impl AsFd for CliConnection {
     }
 }
 
-/// Tries the addresses of a name in turn.
+/// Tries the addresses of a host in turn.
 fn connect(host: &str, port: u16, target: &CliTarget) -> io::Result<TcpStream> {
     let mut addresses: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
     match target.family {
@@ -332,7 +297,7 @@ fn connect(host: &str, port: u16, target: &CliTarget) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// A server that vanished is noticed. A system that cannot do this does without it.
+/// Turns on keepalive, so that a vanished server is noticed. A failure is ignored.
 fn keep_alive(socket: &TcpStream) {
     let _ = sockopt::set_socket_keepalive(socket, true);
     let _ = sockopt::set_tcp_keepidle(socket, KEEPALIVE);

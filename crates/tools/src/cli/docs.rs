@@ -1,15 +1,14 @@
-//! What the server says of its commands (COMMAND DOCS): for help, completion and hints.
-//!
-//! A server that does not know COMMAND DOCS leaves all of that empty.
+//! The server's documentation of its commands (COMMAND DOCS), for help, completion and hints. It is
+//! empty if the server does not know COMMAND DOCS.
 
 use super::session::CliSession;
 use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
-/// How deeply arguments may nest before the rest is taken for one argument.
+/// How deeply arguments may nest; deeper ones are ignored.
 const DEPTH_MAX: usize = 16;
 
-/// What stands where an argument is expected.
+/// The form of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgKind {
     /// Any word.
@@ -18,26 +17,19 @@ pub enum ArgKind {
     Token,
     /// One of its parts.
     OneOf,
-    /// All of its parts, in order.
+    /// All of its parts in order.
     Block,
 }
-
-/// An argument of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
-    /// What it is called.
     pub name: String,
-    /// The word before it.
+    /// The word before its value.
     pub token: Option<String>,
-    /// What stands there.
     pub kind: ArgKind,
-    /// Whether it may be left out.
     pub optional: bool,
-    /// Whether it may be repeated.
     pub multiple: bool,
     /// Whether each repetition has the token.
     pub multiple_token: bool,
-    /// What it consists of.
     pub parts: Vec<Arg>,
 }
 
@@ -48,16 +40,15 @@ pub struct CommandDoc {
     pub name: String,
     pub summary: String,
     pub since: String,
-    /// What `help @GROUP` lists it under.
+    /// Its group, for `help @GROUP`.
     pub group: String,
-    /// Its arguments.
     pub args: Vec<Arg>,
 }
 
-/// What is known of all commands, by name.
+/// The documentation of all commands.
 #[derive(Debug, Default)]
 pub struct Docs {
-    /// In the order of their names.
+    /// Sorted by name.
     pub entries: Vec<CommandDoc>,
 }
 
@@ -94,7 +85,7 @@ impl Docs {
         }
     }
 
-    /// The entry of a command line: that of its first two words, or of its first.
+    /// The command of a line, by its first two words or its first, and how many words that are.
     pub fn find(&self, words: &[String]) -> Option<(&CommandDoc, usize)> {
         let by_name = |name: &str| {
             let at = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
@@ -107,7 +98,7 @@ impl Docs {
         second.or_else(|| Some((by_name(&first)?, 1)))
     }
 
-    /// The groups, each once.
+    /// The names of all groups.
     pub fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = self.entries.iter().map(|entry| entry.group.as_str()).collect();
         groups.sort_unstable();

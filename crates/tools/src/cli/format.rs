@@ -1,38 +1,35 @@
-//! Replies as text: for a terminal, raw, as CSV and as JSON, byte by byte as redis-cli writes them.
+//! Replies as text for a terminal, raw, as CSV and as JSON, byte by byte as redis-cli prints them.
 
 use base::quote::push_quoted;
 
 use crate::client::reply::ServerReply;
 use crate::printable::printable_bytes;
-
-/// The forms of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// With types and indexes: for people.
+    /// With types and indexes, for people.
     Standard,
-    /// The bytes alone: for other programs.
+    /// Only the bytes, for programs.
     Raw,
     /// One line of comma-separated values.
     Csv,
     /// JSON, with strings as they are.
     Json,
-    /// JSON in ASCII: strings are quoted as for a terminal first.
+    /// JSON in ASCII: strings are first quoted as for a terminal.
     QuotedJson,
 }
 
-/// A form of output and what separates its parts.
+/// A form of output with its delimiters.
 #[derive(Debug, Clone)]
 pub struct Style {
-    /// The form.
     pub output: Output,
     /// Between the elements of a raw reply.
     pub element_delimiter: Vec<u8>,
-    /// Behind each raw reply.
+    /// After each raw reply.
     pub reply_delimiter: Vec<u8>,
 }
 
 impl Style {
-    /// The text of a reply. A verbatim one is raw and without an end, whatever the form.
+    /// The text of a reply. A `verbatim` one is raw and without a delimiter in every form.
     pub fn format(&self, reply: &ServerReply, verbatim: bool) -> Vec<u8> {
         let mut out = Vec::new();
         match self.output {
@@ -91,7 +88,7 @@ impl Style {
     }
 }
 
-/// The text of an invalidation for a terminal; `None` when the push is something else.
+/// The text of an invalidation for a terminal; `None` for another push.
 pub fn invalidation(reply: &ServerReply) -> Option<Vec<u8>> {
     let ServerReply::Push(items) = reply else { return None };
     let [name, ServerReply::Array(keys)] = items.as_slice() else { return None };
@@ -115,8 +112,8 @@ fn push_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
 }
 
-/// Writes a reply with its type, so that nothing in it drives the terminal. `prefix` is what the
-/// lines of an element start with below the first, which follows its index.
+/// Writes a reply with its type, without control characters. `prefix` begins all lines of an element
+/// except the first, which follows its index.
 fn standard(reply: &ServerReply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
     match reply {
         ServerReply::Error(text) => {
@@ -149,7 +146,7 @@ fn standard(reply: &ServerReply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Numbered lines, one for each group of elements: one element, or a key with its value.
+/// Writes numbered lines, each with one element, or with a key and its value.
 fn aggregate(
     items: &[ServerReply],
     empty: &str,
@@ -267,7 +264,7 @@ fn json(reply: &ServerReply, quoted: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Keys of JSON are strings: others are put between quotes.
+/// Writes a key; in JSON it is a string, so a number is put between quotes.
 fn json_key(key: &ServerReply, quoted: bool, out: &mut Vec<u8>) {
     let is_string = key.text().is_some() && !matches!(key, ServerReply::Decimal(_));
     if is_string {
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_are_as_wide_as_the_last() {
+    fn indexes_are_as_wide_as_the_last_one() {
         let items: Vec<ServerReply> = (0..10).map(ServerReply::Int).collect();
         let lines: Vec<String> =
             (0..10).map(|i| format!("{:>2}) (integer) {i}\n", i + 1)).collect();
@@ -354,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_drives_the_terminal_but_in_raw_output() {
+    fn control_characters_are_only_in_raw_output() {
         let hostile = b"a\x1b[2J\r\nb".to_vec();
         let replies = [
             ServerReply::Status(hostile.clone()),

@@ -20,9 +20,6 @@ Set your preferences in ~/.redisclirc
 ";
 
 /// Prints the help for these words. Without docs it asks the server for them.
-///
-/// # Errors
-/// As of [`print`].
 pub fn print_help(
     session: &mut CliSession,
     docs: Option<&Docs>,

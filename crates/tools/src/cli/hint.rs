@@ -1,11 +1,11 @@
-//! Hints: which arguments a command line that is being typed still lacks.
+//! Hints: the arguments that a command line lacks while it is typed.
 //!
-//! Words are matched from left to right. A run of optional arguments may come in any order. Where
-//! the words fit nothing, there is no hint.
+//! Words are matched from left to right. A run of optional arguments may be in any order. Words that
+//! do not match have no hint.
 
 use super::docs::{Arg, ArgKind, Docs};
 
-/// The hint behind a command line, without the blank before it; empty when nothing is missing.
+/// The hint for a command line, without a blank before it; empty if nothing is missing.
 pub fn hint(docs: &Docs, line: &str) -> Option<String> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let (entry, used) = docs.find(&words)?;
@@ -14,23 +14,23 @@ pub fn hint(docs: &Docs, line: &str) -> Option<String> {
     progress.words.is_empty().then(|| progress.missing.join(" "))
 }
 
-/// The arguments as documentation has them.
+/// The arguments in the notation of the documentation.
 pub fn syntax(args: &[Arg]) -> String {
     let all: Vec<String> = args.iter().map(whole).collect();
     all.join(" ")
 }
 
-/// What some words have brought.
+/// The result of matching words.
 struct HintProgress<'a> {
-    /// The words that are left.
+    /// The remaining words.
     words: &'a [&'a str],
-    /// What is missing.
+    /// The missing arguments.
     missing: Vec<String>,
-    /// Whether what is missing must come.
+    /// Whether a missing argument is required.
     partly: bool,
 }
 
-/// An argument with everything that may belong to it.
+/// An argument with its token, its repetition and its brackets.
 fn whole(arg: &Arg) -> String {
     let mut text = with_token(arg, body(arg));
     if let Some(again) = repetition(arg) {
@@ -58,13 +58,13 @@ fn with_token(arg: &Arg, body: String) -> String {
     }
 }
 
-/// What may follow an argument that can be repeated.
+/// The repetition of an argument, if it may be repeated.
 fn repetition(arg: &Arg) -> Option<String> {
     let again = || if arg.multiple_token { with_token(arg, body(arg)) } else { body(arg) };
     arg.multiple.then(|| format!("[{} ...]", again()))
 }
 
-/// Matches words with a list of arguments; `None` where they do not fit.
+/// Matches words with a list of arguments; `None` if they do not match.
 fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<HintProgress<'a>> {
     let mut missing = Vec::new();
     let (mut partly, mut at) = (false, 0);
@@ -76,7 +76,7 @@ fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<HintProgress<'a>
             let mut progress = follow_options(group, words, &stops);
             words = progress.words;
             partly |= progress.partly;
-            // Once a word belongs to what comes behind, no option can come any more.
+            // Once a word belongs to a later argument, no option may follow.
             if words.is_empty() {
                 missing.append(&mut progress.missing);
             }
@@ -100,7 +100,7 @@ fn follow<'a>(args: &[Arg], mut words: &'a [&'a str]) -> Option<HintProgress<'a>
     Some(HintProgress { words, missing, partly })
 }
 
-/// Matches words with options in any order; what is begun comes first among what is missing.
+/// Matches words with options in any order. The missing part of a begun option comes first.
 fn follow_options<'a>(group: &[Arg], mut words: &'a [&'a str], stops: &[&str]) -> HintProgress<'a> {
     let mut left: Vec<&Arg> = group.iter().collect();
     let (mut missing, mut partly) = (Vec::new(), false);
@@ -119,7 +119,7 @@ fn follow_options<'a>(group: &[Arg], mut words: &'a [&'a str], stops: &[&str]) -
     HintProgress { words, missing, partly }
 }
 
-/// Matches words with one argument, repeated if it can be. `None` if they do not begin it.
+/// Matches words with one argument, repeated if it may be. `None` if they do not begin with it.
 fn take<'a>(arg: &Arg, words: &'a [&'a str], stops: &[&str]) -> Option<HintProgress<'a>> {
     let mut progress = take_once(arg, words, true)?;
     if !arg.multiple {
@@ -162,13 +162,13 @@ fn take_once<'a>(arg: &Arg, words: &'a [&'a str], with_token: bool) -> Option<Hi
         ArgKind::OneOf => arg.parts.iter().find_map(|part| take(part, rest, &[])),
         ArgKind::Block => {
             let progress = follow(&arg.parts, rest)?;
-            // A block that takes nothing does not begin here.
+            // A block that takes no word does not begin here.
             (progress.words.len() < words.len()).then_some(progress)
         }
     }
 }
 
-/// The words that begin arguments: a repetition ends before them.
+/// The words that begin these arguments, before which a repetition ends.
 fn tokens(args: &[Arg]) -> Vec<&str> {
     let mut tokens = Vec::new();
     for arg in args {

@@ -1,19 +1,19 @@
-//! The history of commands: the file that redis-cli keeps, one command a line.
+//! The history of commands, in the file of redis-cli with one command a line.
 //!
-//! What holds a password is remembered until the client ends and never written.
+//! A command with a password is kept until the client ends and never written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Commands that a file keeps.
+/// The most commands in the file.
 const LINES_MAX: usize = 1000;
 
-/// The most bytes that are read of a file.
+/// The most bytes that are read of the file.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Parameters whose values are secret, or tell whose they are.
+/// Parameters with passwords or user names.
 const SECRET_PARAMETERS: [&str; 7] = [
     "masterauth",
     "masteruser",
@@ -24,7 +24,7 @@ const SECRET_PARAMETERS: [&str; 7] = [
     "tls-client-key-file-pass",
 ];
 
-/// Where the history is kept, unless it is kept nowhere.
+/// The file of the history, if there is one.
 #[derive(Debug)]
 pub struct History {
     path: Option<PathBuf>,
@@ -36,7 +36,7 @@ impl History {
         Self { path: dotfile("REDISCLI_HISTFILE", ".rediscli_history") }
     }
 
-    /// The commands of the file, the oldest first. A file that has become long is shortened.
+    /// The commands of the file, the oldest first. A file that is too long is shortened.
     pub fn load(&self) -> Vec<String> {
         let Some(path) = &self.path else { return Vec::new() };
         let bytes = tail(path, BYTES_MAX).unwrap_or_default();
@@ -49,7 +49,7 @@ impl History {
         kept.iter().map(|line| (*line).to_owned()).collect()
     }
 
-    /// Writes a command to the file. Where that is impossible there is no history.
+    /// Writes a command to the file. A failure is ignored.
     pub fn append(&self, line: &str) {
         let Some(path) = &self.path else { return };
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
@@ -57,8 +57,8 @@ impl History {
     }
 }
 
-/// The file that a variable names, or else one in the home folder; none if that is /dev/null or
-/// otherwise no regular file, which may have no end.
+/// The file that a variable names, or else one in the home folder. `None` if it is /dev/null or
+/// another file that is not regular, since it may have no end.
 pub fn dotfile(variable: &str, name: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let home = || std::env::var_os("HOME").filter(|home| !home.is_empty());
@@ -68,12 +68,12 @@ pub fn dotfile(variable: &str, name: &str) -> Option<PathBuf> {
     })
 }
 
-/// The path unless something else than a regular file is there.
+/// The path, unless a file there is not regular.
 fn regular(path: PathBuf) -> Option<PathBuf> {
     fs::metadata(&path).map_or(true, |found| found.is_file()).then_some(path)
 }
 
-/// The end of a file, so much at most, from the beginning of a line on.
+/// The end of a file, of this many bytes at most, from the beginning of a line.
 fn tail(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(bytes_max);
@@ -87,7 +87,7 @@ fn tail(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a command may hold a password or say whose it is.
+/// Whether a command may contain a password or a user name.
 pub fn is_secret(words: &[Vec<u8>]) -> bool {
     let words: Vec<String> =
         words.iter().map(|word| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();

@@ -1,22 +1,22 @@
-//! Options of redis-cli that are not there: who uses one is told what to do instead.
+//! Options of redis-cli that do not exist here, each with a sentence about the alternative.
 
 use std::ffi::OsString;
 
-/// What each of them is for, and what there is instead.
+/// The sentence for each: what it is for, and the alternative.
 const CLUSTER: &str = "--cluster manages a Redis Cluster, and there is no cluster mode yet; -c \
                        follows the redirections of one";
-const RDB: &str = "--rdb needs replication, which is not there yet; the command WEFT BACKUP FILE \
-                   lets a Weft write its keys to a file on its host";
+const RDB: &str = "--rdb needs replication, which does not exist yet; the command WEFT BACKUP FILE \
+                   makes a Weft write its keys to a file on its host";
 const FUNCTIONS_RDB: &str =
-    "--functions-rdb needs replication, which is not there yet; FUNCTION DUMP gives the libraries";
+    "--functions-rdb needs replication, which does not exist yet; FUNCTION DUMP has the libraries";
 const REPLICA: &str =
-    "--replica needs replication, which is not there yet; MONITOR shows what is sent to a server";
+    "--replica needs replication, which does not exist yet; MONITOR shows the commands of clients";
 const LDB: &str = "there is no debugger for scripts; redis.log writes to the server's log";
 const LRU_TEST: &str =
     "--lru-test is not there; INFO stats counts keyspace_hits and keyspace_misses";
 const KEYSTATS: &str = "--keystats is not there; --bigkeys and --memkeys look for large keys";
 
-/// The options, each with what may stand behind it.
+/// The options with their values.
 #[derive(Debug, clap::Args)]
 pub struct MissingOptions {
     /// Commands for clusters.
@@ -34,10 +34,10 @@ pub struct MissingOptions {
     /// Runs a script step by step.
     #[arg(long, hide = true)]
     ldb: bool,
-    /// The same, and others wait.
+    /// The same, while other clients wait.
     #[arg(long, hide = true)]
     ldb_sync_mode: bool,
-    /// How many keys to use for a test of an eviction policy.
+    /// The number of keys for a test of an eviction policy.
     #[arg(long, hide = true, num_args = 0..=1)]
     lru_test: Option<Option<OsString>>,
     /// Looks for large keys in two ways.
@@ -49,7 +49,7 @@ pub struct MissingOptions {
 }
 
 impl MissingOptions {
-    /// Why nothing is done, if one of them is wanted.
+    /// The sentence for the first of these options on the command line.
     pub fn reason(&self) -> Option<&'static str> {
         let wanted = [
             (self.cluster_commands.is_some(), CLUSTER),

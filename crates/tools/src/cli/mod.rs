@@ -1,9 +1,9 @@
 //! `weft cli`: a client for people and scripts, with the options and the output of redis-cli.
 //!
-//! Reading order: `options` is the command line; `reply` reads what a server sends and
-//! `format` writes it; `connection` is the socket, `session` the conversation; `repl` the
-//! loop over commands, with what `docs` and `hint` know of them; `modes` is everything that
-//! is not one command. What a script sees is compared with redis-cli byte by byte.
+//! Reading order: `options` is the command line; `format` prints replies; `connection` is the
+//! connection, `session` the conversation on it; `repl` is the loop over commands, with help from
+//! `docs` and `hint`; `modes` is everything that is not one command. Tests compare the output for
+//! scripts with redis-cli byte by byte.
 
 pub(crate) mod connection;
 mod docs;
@@ -33,7 +33,7 @@ use self::output::CliEnd;
 use self::session::{CliSession, Obstacle, Protocol, Terms};
 use crate::printable::printable;
 
-/// Whom the exit code tells that nobody read the output, as if SIGPIPE had ended the process.
+/// The exit code when the reader closes the output, as if SIGPIPE had ended the process.
 const OUTPUT_CLOSED_CODE: u8 = 141;
 
 /// Runs the client: `args` begins with its own name.
@@ -46,7 +46,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         Ok(code) | Err(CliEnd::Code(code)) => ExitCode::from(code),
         Err(CliEnd::OutputClosed) => ExitCode::from(OUTPUT_CLOSED_CODE),
         Err(CliEnd::Failed(reason)) => {
-            // Part of it may be a server's words.
+            // Part of it may be a server's text.
             say!("{}", printable(&reason));
             ExitCode::FAILURE
         }
@@ -55,7 +55,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
 
 fn read_options(args: &[OsString]) -> Result<Options, ExitCode> {
     let options = Options::try_parse_from(args).map_err(|error| {
-        // As for redis-cli, `-h` with nothing behind it asks for help.
+        // As in redis-cli, `-h` without a host shows the help.
         if args.last().is_some_and(|last| last == "-h") {
             let _ = Options::command().print_help();
             return ExitCode::SUCCESS;
@@ -109,7 +109,7 @@ fn start(options: &Options) -> Result<u8, CliEnd> {
         interval: options.interval.unwrap_or_default(),
     };
     let mut session = CliSession::new(options.server.target(), options.server.database(), terms);
-    if let Some(result) = modes::run(options, &mut session) {
+    if let Some(result) = modes::enter(options, &mut session) {
         return result.map(|()| 0);
     }
     if let Some(file) = &options.modes.eval {
@@ -133,7 +133,7 @@ fn start(options: &Options) -> Result<u8, CliEnd> {
     send_one(&mut session, &command, options.repeat)
 }
 
-/// Commands from standard input until it ends.
+/// Sends commands from standard input until its end.
 fn converse(session: &mut CliSession) -> Result<u8, CliEnd> {
     let watched = CtrlC::watch();
     let interrupt =
@@ -150,9 +150,9 @@ fn converse(session: &mut CliSession) -> Result<u8, CliEnd> {
     Ok(u8::from(session.failed))
 }
 
-/// One command, and the messages that may follow it.
+/// Sends one command and shows the messages that follow it.
 fn send_one(session: &mut CliSession, command: &[Vec<u8>], repeat: i64) -> Result<u8, CliEnd> {
-    // Who cannot be reached is asked once more for the command, which says so.
+    // If the connection fails, `issue` tries again and prints the reason.
     if session.connect(true) == Err(Obstacle::Refused) {
         return Ok(1);
     }
@@ -161,7 +161,7 @@ fn send_one(session: &mut CliSession, command: &[Vec<u8>], repeat: i64) -> Resul
     Ok(u8::from(session.failed))
 }
 
-/// The words of the command line as -x, -X and --quoted-input have them.
+/// Applies -x, -X and --quoted-input to the words of the command line.
 fn complete(options: &Options, words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CliEnd> {
     let mut command = words;
     if options.quoted_input {

@@ -1,6 +1,6 @@
-//! The command line of `weft cli`: the options of redis-cli by their names.
+//! The command line of `weft cli`, with the options of redis-cli.
 //!
-//! The first word that is no option begins the command, and everything behind it belongs to it.
+//! The first word that is not an option begins the command, to which all further words belong.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -32,23 +32,23 @@ use crate::client::uri::Uri;
     override_usage = "weft cli [OPTIONS] [COMMAND [ARGUMENT ...]]"
 )]
 pub struct Options {
-    /// Where the server is.
+    /// The server.
     #[command(flatten)]
     pub server: ServerOptions,
     /// How replies are shown.
     #[command(flatten)]
     pub shown: OutputOptions,
-    /// What is done instead of sending one command.
+    /// The modes other than one command.
     #[command(flatten)]
     pub modes: ModeOptions,
-    /// What redis-cli has beyond that.
+    /// Options of redis-cli that do not exist here.
     #[command(flatten)]
     pub missing: MissingOptions,
     /// Send the command N times; below zero, forever
     #[arg(short = 'r', value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     pub repeat: i64,
-    /// Wait so long after each command of -r, each line of --stat, each step of --scan, and
-    /// every 100 steps of --bigkeys, --memkeys and --hotkeys; decimals are allowed
+    /// Wait after each command of -r, each line of --stat, each step of --scan, and every 100 steps
+    /// of --bigkeys, --memkeys and --hotkeys; decimals are allowed
     #[arg(short = 'i', value_name = "SECONDS", value_parser = seconds)]
     pub interval: Option<Duration>,
     /// Read the last argument from standard input
@@ -57,7 +57,7 @@ pub struct Options {
     /// Read the argument that is TAG from standard input
     #[arg(short = 'X', value_name = "TAG", conflicts_with = "last_from_stdin")]
     pub tag_from_stdin: Option<OsString>,
-    /// Exit with 1 when the server answers with an error, which goes to standard error
+    /// Exit with 1 after an error reply, which goes to standard error
     #[arg(short = 'e')]
     pub errors_end: bool,
     /// Follow MOVED and ASK of a cluster
@@ -66,7 +66,7 @@ pub struct Options {
     /// Arguments are quoted strings, with escapes such as \x00
     #[arg(long)]
     pub quoted_input: bool,
-    /// Accepted as by redis-cli; it changes nothing here
+    /// Accepted as by redis-cli, without effect
     #[arg(long)]
     pub verbose: bool,
     /// Show this help
@@ -88,7 +88,7 @@ pub enum CommandWords {
     All(Vec<OsString>),
 }
 
-/// Where the server is, and who asks.
+/// The server and the credentials.
 #[derive(Debug, clap::Args)]
 pub struct ServerOptions {
     /// Name or address of the server [default: 127.0.0.1]
@@ -103,19 +103,19 @@ pub struct ServerOptions {
     /// redis://user:password@host:port/db, or rediss:// for TLS
     #[arg(short = 'u', value_name = "URI", value_parser = Uri::parse)]
     pub uri: Option<Uri>,
-    /// Give up connecting after so long; 0 leaves it to the system
+    /// The most seconds to connect; 0 leaves it to the system
     #[arg(short = 't', value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Password; REDISCLI_AUTH in the environment is safer
     #[arg(short = 'a', long = "pass", value_name = "PASSWORD", allow_hyphen_values = true)]
     pub password: Option<OsString>,
-    /// User, to whom the password belongs
+    /// User of the password
     #[arg(long, value_name = "NAME")]
     pub user: Option<OsString>,
     /// Ask for the password
     #[arg(long)]
     pub askpass: bool,
-    /// Do not warn of a password on the command line
+    /// Do not warn about a password on the command line
     #[arg(long)]
     pub no_auth_warning: bool,
     /// Database
@@ -136,7 +136,7 @@ pub struct ServerOptions {
     /// Speak TLS
     #[arg(long)]
     pub tls: bool,
-    /// Name to ask for and verify, when it is not the host
+    /// Name to ask for and verify, if it is not the host
     #[arg(long, value_name = "HOST")]
     pub sni: Option<String>,
     /// Certificate authorities to trust; without them, those of the system
@@ -165,10 +165,10 @@ pub struct ServerOptions {
 /// How replies are shown.
 #[derive(Debug, clap::Args)]
 pub struct OutputOptions {
-    /// Replies as bytes, which is what other programs get
+    /// Replies as bytes [default without a terminal]
     #[arg(long, overrides_with_all = ["no_raw", "csv", "json", "quoted_json"])]
     pub raw: bool,
-    /// Replies with their types, which is what a terminal gets
+    /// Replies with their types [default in a terminal]
     #[arg(long, overrides_with_all = ["raw", "csv", "json", "quoted_json"])]
     pub no_raw: bool,
     /// Replies as CSV
@@ -183,7 +183,7 @@ pub struct OutputOptions {
     /// Between the elements of a raw reply [default: a line end]
     #[arg(short = 'd', value_name = "DELIMITER", allow_hyphen_values = true)]
     pub element_delimiter: Option<OsString>,
-    /// Behind each raw reply [default: a line end]
+    /// After each raw reply [default: a line end]
     #[arg(short = 'D', value_name = "DELIMITER", allow_hyphen_values = true)]
     pub reply_delimiter: Option<OsString>,
     /// Whether to print pushes of RESP3 [default: yes in a terminal]
@@ -191,7 +191,7 @@ pub struct OutputOptions {
     pub show_pushes: Option<bool>,
 }
 
-/// What is done instead of sending one command.
+/// The modes other than one command.
 #[derive(Debug, clap::Args)]
 pub struct ModeOptions {
     /// Send a script from a file: its keys, a comma, its arguments
@@ -200,7 +200,7 @@ pub struct ModeOptions {
     /// Send standard input as it is, and count the replies
     #[arg(long)]
     pub pipe: bool,
-    /// Give up when so long after all data no reply has come; 0 waits forever
+    /// The most seconds without a reply after all data is sent; 0 waits forever
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub pipe_timeout: u64,
     /// List the keys
@@ -218,22 +218,22 @@ pub struct ModeOptions {
     /// Keys that the server visits in each step
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub count: u64,
-    /// Look for keys with many elements
+    /// Find the keys with the most elements
     #[arg(long)]
     pub bigkeys: bool,
-    /// Look for keys that take much memory
+    /// Find the keys that take the most memory
     #[arg(long)]
     pub memkeys: bool,
-    /// The same with so many elements sampled of each key
+    /// The same, with this many elements sampled of each key
     #[arg(long, value_name = "N")]
     pub memkeys_samples: Option<u64>,
-    /// Look for keys that are used often; needs a maxmemory-policy by frequency
+    /// Find the keys that are used most; needs an LFU maxmemory-policy
     #[arg(long)]
     pub hotkeys: bool,
-    /// Print what the server is doing, line by line
+    /// Print figures of the server, line by line
     #[arg(long)]
     pub stat: bool,
-    /// Measure the round trip; for another program than a terminal, for a second or -i
+    /// Measure the round trip; without a terminal, for one second or -i
     #[arg(long)]
     pub latency: bool,
     /// Measure it in rounds of 15 seconds or -i
@@ -245,19 +245,19 @@ pub struct ModeOptions {
     /// The spectrum in shades of grey
     #[arg(long)]
     pub mono: bool,
-    /// Measure for how long this machine stops a program that only computes
+    /// Measure the longest pauses of this machine in a program that only computes
     #[arg(long, value_name = "SECONDS")]
     pub intrinsic_latency: Option<u64>,
 }
 
 impl Options {
-    /// The command on the command line; without one, nothing.
+    /// The words of the command; empty without one.
     pub fn words(&self) -> Vec<Vec<u8>> {
         let Some(CommandWords::All(words)) = &self.command else { return Vec::new() };
         words.iter().map(|word| word.as_bytes().to_vec()).collect()
     }
 
-    /// The form of replies, for a standard output that is a terminal or is none.
+    /// The form of replies; by default it depends on whether standard output is a terminal.
     pub fn style(&self, is_terminal: bool) -> Style {
         let output = match &self.shown {
             shown if shown.raw => Output::Raw,
@@ -286,7 +286,7 @@ impl Options {
 }
 
 impl ServerOptions {
-    /// Where to connect: what is given by itself wins over the URI.
+    /// Where to connect; other options win over the URI.
     pub fn target(&self) -> CliTarget {
         let uri = self.uri.clone().unwrap_or_default();
         let address = match &self.socket {
@@ -342,7 +342,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The bytes that a quoted string stands for.
+/// The bytes of a quoted string.
 #[derive(Debug, Clone)]
 pub struct Quoted(Vec<u8>);
 
@@ -350,7 +350,7 @@ fn quoted(text: &str) -> Result<Quoted, String> {
     unquote(text.as_bytes()).map(Quoted).ok_or_else(|| "it is no quoted string".into())
 }
 
-/// The one argument that a quoted string is.
+/// The bytes of a quoted string that is one argument.
 pub fn unquote(text: &[u8]) -> Option<Vec<u8>> {
     split_args(text).filter(|words| words.len() == 1)?.pop()
 }

@@ -20,9 +20,6 @@ impl CliEnd {
 }
 
 /// Writes to standard output and flushes.
-///
-/// # Errors
-/// The reader has closed it, or it cannot be written.
 pub fn print(bytes: &[u8]) -> Result<(), CliEnd> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {

@@ -1,4 +1,4 @@
-//! The loop over commands: from a terminal with history, completion and hints, or from a pipe.
+//! The loop over commands, from a terminal with history, completion and hints, or from a pipe.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -28,10 +28,10 @@ use super::session::CliSession;
 use super::terminal::{TerminalMode, restore_on_signals};
 use crate::client::address::ServerAddress;
 
-/// A command that takes as long or longer shows its time.
+/// The time from which a command shows how long it took.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// What is shown while messages come, with the colour around it.
+/// Shown while the client waits for messages.
 const READING: &str = "Reading messages... (press Ctrl-C to quit or any key to type command)\r";
 
 /// Whether the loop goes on.
@@ -41,10 +41,7 @@ enum LoopStep {
     Quit,
 }
 
-/// Commands from a terminal.
-///
-/// # Errors
-/// When that is the end of it all.
+/// Sends commands from a terminal.
 pub fn in_terminal(session: &mut CliSession) -> Result<(), CliEnd> {
     let failed = |error: ReadlineError| CliEnd::failed(format!("cannot use the terminal: {error}"));
     let config = Config::builder()
@@ -86,7 +83,7 @@ pub fn in_terminal(session: &mut CliSession) -> Result<(), CliEnd> {
         if may_be_written(line.as_bytes()) {
             history.append(&line);
         }
-        if run_line(session, Some(&docs), line.as_bytes(), &shows_hints)? == LoopStep::Quit {
+        if obey(session, Some(&docs), line.as_bytes(), &shows_hints)? == LoopStep::Quit {
             return Ok(());
         }
         if session.subscribed {
@@ -96,10 +93,7 @@ pub fn in_terminal(session: &mut CliSession) -> Result<(), CliEnd> {
     }
 }
 
-/// Commands from a pipe or a file, one on each line.
-///
-/// # Errors
-/// When that is the end of it all.
+/// Sends commands from a pipe or a file, one on each line.
 pub fn from_pipe(session: &mut CliSession) -> Result<(), CliEnd> {
     let failed = |error: io::Error| CliEnd::failed(format!("cannot read standard input: {error}"));
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
@@ -113,7 +107,7 @@ pub fn from_pipe(session: &mut CliSession) -> Result<(), CliEnd> {
         if line.last() == Some(&b'\n') {
             line.pop();
         }
-        if run_line(session, None, &line, &shows_hints)? == LoopStep::Quit {
+        if obey(session, None, &line, &shows_hints)? == LoopStep::Quit {
             return Ok(());
         }
         if session.subscribed {
@@ -122,7 +116,7 @@ pub fn from_pipe(session: &mut CliSession) -> Result<(), CliEnd> {
     }
 }
 
-/// The number before a command that is to be repeated.
+/// The number before a command, which repeats it.
 fn repeat_of(words: &[Vec<u8>]) -> Option<Result<i64, ()>> {
     let first = words.first().filter(|_| words.len() > 1)?;
     let text = std::str::from_utf8(first).ok()?;
@@ -131,8 +125,8 @@ fn repeat_of(words: &[Vec<u8>]) -> Option<Result<i64, ()>> {
     is_number.then(|| text.parse().ok().filter(|count| *count > 0).ok_or(()))
 }
 
-/// Whether a line may go to the file of the history. What cannot be split into words may be a
-/// password whose quotes are wrong.
+/// Whether a line may be written to the history file. A line that cannot be split into words may
+/// contain a password with wrong quotes.
 fn may_be_written(line: &[u8]) -> bool {
     split_args(line).is_some_and(|words| {
         let skipped = usize::from(repeat_of(&words).is_some());
@@ -140,7 +134,7 @@ fn may_be_written(line: &[u8]) -> bool {
     })
 }
 
-fn run_line(
+fn obey(
     session: &mut CliSession,
     docs: Option<&Docs>,
     line: &[u8],
@@ -222,11 +216,11 @@ fn set_preference(words: &[Vec<u8>], place: &str, shows_hints: &Cell<bool>) -> R
     print(format!("{place}unknown redis-cli {what} '{word}'\n").as_bytes())
 }
 
-/// Shows messages until something comes from standard input, or Ctrl-C, which ends the
-/// subscription. `buffered` is input that has come already.
+/// Shows messages until there is input on standard input, or until Ctrl-C, which ends the
+/// subscription. `buffered` is input that was already read.
 fn follow_until_input(session: &mut CliSession, buffered: &[u8]) -> Result<(), CliEnd> {
     let output = session.terms.style.output;
-    let tells = output != Output::Raw && io::stdout().is_terminal();
+    let shows_text = output != Output::Raw && io::stdout().is_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
     let _caught = session.interrupt.clone().map(Caught::begin);
     let (colour, end) = if term.contains("xterm") { ("\x1b[1;90m", "\x1b[0m") } else { ("", "") };
@@ -239,14 +233,14 @@ fn follow_until_input(session: &mut CliSession, buffered: &[u8]) -> Result<(), C
         else {
             return Ok(());
         };
-        if tells {
+        if shows_text {
             print(format!("{colour}{READING}{end}").as_bytes())?;
         }
         let stdin = io::stdin();
         let fds = [interrupt.as_fd(), connection.as_fd(), stdin.as_fd()];
         let ready = wait_readable(&fds, None)
             .map_err(|error| CliEnd::failed(format!("cannot wait for messages: {error}")))?;
-        if tells {
+        if shows_text {
             print(b"\x1b[K")?;
         }
         if ready[0] && interrupt.take() {
@@ -261,13 +255,13 @@ fn follow_until_input(session: &mut CliSession, buffered: &[u8]) -> Result<(), C
     }
 }
 
-/// What helps while a line is typed.
+/// Completion and hints while a line is typed.
 struct Typing {
     docs: Rc<Docs>,
     shows_hints: Rc<Cell<bool>>,
 }
 
-/// Shown behind the line, and never taken over.
+/// A hint: shown after the line, and never inserted.
 struct Missing(String);
 
 impl Hint for Missing {
@@ -328,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_a_password_is_not_written() {
+    fn a_possible_password_is_not_written() {
         for (line, expected) in [
             ("get k", true),
             ("3 get \"k 1\"", true),

@@ -1,9 +1,9 @@
-//! A conversation with a server: what has been agreed with it, and what a command changes in that.
+//! A conversation with a server: the user, database and protocol, and how commands change them.
 //!
-//! A connection that was lost is opened again for the next command, with the same user, database
-//! and protocol. Two things differ from redis-cli, because a command must not hit the wrong data:
-//! if the database cannot be selected, nothing is sent; and a command that is refused after the
-//! login was refused counts as failed (see [`CliSession::failed`]).
+//! A lost connection is opened again for the next command, with the same user, database and
+//! protocol. Two things differ from redis-cli, because a command must not hit the wrong data: if the
+//! database cannot be selected, nothing is sent; and an error reply after a refused login counts as
+//! a failed command (see [`CliSession::failed`]).
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -17,36 +17,31 @@ use crate::client::address::ServerAddress;
 use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
-/// How often a cluster may send the same command to another node.
+/// How often a cluster may redirect the same command.
 const REDIRECTIONS_MAX: usize = 16;
 
 /// Whether to speak RESP3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// RESP2.
     Two,
-    /// RESP3, and nothing else will do.
+    /// RESP3; a server without it is refused.
     Three,
     /// RESP3 if the server speaks it.
     ThreeIfKnown,
 }
 
-/// What stays the same during a conversation.
+/// The settings of a conversation.
 #[derive(Debug)]
 pub struct Terms {
-    /// The user.
     pub user: Option<Vec<u8>>,
-    /// The password.
     pub password: Option<Vec<u8>>,
-    /// The protocol.
     pub protocol: Protocol,
-    /// How replies are shown.
     pub style: Style,
     /// Whether pushes are shown.
     pub shows_pushes: bool,
-    /// Whether commands come one after another, so that a lost connection is no end.
+    /// Whether commands are read one after another, so that a lost connection is not the end.
     pub interactive: bool,
-    /// Whether an error ends it all.
+    /// Whether an error reply ends the client.
     pub errors_end: bool,
     /// Whether MOVED and ASK are followed.
     pub cluster: bool,
@@ -54,10 +49,10 @@ pub struct Terms {
     pub interval: Duration,
 }
 
-/// Why a connection cannot be used as it was meant to be. What happened has been said.
+/// Why a connection cannot be used as intended. The reason is already printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// There is none.
+    /// There is no connection.
     Unreachable,
     /// The password is wrong.
     Login,
@@ -65,24 +60,19 @@ pub enum Obstacle {
     Refused,
 }
 
-/// A command's part of the conversation.
+/// The result of sending a command.
 enum CommandTurn {
-    /// It was answered.
     Answered,
-    /// The node of a cluster sends it elsewhere.
+    /// A node of a cluster redirects it to this address, and whether by ASK.
     Redirected(ServerAddress, bool),
 }
-
-/// The conversation.
 #[derive(Debug)]
 pub struct CliSession {
-    /// What stays the same.
     pub terms: Terms,
-    /// Where the server is.
     pub target: CliTarget,
     /// The connection, unless it is lost.
     pub connection: Option<CliConnection>,
-    /// What Ctrl-C wakes.
+    /// Ctrl-C, if it ends waits.
     pub interrupt: Option<Rc<CtrlC>>,
     /// The database that is wanted.
     db_wanted: i64,
@@ -91,16 +81,16 @@ pub struct CliSession {
     db_before_multi: i64,
     in_multi: bool,
     resp3: bool,
-    /// Whether messages come.
+    /// Whether the client is subscribed.
     pub subscribed: bool,
     shuts_down: bool,
     login_refused: bool,
-    /// Whether the last command did not reach the server as it was meant to.
+    /// Whether the last command did not reach the server as intended.
     pub failed: bool,
 }
 
 impl CliSession {
-    /// A conversation that has not begun.
+    /// A conversation without a connection yet.
     pub fn new(target: CliTarget, db: i64, terms: Terms) -> Self {
         Self {
             terms,
@@ -119,7 +109,7 @@ impl CliSession {
         }
     }
 
-    /// What a terminal shows before each command.
+    /// The prompt of a terminal.
     pub fn prompt(&self) -> String {
         if self.connection.is_none() {
             return "not connected> ".into();
@@ -137,16 +127,13 @@ impl CliSession {
         prompt + "> "
     }
 
-    /// Whether a request beside the user's has no effect on those.
+    /// Whether a request of the client itself cannot disturb the user's.
     pub fn is_plain(&self) -> bool {
         self.connection.is_some() && !self.in_multi && !self.subscribed && !self.login_refused
     }
 
-    /// Opens the connection anew.
-    ///
-    /// # Errors
-    /// What is in the way, which has been said unless the server could not be reached and
-    /// `quiet` is set.
+    /// Opens a new connection, and prints a failure. With `quiet`, an unreachable server is not
+    /// printed.
     pub fn connect(&mut self, quiet: bool) -> Result<(), Obstacle> {
         self.connection = None;
         (self.db, self.in_multi, self.subscribed, self.resp3) = (0, false, false, false);
@@ -165,7 +152,7 @@ impl CliSession {
         self.switch_protocol()
     }
 
-    /// Asks what the conversation itself needs; says it when the connection is lost.
+    /// Sends a command that the conversation itself needs; prints a lost connection.
     fn arrange(&mut self, words: &[&[u8]]) -> Result<ServerReply, Obstacle> {
         let Some(connection) = &mut self.connection else { return Err(Obstacle::Unreachable) };
         connection.ask(words).map_err(|failure| {
@@ -219,18 +206,13 @@ impl CliSession {
         Ok(())
     }
 
-    /// Asks something whose answer nobody is shown.
-    ///
-    /// # Errors
-    /// The connection is lost.
+    /// Sends a command whose reply is not shown.
     pub fn ask(&mut self, words: &[impl AsRef<[u8]>]) -> Result<ServerReply, ConnectionFailure> {
         self.connection.as_mut().ok_or(ConnectionFailure::Closed)?.ask(words)
     }
 
-    /// Sends a command as often as asked and shows the replies.
-    ///
-    /// # Errors
-    /// When that is the end of it all; [`failed`](Self::failed) tells of lesser failures.
+    /// Sends a command `repeat` times and shows the replies. [`failed`](Self::failed) is set after
+    /// a failure that does not end the client.
     pub fn issue(&mut self, words: &[Vec<u8>], repeat: i64) -> Result<(), CliEnd> {
         self.failed = true;
         let mut asking = false;
@@ -258,10 +240,10 @@ impl CliSession {
                 Err(CommandTrouble::Failure(failure)) => return self.lose(failure),
             }
         }
-        Err(CliEnd::failed("Error: the cluster keeps sending the command elsewhere"))
+        Err(CliEnd::failed("Error: the cluster keeps redirecting the command"))
     }
 
-    /// The connection is lost: the end, or a reason to open it again.
+    /// Handles a lost connection: ends the client, or lets the next command open a new one.
     fn lose(&mut self, failure: ConnectionFailure) -> Result<(), CliEnd> {
         self.connection = None;
         match failure {
@@ -310,7 +292,7 @@ impl CliSession {
         Ok(CommandTurn::Answered)
     }
 
-    /// Shows what MONITOR sends until Ctrl-C comes.
+    /// Shows the output of MONITOR until Ctrl-C.
     fn follow_requests(&mut self) -> Result<(), CommandTrouble> {
         let _caught = self.interrupt.clone().map(Caught::begin);
         loop {
@@ -330,7 +312,7 @@ impl CliSession {
         }
     }
 
-    /// Shows the answers of one command: one reply, or a confirmation for each channel.
+    /// Shows the reply to a command, or the confirmations for its channels.
     fn take_answer(
         &mut self,
         words: &[Vec<u8>],
@@ -381,7 +363,7 @@ impl CliSession {
         (kind.ends_with(b"message") || kind.ends_with(b"subscribe")).then_some(kind)
     }
 
-    /// Where a node of a cluster sends the command, and whether it says ASK.
+    /// The address of a redirection, and whether it is ASK.
     fn redirection(&self, reply: &ServerReply) -> Option<(ServerAddress, bool)> {
         let ServerReply::Error(text) = reply else { return None };
         let text = std::str::from_utf8(text).ok().filter(|_| self.terms.cluster)?;
@@ -395,7 +377,7 @@ impl CliSession {
         let (host, port) = address.rsplit_once(':')?;
         let port = port.parse().ok()?;
         let host = match &self.target.address {
-            // A node that does not know its own name leaves it out.
+            // A node that does not know its own name omits it.
             ServerAddress::Tcp { host: this, .. } if host.is_empty() => this.clone(),
             _ => host.to_owned(),
         };
@@ -406,7 +388,7 @@ impl CliSession {
         Some((ServerAddress::Tcp { host, port }, asks))
     }
 
-    /// The next reply. Pushes are shown or dropped on the way, unless they are the answer.
+    /// The next reply. Pushes before it are shown or dropped, unless `pushes_answer`.
     fn receive(&mut self, pushes_answer: bool) -> Result<ServerReply, CommandTrouble> {
         loop {
             let reply = self.connection.as_mut().ok_or(ConnectionFailure::Closed)?.receive()?;
@@ -427,10 +409,7 @@ impl CliSession {
         print(&self.terms.style.format(reply, verbatim))
     }
 
-    /// Shows messages until something comes from standard input; without one, forever.
-    ///
-    /// # Errors
-    /// When that is the end of it all.
+    /// Shows messages while the client is subscribed.
     pub fn follow_messages(&mut self) -> Result<(), CliEnd> {
         while self.subscribed {
             let received = match &mut self.connection {
@@ -445,10 +424,7 @@ impl CliSession {
         Ok(())
     }
 
-    /// Shows the messages that have come already.
-    ///
-    /// # Errors
-    /// When that is the end of it all.
+    /// Shows the messages that have already arrived.
     pub fn show_received(&mut self) -> Result<(), CliEnd> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         match connection.received() {
@@ -461,7 +437,7 @@ impl CliSession {
         }
     }
 
-    /// What a command changes in the conversation.
+    /// Applies the effect of a command on the conversation.
     fn notice(&mut self, words: &[Vec<u8>], name: &str, reply: &ServerReply) {
         let refused = reply.is_error();
         match (name, words.len()) {
@@ -496,7 +472,7 @@ impl CliSession {
     }
 }
 
-/// What stops a command.
+/// Why a command stops.
 enum CommandTrouble {
     Failure(ConnectionFailure),
     End(CliEnd),
@@ -518,7 +494,7 @@ fn lower(word: Option<&Vec<u8>>) -> String {
     word.map(|word| String::from_utf8_lossy(word).to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// Whether the reply is a text for people, which is shown as it is in every form of output.
+/// Whether the reply is a text for people, which every form of output shows unchanged.
 fn is_verbatim(words: &[Vec<u8>], name: &str) -> bool {
     let second = lower(words.get(1));
     matches!(

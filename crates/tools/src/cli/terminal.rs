@@ -1,4 +1,4 @@
-//! The terminal while nobody edits a line: passwords without echo, single keys.
+//! The terminal while no line is edited: passwords without echo, single keys.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::thread;
@@ -10,13 +10,13 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::output::CliEnd;
 
-/// The terminal of standard input in another mode; ends with the value.
+/// Another mode of the terminal of standard input, until it is dropped.
 pub struct TerminalMode {
     before: Termios,
 }
 
 impl TerminalMode {
-    /// Keys arrive at once and are not shown. `None` when standard input is no terminal.
+    /// Keys arrive immediately and are not shown. `None` if standard input is no terminal.
     pub fn single_keys() -> Option<TerminalMode> {
         TerminalMode::without(LocalModes::ICANON | LocalModes::ECHO)
     }
@@ -37,29 +37,26 @@ impl Drop for TerminalMode {
     }
 }
 
-/// Has SIGTERM and SIGHUP end the process with the terminal as it is now: the editor of lines
-/// changes its mode.
+/// From now on, SIGTERM and SIGHUP restore the current mode of the terminal and end the process: the
+/// line editor changes the mode.
 pub fn restore_on_signals() {
     let stdin = io::stdin();
     let Some(before) = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten() else {
         return;
     };
-    // Who starts it by nohup(1) wants it to outlive the terminal.
+    // A process started by nohup(1) outlives the terminal.
     let hangup = (!sys::signal::hangup_is_ignored()).then_some(SIGHUP);
     let Ok(mut signals) = Signals::new([SIGTERM].into_iter().chain(hangup)) else { return };
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-            // Ends the process as if nobody had watched.
+            // Ends the process as without a handler.
             let _ = emulate_default_handler(signal);
         }
     });
 }
 
-/// Asks for a password; a terminal does not show it.
-///
-/// # Errors
-/// When there is none.
+/// Asks for a password, which a terminal does not show.
 pub fn ask_password(question: &str) -> Result<Vec<u8>, CliEnd> {
     let hidden = TerminalMode::without(LocalModes::ECHO);
     if hidden.is_some() {

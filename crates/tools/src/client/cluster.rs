@@ -1,16 +1,15 @@
-//! A cluster: who owns which slots, as CLUSTER SLOTS tells, and the slot of a key.
+//! The nodes of a cluster with their slots, from CLUSTER SLOTS, and the slot of a key.
 //!
-//! Every connection under load belongs to one node and sends it only requests for its own slots, so
-//! no request is redirected. What a cluster moves while it is measured is answered with MOVED,
-//! which is an error like any other. Format: the pages of CLUSTER SLOTS and of the cluster
-//! specification in the documentation of Redis.
+//! Every connection under load belongs to one node and sends only requests for its slots, so none
+//! is redirected. If the cluster moves a slot meanwhile, the reply is MOVED, an error like any other.
+//! Format: the pages of CLUSTER SLOTS and of the cluster specification in the Redis documentation.
 
 use super::address::ServerAddress;
 use super::reply::{ReplyParser, ServerReply};
 use super::session::{ServerEndpoint, ServerSession};
 use crate::Error;
 
-/// The slots of a cluster.
+/// The number of slots of a cluster.
 const SLOTS: usize = 16_384;
 
 /// Bits in a word of a set of slots.
@@ -45,26 +44,26 @@ impl SlotSet {
     }
 }
 
-/// A server under load, and what it owns if it is one of a cluster.
+/// A server, and its slots if it is a node of a cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterNode {
     /// How to reach it.
     pub endpoint: ServerEndpoint,
-    /// The slots that it owns; nothing of a server that stands alone.
+    /// The slots that it owns; `None` without a cluster.
     pub slots: Option<SlotSet>,
 }
 
 impl ClusterNode {
-    /// A server that stands alone.
-    pub fn alone(endpoint: &ServerEndpoint) -> ClusterNode {
+    /// A server without a cluster.
+    pub fn single(endpoint: &ServerEndpoint) -> ClusterNode {
         ClusterNode { endpoint: endpoint.clone(), slots: None }
     }
 }
 
-/// Asks a node for all that own slots.
+/// Asks a node for all nodes that own slots.
 ///
 /// # Errors
-/// When it refuses, or a slot has no owner.
+/// The node refuses, or a slot has no owner.
 pub fn discover(endpoint: &ServerEndpoint) -> Result<Vec<ClusterNode>, Error> {
     let mut session = ServerSession::open(endpoint)?;
     let raw = session.ask("CLUSTER SLOTS", &["CLUSTER", "SLOTS"])?;
@@ -91,7 +90,7 @@ fn nodes(reply: &ServerReply, seed: &ServerEndpoint) -> Option<Vec<ClusterNode>>
         let [host, ServerReply::Int(port), ..] = owner.items()? else { return None };
         let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
         let port = u16::try_from(*port).ok()?;
-        // A node that does not know its own address is where it was asked.
+        // A node that does not know its own address has that of the connection.
         let host = match (host.text().filter(|host| !host.is_empty()), &seed.address) {
             (Some(host), _) => String::from_utf8_lossy(host).into_owned(),
             (None, ServerAddress::Tcp { host, .. }) => host.clone(),
@@ -110,7 +109,7 @@ fn nodes(reply: &ServerReply, seed: &ServerEndpoint) -> Option<Vec<ClusterNode>>
     Some(nodes)
 }
 
-/// The slot of a key: of what stands between the first `{` and the next `}`, if anything does.
+/// The slot of a key: of the text between the first `{` and the next `}`, unless it is empty.
 pub fn slot(key: &[u8]) -> usize {
     let tag = memchr::memchr(b'{', key).and_then(|open| {
         let rest = &key[open + 1..];
@@ -159,7 +158,7 @@ mod tests {
         assert_eq!(slot(b"foo{}{bar}"), slot_of_whole(b"foo{}{bar}"));
     }
 
-    /// Bit by bit, as the specification has it.
+    /// Bit by bit, as in the specification.
     fn slot_of_whole(key: &[u8]) -> usize {
         let mut crc = 0u16;
         for byte in key {
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_have_the_slots_that_the_reply_says() {
+    fn nodes_have_the_slots_of_the_reply() {
         let text = b"*3\r\n*3\r\n:0\r\n:99\r\n*3\r\n$0\r\n\r\n:7001\r\n$1\r\na\r\n\
             *4\r\n:100\r\n:16000\r\n*3\r\n$8\r\n10.0.0.2\r\n:7002\r\n$1\r\nb\r\n\
             *3\r\n$8\r\n10.0.0.9\r\n:7009\r\n$1\r\nr\r\n\

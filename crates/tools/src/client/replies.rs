@@ -64,9 +64,6 @@ impl ReplyCounter {
     }
 
     /// Adds the next bytes of the stream to `tally`. Returns how many requests they completed.
-    ///
-    /// # Errors
-    /// The bytes are not RESP; the connection is of no use then.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], tally: &mut ReplyTally) -> Result<u64, NotResp> {
         let before = tally.requests;

@@ -1,6 +1,6 @@
 //! Replies as values, for tools that show or inspect them.
 //!
-//! Memory is taken for bytes that have come, never for an announced length, and nesting beyond
+//! Memory is allocated for bytes that arrived, never for an announced length, and nesting beyond
 //! [`DEPTH_MAX`] is refused. Attributes are read and dropped.
 
 use std::collections::VecDeque;
@@ -10,33 +10,26 @@ use super::scanner::{NotResp, ReplySink, Scanner};
 /// How deeply replies may nest.
 const DEPTH_MAX: usize = 128;
 
-/// Elements for which memory is taken before they have come.
+/// The most elements for which memory is allocated before they arrive.
 const ROOM_MAX: u64 = 1024;
 
 /// One reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerReply {
-    /// A simple string.
     Status(Vec<u8>),
     /// An error, without its marker.
     Error(Vec<u8>),
-    /// A number.
     Int(i64),
     /// A double or a big number, as the server wrote it.
     Decimal(Vec<u8>),
-    /// A bulk string.
     Bulk(Vec<u8>),
     /// A verbatim string, without its format.
     Verbatim(Vec<u8>),
-    /// No value.
     Nil,
-    /// A boolean.
     Bool(bool),
-    /// An array.
     Array(Vec<ServerReply>),
     /// A map: keys and values in turn.
     Map(Vec<ServerReply>),
-    /// A set.
     Set(Vec<ServerReply>),
     /// A message or an invalidation, which answers no request.
     Push(Vec<ServerReply>),
@@ -103,9 +96,6 @@ impl ReplyParser {
     }
 
     /// The next whole reply, if it has come.
-    ///
-    /// # Errors
-    /// The bytes after the last whole reply are not RESP.
     pub fn reply(&mut self) -> Result<Option<ServerReply>, NotResp> {
         match (self.builder.whole.pop_front(), self.failure) {
             (None, Some(failure)) => Err(failure),

@@ -22,17 +22,17 @@ const LAST_READS_MAX: usize = 16;
 /// The error text for replies that no request asked for.
 pub(crate) const SURPLUS: &str = "more replies came than requests were sent";
 
-/// Which version of the protocol the connections speak.
+/// The version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resp {
     /// Version 2, without HELLO.
     #[default]
     Two,
-    /// Version 3, asked for with HELLO.
+    /// Version 3, by HELLO.
     Three,
 }
 
-/// A server and how to speak with it.
+/// A server with the credentials and the protocol of its connections.
 #[derive(Debug, Clone)]
 pub struct ServerEndpoint {
     /// Where it listens.
@@ -41,11 +41,11 @@ pub struct ServerEndpoint {
     pub tls: Option<TlsConnector>,
     /// The user of `AUTH user password`; without it, `AUTH password`.
     pub user: Option<String>,
-    /// The password, if one is needed.
+    /// The password, if any.
     pub password: Option<String>,
     /// The protocol version.
     pub resp: Resp,
-    /// The database, if not the first.
+    /// The database.
     pub db: u32,
 }
 
@@ -78,7 +78,7 @@ impl ServerEndpoint {
         commands
     }
 
-    /// Whether the address is one of this machine, and the server's process so too.
+    /// Whether the address is one of this machine.
     pub fn is_local(&self) -> bool {
         match &self.address {
             ServerAddress::Unix(_) => true,
@@ -121,7 +121,7 @@ impl ServerSession {
         Ok(session)
     }
 
-    /// The connection, for the load loop.
+    /// The connection without the conversation.
     pub fn into_stream(self) -> ServerStream {
         self.stream
     }

@@ -2,33 +2,24 @@
 
 use percent_encoding::percent_decode_str;
 
-/// What a URI says; what it leaves out has the defaults of the options.
+/// The parts of a URI; the options have defaults for missing ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uri {
-    /// Whether to speak TLS.
     pub tls: bool,
-    /// The user.
     pub user: Option<Vec<u8>>,
-    /// The password.
     pub password: Option<Vec<u8>>,
     /// Name or address, without the brackets of IPv6.
     pub host: Option<String>,
-    /// The port.
     pub port: Option<u16>,
-    /// The database.
     pub db: Option<i64>,
 }
 
 impl Uri {
-    /// Reads a URI.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong with it.
     pub fn parse(text: &str) -> Result<Uri, String> {
         let (tls, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("redis") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("rediss") => (true, rest),
-            _ => return Err("it begins with redis:// or rediss://".into()),
+            _ => return Err("it must begin with redis:// or rediss://".into()),
         };
         let mut uri = Uri { tls, ..Uri::default() };
         let rest = match rest.rsplit_once('@') {
@@ -85,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_say_where_and_who() {
+    fn uris_have_parts() {
         let bytes = |text: &str| Some(text.as_bytes().to_vec());
         let host = |host: &str| Some(host.to_owned());
         let cases = [
@@ -119,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_uri_is_refused() {
+    fn other_texts_are_refused() {
         let cases = [
             "",
             "h:1",

@@ -1,9 +1,9 @@
-//! The next batch of requests of a load thread, made by writing a few digits.
+//! Makes the next batch of requests of a load thread, by writing a few digits.
 //!
-//! A batch is `pipeline` requests. Where all come from one template of fixed length the batch is
-//! laid out once and only its digits change; otherwise it is put together anew each time, which
-//! copies the requests. For a node of a cluster, keys are drawn until one is its own: the law by
-//! which keys are chosen stays what it is among those.
+//! A batch is `pipeline` requests. If all come from one template of fixed length, the batch is laid
+//! out once and only its digits change; otherwise the requests are copied together each time. For a
+//! node of a cluster, keys are drawn until one belongs to it, so that its keys keep their relative
+//! frequencies.
 
 use fastrand::Rng;
 
@@ -15,10 +15,10 @@ use crate::Error;
 use crate::client::cluster::SlotSet;
 use crate::client::replies::ExpectedReplies;
 
-/// Draws after which no key of the range is taken to belong to a node.
+/// After this many draws, no key of the range belongs to the node.
 const OWN_KEY_DRAWS_MAX: u32 = 1_000_000;
 
-/// The longest batch that is made: each load thread has one for each node.
+/// The longest batch; each load thread has one for each node.
 const BATCH_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
 /// The source of a load thread's requests.
@@ -27,7 +27,7 @@ pub struct Batches {
     /// Requests with the sum of the weights up to each.
     requests: Vec<(u32, WeightedRequest)>,
     weights: u32,
-    /// The length of a request, if there is one kind of fixed length that goes to any node.
+    /// The length of a request, if there is one template of fixed length, for any node.
     fixed_bytes: Option<usize>,
     slots: Option<SlotSet>,
     rng: Rng,
@@ -42,10 +42,6 @@ struct WeightedRequest {
 
 impl Batches {
     /// The batches of one load thread for the owner of these slots.
-    ///
-    /// # Errors
-    /// A template does not compile with this shape, requests have different answers, or no key
-    /// belongs to the owner.
     pub fn new(
         row: &Workload,
         load: &LoadSpec,
@@ -98,7 +94,7 @@ impl Batches {
     fn check_keys(&mut self) -> Result<(), Error> {
         let Some(slots) = &self.slots else { return Ok(()) };
         for (_, WeightedRequest { template, keys }) in &self.requests {
-            // What the draws of the load begin with stays untouched.
+            // Copies, so that the load begins with the same draws.
             let (mut template, mut keys) = (template.clone(), keys.clone());
             let mut rng = self.rng.clone();
             let Some(argument) = template.key_argument() else { continue };
@@ -112,14 +108,14 @@ impl Batches {
         Ok(())
     }
 
-    /// What answers each of the requests.
+    /// The replies to each of the requests.
     pub fn answer(&self) -> ExpectedReplies {
         self.requests
             .first()
             .map_or(ExpectedReplies::ONE_REPLY, |(_, request)| request.template.answer())
     }
 
-    /// The bytes of the next batch, of so many requests: the pipeline at most.
+    /// The bytes of the next batch, of this many requests; the pipeline is the most.
     #[inline]
     pub fn make_next(&mut self, requests: usize) -> &[u8] {
         if let (Some(bytes), [(_, WeightedRequest { template, keys })]) =
@@ -150,7 +146,7 @@ impl Batches {
     }
 }
 
-/// What a load sends: the commands of the command line, or else those of the row.
+/// The templates of a load: the commands of the command line, or else those of the workload.
 fn templates(row: &Workload, load: &LoadSpec) -> Result<Vec<(Template, u32, Law)>, Error> {
     let LoadSpec { commands, shape, ratio, patterns, .. } = load;
     if !commands.is_empty() {
@@ -206,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_sent_by_their_weights_with_keys_of_their_own_laws() {
+    fn commands_have_weights_and_their_own_key_laws() {
         let command = |words: &str, weight, law| {
             let words = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
             LoadCommand { words, weight, law }
@@ -227,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_and_reads_have_patterns_of_their_own() {
+    fn writes_and_reads_have_their_own_patterns() {
         let patterns = KeyPatterns { writes: Law::Sequential, reads: Law::Zipf { exponent: 9.0 } };
         let text = text("mixed", &LoadSpec { patterns, ..load() });
         let keys = |name: &str| {

@@ -1,9 +1,9 @@
-//! Conducts the load threads through set-up, warm-up, the measured window and what is in flight at
+//! Leads the load threads through set-up, warm-up, the measured window, and the replies in flight at
 //! its end.
 //!
-//! The counters of requests and of CPU time are read at both ends of the window, so warm-up costs
-//! are in neither. The conductor itself sleeps in between. The window is over when its time is,
-//! and the measurement when all that was sent is answered: a server that stalls is never a result.
+//! The counters of requests and of CPU time are read at both ends of the window, so the warm-up is
+//! in neither; in between the conductor sleeps. The window ends with its time, the measurement with
+//! the last reply: a server that stalls never looks like a result.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -21,27 +21,27 @@ use crate::servers::account::CpuSnapshot;
 /// How often progress is reported.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether the first request is answered, once the time is over.
+/// The time between two checks for the first reply, once the time of the window is over.
 const LOOK_PERIOD: Duration = Duration::from_millis(5);
 
 /// How long the threads may take to connect, and to end.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long what was due within the window, and could not be sent, may still be sent. A server that
-/// is asked for more than it can do would never be done.
+/// How long requests that were due within the window may still be sent after it. A server that
+/// cannot keep the rate would never answer all of them.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a load thread reports to the main thread.
+/// What a load thread reports to the conductor.
 pub(super) enum WorkerEvent {
     /// Connected, under this kernel thread id.
     Ready(u32),
-    /// Its part of the requested number is answered.
+    /// Nothing is left to send, and all is answered.
     Spent,
     /// Ended.
     Finished(Result<Box<Counts>, Error>),
 }
 
-/// Leads the load threads through set-up, warm-up, the window and its end.
+/// Leads the load threads.
 pub(super) struct Conductor<'a> {
     signals: &'a [ThreadSignals],
     events: Receiver<WorkerEvent>,
@@ -49,11 +49,11 @@ pub(super) struct Conductor<'a> {
     tids: Vec<u32>,
     /// Threads that have nothing left to send.
     spent: usize,
-    /// Whether requests count by when they are begun.
+    /// See [`LoadSpec::counts_begun`].
     counts_begun: bool,
     finished: Vec<Counts>,
     series: LatencySeries<'a>,
-    /// Requests answered when they were counted last, and since when they are that many.
+    /// The number of replies at the last change of that number, and the time of that change.
     seen: (u64, Instant),
     interrupted: bool,
 }
@@ -61,7 +61,7 @@ pub(super) struct Conductor<'a> {
 /// The counters at one end of the window.
 struct WindowMark {
     at: Instant,
-    /// All requests answered, and those of the window.
+    /// All answered requests, and those that the window counts.
     answered: u64,
     counted: u64,
 }
@@ -75,7 +75,7 @@ struct PhaseGoal {
     base: u64,
 }
 
-/// CPU time at one end of the window, of the server if its process is known, and of this process.
+/// CPU time at one end of the window: of the server, if its process is known, and of this process.
 struct WindowCpu {
     server: Option<CpuSnapshot>,
     load: CpuSnapshot,
@@ -101,7 +101,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Waits until the threads are connected, and makes the measurement.
+    /// Waits until the threads are connected, then measures.
     pub(super) fn conduct(
         &mut self,
         load: &LoadSpec,
@@ -128,7 +128,7 @@ impl<'a> Conductor<'a> {
         let start = self.mark();
         self.enter(LoadPhase::Measure, start.at);
         self.series.begin(start.at, start.counted);
-        // A window without an answer has no figures, so it lasts until there is one.
+        // A window without a reply has no figures, so it lasts until there is one.
         let goal = PhaseGoal { extent: load.extent, requests_min: 1, base: start.counted };
         self.watch(goal, stall_max, observe)?;
         let end = self.mark();
@@ -144,15 +144,15 @@ impl<'a> Conductor<'a> {
             self.listen(CONNECT_TIME_MAX)?;
         }
         match end.counted == start.counted {
-            // Only an interruption ends a window so early.
+            // Only an interruption ends a window before its first reply.
             true => Err(Error::Interrupted),
             false => Ok(self.sum_up(&start, &end, &before, &after)),
         }
     }
 
-    /// Waits for the replies to all that is in flight, and while the threads drain also to what
-    /// they still send: what a stalled server has not answered at the end has waited the longest.
-    /// An interruption ends that.
+    /// Waits for the replies to all requests in flight, and while the threads drain also to those
+    /// that they still send: the requests that a stalled server has not answered at the end have
+    /// waited the longest. An interruption ends the wait.
     fn await_answers(
         &mut self,
         phase: LoadPhase,
@@ -180,7 +180,7 @@ impl<'a> Conductor<'a> {
         self.signals.iter().map(ThreadSignals::answered).sum()
     }
 
-    /// Those of them that the window counts, from a base on.
+    /// Those of them that the window counts; only differences have a meaning.
     fn counted(&self) -> u64 {
         match self.counts_begun {
             true => self.signals.iter().map(ThreadSignals::measured).sum(),
@@ -202,8 +202,8 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Waits out one phase, in which at least so many requests are answered, and reports its
-    /// progress; a failing thread or a stall ends it, and the observer may.
+    /// Waits for the end of a phase and reports its progress. A failing thread or a stall ends it,
+    /// and the observer may end it.
     fn watch(
         &mut self,
         goal: PhaseGoal,
@@ -258,7 +258,7 @@ impl<'a> Conductor<'a> {
             Ok(WorkerEvent::Finished(result)) => self.finished.push(*result?),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::Protocol("a load thread ended without a word".into()));
+                return Err(Error::Protocol("a load thread ended without a report".into()));
             }
         }
         Ok(())
@@ -311,7 +311,7 @@ impl<'a> Conductor<'a> {
     }
 }
 
-/// How long a server may answer nothing; where the rate is low there is nothing to answer at times.
+/// How long a server may answer nothing. At a low rate, times without a request are added.
 fn stall_time_max(load: &LoadSpec) -> Duration {
     let gap = load.rate.map_or(0.0, |rate| 2.0 * load.pipeline as f64 / rate);
     load.stall_time_max.saturating_add(Duration::try_from_secs_f64(gap).unwrap_or_default())

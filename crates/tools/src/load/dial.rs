@@ -1,8 +1,8 @@
-//! New connections while load runs, without waiting for them: for `-k 0` and connection storms.
+//! New connections while load runs, for `-k 0` and connection storms.
 //!
-//! A connection is begun and not awaited; what it is to send first (AUTH, HELLO, SELECT and what
-//! the workload begins with) is made once. It is closed with a reset, so that no port stays in
-//! TIME_WAIT: the ports of the machine would run out within seconds.
+//! A connection is begun and not awaited. The bytes that it sends first (AUTH, HELLO, SELECT and the
+//! greeting of the workload) are made once. It is closed with a reset, so that no port stays in
+//! TIME_WAIT; otherwise the ports of the machine would run out within seconds.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -20,17 +20,14 @@ use crate::client::stream::ServerStream;
 #[derive(Debug, Clone)]
 pub struct Dialer {
     endpoint: ServerEndpoint,
-    /// The address of the name, asked for once; nothing for a unix socket.
+    /// The address of the host, resolved once; `None` for a unix socket.
     socket: Option<SocketAddr>,
     greeting: Vec<u8>,
     replies: u64,
 }
 
 impl Dialer {
-    /// Connections that begin as those of `endpoint` do, and then with `more` of the workload.
-    ///
-    /// # Errors
-    /// When the name of the server has no address.
+    /// Connections that send the greeting of `endpoint`, then `more` of the workload.
     pub fn new(
         endpoint: &ServerEndpoint,
         more: Option<&str>,
@@ -56,17 +53,11 @@ impl Dialer {
         }
         Ok(Dialer { endpoint: endpoint.clone(), socket, greeting, replies })
     }
-
-    /// Begins a connection.
-    ///
-    /// # Errors
-    /// When the system refuses at once.
     pub fn dial(&self) -> Result<ServerStream, Error> {
         ServerStream::begin(&self.endpoint.address, self.socket, self.endpoint.tls.as_ref())
     }
 
-    /// What a new connection sends first, and the counter of the replies; nothing if it sends
-    /// nothing.
+    /// The bytes that a new connection sends first, if any, and the counter of their replies.
     pub fn greeting(&self) -> Option<(&[u8], ReplyCounter)> {
         let answer = ExpectedReplies { replies: self.replies, is_transaction: false };
         (self.replies > 0).then(|| (&self.greeting[..], ReplyCounter::new(answer)))

@@ -141,7 +141,7 @@ pub fn make_ready_observed(
 fn nodes(endpoint: &ServerEndpoint, load: &LoadSpec) -> Result<Vec<ClusterNode>, Error> {
     match load.cluster {
         true => discover(endpoint),
-        false => Ok(vec![ClusterNode::alone(endpoint)]),
+        false => Ok(vec![ClusterNode::single(endpoint)]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which key comes next: in order, or at random by some law.
 //!
-//! Nothing is kept for each key, so a range may have any size. Zipf's law is drawn by rejection and
+//! No memory is needed per key, so a range may have any size. Zipf's law is drawn by rejection and
 //! inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone
 //! discrete distributions", 1996): one or two logarithms, whatever the range.
 
@@ -12,10 +12,10 @@ use fastrand::Rng;
 use super::shape::RequestShape;
 use crate::Error;
 
-/// Draws by the normal law that fall out of the range, before its nearest key is taken.
+/// Draws by the normal law outside of the range, before its nearest key is taken.
 const GAUSSIAN_DRAWS_MAX: u32 = 64;
 
-/// The closest to 1 that an exponent is not taken for 1.
+/// An exponent closer to 1 than this counts as 1.
 const EXPONENT_EPSILON: f64 = 1e-9;
 
 /// The largest exponent: beyond it every draw is the first key anyway.
@@ -24,31 +24,31 @@ const EXPONENT_MAX: f64 = 10.0;
 /// How the keys of requests are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Law {
-    /// Any key, each as often.
+    /// Any key, all equally often.
     #[default]
     Uniform,
     /// All keys in order, again and again; every load thread goes through the whole range.
     Sequential,
-    /// The same, but that every load thread has its own part of the range.
+    /// The same, but every load thread has its own part of the range.
     Parallel,
     /// The normal law around a key.
     Gaussian {
-        /// The number of that key; the middle of the range if nothing is said.
+        /// The number of that key; by default the middle of the range.
         median: Option<f64>,
-        /// The standard deviation in keys; a sixth of the range if nothing is said.
+        /// The standard deviation in keys; by default a sixth of the range.
         deviation: Option<f64>,
     },
-    /// Zipf's law: the key of rank r is drawn in proportion to `1 / r^exponent`; the first key has
-    /// rank 1.
+    /// Zipf's law: the key of rank r is drawn with a probability proportional to `1 / r^exponent`;
+    /// the first key has rank 1.
     Zipf {
-        /// At least 0, where all keys are equal.
+        /// At least 0, which makes all keys equally likely.
         exponent: f64,
     },
     /// Some keys far more often than the others.
     Hot {
-        /// So many, from the first on.
+        /// How many, from the first key on.
         keys: u64,
-        /// The share of the draws, from 0 to 1, that is one of them; the rest is any other key.
+        /// The share of the draws, from 0 to 1, that is one of them.
         share: f64,
     },
 }
@@ -321,7 +321,7 @@ fn integral(x: f64, s: f64) -> f64 {
 fn integral_inverse(y: f64, s: f64) -> f64 {
     match (1.0 - s).abs() < EXPONENT_EPSILON {
         true => y.exp(),
-        // Rounding may take the argument just below what a logarithm has.
+        // Rounding may take the argument just below the domain of the logarithm.
         false => (((1.0 - s) * y).max(-1.0).ln_1p() / (1.0 - s)).exp(),
     }
 }
@@ -337,7 +337,7 @@ mod tests {
         RequestShape { first, keys, ..RequestShape::default() }
     }
 
-    /// The share of the draws that each key of the range has.
+    /// The share of the draws for each key of the range.
     fn shares(law: Law, shape: &RequestShape) -> Vec<f64> {
         let (mut keys, mut rng) =
             (KeySource::new(law, shape, ThreadIndex::ONLY).unwrap(), Rng::with_seed(1));
@@ -374,13 +374,13 @@ mod tests {
         let law = Law::Gaussian { median: Some(150.0), deviation: Some(10.0) };
         let shares = shares(law, &shape(100, 100));
         let within = |from: usize, to: usize| shares[from - 100..=to - 100].iter().sum::<f64>();
-        // Rounded to whole keys, so half a key more on either side.
+        // Draws are rounded to whole keys, so half a key more on either side.
         for (deviations, expected) in [(10, 0.7063), (20, 0.9596), (30, 0.9977)] {
             let share = within(150 - deviations, 150 + deviations);
             assert!((share - expected).abs() < 0.005, "{share} within {deviations}");
         }
         assert!((within(100, 149) - within(151, 199)).abs() < 0.01);
-        // Draws beyond the range are repeated, and far from it the nearest key is taken.
+        // Draws outside of the range are repeated; far from it the nearest key is taken.
         let far = Law::Gaussian { median: Some(1e6), deviation: Some(1.0) };
         assert_eq!(self::shares(far, &shape(0, 10))[9], 1.0);
     }
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_order_are_all_of_them_once_in_each_turn() {
+    fn keys_in_order_are_each_drawn_once_a_turn() {
         let thread = |index, threads| ThreadIndex { index, threads };
         let drawn = |law, thread: ThreadIndex, count: usize| -> Vec<u64> {
             let mut keys = KeySource::new(law, &shape(10, 7), thread).unwrap();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_median_is_told_from_a_wrong_deviation() {
+    fn a_wrong_median_and_a_wrong_deviation_have_different_errors() {
         for (median, deviation, word) in
             [(Some(f64::NAN), None, "median"), (None, Some(f64::NAN), "deviation")]
         {

@@ -1,17 +1,16 @@
-//! When a load thread sends, where the rate is limited: each connection at times that are fixed
-//! before.
+//! When a load thread sends at a limited rate: each connection at fixed times.
 //!
 //! ```text
 //! tick        0   1   2   3   4   5   6 ...     one step apart
 //! connection  0   1   2   0   1   2   0 ...     of three
 //! ```
 //!
-//! A connection whose last batch is not answered at such a time sends when it is, and the batch has
-//! waited since it was due: a server that stalls pays for all that should have been sent meanwhile
-//! (no coordinated omission). Sends are not caught up with more connections than there are.
+//! A connection whose last batch is not answered at such a time sends when it is, and the latency of
+//! the batch runs from when it was due: a stall of the server counts for all requests that should
+//! have been sent meanwhile (no coordinated omission). Late sends do not use more connections.
 //!
-//! Nothing here takes time for each tick: however far beyond what can be sent the rate is, a look
-//! at what is due visits each connection once.
+//! No operation takes time per tick: even if the rate is far too high, the search for due batches
+//! visits each connection once.
 
 use std::time::{Duration, Instant};
 
@@ -20,20 +19,20 @@ use std::time::{Duration, Instant};
 pub struct SendSchedule {
     /// When tick 0 is due.
     start: Option<Instant>,
-    /// Before it, so that threads do not send at once.
+    /// The delay of tick 0, which differs between threads, so that they do not send together.
     lead: f64,
     /// Seconds between ticks.
     step: f64,
     links: u64,
     /// The next tick.
     tick: u64,
-    /// The first tick that is not due any more.
+    /// The first tick that is never due.
     end: u64,
 }
 
 impl SendSchedule {
-    /// For `links` connections of one thread, which send `per_second` batches together. `share` is
-    /// the part of a step by which this thread is behind the first.
+    /// For `links` connections of one thread, which send `per_second` batches together. This thread
+    /// starts by a `share` of a step later than the first.
     pub fn new(links: usize, per_second: f64, share: f64) -> SendSchedule {
         let step = 1.0 / per_second.max(f64::MIN_POSITIVE);
         SendSchedule {
@@ -51,7 +50,7 @@ impl SendSchedule {
         self.start = Some(now + seconds(self.lead));
     }
 
-    /// What was due until this moment and is not sent will not be.
+    /// Drops all batches that were due until this moment and are not sent.
     pub fn skip(&mut self, now: Instant) {
         self.tick = self.tick.max(self.ticks_due(now));
     }
@@ -62,27 +61,27 @@ impl SendSchedule {
         self.end = self.ticks_due(now).max(self.tick);
     }
 
-    /// How many ticks may be taken now. Of those that are due, the last one of each connection is
-    /// among them; the others count as taken.
+    /// How many ticks may be taken now: of the due ticks, the last one of each connection. The
+    /// earlier ones count as taken.
     pub fn take_due(&mut self, now: Instant) -> u64 {
         let due = self.ticks_due(now).max(self.tick);
         self.tick = self.tick.max(due.saturating_sub(self.links));
         due - self.tick
     }
 
-    /// Takes a tick; gives its connection.
+    /// Takes a tick and returns its connection.
     pub fn take(&mut self) -> usize {
         let link = self.tick % self.links;
         self.tick += 1;
         link as usize
     }
 
-    /// How many batches of a connection have become due, by the ticks that are taken.
+    /// How many batches of a connection became due in the ticks taken so far.
     pub fn batches_due(&self, link: usize) -> u64 {
         self.tick.saturating_add(self.links - 1).saturating_sub(link as u64) / self.links
     }
 
-    /// Takes all ticks before the end, which has been set.
+    /// Takes all ticks before the end, which is set.
     pub fn take_rest(&mut self) {
         self.tick = self.end;
     }
@@ -92,16 +91,16 @@ impl SendSchedule {
         self.at(turn.saturating_mul(self.links).saturating_add(link as u64))
     }
 
-    /// How long nothing more is due; nothing if nothing ever is.
+    /// The time until the next tick; `None` after the last.
     pub fn time_left(&self, now: Instant) -> Option<Duration> {
         let is_over = self.start.is_none() || self.tick >= self.end;
         (!is_over).then(|| self.at(self.tick).saturating_duration_since(now))
     }
 
-    /// The ticks until now, if there is no end before.
+    /// The ticks until now, or until the end.
     fn ticks_due(&self, now: Instant) -> u64 {
         let since = self.start.and_then(|start| now.checked_duration_since(start));
-        // A number beyond 64 bits becomes the last one.
+        // The cast saturates.
         let ticks =
             since.map_or(0, |since| ((since.as_secs_f64() / self.step) as u64).saturating_add(1));
         ticks.min(self.end)
@@ -113,7 +112,7 @@ impl SendSchedule {
     }
 }
 
-/// A time of any length that a clock can have.
+/// The time, or the longest one that a clock can have.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_at_the_end_stays_due() {
+    fn ticks_due_at_the_end_stay_due() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
         let mut schedule = SendSchedule::new(1, 100.0, 0.0);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_can_be_skipped() {
+    fn due_ticks_can_be_skipped() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
         let mut schedule = SendSchedule::new(2, 100.0, 0.0);
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_beyond_all_bounds_has_one_visit_for_each_connection() {
+    fn an_excessive_rate_visits_each_connection_once() {
         let start = Instant::now();
         let now = start + Duration::from_secs(10);
         for rate in [1e9, 1e30] {
@@ -184,7 +183,7 @@ mod tests {
             assert_eq!(links, [0, 1, 2]);
             assert!(schedule.batches_due(0) >= 3_333_333_333);
         }
-        // All that was due and not sent is known without a visit to each.
+        // All unsent batches are counted without a visit to each.
         let mut schedule = SendSchedule::new(3, 1e9, 0.0);
         schedule.begin(start);
         schedule.end(now);

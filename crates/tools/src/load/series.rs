@@ -1,8 +1,8 @@
-//! How throughput and latencies go while a window lasts: a sample each half second.
+//! Throughput and latencies over the time of a window: a sample each half second.
 //!
-//! The load threads are asked for their latencies and lay out a copy at the end of their turn, so
-//! their loop does not share the histogram with anybody. Differences of two copies are those of the
-//! time between.
+//! On request, a load thread lays out a copy of its latencies at the end of its turn, so that it
+//! shares its histogram with no other thread. The difference of two copies has the latencies of the
+//! time between them.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(super) struct LatencySeries<'a> {
     /// When the last sample was taken, and the requests answered until then.
     last: (Instant, u64),
     is_asked: bool,
-    /// The latencies of each thread as they were laid out last, and of all at the last sample.
+    /// The last copy of each thread's latencies, and the latencies of all threads at the last sample.
     laid_out: Vec<Histogram<u64>>,
     before: Histogram<u64>,
     samples: Vec<SeriesSample>,

@@ -1,4 +1,4 @@
-//! The sizes that requests are built with: the range of keys, their names, and the values.
+//! The sizes of keys and values in requests.
 //!
 //! All names of a range have one length, so that the next key is a few digits written over the last
 //! one. Values have one length too, unless [`ValueSizes`] says otherwise.
@@ -10,23 +10,23 @@ use fastrand::Rng;
 
 use crate::Error;
 
-/// What stands before the number of a key.
+/// The text before the number of a key.
 const KEY_PREFIX: &str = "key:";
 
-/// The largest value that is made: the limit of servers for a string.
+/// The largest value: the limit of servers for a string.
 const VALUE_BYTES_MAX: usize = 512 * 1024 * 1024;
 
-/// The longest name of a key that is made.
+/// The longest name of a key.
 const KEY_BYTES_MAX: usize = 1024 * 1024;
 
-/// The sizes that requests are built with.
+/// The keys and values of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
     /// How many different keys there are, at least 1.
     pub keys: u64,
     /// The number of the first.
     pub first: u64,
-    /// What stands before the number in a name.
+    /// The text before the number in a name.
     pub prefix: Cow<'static, str>,
     /// The length of a name in bytes: the prefix and a zero-padded number.
     pub key_bytes: usize,
@@ -56,7 +56,7 @@ impl RequestShape {
         self.key_bytes.saturating_sub(self.prefix.len())
     }
 
-    /// Digits of a key's number that ever differ from zero.
+    /// Digits of a key's number that are not always zero.
     pub(crate) fn moving_digits(&self) -> usize {
         decimal_width(self.last())
     }
@@ -98,7 +98,7 @@ impl RequestShape {
         self.sizes.as_ref().map_or(self.value_bytes, ValueSizes::longest)
     }
 
-    /// The bytes of every value, as many as the longest has: letters that hardly compress, the same
+    /// The bytes of all values, in the length of the longest: letters that hardly compress, the same
     /// in every run.
     pub fn value(&self) -> Vec<u8> {
         let mut rng = Rng::with_seed(0x0077_6566_7400);
@@ -114,9 +114,9 @@ pub(super) fn decimal_width(number: u64) -> usize {
 /// Lengths of values that differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueSizes {
-    /// Any from the first to the second, each as often.
+    /// Any length from the first to the second, all equally often.
     Range(usize, usize),
-    /// These, with the sum of the weights up to each.
+    /// These lengths, each with the sum of the weights up to it.
     List(Vec<(usize, u32)>),
 }
 
@@ -124,7 +124,7 @@ impl ValueSizes {
     /// Reads `MIN-MAX`.
     ///
     /// # Errors
-    /// A sentence about what is no range.
+    /// The error text for another text.
     pub fn range(text: &str) -> Result<ValueSizes, String> {
         let numbers = text.split_once('-').and_then(|(low, high)| {
             Some((low.parse::<usize>().ok()?, high.parse::<usize>().ok()?))
@@ -138,7 +138,7 @@ impl ValueSizes {
     /// Reads `SIZE:WEIGHT,SIZE:WEIGHT,...`.
     ///
     /// # Errors
-    /// A sentence about what is no such list.
+    /// The error text for another text.
     pub fn list(text: &str) -> Result<ValueSizes, String> {
         let failed = || format!("'{text}' is no list of sizes with weights; write 32:9,1024:1");
         let (mut list, mut sum) = (Vec::new(), 0u32);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn other_sizes_are_refused() {
         for text in ["", "5", "5-3", "a-b", "1-"] {
             assert!(ValueSizes::range(text).is_err(), "{text}");
         }

@@ -1,8 +1,8 @@
-//! What a load thread shares with the thread that conducts it: the phase, how many requests are
-//! answered, and now and then the latencies so far.
+//! The state that a load thread shares with the conductor: the phase, the number of answered
+//! requests, and sometimes the latencies so far.
 //!
-//! The load thread writes one number for each turn, which nobody waits for, and looks at two; all
-//! else happens when the conductor asks for it.
+//! In each turn the load thread writes two counters and reads two flags, without waiting; the rest
+//! happens when the conductor asks for it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::Error;
 
-/// What the load threads are to do now; they pass through these in order.
+/// What the load threads do now; the phases follow in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadPhase {
     /// Connections are being opened.
@@ -23,9 +23,9 @@ pub enum LoadPhase {
     WarmUp = 1,
     /// Load runs and latencies are recorded.
     Measure = 2,
-    /// Nothing more becomes due; what is due is sent, answered and recorded.
+    /// Nothing more becomes due; due requests are sent, and their replies recorded.
     Drain = 3,
-    /// Nothing more is sent; what is in flight is answered and recorded.
+    /// Nothing more is sent; the replies in flight are recorded.
     Finish = 4,
     /// Over: leave at once.
     Stop = 5,
@@ -36,7 +36,7 @@ pub enum LoadPhase {
 #[repr(align(128))]
 pub struct ThreadSignals {
     phase: AtomicU8,
-    /// Since when it is the phase.
+    /// The start of the phase.
     since: Mutex<Instant>,
     /// Requests answered so far, published once per turn, and those of them that the window counts.
     answered: AtomicU64,
@@ -48,10 +48,7 @@ pub struct ThreadSignals {
 }
 
 impl ThreadSignals {
-    /// Signals of a thread that is to be started.
-    ///
-    /// # Errors
-    /// When the kernel gives no eventfd.
+    /// Signals of a thread that is not started yet.
     pub fn new() -> Result<ThreadSignals, Error> {
         let waker = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(Error::sys("create an eventfd"))?;
@@ -66,7 +63,7 @@ impl ThreadSignals {
         })
     }
 
-    /// Moves the thread to `phase`, which it is in since then, and wakes it.
+    /// Moves the thread to a phase, which began at `since`, and wakes it.
     pub fn enter(&self, phase: LoadPhase, since: Instant) {
         if let Ok(mut place) = self.since.lock() {
             *place = since;
@@ -88,17 +85,15 @@ impl ThreadSignals {
         self.measured.load(Ordering::Relaxed)
     }
 
-    /// Asks the thread to lay out the latencies so far, which takes it a few microseconds.
+    /// Asks the thread for a copy of the latencies so far, which takes it a few microseconds.
     pub fn ask_latencies(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
     }
 
-    /// What the thread has laid out since it was taken last.
+    /// The copy that the thread has laid out, if there is a new one.
     pub fn take_latencies(&self) -> Option<Histogram<u64>> {
         self.latencies.lock().ok()?.take()
     }
-
-    /// What the thread is to do now.
     #[inline]
     pub(super) fn phase(&self) -> LoadPhase {
         match self.phase.load(Ordering::Acquire) {
@@ -111,18 +106,18 @@ impl ThreadSignals {
         }
     }
 
-    /// Since when it is that, or what came after it.
+    /// The start of the current phase, or of a later one.
     pub(super) fn since(&self) -> Instant {
         self.since.lock().map_or_else(|_| Instant::now(), |since| *since)
     }
 
-    /// The thread has woken up.
+    /// Called by the thread after it has woken up.
     pub(super) fn reset(&self) {
         let _ = rustix::io::read(&self.waker, &mut [0u8; 8]);
     }
 
-    /// Shows how many requests the thread has seen answered, how many of them the window counts,
-    /// and their latencies if they are asked for.
+    /// Publishes the number of answered requests, how many of them the window counts, and a copy of
+    /// the latencies if one is asked for.
     #[inline]
     pub(super) fn publish(&self, answered: u64, measured: u64, latency: &Histogram<u64>) {
         self.answered.store(answered, Ordering::Relaxed);

@@ -1,7 +1,6 @@
-//! Connections that are subscribed while a row runs, and a thread that reads what they receive.
+//! Connections that are subscribed while a workload runs, and a thread that reads their messages.
 //!
-//! The thread only reads: what it costs is not counted as load. It ends when the listeners are
-//! dropped.
+//! The CPU time of the thread does not count as load. It ends when the listeners are dropped.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -20,20 +19,17 @@ use crate::client::stream::ServerStream;
 const NAMES_AT_ONCE: usize = 1000;
 /// Bytes read from a connection in one call.
 const READ_BYTES: usize = 256 * 1024;
-/// Between two looks whether it is over, in nanoseconds.
+/// The time between two checks of the end, in nanoseconds.
 const LOOK_NANOS: i64 = 50_000_000;
 
-/// Such connections, open.
+/// The open connections.
 pub(super) struct Listeners {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listeners {
-    /// Subscribes, and reads from then on.
-    ///
-    /// # Errors
-    /// When a connection fails or the server refuses.
+    /// Subscribes, and starts to read.
     pub(super) fn open(endpoint: &ServerEndpoint, who: SubscriberPlan) -> Result<Self, Error> {
         let open = |command: &str, names: &[String]| {
             let mut session = ServerSession::open(endpoint)?;
@@ -57,7 +53,7 @@ impl Listeners {
         let ends = Arc::clone(&over);
         let builder = std::thread::Builder::new().name("listeners".to_owned());
         let thread = builder.spawn(move || {
-            // What fails here shows in the load, which goes on without listeners.
+            // After a failure here the load goes on without listeners, and shows it.
             let _ = listen(streams, &ends);
         });
         let thread = Some(thread.map_err(Error::io("start the thread of listeners"))?);

@@ -1,11 +1,10 @@
-//! A request in the notation of the [workload table](super::workload), or in words of the command
-//! line, compiled to RESP bytes.
+//! A request compiled to RESP bytes.
 //!
-//! A request is one command, or several that are sent, answered and counted together. What varies
-//! from one request to the next are decimal digits of fixed width: the number of the key, or a
-//! random integer. So a request is a fixed byte string plus a list of digit fields, and making the
-//! next one means writing a few digits: no formatting, no allocation. Only where values differ in
-//! length is a request put together anew each time.
+//! A request is one command, or several that are sent, answered and counted together. Only decimal
+//! digits of fixed width differ from one request to the next: the number of the key, or a random
+//! integer. A request is therefore a fixed byte string with a list of digit fields, and the next one
+//! is made by writing a few digits, without formatting or allocation. Only a request whose values
+//! differ in length is copied together each time.
 
 use std::ops::Range;
 
@@ -22,16 +21,17 @@ use crate::client::replies::ExpectedReplies;
 /// The word that ends a command within a request.
 const COMMAND_END: &str = ";";
 
-/// The longest request that is made.
+/// The longest request.
 const REQUEST_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
-/// One request, ready to be sent once its fields are drawn.
+/// One request, whose fields are drawn before it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     bytes: Vec<u8>,
     fields: Vec<DigitField>,
-    /// Where values of varying length, heads included, are put in; and what they are made of.
+    /// The positions of values of varying length, heads included.
     values: Vec<usize>,
+    /// The bytes that such values begin with.
     value: Vec<u8>,
     sizes: Option<ValueSizes>,
     /// The first argument with the number of a key.
@@ -40,10 +40,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Compiles the notation described in `workload`.
-    ///
-    /// # Errors
-    /// When the text does not follow the notation, or the shape cannot be met.
+    /// Compiles the notation of the [workload table](super::workload::table).
     pub fn compile(text: &str, shape: &RequestShape) -> Result<Template, Error> {
         let mut template = Template::empty(shape)?;
         let flat = expand_groups(text)?;
@@ -64,9 +61,6 @@ impl Template {
 
     /// Compiles one command of the command line, in which `__key__` stands for a key of the range,
     /// `__data__` for a value and `__rand_int__` for the twelve digits of a number of the range.
-    ///
-    /// # Errors
-    /// When there are no words, or the shape cannot be met.
     pub fn of_words(words: &[Vec<u8>], shape: &RequestShape) -> Result<Template, Error> {
         let mut template = Template::empty(shape)?;
         if words.is_empty() {
@@ -125,22 +119,22 @@ impl Template {
         Ok(())
     }
 
-    /// What answers one request.
+    /// The replies to one request.
     pub fn answer(&self) -> ExpectedReplies {
         self.answer
     }
 
-    /// The length of one request in bytes, if all have the same.
+    /// The length of a request in bytes, if all have the same.
     pub fn fixed_bytes(&self) -> Option<usize> {
         self.values.is_empty().then_some(self.bytes.len())
     }
 
-    /// The length of the longest request in bytes, about.
+    /// About the length of the longest request in bytes.
     pub fn bytes_max(&self) -> usize {
         self.bytes.len().saturating_add(self.values.len().saturating_mul(self.value.len()))
     }
 
-    /// Where the argument with the first key of a request is, which says who owns it in a cluster.
+    /// The position of the argument with the first key, which decides the node of a cluster.
     pub fn key_argument(&self) -> Option<Range<usize>> {
         self.key_argument.clone()
     }
@@ -156,15 +150,14 @@ impl Template {
         draw(&self.fields, request, |rng| keys.draw(rng), rng);
     }
 
-    /// Draws the next request without sending it anywhere; gives its bytes but for values of
-    /// varying length.
+    /// Draws the next request. Returns its bytes without values of varying length.
     #[inline]
     pub fn draw_next(&mut self, keys: &mut KeySource, rng: &mut Rng) -> &[u8] {
         draw(&self.fields, &mut self.bytes, |rng| keys.draw(rng), rng);
         &self.bytes
     }
 
-    /// The same with a given key in every key field: for filling the range key by key.
+    /// The same with this key in every key field, for a fill key by key.
     pub fn draw_key(&mut self, key: u64, rng: &mut Rng) -> &[u8] {
         draw(&self.fields, &mut self.bytes, |_| key, rng);
         &self.bytes
@@ -244,7 +237,7 @@ mod tests {
         String::from_utf8(request).unwrap()
     }
 
-    /// So many requests, drawn in place.
+    /// Requests drawn in place.
     fn requests(text: &str, shape: &RequestShape, count: usize) -> Vec<String> {
         let template = Template::compile(text, shape).unwrap();
         let mut keys = KeySource::new(Law::Uniform, shape, ThreadIndex::ONLY).unwrap();
@@ -306,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_arguments_whatever_is_in_them() {
+    fn scripts_are_single_arguments() {
         let source = scripts::source("get").unwrap();
         let sha1 = scripts::sha1("get").unwrap();
         assert_eq!(
@@ -329,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_refused() {
+    fn invalid_templates_are_refused() {
         for text in [
             "",
             "GET {ky}",
@@ -353,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_may_begin_anywhere_and_have_another_name() {
+    fn the_range_may_begin_anywhere_and_have_another_prefix() {
         let shape =
             RequestShape { first: 90, keys: 20, prefix: "m-".into(), key_bytes: 6, ..SHAPE };
         assert_eq!(drawn("GET {key}", &shape, 109), "*2\r\n$3\r\nGET\r\n$6\r\nm-0109\r\n");
@@ -365,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_the_command_line_have_placeholders_of_their_own() {
+    fn commands_of_the_command_line_have_their_own_placeholders() {
         let words = |text: &str| text.split(' ').map(|w| w.as_bytes().to_vec()).collect::<Vec<_>>();
         let compiled = |text: &str| Template::of_words(&words(text), &SHAPE);
         let mut template =

@@ -1,20 +1,20 @@
 //! One load thread: an epoll loop that keeps a batch in flight on each of its connections.
 //!
-//! The loop must cost less than the server it measures: requests are patched in place, replies are
-//! only counted, the clock is read once per batch, and nothing is allocated per request. A request
-//! is stamped with its batch: latency runs from the write of a batch to its last reply and counts
-//! for each of its requests. A request of several commands counts once, when all are answered.
+//! The loop must cost less than the server that it measures: requests are patched in place, replies
+//! are only counted, the clock is read once per batch, and nothing is allocated per request. Latency
+//! runs from the write of a batch to its last reply and counts for each of its requests. A request
+//! of several commands counts once, when all are answered.
 //!
 //! Without a limit of the rate the load is closed: a connection sends its next batch when the last
-//! one is answered, so a stalled server lowers throughput and shows in the maximum, but requests
-//! that were never sent are not invented. With a limit, batches have times at which they are due
-//! (see [`schedule`](super::schedule)), and latency runs from those; what could not be sent by the
-//! end has waited until then.
+//! one is answered. A stalled server lowers throughput and shows in the maximum, but requests that
+//! were never sent do not count. With a limit, batches have times at which they are due (see
+//! [`schedule`](super::schedule)), and latency runs from those; a batch that was not sent by the end
+//! counts with its waiting time until then.
 //!
-//! What is in flight at the end of the window is always waited for: a server that answers nothing
-//! any more must not look like one that has just been asked.
+//! The replies in flight at the end of the window are always awaited: a server that no longer
+//! answers must not look like one that has just received a request.
 //!
-//! With a [`Dialer`] every batch has a new connection, and its latency begins with that.
+//! With a [`Dialer`] every batch has a new connection, whose set-up is part of its latency.
 
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -44,39 +44,37 @@ const EVENTS_MAX: usize = 256;
 /// Bytes read from a connection in one call.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The values in a histogram, for each thread, that stand for what was due and never sent.
+/// The most values in a thread's histogram for batches that were due and never sent.
 const UNSENT_POINTS: usize = 100_000;
 
-/// What a load thread is made of.
+/// The parts of a load thread.
 #[derive(Debug)]
 pub struct LoadThreadSetup {
-    /// Open connections, each with the place of its node in the lists that follow.
+    /// Open connections, each with the index of its node in the lists that follow.
     pub streams: Vec<(ServerStream, usize)>,
     /// The requests for each node.
     pub batches: Vec<Batches>,
-    /// Whoever opens a new connection for each batch; nothing where connections are kept.
+    /// The openers of new connections for each batch; empty if connections are kept.
     pub dialers: Vec<Dialer>,
-    /// When batches are due, if the rate is limited.
+    /// The times of batches, if the rate is limited.
     pub schedule: Option<SendSchedule>,
     /// Requests in a batch.
     pub pipeline: usize,
-    /// Requests that are begun in the window, if a number was asked for.
+    /// The number of requests to begin in the window, if it is limited.
     pub quota: Option<u64>,
 }
 
-/// What a load thread has counted.
+/// The counts of a load thread.
 #[derive(Debug)]
 pub struct Counts {
-    /// The replies.
     pub tally: ReplyTally,
     /// Latencies in nanoseconds.
     pub latency: Histogram<u64>,
-    /// How late the thread itself was to send what was due, in nanoseconds.
+    /// How late the thread sent due batches, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Requests that were due within the window and never sent; their latencies are among the
-    /// others.
+    /// Requests that were due within the window and never sent; their waiting times are latencies.
     pub unsent: u64,
-    /// Requests that were begun for the window, and answered.
+    /// Answered requests that the window counts.
     pub measured: u64,
 }
 
@@ -92,13 +90,15 @@ pub struct LoadThread<'a> {
     buffer: Vec<u8>,
     pipeline: u64,
     phase: LoadPhase,
-    /// Requests that are begun in the window, if a number was asked for; and how many have been.
+    /// The number of requests to begin in the window, if it is limited.
     quota: Option<u64>,
+    /// How many of them were begun.
     begun: u64,
     /// Answered requests of batches that the window counts.
     measured: u64,
-    /// Requests in flight, and the connections that they are on.
+    /// Requests in flight.
     outstanding: u64,
+    /// Connections with requests in flight.
     busy: usize,
     tally: ReplyTally,
     latency: Histogram<u64>,
@@ -107,10 +107,7 @@ pub struct LoadThread<'a> {
 }
 
 impl<'a> LoadThread<'a> {
-    /// A thread's state over its open connections.
-    ///
-    /// # Errors
-    /// When the kernel refuses the epoll instance.
+    /// A thread that has not sent anything yet.
     pub fn new(
         signals: &'a ThreadSignals,
         setup: LoadThreadSetup,
@@ -128,7 +125,7 @@ impl<'a> LoadThread<'a> {
             links.push(Link::new(stream, counter, node));
         }
         if schedule.is_some() {
-            // The kernel may be late by 50 us otherwise; who does not let us is late.
+            // Without this right the kernel may wake the thread up to 50 us late.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
         Ok(LoadThread {
@@ -153,12 +150,8 @@ impl<'a> LoadThread<'a> {
         })
     }
 
-    /// Runs until the phase is `Stop`; gives what was counted. `spent` is called once when nothing
-    /// more is to be sent and all is answered; the thread idles from then on, so that its CPU time
-    /// can be read.
-    ///
-    /// # Errors
-    /// When a connection breaks or its bytes are not RESP.
+    /// Sends and receives until the phase is `Stop`. Calls `spent` once when nothing is left to send
+    /// and all is answered; from then on the thread sleeps, so that its CPU time can be read.
     pub fn run(mut self, spent: impl FnOnce()) -> Result<Counts, Error> {
         if let Err(error) = self.work(spent) {
             return Err(self.explained(error));
@@ -178,13 +171,13 @@ impl<'a> LoadThread<'a> {
             }
             self.send_due()?;
             if self.outstanding == 0 && (self.phase >= LoadPhase::Drain || self.left() == 0) {
-                spent.take().into_iter().for_each(|tell| tell());
+                spent.take().into_iter().for_each(|spent| spent());
             }
             let ready = self.wait(&mut events)?;
             for event in &events[..ready] {
                 let (flags, index) = (event.flags, event.data.u64() as usize);
                 if index >= self.links.len() {
-                    // Only the waker: resetting it is all there is to do, the phase says the rest.
+                    // The waker: the phase is read at the start of the turn.
                     self.signals.reset();
                     continue;
                 }
@@ -199,8 +192,8 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// A server that closes a connection may have said why: the failure with the text of an error
-    /// reply, if there is one.
+    /// The failure with the text of an error reply, if the server sent one before it closed a
+    /// connection.
     fn explained(mut self, error: Error) -> Error {
         let how = match &error {
             Error::Io { source, .. } if is_closed(source.kind()) => source.to_string(),
@@ -217,16 +210,16 @@ impl<'a> LoadThread<'a> {
         refused(&format!("a connection under load ({how})"), &self.tally).unwrap_or(error)
     }
 
-    /// Waits for events, and with a schedule no longer than until the next batch is due. While all
-    /// connections wait for replies it does not matter what is due.
+    /// Waits for events; with a schedule, no longer than until the next batch is due. While all
+    /// connections wait for replies, no batch can be sent, so the schedule is ignored.
     #[inline]
     fn wait(&self, events: &mut [Event]) -> Result<usize, Error> {
         let schedule = self.schedule.as_ref().filter(|_| self.busy < self.links.len());
         let left = schedule.and_then(|schedule| schedule.time_left(Instant::now()));
-        let patience = match left {
+        let timeout = match left {
             None => None,
             Some(left) => {
-                // The timeout of epoll has milliseconds, that of poll has nanoseconds.
+                // The timeout of epoll is in milliseconds, that of poll in nanoseconds.
                 let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
                 match poll(&mut fds, Some(&timespec(left))) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -235,20 +228,21 @@ impl<'a> LoadThread<'a> {
                 Some(Timespec { tv_sec: 0, tv_nsec: 0 })
             }
         };
-        match epoll::wait(&self.epoll, events, patience.as_ref()) {
+        match epoll::wait(&self.epoll, events, timeout.as_ref()) {
             Ok(count) => Ok(count),
             Err(rustix::io::Errno::INTR) => Ok(0),
             Err(errno) => Err(Error::sys("wait for replies")(errno)),
         }
     }
 
-    /// Notices what the conductor wants; connections start with the first phase under load.
+    /// Follows the conductor to the next phase. Connections start to send in the first phase under
+    /// load.
     fn follow_phase(&mut self) -> Result<(), Error> {
         let phase = self.signals.phase();
         if phase == self.phase {
             return Ok(());
         }
-        // The window has the same ends for all threads, however late they notice.
+        // The window has the same ends for all threads, even if they notice them late.
         let (before, now) = (self.phase, self.signals.since());
         self.phase = phase;
         if before < LoadPhase::Measure && phase >= LoadPhase::Measure {
@@ -269,9 +263,9 @@ impl<'a> LoadThread<'a> {
         Ok(())
     }
 
-    /// Decides about what the warm-up has left. Where a number of requests or a rate is asked for,
-    /// only what is begun from now on counts, and what was due before and could not be sent is
-    /// dropped. Otherwise what is in flight counts, since a server may be in the middle of a stall.
+    /// Decides which requests of the warm-up the window counts. With a number of requests or a rate,
+    /// only requests begun from now on count, and batches that were due before and not sent are
+    /// dropped. Otherwise the requests in flight count, since the server may be stalled.
     fn begin_window(&mut self, now: Instant) {
         match &mut self.schedule {
             Some(schedule) => {
@@ -305,11 +299,11 @@ impl<'a> LoadThread<'a> {
         Ok(())
     }
 
-    /// Records what was due and will not be sent, with the time that it has waited: each batch of a
-    /// connection, or some that stand for their neighbours where there are many.
+    /// Records the batches that were due and will not be sent with their waiting times: each batch
+    /// of a connection, or of very many some that represent their neighbours.
     fn give_up_sending(&mut self, now: Instant) {
         let Some(schedule) = &mut self.schedule else { return };
-        // The phase before may have passed unseen.
+        // The thread may have missed the phase before.
         schedule.end(now);
         schedule.take_rest();
         let points = (UNSENT_POINTS / self.links.len().max(1)).max(1) as u64;
@@ -327,7 +321,7 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// Requests that the quota leaves to be sent.
+    /// Requests of the quota that are not begun yet.
     #[inline]
     fn left(&self) -> u64 {
         match (self.quota, self.phase) {
@@ -364,8 +358,8 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// A new connection has said something: the handshake of TLS may have an answer to send, and
-    /// after its first replies comes the batch.
+    /// Goes on with a new connection that has received bytes: sends what the TLS handshake has to
+    /// send, and after the replies to the greeting the batch.
     fn connected_further(&mut self, index: usize, greeted: bool) -> Result<(), Error> {
         if self.links[index].stream.holds_back() {
             self.links[index].push_rest(&self.epoll, index)?;
@@ -405,7 +399,7 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// Begins the next batch of an idle connection, whose latency runs from `since`.
+    /// Begins the next batch of an idle connection; its latency runs from `since`.
     #[inline]
     fn begin_batch(&mut self, index: usize, since: Instant) -> Result<(), Error> {
         let requests = self.pipeline.min(self.left());
@@ -429,7 +423,7 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// Replaces the connection by a new one, which begins with what every connection does.
+    /// Replaces the connection by a new one, which sends the greeting first.
     fn dial(&mut self, index: usize) -> Result<(), Error> {
         let link = &mut self.links[index];
         let dialer = &self.dialers[link.node];

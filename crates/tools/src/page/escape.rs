@@ -1,7 +1,7 @@
 //! Text inside HTML.
 
-/// Text that is safe inside an element and inside a quoted attribute. Characters that no document
-/// may hold are replaced.
+/// Text that is safe inside an element and inside a quoted attribute. Characters that are not
+/// allowed in a document are replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,10 +1,10 @@
-//! A page as HTML: the frame, the style, and what is no plot.
+//! A page as HTML: the frame, the style, and all parts except plots.
 
 use super::escape::escape;
 use super::{PageBlock, PageDocument, PageTable, plot};
 
-/// Both schemes, and the colours of series: those of Okabe and Ito, which people with any vision
-/// can tell apart.
+/// Both colour schemes. The colours of series are those of Okabe and Ito, which people with any
+/// vision can distinguish.
 const STYLE: &str = "
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --faint: #6a737d;
   --rule: #d8dee4; --warn: #fff4d6; --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #cc79a7;
@@ -52,8 +52,7 @@ fn block(block: &PageBlock) -> String {
         PageBlock::Lines(plot) => plot::figure(plot, plot::Marks::Lines),
         PageBlock::Bars(plot) => plot::figure(plot, plot::Marks::Bars),
         PageBlock::Data(data) => {
-            // Inside the strings of JSON these letters can be written as their numbers, so that
-            // no text can end the element.
+            // JSON strings may have these letters as numbers, so that no text ends the element.
             let safe = |json: String, (letter, code): (char, &str)| json.replace(letter, code);
             let codes = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")];
             let json = codes.into_iter().fold(data.to_string(), safe);

@@ -1,9 +1,9 @@
 //! A document of headings, text, tables and plots, as one self-contained HTML file or as Markdown.
 //!
-//! The HTML needs nothing from outside: plots are SVG inside it, colours follow the light or dark
-//! scheme of the reader, and there is no script. All text is escaped. The numbers of a plot are in
-//! its marks (`data-value`), and what the whole document was made of can be added as JSON. Markdown
-//! has no plots: each of them should stand beside a table.
+//! The HTML loads nothing: plots are SVG inside it, colours follow the light or dark scheme of the
+//! reader, and there is no script. All text is escaped. The numbers of a plot are in its marks
+//! (`data-value`), and the data of the whole document can be added as JSON. Markdown has no plots, so
+//! each plot should come with a table.
 
 mod escape;
 mod html;
@@ -18,29 +18,23 @@ pub(crate) use self::markdown::{aligned, cell, list, markdown};
 
 pub use self::plot::{Plot, PlotSeries, PlotValue};
 
-/// A table; numbers are right of the first column.
+/// A table; the cells after the first column are numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageTable {
-    /// The heading of each column.
     pub head: Vec<String>,
     /// The cells of each row; missing ones at the end are empty.
     pub rows: Vec<Vec<String>>,
 }
 
 impl PageTable {
-    /// An empty table with these columns.
     pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> PageTable {
         PageTable { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
-
-    /// The same with a row more.
     pub fn row(mut self, cells: impl IntoIterator<Item = impl Into<String>>) -> PageTable {
         self.rows.push(cells.into_iter().map(Into::into).collect());
         self
     }
 }
-
-/// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
 enum PageBlock {
     Heading(String),
@@ -64,13 +58,9 @@ impl PageDocument {
     pub fn new(title: impl Into<String>) -> PageDocument {
         PageDocument { title: title.into(), blocks: Vec::new() }
     }
-
-    /// Begins a section.
     pub fn heading(self, text: impl Into<String>) -> PageDocument {
         self.with(PageBlock::Heading(text.into()))
     }
-
-    /// Adds a paragraph.
     pub fn text(self, text: impl Into<String>) -> PageDocument {
         self.with(PageBlock::Text(text.into()))
     }
@@ -79,8 +69,6 @@ impl PageDocument {
     pub fn warning(self, text: impl Into<String>) -> PageDocument {
         self.with(PageBlock::Warning(text.into()))
     }
-
-    /// Adds a table.
     pub fn table(self, table: PageTable) -> PageDocument {
         self.with(PageBlock::Table(table))
     }
@@ -95,7 +83,7 @@ impl PageDocument {
         self.with(PageBlock::Bars(plot))
     }
 
-    /// Adds what programs read, in a `script` element of type `application/json`.
+    /// Adds data for programs, in a `script` element of type `application/json`.
     pub fn data(self, data: Json) -> PageDocument {
         self.with(PageBlock::Data(data))
     }

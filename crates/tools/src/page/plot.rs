@@ -1,4 +1,4 @@
-//! Plots as SVG: values of some series over labels that stand side by side.
+//! Plots as SVG: the values of series over labels side by side.
 //!
 //! ```text
 //!  most |          o----o        axis from 0 to a round number above all values
@@ -21,22 +21,22 @@ const BOTTOM: f64 = 46.0;
 /// Parts of the vertical axis.
 const TICKS: u32 = 5;
 
-/// More labels than this are thinned out.
+/// With more labels than this, some are left out.
 const LABELS_MAX: usize = 16;
 
-/// Colours, which then repeat.
+/// The number of colours, which then repeat.
 const COLOURS: usize = 7;
 
 /// The share of its group's width that bars fill.
 const BARS_SHARE: f64 = 0.8;
 
-/// Whiskers end here, in highest values, so that a vague one does not flatten all others.
+/// The end of the longest whisker, in highest values, so that a wide interval does not flatten the
+/// plot.
 const OVERSHOOT_MAX: f64 = 1.5;
 
-/// A measured value with the interval that it may lie in.
+/// A measured value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotValue {
-    /// The value, where the mark is.
     pub value: f64,
     /// The ends of its whisker, if they are known.
     pub interval: Option<(f64, f64)>,
@@ -51,22 +51,16 @@ impl From<f64> for PlotValue {
 /// A line, or the bars of one colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlotSeries {
-    /// Its name in the key.
     pub name: String,
-    /// A value for each label of the plot, or nothing where there is none.
+    /// A value for each label of the plot, if there is one.
     pub values: Vec<Option<PlotValue>>,
 }
-
-/// What is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What stands below it.
     pub caption: String,
-    /// What its labels mean.
     pub x: String,
     /// What its values are, with their unit.
     pub y: String,
-    /// The places on the horizontal axis.
     pub labels: Vec<String>,
     /// The lines or groups of bars.
     pub series: Vec<PlotSeries>,
@@ -105,7 +99,7 @@ pub(super) fn figure(plot: &Plot, marks: Marks) -> String {
     out
 }
 
-/// Where values and labels are in the picture.
+/// The positions of values and labels in the picture.
 struct Axes {
     most: f64,
     labels: usize,
@@ -178,7 +172,7 @@ impl Axes {
         let colour = &colour(index);
         let known = |value: &Option<PlotValue>| value.filter(|value| value.value.is_finite());
         let points: Vec<Option<PlotValue>> = series.values.iter().map(known).collect();
-        // A gap where there is no value: each run of values is a line of its own.
+        // Each run of values is a line, with gaps at missing values.
         let indexed: Vec<(usize, Option<PlotValue>)> = points.into_iter().enumerate().collect();
         for run in indexed.split(|(_, value)| value.is_none()) {
             let place = |(index, value): &(usize, Option<PlotValue>)| {
@@ -238,7 +232,7 @@ impl Axes {
         );
     }
 
-    /// The attributes of a mark that hold its number, and the words that a pointer shows.
+    /// The attributes of a mark with its number, and the text that a pointer shows.
     fn words(&self, series: &PlotSeries, plot: &Plot, index: usize, value: PlotValue) -> String {
         let label = plot.labels.get(index).map_or("", String::as_str);
         let interval = value.interval.filter(|(low, high)| low.is_finite() && high.is_finite());
@@ -296,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vague_value_does_not_flatten_the_others() {
+    fn a_wide_interval_does_not_flatten_the_others() {
         let axis = |high: f64| {
             let value = PlotValue { value: 10.0, interval: Some((9.0, high)) };
             let series = vec![PlotSeries { name: String::new(), values: vec![Some(value)] }];

@@ -1,11 +1,11 @@
-//! Pages as their readers see them.
+//! Pages as a reader parses them.
 
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::json;
 
 use super::*;
 
-/// Runs `look` on the page, which must be well-formed XML.
+/// Calls `look` with the page, which must be well-formed XML.
 #[allow(clippy::unwrap_used)]
 fn parsed(page: &PageDocument, look: impl FnOnce(&Document<'_>)) {
     let html = page.to_html();

@@ -9,22 +9,22 @@ use clap::{Args, ValueEnum};
 use super::experiments::TABLE;
 use crate::servers::pin::Cpus;
 
-/// Measure servers in a whole experiment and write a page about them.
+/// Measure servers in a series of experiments and write a page about them.
 ///
-/// Without --server and --connect this program is measured as a server. Writes an HTML page that
-/// needs nothing beside it, and the same as Markdown; a file without a name on the command line is
-/// replaced only if it is a report. Ctrl-C ends with the results so far.
+/// Without --server and --connect, this program is measured as a server. Writes one self-contained
+/// HTML page, and the same as Markdown; a file that the command line does not name is replaced only
+/// if it is a report. Ctrl-C ends with the results so far.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// A server to start, as NAME=COMMAND; {port} and {dir} stand for a free port and an empty
-    /// folder. It is started with further options where an experiment asks for them
+    /// folder. Some experiments start it with further options
     #[arg(long = "server", value_name = "NAME=COMMAND")]
     pub servers: Vec<String>,
-    /// A server that runs, as NAME=HOST:PORT; keys are written to it, and experiments that need
-    /// another start are left out
+    /// A running server, as NAME=HOST:PORT; keys are written to it, and experiments that start
+    /// servers leave it out
     #[arg(long, value_name = "NAME=HOST:PORT")]
     pub connect: Vec<String>,
-    /// Password for the servers that run
+    /// Password for the running servers
     #[arg(short = 'a', long, value_name = "PASSWORD")]
     pub auth: Option<String>,
     /// User that the password belongs to
@@ -33,7 +33,7 @@ pub struct ReportArgs {
     /// How long to measure
     #[arg(long, value_enum, default_value_t = ReportPreset::Short)]
     pub preset: ReportPreset,
-    /// Experiments, separated by commas; all when nothing is said
+    /// Experiments, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_name = "EXPERIMENTS",
           value_parser = PossibleValuesParser::new(TABLE.iter().map(|row| row.name)))]
     pub only: Vec<String>,
@@ -69,9 +69,9 @@ pub struct ReportArgs {
 /// How long to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportPreset {
-    /// Three minutes; with several servers windows are fewer and shorter
+    /// Three minutes; with several servers, fewer and shorter windows
     Short,
-    /// 10 windows of 2 seconds for each measurement, 3 million keys: some 40 minutes a server
+    /// 10 windows of 2 seconds for each measurement, 3 million keys: about 40 minutes a server
     Full,
 }
 
@@ -82,16 +82,16 @@ pub(super) struct ReportExtent {
     /// The longest window, and the shortest.
     pub window: Duration,
     pub window_min: Duration,
-    /// Windows shrink so that all ends within this.
+    /// Windows shrink so that the report ends within this time.
     pub budget: Option<Duration>,
     pub keys: u64,
     pub many_keys: u64,
-    /// The data of a point has fewer keys rather than more bytes.
+    /// A point with more data than this has fewer keys.
     pub data_bytes_max: u64,
 }
 
 impl ReportArgs {
-    /// The preset with what the options change.
+    /// The preset with the changes of the options.
     pub(super) fn extent(&self) -> ReportExtent {
         let mut extent = match self.preset {
             ReportPreset::Short => ReportExtent {

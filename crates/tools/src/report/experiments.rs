@@ -1,8 +1,8 @@
 //! The table of experiments.
 //!
-//! An experiment is a base and two lists of steps: the steps along its axis, and its series, of
-//! which each is measured at every step. A step changes what its base says, so each row of the
-//! table can be measured alone, and a new question is a new row.
+//! An experiment is a base and two lists of steps: the steps along its axis, and its series, each of
+//! which is measured at every step. A step changes the base, so each row of the table can be
+//! measured separately, and a new question is a new row.
 
 use crate::load::workload::Ratio;
 use crate::load::workload::{Workload, WorkloadSettings};
@@ -23,7 +23,7 @@ const MIXED_ROW: Workload =
 const LPUSH_ROW: Workload =
     Workload { write: Some("LPUSH list:{key} {value}"), fill: None, ..row("LPUSH") };
 const LPOP_ROW: Workload = Workload { write: Some("LPOP pop:{key}"), fill: POPPED, ..row("LPOP") };
-/// A script beside GET: the ratio says how many of each.
+/// GET and a script, by the ratio.
 const SCRIPT_ROW: Workload = Workload {
     read: Some("GET {key}"),
     write: Some("EVALSHA {sha1:get} 1 {key}"),
@@ -39,7 +39,7 @@ pub(super) enum Persistence {
     Always,
 }
 
-/// What a server is started with beyond its command line.
+/// The options that a server is started with, in addition to its command line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ServerSetup {
     pub io_threads: Option<usize>,
@@ -47,7 +47,7 @@ pub(super) struct ServerSetup {
     pub persistence: Option<Persistence>,
 }
 
-/// What a step says.
+/// The effect of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StepChange {
     Workload(&'static Workload),
@@ -56,7 +56,7 @@ pub(super) enum StepChange {
     ValueBytes(usize),
     /// Reads to writes; of scripts, GET to EVALSHA.
     Ratio(u32, u32),
-    /// Load threads, whatever the command line says.
+    /// Load threads, instead of those of the command line.
     Generators(usize),
     /// The many keys of the preset.
     ManyKeys,
@@ -67,7 +67,7 @@ pub(super) enum StepChange {
     Persistence(Persistence),
 }
 
-/// A place on the axis, or a series.
+/// A position on the axis, or a series.
 #[derive(Debug)]
 pub(super) struct ExperimentStep {
     pub label: &'static str,
@@ -87,9 +87,9 @@ pub(super) struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
     pub title: &'static str,
-    /// What it asks, in a sentence.
+    /// Its question in a sentence.
     pub about: &'static str,
-    /// What its steps vary.
+    /// What the steps vary.
     pub axis: &'static str,
     pub base: &'static [StepChange],
     pub series: &'static [ExperimentStep],
@@ -99,7 +99,7 @@ pub(super) struct Experiment {
     pub drawn: Drawn,
 }
 
-/// One point of an experiment, resolved.
+/// One point of an experiment, with all changes applied.
 #[derive(Debug, Clone)]
 pub(super) struct ExperimentPoint {
     pub series: &'static str,
@@ -166,7 +166,7 @@ impl ExperimentPoint {
         }
     }
 
-    /// Whether each window needs data of its own, because requests use it up or add to it.
+    /// Whether each window needs new data, because requests use it up or add to it.
     pub fn is_used_up(&self) -> bool {
         [&LPOP_ROW, &LPUSH_ROW].contains(&self.row)
     }
@@ -179,12 +179,12 @@ const fn step(label: &'static str, changes: &'static [StepChange]) -> Experiment
 const GET: ExperimentStep = step("GET", &[StepChange::Workload(&GET_ROW)]);
 const SET_STEP: ExperimentStep = step("SET", &[StepChange::Workload(&SET_ROW)]);
 
-/// All experiments, those that need no other start of the servers first.
+/// All experiments; the last three start the servers with further options.
 pub(super) static TABLE: &[Experiment] = &[
     Experiment {
         name: "operations",
         title: "Basic operations",
-        about: "The four commands that articles measure, with 50 clients and values of 256 bytes.",
+        about: "The most common commands, with 50 clients and values of 256 bytes.",
         axis: "command",
         base: &[],
         series: &[step("50 clients", &[])],
@@ -200,7 +200,7 @@ pub(super) static TABLE: &[Experiment] = &[
     Experiment {
         name: "clients",
         title: "Scaling with clients",
-        about: "How throughput grows with connections that each wait for their reply.",
+        about: "Throughput by the number of connections, each of which waits for its reply.",
         axis: "clients",
         base: &[],
         series: &[GET, SET_STEP],
@@ -217,7 +217,7 @@ pub(super) static TABLE: &[Experiment] = &[
     Experiment {
         name: "pipelining",
         title: "Pipelining",
-        about: "What it brings to send 16 requests at once instead of each alone.",
+        about: "The gain from sending 16 requests at once instead of one.",
         axis: "requests sent at once",
         base: &[],
         series: &[GET, SET_STEP],
@@ -249,7 +249,7 @@ pub(super) static TABLE: &[Experiment] = &[
     Experiment {
         name: "scripts",
         title: "Share of complex commands",
-        about: "GET, of which a share is sent as a script that does the same (EVALSHA).",
+        about: "GET, with a share sent as a script that does the same (EVALSHA).",
         axis: "scripts, %",
         base: &[StepChange::Workload(&SCRIPT_ROW)],
         series: &[step("GET and EVALSHA", &[])],
@@ -295,7 +295,7 @@ pub(super) static TABLE: &[Experiment] = &[
     Experiment {
         name: "tls",
         title: "TLS",
-        about: "The same connections without and with TLS, a certificate of this run.",
+        about: "The same connections without and with TLS.",
         axis: "TLS",
         base: &[],
         series: &[GET, SET_STEP],
@@ -360,11 +360,12 @@ mod tests {
     }
 
     #[test]
-    fn a_step_changes_what_its_base_says() {
+    fn a_step_changes_its_base() {
         let values = TABLE.iter().find(|experiment| experiment.name == "values");
         let points = values.map(Experiment::points).unwrap_or_default();
         let seldom = points.iter().find(|point| (point.series, point.label) == ("1:10", "1024"));
-        let told = seldom.map(|point| (point.clients, point.value_bytes, point.ratio.to_string()));
-        assert_eq!(told, Some((400, 1024, "1:10".to_owned())));
+        let values =
+            seldom.map(|point| (point.clients, point.value_bytes, point.ratio.to_string()));
+        assert_eq!(values, Some((400, 1024, "1:10".to_owned())));
     }
 }

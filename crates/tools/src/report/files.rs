@@ -1,6 +1,5 @@
-//! Where a report goes. A file that nobody has named is replaced only if it is a report.
-//!
-//! What can be known before the measurement is checked before it.
+//! The files of a report. A file that the command line does not name is replaced only if it is a
+//! report. Errors that can be known before the measurement are found before it.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,10 +12,10 @@ use crate::output;
 use crate::output::place;
 use crate::page::PageDocument;
 
-/// Where the page goes if nobody says so.
+/// The default page.
 const PAGE: &str = "weft-report.html";
 
-/// A report says in its first bytes what it is.
+/// A report can be recognized by this many bytes.
 const HEAD_BYTES: u64 = 1024;
 
 /// The page and the Markdown.
@@ -27,11 +26,7 @@ pub(super) struct ReportFiles {
 }
 
 impl ReportFiles {
-    /// Those of a command line, as far as it is known before the measurement that they can be
-    /// written.
-    ///
-    /// # Errors
-    /// When a folder is missing, or what is no report would be replaced.
+    /// The files of a command line, after a check that they can be written.
     pub fn named(args: &ReportArgs) -> Result<ReportFiles, Error> {
         let page = args.output.clone().unwrap_or_else(|| PAGE.into());
         let markdown = args.markdown.clone().unwrap_or_else(|| page.with_extension("md"));
@@ -46,10 +41,7 @@ impl ReportFiles {
         Ok(ReportFiles { page, markdown })
     }
 
-    /// Writes both, the second also if the first fails.
-    ///
-    /// # Errors
-    /// When one of them cannot be written.
+    /// Writes both files, the second even if the first fails.
     pub fn write(&self, page: &PageDocument) -> Result<(), Error> {
         let first = output::write(&self.page, &page.to_html());
         let second = output::write(&self.markdown, &page.to_markdown());
@@ -67,8 +59,8 @@ fn check(path: &Path, is_named: bool, option: &str) -> Result<(), Error> {
     output::check(path)
 }
 
-/// Whether a file was written by this command. Only regular files are looked into: a pipe would
-/// have no end.
+/// Whether a file was written by this command. Only regular files are read, since a pipe may have no
+/// end.
 fn is_report(path: &Path) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return false;
@@ -87,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_markdown_is_written_also_if_the_page_is_not() {
+    fn the_markdown_is_written_even_if_the_page_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let (page, markdown) = (folder.path().join("gone/x.html"), folder.path().join("x.md"));
         let files = ReportFiles { page, markdown: markdown.clone() };

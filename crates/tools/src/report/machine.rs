@@ -1,23 +1,23 @@
-//! The machine: what it is, and how much of it was in use by whom.
+//! The machine, and how much of its CPU time was used.
 
 use std::fs;
 
-/// Jiffies a second, which Linux shows to programs on every architecture alike.
+/// Jiffies a second, the same on every architecture of Linux.
 const JIFFIES_PER_SECOND: f64 = 100.0;
 
-/// What a reader has to know of the machine.
+/// Facts about the machine for the reader.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MachineFacts {
     pub processors: usize,
     pub model: String,
     pub kernel: String,
     pub memory_bytes: u64,
-    /// The frequency governor, where there is one.
+    /// The frequency governor, if there is one.
     pub governor: Option<String>,
 }
 
 impl MachineFacts {
-    /// Reads /proc and /sys; what cannot be read is called unknown.
+    /// Reads /proc and /sys; a value that cannot be read is "unknown".
     pub fn read() -> MachineFacts {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let unknown = |text: Option<&str>| text.map_or("unknown", str::trim).to_owned();
@@ -34,34 +34,34 @@ impl MachineFacts {
     }
 }
 
-/// Memory that programs can still get, in bytes; 0 if unknown.
+/// Available memory in bytes; 0 if unknown.
 pub(super) fn available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     kilobytes(&text, "MemAvailable") * 1024
 }
 
-/// The processors' time so far, in seconds over all of them.
+/// The CPU time so far, in seconds of all processors together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ticks {
-    /// In which anything ran, or another machine on the same host did.
+    /// Used by any process, or by another machine on the same host.
     pub busy: f64,
     pub idle: f64,
 }
 
 impl Ticks {
-    /// The counters of this moment, if the kernel shows them.
+    /// The current counters, if the kernel has them.
     pub fn now() -> Option<Ticks> {
         parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// What came since an earlier moment.
+    /// The time since an earlier moment.
     pub fn since(self, start: Ticks) -> Ticks {
         Ticks { busy: self.busy - start.busy, idle: self.idle - start.idle }
     }
 }
 
-/// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. What a
-/// guest uses is part of user.
+/// Reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The
+/// time of guests is part of user.
 fn parse(text: &str) -> Option<Ticks> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = line.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect();

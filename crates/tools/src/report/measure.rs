@@ -1,8 +1,8 @@
-//! Goes through the experiments: setups, data, and windows in turn over the servers.
+//! Measures the experiments: setups, data, and windows in turn over the servers.
 //!
 //! Noise drifts over minutes, so each point goes round the servers several times, and neighbours in
-//! time are compared. A window that fails takes the figures of its point with it: results never
-//! include errors. An interrupt is heeded between two windows.
+//! time are compared. A failed window removes the figures of its point: results never include
+//! errors. An interrupt takes effect between two windows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,25 +27,25 @@ use crate::statistics::{Interval, mean_interval};
 /// The confidence of all intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// What a sustained window is, in windows.
+/// The length of a sustained window, in windows.
 const SUSTAINED: u32 = 3;
 
-/// The share of the time left that windows may use; the rest is for starts and data.
+/// The share of the remaining time for windows; the rest is for starts and data.
 const WINDOWS_SHARE: f64 = 0.7;
 
 /// Warm-up, as a share of its window.
 const WARM_UP_SHARE: f64 = 0.2;
 
-/// Windows of each point that are measured also when time is short.
+/// The windows of each point that are measured even if time is short.
 const ROUNDS_MIN: usize = 3;
 
-/// The share of the time by which measuring may lag behind.
+/// The share of the time by which the measurement may be late.
 const LAG_MAX: f64 = 0.03;
 
 /// The share of the free memory that the data of all servers may take.
 const MEMORY_SHARE: f64 = 0.4;
 
-/// What a key takes beside its value, generously.
+/// The memory of a key without its value, an upper bound.
 const KEY_BYTES: u64 = 150;
 
 /// One window.
@@ -54,19 +54,20 @@ pub(super) struct WindowSample {
     pub per_second: f64,
     pub p50_us: f64,
     pub p99_us: f64,
-    /// CPU of the server for each request, if its process is known.
+    /// CPU of the server per request, if its process is known.
     pub cpu_us: Option<f64>,
     /// The server's threads, in percent of a core, busiest first.
     pub threads: Vec<(String, f64)>,
     /// The busiest load thread, in percent of a core.
     pub load_percent: f64,
-    /// Cores that others used, and the share of all that was idle.
+    /// Cores that other programs used.
     pub others: Option<f64>,
+    /// The idle share of all processors.
     pub idle_share: Option<f64>,
     pub nulls_per_reply: f64,
 }
 
-/// What one server showed at one point.
+/// The results of one server at one point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct PointCell {
     pub samples: Vec<WindowSample>,
@@ -74,7 +75,7 @@ pub(super) struct PointCell {
 }
 
 impl PointCell {
-    /// Requests a second; nothing without samples.
+    /// Requests per second; `None` without samples.
     pub fn rate(&self) -> Option<Interval> {
         let rates = self.rates();
         (!rates.is_empty()).then(|| mean_interval(&rates, CONFIDENCE, 1))
@@ -84,7 +85,7 @@ impl PointCell {
         self.samples.iter().map(|sample| sample.per_second).collect()
     }
 
-    /// The mean of a figure that all samples have.
+    /// The mean of a figure, if all samples have it.
     pub fn mean(&self, figure: impl Fn(&WindowSample) -> Option<f64>) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.samples.iter().map(figure).collect();
         let figures = figures.filter(|figures| !figures.is_empty())?;
@@ -113,18 +114,18 @@ pub(super) struct MeasuredExperiment {
     pub points: Vec<ExperimentPoint>,
     /// The keys of each point.
     pub keys: Vec<u64>,
-    /// Of each point, of each server.
+    /// The cells of each point, by server.
     pub cells: Vec<Vec<PointCell>>,
 }
 
 impl MeasuredExperiment {
-    /// The words for a point of it.
+    /// The name of a point.
     pub fn place(&self, point: &ExperimentPoint) -> String {
         format!("{}: {}, {}", self.experiment.title, point.series, point.label)
     }
 }
 
-/// How all is measured.
+/// The whole measurement.
 pub(super) struct ReportPlan<'a> {
     pub targets: &'a [ServerTarget],
     pub experiments: Vec<&'static Experiment>,
@@ -134,10 +135,7 @@ pub(super) struct ReportPlan<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Measures everything, in the order of the plan. An interrupt ends with what there is.
-///
-/// # Errors
-/// When the machine refuses what every measurement needs.
+/// Measures everything in the order of the plan. An interrupt ends with the results so far.
 pub(super) fn measure(
     plan: &ReportPlan<'_>,
     fleet: &mut Fleet<'_>,
@@ -163,8 +161,8 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-/// The places of all points, those with one setup together, and of these those with the same data:
-/// starts and fills take longer than windows.
+/// The indexes of all points, grouped by setup and then by data, since starts and fills take longer
+/// than windows.
 fn order(part: &MeasuredExperiment) -> Vec<usize> {
     let points = &part.points;
     let setup = |place: usize| points[place].setup;
@@ -232,7 +230,7 @@ fn measure_point(
             live.server.pause();
             match sample {
                 Ok(sample) => cell.samples.push(sample),
-                // An interrupt of the terminal may end a server that runs beside this as well.
+                // An interrupt of the terminal may also end a server that runs there.
                 Err(_) if plan.is_stopped() => return,
                 Err(error) => {
                     cell.samples.clear();
@@ -252,7 +250,7 @@ fn measure_window(
     load: &LoadSpec,
     is_first: bool,
 ) -> Result<WindowSample, Error> {
-    // Elsewhere the data is someone's, and does not grow more than once.
+    // A running server's data belongs to its users, and is filled only once.
     if is_first || (point.is_used_up() && live.is_own) {
         live.fill(point.row, load, point.is_used_up())?;
     }
@@ -266,7 +264,8 @@ fn measure_window(
     Ok(sample(&outcome, ticks, whole))
 }
 
-/// `ticks` are those of the machine over `whole`, which is the window with what surrounds it.
+/// The figures of a window. `ticks` are those of the machine over `whole`, the window with its
+/// set-up and end.
 fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> WindowSample {
     let percent = |cpu| outcome.load.busy_percent(cpu);
     let server = outcome.server.as_ref();
@@ -280,7 +279,7 @@ fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> Win
             None => threads.push((name.clone(), percent)),
         }
     }
-    // What server and load used in the window, carried over to what surrounds it.
+    // The use of server and load in the window, extrapolated to the whole time.
     let own = server.map(|used| (used.total() + outcome.load.total()).as_secs_f64());
     let stretch = whole.as_secs_f64() / outcome.wall.as_secs_f64().max(f64::MIN_POSITIVE);
     let busy = ticks.map(|ticks| ticks.busy);
@@ -299,7 +298,7 @@ fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> Win
 }
 
 impl ExperimentPoint {
-    /// Its windows, in windows of the usual length.
+    /// The length of its windows, in usual windows.
     fn weight(&self) -> u32 {
         if self.sustained { SUSTAINED } else { 1 }
     }
@@ -321,13 +320,13 @@ impl ReportPlan<'_> {
         }
     }
 
-    /// How many servers take part at a point.
+    /// The number of servers that take part at a point.
     fn servers_at(&self, experiment: &Experiment, point: &ExperimentPoint) -> usize {
         let part = |server: &usize| self.takes_part(experiment, *server, point);
         (0..self.targets.len()).filter(part).count()
     }
 
-    /// The keys of a point: as many as its preset says, unless they would take too much memory.
+    /// The keys of a point: those of the preset, or fewer if they would take too much memory.
     fn keys(&self, point: &ExperimentPoint, available: u64) -> u64 {
         let wanted = if point.many_keys { self.extent.many_keys } else { self.extent.keys };
         let servers = self.targets.len().max(1) as f64;
@@ -350,11 +349,11 @@ impl ReportPlan<'_> {
     }
 }
 
-/// How long windows are, and how much is left.
+/// The length of windows, and how many remain.
 struct WindowSchedule {
     extent: ReportExtent,
     began: Instant,
-    /// Windows by weight.
+    /// Windows, each counted by its weight.
     total: u64,
     done: u64,
 }
@@ -385,7 +384,7 @@ impl WindowSchedule {
         (length.mul_f64(WARM_UP_SHARE), length * weight)
     }
 
-    /// Whether less is done than should be by now.
+    /// Whether the measurement is late.
     fn is_behind(&self) -> bool {
         self.extent.budget.is_some_and(|budget| {
             let time = self.began.elapsed().as_secs_f64() / budget.as_secs_f64();
@@ -402,7 +401,7 @@ impl WindowSchedule {
         self.done as f64 / self.total.max(1) as f64
     }
 
-    /// As long as what is left takes at the pace so far.
+    /// How long the rest takes at this pace.
     fn time_left(&self) -> Duration {
         let pace = self.began.elapsed().as_secs_f64() / self.done.max(1) as f64;
         Duration::from_secs_f64(pace * self.total.saturating_sub(self.done) as f64)

@@ -1,12 +1,12 @@
-//! `weft report`: a whole experiment against one or more servers, as a page.
+//! `weft report`: a series of experiments on one or more servers, as a page.
 //!
-//! Reading order: [`args`] is the command line; `experiments` the table of what is asked;
+//! Reading order: [`args`] is the command line; `experiments` is the table of experiments;
 //! `servers` starts them for each question; `measure` goes round them; `verdict` says what the
 //! figures mean; `write` makes the page, which `files` puts in its place. `machine` says what else
 //! ran.
 //!
-//! Invariants: the page is written also after an interrupt or a failure, of what there is by then;
-//! a point that met errors has no figures; a report with failures ends with one.
+//! Invariants: the page is written even after an interrupt or a failure, with the results until
+//! then; a point with errors has no figures; a report with failures ends with an error.
 
 mod args;
 mod experiments;
@@ -34,11 +34,11 @@ use self::write::Findings;
 use crate::interrupt::interrupted_flag;
 use crate::{Error, output};
 
-/// Runs the command line.
+/// Measures what the command line says and writes the page.
 ///
 /// # Errors
-/// When a server does not start or cannot be reached, the files cannot be written, or some of the
-/// measurements failed or were not made after an interrupt; the page tells which.
+/// A server does not start or cannot be reached, the files cannot be written, or measurements failed
+/// or were interrupted; the page lists them.
 pub fn run(args: &ReportArgs) -> Result<(), Error> {
     let targets = servers::named(args)?;
     let files = ReportFiles::named(args)?;
@@ -73,13 +73,15 @@ pub fn run(args: &ReportArgs) -> Result<(), Error> {
     finish(&files, &findings)
 }
 
-/// Writes both files and says how it went.
+/// Writes both files and prints the result.
 fn finish(files: &ReportFiles, findings: &Findings<'_>) -> Result<(), Error> {
-    // An earlier report is worth more than one of nothing.
+    // An earlier report is not replaced by one without results.
     if findings.is_empty() && findings.failed_count() == 0 {
         return Err(match findings.is_interrupted {
             true => Error::Interrupted,
-            false => Error::Usage("nothing was measured: no server takes part in that".into()),
+            false => Error::Usage(
+                "nothing was measured: no server takes part in these experiments".into(),
+            ),
         });
     }
     files.write(&findings.page())?;

@@ -1,4 +1,4 @@
-//! How far a report has come: a bar on a terminal, a line for each experiment elsewhere.
+//! The progress of a report: a bar on a terminal, otherwise a line for each experiment.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! The servers of a report: which there are, how they are started for an experiment, and what they
-//! say of themselves.
+//! The servers of a report: their command lines, their start for an experiment, and their versions
+//! and settings.
 //!
-//! All servers that an experiment needs run at the same time, each paused outside its turns. They
-//! are started anew when an experiment asks for another [`ServerSetup`]; one that the report has not
-//! started, and the canned-reply server, take part without a setup only.
+//! All servers of an experiment are alive at the same time, each paused outside its turns. They are
+//! started again when an experiment needs another [`ServerSetup`]. A server that was running before,
+//! and the canned-reply server, take part only in experiments without a setup.
 
 use super::args::ReportArgs;
 use super::experiments::{Persistence, ServerSetup};
@@ -23,11 +23,11 @@ use crate::servers::target::{
 const SETTINGS: &[&str] =
     &["io-threads", "io-threads-execute", "save", "appendonly", "appendfsync", "maxmemory"];
 
-/// The fields of INFO that hold a version, the most telling first.
+/// The fields of INFO with a version, the most specific first.
 const VERSIONS: &[(&str, &str)] =
     &[("weft_version", "Weft"), ("valkey_version", "Valkey"), ("redis_version", "Redis")];
 
-/// What a server says of itself.
+/// A server's version and settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ServerFacts {
     pub version: String,
@@ -36,10 +36,7 @@ pub(super) struct ServerFacts {
     pub origin: String,
 }
 
-/// The servers that the command line names, the canned-reply server last.
-///
-/// # Errors
-/// When a name or a command line is none.
+/// The servers of the command line, the canned-reply server last.
 pub(super) fn named(args: &ReportArgs) -> Result<Vec<ServerTarget>, Error> {
     let own = std::env::current_exe().map_err(Error::io("find this program's file"))?;
     let own = own.to_string_lossy().into_owned();
@@ -84,32 +81,29 @@ pub(super) enum ServerState {
     Runs(Box<Live>),
     /// It does not take part in this setup.
     LeftOut,
-    /// Why it is of no use any more.
+    /// The reason why it cannot be used.
     Failed(String),
 }
 
-/// A server that answers, and the data that it holds.
+/// A server that answers, and its data.
 #[derive(Debug)]
 pub(super) struct Live {
     pub server: TargetServer,
-    /// Whether its data may be thrown away.
+    /// Whether its data may be deleted.
     pub is_own: bool,
     filled: Option<(&'static str, RequestShape)>,
 }
 
 impl Live {
-    /// Makes the data that a row expects, anew if that is wanted or if it holds other data.
-    ///
-    /// # Errors
-    /// When the connection fails or the server refuses.
+    /// Makes the data of a workload; with `replaces`, even if the server has it.
     pub fn fill(
         &mut self,
         row: &'static Workload,
         load: &LoadSpec,
-        anew: bool,
+        replaces: bool,
     ) -> Result<(), Error> {
         let wanted = row.fill.map(|fill| (fill, load.shape.clone()));
-        let has_data = self.filled == wanted && wanted.is_some() && !anew;
+        let has_data = self.filled == wanted && wanted.is_some() && !replaces;
         if !has_data && self.is_own {
             let mut session = ServerSession::open(&self.server.endpoint)?;
             session.ask("FLUSHALL", &["FLUSHALL"])?;
@@ -129,15 +123,12 @@ pub(super) struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    /// Servers of which none runs yet.
+    /// Servers that are not started yet.
     pub fn new(targets: &'a [ServerTarget]) -> Fleet<'a> {
         Fleet { targets, setup: None, certificates: None, states: Vec::new() }
     }
 
-    /// Starts the servers in this setup, unless they run in it.
-    ///
-    /// # Errors
-    /// When no certificate can be made. A server that does not start is a [`ServerState`].
+    /// Starts the servers in this setup, unless they are in it.
     pub fn enter(&mut self, setup: ServerSetup) -> Result<(), Error> {
         if self.setup == Some(setup) {
             return Ok(());
@@ -153,10 +144,7 @@ impl<'a> Fleet<'a> {
         Ok(())
     }
 
-    /// Asks the servers what they are.
-    ///
-    /// # Errors
-    /// The first of those that do not run.
+    /// Asks the servers for their versions and settings.
     pub fn facts(&self) -> Result<Vec<ServerFacts>, Error> {
         let pairs = self.targets.iter().zip(&self.states);
         pairs.map(|(target, state)| facts(target, state)).collect()
@@ -192,7 +180,7 @@ fn start(
     }
 }
 
-/// What a setup adds to a command line; of an option that is given twice, the last one counts.
+/// The options of a setup; of an option that is given twice, servers use the last.
 fn options(setup: ServerSetup, certificates: Option<&SelfSigned>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     if let (true, Some(certificates)) = (setup.tls, certificates) {
@@ -251,7 +239,7 @@ fn facts(target: &ServerTarget, state: &ServerState) -> Result<ServerFacts, Erro
     let version = version.unwrap_or_else(|| "unknown".to_owned());
     let mut settings = Vec::new();
     for name in SETTINGS {
-        // One that a server does not have, or does not tell, is not shown.
+        // A setting that a server does not have or does not reveal is not shown.
         let Ok(reply) = session.ask("CONFIG GET", &["CONFIG", "GET", name]) else { continue };
         let reply = String::from_utf8_lossy(reply).into_owned();
         // *2, $length, name, $length, value.

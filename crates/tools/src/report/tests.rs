@@ -45,7 +45,7 @@ fn around(rate: f64) -> [f64; 6] {
 }
 
 #[test]
-fn the_limit_is_whoever_has_no_time_left() {
+fn the_limit_is_the_busiest_part() {
     let one = |threads: &[(&str, f64)], load| limit(&cell(&[1.0], threads, load));
     let main = PointLimit::OneThread("main".into());
     assert_eq!(one(&[("main", 98.0), ("io-1", 40.0)], 50.0), Some(main.clone()));
@@ -84,7 +84,7 @@ fn the_smallest_setting_that_is_as_fast_is_chosen() {
 }
 
 #[test]
-fn noise_is_told() {
+fn noise_is_reported() {
     let wild = [50.0, 150.0, 100.0, 20.0, 180.0, 90.0];
     let part = measured("threads", |_, _| cell(&wild, &[("main", 99.0)], 50.0));
     let results = Results { measured: &[part], machine: &machine() };

@@ -1,55 +1,55 @@
-//! What the figures say, in sentences: what limits a server, which `io-threads` to set, what a
-//! thread more would bring, and what makes the figures doubtful.
+//! The conclusions in sentences: the limit of a server, the best `io-threads`, the gain from one more
+//! thread, and the reasons to doubt the figures.
 
 use super::machine::MachineFacts;
 use super::measure::{CONFIDENCE, MeasuredExperiment, PointCell};
 use crate::printable::grouped;
 use crate::statistics::{MeanRatio, compare, median, spread};
 
-/// A thread above this share of a core, in percent, has no time left.
+/// A thread above this share of a core, in percent, is fully busy.
 const FULL_PERCENT: f64 = 90.0;
 
 /// A load thread above this may itself be what limits throughput.
 const LOAD_FULL_PERCENT: f64 = 95.0;
 
-/// A thread above this does some of the work.
+/// A thread above this takes part in the work.
 const WORKING_PERCENT: f64 = 20.0;
 
-/// With less of the processors' time idle, the machine is full.
+/// With a lower idle share of the processors, the machine is fully busy.
 const IDLE_SHARE_MIN: f64 = 0.05;
 
-/// Cores that others may use before the report says so.
+/// Cores that other programs may use without a warning.
 const OTHERS_MAX: f64 = 0.1;
 
-/// Scatter of the windows of a point that is still quiet.
+/// The scatter of the windows of a point without a warning.
 const SPREAD_MAX: f64 = 0.05;
 
-/// A gain that is worth a setting.
+/// The least gain that justifies a setting.
 const WORTH: f64 = 1.03;
 
-/// Half of an interval, over its mean, from which on settings cannot be told apart.
+/// Half of an interval over its mean, above which settings cannot be distinguished.
 const VAGUE: f64 = 0.15;
 
-/// Missing keys that make reads too cheap, for each reply.
+/// The share of missing keys above which reads are too cheap.
 const NULLS_MAX: f64 = 0.01;
 
-/// What keeps throughput from being higher.
+/// The limit of throughput.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PointLimit {
-    /// One thread of the server, while its others have time.
+    /// One thread of the server, while others are idle.
     OneThread(String),
-    /// All threads of the server that do any of the work.
+    /// All threads of the server that take part in the work.
     AllThreads(usize),
     LoadGenerator,
     /// Server and load use all processors together.
     Machine,
-    /// Nobody's processor: requests wait for each other's replies.
+    /// No processor: each request waits for the reply before it.
     RoundTrips,
     /// The server's process is not known.
     Unknown,
 }
 
-/// What limits a server at a point, if that was measured.
+/// The limit of a server at a point, if measured.
 pub(super) fn limit(cell: &PointCell) -> Option<PointLimit> {
     let load = cell.mean(|sample| Some(sample.load_percent))?;
     let threads = cell.threads();
@@ -66,14 +66,14 @@ pub(super) fn limit(cell: &PointCell) -> Option<PointLimit> {
     })
 }
 
-/// The results by their names.
+/// Access to the results by name.
 pub(super) struct Results<'a> {
     pub measured: &'a [MeasuredExperiment],
     pub machine: &'a MachineFacts,
 }
 
 impl Results<'_> {
-    /// A point of an experiment on a server, if it was measured.
+    /// A point of an experiment on a server, if measured.
     pub fn cell(
         &self,
         experiment: &str,
@@ -103,7 +103,7 @@ impl Results<'_> {
         sentences
     }
 
-    /// What limits the server where it answered most requests without a pipeline.
+    /// The limit of the server at its highest rate without a pipeline.
     fn limit_sentence(&self, server: usize, name: &str) -> Option<String> {
         let mut best: Option<(f64, String, &PointCell)> = None;
         for part in self.measured {
@@ -124,10 +124,10 @@ impl Results<'_> {
         let load = cell.mean(|sample| Some(sample.load_percent)).unwrap_or(0.0);
         let end = match limit(cell)? {
             PointLimit::OneThread(thread) => format!(
-                "One of its threads limits it there: {thread} has no time left, and the others do."
+                "One of its threads limits it there: {thread} is fully busy, and the others are not."
             ),
             PointLimit::AllThreads(count) => format!(
-                "Its {count} working threads limit it there: none has time left, so it needs more \
+                "Its {count} working threads limit it there: all are fully busy, so it needs more \
                  of them and processors for them."
             ),
             PointLimit::LoadGenerator => format!(
@@ -139,11 +139,9 @@ impl Results<'_> {
             PointLimit::RoundTrips => "No processor is the limit there: each client waits for its \
                 reply before it asks again. More clients or pipelining bring more."
                 .to_owned(),
-            PointLimit::Unknown => {
-                "Its process is not on this machine or not known, so what limits it \
-                there is open; the load generator is not."
-                    .to_owned()
-            }
+            PointLimit::Unknown => "Its process is not on this machine or not known, so its \
+                limit there is unknown; it is not the load generator."
+                .to_owned(),
         };
         Some(format!("{begin} {end}"))
     }
@@ -157,13 +155,13 @@ impl Results<'_> {
         };
         format!(
             "The machine is the limit there: server ({total:.0}% of a core) and load generator \
-             share {} processors{others}, of which none has time left. With a machine of its own \
-             the server answers more.",
+             share {} processors{others}, which are all fully busy. On its own machine the server \
+             answers more.",
             self.machine.processors
         )
     }
 
-    /// Which setting to choose, and what the next one brings.
+    /// The setting to choose, and the gain from the next one.
     fn thread_sentences(&self, server: usize, name: &str) -> Vec<String> {
         let settings: Vec<(usize, &PointCell)> = self.settings("reading", server);
         let Some((chosen, at)) = recommended(&settings) else { return Vec::new() };
@@ -210,7 +208,7 @@ impl Results<'_> {
         points.filter_map(|point| of(point.label)).collect()
     }
 
-    /// What makes the figures doubtful.
+    /// The reasons to doubt the figures.
     pub fn warnings(&self, names: &[String]) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut limited = Vec::new();
@@ -261,13 +259,13 @@ impl Results<'_> {
     }
 }
 
-/// Whether the interval of a cell is too wide to tell settings apart.
+/// Whether the interval of a cell is too wide to distinguish settings.
 fn is_vague(cell: &PointCell) -> bool {
     let error = cell.rate().and_then(|rate| rate.relative_error());
     error.is_none_or(|error| error > VAGUE)
 }
 
-/// The smallest setting that is as fast as the fastest, with its place.
+/// The smallest setting that is as fast as the fastest, with its index.
 fn recommended(settings: &[(usize, &PointCell)]) -> Option<(usize, usize)> {
     let mean = |cell: &PointCell| cell.rate().map_or(0.0, |rate| rate.mean);
     let (_, best) = settings.iter().max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
@@ -284,7 +282,7 @@ pub(super) fn difference(cell: &PointCell, base: &PointCell) -> MeanRatio {
     compare(&cell.rates(), &base.rates(), CONFIDENCE, 1)
 }
 
-/// A ratio as a change, with its interval if it is known.
+/// A ratio as a change, with its interval if known.
 pub(super) fn percent(change: &MeanRatio) -> String {
     let of = |ratio: f64| (ratio - 1.0) * 100.0;
     let MeanRatio { ratio, low, high, .. } = *change;

@@ -12,7 +12,7 @@ use crate::page::{PageDocument, PageTable, Plot, PlotSeries, PlotValue};
 use crate::printable::grouped;
 use crate::servers::target::{Role, ServerTarget, TargetOrigin};
 
-/// What the titles of all reports begin with.
+/// The beginning of the titles of all reports.
 pub(super) const TITLE: &str = "Report on ";
 
 /// Threads below this share of a core are not shown, in percent.
@@ -21,7 +21,7 @@ const QUIET_PERCENT: f64 = 1.0;
 /// The most threads in a cell of a table.
 const THREADS_SHOWN: usize = 9;
 
-/// Everything that a report knows.
+/// All results of a report.
 pub(super) struct Findings<'a> {
     pub machine: MachineFacts,
     pub targets: &'a [ServerTarget],
@@ -40,7 +40,7 @@ impl Findings<'_> {
         let mut page =
             self.conditions(PageDocument::new(format!("{TITLE}{}", self.subjects_text())));
         if self.is_interrupted {
-            page = page.warning("Interrupted: what was not measured by then is missing.");
+            page = page.warning("Interrupted: later measurements are missing.");
         }
         for text in self.failures().into_iter().chain(results.warnings(&names)) {
             page = page.warning(text);
@@ -55,7 +55,7 @@ impl Findings<'_> {
         page.data(self.json())
     }
 
-    /// What failed, each reason once with its places.
+    /// The failures: each reason once, with the number of points.
     pub fn failures(&self) -> Vec<String> {
         let mut failures: Vec<(String, usize)> = Vec::new();
         for part in &self.measured {
@@ -77,7 +77,7 @@ impl Findings<'_> {
         failures.into_iter().map(text).collect()
     }
 
-    /// Points that were to be measured and failed.
+    /// The number of failed points.
     pub fn failed_count(&self) -> usize {
         let cells = self.measured.iter().flat_map(|part| part.cells.iter().flatten());
         cells.filter(|cell| cell.failure.is_some()).count()
@@ -89,7 +89,7 @@ impl Findings<'_> {
         cells.all(|cell| cell.samples.is_empty())
     }
 
-    /// The servers but the floor, with their places.
+    /// The servers except the floor, with their indexes.
     fn subjects(&self) -> Vec<(usize, String)> {
         let servers = self.targets.iter().enumerate();
         let servers = servers.filter(|(_, target)| target.role != Role::Floor);
@@ -179,8 +179,8 @@ impl Findings<'_> {
         table
     }
 
-    /// Throughput: with one server a line for each series, else a plot for each series with a line
-    /// for each server.
+    /// Throughput: with one server, a line for each series; with several, a plot for each series with
+    /// a line for each server.
     fn plots(&self, part: &MeasuredExperiment) -> Vec<Plot> {
         let experiment = part.experiment;
         let plot = |caption: String, series: Vec<PlotSeries>| Plot {
@@ -306,7 +306,7 @@ fn value(cell: &PointCell) -> Option<PlotValue> {
     Some(PlotValue { value: rate.mean, interval: Some((rate.low.max(0.0), rate.high)) })
 }
 
-/// What a row of a table shows of a server, if it was measured.
+/// The figures of a server in a row of a table, if measured.
 fn figures(cell: &PointCell) -> Option<[String; 8]> {
     let rate = cell.rate()?;
     let error = rate.relative_error();

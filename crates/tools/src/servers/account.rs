@@ -1,4 +1,4 @@
-//! What the kernel says about a process: CPU time per thread, and resident memory.
+//! The kernel's figures of a process: CPU time per thread, and resident memory.
 //!
 //! CPU time is the first field of `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU, user and
 //! system together, as the scheduler counts them (Documentation/scheduler/sched-stats). A thread
@@ -36,15 +36,12 @@ pub struct ThreadUse {
 pub struct CpuUse {
     /// The length of the window.
     pub wall: Duration,
-    /// Threads that used any, busiest first.
+    /// Threads that used CPU time, busiest first.
     pub threads: Vec<ThreadUse>,
 }
 
 impl CpuSnapshot {
     /// Reads the counters of every thread of `pid`.
-    ///
-    /// # Errors
-    /// When there is no such process, or it may not be read.
     pub fn take(pid: u32) -> io::Result<CpuSnapshot> {
         let mut threads = HashMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -52,7 +49,7 @@ impl CpuSnapshot {
             let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            // A thread that ended since the listing has nothing left to count.
+            // A thread that ended after the listing is not counted.
             if let Ok(thread) = thread_time(&entry.path()) {
                 threads.insert(tid, thread);
             }
@@ -60,7 +57,7 @@ impl CpuSnapshot {
         Ok(CpuSnapshot { at: Instant::now(), threads })
     }
 
-    /// What was used between `self` and a later snapshot; threads born in between count from zero.
+    /// The use between `self` and a later snapshot; threads that started in between count from 0.
     pub fn until(&self, end: &CpuSnapshot) -> CpuUse {
         let mut threads: Vec<ThreadUse> = end
             .threads
@@ -78,7 +75,7 @@ impl CpuSnapshot {
 }
 
 impl CpuUse {
-    /// All threads together.
+    /// The CPU time of all threads.
     pub fn total(&self) -> Duration {
         self.threads.iter().map(|thread| thread.cpu).sum()
     }
@@ -93,7 +90,7 @@ impl CpuUse {
         100.0 * cpu.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Only the threads with these kernel ids.
+    /// The use of the threads with these kernel ids only.
     pub fn only(mut self, tids: &[u32]) -> CpuUse {
         self.threads.retain(|thread| tids.contains(&thread.tid));
         self
@@ -109,9 +106,6 @@ fn thread_time(task: &Path) -> io::Result<(String, u64)> {
 }
 
 /// Resident memory of a process in bytes, counted page by page where the kernel offers it.
-///
-/// # Errors
-/// When there is no such process, or it may not be read.
 pub fn resident_bytes(pid: u32) -> Result<u64, Error> {
     // `smaps_rollup` walks the page tables; `status` sums per-CPU counters that lag behind.
     let exact = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
@@ -134,12 +128,9 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The process id that a local server reports in `INFO server`, if that process is here. A server
-/// in a container may name an id that is someone else's in this namespace: the command line of the
-/// process must hold the name of the executable that the server reports.
-///
-/// # Errors
-/// When the server cannot be asked.
+/// The process id that a local server reports in `INFO server`, if it is valid here. A server in a
+/// container may report an id that belongs to another process in this namespace, so the command line
+/// of the process must contain the name of the executable that the server reports.
 pub fn find_pid(endpoint: &ServerEndpoint) -> Result<Option<u32>, Error> {
     if !endpoint.is_local() {
         return Ok(None);
@@ -155,8 +146,8 @@ fn pid_of(info: &str, command_line: impl Fn(u32) -> Option<Vec<u8>>) -> Option<u
     let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let pid = field("process_id:")?.parse().ok()?;
     let command_line = command_line(pid)?;
-    let told = Path::new(field("executable:").unwrap_or("")).file_name().unwrap_or_default();
-    let found = memchr::memmem::find(&command_line, told.as_encoded_bytes());
+    let executable = Path::new(field("executable:").unwrap_or("")).file_name().unwrap_or_default();
+    let found = memchr::memmem::find(&command_line, executable.as_encoded_bytes());
     found.map(|_| pid)
 }
 
@@ -166,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_of_a_busy_thread_is_seen_under_its_name() {
+    fn a_busy_thread_has_cpu_time() {
         let start = CpuSnapshot::take(std::process::id()).unwrap();
         let worker = std::thread::Builder::new().name("spinner".into()).spawn(move || {
             let since = Instant::now();
@@ -191,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_another_program_is_not_taken_for_the_server() {
+    fn a_process_of_another_program_is_not_the_server() {
         let info = "# Server\r\nprocess_id:42\r\nexecutable:/opt/redis/redis-server\r\n";
         let here = |text: &'static str| move |_| Some(text.as_bytes().to_vec());
         assert_eq!(pid_of(info, here("redis-server *:6379")), Some(42));

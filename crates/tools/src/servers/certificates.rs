@@ -1,7 +1,7 @@
-//! A throw-away certificate for servers that are measured over TLS.
+//! A temporary certificate for servers that are measured over TLS.
 //!
-//! It signs itself, so that one file is both what the server shows and what the load trusts. The
-//! files vanish with the value unless they are kept.
+//! It is self-signed, so that one file is both the server's certificate and the authority that the
+//! load trusts. The files are removed with the value unless they are kept.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ impl SelfSigned {
     /// Makes the key and the certificate.
     ///
     /// # Errors
-    /// Without random numbers or a temporary folder.
+    /// There are no random numbers, or no temporary folder.
     pub fn create() -> Result<SelfSigned, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let CertifiedKey { cert, key_pair } = rcgen::generate_simple_self_signed(hosts)
@@ -36,7 +36,7 @@ impl SelfSigned {
         Ok(SelfSigned { folder })
     }
 
-    /// Leaves the files where they are, and gives their folder.
+    /// Keeps the files and returns their folder.
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
     }
@@ -46,7 +46,7 @@ impl SelfSigned {
         self.file(CERTIFICATE)
     }
 
-    /// The options of a server that speaks TLS alone, on its `{port}`.
+    /// The options of a server that speaks only TLS, on its `{port}`.
     pub fn server_options(&self) -> Vec<String> {
         let (cert, key) = (self.file(CERTIFICATE), self.file(KEY));
         let options = [
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificates_last_as_long_as_they_are_held() {
+    fn files_are_removed_with_the_value() {
         let certificates = SelfSigned::create().unwrap();
         let file = certificates.authority();
         assert!(certificates.server_options().contains(&file));

@@ -1,4 +1,4 @@
-//! Which cores a thread may run on, and how many files a process may open.
+//! The cores of a thread, and the limit of open files.
 
 use std::str::FromStr;
 
@@ -10,16 +10,16 @@ use crate::Error;
 /// The most cores that the kernel's fixed-size set can name.
 const CPUS_MAX: usize = 1024;
 
-/// A set of cores as `taskset -c` writes it: `0`, `0,2`, `1-3`. Empty means "wherever".
+/// A set of cores in the notation of `taskset -c`: `0`, `0,2`, `1-3`. Empty means any core.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cpus(Vec<usize>);
 
 impl Cpus {
-    /// Restricts the calling thread to the set; an empty set changes nothing. Threads and
-    /// processes that it starts from now on inherit the restriction.
+    /// Restricts the calling thread to the set; an empty set changes nothing. Threads and processes
+    /// that it starts later inherit the restriction.
     ///
     /// # Errors
-    /// When none of the cores exists.
+    /// None of the cores exists.
     pub fn pin_thread(&self) -> Result<(), Error> {
         if self.0.is_empty() {
             return Ok(());
@@ -29,10 +29,10 @@ impl Cpus {
         sched_setaffinity(None, &set).map_err(Error::sys("pin a thread to its cores"))
     }
 
-    /// Does some work with the calling thread restricted to the set, as [`pin_thread`] does.
+    /// Does some work with the calling thread restricted to the set, as by [`pin_thread`].
     ///
     /// # Errors
-    /// When none of the cores exists; then the work is not done.
+    /// None of the cores exists; then the work is not done.
     ///
     /// [`pin_thread`]: Self::pin_thread
     pub fn while_pinned<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
@@ -46,7 +46,7 @@ impl Cpus {
         Ok(done)
     }
 
-    /// The share of the `index`-th thread: one core, round robin; empty if the set is.
+    /// The core of the `index`-th thread, round robin; empty if the set is.
     pub fn one(&self, index: usize) -> Cpus {
         Cpus(self.0.get(index % self.0.len().max(1)).copied().into_iter().collect())
     }
@@ -77,11 +77,10 @@ impl FromStr for Cpus {
     }
 }
 
-/// Raises the limit of open files to `wanted` or to the most that is allowed, whichever is less.
-/// Child processes inherit it.
+/// Raises the limit of open files to `wanted` if it is lower. Child processes inherit it.
 ///
 /// # Errors
-/// When `wanted` is out of reach.
+/// The hard limit is below `wanted`.
 pub fn allow_open_files(wanted: u64) -> Result<(), Error> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= wanted) {

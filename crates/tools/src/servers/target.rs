@@ -1,11 +1,11 @@
-//! A server that a comparison measures: started for it on chosen cores, or running already.
+//! A server to measure: started on chosen cores, or already running.
 //!
-//! A started server gets a free port and an empty folder, its output is kept to explain a failed
-//! start, and it is stopped when dropped. Between its turns it can be paused with SIGSTOP, so that
-//! what a server does when idle does not disturb the one that is measured.
+//! A started server gets a free port and an empty folder. Its output is kept to explain a failed
+//! start. It is stopped when dropped, and can be paused with SIGSTOP between its turns, so that its
+//! idle work does not disturb the server that is measured.
 //!
-//! A started server never outlives this process, nor the thread that has started it, and has a
-//! process group of its own: an interrupt from the terminal is not for it.
+//! A started server never outlives this process or the thread that started it. It has its own
+//! process group, so an interrupt from the terminal does not reach it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -22,10 +22,10 @@ use crate::client::session::{ServerEndpoint, ServerSession};
 use crate::client::tls::{TlsConnector, TlsOptions};
 use crate::temporary::TemporaryFolder;
 
-/// How long a server may take until it answers PING.
+/// How long a server may take to answer the first PING.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// How long a server may take to end after SIGTERM; then it is killed.
+/// How long a server may take to exit after SIGTERM; then it is killed.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How often a starting or stopping server is polled.
@@ -34,23 +34,23 @@ const LOOK_PERIOD: Duration = Duration::from_millis(10);
 /// The end of a failed server's output that is shown.
 const OUTPUT_BYTES_MAX: u64 = 1000;
 
-/// What a target is in a comparison.
+/// The role of a server in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The server under test.
     Subject,
     /// The canned-reply server.
     Floor,
-    /// A server to compare with.
+    /// A server that the subject is compared with.
     Peer,
 }
 
-/// Where a target comes from.
+/// Where a server comes from.
 #[derive(Debug, Clone)]
 pub enum TargetOrigin {
     /// A program and its arguments, in which `{port}` and `{dir}` are replaced.
     Command(Vec<String>),
-    /// A server that runs already, and its process if it is local and INFO does not name it.
+    /// A running server, and its process if it is local and INFO does not name it.
     Running(Box<ServerEndpoint>, Option<u32>),
 }
 
@@ -59,7 +59,7 @@ pub enum TargetOrigin {
 pub struct ServerTarget {
     /// The heading of its column.
     pub name: String,
-    /// What it is in the comparison.
+    /// Its role.
     pub role: Role,
     /// Where it comes from.
     pub origin: TargetOrigin,
@@ -109,10 +109,10 @@ impl ServerTarget {
         }
     }
 
-    /// Starts it, or finds it, and waits until it answers PING.
+    /// Starts or finds the server, and waits until it answers PING.
     ///
     /// # Errors
-    /// When it cannot be started or does not answer in time; the end of its output is in the text.
+    /// It cannot be started or does not answer in time; the text has the end of its output.
     pub fn start(&self) -> Result<TargetServer, Error> {
         match &self.origin {
             TargetOrigin::Running(endpoint, pid) => {
@@ -165,18 +165,18 @@ fn free_port() -> Result<u16, Error> {
     Ok(probe.map_err(Error::io("find a free port"))?.port())
 }
 
-/// A target that answers.
+/// A server that answers.
 #[derive(Debug)]
 pub struct TargetServer {
     /// How to reach it.
     pub endpoint: ServerEndpoint,
-    /// Its process, when it is known.
+    /// Its process, if known.
     pub pid: Option<u32>,
     child: Option<Started>,
 }
 
 impl TargetServer {
-    /// Stops a started server from running until [`resume`](Self::resume).
+    /// Pauses a started server until [`resume`](Self::resume).
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -191,7 +191,7 @@ impl TargetServer {
     }
 }
 
-/// A process that is ended when dropped.
+/// A process that ends when dropped.
 #[derive(Debug)]
 struct Started {
     process: Child,
@@ -202,13 +202,13 @@ struct Started {
 impl Started {
     fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
-            // A process that has ended already needs no signal. Its group has those that it has
-            // started, should its command be a script.
+            // The group includes the children of the process, in case its command is a script. A
+            // process that has ended needs no signal.
             let _ = kill_process_group(pid, signal);
         }
     }
 
-    /// Asks PING again and again; the port and the data of a starting server take their time.
+    /// Sends PING until the server answers: a starting server needs time for its port and its data.
     fn await_ready(&mut self, name: &str, endpoint: &ServerEndpoint) -> Result<(), Error> {
         let start = Instant::now();
         loop {
@@ -216,19 +216,19 @@ impl Started {
                 .and_then(|mut session| session.ask("PING", &["PING"]).map(drop));
             let Err(error) = answer else { return Ok(()) };
             let ended = matches!(self.process.try_wait(), Ok(Some(_)));
-            // A certificate does not become acceptable by asking again.
+            // A certificate does not become acceptable by another try.
             let hopeless = matches!(&error, Error::Connect { source, .. }
                 if source.kind() == std::io::ErrorKind::InvalidData);
             if ended || hopeless || start.elapsed() > START_TIME_MAX {
                 let state = if ended { "it ended".to_string() } else { error.to_string() };
-                let reason = format!("{state}; its last words: {}", self.last_words());
+                let reason = format!("{state}; the end of its output: {}", self.output_end());
                 return Err(Error::Start { name: name.into(), reason });
             }
             std::thread::sleep(LOOK_PERIOD);
         }
     }
 
-    fn last_words(&mut self) -> String {
+    fn output_end(&mut self) -> String {
         let mut words = Vec::new();
         let end = self.output.seek(SeekFrom::End(0)).unwrap_or(0);
         let start = SeekFrom::Start(end.saturating_sub(OUTPUT_BYTES_MAX));

@@ -1,17 +1,16 @@
-//! What repeated measurements say: the mean with its confidence interval, and whether two means
-//! differ.
+//! The mean of repeated measurements with its confidence interval, and whether two means differ.
 //!
-//! Few iterations are the rule, ten or less, and their distribution is unknown. The percentile
-//! bootstrap covers too little then: it knows nothing of the error of its own spread. The
-//! studentized bootstrap (bootstrap-t: Efron and Tibshirani, *An Introduction to the Bootstrap*,
+//! There are usually ten iterations or fewer, of an unknown distribution. The intervals of the
+//! percentile bootstrap are then too narrow: it ignores the error of its own spread. The studentized
+//! bootstrap (bootstrap-t: Efron and Tibshirani, *An Introduction to the Bootstrap*,
 //! section 12.5) asks how far the mean of a resample lies from that of the sample in units of the
 //! resample's own standard error. From ten samples it covers 94% where the distribution is skewed,
 //! and up to 98% where it has two levels; Student's t covers 90 to 93% and 93%. Two parts of the
-//! first and one of the second stay between 93 and 97%. With fewer than five samples
-//! a resample has too few values to tell its error, and Student's t stands alone.
+//! first and one of the second stay between 93 and 97%. With fewer than five samples a resample has
+//! too few values to estimate its error, and only Student's t is used.
 //!
-//! Everything is a function of the samples and the seed. The tests beside this file measure how
-//! often the intervals contain the truth.
+//! All results depend only on the samples and the seed. The tests measure how often the intervals
+//! contain the true mean.
 
 mod student;
 #[cfg(test)]
@@ -22,32 +21,32 @@ use fastrand::Rng;
 /// Resamples. One more than this, times half of 5%, is a whole number.
 const RESAMPLES: usize = 999;
 
-/// What the resamples weigh beside Student's t.
+/// The weight of the resamples; Student's t has the rest.
 const RESAMPLED_WEIGHT: f64 = 2.0 / 3.0;
 
 /// The fewest samples that are resampled.
 const RESAMPLED_MIN: usize = 5;
 
-/// A mean and the interval that contains the true one with the confidence that was asked for.
+/// A mean, and the interval that contains the true mean with a given confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The mean of the samples; not a number without samples.
+    /// The mean of the samples; NaN without samples.
     pub mean: f64,
-    /// The lower end: minus infinity if there is one sample only, which says nothing of its error.
+    /// The lower end: minus infinity with one sample, whose error is unknown.
     pub low: f64,
-    /// The upper end, infinity likewise.
+    /// The upper end, likewise.
     pub high: f64,
 }
 
 impl Interval {
-    /// Half of the width over the mean, if the samples tell it.
+    /// Half of the width over the mean, if it is finite.
     pub fn relative_error(&self) -> Option<f64> {
         let error = (self.high - self.low) / 2.0 / self.mean.abs();
         error.is_finite().then_some(error)
     }
 }
 
-/// How two means relate.
+/// The ratio of two means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanRatio {
     /// The first mean over the second.
@@ -56,7 +55,7 @@ pub struct MeanRatio {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Whether the interval leaves out 1.
+    /// Whether 1 is outside of the interval.
     pub is_significant: bool,
 }
 
@@ -72,12 +71,12 @@ pub fn mean_interval(samples: &[f64], confidence: f64, seed: u64) -> Interval {
         (again.mean - mean, again.error)
     });
     let (least, most) = if error > 0.0 { bounds } else { (0.0, 0.0) };
-    // A mean that lies high among those of its resamples belongs to a truth that lies low.
+    // If the mean is high among those of its resamples, the true mean is low.
     Interval { mean, low: mean - most * error, high: mean - least * error }
 }
 
 /// The ratio of the mean of `a` to that of `b`, of samples above zero such as rates and times.
-/// Nothing is significant with fewer than two samples on either side.
+/// With fewer than two samples on either side nothing is significant.
 pub fn compare(a: &[f64], b: &[f64], confidence: f64, seed: u64) -> MeanRatio {
     let (first, second) = (Moments::of(a), Moments::of(b));
     let ratio = first.mean / second.mean;
@@ -98,7 +97,7 @@ pub fn compare(a: &[f64], b: &[f64], confidence: f64, seed: u64) -> MeanRatio {
     MeanRatio { ratio, low, high, is_significant: low > 1.0 || high < 1.0 }
 }
 
-/// How much samples scatter: their standard deviation over their mean, 0 of fewer than two.
+/// The scatter of samples: their standard deviation over their mean; 0 of fewer than two.
 pub fn spread(samples: &[f64]) -> f64 {
     let Moments { mean, error } = Moments::of(samples);
     match samples.len() < 2 || mean == 0.0 {
@@ -134,7 +133,7 @@ impl Moments {
         }
         let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
         let error = (squares / (n - 1.0) / n).sqrt();
-        // What rounding leaves of equal samples is no error.
+        // Equal samples may leave a rounding error.
         Moments { mean, error: if error > mean.abs() * 1e-13 { error } else { 0.0 } }
     }
 }
@@ -165,15 +164,15 @@ impl Resampler {
     }
 }
 
-/// Where the middle part of all studentized errors lies, in standard errors: that of the errors
-/// that `resample` draws with their standard errors, or Student's.
+/// The ends of the middle part of the studentized errors, in standard errors: of those that
+/// `resample` draws, mixed with Student's, or of Student's only.
 fn bounds(count: usize, confidence: f64, mut resample: impl FnMut() -> (f64, f64)) -> (f64, f64) {
     let tail = (1.0 - confidence.clamp(0.0, 1.0)) / 2.0;
     let most = student::quantile(count as u32 - 1, 1.0 - tail);
     if count < RESAMPLED_MIN {
         return (-most, most);
     }
-    // A resample of one value again and again has no error; it counts as a far one on its side.
+    // A resample of equal values has no error of its own; it counts as infinitely far on its side.
     let far = |(error, scale): (f64, f64)| if error == 0.0 { 0.0 } else { error / scale };
     let mut drawn: Vec<f64> = (0..RESAMPLES).map(|_| far(resample())).collect();
     drawn.sort_by(f64::total_cmp);
@@ -182,7 +181,7 @@ fn bounds(count: usize, confidence: f64, mut resample: impl FnMut() -> (f64, f64
     let (low, high) = (drawn[rank - 1], drawn[RESAMPLES - rank]);
     let mixed =
         |bound: f64, student: f64| RESAMPLED_WEIGHT * bound + (1.0 - RESAMPLED_WEIGHT) * student;
-    // Samples with ties may have too many of those.
+    // Samples with ties may have too many such resamples.
     match low.is_finite() && high.is_finite() {
         true => (mixed(low, -most), mixed(high, most)),
         false => (-most, most),

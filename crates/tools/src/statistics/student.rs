@@ -6,7 +6,8 @@ use std::f64::consts::FRAC_2_PI;
 /// Halvings of the interval that holds the quantile.
 const HALVINGS: u32 = 80;
 
-/// Where the share `probability` of the distribution lies below, for shares from a half on.
+/// The value below which the share `probability` of the distribution lies; the share is at least
+/// one half.
 pub(super) fn quantile(freedom: u32, probability: f64) -> f64 {
     let within = 2.0 * probability - 1.0;
     if within >= 1.0 {

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Repetitions of each experiment: their share is then known to 0.7 points.
+/// Repetitions of each experiment, so that a share is known to 0.7 points.
 const RUNS: u64 = 1000;
 
-/// What measurements look like, with the true mean.
+/// A distribution of measurements, with its true mean.
 struct Distribution {
     name: &'static str,
     mean: f64,

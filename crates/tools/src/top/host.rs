@@ -1,28 +1,27 @@
-//! What the kernel says of a server on this host: the time of its threads on processors, and how
-//! much of those is left.
+//! The kernel's figures of a server on this host: the CPU time of its threads, and the idle time of
+//! the processors.
 //!
-//! A server tells its process in INFO. That this is a process of this host is known when it has
-//! run for as long as the server says.
+//! INFO names the server's process. The process is on this host if it has the age of the server.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The most seconds by which a process and its server may differ in age.
+/// The most seconds by which the ages of a process and of a server may differ.
 const AGE_SECONDS: f64 = 3.0;
 
-/// One look.
+/// The figures at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLook {
-    /// Time on processors in seconds, by threads: `main`, `1`, `2`, ... for those that serve
-    /// clients. All others are together under `other`.
+    /// CPU time in seconds by thread: `main`, `1`, `2`, ... for those that serve clients, and `other`
+    /// for the sum of all others.
     pub(super) cpu: BTreeMap<String, f64>,
     /// Processors that the process may use.
     pub(super) processors: usize,
-    /// Seconds in which processors had nothing to do, all together.
+    /// Idle seconds of all processors together.
     pub(super) idle: f64,
 }
 
-/// Looks at a process; none if it is not on this host.
+/// The figures of a process; `None` if it is not on this host.
 pub(super) fn look(pid: u64, uptime_seconds: f64) -> Option<HostLook> {
     let hertz = rustix::param::clock_ticks_per_second() as f64;
     let age = fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse::<f64>().ok()?
@@ -45,7 +44,7 @@ pub(super) fn look(pid: u64, uptime_seconds: f64) -> Option<HostLook> {
     Some(look)
 }
 
-/// What a thread does, by its name in Weft, Redis and Valkey.
+/// The role of a thread, by its name in Weft, Redis and Valkey.
 fn role(name: &str, is_main: bool) -> String {
     let number = name.strip_prefix("weft-io-").or_else(|| name.strip_prefix("io_thd_"));
     match number {
@@ -55,15 +54,14 @@ fn role(name: &str, is_main: bool) -> String {
     }
 }
 
-/// The fields of a `stat` file behind the name, which may hold anything.
+/// The fields of a `stat` file after the name, which may contain any character.
 fn fields(path: &str) -> Option<Vec<String>> {
     let text = fs::read_to_string(path).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;
     Some(rest.split(' ').map(str::to_owned).collect())
 }
 
-/// The time of a task on processors. The scheduler knows it to the nanosecond, where it is built
-/// to tell.
+/// The CPU time of a task. It is exact to the nanosecond if the kernel has scheduler statistics.
 fn cpu_seconds(task: &str, hertz: f64) -> Option<f64> {
     let exact = fs::read_to_string(format!("{task}/schedstat")).ok();
     let exact = exact.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_found_only_at_its_age() {
+    fn a_process_is_recognized_by_its_age() {
         let pid = u64::from(std::process::id());
         let uptime = fs::read_to_string("/proc/uptime").unwrap();
         let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! What INFO says, by the names of its lines.
+//! The lines of INFO by name.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ impl Info {
         Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// Whether there is no line, as in what is no INFO.
+    /// Whether there is no line, as in a reply that is not INFO.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text behind a name.
+    /// The text after a name.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The number behind a name.
+    /// The number after a name.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         self.text(name)?.trim_end_matches('%').parse().ok()
     }
 
-    /// The same; 0 where there is none.
+    /// The same; 0 without one.
     pub(super) fn or_zero(&self, name: &str) -> f64 {
         self.number(name).unwrap_or(0.0)
     }
@@ -39,7 +39,7 @@ impl Info {
         part_of(self.text(name)?, part)
     }
 
-    /// The lines whose names begin like this, without the beginning.
+    /// The lines whose names have this prefix, without it.
     pub(super) fn with_prefix<'a>(
         &'a self,
         prefix: &'a str,

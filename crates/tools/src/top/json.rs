@@ -1,5 +1,5 @@
-//! A report for programs. Times are in seconds or, where the name says so, in microseconds; what
-//! the server does not tell is null.
+//! A report for programs. Times are in seconds or, if the name says so, in microseconds; unknown
+//! values are null.
 
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
-//! `weft top`: what a running Weft, Redis or Valkey does at the moment, and what limits it.
+//! `weft top`: the current work of a running Weft, Redis or Valkey, and what limits it.
 //!
-//! Reading order: `watch` asks the server (`info`) and the kernel (`host`); `report` makes
-//! rates of two looks, and `verdict` says what they mean; `view` puts that into words, which
-//! `screen` draws, and `json` is for programs. It changes nothing, and a look costs the server the
-//! few commands that it is made of.
+//! Reading order: `watch` asks the server (`info`) and the kernel (`host`); `report` computes rates
+//! from two looks, and `verdict` names the limit; `view` puts a report into words, which `screen`
+//! draws, and `json` is for programs. It changes nothing; a look costs the server a few commands.
 
 mod host;
 mod info;
@@ -31,15 +30,15 @@ use crate::cli::terminal::ask_password;
 use crate::interrupt::interrupted_flag;
 use crate::{Error, output};
 
-/// A server that does not answer within this time is given up where no screen says so.
+/// How long the server may take to answer without a screen.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// The shortest time between two looks.
 const INTERVAL_MIN: f64 = 0.1;
 const INTERVAL_MAX: f64 = 3600.0;
 
-/// Show what a server does: its threads, clients, commands, memory, and what limits it.
+/// Show a server's threads, clients, commands and memory, and what limits it.
 ///
-/// Keys: q ends, space looks at once.
+/// Keys: q ends, space looks immediately.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct TopArgs {
@@ -59,7 +58,7 @@ pub struct TopArgs {
     help: Option<bool>,
 }
 
-/// What a screen needs to know.
+/// The options of a screen.
 struct Options {
     address: String,
     interval: Duration,
@@ -68,7 +67,7 @@ struct Options {
 /// Watches a server.
 ///
 /// # Errors
-/// A sentence: the server cannot be reached, refuses to tell, or is gone.
+/// The server cannot be reached, refuses INFO, or is gone.
 pub fn run(args: &TopArgs) -> Result<(), Error> {
     let refuse = |reason: String| Error::Usage(reason);
     if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&args.interval) {
@@ -88,7 +87,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     let watch = ServerWatch::begin(target, login(args)?);
     if has_screen {
         let stop = interrupted_flag()?;
-        screen::run(&watch, &options, &stop).map_err(refuse)?;
+        screen::show_until_quit(&watch, &options, &stop).map_err(refuse)?;
         return match stop.load(Ordering::Relaxed) {
             true => Err(Error::Interrupted),
             false => Ok(()),
@@ -105,7 +104,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Who asks: as for `weft cli`.
+/// The user and the password, as for `weft cli`.
 fn login(args: &TopArgs) -> Result<Login, Error> {
     let (user, password) = args.server.credentials();
     let password = match args.server.askpass {

@@ -1,22 +1,22 @@
-//! From two looks at a server to what is shown: rates over the time between them, and the verdict.
+//! The report from two looks at a server: the rates between them, and the verdict.
 
 use super::info::{Info, part_of};
 use super::verdict::{LimitVerdict, Measures, ServerKind, judge};
 use super::watch::{HotKeyEntry, ServerLook, SlowLogEntry};
 
-/// Commands that are shown, those that are sent most.
+/// The most commands that are shown, those with the highest rates.
 const COMMANDS_MAX: usize = 8;
 
-/// What is shown.
+/// All figures that are shown.
 #[derive(Clone, Debug)]
 pub(super) struct TopReport {
     /// Name and version.
     pub(super) server: String,
     pub(super) uptime_seconds: f64,
     pub(super) process: Option<u64>,
-    /// Whether the threads' time on processors is that of the kernel.
+    /// Whether the CPU times of the threads are the kernel's.
     pub(super) is_local: bool,
-    /// Between the two looks.
+    /// The time between the two looks.
     pub(super) seconds: f64,
     pub(super) commands_per_second: f64,
     pub(super) in_bytes_per_second: f64,
@@ -36,14 +36,14 @@ pub(super) struct TopReport {
     pub(super) verdict: LimitVerdict,
 }
 
-/// One thread. What the server does not tell is none.
+/// The figures of a thread, as far as they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ThreadFigures {
     /// `main`, or a number.
     pub(super) name: String,
-    /// Processors in use.
+    /// The used share of a processor.
     pub(super) cpu: Option<f64>,
-    /// The part of the time in which it had something to do.
+    /// The share of the time in which it was not waiting.
     pub(super) busy: Option<f64>,
     pub(super) clients: Option<f64>,
     pub(super) commands_per_second: Option<f64>,
@@ -52,9 +52,9 @@ pub(super) struct ThreadFigures {
 }
 
 impl ThreadFigures {
-    /// How much of what it can do it does.
+    /// The share of its capacity that is in use.
     fn load(&self) -> Option<f64> {
-        // A thread that spins uses a processor and may have little to do.
+        // A thread that spins uses a processor even without work.
         self.busy.or(self.cpu)
     }
 }
@@ -65,7 +65,7 @@ pub(super) struct CommandFigures {
     pub(super) name: String,
     pub(super) per_second: f64,
     pub(super) mean_us: f64,
-    /// Since the server counts.
+    /// Since the server started to count.
     pub(super) p50_us: Option<f64>,
     pub(super) p99_us: Option<f64>,
     pub(super) failed_per_second: f64,
@@ -94,7 +94,7 @@ pub(super) struct MemoryFigures {
 #[derive(Clone, Debug)]
 pub(super) struct KeyFigures {
     pub(super) count: f64,
-    /// Of reads in the interval; none without reads.
+    /// Of the reads in the interval, if there are any.
     pub(super) hit_rate: Option<f64>,
     pub(super) expired_per_second: f64,
     pub(super) evicted_per_second: f64,
@@ -116,7 +116,7 @@ pub(super) struct FileFigures {
 pub(super) struct ReplicationFigures {
     pub(super) role: String,
     pub(super) replicas: f64,
-    /// Of a replica: whether it has its master.
+    /// The state of a replica's connection to its master.
     pub(super) link: Option<String>,
     pub(super) offset: f64,
 }
@@ -131,7 +131,7 @@ struct Between<'a> {
 impl Between<'_> {
     fn rate_of(&self, value: impl Fn(&Info) -> Option<f64>) -> Option<f64> {
         let more = value(self.now)? - value(self.before).unwrap_or(0.0);
-        // Counts begin anew after CONFIG RESETSTAT.
+        // CONFIG RESETSTAT sets the counts to 0.
         Some(more.max(0.0) / self.seconds)
     }
 
@@ -152,7 +152,7 @@ fn kind(info: &Info) -> (ServerKind, String) {
 }
 
 impl TopReport {
-    /// What happened between two looks.
+    /// The report on the time between two looks.
     pub(super) fn between(before: &ServerLook, now: &ServerLook) -> Self {
         let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let rates = Between { before: &before.info, now: &now.info, seconds };
@@ -192,7 +192,7 @@ impl TopReport {
             (now.processors, (now.idle - before.idle).max(0.0) / self.seconds)
         });
         let main = self.threads.first().and_then(ThreadFigures::load);
-        // Those without clients do not count: they are parked.
+        // Threads without clients do not count: they are parked.
         let carries = |thread: &&ThreadFigures| thread.clients.is_none_or(|clients| clients > 0.0);
         let io =
             self.threads.iter().skip(1).filter(carries).filter_map(ThreadFigures::load).collect();
@@ -276,7 +276,7 @@ fn threads(
     std::iter::once(0).chain(numbers).map(thread).collect()
 }
 
-/// The processors that a thread has used: as the kernel says, or as the main thread does.
+/// The used share of a processor: from the kernel, or for the main thread from INFO.
 fn cpu(name: &str, before: &ServerLook, now: &ServerLook, rates: &Between<'_>) -> Option<f64> {
     if let Some((before, now)) = before.host.as_ref().zip(now.host.as_ref()) {
         let since = before.cpu.get(name).copied().unwrap_or(0.0);

@@ -1,5 +1,5 @@
-//! The screen: drawn anew with each look, with a line that tells when the server does not answer or
-//! is busy with a script.
+//! The screen, drawn again with each look. Its last line says if the server does not answer or is
+//! busy with a script.
 
 use std::io::{stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,19 +18,19 @@ use super::view::{TextTable, TopView};
 use super::watch::{LookAnswer, ServerLook, ServerWatch};
 use super::{Options, report_of, unix_seconds};
 
-/// How often keys are looked at while a look is on its way, and signals always.
+/// The time between two checks for signals, and during a look also for keys.
 const KEYS: Duration = Duration::from_millis(50);
-/// A server that does not answer for so long is said to be silent.
+/// The time without a reply after which the screen reports it.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// The status of a process whose terminal is gone, as if SIGHUP had ended it.
+/// The exit code when the terminal is gone, as if SIGHUP had ended the process.
 const HANGUP_STATUS: i32 = 129;
 
-/// What stands in the last line instead of the keys.
+/// The problem in the last line, instead of the keys.
 enum ScreenTrouble {
-    /// No answer since then.
+    /// No reply since then.
     Silent(Instant),
-    /// The server says so.
+    /// The server is busy, in its own words.
     Busy(String),
 }
 
@@ -45,36 +45,37 @@ impl ScreenTrouble {
     }
 }
 
-/// What a key asks for.
+/// The effect of a key.
 enum Wish {
     Quit,
-    /// The next look at once.
+    /// The next look immediately.
     Look,
     Nothing,
 }
 
-/// Shows looks until a key or `stop` ends it.
-///
-/// # Errors
-/// A sentence: the server is gone, or the terminal cannot be used.
-pub(super) fn run(watch: &ServerWatch, options: &Options, stop: &AtomicBool) -> Result<(), String> {
+/// Shows looks until a key or `stop` ends the screen.
+pub(super) fn show_until_quit(
+    watch: &ServerWatch,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use this terminal: {error}");
     end_with_terminal();
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let result = show(&mut terminal, watch, options, stop);
     let restored = ratatui::try_restore().map_err(failed);
-    // On a line of its own, whatever the terminal shows now.
+    // Before other output on the terminal.
     let _ = std::io::Write::flush(&mut stdout());
     result.and(restored)
 }
 
-/// Ends the process when its terminal is gone: who waits for keys there would wait in vain, and
-/// without a pause.
+/// Ends the process when its terminal is gone, since a wait for keys would then return immediately,
+/// again and again.
 fn end_with_terminal() {
     thread::spawn(|| {
         let stdin = stdin();
         loop {
-            // Nothing is asked for, so it tells only of the end.
+            // Without flags, poll reports only the end of the terminal.
             let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
             if poll(&mut ends, None).is_ok() && !ends[0].revents().is_empty() {
                 std::process::exit(HANGUP_STATUS);
@@ -96,7 +97,7 @@ fn show(
     loop {
         watch.ask();
         let asked = Instant::now();
-        // Until the answer has come.
+        // Until the reply has arrived.
         let answer = loop {
             terminal.draw(|frame| draw(frame, view.as_ref(), trouble.as_ref())).map_err(failed)?;
             match watch.wait(KEYS) {
@@ -108,7 +109,7 @@ fn show(
                 return Ok(());
             }
         };
-        // The first rates are there soon.
+        // The first rates come early.
         let pause = if last.is_some() { options.interval } else { options.interval / 4 };
         trouble = match answer {
             LookAnswer::Busy(words) => Some(ScreenTrouble::Busy(words)),
@@ -136,7 +137,7 @@ fn show(
     }
 }
 
-/// What the next key of this time asks for, or a signal, which `stop` tells.
+/// The effect of the next key within this time, or of a signal, which sets `stop`.
 fn wish(time: Duration, stop: &AtomicBool) -> std::io::Result<Wish> {
     let until = Instant::now() + time;
     loop {
@@ -222,7 +223,7 @@ fn draw(frame: &mut Frame<'_>, view: Option<&TopView>, trouble: Option<&ScreenTr
 }
 
 fn render(frame: &mut Frame<'_>, table: &TextTable, area: Rect) {
-    // The title is the head of the first column.
+    // The title is the heading of the first column.
     let heads = table.head.iter().enumerate().map(|(nth, name)| match nth {
         0 => Cell::new(table.title.to_uppercase()),
         _ => Cell::new(Line::raw(*name).right_aligned()),

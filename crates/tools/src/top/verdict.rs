@@ -1,23 +1,23 @@
-//! What limits a server, and the setting to change.
+//! The limit of a server, and the setting to change.
 //!
-//! The verdict follows from a few numbers of one interval, so that it can be tested without a
-//! server. It names the first limit of a fixed order: what keeps a server from serving comes before
-//! what keeps it from serving faster.
+//! The verdict depends on a few numbers of one interval, so that it can be tested without a server.
+//! It names the first limit in a fixed order: limits that stop the service come before limits of
+//! its speed.
 
-/// A thread that is busy for more of its time has no room for more.
+/// A thread that is busy for more than this share of the time has no capacity left.
 const BUSY: f64 = 0.85;
-/// Of a thread that is not busy beside one that is.
+/// A thread below this share is idle, compared with a busy one.
 const QUIET: f64 = 0.5;
-/// The processors that must be free for another thread to bring anything.
+/// The free processors that another thread needs.
 const FREE_PROCESSORS: f64 = 0.5;
-/// The part of its limit beyond which memory is short.
+/// The share of its limit above which memory is short.
 const FULL: f64 = 0.95;
-/// Bytes a second beyond which it is said that a 10 Gbit/s link may be the limit.
+/// The bytes per second above which a 10 Gbit/s link may be the limit.
 const NETWORK_BYTES: f64 = 0.8 * 10e9 / 8.0;
-/// Below so many commands a second there is nothing to judge.
+/// Fewer commands per second than this are not judged.
 const IDLE_COMMANDS: f64 = 100.0;
 
-/// Which server it is.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerKind {
     /// Every I/O thread executes commands.
@@ -28,7 +28,7 @@ pub(super) enum ServerKind {
     Valkey,
 }
 
-/// What a verdict is made of.
+/// The numbers that decide a verdict.
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
     pub(super) kind: ServerKind,
@@ -42,7 +42,7 @@ pub(super) struct Measures {
     pub(super) io: Vec<f64>,
     /// I/O threads, the main thread included.
     pub(super) threads: usize,
-    /// Processors that the server may use, and how many of the host's are free.
+    /// The number of processors of the server, and how many of the host's are free.
     pub(super) processors: Option<(usize, f64)>,
     pub(super) used_memory: f64,
     /// 0 without a limit.
@@ -55,14 +55,14 @@ pub(super) struct Measures {
     pub(super) bytes_per_second: f64,
 }
 
-/// What limits a server.
+/// The limit of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LimitVerdict {
-    /// One word or two, for programs.
+    /// In one or two words, for programs.
     pub(super) limit: &'static str,
-    /// What was found.
+    /// The reason.
     pub(super) finding: String,
-    /// What to do about it.
+    /// What to change.
     pub(super) advice: String,
 }
 
@@ -74,7 +74,6 @@ fn percent(part: f64) -> String {
     format!("{:.0}%", 100.0 * part)
 }
 
-/// Judges.
 pub(super) fn judge(m: &Measures) -> LimitVerdict {
     if m.is_loading {
         let finding = "keys are being loaded".to_owned();
@@ -119,10 +118,10 @@ fn threads(m: &Measures) -> Option<LimitVerdict> {
     let least = m.io.iter().copied().fold(f64::INFINITY, f64::min);
     let main = m.main.unwrap_or(0.0);
     if m.io.is_empty() || m.threads <= 1 {
-        return (main > BUSY).then(|| alone(m, main));
+        return (main > BUSY).then(|| single_thread(m, main));
     }
     if m.kind != ServerKind::Weft && main > BUSY {
-        return Some(executes_alone(main, busiest));
+        return Some(single_executor(main, busiest));
     }
     if m.kind == ServerKind::Weft && main > BUSY {
         let finding = format!("the main thread is busy for {} of its time", percent(main));
@@ -155,7 +154,7 @@ fn threads(m: &Measures) -> Option<LimitVerdict> {
     })
 }
 
-/// How one thread more is asked for.
+/// The setting for one more thread.
 fn more_threads(m: &Measures) -> String {
     let wanted = m.threads + 1;
     match m.kind {
@@ -166,8 +165,8 @@ fn more_threads(m: &Measures) -> String {
     }
 }
 
-/// One thread does everything.
-fn alone(m: &Measures, main: f64) -> LimitVerdict {
+/// The verdict on a single thread.
+fn single_thread(m: &Measures, main: f64) -> LimitVerdict {
     let finding = format!("the only thread is busy for {} of its time", percent(main));
     match m.processors {
         Some((_, free)) if free < FREE_PROCESSORS => {
@@ -177,7 +176,7 @@ fn alone(m: &Measures, main: f64) -> LimitVerdict {
         }
         _ => {
             let advice = match m.kind {
-                // One thread beside the main thread serves no more than the main thread alone.
+                // One I/O thread serves no more than the main thread without it.
                 ServerKind::Weft => "CONFIG SET io-threads 3, or auto".to_owned(),
                 _ => more_threads(m),
             };
@@ -186,7 +185,7 @@ fn alone(m: &Measures, main: f64) -> LimitVerdict {
     }
 }
 
-fn executes_alone(main: f64, busiest: f64) -> LimitVerdict {
+fn single_executor(main: f64, busiest: f64) -> LimitVerdict {
     let finding = format!(
         "the main thread, which executes all commands, is busy for {} of its time, the I/O \
          threads for up to {}",
@@ -302,12 +301,12 @@ mod tests {
 
     #[test]
     fn a_single_thread_is_the_limit_when_it_is_busy() {
-        let alone = |m: &mut Measures| {
+        let single = |m: &mut Measures| {
             (m.main, m.io, m.threads) = (Some(0.95), Vec::new(), 1);
         };
         let restart = "io-threads 2 in the configuration file";
         check(
-            alone,
+            single,
             [
                 ("main thread", "CONFIG SET io-threads 3"),
                 ("main thread", restart),
@@ -316,12 +315,12 @@ mod tests {
         );
         check(
             |m| {
-                alone(m);
+                single(m);
                 m.processors = Some((1, 0.0));
             },
             [("processors", "no processor"); 3],
         );
-        // Nobody knows of a server elsewhere.
+        // The load of a server on another host is unknown.
         check(
             |m| (m.main, m.io, m.threads) = (None, Vec::new(), 1),
             [("clients", "more connections"); 3],
@@ -338,7 +337,7 @@ mod tests {
             |m| (m.maxmemory, m.evicts_nothing, m.evicted_per_second) = (1.01e9, false, 5.0),
             [("memory", "raise maxmemory if"); 3],
         );
-        // A full cache that evicts nothing at the moment is as it should be.
+        // A full cache that evicts nothing now is normal.
         check(
             |m| (m.maxmemory, m.evicts_nothing) = (1.01e9, false),
             [("clients", "more connections"); 3],

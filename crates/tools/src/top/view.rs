@@ -1,4 +1,4 @@
-//! A report in words: a few lines and tables, which the text and the screen have in common.
+//! A report in words: the lines and tables of the text and of the screen.
 
 use super::report::{ThreadFigures, TopReport};
 use crate::printable::printable_line;
@@ -11,12 +11,12 @@ pub(super) struct TextTable {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// All that is shown.
+/// Everything that is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TopView {
-    /// What server it is.
+    /// The server.
     pub(super) heading: String,
-    /// What limits it, and what to change.
+    /// The limit, and what to change.
     pub(super) limit: [String; 2],
     /// Names and values.
     pub(super) facts: Vec<(&'static str, String)>,
@@ -26,14 +26,14 @@ pub(super) struct TopView {
     pub(super) slow: Option<TextTable>,
 }
 
-/// The most characters of a text of the server that are shown.
+/// The most characters of a text of the server.
 const TEXT_CHARS_MAX: usize = 200;
 
 /// Unknown values.
 const UNKNOWN: &str = "-";
 
 impl TopView {
-    /// A report in words. `address` is where the server was found, `unix_seconds` the time.
+    /// A report in words, with the server's address and the current time.
     pub(super) fn new(report: &TopReport, address: &str, unix_seconds: i64) -> Self {
         let process = report.process.map_or(String::new(), |pid| format!(", process {pid}"));
         let heading = format!(
@@ -104,7 +104,7 @@ impl TextTable {
         widths
     }
 
-    /// The first column is at the left, the others at the right.
+    /// The first column is aligned to the left, the others to the right.
     fn text(&self) -> String {
         let widths = self.widths();
         let line = |cells: &[&str]| {
@@ -251,7 +251,7 @@ fn commands(report: &TopReport) -> TextTable {
     }
 }
 
-/// A text of the server: in a line, and no longer than is of use.
+/// A text of the server in one line of limited length.
 fn shown(text: &str) -> String {
     let mut shown = printable_line(text);
     if let Some((end, _)) = shown.char_indices().nth(TEXT_CHARS_MAX) {
@@ -294,7 +294,7 @@ fn bytes(value: f64) -> String {
     format!("{value:.1} TiB")
 }
 
-/// A time in microseconds, in the unit that suits it.
+/// A time, given in microseconds, in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         0.0..100.0 => format!("{us:.1}us"),

@@ -1,5 +1,5 @@
-//! Looks at a server, one after another, on a thread of its own: who waits for the next look need
-//! not wait for a server that does not answer.
+//! Looks at a server one after another, on its own thread, so that the screen does not wait for a
+//! server that does not answer.
 
 use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,12 +13,12 @@ use crate::cli::connection::{CliConnection, CliTarget};
 use crate::client::reply::ServerReply;
 use crate::printable::printable_line;
 
-/// Entries of the slow log that are asked for.
+/// The number of entries of the slow log.
 const SLOW_ENTRIES: &str = "8";
-/// Keys that are asked for.
+/// The number of hot keys.
 const HOT_KEYS: &str = "8";
 
-/// Who asks.
+/// The user and the password.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Login {
     pub(super) user: Option<Vec<u8>>,
@@ -30,15 +30,15 @@ pub(super) struct Login {
 pub(super) struct ServerLook {
     pub(super) at: Instant,
     pub(super) info: Info,
-    /// How long PING took.
+    /// The duration of PING.
     pub(super) ping: Duration,
-    /// What the kernel says, for a server on this host.
+    /// The kernel's figures of a server on this host.
     pub(super) host: Option<HostLook>,
-    /// Newest first; none if the user may not ask.
+    /// Newest first; `None` without the right.
     pub(super) slow: Option<Vec<SlowLogEntry>>,
-    /// Hottest first; none if the server cannot tell.
+    /// Hottest first; `None` if the server does not know them.
     pub(super) hot: Option<Vec<HotKeyEntry>>,
-    /// The parameter, if the user may ask.
+    /// The parameter, if the user may read it.
     pub(super) io_threads: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct SlowLogEntry {
     pub(super) words: String,
 }
 
-/// A key that is used much.
+/// A frequently used key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HotKeyEntry {
     pub(super) db: i64,
@@ -58,22 +58,22 @@ pub(super) struct HotKeyEntry {
     pub(super) requests_per_second: i64,
 }
 
-/// What the server answers to who looks.
+/// The result of a look.
 #[derive(Clone, Debug)]
 pub(super) enum LookAnswer {
     Look(Box<ServerLook>),
-    /// A script keeps it busy, with the words of the server.
+    /// A script keeps the server busy; the text is the server's.
     Busy(String),
 }
 
-/// Looks that come.
+/// The looks of the other thread.
 pub(super) struct ServerWatch {
     looks: Receiver<Result<LookAnswer, String>>,
     next: Sender<()>,
 }
 
 impl ServerWatch {
-    /// Begins to watch.
+    /// Connects and waits for requests on a new thread.
     pub(super) fn begin(target: CliTarget, login: Login) -> Self {
         let (sender, looks) = channel();
         let (next, wanted) = channel();
@@ -93,16 +93,13 @@ impl ServerWatch {
         Self { looks, next }
     }
 
-    /// Asks for a look.
+    /// Requests a look.
     pub(super) fn ask(&self) {
-        // Who has ended has said why.
+        // A thread that has ended has sent the reason.
         let _ = self.next.send(());
     }
 
-    /// The look that was asked for. None: it has not come within the time.
-    ///
-    /// # Errors
-    /// A sentence: there will be none.
+    /// The requested look; `None` if it does not arrive within this time.
     pub(super) fn wait(&self, time: Duration) -> Option<Result<LookAnswer, String>> {
         match self.looks.recv_timeout(time) {
             Ok(look) => Some(look),
@@ -122,7 +119,7 @@ fn connect(target: &CliTarget, login: &Login) -> Result<CliConnection, String> {
             return Err(format!("AUTH failed: {}", String::from_utf8_lossy(&error)));
         }
     }
-    // CLIENT LIST tells who this is.
+    // A name for CLIENT LIST.
     let _ = connection.ask(&["CLIENT", "SETNAME", "weft-top"]).map_err(lost)?;
     Ok(connection)
 }

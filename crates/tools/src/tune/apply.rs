@@ -1,8 +1,8 @@
 //! Writes settings into the files of the kernel, and keeps them for the next start of the host.
 //!
-//! What `/proc/sys` has is kept by sysctl.d, what `/sys` has by tmpfiles.d, each in one file of our
-//! own. Lines of other settings stay, so that a second run, which finds nothing to change, loses
-//! nothing. The numbers of interrupts change from start to start: those are not kept.
+//! Settings of `/proc/sys` are kept in a file in sysctl.d, those of `/sys` in one in tmpfiles.d.
+//! Lines of other settings stay, so that a second run, which finds nothing to change, loses nothing.
+//! Settings of interrupts are not kept, since their numbers change with each start.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ const SYSCTL_FILE: &str = "/etc/sysctl.d/60-weft.conf";
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/weft.conf";
 const OPENING: &str = "# Written by `weft tune --apply`.\n";
 
-/// What became of settings.
+/// The result of applying settings.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Each with the reason why it could not be written, if there is one.
+    /// Each setting, with the reason if it could not be written.
     pub set: Vec<(KernelSetting, Option<String>)>,
-    /// Each file that keeps them, with the reason why it could not be written.
+    /// Each file that keeps settings, with the reason if it could not be written.
     pub kept: Vec<(&'static str, Option<String>)>,
 }
 
@@ -33,7 +33,7 @@ impl Applied {
     }
 }
 
-/// Writes all settings, and keeps those that the kernel took.
+/// Writes all settings, and keeps those that the kernel accepted.
 pub fn apply(host: &HostFiles, settings: Vec<KernelSetting>) -> Applied {
     let mut applied = Applied::default();
     let mut lines: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub fn apply(host: &HostFiles, settings: Vec<KernelSetting>) -> Applied {
     applied
 }
 
-/// The file that keeps a setting, and the beginning and the whole of its line there.
+/// The file that keeps a setting, with the beginning and the whole of its line.
 fn kept(setting: &KernelSetting) -> Option<(&'static str, String, String)> {
     let KernelSetting { path, value } = setting;
     if let Some(name) = path.strip_prefix("/proc/sys/") {
@@ -68,7 +68,7 @@ fn kept(setting: &KernelSetting) -> Option<(&'static str, String, String)> {
     })
 }
 
-/// Puts lines into a file in place of those that begin alike.
+/// Replaces the lines of a file that have the same beginnings.
 fn keep(host: &HostFiles, file: &str, new: BTreeMap<String, String>) -> std::io::Result<()> {
     let old = host.read(file).unwrap_or_default();
     let is_other = |line: &&str| !new.keys().any(|key| line.starts_with(key.as_str()));

@@ -1,15 +1,15 @@
-//! What a check has found, and what to do about it.
+//! The result of a check, and the settings that it requires.
 
-/// How a setting is.
+/// The state of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingState {
-    /// As it should be.
+    /// It is right.
     Good,
-    /// To be changed, which `--apply` does.
+    /// It should change, and `--apply` changes it.
     Change,
-    /// To be changed by somebody who knows what else depends on it.
+    /// It should change, by an administrator who knows what else depends on it.
     ByHand,
-    /// Not to be seen from here.
+    /// It cannot be read.
     Unknown,
 }
 
@@ -35,29 +35,26 @@ pub struct KernelSetting {
 }
 
 impl KernelSetting {
-    /// One setting.
     pub fn new(path: impl Into<String>, value: impl Into<String>) -> Self {
         Self { path: path.into(), value: value.into() }
     }
 }
 
-/// What a check says.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct HostFinding {
-    /// How it is.
     pub state: FindingState,
-    /// What is there now.
+    /// The current value.
     pub found: String,
-    /// What should be there, or what to do; empty when all is right.
+    /// The wanted value, or what to do; empty if the setting is right.
     pub wanted: String,
-    /// Why that matters.
+    /// Why the setting matters.
     pub why: String,
-    /// What `--apply` writes.
+    /// The settings that `--apply` writes.
     pub settings: Vec<KernelSetting>,
 }
 
 impl HostFinding {
-    /// All is right.
     pub fn good(found: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             state: FindingState::Good,
@@ -67,8 +64,6 @@ impl HostFinding {
             settings: Vec::new(),
         }
     }
-
-    /// Something is to be changed, by these settings.
     pub fn change(
         found: impl Into<String>,
         wanted: impl Into<String>,
@@ -82,8 +77,6 @@ impl HostFinding {
             ..Self::good(found, why)
         }
     }
-
-    /// Something is to be changed by hand.
     pub fn by_hand(
         found: impl Into<String>,
         wanted: impl Into<String>,
@@ -91,8 +84,6 @@ impl HostFinding {
     ) -> Self {
         Self { state: FindingState::ByHand, wanted: wanted.into(), ..Self::good(found, why) }
     }
-
-    /// A file cannot be read.
     pub fn unknown(path: &str, why: impl Into<String>) -> Self {
         Self { state: FindingState::Unknown, ..Self::good(format!("{path} cannot be read"), why) }
     }

@@ -1,28 +1,28 @@
-//! The control groups of a process, of both versions: what they grant of processors and memory.
+//! The limits of processors and memory in the control groups of a process, in both versions.
 //!
-//! A limit of a group holds for the groups below, so each limit is the least on the way from the
-//! process's group up to where the hierarchy is mounted.
+//! A limit of a group also limits the groups below it. The effective limit is therefore the lowest
+//! one between the process's group and the mount point of the hierarchy.
 
 use super::host::HostFiles;
 
-/// What is taken for no limit of memory in version 1.
+/// From this value on, version 1 has no limit of memory.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
-/// What the groups of a process grant.
+/// The limits of the groups of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Granted {
-    /// Processors' worth of time, if it is limited.
+    /// CPU time in processors, if it is limited.
     pub processors: Option<f64>,
-    /// Periods in which the time was used up before the end.
+    /// Periods in which the CPU time was used up before the end.
     pub throttled: u64,
     /// Bytes of memory, if they are limited.
     pub memory_bytes: Option<u64>,
-    /// Bytes above which the kernel slows the processes down, if there are any.
+    /// Bytes above which the kernel slows the processes down, if limited.
     pub memory_high_bytes: Option<u64>,
 }
 
 impl Granted {
-    /// Reads what the process of a host is granted.
+    /// Reads the limits of the process of a host.
     pub fn read(host: &HostFiles) -> Self {
         let mut granted = Self::default();
         for folder in folders(host) {
@@ -31,11 +31,11 @@ impl Granted {
         granted
     }
 
-    /// Takes the limits of one group, where they are lower.
+    /// Takes the limits of one group that are lower.
     fn take(&mut self, host: &HostFiles, folder: &str) {
         let file = |name: &str| host.read(&format!("{folder}/{name}"));
         let number = |name: &str| file(name).and_then(|text| text.parse::<u64>().ok());
-        // `max` and -1 stand for no limit, and are no numbers of this kind.
+        // `max` and -1 mean no limit, and do not parse as such numbers.
         let second = file("cpu.max").and_then(|text| {
             let (quota, period) = text.split_once(' ')?;
             Some((quota.parse().ok()?, period.trim().parse().ok()?))
@@ -66,7 +66,7 @@ fn least<T: PartialOrd>(limit: &mut Option<T>, value: T) {
     }
 }
 
-/// The folders of all groups that hold for the process.
+/// The folders of all groups that limit the process.
 fn folders(host: &HostFiles) -> Vec<String> {
     let (groups, mounts) = (host.of_process("cgroup"), host.of_process("mountinfo"));
     let (groups, mounts) = (groups.unwrap_or_default(), mounts.unwrap_or_default());
@@ -74,7 +74,7 @@ fn folders(host: &HostFiles) -> Vec<String> {
     for mount in mounts.lines().filter_map(Mount::of) {
         let own = groups.lines().find_map(|line| mount.path_of(line));
         let Some(path) = own else { continue };
-        // In a container the mount shows a part of the hierarchy, as the top of it.
+        // In a container the mount shows a part of the hierarchy as its top.
         let below = path.strip_prefix(mount.root).unwrap_or(path);
         let mut parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
         loop {
@@ -87,12 +87,12 @@ fn folders(host: &HostFiles) -> Vec<String> {
     all
 }
 
-/// Where a hierarchy is mounted.
+/// The mount of a hierarchy.
 struct Mount<'a> {
     root: &'a str,
     point: &'a str,
     is_second: bool,
-    /// Among them, in version 1, the controllers.
+    /// In version 1 they include the controllers.
     options: &'a str,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Mount<'a> {
         Some(Self { root: root.trim_end_matches('/'), point, is_second, options })
     }
 
-    /// The group of the process here, if this line of its list is about this hierarchy:
+    /// The group of the process in this hierarchy, if this line of its list is about it:
     /// `0::/path`, or `4:cpu,cpuacct:/path`.
     fn path_of(&self, line: &'a str) -> Option<&'a str> {
         let mut fields = line.splitn(3, ':');

@@ -1,13 +1,13 @@
-//! The files by which a host tells its settings and takes new ones, below a root folder.
+//! The files with the settings of a host, below a root folder.
 //!
-//! The root is `/`, or a folder in which a test has laid out files of the same names. Nothing else
-//! of the host is looked at, so what the checks say depends on these files alone.
+//! The root is `/`, or a folder in which a test has made files of the same names. The results of the
+//! checks depend only on these files.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A host as its files describe it.
+/// A host, described by its files.
 #[derive(Debug)]
 pub struct HostFiles {
     root: PathBuf,
@@ -16,24 +16,24 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// The host below `root`. Limits are those of the process `pid`, or else of this one.
+    /// The host below `root`. Limits are those of the process `pid`, or of this one without it.
     pub fn new(root: &Path, pid: Option<u32>) -> Self {
         let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
         Self { root: root.to_owned(), process }
     }
 
-    /// Where the file of an absolute path is.
+    /// The path of a file below the root.
     fn place(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// The contents of a file without blanks at the end; None when it cannot be read.
+    /// The contents of a file without blanks at the end; `None` if it cannot be read.
     pub fn read(&self, path: &str) -> Option<String> {
         let bytes = fs::read(self.place(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
-    /// The number that a file holds.
+    /// The number in a file.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.read(path)?.trim().parse().ok()
     }
@@ -43,7 +43,7 @@ impl HostFiles {
         self.read(&format!("/proc/{}/{name}", self.process))
     }
 
-    /// The names in a folder, in order; none when there is no such folder.
+    /// The sorted names in a folder; empty without the folder.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.place(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -52,18 +52,15 @@ impl HostFiles {
         names
     }
 
-    /// Whether there is a file or folder of that path.
+    /// Whether a file or folder exists.
     pub fn exists(&self, path: &str) -> bool {
         self.place(path).exists()
     }
 
-    /// Writes into a file of the kernel, which must be there.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Writes into an existing file of the kernel.
     pub fn set(&self, path: &str, value: &str) -> io::Result<()> {
         use std::io::Write;
-        // One call: the kernel takes each write for a whole value.
+        // In one call, because for the kernel each write is a whole value.
         fs::OpenOptions::new()
             .write(true)
             .truncate(true)
@@ -71,10 +68,7 @@ impl HostFiles {
             .write_all(value.as_bytes())
     }
 
-    /// Replaces a file of the configuration as a whole.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Replaces a configuration file.
     pub fn replace(&self, path: &str, text: &str) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let path = self.place(path);
@@ -87,7 +81,7 @@ impl HostFiles {
     }
 }
 
-/// The word of a list such as `always [madvise] never` that is chosen, or the only word.
+/// The chosen word of a list such as `always [madvise] never`, or the only word.
 pub fn chosen(list: &str) -> &str {
     let in_brackets = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     in_brackets.map_or(list.trim(), |(word, _)| word)
@@ -102,7 +96,7 @@ pub fn processors(list: &str) -> Vec<usize> {
         else {
             continue;
         };
-        // No machine has more, and a damaged list must not fill the memory.
+        // No machine has more; a damaged list must not fill the memory.
         all.extend((first..=last).take(PROCESSORS_MAX));
     }
     all
@@ -116,7 +110,7 @@ mod tests {
     use crate::tune::host::{chosen, processors};
 
     #[test]
-    fn lists_are_read_as_the_kernel_writes_them() {
+    fn lists_of_the_kernel_are_read() {
         assert_eq!(processors("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(processors("5"), [5]);
         assert!(processors("").is_empty());

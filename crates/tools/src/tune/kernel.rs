@@ -16,26 +16,26 @@ const FILE_MAX: &str = "/proc/sys/fs/file-max";
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// What a queue of connections is raised to: today's default of the kernel.
+/// The new length of a queue of connections: the current default of the kernel.
 const BACKLOG: u64 = 4096;
-/// From here on the kernel prefers to swap rather than drop what it caches of files.
+/// Above this the kernel prefers to swap rather than drop cached files.
 const SWAPPINESS_MAX: u64 = 10;
 
-/// Connections that wait to be accepted.
+/// The queue of connections that wait for accept.
 pub fn somaxconn(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     let why = "The kernel cuts tcp-backlog to this. Connections beyond it wait for the client's \
                next try, a second later, when many clients connect at once.";
     at_least(host, SOMAXCONN, needs.backlog, needs.backlog.max(BACKLOG), why)
 }
 
-/// Connections whose handshake has begun.
+/// The queue of connections whose handshake has begun.
 pub fn syn_backlog(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
-    let why = "Handshakes beyond it are answered without a memory of them, which loses options \
-               such as window scaling, or not at all.";
+    let why = "Handshakes beyond it are answered without state, which loses options such as window \
+               scaling, or not at all.";
     at_least(host, SYN_BACKLOG, needs.backlog, needs.backlog.max(BACKLOG), why)
 }
 
-/// A number of the kernel that must not be too low.
+/// A check of a number that must not be too low.
 fn at_least(host: &HostFiles, path: &str, least: u64, wanted: u64, why: &str) -> HostFinding {
     match host.number(path) {
         None => HostFinding::unknown(path, why),
@@ -49,7 +49,7 @@ fn at_least(host: &HostFiles, path: &str, least: u64, wanted: u64, why: &str) ->
     }
 }
 
-/// What the kernel promises of memory.
+/// How much memory the kernel promises.
 pub fn overcommit(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft saves without a fork, so 0 and 1 are both right. With 2 the kernel counts \
                address space that is never used, and refuses memory while much of it is free: \
@@ -69,7 +69,7 @@ pub fn overcommit(host: &HostFiles, _: &HostNeeds) -> HostFinding {
 /// Whether keys can be swapped out.
 pub fn swap(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "A key that was swapped out is read from the disk while its shard is locked: its \
-               thread, and whoever needs the shard, wait for the disk.";
+               thread, and each thread that needs the shard, wait for the disk.";
     let Some(list) = host.read(SWAPS) else { return HostFinding::unknown(SWAPS, why) };
     // The first line is a heading.
     if list.lines().count() <= 1 {
@@ -89,7 +89,7 @@ pub fn swap(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     }
 }
 
-/// Huge pages without being asked.
+/// Huge pages for programs that do not ask for them.
 pub fn huge_pages(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft turns them off for itself (disable-thp). Under `always` a server with \
                disable-thp no takes more memory than its keys need, and the kernel moves pages \
@@ -108,12 +108,12 @@ pub fn huge_pages(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     }
 }
 
-/// Whether the kernel frees memory of the own node before it takes some of another one.
+/// Whether the kernel reclaims memory of a node before it uses another node.
 pub fn zone_reclaim(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Otherwise the kernel drops caches and swaps to stay on one node of memory, \
                while another has free memory.";
     match host.number(ZONE_RECLAIM) {
-        // Kernels without nodes of memory do not have it.
+        // Kernels without NUMA do not have it.
         None => HostFinding::good("no nodes of memory", why),
         Some(0) => HostFinding::good("0", why),
         Some(mode) => HostFinding::change(
@@ -125,10 +125,10 @@ pub fn zone_reclaim(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     }
 }
 
-/// What the kernel allows of descriptors, for one process and for all.
+/// The kernel's limits of descriptors for one process and for all.
 pub fn system_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
-    let why = "The kernel lets no process, and all together not more, than this have open files \
-               and connections.";
+    let why = "No process may have more open files and connections than the first limit, and all \
+               processes together not more than the second.";
     let least = needs.files();
     let (Some(one), Some(all)) = (host.number(NR_OPEN), host.number(FILE_MAX)) else {
         return HostFinding::unknown(NR_OPEN, why);
@@ -144,7 +144,7 @@ pub fn system_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     }
 }
 
-/// Descriptors that the process may have.
+/// The limit of descriptors of the process.
 pub fn open_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     const PATH: &str = "/proc/PID/limits";
     let why = "A connection is an open file. At its start Weft raises the soft limit to the hard \
@@ -172,7 +172,7 @@ pub fn open_files(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
     }
 }
 
-/// What the kernel reads the time from.
+/// The clock source of the kernel.
 pub fn clock(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Weft takes the time from the processor's time stamp counter and corrects it by \
                the kernel's clock. Where the kernel uses another source, reading its clock is a \
@@ -180,7 +180,7 @@ pub fn clock(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let Some(now) = host.read(CLOCK) else { return HostFinding::unknown(CLOCK, why) };
     let others = host.read(CLOCKS).unwrap_or_default();
     match (now.as_str(), others.split_whitespace().any(|other| other == "tsc")) {
-        // Processors of other makers have one source that is right.
+        // On ARM the only source is right.
         ("tsc" | "arch_sys_counter", _) => HostFinding::good(now, why),
         (_, true) => HostFinding::change(now, "tsc", why, vec![KernelSetting::new(CLOCK, "tsc")]),
         (_, false) => HostFinding::by_hand(

@@ -1,12 +1,12 @@
-//! `weft tune`: the settings of a host that a server depends on, what each is there for, and how to
-//! change it.
+//! `weft tune`: the settings of a host that a server depends on, their purpose, and how to change
+//! them.
 //!
-//! Each check looks at files of the kernel below one root folder (`host`) and says what it found
-//! (`finding`). With `--apply` the settings that it asks for are written, kept for the next start
-//! of the host (`apply`), and everything is looked at again.
+//! Each check reads files of the kernel below one root folder (`host`) and returns a `finding`. With
+//! `--apply` the wanted settings are written and kept for the next start of the host (`apply`), and
+//! all checks run again.
 //!
-//! It deliberately changes nothing that belongs to somebody else: limits of control groups and of
-//! service managers, and interrupts that a daemon moves, are told and left alone.
+//! It deliberately does not change settings with another owner: limits of control groups and of
+//! service managers, and interrupts that a daemon moves, are only reported.
 
 mod apply;
 mod finding;
@@ -30,53 +30,53 @@ pub use processors::HostMachine;
 
 /// Check the settings of this host that Weft depends on, and explain them.
 ///
-/// Ends with an error status while something is to be changed.
+/// Ends with an error status while a setting should change.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// Change what is to be changed, now and for the next start of the host
+    /// Change the settings that should change, now and for the next start of the host
     #[arg(long)]
     apply: bool,
     /// Print JSON
     #[arg(long, conflicts_with = "config")]
     json: bool,
-    /// Look at the limits of this process instead of those of the shell
+    /// Check the limits of this process instead of the shell's
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// Clients that are connected at once, `maxclients` of the server
+    /// Clients connected at the same time, `maxclients` of the server
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     clients: u32,
-    /// Connections that wait to be accepted, `tcp-backlog` of the server
+    /// Connections that wait for accept, `tcp-backlog` of the server
     #[arg(long, value_name = "N", default_value_t = 511)]
     backlog: u32,
-    /// Print a configuration file for a server that has this host for itself, and check nothing
+    /// Print a configuration file for a server that is alone on this host, without checks
     #[arg(long, conflicts_with = "apply")]
     config: bool,
-    /// The folder below which the files of the host are, such as /proc and /sys
+    /// The folder with the files of the host, such as /proc and /sys
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
 }
 
-/// What the server says of itself.
+/// Facts about the server that the checks need.
 #[derive(Clone, Copy)]
 pub struct ServerDefaults {
-    /// The threads that `io-threads auto` starts on so many processors.
+    /// The threads that `io-threads auto` starts on this many processors.
     pub threads: fn(usize) -> usize,
-    /// The text of a configuration file for a machine; an error says why there is none.
+    /// The text of a configuration file for a machine, or why there is none.
     pub config: fn(HostMachine) -> Result<String, String>,
 }
 
-/// What a host is measured by.
+/// The needs of a server.
 pub(crate) struct HostNeeds {
     clients: u64,
     backlog: u64,
     threads: fn(usize) -> usize,
 }
 
-/// More than a server with the most threads opens beside clients.
+/// More files than a server with the most threads opens in addition to clients.
 const FILES_BESIDE_CLIENTS: u64 = 512;
 
 impl HostNeeds {
-    /// Descriptors that a server opens.
+    /// The descriptors of a server.
     fn files(&self) -> u64 {
         self.clients + FILES_BESIDE_CLIENTS
     }
@@ -88,7 +88,7 @@ struct HostCheck {
     run: fn(&HostFiles, &HostNeeds) -> HostFinding,
 }
 
-/// Every check, in the order in which they are shown.
+/// Every check, in the order of the output.
 const CHECKS: &[HostCheck] = &[
     HostCheck { name: "threads", run: processors::threads },
     HostCheck { name: "cpu-quota", run: processors::quota },
@@ -106,14 +106,14 @@ const CHECKS: &[HostCheck] = &[
     HostCheck { name: "system-files", run: kernel::system_files },
 ];
 
-/// What a check of a name has found.
+/// The finding of a check.
 struct CheckedSetting {
     name: &'static str,
     finding: HostFinding,
 }
 
 impl CheckedSetting {
-    fn is_to_change(&self) -> bool {
+    fn should_change(&self) -> bool {
         matches!(self.finding.state, FindingState::Change | FindingState::ByHand)
     }
 }
@@ -124,11 +124,11 @@ fn check_all(host: &HostFiles, needs: &HostNeeds) -> Vec<CheckedSetting> {
     CHECKS.iter().map(check).collect()
 }
 
-/// Checks a host, and changes it if that is wanted. Returns whether nothing is left to change.
+/// Checks a host, and changes it with `--apply`. Returns whether nothing is left to change.
 ///
 /// # Errors
-/// When there is no such process, the host does not tell what a configuration needs, or what was
-/// found cannot be printed.
+/// The process does not exist, the host lacks files that a configuration needs, or the output
+/// cannot be written.
 pub fn run(args: &TuneArgs, server: ServerDefaults) -> Result<bool, Error> {
     let host = HostFiles::new(&args.root, args.pid);
     if let Some(pid) = args.pid
@@ -159,5 +159,5 @@ pub fn run(args: &TuneArgs, server: ServerDefaults) -> Result<bool, Error> {
         false => show::text(&all, applied.as_ref()),
     })?;
     let failed = applied.is_some_and(|applied| applied.has_failed());
-    Ok(!failed && !all.iter().any(CheckedSetting::is_to_change))
+    Ok(!failed && !all.iter().any(CheckedSetting::should_change))
 }

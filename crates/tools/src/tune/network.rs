@@ -1,8 +1,8 @@
-//! Which processors serve the interrupts of network devices.
+//! The processors that serve the interrupts of network devices.
 //!
-//! A device has one or more queues. Each raises an interrupt of its own, and the processor that
-//! takes it also does the kernel's work for the packets of the queue. Where there is one queue,
-//! RPS hands packets on to further processors.
+//! A device has one or more queues. Each raises its own interrupt, and the processor that takes it
+//! also does the kernel's work for the packets of the queue. With one queue, RPS distributes packets
+//! to further processors.
 
 use super::HostNeeds;
 use super::finding::{HostFinding, KernelSetting};
@@ -10,7 +10,7 @@ use super::host::{HostFiles, processors};
 use super::processors::online;
 
 const DEVICES: &str = "/sys/class/net";
-/// With fewer processors it does not pay to hand packets on.
+/// With fewer processors it is not worthwhile to distribute packets.
 const RPS_PROCESSORS_MIN: usize = 4;
 
 /// The interrupts of all network devices.
@@ -22,7 +22,7 @@ pub fn interrupts(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let mut wanted = Vec::new();
     let mut settings = Vec::new();
     for device in host.names(DEVICES) {
-        // Without hardware there are no interrupts: loopback, bridges, tunnels.
+        // Devices without hardware have no interrupts: loopback, bridges, tunnels.
         if !host.exists(&format!("{DEVICES}/{device}/device")) {
             continue;
         }
@@ -36,7 +36,7 @@ pub fn interrupts(host: &HostFiles, _: &HostNeeds) -> HostFinding {
                 count => format!("{count} queues"),
             },
             match served.len() {
-                0 => "processors that are not told".to_owned(),
+                0 => "unknown processors".to_owned(),
                 1 => format!("processor {}", served[0]),
                 count => format!("{count} processors"),
             }
@@ -52,7 +52,7 @@ pub fn interrupts(host: &HostFiles, _: &HostNeeds) -> HostFinding {
             && cpus.len() >= RPS_PROCESSORS_MIN
             && !is_handed_on(host, queue)
         {
-            wanted.push(format!("{device}: packets handed on to all processors (RPS)"));
+            wanted.push(format!("{device}: packets distributed to all processors (RPS)"));
             settings.push(KernelSetting::new(queue.clone(), mask(&cpus)));
         }
     }
@@ -67,22 +67,21 @@ pub fn interrupts(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     match runs_balancer(host) {
         true => HostFinding::by_hand(
             found,
-            format!("{wanted}. irqbalance runs, which moves them: configure it, or stop it"),
+            format!("{wanted}. irqbalance is active and moves them: configure it, or stop it"),
             why,
         ),
         false => HostFinding::change(found, wanted, why, settings),
     }
 }
 
-/// The files that say who gets the packets of each queue.
+/// The files with the processors that get the packets of each queue.
 fn receive_queues(host: &HostFiles, device: &str) -> Vec<String> {
     let folder = format!("{DEVICES}/{device}/queues");
     let names = host.names(&folder).into_iter().filter(|name| name.starts_with("rx-"));
     names.map(|name| format!("{folder}/{name}/rps_cpus")).collect()
 }
 
-/// The numbers of a device's interrupts. Those of a virtual device belong to what it is plugged
-/// into.
+/// The numbers of a device's interrupts. Those of a virtual device belong to its parent.
 fn interrupts_of(host: &HostFiles, device: &str) -> Vec<String> {
     let device = format!("{DEVICES}/{device}/device");
     let own = host.names(&format!("{device}/msi_irqs"));
@@ -92,7 +91,7 @@ fn interrupts_of(host: &HostFiles, device: &str) -> Vec<String> {
     }
 }
 
-/// The processors that serve some interrupts, each once.
+/// The processors that serve these interrupts, without duplicates.
 fn served_by(host: &HostFiles, irqs: &[String]) -> Vec<usize> {
     let list = |irq: &String| {
         let file = |name| host.read(&format!("/proc/irq/{irq}/{name}"));
@@ -105,9 +104,9 @@ fn served_by(host: &HostFiles, irqs: &[String]) -> Vec<usize> {
     all
 }
 
-/// Whether packets of a queue are handed on.
+/// Whether packets of a queue are distributed.
 fn is_handed_on(host: &HostFiles, queue: &str) -> bool {
-    // A kernel without RPS does not have the file, and there is nothing to write.
+    // A kernel without RPS does not have the file.
     host.read(queue).is_none_or(|mask| mask.chars().any(|c| !matches!(c, '0' | ',')))
 }
 

@@ -1,4 +1,4 @@
-//! What a server has of processors and memory, and how many threads that calls for.
+//! The processors and the memory of a server, and the threads for them.
 
 use super::HostNeeds;
 use super::finding::{HostFinding, KernelSetting};
@@ -7,21 +7,21 @@ use super::host::{HostFiles, processors};
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const MEMORY: &str = "/proc/meminfo";
-/// One part of so many is left beside `maxmemory`.
+/// One of this many parts of the memory stays free of `maxmemory`.
 const MEMORY_PARTS: u64 = 4;
 const MB: u64 = 1024 * 1024;
 
-/// What a server has for itself.
+/// The processors and the memory of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMachine {
-    /// Processors that it may use: of its affinity, and whole ones of its quota.
+    /// The processors of its affinity, or the whole ones of its quota if fewer.
     pub processors: usize,
     /// Bytes of memory, or of the limit of its control group.
     pub memory_bytes: u64,
 }
 
 impl HostMachine {
-    /// What the process of a host has; None when the host does not tell.
+    /// The resources of the process of a host; `None` if they cannot be read.
     pub fn of(host: &HostFiles) -> Option<Self> {
         let granted = Granted::read(host);
         let allowed = allowed(host).len();
@@ -93,12 +93,12 @@ pub fn quota(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     HostFinding::good(found, why)
 }
 
-/// Memory that there is for `maxmemory`.
+/// The memory for `maxmemory`.
 pub fn memory(host: &HostFiles, _: &HostNeeds) -> HostFinding {
-    let why = "maxmemory counts keys and clients. Beside it there is room for what a save holds \
-               of keys that change meanwhile, for memory between values, and for the kernel's \
-               cache of files: to begin with, a quarter. At the limit of a control group the \
-               kernel kills the server.";
+    let why = "maxmemory counts keys and clients. A save also needs memory for keys that change \
+               meanwhile, and there is memory between values and the kernel's cache of files: \
+               a quarter is a good start. At the limit of a control group the kernel kills the \
+               server.";
     let (Some(machine), Some(total)) = (HostMachine::of(host), total_memory(host)) else {
         return HostFinding::unknown(MEMORY, why);
     };
@@ -119,7 +119,7 @@ pub fn memory(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     }
 }
 
-/// How the frequency of processors is chosen.
+/// The frequency governor of the processors.
 pub fn governor(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "Other governors lower the frequency between bursts, and the first requests of the \
                next burst run slowly.";

@@ -1,4 +1,4 @@
-//! The two outputs: a text that explains, and JSON with the same facts.
+//! The two outputs: text with explanations, and JSON with the same facts.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::finding::{FindingState, HostFinding, KernelSetting};
 
 /// The widest line of the text.
 const COLUMNS: usize = 96;
-/// Where explanations begin.
+/// The blanks before explanations.
 const INDENT: &str = "                       ";
 
 /// What a person reads.
@@ -50,17 +50,16 @@ pub fn text(all: &[CheckedSetting], applied: Option<&Applied>) -> String {
 fn summary(all: &[CheckedSetting]) -> String {
     let count = |state| all.iter().filter(|checked| checked.finding.state == state).count();
     match (count(FindingState::Change), count(FindingState::ByHand)) {
-        (0, 0) => "Nothing is to be changed.\n".to_owned(),
-        (0, by_hand) => format!("To be changed by hand: {by_hand}.\n"),
-        (change, 0) => format!("To be changed: {change}; `weft tune --apply` as root does it.\n"),
+        (0, 0) => "Nothing to change.\n".to_owned(),
+        (0, by_hand) => format!("To change by hand: {by_hand}.\n"),
+        (change, 0) => format!("To change: {change}; `weft tune --apply` as root does it.\n"),
         (change, by_hand) => format!(
-            "To be changed: {change}, which `weft tune --apply` does as root, and {by_hand} by \
-             hand.\n"
+            "To change: {change}, which `weft tune --apply` does as root, and {by_hand} by hand.\n"
         ),
     }
 }
 
-/// Lines that begin below each other, the first one behind what is there already.
+/// Wraps a text into lines with the same indent, except the first, which follows other text.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = INDENT.len();

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A host on which nothing is to be changed: 4 processors, 8 GB, no limits.
+/// A host with nothing to change: 4 processors, 8 GB, no limits.
 const GOOD: &[(&str, &str)] = &[
     ("proc/self/status", "Name:\tweft\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n"),
     ("proc/self/limits", "Limit  Soft  Hard  Units\nMax open files   1024   524288   files\n"),
@@ -51,7 +51,7 @@ struct FakeHost {
 }
 
 impl FakeHost {
-    /// The good host, and on top of it these files.
+    /// The good host with these files on top.
     fn new(files: &[(&str, &str)]) -> Self {
         let host = Self { root: TempDir::new().unwrap() };
         GOOD.iter().chain(files).for_each(|(path, text)| host.write(path, text));
@@ -83,15 +83,15 @@ impl FakeHost {
         all.find(|checked| checked.name == name).map(|checked| checked.finding).unwrap()
     }
 
-    /// Applies what is to be changed.
+    /// Applies the settings that should change.
     fn apply(&self) -> apply::Applied {
         let settings = self.check().into_iter().flat_map(|checked| checked.finding.settings);
         apply::apply(&self.host(), settings.collect())
     }
 }
 
-/// The check `name` of the good host with `files` on top finds `found` in this state, and nothing
-/// else is to be changed. What it changes by itself, it changes so that nothing is left.
+/// The check `name` of the good host with `files` on top finds `found` in this state, and no other
+/// setting should change. If `--apply` changes it, nothing is left to change.
 fn check(name: &str, files: &[(&str, &str)], state: FindingState, found: &str) {
     let host = FakeHost::new(files);
     let finding = host.finding(name);
@@ -187,7 +187,7 @@ fn quotas_and_affinity_decide_the_threads() {
     check("cpu-quota", &[(cpu_max, "250000 100000")], ByHand, "2.50 processors");
     let used = ("sys/fs/cgroup/app/cpu.stat", "nr_periods 9\nnr_throttled 7\n");
     check("cpu-quota", &[(cpu_max, "200000 100000"), used], ByHand, "used up in 7 periods");
-    // A limit of a group further up counts, too, and the least one decides.
+    // A limit of a group further up counts too, and the lowest one decides.
     let own = ("sys/fs/cgroup/app/weft/cpu.max", "400000 100000");
     check("cpu-quota", &[(cpu_max, "100000 100000"), own], Good, "1.00 processors");
 }
@@ -242,14 +242,14 @@ fn interrupts_of_network_devices() {
     assert!(!host.apply().has_failed());
     assert_eq!(host.read("proc/irq/40/smp_affinity_list"), "0");
     assert_eq!(host.read("proc/irq/41/smp_affinity_list"), "1");
-    // Numbers of interrupts are others after the next start.
+    // Numbers of interrupts differ after the next start.
     assert!(!host.root.path().join("etc").exists());
 
     let single = [
         ("sys/class/net/ens5/device/vendor", "0x1af4\n"),
         ("sys/class/net/ens5/queues/rx-0/rps_cpus", "00000000\n"),
     ];
-    check("interrupts", &single, Change, "ens5: 1 queue, interrupts on processors that are not");
+    check("interrupts", &single, Change, "ens5: 1 queue, interrupts on unknown processors");
     let host = FakeHost::new(&single);
     host.apply();
     assert_eq!(host.read("sys/class/net/ens5/queues/rx-0/rps_cpus"), "0000000f");
@@ -258,7 +258,7 @@ fn interrupts_of_network_devices() {
 }
 
 #[test]
-fn what_was_set_is_kept_beside_what_was_kept_before() {
+fn new_settings_are_kept_with_earlier_ones() {
     let host = FakeHost::new(&[
         ("proc/sys/net/core/somaxconn", "128"),
         ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never"),
@@ -278,7 +278,7 @@ fn what_was_set_is_kept_beside_what_was_kept_before() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn a_failed_setting_is_reported() {
     let host = FakeHost::new(&[("proc/sys/vm/overcommit_memory", "2")]);
     let mut settings = host.finding("overcommit").settings;
     settings[0].path.push_str("/missing");
@@ -286,11 +286,11 @@ fn what_cannot_be_written_is_told() {
     assert!(applied.has_failed() && applied.kept.is_empty());
     let text = show::text(&host.check(), Some(&applied));
     assert!(text.contains("failed   /proc/sys/vm/overcommit_memory/missing = 0: "), "{text}");
-    assert!(text.ends_with("To be changed: 1; `weft tune --apply` as root does it.\n"), "{text}");
+    assert!(text.ends_with("To change: 1; `weft tune --apply` as root does it.\n"), "{text}");
 }
 
 #[test]
-fn both_outputs_tell_the_same() {
+fn both_outputs_have_the_same_facts() {
     let host = FakeHost::new(&[("proc/sys/vm/overcommit_memory", "2")]);
     let all = host.check();
     let json = show::json(&all, None);

@@ -1,7 +1,7 @@
 //! `--command`, which may be given several times, each with a ratio and a pattern of its own.
 //!
-//! `--command-ratio` and `--command-key-pattern` belong to the `--command` before them, so their
-//! places on the command line count. What `clap` derives does not see places.
+//! `--command-ratio` and `--command-key-pattern` belong to the `--command` before them. Code that
+//! `clap` derives does not see the positions of options, so this is written by hand.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
@@ -17,9 +17,9 @@ const PATTERN: &str = "command-key-pattern";
 pub struct Given {
     /// Its words.
     pub words: Vec<String>,
-    /// How often it is sent beside the others.
+    /// How often it is sent, relative to the others.
     pub ratio: u32,
-    /// How its keys are chosen, if that is said.
+    /// How its keys are chosen, if given.
     pub pattern: Option<Letter>,
 }
 
@@ -42,11 +42,9 @@ impl Args for CommandArgs {
                     ),
             )
             .arg(
-                arg(RATIO)
-                    .value_name("N")
-                    .requires(COMMAND)
-                    .value_parser(value_parser!(u32))
-                    .help("How often the last --command is sent beside the others [default: 1]"),
+                arg(RATIO).value_name("N").requires(COMMAND).value_parser(value_parser!(u32)).help(
+                    "How often the last --command is sent, relative to the others [default: 1]",
+                ),
             )
             .arg(
                 arg(PATTERN)
@@ -88,7 +86,7 @@ impl FromArgMatches for CommandArgs {
     }
 }
 
-/// The command that an option at this place belongs to.
+/// The command that an option at this position belongs to.
 fn before<'a>(
     given: &'a mut [(usize, Given)],
     at: usize,
@@ -101,7 +99,7 @@ fn before<'a>(
     })
 }
 
-/// The values of an option with their places.
+/// The values of an option with their positions.
 fn placed<'a, T: Clone + Send + Sync + 'static>(
     matches: &'a ArgMatches,
     name: &str,

@@ -1,4 +1,4 @@
-//! Where a server is and how to speak with it.
+//! Options for the server and the protocol.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::client::session::{Resp, ServerEndpoint};
 use crate::client::tls::{TlsConnector, TlsOptions};
 use crate::client::uri::Uri;
 
-/// Where the server is and how to speak with it.
+/// Options for the server and the protocol.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionArgs {
-    /// Host name or address; 127.0.0.1 if nothing is said
+    /// Host name or address [default: 127.0.0.1]
     #[arg(short = 'h', long)]
     pub host: Option<String>,
-    /// Port; 6379 if nothing is said
+    /// Port [default: 6379]
     #[arg(short, long)]
     pub port: Option<u16>,
     /// Unix socket, instead of host and port
@@ -69,7 +69,7 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// The same as the library's type.
+    /// The options of the connection.
     pub fn options(&self) -> TlsOptions {
         TlsOptions {
             cacert: self.cacert.clone(),
@@ -84,9 +84,6 @@ impl TlsArgs {
 
 impl ConnectionArgs {
     /// The server that the options name.
-    ///
-    /// # Errors
-    /// When the URI is none, or the files of TLS cannot be used.
     pub fn endpoint(&self) -> Result<ServerEndpoint, Error> {
         let uri = self.uri.as_deref().map(Uri::parse).transpose();
         let uri = uri.map_err(|reason| Error::Usage(format!("--uri: {reason}")))?;
@@ -107,7 +104,7 @@ impl ConnectionArgs {
             bytes
                 .map(String::from_utf8)
                 .transpose()
-                .map_err(|_| Error::Usage("--uri: user and password are UTF-8 here".into()))
+                .map_err(|_| Error::Usage("--uri: user and password must be UTF-8".into()))
         };
         let db = uri.db.map(u32::try_from).transpose();
         let db = db.map_err(|_| Error::Usage("--uri: no such database".into()))?;

@@ -1,7 +1,7 @@
-//! How a server is loaded: what is sent, with which keys and values, how fast and how long.
+//! Options for the load: what is sent, with which keys and values, how fast and how long.
 //!
-//! Names are those of redis-benchmark and memtier_benchmark where they have the option; where the
-//! two differ, that of redis-benchmark counts.
+//! Options have the names of redis-benchmark and memtier_benchmark; where the two differ, that of
+//! redis-benchmark.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use crate::load::workload::names;
 use crate::load::workload::table::TABLE;
 use crate::servers::pin::Cpus;
 
-/// What is sent where nothing is said, and where a ratio is.
+/// The workloads without an option, and with a ratio only.
 const DEFAULT_WORKLOADS: [&str; 2] = ["set", "get"];
 const MIXED: &str = "mixed";
 
 /// How the server is loaded.
 #[derive(Debug, Clone, Args)]
 pub struct LoadArgs {
-    /// Workloads, separated by commas; set,get if nothing is said, mixed with a --ratio
+    /// Workloads, separated by commas [default: set,get, or mixed with a --ratio]
     #[arg(short = 't', long, value_delimiter = ',', ignore_case = true, hide_possible_values = true,
           value_parser = PossibleValuesParser::new(workload_names()))]
     pub workload: Vec<String>,
@@ -43,16 +43,16 @@ pub struct LoadArgs {
     #[arg(long, default_value_t = 1, value_name = "COUNT",
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
-    /// Connections, all threads together; 50 where neither this nor the workload says
+    /// Connections, all threads together [default: the workload's, or 50]
     #[arg(short, long, allow_negative_numbers = true)]
     pub clients: Option<usize>,
-    /// Requests sent at once on a connection; 1 where neither this nor the workload says
+    /// Requests sent at once on a connection [default: the workload's, or 1]
     #[arg(short = 'P', long)]
     pub pipeline: Option<usize>,
     /// Keys and values.
     #[command(flatten)]
     pub sizes: SizeArgs,
-    /// Writes to reads, for workloads that do both; 1:1 where neither this nor the workload says
+    /// Writes to reads, for workloads that do both [default: the workload's, or 1:1]
     #[arg(long, value_name = "SET:GET")]
     pub ratio: Option<Ratio>,
     /// How keys are chosen.
@@ -65,7 +65,7 @@ pub struct LoadArgs {
     /// Requests to measure, instead of a duration; allkeys for as many as there are keys
     #[arg(short = 'n', long, conflicts_with = "duration", allow_negative_numbers = true)]
     pub requests: Option<Requests>,
-    /// Seconds of load before measuring; 0.5, and none with --requests
+    /// Seconds of load before measuring [default: 0.5, and 0 with --requests]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, visible_alias = "warmup")]
     pub warm_up: Option<Duration>,
     /// Write every key of the range first
@@ -76,11 +76,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..),
           allow_negative_numbers = true)]
     pub rps: Option<u32>,
-    /// The same of each connection
+    /// The same for each connection
     #[arg(long, value_name = "REQUESTS", conflicts_with = "rps",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limiting: Option<u32>,
-    /// 0 opens a new connection for each request (or each --pipeline of them), which counts to its
+    /// 0 opens a new connection for each request (or each --pipeline of them), as part of its
     /// latency
     #[arg(short = 'k', long, default_value_t = 1, value_name = "0|1",
           value_parser = clap::value_parser!(u8).range(0..=1))]
@@ -130,7 +130,7 @@ pub struct SizeArgs {
     /// Bytes of a value
     #[arg(short, long, default_value_t = 256, value_name = "BYTES", allow_negative_numbers = true)]
     pub data_size: usize,
-    /// Values of any size of a range, as 32-1024
+    /// Values of random sizes within a range, as 32-1024
     #[arg(long, value_name = "MIN-MAX", value_parser = ValueSizes::range, conflicts_with = "data_size")]
     pub data_size_range: Option<ValueSizes>,
     /// Values of these sizes by their weights, as 32:9,1024:1
@@ -149,7 +149,7 @@ pub struct SizeArgs {
     /// What stands before the number in the name of a key
     #[arg(long, default_value = "key:", value_name = "TEXT")]
     pub key_prefix: String,
-    /// Bytes of a key name, prefix included; 16, or as many as are needed
+    /// Bytes of a key name, prefix included [default: 16, or more if needed]
     #[arg(long, value_name = "BYTES")]
     pub key_size: Option<usize>,
 }
@@ -173,7 +173,7 @@ pub struct PatternArgs {
     /// The standard deviation of pattern G
     #[arg(long, value_name = "KEYS")]
     pub key_stddev: Option<f64>,
-    /// So many keys that are used more than the others, among those at random
+    /// How many keys are used more than the others, when keys are random
     #[arg(long, value_name = "KEYS", conflicts_with = "zipf_exponent")]
     pub hot_keys: Option<u64>,
     /// The percentage of requests for one of the hot keys
@@ -218,7 +218,7 @@ impl PatternArgs {
         }
     }
 
-    /// The law of a letter, or else what the other options say.
+    /// The law of a letter, or else of the other options.
     fn law(&self, letter: Option<Letter>) -> Law {
         let zipf = Law::Zipf { exponent: self.zipf_exponent.unwrap_or(1.0) };
         let gaussian = Law::Gaussian { median: self.key_median, deviation: self.key_stddev };
@@ -238,7 +238,7 @@ impl PatternArgs {
 }
 
 impl LoadArgs {
-    /// The load that the options describe; what they leave open is the workload's.
+    /// The load that the options describe; the workload decides what they leave open.
     pub fn load(&self, row: &Workload) -> LoadSpec {
         let (own, default) = (row.settings, LoadSpec::default());
         let clients = self.clients.or(own.clients).unwrap_or(default.clients);
@@ -257,7 +257,7 @@ impl LoadArgs {
             cluster: self.cluster,
             cpus: self.pin.clone().unwrap_or_default(),
             seed: self.seed,
-            // Who asks for a number of requests counts on no more being sent.
+            // With a number of requests, no more than those are sent.
             warm_up: self.warm_up.unwrap_or(match self.requests {
                 None => default.warm_up,
                 Some(_) => Duration::ZERO,
@@ -286,9 +286,6 @@ impl LoadArgs {
     }
 
     /// The workloads that the options name.
-    ///
-    /// # Errors
-    /// When the range of keys makes no sense.
     pub fn rows(&self) -> Result<Vec<&'static Workload>, Error> {
         self.sizes.shape().check()?;
         if !self.commands.0.is_empty() {
@@ -408,7 +405,7 @@ mod tests {
         let load = self::load("--test-time 3 --warmup 1");
         let seconds = Duration::from_secs;
         assert_eq!((load.extent, load.warm_up), (WindowExtent::Time(seconds(3)), seconds(1)));
-        // A number of requests is all that is sent, unless a warm-up is asked for.
+        // A number of requests has no warm-up unless one is asked for.
         let warm_up = |options: &str| self::load(options).warm_up;
         assert_eq!(warm_up(""), Duration::from_millis(500));
         assert_eq!(warm_up("-n 10"), Duration::ZERO);

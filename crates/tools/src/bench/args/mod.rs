@@ -1,6 +1,6 @@
-//! The command line of `weft bench`, and how it becomes the measuring library's own types.
+//! The command line of `weft bench`, and its translation to the types of the measurements.
 //!
-//! Nothing is decided here beyond defaults: ranges are checked where the values are used.
+//! It decides defaults only: ranges are checked where the values are used.
 
 mod commands;
 mod connection;
@@ -27,15 +27,15 @@ pub use self::connection::{ConnectionArgs, TlsArgs};
 pub use self::load::LoadArgs;
 pub use self::output::OutputArgs;
 
-/// The most rounds, of all of which latencies are kept.
+/// The most rounds: the latencies of all are kept in memory.
 const ROUNDS_MAX: i64 = 1000;
 
 /// Load a Redis-compatible server and measure it.
 ///
 /// Shows throughput, latency percentiles, errors, and for a server on this machine its CPU time per
 /// request, thread by thread. Latency runs from the write of a batch (see --pipeline) to its last
-/// reply; with a limit of the rate from when it was due. Ends with an error if the server answered
-/// any request with one. SIGINT, SIGTERM and SIGHUP end it with the results so far.
+/// reply; with a limit of the rate, from when the batch was due. Ends with an error if any reply was
+/// an error. SIGINT, SIGTERM and SIGHUP end it with the results so far.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_flag = true)]
 pub struct BenchArgs {
@@ -48,7 +48,7 @@ pub struct BenchArgs {
     /// How it is loaded.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// The server's process, when INFO does not tell it
+    /// The server's process, if INFO does not name it
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// How often each workload is measured; with more than one, means with their 95% intervals are
@@ -72,7 +72,7 @@ pub struct BenchArgs {
     #[arg(short = 'x', requires = "words")]
     pub last_from_stdin: bool,
     /// A command to send instead of workloads; __rand_int__ stands for a number of the range,
-    /// __key__ for a key, __data__ for a value. After -- where it is called like a subcommand
+    /// __key__ for a key, __data__ for a value. A command named like a subcommand goes after --
     #[arg(trailing_var_arg = true, value_name = "COMMAND",
           conflicts_with_all = ["workload", "all", "command", "ratio"])]
     pub words: Vec<OsString>,
@@ -90,7 +90,7 @@ pub enum BenchCommand {
     Compare(Box<CompareArgs>),
     /// Start several servers and measure memory per key and per connection, and idle CPU
     Memory(MemoryArgs),
-    /// Start several servers and measure how long other clients wait beside slow commands
+    /// Start several servers and measure how long other clients wait during slow commands
     Stall(StallArgs),
     /// Compare Weft with Redis and Valkey in one of the ways that its documentation shows
     Preset(PresetArgs),
@@ -170,7 +170,7 @@ pub struct TargetArgs {
     /// Cores for the servers
     #[arg(long, value_name = "CPUS")]
     pub pin_servers: Option<Cpus>,
-    /// Speak TLS with the servers; {port} is their TLS port then, and there is no floor
+    /// Speak TLS with the servers; {port} is then their TLS port, and there is no floor
     #[arg(long)]
     pub tls: bool,
     /// Certificates that sign the servers'.
@@ -201,14 +201,14 @@ pub struct CompareArgs {
     /// The servers.
     #[command(flatten)]
     pub targets: TargetArgs,
-    /// A server that runs already, as NAME=HOST:PORT, which is not stopped between its turns
+    /// A running server, as NAME=HOST:PORT; it is not paused between its turns
     #[arg(long = "at", value_name = "NAME=HOST:PORT")]
     pub running: Vec<String>,
     /// The load; the key range is always filled first.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Further pipeline depths to measure each workload at; one that has a depth of its own is
-    /// measured at that alone, unless --pipeline says otherwise
+    /// Further pipeline depths to measure each workload at; a workload with its own depth is measured
+    /// at that depth only, unless --pipeline is given
     #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
     pub pipelines: Vec<usize>,
     /// Write a page with plots to a file as well
@@ -245,7 +245,7 @@ pub struct MemoryArgs {
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
           allow_negative_numbers = true)]
     pub duration: Duration,
-    /// What to measure, separated by commas; everything when nothing is said
+    /// What to measure, separated by commas [default: everything]
     #[arg(long, value_delimiter = ',', value_enum)]
     pub figures: Vec<MemoryFigure>,
 }
@@ -256,15 +256,15 @@ pub struct StallArgs {
     /// The servers.
     #[command(flatten)]
     pub targets: TargetArgs,
-    /// Slow commands, separated by commas; all when nothing is said. The measurement without one
-    /// always comes first
+    /// Slow commands, separated by commas [default: all]. The measurement without one always comes
+    /// first
     #[arg(short = 't', long, value_delimiter = ',',
           value_parser = PossibleValuesParser::new(stall::table::TABLE.iter().map(|row| row.name)))]
     pub slow: Vec<String>,
     /// Elements of big values, and keys
     #[arg(short = 'n', long, default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub size: u64,
-    /// Requests each second of every client beside the slow command
+    /// Requests each second of every other client
     #[arg(long, default_value_t = 1000, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rate: u32,
@@ -296,9 +296,6 @@ impl StallArgs {
 
 impl CompareArgs {
     /// What is measured: each workload at each of its depths.
-    ///
-    /// # Errors
-    /// When the options of the load make no sense.
     pub fn cases(&self) -> Result<Vec<ComparedCase>, Error> {
         Ok(self.load.rows()?.into_iter().flat_map(|row| self.cases_of(row)).collect())
     }
@@ -354,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_beside_a_slow_command_have_a_rate_that_can_be_kept() {
+    fn the_rate_of_other_clients_has_limits() {
         let rate = |rate: &str| whole(&format!("bench stall --rate {rate}"));
         assert!(rate("1").is_ok() && rate("10000").is_ok());
         assert!(rate("0").is_err() && rate("4294967295").is_err());
@@ -387,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn subcommands_are_told_from_commands() {
+    fn subcommands_are_distinguished_from_commands() {
         assert!(matches!(whole("bench floor -d 5").unwrap().command, Some(BenchCommand::Floor(_))));
         for line in ["bench --help", "bench compare --help"] {
             assert_eq!(
@@ -409,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_decides_what_the_options_leave_open() {
+    fn a_workload_decides_what_the_options_leave_open() {
         const PLAIN: Workload = Workload::new("plain");
         const OWN: Workload = Workload {
             settings: WorkloadSettings {

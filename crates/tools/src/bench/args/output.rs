@@ -1,4 +1,4 @@
-//! What is shown of a measurement, and in which form.
+//! Options for the output.
 
 use std::path::PathBuf;
 

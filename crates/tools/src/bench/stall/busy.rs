@@ -15,7 +15,7 @@ use crate::client::stream::ServerStream;
 use crate::load::shape::RequestShape;
 use crate::load::template::Template;
 
-/// The time between two commands of a row, in which the first has begun.
+/// The time between two commands of a row, in which the server begins the first.
 const COMMAND_GAP: Duration = Duration::from_millis(5);
 
 /// How long a slow command may take.
@@ -25,13 +25,13 @@ pub const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 64 * 1024;
 const SLOW_READ_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often the number of waiting clients is asked for.
+/// The time between two queries for the number of blocked clients.
 const ASK_PERIOD: Duration = Duration::from_millis(5);
 
-/// A wait for replies ends this often to see whether the measurement is to stop.
+/// The longest wait for replies before the next check of `stop`.
 const STOP_PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Connections that stand beside, some of which wait for a key.
+/// Further connections, which may wait for keys.
 #[derive(Debug)]
 pub struct WaitingCrowd {
     streams: Vec<ServerStream>,
@@ -39,10 +39,7 @@ pub struct WaitingCrowd {
 }
 
 impl WaitingCrowd {
-    /// Opens the connections of a row, which send nothing yet.
-    ///
-    /// # Errors
-    /// When the server refuses one.
+    /// Opens the connections of a row without sending anything.
     pub fn open(
         endpoint: &ServerEndpoint,
         crowd: &Crowd,
@@ -56,10 +53,7 @@ impl WaitingCrowd {
         Ok(WaitingCrowd { streams, request: crowd.request.map(compile).transpose()? })
     }
 
-    /// Sends the request of each connection and returns when the server counts all as blocked.
-    ///
-    /// # Errors
-    /// When the server closes a connection or takes longer than a minute.
+    /// Sends the request of each connection, and returns when the server counts all as blocked.
     pub fn begin(&mut self, control: &mut ServerSession, stop: &AtomicBool) -> Result<(), Error> {
         let Some(request) = &mut self.request else { return Ok(()) };
         let mut rng = Rng::with_seed(1);
@@ -73,7 +67,7 @@ impl WaitingCrowd {
         while blocked_clients(&control.info("clients")?) < self.streams.len() as u64 {
             if start.elapsed() > COMMAND_TIME_MAX || stop.load(Ordering::Relaxed) {
                 let seconds = COMMAND_TIME_MAX.as_secs();
-                let reason = format!("clients do not begin to wait within {seconds} seconds");
+                let reason = format!("the clients were not blocked within {seconds} seconds");
                 return Err(Error::Protocol(reason));
             }
             std::thread::sleep(ASK_PERIOD);
@@ -95,11 +89,7 @@ struct Busy<'a> {
 }
 
 /// Sends the commands of a row, each on one of `streams`, and reads their replies.
-///
-/// # Errors
-/// When a reply is an error or does not come within a minute, a connection breaks, or `stop` is
-/// set.
-pub fn run(
+pub fn send_all(
     row: &SlowCommand,
     size: u64,
     streams: &mut [(ServerStream, u64)],

@@ -1,8 +1,8 @@
-//! The connections of one measurement, and which thread of the server carries each.
+//! The connections of one measurement, and which thread of the server serves each.
 //!
-//! A server that spreads connections over threads says in CLIENT LIST which thread has which
-//! (`io-thread=`). Where it does not, this measurement knows of one thread and has one victim. A
-//! server may move connections, so threads are asked for again before each repetition.
+//! A server that spreads connections over threads names the thread of each in CLIENT LIST
+//! (`io-thread=`). For another server, this measurement assumes one thread and has one victim. A
+//! server may move connections, so their threads are queried again before each repetition.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::client::session::{ServerEndpoint, ServerSession};
 use crate::client::stream::ServerStream;
 
-/// After this many connections in a row on threads that are known, there is no other thread.
+/// After this many connections in a row on known threads, there is no other thread.
 const KNOWN_CONNECTIONS_MAX: usize = 16;
 
 /// The number of a thread, as the server writes it.
@@ -26,19 +26,16 @@ struct Opened {
 
 /// The connections of one measurement.
 pub struct StallClients {
-    /// Asks what is not measured.
+    /// For requests that are not measured.
     pub control: ServerSession,
-    /// One on each thread.
+    /// One on each thread of the server.
     pub victims: Vec<Victim>,
-    /// Those of the slow commands with their ids, on different threads as far as there are.
+    /// Those of the slow commands with their ids, on different threads where possible.
     pub busy: Vec<(ServerStream, u64)>,
 }
 
 impl StallClients {
-    /// Opens connections until each thread of the server has a victim, and `busy` further ones.
-    ///
-    /// # Errors
-    /// When the server refuses a connection or a step.
+    /// Opens connections until each thread of the server has a victim, then `busy` further ones.
     pub fn open(endpoint: &ServerEndpoint, busy: usize) -> Result<StallClients, Error> {
         let mut control = ServerSession::open(endpoint)?;
         control.ask("SET", &["SET", VICTIM_KEY, "value"])?;
@@ -55,11 +52,8 @@ impl StallClients {
         Ok(StallClients { control, victims, busy: busy.collect() })
     }
 
-    /// Asks for the thread of each connection and tells the victims where they stand.
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    pub fn place(&mut self) -> Result<(), Error> {
+    /// Queries the thread of each connection, and sets the places of the victims.
+    pub fn locate(&mut self) -> Result<(), Error> {
         let ids = self.victims.iter().map(|victim| victim.id);
         let ids: Vec<u64> = ids.chain(self.busy.iter().map(|(_, id)| *id)).collect();
         let threads = threads_of(&mut self.control, &ids)?;
@@ -72,19 +66,19 @@ impl StallClients {
         Ok(())
     }
 
-    /// Every victim shares its thread with a slow command.
+    /// Sets all victims to share their threads with a slow command.
     pub fn involve_all(&mut self) {
         self.victims.iter_mut().for_each(|victim| victim.place = VictimPlace::Same);
     }
 }
 
-/// Opens connections until no new thread shows; keeps the first on each, in the order of threads.
+/// Opens connections until no new thread appears. Returns the first on each, ordered by thread.
 fn one_on_each_thread(
     endpoint: &ServerEndpoint,
     control: &mut ServerSession,
 ) -> Result<Vec<Opened>, Error> {
     let mut first: BTreeMap<ServerThread, Opened> = BTreeMap::new();
-    // Held until the end, since a server may give the next connection to the idlest thread.
+    // Kept open until the end, since a server may give the next connection to the idlest thread.
     let mut rest = Vec::new();
     while rest.len() < KNOWN_CONNECTIONS_MAX {
         let mut session = ServerSession::open(endpoint)?;
@@ -104,7 +98,7 @@ fn one_on_each_thread(
     Ok(first.into_values().collect())
 }
 
-/// The threads of connections by their ids; nothing where the server does not tell.
+/// The threads of connections by their ids; empty if the server does not list them.
 fn threads_of(
     control: &mut ServerSession,
     ids: &[u64],

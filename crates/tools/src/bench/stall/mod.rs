@@ -1,16 +1,16 @@
 //! `weft bench stall`: how long other clients wait beside a slow command.
 //!
 //! ```text
-//! main thread      data -> place -> [ settle | slow command ......... | settle ] -> again
-//! victims' thread                   PING GET PING GET ... at a fixed rate, on each server thread
+//! main thread      data -> locate -> [ settle | slow command ......... | settle ] -> again
+//! victims' thread                    PING GET PING GET ... at a fixed rate, on each server thread
 //! ```
 //!
-//! Each row of [`table`] has a freshly started server to itself, so that what one row leaves behind
-//! does not slow the next. The first row has no slow command: its latencies are what the tool and
-//! the machine alone cost. Data is stored while nothing is measured.
+//! Each row of [`table`] has a freshly started server, so that it does not slow the next one. The
+//! first row has no slow command: its latencies are the cost of the tool and the machine. Data is
+//! stored while nothing is measured.
 //!
-//! Invariants: an error reply, to a slow command or to a victim, never becomes a figure; a
-//! repetition that was interrupted is not counted.
+//! Invariants: an error reply to a slow command or to a victim never becomes a figure; an
+//! interrupted repetition does not count.
 
 mod busy;
 mod clients;
@@ -34,15 +34,15 @@ use crate::load::shape::RequestShape;
 use crate::servers::pin::allow_open_files;
 use crate::servers::target::{Role, ServerTarget, TargetServer};
 
-/// Victims are watched this long before the slow command and after its reply, in which what it
-/// left to do later is done.
+/// How long victims are watched before the slow command, and after its reply, when the server does
+/// what the command deferred.
 const SETTLE_BEFORE: Duration = Duration::from_millis(20);
 const SETTLE_AFTER: Duration = Duration::from_millis(200);
 
 /// How long the row without a slow command is watched in each repetition.
 const QUIET_TIME: Duration = Duration::from_millis(500);
 
-/// Files beside the sockets of a crowd that the process has open.
+/// Files that the process has open in addition to the sockets of a crowd.
 const SPARE_FILES: u64 = 128;
 
 /// What is measured.
@@ -60,10 +60,10 @@ pub struct StallPlan {
     pub row_time: Duration,
 }
 
-/// What one row showed on one server.
+/// The result of one row on one server.
 #[derive(Debug, Clone)]
 pub struct StallCell {
-    /// What the victims saw, in all repetitions together.
+    /// The latencies of the victims in all repetitions.
     pub latencies: VictimLatencies,
     /// The longest replies of each repetition, in milliseconds.
     pub longest: Longest,
@@ -75,11 +75,11 @@ pub struct StallCell {
     pub threads: usize,
 }
 
-/// The longest reply of each repetition in milliseconds: what a server does to its clients it does
-/// in each, what the machine does comes and goes.
+/// The longest reply of each repetition in milliseconds. A stall by the server is in each of them,
+/// one by the machine only in some.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Longest {
-    /// To victims on threads that are not involved; empty if there were none.
+    /// To victims on threads that are not involved; empty without such threads.
     pub other: Vec<f64>,
     /// To victims that share their thread with a slow command.
     pub same: Vec<f64>,
@@ -97,9 +97,9 @@ impl Longest {
 /// One row over all servers, in the order of [`StallTable::targets`].
 #[derive(Debug)]
 pub struct StallLine {
-    /// What was done.
+    /// The slow command.
     pub row: &'static SlowCommand,
-    /// What each server showed, or why it did not.
+    /// The result of each server, or why it has none.
     pub cells: Vec<Result<StallCell, Error>>,
 }
 
@@ -112,15 +112,15 @@ pub struct StallTable {
     pub lines: Vec<StallLine>,
     /// N of the rows.
     pub size: u64,
-    /// Rows that were to be measured, more than there are lines if `stop` was set.
+    /// The rows of the plan: more than lines if `stop` was set.
     pub planned: usize,
 }
 
-/// Measures the rows on every server until `stop` is set, which drops the row that is running. An
-/// error of one row on one server is kept in its cell, and the others are measured.
+/// Measures the rows on every server until `stop` is set, which drops the current row. An error of
+/// one row on one server is its result, and the other rows are measured.
 ///
 /// # Errors
-/// When a server does not start, or the plan is empty or out of range.
+/// A server does not start, or the plan is empty or out of range.
 pub fn measure(
     targets: &[ServerTarget],
     plan: &StallPlan,
@@ -181,7 +181,7 @@ fn measure_row(
         if let (Some(waiting), false) = (&mut waiting, measured) {
             waiting.begin(&mut clients.control, stop)?;
         }
-        clients.place()?;
+        clients.locate()?;
         if measured {
             // The crowd is on all threads.
             clients.involve_all();
@@ -207,7 +207,7 @@ fn fill(control: &mut ServerSession, fills: &[Fill], size: u64) -> Result<(), Er
     Ok(())
 }
 
-/// One repetition: the slow commands on this thread, beside the victims on another.
+/// One repetition: the slow commands on this thread, the victims on another.
 fn repeat(
     row: &SlowCommand,
     clients: &mut StallClients,
@@ -225,7 +225,7 @@ fn repeat(
         std::thread::sleep(SETTLE_BEFORE);
         let start = Instant::now();
         let begun = waiting.map_or(Ok(()), |waiting| waiting.begin(control, stop));
-        let done = begun.and_then(|()| busy::run(row, plan.size, busy, stop));
+        let done = begun.and_then(|()| busy::send_all(row, plan.size, busy, stop));
         let command = start.elapsed();
         if done.is_ok() {
             std::thread::sleep(if row.commands.is_empty() { QUIET_TIME } else { SETTLE_AFTER });

@@ -1,7 +1,7 @@
-//! The outcome as text with percentiles, as a table of the longest replies in Markdown, as JSON.
+//! The results as text with percentiles, as a Markdown table of the longest replies, and as JSON.
 //!
-//! Text is for people and may change; the names in the JSON stay, and units are in the names. What
-//! was not measured has its reason below the table, never a figure.
+//! Text is for people and may change; the names in the JSON stay, and units are in the names. A
+//! missing figure has its reason below the table.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -32,8 +32,8 @@ fn shown(ms: f64) -> String {
 }
 
 impl StallTable {
-    /// Measurements that failed, with their row, server and reason. That a peer does not have
-    /// a command or an option is no failure.
+    /// Failed measurements with their row, server and reason. A peer without the command or the
+    /// option is no failure.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, &str, &Error)> {
         self.errors().filter(|(.., failed, _)| *failed).map(|(row, name, _, why)| (row, name, why))
     }
@@ -130,7 +130,7 @@ fn is_failure(role: Role, error: &Error) -> bool {
     !(role == Role::Peer && is_refused)
 }
 
-/// Percentiles, nothing where there was no reply, and the longest of each repetition.
+/// Percentiles and the longest of each repetition; null without replies.
 fn figures(latency: &Histogram<u64>, longest: &[f64]) -> Value {
     if latency.is_empty() {
         return Value::Null;
@@ -154,7 +154,7 @@ impl StallCell {
     }
 
     /// The longest reply to victims of a place. Without a slow command no thread is involved, and
-    /// where all are in one column that one has the figure.
+    /// both columns show the same figure.
     fn longest_of(&self, other: bool, quiet: bool) -> String {
         let longest = if other || quiet { &self.longest.other } else { &self.longest.same };
         match longest.is_empty() {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_a_line_for_each_place_and_the_tools_own_delay() {
+    fn text_has_a_line_for_each_place_and_the_delay_of_the_tool() {
         let text = table().to_string();
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -2,25 +2,25 @@
 //!
 //! Commands are templates in the notation of [`workload`](crate::load::workload). The number of
 //! elements is `--size`, called N here; `{N}` in a command stands for it and `{500N}` for 500 times
-//! as much. DEBUG SLEEP is not in the table: what it holds is up to the server, not to its work.
+//! as much. DEBUG SLEEP is not in the table: a server decides what it blocks, whatever the work.
 
-/// Requests that store something, outside of what is measured.
+/// Requests that store data, outside of the measured time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
     /// The command.
     pub command: &'static str,
-    /// It is sent N divided by this many times; `None` sends it once.
+    /// It is sent N / divisor times; `None` sends it once.
     pub divisor: Option<u64>,
 }
 
-/// Further connections beside those of the slow commands and the victims.
+/// Connections in addition to those of the slow commands and the victims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
     /// How many there are for a million elements.
     pub per_million: u64,
-    /// What each of them sends, if anything: a command that waits.
+    /// What each of them sends, if anything: a blocking command.
     pub request: Option<&'static str>,
-    /// Whether the requests are part of what is measured, or sent before.
+    /// Whether the requests are measured, or sent before.
     pub measured: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct SlowCommand {
     pub before: &'static [Fill],
     /// Further connections.
     pub crowd: Option<Crowd>,
-    /// The commands, each on a connection to itself, 5 ms apart. A transaction is one.
+    /// The commands, each on its own connection, 5 ms apart. A transaction is one.
     pub commands: &'static [&'static str],
     /// How many times the commands are sent in one pipeline.
     pub times: u64,
@@ -123,7 +123,7 @@ const fn tens(command: &'static str) -> Fill {
     Fill { command, divisor: Some(10) }
 }
 
-/// Ten elements a request, a fifth of N altogether.
+/// Ten elements a request, N / 5 in total.
 const fn fifths(command: &'static str) -> Fill {
     Fill { command, divisor: Some(50) }
 }
@@ -132,7 +132,7 @@ const KEYS: &[Fill] = &[Fill { command: "SET {key} value-of-16-bytes", divisor: 
 const LIST: &[Fill] = &[tens("RPUSH list 10*({1000000000..9999999999})")];
 const SET: Fill = tens("SADD set 10*({1000000000..9999999999})");
 const OTHER_SET: Fill = tens("SADD other 10*({1000000000..9999999999})");
-/// A fifth of N, since peers take many seconds for the union of two times N.
+/// N / 5 elements each, since peers take many seconds for the union of two sets of N.
 const ZSETS: &[Fill] = &[
     fifths("ZADD zset 10*({100000..999999} {1000000000..9999999999})"),
     fifths("ZADD other 10*({100000..999999} {1000000000..9999999999})"),
@@ -150,10 +150,10 @@ const HASHES: &[Fill] = &[
 ];
 const BIG_VALUE: &[Fill] = &[once("SETRANGE big {500N} x")];
 
-/// The request of the waiters: each has a destination to itself.
+/// The request of the waiters, each with its own destination.
 const WAIT: Option<&str> = Some("BLMOVE source destination:{key} LEFT RIGHT 0");
 
-/// Every slow command, in the order of the tables. The first is the measurement without one.
+/// Every slow command, in the order of the tables. The first row has none.
 pub const TABLE: &[SlowCommand] = &[
     SlowCommand::new("none", "no slow command", &[]),
     SlowCommand::new("sort-store", "SORT .. STORE of a list of N", &["SORT list STORE sorted"])

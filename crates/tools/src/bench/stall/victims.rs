@@ -1,10 +1,10 @@
 //! The victims: clients that ask PING and GET of an unrelated key at a fixed rate.
 //!
-//! One thread serves them all. Each has at most one request in flight, and latency runs from the
-//! moment at which the request was due, not from when it was sent: behind a stall of 300 ms the
-//! requests that were due in it count with what they would have waited (no coordinated omission).
-//! Where the thread itself woke late, that delay is in the latency too; it is recorded on its own,
-//! so that a reader can tell the tool's delay from the server's.
+//! One thread serves them all. Each has at most one request in flight. Latency runs from the time
+//! at which the request was due, not from when it was sent: after a stall of 300 ms, the requests
+//! that were due in it count with the time that they would have waited (no coordinated omission).
+//! When the thread itself wakes late, that delay is in the latency too. It is also recorded
+//! separately, so that a reader can distinguish the tool's delay from the server's.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +29,7 @@ const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$6\r\nvictim\r\n";
 /// How long a victim waits for one reply.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The nice value of the thread, where the process may set it: a thread that is late measures
-/// itself.
+/// The nice value of the thread, if the process may set it: a late thread measures its own delay.
 const HIGHEST_PRIORITY: i32 = -20;
 
 /// Room for one read of a victim's replies.
@@ -83,7 +82,7 @@ impl VictimLatencies {
 pub struct Victim {
     stream: ServerStream,
     counter: ReplyCounter,
-    /// Where its thread stands in this repetition.
+    /// How its thread relates to the slow commands in this repetition.
     pub place: VictimPlace,
     /// CLIENT ID of the connection.
     pub id: u64,
@@ -92,21 +91,18 @@ pub struct Victim {
     /// When the last reply came.
     idle_since: Instant,
     /// When the request in flight was due.
-    owed: Option<Instant>,
-    /// Whether the next request is GET.
+    in_flight: Option<Instant>,
+    /// Whether the next request is GET; the others are PING.
     get: bool,
 }
 
 impl Victim {
     /// A victim on an open connection.
-    ///
-    /// # Errors
-    /// What the system call says.
     pub fn new(stream: ServerStream, id: u64) -> Result<Victim, Error> {
         stream.set_nonblocking(true).map_err(Error::io("make a socket non-blocking"))?;
         let (now, counter) = (Instant::now(), ReplyCounter::default());
-        let (place, owed) = (VictimPlace::Other, None);
-        Ok(Victim { stream, counter, place, id, next: now, idle_since: now, owed, get: false })
+        let (place, in_flight) = (VictimPlace::Other, None);
+        Ok(Victim { stream, counter, place, id, next: now, idle_since: now, in_flight, get: false })
     }
 
     fn send_due(&mut self, period: Duration, latencies: &mut VictimLatencies) -> Result<(), Error> {
@@ -121,7 +117,7 @@ impl Victim {
             return Err(Error::Protocol("the socket of an idle client is full".into()));
         }
         self.get = !self.get;
-        self.owed = Some(due);
+        self.in_flight = Some(due);
         self.next = due + period;
         Ok(())
     }
@@ -144,7 +140,7 @@ impl Victim {
         if tally.replies == 0 {
             return Ok(());
         }
-        let due = self.owed.take().filter(|_| tally.replies == 1);
+        let due = self.in_flight.take().filter(|_| tally.replies == 1);
         let due = due.ok_or_else(|| Error::Protocol("a reply came without a request".into()))?;
         self.idle_since = Instant::now();
         let latency = match self.place {
@@ -158,15 +154,12 @@ impl Victim {
 
 /// Sends requests every `period` on each victim's connection until `ended`, and waits for the
 /// replies to all that were due until then. Raises the priority of the calling thread.
-///
-/// # Errors
-/// When a reply is an error or takes longer than a minute, or a connection breaks.
 pub fn watch(
     victims: &mut [Victim],
     period: Duration,
     ended: &AtomicBool,
 ) -> Result<VictimLatencies, Error> {
-    // Whoever may not raise it measures with the tool's delay as it is.
+    // A process without that right measures with a larger delay of its own.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
     let mut latencies = VictimLatencies::default();
     start(victims, period);
@@ -178,7 +171,7 @@ pub fn watch(
         }
         let until = end.unwrap_or(now);
         for victim in &mut *victims {
-            let waited = victim.owed.map(|due| now.saturating_duration_since(due));
+            let waited = victim.in_flight.map(|due| now.saturating_duration_since(due));
             match waited {
                 None if victim.next <= until => victim.send_due(period, &mut latencies)?,
                 Some(time) if time > REPLY_TIME_MAX => {
@@ -188,7 +181,7 @@ pub fn watch(
                 _ => {}
             }
         }
-        if end.is_some() && victims.iter().all(|victim| victim.owed.is_none()) {
+        if end.is_some() && victims.iter().all(|victim| victim.in_flight.is_none()) {
             return Ok(latencies);
         }
         for index in wait(victims, period, end.is_none())? {
@@ -207,11 +200,11 @@ fn start(victims: &mut [Victim], period: Duration) {
     }
 }
 
-/// Waits for replies, at most one period and while `sending` until the next request is due; gives
-/// the victims that have something to read.
+/// Waits for replies, for one period at most, and while `sending` until the next request is due.
+/// Returns the victims with something to read.
 fn wait(victims: &[Victim], period: Duration, sending: bool) -> Result<Vec<usize>, Error> {
     let now = Instant::now();
-    let idle = victims.iter().filter(|victim| sending && victim.owed.is_none());
+    let idle = victims.iter().filter(|victim| sending && victim.in_flight.is_none());
     let next = idle.map(|victim| victim.next.saturating_duration_since(now)).min();
     let time = next.map_or(period, |next| next.min(period));
     let timeout = Timespec {
@@ -249,7 +242,7 @@ mod tests {
     use super::*;
     use crate::client::address::ServerAddress;
 
-    /// A server of one client that answers with `reply` and once stands still for `stall`.
+    /// A server of one client that answers with `reply`, and stalls once for this time.
     fn serve(listener: TcpListener, reply: &'static [u8], stall: Duration) {
         std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
@@ -266,7 +259,7 @@ mod tests {
         });
     }
 
-    fn run(
+    fn latencies_of(
         reply: &'static [u8],
         stall: Duration,
         time: Duration,
@@ -288,15 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_were_due_in_a_stall_count_with_what_they_waited() {
+    fn requests_due_in_a_stall_count_with_their_waiting_time() {
         let (stall, start) = (Duration::from_millis(200), Instant::now());
-        let latencies = run(b"+PONG\r\n", stall, Duration::from_millis(400)).unwrap();
+        let latencies = latencies_of(b"+PONG\r\n", stall, Duration::from_millis(400)).unwrap();
         let due_max = start.elapsed().as_millis() as u64;
         assert_eq!(latencies.other.len(), 0);
         let longest = Duration::from_nanos(latencies.same.max());
         assert!(longest >= stall, "{longest:?}");
-        // Of a request for each millisecond, half of those in the stall waited for half of it, and
-        // those of its other half did not, also where the machine itself stands still.
+        // With a request each millisecond, the first half of those in the stall waited for at least
+        // half of it and the other half did not, even if the machine itself stalls.
         let late = latencies.same.iter_recorded();
         let late = late.filter(|value| value.value_iterated_to() >= 100_000_000);
         let late: u64 = late.map(|value| value.count_at_value()).sum();
@@ -306,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_error_is_no_reply() {
-        let outcome = run(b"-ERR no\r\n", Duration::ZERO, Duration::from_millis(50));
+        let outcome = latencies_of(b"-ERR no\r\n", Duration::ZERO, Duration::from_millis(50));
         // Without the histograms, which are long.
         let error = outcome.map(drop).unwrap_err();
         assert!(matches!(error, Error::Refused { reply, .. } if reply == "ERR no"));

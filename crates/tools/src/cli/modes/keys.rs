@@ -1,7 +1,7 @@
-//! `--scan`, `--bigkeys`, `--memkeys`, `--hotkeys`: walks over all keys that tell of some.
+//! `--scan`, `--bigkeys`, `--memkeys`, `--hotkeys`: walks over all keys that report some.
 //!
-//! Ctrl-C ends a walk with what it has found. A terminal sees a bar with the time left, others see
-//! each finding as it is made.
+//! Ctrl-C ends a walk with the findings so far. A terminal shows a bar with the time left; otherwise
+//! each finding is printed immediately.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
@@ -16,19 +16,19 @@ use crate::cli::output::{CliEnd, print};
 use crate::cli::session::CliSession;
 use crate::client::reply::ServerReply;
 
-/// A pause comes after so many steps of SCAN.
+/// The steps of SCAN between two pauses.
 const PAUSE_STEPS: u64 = 100;
 
 /// Keys that `--hotkeys` names.
 const HOT_KEYS_MAX: usize = 16;
 
-/// A line of progress comes after so many keys.
+/// The keys between two lines of progress.
 const PROGRESS_KEYS: u64 = 1_000_000;
 
-/// What is known of the keys of one type.
+/// The figures of the keys of one type.
 struct KeyType {
     name: String,
-    /// The command that tells how many elements a key has, and what they are called.
+    /// The command for the number of elements of a key, and their name.
     size: Option<(&'static str, &'static str)>,
     keys: u64,
     total: u64,
@@ -36,7 +36,7 @@ struct KeyType {
     biggest_key: Option<String>,
 }
 
-/// The types that servers have, in the order in which redis-cli lists them.
+/// The types of servers, in the order of redis-cli.
 const TYPES: [(&str, &str, &str); 6] = [
     ("list", "LLEN", "items"),
     ("hash", "HLEN", "fields"),
@@ -92,7 +92,7 @@ pub fn find_large(options: &Options, session: &mut CliSession) -> Result<(), Cli
     find_largest(options, session, true)
 }
 
-/// How far a walk has come.
+/// The progress of a walk.
 struct WalkProgress {
     total: i64,
     sampled: u64,
@@ -108,7 +108,7 @@ impl WalkProgress {
              # per 100 SCAN commands (not usually needed).\n\n"
         );
         print(text.as_bytes())?;
-        // A replica of a cluster is read, too; other servers may not know this.
+        // For replicas of a cluster; other servers may refuse it.
         session.ask(&["READONLY"]).map_err(lost)?;
         let bar = io::stdout().is_terminal().then(|| {
             let bar = ProgressBar::new(u64::try_from(total).unwrap_or(0));
@@ -122,13 +122,13 @@ impl WalkProgress {
         Ok(WalkProgress { total, sampled: 0, bar })
     }
 
-    /// In percent, as every line begins.
+    /// The percentage at the beginning of every line.
     fn percent(&self) -> String {
         let percent = 100.0 * self.sampled as f64 / self.total as f64;
         format!("[{percent:05.2}%]")
     }
 
-    fn tell(&self, percent: &str, finding: &str) -> Result<(), CliEnd> {
+    fn report(&self, percent: &str, finding: &str) -> Result<(), CliEnd> {
         match &self.bar {
             Some(_) => Ok(()),
             None => print(format!("{percent} {finding}\n").as_bytes()),
@@ -138,7 +138,7 @@ impl WalkProgress {
     fn count(&mut self, percent: &str) -> Result<(), CliEnd> {
         self.sampled += 1;
         if self.sampled.is_multiple_of(PROGRESS_KEYS) {
-            self.tell(percent, &format!("Sampled {} keys so far", self.sampled))?;
+            self.report(percent, &format!("Sampled {} keys so far", self.sampled))?;
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ fn find_largest(options: &Options, session: &mut CliSession, memory: bool) -> Re
             if size > kind.biggest {
                 let (name, unit, key) = (&kind.name, kind.unit(memory), quoted(key));
                 let finding = format!("Biggest {name:<6} found so far {key} with {size} {unit}");
-                progress.tell(&percent, &finding)?;
+                progress.report(&percent, &finding)?;
                 (kind.biggest, kind.biggest_key) = (size, Some(key));
             }
             progress.count(&percent)?;
@@ -235,7 +235,7 @@ fn quoted(key: &[u8]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The type of each key, by its place among `types`; `None` for a key that is gone.
+/// The type of each key, as an index of `types`; `None` for a key that no longer exists.
 fn types_of(
     session: &mut CliSession,
     keys: &[Vec<u8>],
@@ -262,7 +262,7 @@ fn types_of(
     Ok(found)
 }
 
-/// The size of each key; zero for one of a type without a command for it.
+/// The size of each key; 0 for a type without a command for it.
 fn sizes_of(
     session: &mut CliSession,
     options: &Options,
@@ -319,7 +319,7 @@ pub fn find_hot(options: &Options, session: &mut CliSession) -> Result<(), CliEn
                     let error = String::from_utf8_lossy(error);
                     return Err(CliEnd::failed(format!("Error: {error}")));
                 }
-                // The key is gone.
+                // The key no longer exists.
                 _ => 0,
             };
             let is_full = hot.len() == HOT_KEYS_MAX;
@@ -328,7 +328,7 @@ pub fn find_hot(options: &Options, session: &mut CliSession) -> Result<(), CliEn
             }
             let key = quoted(key);
             let finding = format!("Hot key {key} found so far with counter {often}");
-            progress.tell(&percent, &finding)?;
+            progress.report(&percent, &finding)?;
             if is_full {
                 hot.remove(0);
             }

@@ -1,5 +1,5 @@
-//! `--latency` and `--latency-history`: the round trip of PING; `--intrinsic-latency`: how long
-//! this machine stops a program that only computes.
+//! `--latency` and `--latency-history`: the round trip of PING. `--intrinsic-latency`: the longest
+//! pauses of this machine in a program that only computes.
 
 use std::hint::black_box;
 use std::io::IsTerminal;
@@ -12,16 +12,16 @@ use crate::cli::options::Options;
 use crate::cli::output::{CliEnd, print};
 use crate::cli::session::CliSession;
 
-/// Between two samples.
+/// The time between two samples.
 pub const SAMPLE_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long one result is sampled for anybody but a terminal.
+/// How long a result is sampled without a terminal.
 const SAMPLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a round of the history is.
 const ROUND_TIME: Duration = Duration::from_secs(15);
 
-/// Steps of computing between two looks at the clock: about a microsecond.
+/// Steps of computation between two readings of the clock: about a microsecond.
 const COMPUTE_STEPS: u64 = 1000;
 
 /// The samples of a round, in milliseconds.
@@ -56,8 +56,6 @@ impl Samples {
         }
     }
 }
-
-/// Measures the round trip.
 pub fn sample(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let output = session.terms.style.output;
@@ -87,7 +85,7 @@ pub fn sample(options: &Options, session: &mut CliSession) -> Result<(), CliEnd>
     }
 }
 
-/// Computes for some seconds, and tells of each pause that is longer than all before.
+/// Computes for some seconds, and prints each pause that is longer than all before.
 pub fn intrinsic(seconds: u64) -> Result<(), CliEnd> {
     let interrupt = catch_interrupt()?;
     let time = Duration::from_secs(seconds);

@@ -1,4 +1,4 @@
-//! What `weft cli` does instead of sending one command.
+//! The modes in which `weft cli` does something other than send one command.
 
 mod keys;
 mod latency;
@@ -17,8 +17,8 @@ use super::output::{CliEnd, print};
 use super::session::CliSession;
 use crate::client::reply::ServerReply;
 
-/// Runs the mode that the options name; `None` when they name none.
-pub fn run(options: &Options, session: &mut CliSession) -> Option<Result<(), CliEnd>> {
+/// Enters the mode that the options name; `None` without one.
+pub fn enter(options: &Options, session: &mut CliSession) -> Option<Result<(), CliEnd>> {
     let modes = &options.modes;
     if let Some(seconds) = modes.intrinsic_latency {
         return Some(latency::intrinsic(seconds));
@@ -40,7 +40,7 @@ pub fn run(options: &Options, session: &mut CliSession) -> Option<Result<(), Cli
     })
 }
 
-/// From now on Ctrl-C ends the work; a second one, the process.
+/// From now on Ctrl-C ends the mode, and a second one the process.
 fn catch_interrupt() -> Result<Caught, CliEnd> {
     let interrupt = CtrlC::watch();
     let failed = |error| CliEnd::failed(format!("cannot watch Ctrl-C: {error}"));
@@ -51,7 +51,7 @@ fn lost(failure: ConnectionFailure) -> CliEnd {
     CliEnd::failed(format!("Error: {failure}"))
 }
 
-/// Asks; a terminal waits until a server that is gone is back.
+/// Sends a command. In a terminal, waits until a lost server is back.
 fn ask_again(
     session: &mut CliSession,
     words: &[&str],

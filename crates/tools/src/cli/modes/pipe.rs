@@ -1,6 +1,6 @@
-//! `--pipe`: requests from standard input as they are, sent while the replies are read.
+//! `--pipe`: sends standard input unchanged, while it reads the replies.
 //!
-//! At the end a request of its own marks the last reply: ECHO with random bytes.
+//! At the end, a further request marks the last reply: ECHO with random bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -17,29 +17,25 @@ use crate::cli::session::CliSession;
 use crate::client::reply::ServerReply;
 use crate::printable::printable;
 
-/// What is read from standard input at once.
+/// Bytes of one read of standard input.
 const INPUT_BYTES: usize = 64 * 1024;
 
 /// The bytes that ECHO returns.
 const MARK_BYTES: usize = 20;
 
-/// How often the time limit is looked at.
+/// The time between two checks of the time limit.
 const TURN_TIME: Duration = Duration::from_secs(1);
-
-/// A transfer under way.
 struct Transfer {
     input: File,
-    /// What was read and is not sent: its bytes and how many are.
+    /// The bytes that were read, and how many of them are sent.
     unsent: (Vec<u8>, usize),
-    /// What the last reply consists of, once everything was read.
+    /// The bytes of the last reply, once all input is read.
     mark: Option<Vec<u8>>,
     errors: u64,
     replies: u64,
     is_complete: bool,
     heard: Instant,
 }
-
-/// Transfers standard input to the server.
 pub fn transfer(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let failed = |error: io::Error| CliEnd::failed(format!("Error reading from stdin: {error}"));
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
@@ -72,7 +68,7 @@ pub fn transfer(options: &Options, session: &mut CliSession) -> Result<(), CliEn
 }
 
 impl Transfer {
-    /// Waits until something can be read or sent, and does it.
+    /// Waits until it can read or send, and does so.
     fn turn(&mut self, connection: &mut CliConnection) -> Result<(), CliEnd> {
         let has_unsent = self.unsent.1 < self.unsent.0.len() || connection.stream().holds_back();
         let wants_input = !has_unsent && self.mark.is_none();
@@ -111,7 +107,7 @@ impl Transfer {
         }
         match filled {
             Err(ConnectionFailure::Io(error)) if error.kind() == ErrorKind::WouldBlock => Ok(()),
-            // What had come by then has been counted.
+            // The replies until then are counted.
             Err(failure) => {
                 print(format!("errors: {}, replies: {}\n", self.errors, self.replies).as_bytes())?;
                 Err(lost(failure))
@@ -120,7 +116,7 @@ impl Transfer {
         }
     }
 
-    /// Reads more to send; at the end of the input, the request that marks the last reply.
+    /// Reads more to send; at the end of the input, adds the request that marks the last reply.
     fn read_input(&mut self) -> Result<(), CliEnd> {
         let mut bytes = vec![0; INPUT_BYTES];
         let count = self.input.read(&mut bytes);
@@ -128,7 +124,7 @@ impl Transfer {
         bytes.truncate(count);
         if count == 0 {
             let mark: Vec<u8> = (0..MARK_BYTES).map(|_| fastrand::u8(..)).collect();
-            // The line end before it ends what may be left open by garbage in the input.
+            // The line end completes a line that garbage in the input may have left open.
             bytes = format!("\r\n*2\r\n$4\r\nECHO\r\n${MARK_BYTES}\r\n").into_bytes();
             bytes.extend_from_slice(&mark);
             bytes.extend_from_slice(b"\r\n");
@@ -153,7 +149,7 @@ impl Transfer {
     }
 }
 
-/// Waits for the server, and for the input if it is wanted.
+/// Waits for the server, and for the input if there is one.
 fn ready(
     server: BorrowedFd<'_>,
     flags: PollFlags,

@@ -1,6 +1,6 @@
 //! `--latency-dist`: the distribution of round trips, one line of coloured cells for each second.
 //!
-//! A cell stands for a range of latencies; its colour says how many of the samples fell into it.
+//! A cell stands for a range of latencies; its colour is the share of the samples in it.
 
 use std::io::IsTerminal;
 use std::thread;
@@ -15,7 +15,7 @@ use crate::cli::session::CliSession;
 /// How long a line is sampled.
 const LINE_TIME: Duration = Duration::from_secs(1);
 
-/// The legend is repeated after so many lines.
+/// The lines between two legends.
 const LEGEND_LINES: usize = 20;
 
 /// The letter of a cell and the longest latency in it, in microseconds.
@@ -53,14 +53,14 @@ const CELLS: [(char, u64); 31] = [
     ('?', u64::MAX),
 ];
 
-/// Colours of a terminal with 256 of them, from none of the samples to all.
+/// Colours of a terminal with 256 colours, from none of the samples to all.
 const COLOURS: [u8; 19] =
     [0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 144, 143, 142, 184, 226, 214, 208, 202, 196];
 
 /// The same in grey.
 const GREYS: [u8; 13] = [0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 249, 251, 253];
 
-/// Samples without end.
+/// Samples forever.
 pub fn sample(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let time = options.interval.filter(|time| !time.is_zero()).unwrap_or(LINE_TIME);

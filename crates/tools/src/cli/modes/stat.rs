@@ -10,14 +10,14 @@ use crate::cli::output::{CliEnd, print};
 use crate::cli::session::CliSession;
 use crate::client::reply::ServerReply;
 
-/// The heading is repeated after so many lines.
+/// The lines between two headings.
 const HEADING_LINES: u64 = 20;
 
 const HEADING: &str = "\
 ------- data ------ --------------------- load -------------------- - child -
 keys       mem      clients blocked requests            connections          \n";
 
-/// Prints lines without end.
+/// Prints lines forever.
 pub fn follow(options: &Options, session: &mut CliSession) -> Result<(), CliEnd> {
     let is_terminal = std::io::stdout().is_terminal();
     let pause = options.interval.filter(|time| !time.is_zero()).unwrap_or(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Walks over the keys with SCAN, and requests about all keys of a step at once.
+//! Walks over the keys with SCAN, and pipelined requests for the keys of a step.
 
 use std::thread;
 use std::time::Duration;
@@ -11,19 +11,17 @@ use crate::client::reply::ServerReply;
 
 /// Requests that are sent before their replies are read.
 const PIPELINE_MAX: usize = 1000;
-
-/// A walk over all keys.
 pub struct KeyWalk {
     cursor: Vec<u8>,
     arguments: Vec<Vec<u8>>,
     pause: Duration,
-    /// Pauses come after so many steps.
+    /// The steps between two pauses.
     pause_steps: u64,
     steps: u64,
 }
 
 impl KeyWalk {
-    /// A walk that pauses after so many steps, if the options name a pause.
+    /// A walk that pauses every `pause_steps`, if the options have an interval.
     pub fn new(options: &Options, pause_steps: u64) -> KeyWalk {
         let mut arguments = Vec::new();
         if let Some(pattern) = options.pattern() {
@@ -80,8 +78,6 @@ pub fn ask_all(
     }
     Ok(replies)
 }
-
-/// The number of keys in the database.
 pub fn key_count(session: &mut CliSession) -> Result<i64, CliEnd> {
     match session.ask(&["DBSIZE"]).map_err(lost)? {
         ServerReply::Int(count) => Ok(count),

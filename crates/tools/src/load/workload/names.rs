@@ -1,14 +1,13 @@
-//! The names of workloads: those of the table, those that other benchmarks have for them, and the
-//! workloads that no name stands for.
+//! The names of workloads, with those of other benchmarks, and the workloads without a name.
 
 use super::Workload;
 use super::table::TABLE;
 
-/// What redis-benchmark calls a workload, and its name here.
+/// Names of redis-benchmark, with the names here.
 const ALIASES: &[(&str, &str)] =
     &[("ping_mbulk", "ping"), ("mset", "mset10"), ("lrange", "lrange_100")];
 
-/// What the command line says is sent; see [`Load::commands`](crate::load::spec::Load::commands).
+/// The commands of the command line.
 pub const COMMAND: Workload = Workload::new("command");
 
 /// The first request of a new connection.

@@ -1,8 +1,8 @@
-//! The scripts and functions that templates name: `{script:get}` stands for the source of `get`,
+//! The scripts and functions of templates: `{script:get}` stands for the source of `get`,
 //! `{sha1:get}` for the SHA-1 by which EVALSHA calls it.
 //!
-//! They do what the commands beside them in the table of workloads do, so that the difference is
-//! what a script costs. Every key they touch is declared.
+//! They do the same as commands next to them in the table of workloads, so that the difference is
+//! the cost of a script. All of their keys are declared.
 
 use sha1::{Digest, Sha1};
 
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_have_the_names_that_servers_give_them() {
-        // What SCRIPT LOAD of Redis 8.0 replies.
+    fn the_sha1_is_that_of_servers() {
+        // The reply of SCRIPT LOAD of Redis 8.0.
         let get = "d3c21d0c2b9ca22f82737626a27bcaf5d288f99f";
         assert_eq!(sha1("get").as_deref(), Some(get));
         assert_eq!((source("none"), sha1("none")), (None, None));

@@ -86,8 +86,8 @@ const SET_READER: &str = "ACL SETUSER bench-reader reset on >bench-password \
     ~cache:* ~session:* ~user:*:profile ~queue:? ~lock:* ~feed:[a-z]* ~k*:archive ~job:* ~tag:* \
     ~key:*";
 
-/// Members popped off the one big sorted set, which never runs dry: each write names two, of which
-/// as many are new as the set lacks, so that it comes to hold half of the range.
+/// Members popped off the one big sorted set, which never gets empty: each write names two members,
+/// of which about as many are new as the set lacks, so that it settles at half of the range.
 const fn zset_popping(name: &'static str, pop: &'static str) -> Workload {
     Workload { read: Some(pop), write: ZSET_TWO, fill: ZSET, ..Workload::new(name) }
 }
@@ -96,15 +96,15 @@ const BITS: Option<&str> = Some("SET bits:{key} {value}");
 const ELEMENTS: Option<&str> = Some("PFADD hll:{key} 10*(element:{10..99})");
 /// One HyperLogLog that has counted every key of the range.
 const ONE_HLL: Option<&str> = Some("PFADD hll:all {key}");
-/// Every key of the range as a place of one set, in a part of the world with 2 of them on 1000 km2.
+/// Every key of the range as a place in one set, at a density of 2 per 1000 km2.
 const PLACES: Option<&str> =
     Some("GEOADD places {10..99}.{100000..999999} {10..79}.{100000..999999} {key}");
 
 const EVICTING: &str = "CONFIG SET maxmemory 24mb maxmemory-policy allkeys-lru";
-/// A key that is not there, as good as always.
+/// A key that nearly never exists.
 const NEW_KEY: &str = "SET {key}:{100000..999999} {value}";
 
-/// A payload of a hash of 8 fields, chosen so that all its bytes are letters of a template.
+/// A payload of a hash of 8 fields, chosen so that all its bytes are valid in a template.
 const RESTORE: &str = "RESTORE restored:{key} 0 \u{4}\u{8}\
      \u{7}field:0\u{11}value-of-16-bytes\u{7}field:1\u{11}value-of-16-bytes\
      \u{7}field:2\u{11}value-of-16-bytes\u{7}field:3\u{11}value-of-16-bytes\
@@ -141,11 +141,11 @@ pub const TABLE: &[Workload] = &[
     write("incrbyfloat", "INCRBYFLOAT float:{key} 0.{10..99}", Some("SET float:{key} 1.5")),
     read("mget10", "MGET 10*({key})", SET),
     write("mset10", "MSET 10*({key} {value})", SET),
-    // Its keys exist, so it looks them up and sets none.
+    // Its keys exist, so it sets none.
     write("msetnx10", "MSETNX 10*({key} {value})", SET),
-    // All values are equal, which is as long as the way to the answer can be.
+    // All values are equal: the most work that LCS can have.
     read("lcs", "LCS {key} {key}", SET),
-    // Compared with what is there; Redis 8.0 has none of these.
+    // With conditions on the old value; Redis 8.0 has none of these.
     write("set_ifeq", "SET {key} {value} IFEQ {value}", SET),
     read("digest", "DIGEST {key}", SET),
     write("delex", "DELEX {key} IFEQ other", SET),
@@ -195,7 +195,7 @@ pub const TABLE: &[Workload] = &[
     read("georadius_ro", "GEORADIUS_RO places {10..99} {10..79} 50 km WITHCOORD", PLACES),
     write("georadiusbymember", "GEORADIUSBYMEMBER places {key} 50 km", PLACES),
     read("georadiusbymember_ro", "GEORADIUSBYMEMBER_RO places {key} 50 km", PLACES),
-    // Lists. Those of one value grow with the run; those of a hundred short elements last for it.
+    // Lists. Those of one value grow during the run; those of a hundred short elements outlast it.
     write("lpush", "LPUSH list:{key} {value}", LIST),
     write("rpush", "RPUSH list:{key} {value}", LIST),
     write("lpushx", "LPUSHX list:{key} {value}", LIST),
@@ -215,7 +215,7 @@ pub const TABLE: &[Workload] = &[
     write("ltrim", "LTRIM items:{key} 0 -2", ITEMS),
     write("lmove", "LMOVE items:{key} items:{key} LEFT RIGHT", ITEMS),
     write("rpoplpush", "RPOPLPUSH items:{key} items:{key}", ITEMS),
-    // What waits finds an element at once.
+    // The blocking commands find an element immediately.
     write("blpop", "BLPOP items:{key} 1", ITEMS),
     write("brpop", "BRPOP items:{key} 1", ITEMS),
     write("blmpop", "BLMPOP 1 1 items:{key} LEFT", ITEMS),
@@ -225,7 +225,7 @@ pub const TABLE: &[Workload] = &[
     write("sadd", "SADD set:{key} member:{10..99}", MEMBERS),
     write("sadd_100k", "SADD set:all {key}", None),
     write("sadd10", "SADD set:{key} 10*(member:{10..99})", MEMBERS),
-    // Empty the sets as they go, so their later removals find nothing.
+    // These empty the sets, so later removals find nothing.
     write("srem", "SREM set:{key} member:{10..99}", MEMBERS),
     write("srem_100k", "SREM set:all {key}", ONE_SET),
     write("spop", "SPOP set:{key}", MEMBERS),
@@ -340,7 +340,7 @@ pub const TABLE: &[Workload] = &[
     read("hexpiretime", "HEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
     read("hpexpiretime", "HPEXPIRETIME ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
     write("hpersist", "HPERSIST ending:{key} FIELDS 1 field:{0..3}", ENDING_FIELDS),
-    // Empty the hashes as they go, so their later removals find nothing.
+    // These empty the hashes, so later removals find nothing.
     write("hdel", "HDEL hash:{key} field:{0..9}", FIELDS),
     write("hdel_100k", "HDEL hash:all {key}", ONE_HASH),
     write("hgetdel", "HGETDEL hash:{key} FIELDS 1 field:{0..9}", FIELDS),
@@ -356,7 +356,7 @@ pub const TABLE: &[Workload] = &[
     read("xrevrange_10", "XREVRANGE stream + - COUNT 10", ONE_STREAM),
     read("xread_10", "XREAD COUNT 10 STREAMS stream 0", ONE_STREAM),
     read("xread_last", "XREAD STREAMS stream:{key} +", STREAM),
-    // There is no such entry, and only the first trimming of a stream removes any.
+    // The entry does not exist, and only the first trimming of a stream removes entries.
     write("xdel", "XDEL stream:{key} 1-1", STREAM),
     write("xtrim", "XTRIM stream:{key} MAXLEN 1", STREAM),
     write(
@@ -371,7 +371,7 @@ pub const TABLE: &[Workload] = &[
         READERS,
     ),
     read("xpending", "XPENDING group:{key} readers", READERS),
-    // Nothing is pending, so these look for their entries and find none.
+    // Nothing is pending, so these find no entries.
     write("xack", "XACK group:{key} readers 1-1", READERS),
     write("xclaim", "XCLAIM group:{key} readers one 0 1-1", READERS),
     write("xautoclaim", "XAUTOCLAIM group:{key} readers one 0 0 COUNT 10", READERS),
@@ -400,11 +400,11 @@ pub const TABLE: &[Workload] = &[
     both("mixed_eval", "GET {key}", "EVALSHA {sha1:get} 1 {key}", SET)
         .prepared(LOAD_GET)
         .mixed(4, 1),
-    // What a look at the rights of a user adds to `get`.
+    // `get` with a check of a user's rights.
     Workload { user: Some(READER), ..read("get_acl", "GET {key}", SET).prepared(SET_READER) },
-    // What it adds that the server remembers who has read which key.
+    // `get` with tracking: the server remembers which client has read which key.
     Workload { greeting: Some("CLIENT TRACKING ON"), ..read("get_tracked", "GET {key}", SET) },
-    // Messages: to nobody, past patterns, and to many, where each request makes 1,000 deliveries.
+    // Messages: without receivers, with patterns that do not match, and to 1,000 receivers each.
     write("publish", "PUBLISH news:{key} {value}", None),
     Workload {
         write: Some("PUBLISH news:{key} {value}"),
@@ -439,16 +439,16 @@ pub const TABLE: &[Workload] = &[
     write("copy", "COPY {key} copy:{key} REPLACE", SET),
     read("dump", "DUMP hash:{key}", FIELDS),
     write("restore", RESTORE, None),
-    // Of the whole keyspace.
+    // The whole keyspace.
     read("dbsize", "DBSIZE", SET),
     read("randomkey", "RANDOMKEY", SET),
     read("scan", "SCAN 0 COUNT 10", SET),
-    // Empties the range as it goes, so its later deletions find nothing.
+    // These empty the range, so later deletions find nothing.
     write("del", "DEL {key}", SET),
     write("unlink", "UNLINK {key}", SET),
-    // Insertion and deletion side by side: about half the range exists at any time.
+    // Insertions and deletions: about half of the range exists at any time.
     both("set_del", "DEL {key}", "SET {key} {value}", SET),
-    // The last one, because the server keeps its limit: nearly each key is new, and another goes.
+    // The last row, because the server keeps its limit: nearly each key is new and evicts another.
     write("set_evict", NEW_KEY, Some(NEW_KEY)).prepared(EVICTING),
 ];
 
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_popped_from_the_sorted_set_is_added_in_time() {
+    fn members_are_added_to_the_sorted_set_before_it_is_empty() {
         let shape = RequestShape { keys: 100, value_bytes: 32, ..RequestShape::default() };
         let names = ["zremrangebyrank", "zpopmin", "zmpop", "bzpopmin", "bzpopmax", "bzmpop"];
         for row in names.map(|name| names::find(name).unwrap()) {

@@ -1,4 +1,4 @@
-//! Reports of servers that are made of lines of INFO.
+//! Reports from given lines of INFO.
 
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,7 @@ fn rates_are_those_between_two_looks() {
 }
 
 #[test]
-fn counts_that_began_anew_are_no_rates() {
+fn counts_after_a_reset_are_no_rates() {
     let report = report(WEFT[1], WEFT[0], None);
     assert_eq!(report.commands_per_second, 0.0);
     assert_eq!(report.keys.hit_rate, None);
@@ -96,7 +96,7 @@ fn threads_of_the_peers_are_found() {
     assert_eq!((io.cpu, io.busy, io.clients), (Some(0.5), None, Some(9.0)));
     assert_eq!(report_of_redis.verdict.limit, "main thread");
 
-    // Its threads spin: what they do says more than the processors that they use.
+    // Its threads spin: their busy time says more than their CPU time.
     let valkey = [
         "server_name:valkey\nvalkey_version:9.1.2\nused_active_time_main_thread:0.5\n\
          used_active_time_io_thread_1:0.1\n",
@@ -113,7 +113,7 @@ fn threads_of_the_peers_are_found() {
 }
 
 #[test]
-fn what_a_server_says_is_shown_in_a_line_of_bounded_length() {
+fn texts_of_a_server_have_a_bounded_length() {
     let long = "k".repeat(70_000);
     let info = format!(
         "weft_version:{long}\nrole:a\u{1b}[2Jb\nio_thread_0:clients=0\nio_thread_{long}:clients=1\n\
