@@ -184,7 +184,7 @@ pub const TABLE: &[SlowCommand] = &[
         &["FLUSHALL ASYNC"],
     )
     .before(HASHES),
-    SlowCommand::new("keys-swapdb", "SWAPDB beside KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"])
+    SlowCommand::new("keys-swapdb", "SWAPDB during KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"])
         .data(KEYS),
     SlowCommand::new(
         "sort-mset",
@@ -201,25 +201,25 @@ pub const TABLE: &[SlowCommand] = &[
     .before(&[once("SET other value")]),
     SlowCommand::new(
         "sort-pause",
-        "CLIENT PAUSE WRITE beside SORT .. STORE of N",
+        "CLIENT PAUSE WRITE during SORT .. STORE of N",
         &["SORT list STORE sorted", "CLIENT PAUSE 1 WRITE"],
     )
     .data(LIST),
     SlowCommand::new(
         "sort-info",
-        "INFO beside SORT .. STORE of N",
+        "INFO during SORT .. STORE of N",
         &["SORT list STORE sorted", "INFO everything"],
     )
     .data(LIST),
     SlowCommand::new(
         "sort-flushall",
-        "FLUSHALL beside SORT .. STORE of N",
+        "FLUSHALL during SORT .. STORE of N",
         &["SORT list STORE sorted", "FLUSHALL"],
     )
     .before(LIST),
     SlowCommand::new(
         "sort-exec-config",
-        "EXEC with CONFIG SET beside SORT .. STORE of N",
+        "EXEC with CONFIG SET during SORT .. STORE of N",
         &[
             "SORT list STORE sorted",
             "MULTI ; CONFIG SET slowlog-max-len 128 ; GET unrelated ; EXEC",
@@ -228,7 +228,7 @@ pub const TABLE: &[SlowCommand] = &[
     .data(LIST),
     SlowCommand::new(
         "sort-exec-pause",
-        "EXEC with CLIENT PAUSE WRITE beside SORT .. STORE of N",
+        "EXEC with CLIENT PAUSE WRITE during SORT .. STORE of N",
         &["SORT list STORE sorted", "MULTI ; CLIENT PAUSE 1 WRITE ; GET unrelated ; EXEC"],
     )
     .data(LIST),
