@@ -1,7 +1,7 @@
-//! The location of a client: which thread owns it, in which slot, and whether it is to be closed.
+//! The location of a client: which thread owns it, in which slot, and whether it must be closed.
 //!
-//! Anyone may ask for a client to be closed while its owner hands it to another thread. All that
-//! the two must agree on is in one atomic, so its modification order decides who was first:
+//! Any thread may ask for a client to be closed while its owner moves it to another thread. All
+//! that the two must agree on is in one atomic, so its modification order decides which was first:
 //!
 //! ```text
 //!     63       62..32   31..0
@@ -18,13 +18,13 @@
 //!
 //! Invariants, with models in `tests/models`: either the thread that takes a client sees the mark,
 //! or the killer sees the new location and its message finds the client there. The same holds for
-//! what was left before `place_after`.
+//! data left before `place_after`.
 //!
-//! What it deliberately does not do: send that message.
+//! This module does not send that message.
 
 use super::shim::{AtomicU64, Ordering};
 
-/// The client is to be closed, wherever it is.
+/// The client must be closed, wherever it is.
 const KILLED: u64 = 1 << 63;
 const THREAD_SHIFT: u32 = 32;
 
@@ -37,15 +37,15 @@ impl ClientLocation {
         Self(AtomicU64::new(0))
     }
 
-    /// Its new owner takes the client. Returns whether it is to be closed instead.
+    /// Its new owner takes the client. Returns whether the client must be closed instead.
     #[must_use = "a killed client must be closed"]
     pub fn take(&self, thread: u32, slot: u32) -> bool {
         let place = u64::from(thread) << THREAD_SHIFT | u64::from(slot);
         let mut found = self.0.load(Ordering::Relaxed);
         loop {
             let next = place | found & KILLED;
-            // Acquires what was left for the client before `place_after`. For the mark the order of
-            // changes of this one word is all that matters, so the rest is relaxed.
+            // Acquires data left for the client before `place_after`. For the mark only the order
+            // of changes of this one word matters, so the rest is relaxed.
             match self.0.compare_exchange(found, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return found & KILLED != 0,
                 Err(changed) => found = changed,
@@ -53,19 +53,19 @@ impl ClientLocation {
         }
     }
 
-    /// Marks the client as one to be closed. Returns whether this caller was the first, who then
-    /// has to tell the thread of [`place`](Self::place).
+    /// Marks the client to be closed. Returns whether this caller was the first, which must then
+    /// notify the thread of [`place`](Self::place).
     pub fn kill(&self) -> bool {
         self.0.fetch_or(KILLED, Ordering::Relaxed) & KILLED == 0
     }
 
-    /// Whether the client is to be closed.
+    /// Whether the client must be closed.
     pub fn is_killed(&self) -> bool {
         self.0.load(Ordering::Relaxed) & KILLED != 0
     }
 
-    /// As [`place`](Self::place), for a caller who has left something for the client: either the
-    /// answer is where it is, or whoever takes it next sees what was left.
+    /// As [`place`](Self::place), for a caller that has left data for the client: either the result
+    /// is where the client is, or the thread that takes it next sees the data.
     pub fn place_after(&self) -> (u32, u32) {
         // A change that changes nothing has its place among the changes.
         let word = self.0.fetch_or(0, Ordering::AcqRel) & !KILLED;

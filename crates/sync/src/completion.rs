@@ -5,9 +5,9 @@
 //!     OPEN -------------------------------> SETTLED ----------------------> TAKEN
 //! ```
 //!
-//! A client that waits for a key has one: a writer may serve it, its time may run out, someone may
-//! unblock or kill it. The thread that settles the completion acts; `settle` tells all others that
-//! it is too late.
+//! A client that waits for a key has one: a writer may serve it, its time may run out, a command
+//! may unblock or kill it. The thread that settles the completion acts; `settle` reports to all
+//! others that they are too late.
 //!
 //! Invariants, each with a model in `tests/models`:
 //! - One attempt succeeds at most, and its outcome is taken at most once.
@@ -17,7 +17,7 @@
 //!
 //! An attempt must not wait for anything. Then no thread waits long here, even with shards locked.
 //!
-//! What it deliberately does not do: tell the owner. The caller does, after `settle`.
+//! This module does not notify the owner. The caller does, after `settle`.
 
 use super::shim::Mutex;
 
@@ -27,7 +27,7 @@ enum State<T> {
     Taken,
 }
 
-/// What several threads may settle with a `T`.
+/// An outcome `T` that one of several threads settles.
 pub struct Completion<T>(Mutex<State<T>>);
 
 impl<T> Completion<T> {
@@ -36,13 +36,13 @@ impl<T> Completion<T> {
         Self(Mutex::new(State::Open))
     }
 
-    /// Whether nobody has settled it yet.
+    /// Whether it has not been settled.
     pub fn is_open(&self) -> bool {
         matches!(*self.0.lock(), State::Open)
     }
 
-    /// Settles it with what `attempt` gives, if it is open; `attempt` may leave it open after all.
-    /// Returns whether it was this that settled it.
+    /// Settles it with the result of `attempt`, if it is open; `attempt` may leave it open. Returns
+    /// whether this call settled it.
     pub fn settle(&self, attempt: impl FnOnce() -> Option<T>) -> bool {
         let mut state = self.0.lock();
         if !matches!(*state, State::Open) {
@@ -57,7 +57,7 @@ impl<T> Completion<T> {
         }
     }
 
-    /// The outcome, for the first who asks after it is settled.
+    /// The outcome, for the first caller after it is settled.
     pub fn take(&self) -> Option<T> {
         let mut state = self.0.lock();
         if !matches!(*state, State::Settled(_)) {

@@ -1,13 +1,13 @@
 //! The descriptor of a client's socket, for threads that do not own the client.
 //!
-//! The system gives a closed descriptor's number to the next socket, so a number alone may mean
-//! another client by now. Other threads use it [under the guard's lock](FdGuard::with), and the
-//! owner [ends the guard](FdGuard::end) before it closes the descriptor.
+//! The system gives a closed descriptor's number to the next socket, so a number by itself may
+//! stand for another client by now. Other threads use it [under the guard's lock](FdGuard::with),
+//! and the owner [ends the guard](FdGuard::end) before it closes the descriptor.
 //!
-//! Invariant, with a model in `tests/models`: what `with` runs has the descriptor open until it
-//! returns.
+//! Invariant, with a model in `tests/models`: the descriptor stays open while `with` runs its
+//! function.
 //!
-//! What it deliberately does not do: close the descriptor, or keep it open.
+//! This module neither closes the descriptor nor keeps it open.
 
 use super::shim::Mutex;
 
@@ -23,7 +23,7 @@ impl FdGuard {
         Self { fd, open: Mutex::new(true) }
     }
 
-    /// The number that the descriptor has, or had: to be shown, not used.
+    /// The number that the descriptor has, or had: for display only.
     pub fn number(&self) -> i32 {
         self.fd
     }

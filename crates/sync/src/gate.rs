@@ -1,13 +1,13 @@
 //! The gate: how one thread stops all others for a moment.
 //!
 //! Threads are inside while they work on shared state, any number at a time. A thread that closes
-//! the gate waits until all are outside and is alone until it opens the gate again. A thread that
-//! only has to know when all visits of this moment are over begins a [`GracePeriod`] and asks now
-//! and then whether it has ended, which stops nobody, itself included.
+//! the gate waits until all are outside and is exclusive until it opens the gate again. A thread
+//! that only needs to know when all visits of this moment are over begins a [`GracePeriod`] and
+//! asks from time to time whether it has ended, which stops no thread, itself included.
 //!
-//! Each thread holds a [`Pass`], which is one slot: an atomic on its own cache line, written
-//! by its thread and by closers. All that they must agree on is in that one atomic, so its
-//! modification order decides who was first, and neither side needs a fence:
+//! Each thread holds a [`Pass`], which is one slot: an atomic on its own cache line, written by its
+//! thread and by closers. All that they must agree on is in that one atomic, so its modification
+//! order decides which was first, and neither side needs a fence:
 //!
 //! ```text
 //!                  enter                         close
@@ -23,31 +23,32 @@
 //!     INSIDE ------------> INSIDE|AWAITED ---------> AWAITED ---------> OUTSIDE
 //! ```
 //!
-//! Grace periods go on beside one another and beside closers: `AWAITED` may come to each of the
-//! other bits of a thread that is inside, and `CLOSED` to it.
+//! Grace periods run at the same time as others and as closers: `AWAITED` may join each of the
+//! other bits of a thread that is inside, and `CLOSED` may join it.
 //!
 //! The usual `enter` is one compare-and-swap and the usual `leave` one atomic subtraction, both on
-//! a line that the thread's own core holds: about 5 ns each on x86-64. The textbook's plain store
-//! and read of a shared flag needs a sequentially consistent fence between the two, in `leave` as
-//! well if a sleeping closer is to be woken, and costs the same.
+//! a line in the cache of the thread's own core: about 5 ns each on x86-64. The textbook's plain
+//! store and read of a shared flag needs a sequentially consistent fence between the two, in
+//! `leave` as well if a sleeping closer must be woken, and costs the same.
 //!
 //! Invariants, each with a model in `tests/models`:
-//! - While a [`Closed`] lives, nobody else is inside and no other `Closed` exists; what was written
-//!   inside is visible to the closer, and what the closer wrote to all who enter after.
+//! - While a [`Closed`] lives, no other thread is inside and no other `Closed` exists; writes made
+//!   inside are visible to the closer, and the closer's writes to all threads that enter
+//!   afterwards.
 //! - A closer with a pass leaves first and competes from outside, so closers cannot block one
 //!   another.
 //! - A thread that waits in `enter` is inside when the gate opens (`open` puts it there), so a row
 //!   of closers cannot starve it. One that gives up (`CLOSED|WAITING` becomes `CLOSED`) is outside,
 //!   or finds itself inside.
-//! - A closer that gives up leaves no trace: who is inside stays there (`INSIDE|CLOSED` becomes
-//!   `INSIDE`) and is not counted any more.
+//! - A closer that gives up leaves no trace: threads that are inside stay there (`INSIDE|CLOSED`
+//!   becomes `INSIDE`) and are no longer counted.
 //! - Every slot is closed, handed out or not: a thread that registers meanwhile finds it closed.
-//! - When a grace period is over, what was done in visits that had begun before it is visible to
-//!   who asked, and all other visits see what was written before it began. Who works alone behind
-//!   the closed gate counts as one of them.
+//! - When a grace period is over, writes made in visits that had begun before it are visible to the
+//!   asking thread, and all other visits see the writes before it began. A closer's exclusive work
+//!   counts as a visit.
 //!
-//! What it deliberately does not do: nest (neither `enter` in `enter` nor `close` in `close`), time
-//! out, tell of the end of a grace period, or exclude threads that hold no pass.
+//! The gate does not nest (neither `enter` in `enter` nor `close` in `close`), time out, notify of
+//! the end of a grace period, or exclude threads that hold no pass.
 
 use std::cell::Cell;
 use std::fmt;
@@ -77,8 +78,8 @@ pub struct Pass {
     closing: Cell<bool>,
 }
 
-/// Whether who waits is to give up. Asked before it sleeps and now and then while it does; it must
-/// not use the gate. None: never.
+/// Whether a waiting thread gives up. Called before it sleeps and at intervals while it does; it
+/// must not use the gate. `None` stands for never.
 type GivesUp<'a> = Option<&'a dyn Fn() -> bool>;
 
 /// Inside, until dropped.
@@ -87,7 +88,7 @@ pub struct Inside<'a> {
     pass: &'a Pass,
 }
 
-/// Alone, until dropped. Dropping it opens the gate.
+/// Exclusive, until dropped. Dropping it opens the gate.
 #[must_use = "dropping it opens the gate"]
 pub struct Closed<'a> {
     gate: &'a GateState,
@@ -102,22 +103,22 @@ pub struct Closed<'a> {
 #[derive(Debug)]
 pub struct GracePeriod {
     gate: Gate,
-    /// Slots whose threads were inside and may still be, and what `ended` was then.
+    /// Slots whose threads were inside and may still be, and the value of `ended` then.
     visits: Vec<(usize, u64)>,
-    /// What `alone` was, when someone was alone.
-    alone: Option<u64>,
+    /// The value of `exclusive`, if a closer was exclusive.
+    exclusive: Option<u64>,
 }
 
 struct GateState {
     slots: Box<[CachePadded<GateSlot>]>,
     /// Slots without a pass.
     free: Mutex<Vec<usize>>,
-    /// Held by who closes the gate: one at a time.
+    /// Locked by the thread that closes the gate: one at a time.
     turn: Mutex<()>,
-    /// Counts up when a closer begins to be alone and when it ends: odd while one is.
-    alone: AtomicU64,
+    /// Counts up when a closer becomes exclusive and when that ends: odd while one is.
+    exclusive: AtomicU64,
     /// How many threads the holder of `turn` waits for. Negative for a moment: threads that have
-    /// left before they were counted. Zero while nobody waits.
+    /// left before they were counted. Zero while no closer waits.
     pending: CachePadded<AtomicIsize>,
     /// Guards nothing but the moment between looking and sleeping, for both condition variables.
     parking: Mutex<()>,
@@ -134,7 +135,7 @@ impl Gate {
             slots: (0..threads_max).map(|_| CachePadded::new(GateSlot::new())).collect(),
             free: Mutex::new((0..threads_max).rev().collect()),
             turn: Mutex::new(()),
-            alone: AtomicU64::new(0),
+            exclusive: AtomicU64::new(0),
             pending: CachePadded::new(AtomicIsize::new(0)),
             parking: Mutex::new(()),
             emptied: Condvar::new(),
@@ -150,7 +151,7 @@ impl Gate {
         Some(Pass { gate: self.clone(), slot, closing: Cell::new(false) })
     }
 
-    /// The pass with this number, less than `threads_max`, outside; `None` while there is one.
+    /// The pass with this number, less than `threads_max`, outside; `None` while it is taken.
     pub fn register_as(&self, number: usize) -> Option<Pass> {
         let mut free = self.shared.free.lock();
         let at = free.iter().position(|slot| *slot == number)?;
@@ -160,8 +161,9 @@ impl Gate {
     /// Waits for other closers, then until every thread is outside.
     ///
     /// `own` is the caller's own pass, if it holds one: when inside, it leaves first and is inside
-    /// again when the gate opens. **Other closers may come first**, so whatever the caller has read
-    /// inside may have changed, and it must hold no lock that a thread inside may wait for.
+    /// again when the gate opens. **Other closers may come first**, so everything that the caller
+    /// has read inside may have changed, and it must hold no lock that a thread inside may wait
+    /// for.
     ///
     /// # Panics
     /// When `own` belongs to another gate or has already closed this one: the program is wrong.
@@ -169,7 +171,7 @@ impl Gate {
         self.try_close(own, None).unwrap_or_else(|| unreachable!("nobody gives up"))
     }
 
-    /// None: it has given up, and `own` is outside.
+    /// Returns `None` if it has given up; then `own` is outside.
     fn try_close<'a>(&'a self, own: Option<&'a Pass>, gives_up: GivesUp<'_>) -> Option<Closed<'a>> {
         let shared = &*self.shared;
         let reenter = own.is_some_and(|pass| {
@@ -186,7 +188,7 @@ impl Gate {
             shared.close_slots();
             if shared.wait_until_empty(gives_up) {
                 // Acquire: a grace period that does not wait for this one began before.
-                shared.alone.fetch_add(1, Ordering::AcqRel);
+                shared.exclusive.fetch_add(1, Ordering::AcqRel);
                 return Some(Closed { gate: shared, own, reenter, _turn: turn });
             }
             shared.count_off(shared.open_slots(None));
@@ -198,18 +200,18 @@ impl Gate {
     }
 
     /// Begins a grace period (as with read-copy-update): the time until every thread that is inside
-    /// at this moment has left once. Nothing is closed, and nobody waits. The caller's own visit is
-    /// one of them.
+    /// at this moment has left once. Nothing is closed, and no thread waits. The caller's own visit
+    /// is one of them.
     pub fn grace_period(&self) -> GracePeriod {
         let shared = &*self.shared;
         let visits = shared.slots.iter().enumerate();
         let visits = visits.filter_map(|(index, slot)| Some((index, slot.await_visit()?)));
         let visits = visits.collect();
-        // Written back though nothing changes. Acquire: pairs with the end of who was alone.
+        // Written back though nothing changes. Acquire: pairs with the end of exclusive work.
         // Release: pairs with the next one.
-        let alone = shared.alone.fetch_add(0, Ordering::AcqRel);
-        let alone = Some(alone).filter(|alone| !alone.is_multiple_of(2));
-        GracePeriod { gate: self.clone(), visits, alone }
+        let exclusive = shared.exclusive.fetch_add(0, Ordering::AcqRel);
+        let exclusive = Some(exclusive).filter(|exclusive| !exclusive.is_multiple_of(2));
+        GracePeriod { gate: self.clone(), visits, exclusive }
     }
 }
 
@@ -217,21 +219,24 @@ impl GracePeriod {
     /// Whether all visits of the moment when it began are over. Costs a load for each that was not
     /// when it was last asked.
     ///
-    /// What was done in them is visible to the caller then; all other visits see what was written
-    /// before the grace period began.
+    /// Their writes are visible to the caller then; all other visits see the writes before the
+    /// grace period began.
     pub fn is_over(&mut self) -> bool {
         self.is_over_but_for(|_| false, false)
     }
 
-    /// The same without some visits: of passes with these numbers, and of who works alone behind
-    /// the closed gate.
-    pub fn is_over_but_for(&mut self, excused: impl Fn(usize) -> bool, alone: bool) -> bool {
+    /// The same without some visits: of passes with these numbers, and of a closer's exclusive
+    /// work.
+    pub fn is_over_but_for(&mut self, excused: impl Fn(usize) -> bool, exclusive: bool) -> bool {
         let shared = &*self.gate.shared;
         // Acquire: pairs with the count of the visit's thread.
         self.visits
             .retain(|(slot, ended)| shared.slots[*slot].ended.load(Ordering::Acquire) == *ended);
-        self.alone = self.alone.filter(|alone| shared.alone.load(Ordering::Acquire) == *alone);
-        self.visits.iter().all(|(slot, _)| excused(*slot)) && (alone || self.alone.is_none())
+        self.exclusive = self
+            .exclusive
+            .filter(|exclusive| shared.exclusive.load(Ordering::Acquire) == *exclusive);
+        self.visits.iter().all(|(slot, _)| excused(*slot))
+            && (exclusive || self.exclusive.is_none())
     }
 }
 
@@ -242,7 +247,7 @@ impl Pass {
     /// When already inside: the program is wrong.
     #[inline]
     pub fn enter(&self) -> bool {
-        // Acquire: what closers did before they opened this slot is visible from here on.
+        // Acquire: the writes of closers before they opened this slot are visible from here on.
         let entered =
             self.state().compare_exchange(OUTSIDE, INSIDE, Ordering::Acquire, Ordering::Relaxed);
         if let Err(state) = entered {
@@ -252,8 +257,8 @@ impl Pass {
     }
 
     /// [`enter`](Self::enter), unless `gives_up` says so while the gate is closed. `gives_up` is
-    /// asked before it sleeps and now and then while it does; it must not use the gate. None: the
-    /// pass is outside.
+    /// called before it sleeps and at intervals while it does; it must not use the gate. Returns
+    /// `None` if the pass is outside.
     #[inline]
     pub fn enter_unless(&self, gives_up: &dyn Fn() -> bool) -> Option<bool> {
         let entered =
@@ -270,18 +275,19 @@ impl Pass {
     /// When not inside: the program is wrong.
     #[inline]
     pub fn leave(&self) {
-        // Release: what was done inside is visible to who waits. A subtraction, because x86-64 has
-        // an instruction that subtracts and returns the old value, and none that clears a bit so.
+        // Release: writes made inside are visible to a waiting closer. A subtraction, because
+        // x86-64 has an instruction that subtracts and returns the old value, and none that clears
+        // a bit so.
         let state = self.state().fetch_sub(INSIDE, Ordering::Release);
         if state != INSIDE {
             self.leave_awaited(state);
         }
     }
 
-    /// Lets those come first who wait for this thread to leave: goes outside and inside again, and
-    /// so waits until a gate that is being closed has been opened. Returns whether there was one.
+    /// Lets closers that wait for this thread go first: goes outside and inside again, and so waits
+    /// until a gate that is being closed has been opened. Returns whether there was one.
     ///
-    /// For work that takes long and may be interrupted here: what it has read inside may have
+    /// For long work that may be interrupted here: everything that it has read inside may have
     /// changed, and it must hold no lock that a thread inside may wait for.
     ///
     /// # Panics
@@ -296,10 +302,10 @@ impl Pass {
         is_awaited
     }
 
-    /// Whether someone waits for this thread, which is inside, to leave.
+    /// Whether another thread waits for this one, which is inside, to leave.
     #[inline]
     pub fn is_awaited(&self) -> bool {
-        // Relaxed: who is not seen yet is seen by the next call.
+        // Relaxed: a closer that is not seen yet is seen by the next call.
         self.state().load(Ordering::Relaxed) != INSIDE
     }
 
@@ -316,15 +322,16 @@ impl Pass {
         self.state().load(Ordering::Relaxed) & INSIDE != 0
     }
 
-    /// Runs `work` alone. Inside or outside, the pass is afterwards where it was before; see
-    /// [`Gate::close`] for what may happen in between.
+    /// Runs `work` exclusively. Inside or outside, the pass is afterwards where it was before; see
+    /// [`Gate::close`] for the commands that may come in between.
     pub fn exclusively<R>(&self, work: impl FnOnce() -> R) -> R {
         let _closed = self.gate.close(Some(self));
         work()
     }
 
     /// [`exclusively`](Self::exclusively), unless `gives_up` says so while it waits, as in
-    /// [`enter_unless`](Self::enter_unless). None: nothing was done, and the pass is outside.
+    /// [`enter_unless`](Self::enter_unless). Returns `None` if nothing was done; then the pass is
+    /// outside.
     pub fn exclusively_unless<R>(
         &self,
         gives_up: &dyn Fn() -> bool,
@@ -339,11 +346,12 @@ impl Pass {
         self.gate.grace_period()
     }
 
-    /// How many visits of a grace period go on, but for this thread's own. Stops nobody.
+    /// How many visits of a grace period are not over, except for this thread's own. Stops no
+    /// thread.
     pub fn visits_left(&self, period: &mut GracePeriod) -> usize {
         period.is_over();
         let others = period.visits.iter().filter(|(slot, _)| *slot != self.slot);
-        others.count() + usize::from(period.alone.is_some())
+        others.count() + usize::from(period.exclusive.is_some())
     }
 
     /// The pass's number.
@@ -364,7 +372,8 @@ impl Pass {
         let (slot, shared) = (self.state(), &*self.gate.shared);
         loop {
             assert!(state & INSIDE == 0 && !self.closing.get(), "entered twice");
-            // `state` is what the last exchange found: CLOSED, or OUTSIDE when the gate has opened.
+            // `state` is the result of the last exchange: CLOSED, or OUTSIDE when the gate has
+            // opened.
             let (next, order) = match state {
                 OUTSIDE => (INSIDE, Ordering::Acquire),
                 _ => (CLOSED | WAITING, Ordering::Relaxed),
@@ -382,7 +391,8 @@ impl Pass {
         if shared.sleep_until(&is_inside, &shared.opened, gives_up) {
             return true;
         }
-        // Unless `open` has put this thread inside by now. Acquire: then it sees what closers did.
+        // Unless `open` has put this thread inside by now. Acquire: then it sees the writes of
+        // closers.
         let (waiting, closed) = (CLOSED | WAITING, CLOSED);
         slot.compare_exchange(waiting, closed, Ordering::Relaxed, Ordering::Acquire).is_err()
     }
@@ -391,19 +401,19 @@ impl Pass {
     fn leave_awaited(&self, state: u8) {
         assert!(state & INSIDE != 0, "left twice");
         if state & AWAITED != 0 {
-            // Release: who asks for the end of the visit sees what was done inside.
+            // Release: a thread that asks for the end of the visit sees its writes.
             self.slot().ended.fetch_add(1, Ordering::Release);
-            // Release: who finds it inside again sees the count.
+            // Release: a thread that finds it inside again sees the count.
             self.state().fetch_sub(AWAITED, Ordering::Release);
         }
         if state & CLOSED == 0 {
             return;
         }
         let shared = &*self.gate.shared;
-        // Release: who waits, seeing zero, sees what each of the counted threads did inside, for
-        // every later update of `pending` continues the release sequence of this one.
+        // Release: a closer that sees zero sees the writes of each counted thread, because every
+        // later update of `pending` continues the release sequence of this one.
         if shared.pending.fetch_sub(1, Ordering::Release) == 1 {
-            // Who waits looks at `pending` under this lock: it has either seen zero or sleeps now.
+            // A closer reads `pending` under this lock: it has either seen zero or sleeps now.
             drop(shared.parking.lock());
             shared.emptied.notify_one();
         }
@@ -411,7 +421,7 @@ impl Pass {
 }
 
 impl GateState {
-    /// Marks every slot, and counts in `pending` those that have yet to leave.
+    /// Marks every slot, and counts in `pending` those whose threads have not left yet.
     fn close_slots(&self) {
         let mut inside = 0;
         for slot in &self.slots {
@@ -424,7 +434,7 @@ impl GateState {
         self.pending.fetch_add(inside, Ordering::Relaxed);
     }
 
-    /// Waits for the caller's turn to close the gate. None: it has given up.
+    /// Waits for the caller's turn to close the gate. Returns `None` if it has given up.
     fn await_turn(&self, gives_up: GivesUp<'_>) -> Option<MutexGuard<'_, ()>> {
         let Some(gives_up) = gives_up else { return Some(self.turn.lock()) };
         while !gives_up() {
@@ -435,8 +445,8 @@ impl GateState {
         None
     }
 
-    /// Sleeps until something has happened, of which `notice` tells. Returns false when it has
-    /// given up before.
+    /// Sleeps until `has_happened`, which `notice` announces. Returns false if it has given up
+    /// first.
     fn sleep_until(
         &self,
         has_happened: &dyn Fn() -> bool,
@@ -466,9 +476,9 @@ impl GateState {
         self.sleep_until(&is_empty, &self.emptied, gives_up)
     }
 
-    /// Opens every slot and puts those who wait inside, as well as `own`, the slot of a closer that
-    /// was inside. Returns how many threads were inside all the time: none, unless the closer gives
-    /// up.
+    /// Opens every slot and puts waiting threads inside, as well as `own`, the slot of a closer
+    /// that was inside. Returns how many threads were inside all the time: none, unless the closer
+    /// gives up.
     fn open_slots(&self, own: Option<usize>) -> isize {
         let (mut waiting, mut inside) = (false, 0);
         for (index, slot) in self.slots.iter().enumerate() {
@@ -480,15 +490,15 @@ impl GateState {
             }
         }
         if waiting {
-            // A waiting thread looks at its slot under this lock.
+            // A waiting thread reads its slot under this lock.
             drop(self.parking.lock());
             self.opened.notify_all();
         }
         inside
     }
 
-    /// Takes threads out of `pending` that are inside and will not count themselves. The others
-    /// have left, and do so in a moment.
+    /// Subtracts from `pending` the threads that are inside and will not count themselves. The
+    /// others are about to.
     fn count_off(&self, inside: isize) {
         if inside != 0 {
             self.pending.fetch_sub(inside, Ordering::Relaxed);
@@ -499,8 +509,8 @@ impl GateState {
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        // Release: what was done alone is visible to who asks for its end.
-        self.gate.alone.fetch_add(1, Ordering::Release);
+        // Release: exclusive writes are visible to a thread that asks for their end.
+        self.gate.exclusive.fetch_add(1, Ordering::Release);
         let own = self.own.filter(|_| self.reenter).map(|pass| pass.slot);
         self.gate.open_slots(own);
         if let Some(pass) = self.own {

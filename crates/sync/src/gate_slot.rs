@@ -1,5 +1,5 @@
-//! One pass of the gate, as its thread and all others see it: an atomic state, whose values and
-//! changes [`gate`](super::gate) draws.
+//! One pass of the gate, for its thread and all others: an atomic state, whose values and changes
+//! [`gate`](super::gate) draws.
 
 use super::shim::{AtomicU8, AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub(super) const WAITING: u8 = 4;
 /// the thread when it has left.
 pub(super) const AWAITED: u8 = 8;
 
-/// What threads know of one pass.
+/// The shared part of one pass.
 pub(super) struct GateSlot {
     pub(super) state: AtomicU8,
     /// Visits that were awaited when they ended.
@@ -27,8 +27,8 @@ impl GateSlot {
         Self { state: AtomicU8::new(OUTSIDE), ended: AtomicU64::new(0) }
     }
 
-    /// Marks the visit of this moment as awaited, if there is one. Returns what `ended` is until
-    /// its end.
+    /// Marks the visit of this moment as awaited, if there is one. Returns the value of `ended`
+    /// until its end.
     pub(super) fn await_visit(&self) -> Option<u64> {
         // Acquire: pairs with the `leave` of a thread found outside. Release, and written back
         // though nothing changes: pairs with the next `enter` of that thread.
@@ -49,7 +49,7 @@ impl GateSlot {
     }
 
     /// Opens it: its thread is inside now if it waits or is the closer itself, or was inside all
-    /// the time. Returns what the state was.
+    /// the time. Returns the former state.
     pub(super) fn open(&self, is_own: bool) -> u8 {
         let mut state = CLOSED;
         loop {
@@ -57,8 +57,8 @@ impl GateSlot {
             // CLOSED|AWAITED: it is about to clear that itself.
             let goes_in = is_own || state & WAITING != 0;
             let next = if goes_in { INSIDE } else { state & !CLOSED };
-            // Release: what the closer did is visible to whoever enters. Acquire: and so is what
-            // was written before a grace period that found the thread outside.
+            // Release: the closer's writes are visible to threads that enter. Acquire: so are
+            // writes before a grace period that found the thread outside.
             match self.state.compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return state,
                 Err(found) => state = found,

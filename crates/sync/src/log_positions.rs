@@ -10,31 +10,31 @@
 //!   the word of the end:   position (55 bits) | units lie aside (1) | selected database (8)
 //! ```
 //!
-//! What is appended at once is a *unit*. A thread reserves room for it by one compare-and-exchange,
-//! writes its bytes there, and says so. Bytes are *readable* when everything in front of them is
-//! written as well. To know that, a reader does not look at bytes: each thread says in a word of
-//! its own from where on it has not finished.
+//! The bytes appended at once are a *unit*. A thread reserves room for it by one
+//! compare-and-exchange, writes its bytes there, and marks it as finished. Bytes are *readable*
+//! when all bytes before them are written as well. To know that, a reader does not look at bytes:
+//! each thread says in a word of its own from where on it has not finished.
 //!
 //! A unit for another database than the selected one begins with the command that selects it. A
-//! unit for which the ring has no room is kept *aside*, elsewhere in memory, and has its place
+//! unit for which the ring has no room is *overflow*: kept elsewhere in memory, with its place
 //! among the positions all the same.
 //!
 //! Invariants, each with a model in `tests/models`:
-//! - What is readable is written, and its writer's bytes are visible to who asked.
+//! - Readable bytes are written, and visible to the asking thread.
 //! - Reservations neither overlap nor leave gaps. Their order is that in which threads reserved:
 //!   two that reserve under the same lock do so in the order in which they held it.
 //! - A reservation that its thread did not finish, because the process was killed, can be found
 //!   afterwards and left out: all numbers lie in words that may outlive the process, and no unit
 //!   relies on a database that was selected by a unit which was not finished before.
-//! - Whoever reserves behind a unit that lies aside, or sees the end behind it, knows of it.
+//! - A thread that reserves after an overflow unit, or sees the end after it, knows of it.
 //!
-//! What it deliberately does not do: hold the bytes, wait for room, or wake who reads. A thread
-//! asks for [room](LogPositions::has_room) before it takes the lock under which it reserves.
+//! This module does not hold the bytes, wait for room, or wake readers. A thread asks for
+//! [room](LogPositions::has_room) before it takes the lock under which it reserves.
 
 use super::shim::{AtomicU64, Ordering};
 
-/// Words in front of those of the threads, each on a cache line of its own: the end, what is
-/// released, and the first unit aside.
+/// Words before those of the threads, each on a cache line of its own: the end, the released
+/// position, and the first overflow unit.
 const COMMON_WORDS: usize = 24;
 const END: usize = 0;
 const RELEASED: usize = 8;
@@ -54,7 +54,7 @@ const DATABASE: u64 = 0xff;
 const ASIDE: u64 = 1 << 8;
 const POSITION_SHIFT: u32 = 9;
 
-/// A log may begin here at the latest: half of the positions are behind it.
+/// The latest position at which a log may begin: half of the positions come after it.
 pub const POSITION_MAX: u64 = u64::MAX >> (POSITION_SHIFT + 1);
 
 /// The number of no database: which one is selected is not known.
@@ -76,18 +76,18 @@ pub struct Wanted {
     pub bytes: u64,
     /// Bytes of the command that selects it.
     pub select_bytes: u64,
-    /// The unit itself selects others: behind it nobody knows which one is.
+    /// The unit itself selects other databases: after it the selected one is unknown.
     pub selects_others: bool,
 }
 
-/// What a thread has reserved and has to write.
+/// The unit that a thread has reserved and must write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// Where it begins.
     pub position: u64,
     /// It begins with the command that selects its database.
     pub selects: bool,
-    /// The word of the end behind it, while nobody else has reserved.
+    /// The word of the end after it, until another thread reserves.
     end: u64,
     db: u8,
 }
@@ -99,8 +99,8 @@ pub struct Unfinished {
     pub position: u64,
     /// Its bytes.
     pub length: u64,
-    /// The thread had learned that it has made the reservation. If not, it has written none of it,
-    /// and another may have made one there.
+    /// The thread knew that it had made the reservation. If not, it has written none of it, and
+    /// another thread may have made one there.
     pub is_confirmed: bool,
 }
 
@@ -147,7 +147,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.capacity
     }
 
-    /// The position behind all that was reserved, and whether units lie aside.
+    /// The position after all reservations, and whether there is overflow.
     #[inline]
     pub fn end(&self) -> (u64, bool) {
         let end = self.word(END).load(Ordering::Relaxed);
@@ -161,16 +161,16 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.end().0.saturating_sub(released).saturating_add(bytes) <= self.capacity
     }
 
-    /// Reserves what a thread wants that has finished what it had reserved before. None: the ring
+    /// Reserves a unit for a thread that has finished its former one. Returns `None` if the ring
     /// has no room for it.
     #[inline]
     pub fn reserve(&self, thread: usize, wanted: Wanted) -> Option<Reservation> {
         let mut end = self.word(END).load(Ordering::Relaxed);
         loop {
             let reservation = wanted.behind(end);
-            // What is released was read, and is not written again.
+            // Released bytes were read, and are not written again.
             let released = self.word(RELEASED).load(Ordering::Acquire);
-            // It may be behind an end that others have moved meanwhile: that is found below.
+            // It may precede an end that other threads have moved since: that is found below.
             let wanted_bytes = (reservation.end >> POSITION_SHIFT).saturating_sub(released);
             if wanted_bytes > self.capacity {
                 // Another may have made the attempt before fail.
@@ -185,7 +185,8 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         }
     }
 
-    /// Reserves what lies aside. Callers exclude one another, and whoever takes units from there.
+    /// Reserves an overflow unit. Callers exclude one another, and the thread that removes units
+    /// from there.
     pub fn reserve_overflow(&self, thread: usize, wanted: Wanted) -> Reservation {
         let mut end = self.word(END).load(Ordering::Relaxed);
         loop {
@@ -203,8 +204,8 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         }
     }
 
-    /// Says where a thread is about to reserve. Who sees the end behind its reservation also sees
-    /// this, or what it says later.
+    /// Announces where a thread is about to reserve. A thread that sees the end after this
+    /// reservation also sees this, or a later announcement.
     #[inline]
     fn announce(&self, thread: usize, reservation: &Reservation) {
         let bytes = (reservation.end >> POSITION_SHIFT) - reservation.position;
@@ -213,8 +214,8 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.of_thread(thread).store(reservation.position | UNCONFIRMED, Ordering::Release);
     }
 
-    /// Moves the end behind a reservation, unless another thread has moved it meanwhile: to what is
-    /// returned then.
+    /// Moves the end past a reservation, unless another thread has moved it: to the returned value
+    /// then.
     #[inline]
     fn advance(&self, thread: usize, end: u64, made: Reservation) -> Result<Reservation, u64> {
         let word = self.word(END);
@@ -223,13 +224,13 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         Ok(made)
     }
 
-    /// A thread has written what it reserved.
+    /// A thread has written its unit.
     #[inline]
     pub fn finish(&self, thread: usize, reservation: Reservation) {
         self.finish_word(thread);
         if reservation.selects {
-            // From here on it is certain what is selected behind it. Whoever has reserved meanwhile
-            // has selected its own.
+            // From here on the database selected after it is certain. Threads that have reserved
+            // since have selected their own.
             let selected = reservation.end & !DATABASE | u64::from(reservation.db);
             let (order, end) = (Ordering::AcqRel, reservation.end);
             let _ = self.word(END).compare_exchange(end, selected, order, Ordering::Relaxed);
@@ -240,14 +241,14 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.of_thread(thread).store(FINISHED, Ordering::Release);
     }
 
-    /// Which database is selected is not known any more: the next unit selects its own. Nobody
-    /// reserves meanwhile.
+    /// The selected database becomes unknown: the next unit selects its own. No thread reserves at
+    /// the same time.
     pub fn forget_database(&self) {
         self.word(END).fetch_or(DATABASE, Ordering::AcqRel);
     }
 
-    /// Everything in front of the returned position is written. It may be less than what was
-    /// returned before, which holds all the same.
+    /// Everything before the returned position is written. It may be less than an earlier result,
+    /// which stays valid.
     pub fn readable_until(&self) -> u64 {
         let end = self.word(END).load(Ordering::Acquire) >> POSITION_SHIFT;
         let from = |thread| self.of_thread(thread).load(Ordering::Acquire);
@@ -257,22 +258,22 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
             .fold(end, |until, from| until.min(from & !UNCONFIRMED))
     }
 
-    /// What is in front of this position is needed by nobody: its room is free.
+    /// Positions before this one are no longer needed: their room is free.
     pub fn released(&self) -> u64 {
         self.word(RELEASED).load(Ordering::Relaxed)
     }
 
-    /// Nobody needs what is in front of a position any more.
+    /// Releases everything before a position.
     pub fn release(&self, until: u64) {
         self.word(RELEASED).store(until, Ordering::Release);
     }
 
-    /// Of the units that lie aside, this is the first. Callers exclude whoever adds one.
+    /// Sets the first overflow unit. Callers exclude threads that add one.
     pub fn set_first_overflow(&self, position: u64) {
         self.word(FIRST_ASIDE).store(position, Ordering::Release);
     }
 
-    /// None lies aside any more. Callers exclude whoever adds one.
+    /// There is no overflow left. Callers exclude threads that add one.
     pub fn end_overflow(&self) {
         let word = self.word(END);
         let mut end = word.load(Ordering::Relaxed);
@@ -285,13 +286,13 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         }
     }
 
-    /// The first unit that lies aside, if any does.
+    /// The first overflow unit, if there is one.
     pub fn first_overflow(&self) -> Option<u64> {
         let end = self.word(END).load(Ordering::Acquire);
         (end & ASIDE != 0).then(|| self.word(FIRST_ASIDE).load(Ordering::Relaxed))
     }
 
-    /// What threads had not finished, for a log whose process has ended.
+    /// The units that threads had not finished, for a log whose process has ended.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
         (0..self.threads).filter_map(|thread| {
             let from = self.of_thread(thread).load(Ordering::Relaxed);
@@ -306,13 +307,13 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
 }
 
 impl Wanted {
-    /// What it becomes behind this end.
+    /// The reservation if the end is here.
     #[inline]
     fn behind(self, end: u64) -> Reservation {
         let selected = end & DATABASE;
         let knows = selected == u64::from(self.db) && self.db != UNKNOWN_DATABASE;
         let bytes = if knows { self.bytes } else { self.bytes + self.select_bytes };
-        // Until a unit that selects is finished, nobody may rely on it.
+        // Until a unit that selects is finished, no thread may rely on it.
         let keeps = knows && !self.selects_others;
         let db = if keeps { selected } else { u64::from(UNKNOWN_DATABASE) };
         let position = end >> POSITION_SHIFT;

@@ -1,5 +1,5 @@
-//! Who waits for the log, and until when: the one who reads it sleeps until there is something to
-//! do, and threads have clients whose replies wait until the log is written or synced.
+//! Threads that wait for the log: its reader sleeps until there is something to do, and client
+//! threads have replies that wait until the log is written or synced.
 //!
 //! ```text
 //!   a thread                                          who reads the log
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Invariants, each with a model in `tests/models`:
-//! - What is appended, or urged, is seen before the reader sleeps, or the reader is woken.
-//! - A thread that waits for a position is told when it is reached.
+//! - The reader sees appended units and urgent requests before it sleeps, or it is woken.
+//! - A thread that waits for a position is notified when it is reached.
 //!
 //! Why nothing is lost: each side writes its own word, has a sequentially consistent fence, and
 //! reads the other's. The two fences have an order, and the side that comes second sees what the
@@ -23,11 +23,11 @@ use super::shim::{AtomicBool, AtomicU64, Ordering, fence};
 /// No position.
 const NEVER: u64 = u64::MAX;
 
-/// The sleep of who reads the log.
+/// Parks and wakes the log reader.
 pub struct LogSleep {
     /// It sleeps until the log ends here. [`NEVER`]: it is awake.
     wake_at: CachePadded<AtomicU64>,
-    /// Somebody waits for it.
+    /// A thread waits for the reader.
     is_urgent: CachePadded<AtomicBool>,
 }
 
@@ -41,8 +41,9 @@ impl Default for LogSleep {
 }
 
 impl LogSleep {
-    /// Announces that the reader is about to sleep until the log ends at `wake_at`, or somebody
-    /// waits for it. `end` tells where it ends. False: one of both is so already.
+    /// Announces that the reader is about to sleep until the log ends at `wake_at`, or a thread
+    /// waits for the reader. `end` returns the end of the log. Returns false if one of both is so
+    /// already.
     #[must_use]
     pub fn prepare_sleep(&self, wake_at: u64, end: impl FnOnce() -> u64) -> bool {
         self.wake_at.store(wake_at.min(NEVER - 1), Ordering::Relaxed);
@@ -54,18 +55,19 @@ impl LogSleep {
         sleeps
     }
 
-    /// The reader does not sleep any more.
+    /// The reader is awake.
     pub fn awake(&self) {
         self.wake_at.store(NEVER, Ordering::Relaxed);
     }
 
-    /// Whether somebody has waited since the last call. The reader sees all that they have appended
-    /// before.
+    /// Whether a thread has waited since the last call. The reader sees everything that it had
+    /// appended before.
     pub fn take_urgent(&self) -> bool {
         self.is_urgent.load(Ordering::Relaxed) && self.is_urgent.swap(false, Ordering::AcqRel)
     }
 
-    /// A thread has appended, and the log ends at `end` or behind. True: it has to wake the reader.
+    /// A thread has appended, and the log ends at `end` or later. Returns whether the thread must
+    /// wake the reader.
     #[must_use]
     pub fn look(&self, end: u64) -> bool {
         fence(Ordering::SeqCst);
@@ -80,14 +82,14 @@ impl LogSleep {
         self.wake()
     }
 
-    /// Ends the sleep. True: the reader sleeps, and nobody else wakes it.
+    /// Ends the sleep. Returns true if the reader sleeps and no other thread wakes it.
     fn wake(&self) -> bool {
         self.wake_at.load(Ordering::Relaxed) != NEVER
             && self.wake_at.swap(NEVER, Ordering::Relaxed) != NEVER
     }
 }
 
-/// How far something has come with the log, and which threads wait for that.
+/// How far the log has been processed in some respect, and which threads wait for that.
 pub struct Mark {
     reached: CachePadded<AtomicU64>,
     /// For each thread, the position for which it waits.
@@ -95,24 +97,24 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// It has come to a position. So many threads may wait.
+    /// The position reached. So many threads may wait.
     pub fn new(threads: usize, reached: u64) -> Self {
         let waiting = (0..threads).map(|_| CachePadded::new(AtomicU64::new(NEVER))).collect();
         Self { reached: CachePadded::new(AtomicU64::new(reached)), waiting }
     }
 
-    /// How far it has come.
+    /// The position reached.
     #[inline]
     pub fn reached(&self) -> u64 {
         self.reached.load(Ordering::Acquire)
     }
 
-    /// A thread waits until a position is reached, and is told then; also of one for which it
-    /// waited before. False: it is reached already.
+    /// A thread waits until a position is reached, and is notified then, also of a position for
+    /// which it waited before. Returns false if it is already reached.
     #[must_use]
     pub fn wait(&self, thread: usize, position: u64) -> bool {
         let Some(waiting) = self.waiting.get(thread) else { return false };
-        // If it is told meanwhile of an earlier one, it looks at all for which it waits.
+        // When it is notified of an earlier one, it checks all that it waits for.
         if position < waiting.load(Ordering::Relaxed) {
             waiting.store(position, Ordering::Relaxed);
         }
@@ -120,7 +122,7 @@ impl Mark {
         self.reached() < position
     }
 
-    /// It has come to a position. `tell` tells a thread.
+    /// Advances to a position. `tell` notifies a thread.
     pub fn advance(&self, position: u64, mut tell: impl FnMut(usize)) {
         self.reached.store(position, Ordering::Release);
         fence(Ordering::SeqCst);

@@ -11,9 +11,9 @@
 //!       +---------- the flag: one wake -------------+
 //! ```
 //!
-//! One turn of the owner: `awake()`, empty the wake's descriptor, `pop()` what is there (not
-//! without a bound, so that a busy mailbox does not starve its other work), `prepare_sleep()`, wait
-//! (without blocking when `prepare_sleep()` was false).
+//! One turn of the owner: `awake()`, empty the wake's descriptor, `pop()` the messages (with a
+//! bound, so that a busy mailbox does not starve its other work), `prepare_sleep()`, wait (without
+//! blocking when `prepare_sleep()` was false).
 //!
 //! A producer that sends a lot, or holds a lock while it sends, only [pushes](Sender::push) its
 //! messages and [wakes](Sender::wake) the owner once, later.
@@ -28,9 +28,9 @@
 //! flag, then reads the queue. Between its two steps each side has a sequentially consistent fence.
 //! The two fences have an order, and the side that comes second sees what the other wrote first.
 //!
-//! What it deliberately does not do: bound the queue (the senders decide how much may be
-//! outstanding), answer, or report that the owner is gone. A thread that ends returns its
-//! `Mailbox`, and the thread that joins it receives the rest.
+//! The mailbox does not bound the queue (the senders decide how much may be outstanding), answer,
+//! or report that the owner is gone. A thread that ends returns its `Mailbox`, and the thread that
+//! joins it receives the rest.
 
 use std::cell::Cell;
 use std::fmt;
@@ -119,8 +119,8 @@ impl<T> Mailbox<T> {
         false
     }
 
-    /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) nobody needs to
-    /// wake.
+    /// The wait is over: until the next [`prepare_sleep`](Self::prepare_sleep) no sender needs to
+    /// wake it.
     pub fn awake(&self) {
         // Mostly a plain read: the sender that woke the owner has cleared the flag.
         if self.shared.asleep.load(Ordering::Relaxed) {
@@ -130,7 +130,7 @@ impl<T> Mailbox<T> {
 }
 
 impl<T> Sender<T> {
-    /// Queues a message, and wakes the owner if it may be asleep and nobody else does. Never
+    /// Queues a message, and wakes the owner if it may be asleep and no other sender does. Never
     /// blocks.
     ///
     /// Costs two locked instructions and a fence on x86-64; the wake, when there is one, is a
@@ -147,8 +147,8 @@ impl<T> Sender<T> {
         self.shared.queue.push(message);
     }
 
-    /// Wakes the owner if it may be asleep and nobody else does, for what this thread has
-    /// [pushed](Self::push).
+    /// Wakes the owner if it may be asleep and no other sender does, for the messages that this
+    /// thread has [pushed](Self::push).
     #[inline]
     pub fn wake(&self) {
         // Pairs with the fence in `prepare_sleep`. The queue's own orderings are not relied upon.
@@ -161,7 +161,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Shared<T> {
-    /// Whether the caller is the one who ended the announced sleep: producers compete with one
+    /// Whether the caller is the one that ended the announced sleep: producers compete with one
     /// another and with the owner. Relaxed, because the flag only elects; the fences order.
     fn clear_flag(&self) -> bool {
         self.asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -175,8 +175,8 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T> Drop for Mailbox<T> {
-    /// Drops what nobody will read any more: a message may own a socket, and senders may live long.
-    /// What is sent later is dropped with the last sender.
+    /// Drops messages that will not be read: a message may own a socket, and senders may live long.
+    /// Later messages are dropped with the last sender.
     fn drop(&mut self) {
         while self.pop().is_some() {}
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// being woken costs, and short enough not to show where there is no second core.
 pub(crate) const SPINS_MAX: u32 = 64;
 
-/// Between two looks of a thread that waits whether it is to give up: short for whoever waits for
-/// its answer, and long beside what falling asleep costs.
+/// Between two checks of a waiting thread whether to give up: short for a client that waits for its
+/// reply, and long compared with the cost of falling asleep.
 const WHILE: Duration = Duration::from_millis(10);
 
 /// Waits for a notice, but no longer than a while. `guard` holds `mutex`, before and after.

@@ -1,5 +1,5 @@
-//! The end of the process, as the log's thread sees it: the append-only file gets all that was
-//! logged, or what it lacks is left in the ring for the next start.
+//! The end of the process on the thread that writes the append-only file: the file gets everything
+//! that was logged, or the rest stays in the ring for the next start.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::system::server_log::{notice, warning};
 const FIRST_BASE_TRIES: usize = 20;
 
 impl AofThread {
-    /// Writes and syncs all that the other threads have logged, which have ended.
+    /// Writes and syncs everything that the other threads, which have ended, have logged.
     pub(super) fn end(&mut self, is_forced: IsForced) {
         self.end_rewrite(is_forced);
         if self.writer.is_none() {
@@ -24,18 +24,18 @@ impl AofThread {
         }
         notice!("Calling fsync() on the AOF file.");
         if let Err(reason) = self.write_rest() {
-            // As if the process had been killed: the next start goes on with the ring.
+            // As after a kill, the next start continues with the ring.
             warning!("The AOF file can't be written: {reason}");
             return;
         }
         match self.close() {
             Ok(()) => self.remove_ring(),
-            // What is not in the file is left in the ring.
+            // The bytes that the file lacks stay in the ring.
             Err(reason) => warning!("Fail to fsync the AOF file: {reason}"),
         }
     }
 
-    /// Writes what is in the log, whatever has failed before.
+    /// Writes everything in the log, even after earlier failures.
     ///
     /// # Errors
     /// When the files do not have all of it. They are synced as far as they can be.
@@ -55,9 +55,9 @@ impl AofThread {
         Err("what it lacks is left in the log".to_owned())
     }
 
-    /// Ends a rewrite that is in progress: gives it up unless it writes the first base, without
-    /// which the file has nothing. Others that are due wait until the end is called off: one that
-    /// began now would keep the last save from being begun.
+    /// Ends a rewrite in progress: cancels it unless it writes the first base, without which the
+    /// file has nothing. Rewrites that are due wait until the shutdown is cancelled: one that began
+    /// now would prevent the last save.
     pub(super) fn end_rewrite(&mut self, is_forced: IsForced) {
         self.is_suspended = true;
         let is_first = self.writer.as_ref().is_some_and(AofWriter::is_first);
@@ -71,8 +71,7 @@ impl AofThread {
         }
     }
 
-    /// Writes the first base of an append-only file if that has not begun yet. No other thread
-    /// writes any more.
+    /// Writes the first base of an append-only file if it has not begun. No other thread writes.
     fn write_first_base(&mut self) {
         let is_due = |thread: &Self| thread.writer.as_ref().is_some_and(AofWriter::is_first);
         for _ in 0..FIRST_BASE_TRIES {

@@ -5,8 +5,8 @@ use std::path::Path;
 use node::config::Config;
 use persist::aof::AofNames;
 
-/// Where the log of a new append-only file begins: at another position than any other, so that
-/// positions of two files are not mistaken for one another.
+/// Where the log of a new append-only file begins: at a random position, so that positions of two
+/// files are not confused.
 pub fn random_position() -> u64 {
     base::random::entropy_seed() >> 24
 }

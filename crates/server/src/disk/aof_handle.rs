@@ -1,5 +1,4 @@
-//! The append-only file as the rest of the process sees it: what may be asked of the thread that
-//! writes it.
+//! The append-only file for the rest of the process: requests to the thread that writes it.
 
 use std::sync::Arc;
 
@@ -17,18 +16,18 @@ use crate::log::places::{self, Places};
 use crate::log::ring::LogRing;
 use crate::system::real_disk::RealDisk;
 
-/// The append-only file: what it is made of, and how to reach the thread that writes it.
+/// The append-only file: the state that it saves, and the way to the thread that writes it.
 pub(crate) struct AppendOnly {
     /// The keys that it saves.
     pub(super) keyspace: Arc<SharedKeyspace>,
-    /// What it reads.
+    /// The log that it reads.
     pub(super) log: Arc<LogSlot>,
     thread: Mutex<Option<Caller>>,
     /// While there is an append-only file.
     lock: Mutex<Option<AofLock>>,
 }
 
-/// What clients and the log are told when the append-only file cannot be begun, as in Redis.
+/// The reply and the log line when the append-only file cannot be begun, as in Redis.
 const START_FAILED: &str = "Unable to turn on AOF. Check server logs.";
 
 impl AppendOnly {
@@ -43,7 +42,8 @@ impl AppendOnly {
         *self.thread.lock() = Some(caller);
     }
 
-    /// Makes sure that no other process writes the append-only file: at start, before it is read.
+    /// Makes sure that no other process writes the append-only file. Called at start, before it is
+    /// read.
     ///
     /// # Errors
     /// When one does.
@@ -69,14 +69,14 @@ impl AppendOnly {
 
     fn try_start(&self) -> Result<(), String> {
         let config = self.keyspace.node.config();
-        // Without a thread the append-only file is being loaded, and goes on when it is.
+        // Without the thread, the append-only file is being loaded, and continues when it is.
         let Some(caller) = self.caller() else { return Ok(()) };
         let mut lock = self.lock.lock();
         let taken = caller.ask_and_wait(Request::Prepare).ok_or("the server ends")??;
         let disk = RealDisk::of_working_directory();
         let places = Places::of(&disk, &config);
-        // Until the first base is whole, the files and what a killed process has left beyond them
-        // are all that a start finds.
+        // Until the first base is whole, a start finds only the files, and the log that a killed
+        // process has left.
         let aof = Aof::open(disk, names(&config)).map_err(|error| error.to_string())?;
         places.keep_left(aof.manifest().log)?;
         let (id, begin) = (places::new_id(), random_position());
@@ -107,7 +107,7 @@ impl AppendOnly {
     /// Writes all that was logged.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The error of the disk.
     pub fn flush(&self) -> Result<(), String> {
         let flushed = self.caller().and_then(|caller| caller.ask_and_wait(Request::Flush));
         flushed.unwrap_or(Ok(()))
@@ -136,8 +136,8 @@ impl AppendOnly {
         begin
     }
 
-    /// Ends a rewrite that is in progress, so that the keyspace can be saved at the end. None that
-    /// is due begins until the process is to [go on](Self::go_on).
+    /// Ends a rewrite in progress, so that the keyspace can be saved at the end. Rewrites that are
+    /// due wait until the shutdown is [cancelled](Self::go_on).
     pub fn end_rewrite(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
             caller.ask_and_wait(|done| Request::EndRewrite(is_forced, done));
@@ -151,7 +151,7 @@ impl AppendOnly {
         }
     }
 
-    /// The threads that execute commands have ended: writes and syncs what they have logged.
+    /// Writes and syncs the rest of the log. The threads that execute commands have ended.
     pub fn end(&self, is_forced: IsForced) {
         if let Some(caller) = self.caller() {
             caller.ask_and_wait(|done| Request::End(is_forced, done));

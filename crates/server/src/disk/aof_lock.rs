@@ -1,5 +1,5 @@
-//! The lock of an append-only file, so that one process at a time writes it: another would take
-//! over its log and cut off what it appends.
+//! The lock of an append-only file, so that one process at a time writes it: another process would
+//! take over its log and cut off later appends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +18,8 @@ const END_MAX: Duration = Duration::from_secs(10);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The lock, until it is dropped or the process has ended. None where files cannot be locked.
+/// The lock, until it is dropped or the process has ended. Its file is `None` where files cannot be
+/// locked.
 #[derive(Debug)]
 pub struct AofLock(#[allow(dead_code)] Option<File>);
 
@@ -52,7 +53,7 @@ impl AofLock {
         }
     }
 
-    /// None: another process has it.
+    /// Returns `None` if another process has it.
     fn of(disk: &RealDisk, path: &Path) -> Result<Option<Self>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         if let Some(directory) = path.parent() {

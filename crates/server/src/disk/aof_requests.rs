@@ -1,4 +1,4 @@
-//! What other threads ask of the thread that writes the append-only file.
+//! Requests of other threads to the thread that writes the append-only file.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,19 +8,19 @@ use persist::aof::{TriedSync, WholeBase};
 use super::aof_lock::AofLock;
 use crate::log::ring::LogRing;
 
-/// What is asked of the thread that writes the log.
+/// A request to the thread that writes the append-only file.
 pub enum Request {
-    /// An append-only file is about to begin: give up the rewrite that BGREWRITEAOF has asked for
-    /// while there is none, and hand over the lock.
+    /// An append-only file is about to begin: cancel the rewrite that BGREWRITEAOF has asked for
+    /// without one, and take the lock.
     Prepare(Sender<Result<AofLock, String>>),
-    /// Begin an append-only file, with a base of what is in memory.
+    /// Begin an append-only file, with a base of the keyspace.
     Start(Arc<LogRing>, Sender<Result<(), String>>),
     /// End it.
     Stop(Sender<Result<(), String>>),
     /// Write a new base.
     Rewrite,
-    /// Give up a rewrite that is in progress, or wait for its end if there is no base without it,
-    /// unless the end of the process is forced. None begins until `GoOn` comes.
+    /// Cancel a rewrite in progress, or wait for its end if there is no base without it, unless the
+    /// shutdown is forced. No rewrite begins until `GoOn` comes.
     EndRewrite(IsForced, Sender<()>),
     /// The end of the process is called off.
     GoOn,
@@ -36,7 +36,7 @@ pub enum Request {
     End(IsForced, Sender<()>),
 }
 
-/// Whether the process is to end in any case: SHUTDOWN FORCE.
+/// Whether the process ends in any case: SHUTDOWN FORCE.
 pub type IsForced = bool;
 
 /// The way of requests to a thread that may sleep.
@@ -47,7 +47,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A way to whoever has the receiver, and is woken by `wake`.
+    /// A sender to the thread that has the receiver and is woken by `wake`.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> (Self, Receiver<Request>) {
         let (requests, receiver) = channel();
         (Self { requests, wake: Arc::new(wake) }, receiver)
@@ -55,7 +55,7 @@ impl Caller {
 
     /// Asks for something.
     pub fn call(&self, request: Request) {
-        // NoOtherClients receives it at the end of the process, when nobody waits either.
+        // At the end of the process there is no receiver, and no thread waits.
         let _ = self.requests.send(request);
         (self.wake)();
     }

@@ -1,5 +1,5 @@
-//! Rewrites, as the log's thread sees them: when one is due, how it begins, and what follows from
-//! its end.
+//! Rewrites on the thread that writes the append-only file: when one is due, how it begins, and how
+//! it ends.
 
 use std::sync::atomic::Ordering;
 
@@ -16,8 +16,8 @@ use crate::log::places::Places;
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::{notice, warning};
 
-/// Rewrites that fail in a row before the next automatic one is put off, and for how long, twice
-/// as long after each further one, as in Redis.
+/// Consecutive failures before the next automatic rewrite is deferred, and for how long: twice as
+/// long after each further one, as in Redis.
 const FAILURES_MAX: u64 = 3;
 const DEFERRED_MINUTES_MAX: i64 = 60;
 
@@ -37,7 +37,7 @@ impl AofThread {
             return;
         }
         if self.figures.is_enabled && !self.source.is_followed() {
-            // What a thread writes that does not log yet would be missing behind the cut.
+            // Writes of a thread that does not log yet would be missing after the cut.
             return;
         }
         match self.begin_rewrite() {
@@ -63,7 +63,8 @@ impl AofThread {
     /// Takes the cut and begins a base.
     ///
     /// # Errors
-    /// Why not; none if another snapshot is being taken or keys are loaded, and it is tried again.
+    /// The reason. `None` if another snapshot is being taken or keys are loaded; then it is tried
+    /// again.
     pub(super) fn begin_rewrite(&mut self) -> Result<(), Option<String>> {
         if self.keyspace.node.is_loading() {
             return Err(None);
@@ -155,7 +156,7 @@ impl AofThread {
                 self.figures.rewrites_failed_in_row = 0;
                 self.deferred_until_ms = 0;
                 self.delete_history();
-                // What an earlier process has left belongs to the files before.
+                // The log that an earlier process has left belongs to the former files.
                 if let Some(places) = self.source.places() {
                     places.remove_previous();
                 } else if let Some((_, places)) = &self.rewrite_lock {

@@ -1,5 +1,5 @@
-//! The append-only file at start: what there is of it is loaded, or its first base is written; then
-//! the log goes on where it ended.
+//! The append-only file at start: existing files are loaded, or the first base is written; then the
+//! log continues where it ended.
 //!
 //! ```text
 //! files of the manifest -> what a killed process had beyond them, from its ring -> new ring
@@ -32,7 +32,7 @@ use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::{notice, warning};
 
-/// Loads the append-only file, or begins one. NoOtherClients else uses the keyspace.
+/// Loads the append-only file, or begins one. Nothing else uses the keyspace.
 ///
 /// # Errors
 /// Why the server cannot start.
@@ -84,7 +84,7 @@ pub(crate) fn load(
         }
         Err(error) => return Err(fatal(&error)),
     };
-    // What the log before had is in the files now, so it may be forgotten.
+    // The files contain the former log now, so it may be forgotten.
     if let Err(error) = writer.set_log(places::new_id()) {
         warning!("The manifest can't name a new log: {error}");
         if writer.aof().log().is_none() {
@@ -94,7 +94,8 @@ pub(crate) fn load(
     Ok(writer)
 }
 
-/// Goes on with the files that were loaded, which get what a killed process had beyond them.
+/// Continues the files that were loaded, and appends the commands that a killed process had logged
+/// after them.
 fn go_on(
     aof: Aof<RealDisk>,
     loaded: &LoadedAof,
@@ -107,8 +108,8 @@ fn go_on(
     Ok(writer)
 }
 
-/// Says what comes from a log. With its places, because the files have what is good of it, a
-/// damaged one is put aside.
+/// Reports the commands that come from a log. With its places, a damaged log is kept under another
+/// name, because the files have its good part.
 fn report_left(left: &LeftCommands, places: Option<Places>) {
     notice!(
         "The last process was killed: {} bytes of commands come from its log",
@@ -123,8 +124,8 @@ fn report_left(left: &LeftCommands, places: Option<Places>) {
     }
 }
 
-/// Goes on with what was loaded. Where another server has written last, the files do not tell where
-/// they end in the log: then in a new file, which tells where it begins.
+/// Continues the files that were loaded. If another server has written last, the files do not say
+/// where they end in the log: then a new file begins, which says where it begins.
 fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<AofWriter<RealDisk>, AofError> {
     match loaded.position.filter(|_| loaded.is_last_writer) {
         Some(position) => AofWriter::resume(aof, position, loaded.bytes_before),
@@ -135,8 +136,8 @@ fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<AofWriter<RealDisk>,
     }
 }
 
-/// What a process that was killed had logged beyond the files, if its log is the one that the files
-/// name, and goes on where they end.
+/// The commands that a killed process had logged after the files, if its log is the one that the
+/// files name and continues where they end.
 ///
 /// # Errors
 /// When it cannot be looked at.
@@ -173,7 +174,7 @@ fn left(
 /// the working directory was when it was begun.
 ///
 /// # Errors
-/// When there is none in the working directory.
+/// If there is none in the working directory.
 pub(crate) fn find_again(config: &Config) -> Result<(), String> {
     let aof = Aof::open(RealDisk::of_working_directory(), names(config))
         .map_err(|error| error.to_string())?;
@@ -226,8 +227,8 @@ fn begin(
     Ok(writer)
 }
 
-/// Starts the thread that writes the log: with a writer and what the threads log into, if there is
-/// an append-only file.
+/// Starts the thread that writes the log: with a writer and the ring that the threads append to, if
+/// there is an append-only file.
 ///
 /// # Errors
 /// When the system refuses a thread.

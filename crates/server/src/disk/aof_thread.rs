@@ -7,9 +7,9 @@
 //!           weft-rewrite (a base) -+
 //! ```
 //!
-//! Nothing on it waits for a client, and no client's thread waits for it but for room in the ring
-//! and for what is durable under `appendfsync always`. What fails is tried again several times a
-//! second, and meanwhile commands that change keys are refused.
+//! This thread does not wait for clients, and clients' threads wait for it only for room in the
+//! ring and, under `appendfsync always`, for durable writes. A failed operation is tried again
+//! several times a second, and until it succeeds commands that change keys are refused.
 
 use std::io;
 use std::sync::Arc;
@@ -41,11 +41,11 @@ use crate::system::server_log::warning;
 
 /// Between two syncs under everysec.
 const SYNC_MS: i64 = 1000;
-/// Between two looks at the log while it grows.
+/// Between two reads of the log while it grows.
 const LOOK: Duration = Duration::from_millis(20);
 /// While nothing happens.
 const IDLE: Duration = Duration::from_secs(1);
-/// Between two tries of what has failed.
+/// Between two attempts of a failed operation.
 pub(super) const RETRY_MS: i64 = 100;
 
 /// See the module's description.
@@ -59,12 +59,12 @@ pub struct AofThread {
     pub(super) caller: Caller,
     syncer: Sender<PendingSync<RealFile>>,
     pub(super) figures: AppendOnlyFigures,
-    /// What the ring was reported last.
+    /// The progress that was reported last.
     reported: Option<LogProgress>,
     pub(super) rewrite: Option<RewriteWatch>,
     /// While a base is written without an append-only file, with where logs may have been left.
     pub(super) rewrite_lock: Option<(AofLock, Places)>,
-    /// A rewrite is to begin as soon as it can.
+    /// A rewrite should begin as soon as it can.
     pub(super) is_due: bool,
     /// The process ends: nothing that is due begins until that is called off.
     pub(super) is_suspended: bool,
@@ -76,12 +76,12 @@ pub struct AofThread {
     pub(super) rewrite_complaint: Complaint,
     /// When something was last written.
     busy_ms: i64,
-    /// Requests for rewrites that have come here.
+    /// Requests for rewrites that have arrived.
     answered: u64,
 }
 
 impl AofThread {
-    /// A thread that goes on with a writer, or has none yet.
+    /// A thread that continues with a writer, or has none yet.
     ///
     /// # Errors
     /// When the system refuses the thread that syncs.
@@ -121,12 +121,12 @@ impl AofThread {
         Ok(thread)
     }
 
-    /// Runs until the process ends. `ring` is what the threads log into, if they do.
+    /// Runs until the process ends. `ring` is the ring that the threads append to, if there is one.
     pub fn run(mut self, ring: Option<Arc<LogRing>>, memory: &CountedThread<'_>) {
         self.source.count_as(memory.own());
         self.source.replace(ring);
         self.report_progress();
-        // The process before may not have come to it.
+        // The former process may not have got to it.
         self.delete_history();
         loop {
             let (time, wake_at) = self.sleep();
@@ -153,7 +153,7 @@ impl AofThread {
         }
     }
 
-    /// How long to sleep, and where the log has to end for that to be over before.
+    /// How long to sleep, and the position at which the log ends the sleep earlier.
     fn sleep(&self) -> (Duration, u64) {
         let Some(writer) = &self.writer else { return (IDLE, u64::MAX) };
         if writer.failure().is_some() || writer.needs_base() || self.is_due {
@@ -187,7 +187,7 @@ impl AofThread {
                 if !self.figures.is_enabled {
                     self.end_rewrite_without_file();
                 }
-                // What begins writes a base as well.
+                // The append-only file that begins writes a base as well.
                 self.is_due = false;
                 let _ = done.send(AofLock::take(&RealDisk::of_working_directory(), &self.config));
             }
@@ -225,7 +225,7 @@ impl AofThread {
         }
     }
 
-    /// Writes what is there, and syncs it as the policy asks.
+    /// Writes new bytes of the log, and syncs them as the policy asks.
     pub(super) fn write(&mut self) {
         let until = self.source.readable_until();
         let Some(writer) = &mut self.writer else { return };
@@ -292,7 +292,7 @@ impl AofThread {
     /// all of them do.
     fn start(&mut self, ring: Arc<LogRing>) -> Result<(), String> {
         self.config = self.keyspace.node.config();
-        // A base that BGREWRITEAOF has asked for is not of what is logged from now on.
+        // A base that BGREWRITEAOF has asked for does not belong to the log that begins.
         self.end_rewrite_without_file();
         let (disk, names) = (RealDisk::of_working_directory(), names(&self.config));
         disk.create_directory(&names.directory).map_err(|error| error.to_string())?;
@@ -322,7 +322,7 @@ impl AofThread {
                 self.remove_ring();
                 self.source.replace(None);
             }
-            // The manifest names it still: the next start of the file goes on with it.
+            // The manifest still names it: the next start of the file continues with it.
             false => self.source.leave(),
         }
         self.figures = AppendOnlyFigures {
@@ -333,7 +333,7 @@ impl AofThread {
         ended
     }
 
-    /// The files have all that is in the ring, or nobody needs it.
+    /// Removes the file of the ring: the append-only file has its bytes, or they are not needed.
     pub(super) fn remove_ring(&self) {
         if let Some(places) = self.source.places() {
             places.remove_own();
@@ -363,7 +363,7 @@ impl AofThread {
         later.into_iter().for_each(|request| self.caller.call(request));
     }
 
-    /// Tells others how far the log is, and what has failed.
+    /// Publishes how far the log is, and failures.
     fn publish(&mut self) {
         let mut failure = None;
         self.figures.is_rewrite_scheduled = self.is_due;
@@ -381,7 +381,7 @@ impl AofThread {
         self.complain(failure.as_deref());
         self.figures.is_last_write_ok = failure.is_none();
         if failure.is_some() {
-            // Before anybody is refused, who may ask for the reason.
+            // Before any client is refused, since it may ask for the reason.
             self.keyspace.node.append_only.lock().is_last_write_ok = false;
         }
         let refusal = failure.map(|text| format!("MISCONF Errors writing to the AOF file: {text}"));

@@ -1,5 +1,5 @@
-//! The log on its way to the append-only file: what was written, what is durable, and what to do
-//! when the disk fails.
+//! The log on its way to the append-only file: which part is written and which is durable, and how
+//! failures of the disk are handled.
 //!
 //! ```text
 //!     kept         durable        written            readable
@@ -8,9 +8,8 @@
 //!      | up to here the log may be forgotten: a process that is killed finds it in the files
 //! ```
 //!
-//! Mostly `kept` is `written`, because the files survive the end of the process. It stays behind
-//! while the file that is written is not named by the manifest: after a failed sync, until a new
-//! base is whole.
+//! Mostly `kept` is `written`, because the files survive the end of the process. It lags while the
+//! manifest does not name the file that is written: after a failed sync, until a new base is whole.
 //!
 //! This is a state machine over a [`Disk`], without threads and clocks.
 
@@ -29,11 +28,11 @@ pub struct AofWriter<D: Disk> {
     aof: Aof<D>,
     written: u64,
     kept: u64,
-    /// What the disk said, since writing or syncing fails.
+    /// The error of the disk, while writing or syncing fails.
     failure: Option<DiskError>,
-    /// There is no base yet, so that nothing of what is written is of use.
+    /// There is no base yet, so written bytes are of no use.
     is_first: bool,
-    /// What was loaded is not all in the files: until there is a base, the failure stays.
+    /// The files lack loaded keys: until there is a base, the failure stays.
     lacks_base: bool,
     /// Bytes of the files before the one that is written.
     bytes_before: u64,
@@ -42,8 +41,8 @@ pub struct AofWriter<D: Disk> {
 }
 
 impl<D: Disk> AofWriter<D> {
-    /// Goes on with files that were loaded up to this position, and have so many bytes before the
-    /// last one.
+    /// Continues files that were loaded up to this position, and have so many bytes before the last
+    /// one.
     ///
     /// # Errors
     /// See [`Aof::resume`].
@@ -52,7 +51,7 @@ impl<D: Disk> AofWriter<D> {
         Ok(Self::behind(aof, position, bytes_before))
     }
 
-    /// The same where the files, of so many bytes, do not tell that they end there.
+    /// The same if the files, of so many bytes, do not say that they end there.
     ///
     /// # Errors
     /// See [`Aof::resume_in_new_file`].
@@ -100,10 +99,10 @@ impl<D: Disk> AofWriter<D> {
         }
     }
 
-    /// Writes what can be read, up to a position.
+    /// Writes the readable bytes, up to a position.
     ///
     /// # Errors
-    /// What the disk said; the same is tried again by the next call.
+    /// The error of the disk; the next call tries again.
     pub fn write(
         &mut self,
         source: &mut impl LogSource,
@@ -132,14 +131,14 @@ impl<D: Disk> AofWriter<D> {
         Ok(())
     }
 
-    /// What is written may be forgotten, if it is found again.
+    /// Written bytes may be forgotten, if a start finds them in the files.
     fn keep(&mut self) {
         if self.is_first || self.aof.is_found_again() {
             self.kept = self.written;
         }
     }
 
-    /// Remembers a failure of the disk. The failures that are none say what is to be done first.
+    /// Remembers an error of the disk. The other errors say what must be done first.
     fn note<T>(&mut self, result: Result<T, AofError>) -> Result<T, ()> {
         result.map_err(|error| {
             if let AofError::Disk(error) = error {
@@ -148,7 +147,7 @@ impl<D: Disk> AofWriter<D> {
         })
     }
 
-    /// Syncs what was written.
+    /// Syncs the bytes written so far.
     pub fn sync(&mut self) {
         let synced = self.aof.sync();
         if self.note(synced).is_ok() {
@@ -156,7 +155,7 @@ impl<D: Disk> AofWriter<D> {
         }
     }
 
-    /// Begins a sync for another thread, if there is something to sync and none is on its way.
+    /// Begins a sync for another thread, if there is something to sync and no sync is in progress.
     pub fn begin_sync(&mut self) -> Option<PendingSync<D::File>> {
         if self.aof.needs_base() || self.aof.is_syncing() {
             return None;
@@ -173,7 +172,7 @@ impl<D: Disk> AofWriter<D> {
         }
     }
 
-    /// A sync has succeeded: what had failed does not any more, unless a base is due.
+    /// A sync has succeeded, which ends a failure, unless a base is due.
     fn is_synced(&mut self) {
         let may_write = |failure: &DiskError| !is_of_write(failure);
         if !self.aof.needs_base()
@@ -184,14 +183,14 @@ impl<D: Disk> AofWriter<D> {
         }
     }
 
-    /// Writes and syncs what the log of a killed process had beyond the files.
+    /// Writes and syncs the commands that the log of a killed process had after the files.
     ///
     /// Each part without a gap is a batch of its own, so that positions and bytes of a batch agree:
-    /// when this is interrupted, the next start goes on in the log where the file ends then. For
-    /// the same reason the log goes on behind the last command, and not behind a gap that follows.
+    /// if this is interrupted, the next start continues in the log where the file ends then. For
+    /// the same reason the log continues after the last command, and not after a gap that follows.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The error of the disk.
     pub fn append_left(&mut self, left: &LeftCommands) -> Result<(), AofError> {
         let mut at = 0;
         for part in &left.parts {
@@ -208,7 +207,7 @@ impl<D: Disk> AofWriter<D> {
         Ok(())
     }
 
-    /// What is written from now on is of this log.
+    /// Bytes written from now on belong to this log.
     ///
     /// # Errors
     /// See [`Aof::set_log`].
@@ -231,7 +230,7 @@ impl<D: Disk> AofWriter<D> {
         format: BaseFormat,
     ) -> Result<NewBase<D::File>, AofError> {
         if self.written < cut.position && !self.aof.needs_base() {
-            // It could not be written: a new file would begin behind a gap.
+            // The bytes before the cut could not be written: a new file would begin after a gap.
             return Err(AofError::NeedsBase);
         }
         let before = self.bytes_before + self.aof.segment_bytes();
@@ -253,7 +252,7 @@ impl<D: Disk> AofWriter<D> {
         self.bytes_before = bytes;
         self.base_bytes = self.current_bytes();
         self.keep();
-        // The files that could not be synced are of no interest any more.
+        // The files that could not be synced are no longer needed.
         if !self.aof.needs_base() {
             self.failure = None;
         }
@@ -265,10 +264,10 @@ impl<D: Disk> AofWriter<D> {
         self.aof.abort_rewrite();
     }
 
-    /// Removes files that nobody needs any more.
+    /// Removes files that are no longer needed.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The error of the disk.
     pub fn delete_history(&mut self) -> Result<(), AofError> {
         self.aof.delete_history()
     }
@@ -317,13 +316,13 @@ impl<D: Disk> AofWriter<D> {
         self.aof.durable() < self.written
     }
 
-    /// What the disk said, while writing or syncing fails.
+    /// The error of the disk, while writing or syncing fails.
     pub fn failure(&self) -> Option<&DiskError> {
         self.failure.as_ref()
     }
 
-    /// How far the log has come. Replies wait for syncs if they are to and there is a base: before,
-    /// nothing can be durable.
+    /// How far the log has reached the disk. Replies wait for syncs if `waits` says so and there is
+    /// a base: before, nothing can be durable.
     pub fn progress(&self, waits: bool) -> LogProgress {
         let synced = (!self.is_first).then(|| self.aof.durable());
         let (waits, has_failed) = (waits && !self.is_first, self.failure.is_some());
@@ -347,7 +346,7 @@ fn is_of_write(failure: &DiskError) -> bool {
     matches!(failure.operation, DiskOperation::Append | DiskOperation::Truncate)
 }
 
-/// What the system says of an error, as `strerror` words it.
+/// The system's words for an error, as `strerror` has them.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {

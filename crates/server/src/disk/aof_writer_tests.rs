@@ -1,9 +1,9 @@
 //! The writer of the log on a simulated disk, as the log's thread calls it: with an error at every
 //! operation, a power loss at every operation, and a kill at every operation.
 //!
-//! What must hold: what is called durable is there after a power loss; what the files do not have
-//! after a kill is still in the ring; and some turns after the disk works again everything is
-//! durable and nothing is refused.
+//! Required: bytes reported as durable survive a power loss; bytes that the files lack after a kill
+//! are still in the ring; and some turns after the disk works again everything is durable and no
+//! write is refused.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -39,7 +39,7 @@ fn bytes(write: u64) -> Vec<u8> {
     out
 }
 
-/// The position of the log behind the first writes.
+/// The position of the log after the first writes.
 fn position(writes: u64) -> u64 {
     BEGIN + writes * bytes(0).len() as u64
 }
@@ -48,7 +48,7 @@ fn writes_before(position: u64) -> u64 {
     position.saturating_sub(BEGIN) / bytes(0).len() as u64
 }
 
-/// What is in memory of the log.
+/// The part of the log in memory.
 #[derive(Default)]
 struct Ring {
     made: u64,
@@ -156,7 +156,7 @@ impl Server {
         self.failures += u64::from(self.writer.failure().is_some());
     }
 
-    /// Runs as a server that refuses writes while the disk fails, but for those on their way.
+    /// Runs as a server that refuses writes while the disk fails, except those in progress.
     fn run(&mut self, seed: u64) {
         let mut random = Random::new(seed);
         for _ in 0..TURNS {
@@ -171,7 +171,7 @@ impl Server {
     }
 }
 
-/// The writes that are in the files, all from the first one on, and none beside them.
+/// The writes in the files, all from the first one on, and no others.
 fn load(disk: &SimulatedDisk, context: &str) -> u64 {
     let Ok(aof) = Aof::open(disk.clone(), names()) else { panic!("{context}") };
     let mut writes = 0;
@@ -197,7 +197,7 @@ fn load(disk: &SimulatedDisk, context: &str) -> u64 {
     writes
 }
 
-/// What has to hold whenever the process or the machine ends.
+/// What must hold whenever the process or the machine ends.
 fn check_ends(disk: &SimulatedDisk, server: &Server, seed: u64, context: &str) {
     for loss in [Loss::Cut, Loss::Zeros] {
         let writes = load(&disk.after_power_loss(loss, seed), context);

@@ -1,15 +1,15 @@
-//! A failure that comes again and again, and is told in the log now and then.
+//! A recurring failure, which the log reports from time to time.
 
 /// Between two lines about the same failure.
 const PAUSE_MS: i64 = 30_000;
 
-/// The failure that was told last, and when.
+/// The failure that was reported last, and when.
 #[derive(Debug, Default)]
 pub struct Complaint(Option<(String, i64)>);
 
 impl Complaint {
-    /// Whether a failure is to be told: it is another one, or the last line was long ago. The
-    /// caller tells it then.
+    /// Whether to report a failure: it is a new one, or the last line was long ago. The caller
+    /// reports it then.
     pub fn is_due(&mut self, failure: &str, now_ms: i64) -> bool {
         let last = self.0.as_ref().filter(|(last, _)| last == failure);
         let is_due = last.is_none_or(|(_, told_ms)| now_ms - told_ms > PAUSE_MS);
@@ -19,12 +19,12 @@ impl Complaint {
         is_due
     }
 
-    /// Whether something was told lately.
+    /// Whether a failure was reported lately.
     pub fn is_fresh(&self, now_ms: i64) -> bool {
         self.0.as_ref().is_some_and(|(_, told_ms)| now_ms - told_ms <= PAUSE_MS)
     }
 
-    /// Nothing fails any more. Returns whether something was told.
+    /// The failure is over. Returns whether it was reported.
     pub fn end(&mut self) -> bool {
         self.0.take().is_some()
     }

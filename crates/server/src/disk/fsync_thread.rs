@@ -11,7 +11,7 @@ use super::aof_requests::{Caller, Request};
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::RealFile;
 
-/// Starts it. It ends when nobody has the sender any more.
+/// Starts it. It ends when the sender is dropped.
 ///
 /// # Errors
 /// When the system refuses a thread.

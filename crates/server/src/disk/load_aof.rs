@@ -1,4 +1,4 @@
-//! Loading an append-only file: its base, then what was written since, command by command.
+//! Loading an append-only file: its base, then the commands written since, one after the other.
 //!
 //! ```text
 //! manifest -> base: RDB file, loaded on all processors, or commands -> incremental files
@@ -7,9 +7,9 @@
 //!
 //! The commands of a transaction are kept until its EXEC and dropped when there is none. A tail
 //! that a crash has left is dropped and the file ends before it; any other damage ends loading,
-//! with what can be done about it.
+//! with advice.
 //!
-//! The caller sees to it that nobody uses the keyspace meanwhile.
+//! The caller ensures that nothing else uses the keyspace.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -36,21 +36,21 @@ use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::{RealDisk, RealFile};
 use crate::system::server_log::{notice, warning};
 
-/// Commands between two looks at how far loading is and at whether it is to end.
+/// Commands between two reports of the progress, and checks whether loading must end.
 const COMMANDS_A_LOOK: u64 = 256;
 /// Lines of the log about commands that fail.
 const COMPLAINTS_MAX: u64 = 10;
 /// Before a command is tried again.
 const PAUSE: Duration = Duration::from_millis(1);
-/// What an error shows of a command's name, in bytes.
+/// Bytes of a command's name that an error shows.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Debug, Default)]
 pub struct LoadedAof {
-    /// The position in the log where the files end, if they tell it.
+    /// The position in the log where the files end, if they say so.
     pub position: Option<u64>,
-    /// Whoever wrote that position has written nothing behind it.
+    /// The process that wrote that position has written nothing after it.
     pub is_last_writer: bool,
     /// Bytes of the files before the last one.
     pub bytes_before: u64,
@@ -113,7 +113,7 @@ impl<'a> AofLoader<'a> {
     /// Loads all files that a manifest names, and repairs the last one.
     ///
     /// # Errors
-    /// Why they cannot be loaded, and what can be done about it.
+    /// Why they cannot be loaded, and how to continue.
     pub fn load(&mut self, aof: &Aof<RealDisk>, disk: &RealDisk) -> Result<LoadedAof, String> {
         let files = aof.load_files().map_err(|error| fatal(&error))?;
         let total = files.iter().map(|file| file.bytes).sum();
@@ -124,7 +124,7 @@ impl<'a> AofLoader<'a> {
             let end = self.load_file(file, disk)?;
             loaded.is_last_writer = end.ends_with_batch || end.commands == 0;
             loaded.position = match end.log_end {
-                // Room is left for what follows.
+                // Leaves room for later units.
                 None if end.commands == 0 => {
                     file.entry.start_offset.filter(|start| *start <= POSITION_MAX / 2)
                 }
@@ -193,7 +193,7 @@ impl<'a> AofLoader<'a> {
         Ok(loaded.bytes)
     }
 
-    /// Counts what was loaded of an RDB file, and loads its functions.
+    /// Counts the keys loaded from an RDB file, and loads its functions.
     ///
     /// # Errors
     /// When functions cannot be loaded.
@@ -246,7 +246,7 @@ impl<'a> AofLoader<'a> {
         self.applier.load_functions(&[], RestorePolicy::Flush, &sys::clock::tsc, self.host)
     }
 
-    /// Loads what the log of a process that was killed had beyond the files.
+    /// Loads the commands that the log of a killed process had after the files.
     ///
     /// # Errors
     /// See [`load`](Self::load).
@@ -295,7 +295,7 @@ impl<'a> AofLoader<'a> {
                         "Unknown command '{name}' reading the append only file {place}"
                     ));
                 }
-                // Commands behind it would go to another database than they did.
+                // Later commands would go to another database than they did.
                 ApplyOutcome::Failed(text) if args.name().eq_ignore_ascii_case(b"select") => {
                     let text = String::from_utf8_lossy(&text);
                     return Err(format!("SELECT fails in {}: {text}", place()));
@@ -312,7 +312,7 @@ impl<'a> AofLoader<'a> {
         }
     }
 
-    /// Drops what a crash has left at the end of a file, if the configuration allows it.
+    /// Drops the tail that a crash has left at the end of a file, if the configuration allows it.
     fn drop_tail(
         &self,
         file: &LoadFile<RealFile>,

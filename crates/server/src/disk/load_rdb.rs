@@ -5,11 +5,11 @@
 //! workers  batch -> records -> their shards, each under its lock
 //! ```
 //!
-//! The reader reads large values itself, so that their bytes are not copied. Tables get their room
-//! from what the file says of the sizes of databases, as far as so many keys can still come.
+//! The reader reads large values itself, so that their bytes are not copied. Tables are reserved
+//! for the sizes of databases that the file states, as far as so many keys can still follow.
 //!
-//! The caller sees to it that nobody uses the keyspace meanwhile. After an error the keyspace has
-//! part of the keys.
+//! The caller ensures that nothing else uses the keyspace. After an error the keyspace has part of
+//! the keys.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -42,7 +42,7 @@ const WORKERS_MAX: usize = 16;
 const LARGE_LEN: u64 = 64 << 10;
 /// A key takes at least so many bytes of a file.
 const KEY_BYTES_MIN: u64 = 4;
-/// How much about itself a file may tell to be kept.
+/// Bytes of the file's own metadata that are kept at most.
 const AUX_MAX: usize = 64;
 const AUX_BYTES_MAX: usize = 1024;
 /// Keys that workers prefetch the memory of, ahead of adding them.
@@ -55,13 +55,13 @@ pub struct LoadOptions {
     pub checks: bool,
     /// The time, in milliseconds since 1970. Keys that expired before are left out.
     pub now_ms: i64,
-    /// Those are not left out: commands follow that remove them.
+    /// Expired keys are not left out: later commands remove them.
     pub keeps_expired: bool,
     /// A key that is there already is replaced; otherwise that is an error.
     pub replaces: bool,
 }
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// Keys.
@@ -72,20 +72,20 @@ pub struct Loaded {
     pub empty: u64,
     /// The sources of libraries of functions, which are for the caller to load.
     pub functions: Vec<Vec<u8>>,
-    /// What the file tells about itself.
+    /// The metadata of the file.
     pub aux: Vec<(String, String)>,
     /// Modules whose data were left out.
     pub modules: BTreeSet<String>,
-    /// Bytes of the file: what else the source has begins there.
+    /// Bytes of the file: the rest of the source begins there.
     pub bytes: u64,
     /// The version of the format.
     pub version: u16,
-    /// Keys that each database has got; to be added to the server's counts.
+    /// Keys that were added to each database, for the server's counts.
     pub db_keys: Vec<i64>,
 }
 
 impl Loaded {
-    /// What the file tells under a name.
+    /// The metadata under a name.
     pub fn aux(&self, name: &str) -> Option<&str> {
         self.aux.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -98,7 +98,7 @@ pub enum LoadError {
     File(u64, Error),
     /// A key that is there twice, or was there before.
     Duplicate(Vec<u8>),
-    /// A database beyond those that the server has.
+    /// A database that the server does not have.
     Database(u64),
     /// It was to end.
     Cancelled,
@@ -140,13 +140,13 @@ struct BatchKey {
     attributes: Attributes,
 }
 
-/// What the threads of one load share.
+/// The state that the threads of one load share.
 struct Load<'a> {
     keyspace: &'a SharedKeyspace,
     options: LoadOptions,
     progress: &'a LoadProgress,
     limits: &'a EncodingLimits,
-    /// Counts of this load alone: the server's have writers of their own.
+    /// Counts of this load: the server's counts have other writers.
     counts: Arc<KeyCounts>,
     failure: Mutex<Option<LoadError>>,
     failed: AtomicBool,
@@ -257,7 +257,7 @@ impl<'a> Adder<'a> {
         }
     }
 
-    /// Adds what comes, until nothing more can come.
+    /// Adds records until no more can come.
     fn run(&mut self, batches: &std::sync::Mutex<Receiver<Batch>>) {
         loop {
             let batch = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -305,7 +305,7 @@ impl<'a> Adder<'a> {
         self.ahead.push((record, hash));
     }
 
-    /// Prefetches what the records need that have come, from their shards, which have come too.
+    /// Prefetches for the records that have arrived, from their shards, which have been prefetched.
     fn prefetch_slots(&self, db: usize) {
         let Load { keyspace, .. } = self.load;
         for (_, hash) in &self.ahead {
@@ -314,7 +314,7 @@ impl<'a> Adder<'a> {
         }
     }
 
-    /// Adds the records that have come. Returns how many.
+    /// Adds the records that have arrived. Returns how many.
     fn add_ahead(&mut self, db: usize) -> Result<u64, LoadError> {
         let keys = self.ahead.len() as u64;
         let mut ahead = std::mem::take(&mut self.ahead);
@@ -369,7 +369,7 @@ impl<'a> Adder<'a> {
 /// Reads the outline of a file.
 struct Reading<'a, 'b> {
     load: &'a Load<'a>,
-    /// None: no worker could be started, and the reader adds everything itself.
+    /// `None` if no worker could be started: then the reader adds everything itself.
     sender: Option<SyncSender<Batch>>,
     own: &'b mut Adder<'a>,
 }
@@ -503,11 +503,11 @@ impl Batch {
         (self.db, self.offset) = (db, 0);
         self.bytes.clear();
         self.keys.clear();
-        // What one long value has taken is not kept.
+        // The memory of a long value is not kept.
         self.bytes.shrink_to(2 * BATCH_BYTES);
     }
 
-    /// Notes a key whose value is to come.
+    /// Notes a key whose value follows.
     fn begin(&mut self, head: &KeyHead<'_>) -> BatchKey {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(head.key);

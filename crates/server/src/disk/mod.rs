@@ -1,5 +1,5 @@
-//! What survives the process: the append-only file, which reads the log, and RDB files. Nothing
-//! here knows the threads that serve clients.
+//! Files that survive the process: the append-only file, which reads the log, and RDB files.
+//! Nothing here knows the threads that serve clients.
 
 mod aof_ending;
 mod aof_files;

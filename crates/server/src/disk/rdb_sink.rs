@@ -1,7 +1,7 @@
 //! An RDB file of a snapshot.
 //!
-//! What comes while a shard is locked is encoded into memory; the rest goes straight to the writer,
-//! so that of a long string no second copy is made.
+//! Entries that come while a shard is locked are encoded into memory; the rest goes straight to the
+//! writer, so that a long string is not copied again.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use store::snapshot::{CollectionHead, CollectionPart, KeySink};
 
 use super::snapshot_job::{Pacing, SnapshotJob, SnapshotSink, WalkError};
 
-/// What the buffer keeps between two steps, in bytes.
+/// Bytes of the buffer that are kept between two steps.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
-/// What access clocks mean, so that a file tells how keys were used. As in Redis, only where a
+/// The meaning of access clocks, so that a file shows how keys were used. As in Redis, only where a
 /// policy asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uses {
-    /// It is not told.
+    /// The file does not show it.
     Untold,
     /// When each key was used; the clock at the cut.
     Recency(u32),
@@ -32,12 +32,12 @@ pub enum Uses {
     Frequency,
 }
 
-/// How a file is written, and what it tells about itself.
+/// How a file is written, and its metadata.
 #[derive(Clone, Debug)]
 pub struct RdbOptions {
-    /// Compression and checksum. Whether fields of hashes expire is told by the snapshot.
+    /// Compression and checksum. The snapshot knows whether fields of hashes expire.
     pub format: Options,
-    /// What it tells of the use of keys.
+    /// How the file shows the use of keys.
     pub uses: Uses,
     /// Names and values about the file.
     pub aux: Vec<(&'static str, String)>,
@@ -62,7 +62,7 @@ impl Uses {
 struct RdbSink<S: persist::ByteSink> {
     writer: RdbWriter<S>,
     encoder: ValueEncoder,
-    /// What was encoded while a shard was locked.
+    /// Entries that were encoded while a shard was locked.
     buffer: Vec<u8>,
     uses: Uses,
     /// The database of the last key.
@@ -131,8 +131,8 @@ impl SnapshotJob {
         sink.writer.finish().map_err(WalkError::Sink)
     }
 
-    /// The databases are told of with their sizes at once, because their keys do not come one
-    /// database after the other.
+    /// The sizes of all databases come first, because keys do not come one database after the
+    /// other.
     fn write_sizes<S: persist::ByteSink>(&self, writer: &mut RdbWriter<S>) -> Result<(), S::Error> {
         let mut used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
         used.try_for_each(|(number, sizes)| writer.database(number as u64, *sizes))
@@ -153,7 +153,7 @@ pub fn write_empty<S: persist::ByteSink>(
     writer.finish()
 }
 
-/// What stands before databases.
+/// The parts of a file before its databases.
 fn write_front<S: persist::ByteSink>(
     writer: &mut RdbWriter<S>,
     options: &RdbOptions,

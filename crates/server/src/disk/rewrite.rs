@@ -19,10 +19,10 @@ use crate::system::real_disk::RealFile;
 /// Bytes of a base between two syncs.
 const SYNC_BYTES: u64 = 4 << 20;
 
-/// A base to be written.
+/// A base that will be written.
 pub struct Rewrite {
     node: Arc<Node>,
-    /// What it is written from.
+    /// The snapshot that it is written from.
     pub job: SnapshotJob,
     /// Where it goes.
     pub base: NewBase<RealFile>,
@@ -30,7 +30,7 @@ pub struct Rewrite {
     pub format: BaseFormat,
     /// The same for an RDB file.
     pub rdb: RdbOptions,
-    /// The time in seconds since 1970, if commands are to tell it: `aof-timestamp-enabled`.
+    /// The time in seconds since 1970, if the commands contain it: `aof-timestamp-enabled`.
     pub unix_seconds: Option<i64>,
     /// `aof-rewrite-incremental-fsync`.
     pub syncs: bool,
@@ -38,17 +38,17 @@ pub struct Rewrite {
     pub cpus: String,
 }
 
-/// Whoever wants a base, and whether it still does.
+/// Cancels a rewrite, and shows its progress.
 #[derive(Clone, Debug, Default)]
 pub struct RewriteWatch {
-    /// Set: it is not wanted any more.
+    /// Set when the base is no longer wanted.
     pub cancel: Arc<AtomicBool>,
     /// How far it is.
     pub progress: Arc<SaveProgress>,
 }
 
 impl Rewrite {
-    /// What a configuration asks for.
+    /// A base as a configuration asks for it.
     pub fn new(
         job: SnapshotJob,
         base: NewBase<RealFile>,

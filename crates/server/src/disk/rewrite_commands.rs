@@ -27,7 +27,7 @@ use crate::system::real_disk::RealFile;
 const ITEMS_MAX: usize = 64;
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 64 << 10;
-/// What the buffer keeps, in bytes.
+/// Bytes of the buffer that are kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 impl SnapshotJob {
@@ -53,7 +53,7 @@ impl SnapshotJob {
 
 struct CommandSink<'a> {
     base: &'a mut NewBase<RealFile>,
-    /// The time of the cut, if it is to be written.
+    /// The time of the cut, if it is written.
     unix_seconds: Option<i64>,
     commands: Commands,
     keys: u64,
@@ -81,7 +81,7 @@ struct OpenStream {
     group: Option<GroupNames>,
 }
 
-/// What pending entries are written with.
+/// The figures with which pending entries are written.
 struct GroupNames {
     name: Box<[u8]>,
     consumers: BTreeMap<Handle, Box<[u8]>>,
@@ -241,7 +241,7 @@ impl Commands {
         }
     }
 
-    /// What a stream is beside its entries.
+    /// The parts of a stream besides its entries.
     fn stream_head(&mut self, key: &[u8], head: &stream::Head) {
         if head.len == 0 {
             // It begins to exist, without an entry.

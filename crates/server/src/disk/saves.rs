@@ -1,7 +1,7 @@
 //! Writing the keyspace to its RDB file: SAVE, BGSAVE, `save`, the end of the server, and backups.
 //!
-//! A thread of its own writes a new file beside the old one and gives it the old one's name when it
-//! is whole and certain, so whatever fails, there is a whole file. One file is written at a time.
+//! A thread of its own writes a new file next to the old one and renames it when it is whole and
+//! durable, so there is a whole file after any failure. One file is written at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Saves {
     keyspace: Arc<SharedKeyspace>,
     /// Files that are not whole.
     pub(crate) unfinished: Arc<Unfinished>,
-    /// The last one. Held while another begins.
+    /// The last one. Locked while another begins.
     last: Mutex<Option<Arc<SaveInProgress>>>,
 }
 
@@ -44,14 +44,14 @@ pub struct SaveInProgress {
     ended: Condvar,
 }
 
-/// What has become of a file.
+/// The result of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SaveResult {
     /// It is there.
     Saved,
     /// It could not be written.
     Failed,
-    /// It was not wanted any more.
+    /// It was no longer wanted.
     GivenUp,
 }
 
@@ -82,7 +82,7 @@ pub enum NotBegun {
     Failed(String),
 }
 
-/// A file to be written.
+/// A file that is written.
 struct SaveTarget {
     /// The working directory when it began, which CONFIG SET may change.
     disk: RealDisk,
@@ -126,7 +126,7 @@ impl<F: DiskFile> ByteSink for SyncingSink<'_, F> {
 }
 
 impl Saves {
-    /// Saves of a keyspace, of which none has begun.
+    /// The saves of a keyspace; none has begun.
     pub(crate) fn new(keyspace: &Arc<SharedKeyspace>) -> Self {
         let keyspace = Arc::clone(keyspace);
         Self { keyspace, unfinished: Arc::default(), last: Mutex::default() }
@@ -144,7 +144,7 @@ impl Saves {
         if let Some(running) = node.snapshots.figures.lock().running {
             return Err(NotBegun::Running(running.purpose != Purpose::Backup));
         }
-        // Noted at the cut: who removes all keys behind it gives it up.
+        // Noted at the cut: a command that removes all keys after it cancels the save.
         let at_cut = || {
             let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
             let mut figures = node.snapshots.figures.lock();
@@ -198,9 +198,9 @@ impl Saves {
         begun
     }
 
-    /// Saves to the RDB file after FLUSHALL, and waits until that is over. `changes` are those of
-    /// the keyspace when it had no keys. When the server goes down, a file without keys takes the
-    /// place of one that may take long to write: it is what Redis has saved within FLUSHALL.
+    /// Saves to the RDB file after FLUSHALL, and waits for the end of that. `changes` are those of
+    /// the keyspace when it had no keys. When the server shuts down, a file without keys replaces
+    /// one that may take long to write: Redis saves such a file within FLUSHALL.
     pub fn save_emptied(&self, changes: u64) {
         let node = &self.keyspace.node;
         let filename = node.config().saving.dbfilename.clone();
@@ -209,7 +209,7 @@ impl Saves {
             let saved = match saved_beside_none(node) {
                 Ok(saved) => saved,
                 Err(Running { .. }) => {
-                    // One in the background was given up, and others end soon.
+                    // A save in the background was cancelled, and other saves end soon.
                     self.wait();
                     continue;
                 }
@@ -218,7 +218,7 @@ impl Saves {
                 // One that has begun since is the file.
                 return;
             }
-            // Where a script was ended in part, memory has what it has done until then.
+            // If a script was ended midway, memory has its changes up to that point.
             let begun = match node.goes_down() || node.scripting.must_end() {
                 true => Err(NotBegun::Running(false)),
                 false => self.begin(Purpose::Save, Path::new(&filename)),
@@ -239,10 +239,10 @@ impl Saves {
         }
     }
 
-    /// Writes the RDB file without keys, while another snapshot is taken that goes elsewhere, or
-    /// none can be. What has come since the keyspace was empty counts as changes that no file has.
-    /// `saved` is how many saves had succeeded when none was running that has older keys. Returns
-    /// false if one has begun since.
+    /// Writes the RDB file without keys, while another snapshot is written elsewhere, or none can
+    /// be taken. Changes since the keyspace was empty count as not saved. `saved` is how many saves
+    /// had succeeded when none was running that has older keys. Returns false if one has begun
+    /// since.
     fn save_empty(&self, changes: u64, saved: u64) -> Result<bool, String> {
         // No save begins meanwhile.
         let _last = self.last.lock();
@@ -276,7 +276,7 @@ impl Saves {
         last.is_some_and(|saving| saving.wait())
     }
 
-    /// Gives up what is being written, and waits for the end of that.
+    /// Cancels the save in progress, and waits for its end.
     pub fn cancel(&self) {
         self.keyspace.node.snapshots.cancel.store(true, Ordering::Relaxed);
         self.wait();
@@ -292,7 +292,7 @@ impl Saves {
         if let Due::Point { changes, seconds } = due {
             notice!("{changes} changes in {seconds} seconds. SaveInProgress...");
         }
-        // What runs instead of it ends soon, and then this one is due again.
+        // A save that runs instead ends soon, and then this one is due again.
         let _ = self.begin_save(Purpose::Background);
     }
 }
@@ -301,7 +301,7 @@ fn steady_ms() -> i64 {
     sys::clock::steady_micros() / 1000
 }
 
-/// Writes the file. None: it was not wanted any more.
+/// Writes the file. Fails with `None` if it is no longer wanted.
 fn write(
     node: &Node,
     unfinished: &Unfinished,
@@ -323,7 +323,7 @@ fn write(
     let syncs = config.saving.rdb_save_incremental_fsync;
     let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
     let written = job.write_to(sink, &rdb_options(node, config, false), pacing).map(drop);
-    // Who has given it up waits while it gets its name; later it is there.
+    // A command that cancels the save waits while the file is renamed; afterwards the file exists.
     let is_wanted = || {
         let naming = node.snapshots.naming.lock();
         (!node.snapshots.cancel.load(Ordering::Relaxed)).then_some(naming)
@@ -397,7 +397,7 @@ fn finish(
     }
 }
 
-/// How many saves have succeeded, if none is running now, which else is returned.
+/// How many saves have succeeded, if none is running; otherwise the running one.
 fn saved_beside_none(node: &Node) -> Result<u64, Running> {
     let figures = node.snapshots.figures.lock();
     let running = figures.running.filter(|running| running.purpose != Purpose::Backup);

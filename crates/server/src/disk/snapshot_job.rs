@@ -1,5 +1,5 @@
 //! A snapshot of the keyspace: the cut behind the closed gate, and the walk that follows while
-//! clients go on.
+//! clients continue.
 //!
 //! ```text
 //! begin    gate closed: all shards are marked, the caller notes what else belongs to the moment
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The walk is background work: it takes a shard that is free, and otherwise comes back a moment
-//! later. A step sees about [`STEP_BYTES`] and takes some 20 us. What was saved before it changed
-//! comes first, so that its memory is given back.
+//! later. A step covers about [`STEP_BYTES`] and takes some 20 us. Pre-images come first, so that
+//! their memory is freed.
 //!
 //! There is at most one snapshot at a time. One that is dropped before its end is taken to it,
 //! because the keyspace may hold parts of it.
@@ -29,41 +29,41 @@ use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
-/// What a step under a shard's lock may see, in bytes.
+/// Bytes that a step under a shard's lock may cover.
 const STEP_BYTES: usize = 8 << 10;
-/// What a step without a lock may see before its result goes on.
+/// Bytes that a step without a lock may cover before its result is passed on.
 const UNLOCKED_STEP_BYTES: usize = 256 << 10;
-/// After a look at a shard that is in use, or a gate that is not to be had.
+/// After a visit of a shard in use, or of a closed gate.
 const PAUSE: Duration = Duration::from_micros(50);
 /// A shard that was in use so often is waited for.
 const MISSES_MAX: u32 = 20;
-/// The longest such wait. The lock is fair, and nobody waits for this thread meanwhile but who
-/// closes the gate.
+/// The longest such wait. The lock is fair, and only a thread that closes the gate waits for this
+/// thread.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// Takes what a snapshot gives, in turns with [`pass_on`](Self::pass_on).
+/// Takes the entries of a snapshot, in turns with [`pass_on`](Self::pass_on).
 pub trait SnapshotSink: KeySink {
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     type Error;
 
-    /// Whether a shard is locked while the snapshot gives what comes next: then it is only
+    /// Whether a shard is locked while the snapshot gives the next entries: then they are only
     /// collected.
     fn is_locked(&mut self, locked: bool);
 
-    /// Passes on what was collected, when no shard is locked. Returns how many keys have come since
-    /// the last time.
+    /// Passes on the collected entries, when no shard is locked. Returns how many keys have come
+    /// since the last call.
     ///
     /// # Errors
-    /// When the snapshot cannot be completed any more.
+    /// When the snapshot can no longer be completed.
     fn pass_on(&mut self) -> Result<u64, Self::Error>;
 }
 
-/// How a walk goes on.
+/// The pace of a walk.
 #[derive(Clone, Copy)]
 pub struct Pacing<'a> {
-    /// Set: the snapshot is not wanted any more.
+    /// Set when the snapshot is no longer wanted.
     pub cancel: &'a AtomicBool,
-    /// Where it tells how far it is.
+    /// Where the walk shows its progress.
     pub progress: &'a SaveProgress,
     /// Microseconds to wait after each key, or one after so many keys when negative; for tests.
     pub key_delay_us: &'a dyn Fn() -> i64,
@@ -74,7 +74,7 @@ pub struct Pacing<'a> {
 pub enum Refusal {
     /// Another one is being taken.
     Running,
-    /// A script has run for too long, and all others would wait for it; or it was ended in part.
+    /// A busy script, for which all threads would wait; or a script was ended midway.
     BusyScript,
 }
 
@@ -83,7 +83,7 @@ pub enum Refusal {
 pub enum WalkError<E> {
     /// The sink failed.
     Sink(E),
-    /// It was not wanted any more.
+    /// It was no longer wanted.
     Cancelled,
     /// A part of the keyspace was dropped before it was visited: a mistake of this program.
     Lost,
@@ -95,7 +95,7 @@ pub struct SnapshotJob {
     snapshot: Snapshot,
     pass: Pass,
     waits: ThreadWaits,
-    /// How many keys each database has at the cut; those beyond have none.
+    /// How many keys each database has at the cut; later databases have none.
     pub sizes: Vec<DatabaseSizes>,
     /// Whether fields of hashes expire.
     pub fields_expire: bool,
@@ -256,7 +256,7 @@ pub(super) fn delay(delay_us: i64, keys: u64, left: &mut u64, is_wanted: &dyn Fn
     }
 }
 
-/// Takes what nobody wants any more.
+/// Takes entries that are no longer wanted.
 struct Discard;
 
 impl KeySink for Discard {

@@ -1,7 +1,7 @@
-//! Loading at start: what was saved comes back before clients are served.
+//! Loading at start, before clients are served.
 //!
-//! A thread of its own loads, so that clients are answered meanwhile: with LOADING, and by INFO,
-//! which tells how far it is. The main thread looks now and then whether that is over.
+//! A thread of its own loads, so that clients get replies: LOADING, and INFO, which shows the
+//! progress. The main thread checks from time to time whether it is done.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use crate::system::server_log::{notice, warning};
 /// Between two lines of the log about how far loading is.
 const REPORT_US: i64 = 5_000_000;
 
-/// What the keyspace is loaded from.
+/// The file from which the keyspace is loaded.
 enum LoadOrigin {
     Rdb(RealFile),
     AppendOnly,
 }
 
-/// What was loaded.
+/// The result of loading.
 enum LoadOutcome {
     Rdb,
     AppendOnly(Box<AofWriter<RealDisk>>),
@@ -43,14 +43,14 @@ enum LoadOutcome {
 pub(crate) struct Startup {
     append_only: Arc<AppendOnly>,
     outcome: Arc<Mutex<Option<Result<LoadOutcome, String>>>>,
-    /// What the threads begin to log into.
+    /// The ring that the threads begin to append to.
     log: Option<(Box<AofWriter<RealDisk>>, Arc<LogRing>)>,
     began_us: i64,
     report_us: i64,
 }
 
 impl Startup {
-    /// Begins to load, if there is something. No other thread runs yet.
+    /// Begins to load, if there is a file. No other thread runs yet.
     ///
     /// # Errors
     /// Why it cannot be loaded.
@@ -105,7 +105,7 @@ impl Startup {
             return self.look_at_log();
         }
         let node = &self.append_only.keyspace.node;
-        // It has ended early if the server goes down, which is no failure.
+        // It has ended early if the server shuts down, which is no failure.
         let outcome = if node.goes_down() { None } else { self.outcome.lock().take() };
         let Some(outcome) = outcome else {
             let now_us = sys::clock::steady_micros();
@@ -148,7 +148,7 @@ impl Startup {
         took.as_secs_f64()
     }
 
-    /// Looks whether all threads log what they write, and ends the loading then.
+    /// Checks whether all threads append to the log, and ends the loading then.
     fn look_at_log(&mut self) -> Result<bool, String> {
         let append_only = Arc::clone(&self.append_only);
         let is_followed = |(_, ring): &(_, Arc<LogRing>)| append_only.log.is_followed(ring);
@@ -175,7 +175,7 @@ impl Startup {
     }
 }
 
-/// What the first lines of the log say about the files.
+/// The files as the first lines of the log show them.
 fn shown_files(config: &Config) -> String {
     let saving = &config.saving;
     let when: Vec<String> = saving

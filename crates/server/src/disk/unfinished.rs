@@ -20,7 +20,7 @@ pub struct Known<'a> {
 }
 
 impl Unfinished {
-    /// Creates a file by a temporary name. Whoever removes them all finds it, or comes before.
+    /// Creates a file by a temporary name. `remove` either finds it or comes before.
     pub fn create<R>(&self, path: PathBuf, create: impl FnOnce() -> R) -> (Known<'_>, R) {
         let mut files = self.files.lock();
         files.push(path.clone());
@@ -28,12 +28,12 @@ impl Unfinished {
         (Known { all: self, path }, created)
     }
 
-    /// Removes them, for the end of the process: none is created any more. One that has got its
-    /// own name is not among those, because it does not have the temporary one any more.
+    /// Removes the files, at the end of the process: no more are created. A file that was renamed
+    /// is not among them, because it no longer has the temporary name.
     pub fn remove(&self) {
         let files = self.files.lock();
         for path in files.iter() {
-            // Whether it goes or stays, nobody reads it.
+            // A file that cannot be removed is never read.
             let _ = fs::remove_file(path);
         }
         std::mem::forget(files);

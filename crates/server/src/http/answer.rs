@@ -9,7 +9,7 @@ use super::source::AnswerSource;
 
 /// The page: it has no outside assets, and reads `/metrics` once a second.
 const DASHBOARD: &str = include_str!("dashboard.html");
-/// Nothing but what is in the page runs or is loaded, but for what it reads from here.
+/// Only the page itself runs or is loaded, and it reads only from here.
 const DASHBOARD_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
     script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
@@ -22,7 +22,7 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Lines of a head that are looked at. Browsers send about fifteen.
 const HEADERS_MAX: usize = 64;
 
-/// An answer, ready to be sent.
+/// An answer, ready to send.
 #[derive(Debug)]
 pub(super) struct Answer {
     head: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What is left when so many bytes have been sent, or the first part of it.
+    /// The rest after so many bytes have been sent, or the first part of it.
     pub(super) fn rest(&self, sent: usize) -> &[u8] {
         match self.head.get(sent..) {
             Some(rest @ [_, ..]) => rest,
@@ -40,7 +40,7 @@ impl Answer {
     }
 }
 
-/// What is answered, before it is known whether the body is wanted.
+/// The content of an answer, before it is known whether the body is wanted.
 struct Content {
     status: &'static str,
     kind: &'static str,
@@ -54,7 +54,7 @@ impl Content {
     }
 }
 
-/// The answer to a head, when all of it has come or it can be none.
+/// The answer to a head, when all of it has arrived or it cannot be valid.
 pub(super) fn answer(head: &[u8], source: &mut AnswerSource<'_>) -> Option<Answer> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut request = Request::new(&mut headers);
@@ -92,8 +92,8 @@ fn content(target: &str, source: &mut AnswerSource<'_>) -> Content {
     }
 }
 
-/// The path of a target, which is in the form that origin servers receive (`/metrics`) or, as from
-/// who sees a proxy here, in the absolute form (`http://host:9121/metrics`).
+/// The path of a target, which is in the form that origin servers receive (`/metrics`) or in the
+/// absolute form that clients send to a proxy (`http://host:9121/metrics`).
 fn path_of(target: &str) -> &str {
     let behind_scheme = ["http://", "https://"].iter().find_map(|scheme| {
         let (start, rest) = target.split_at_checked(scheme.len())?;

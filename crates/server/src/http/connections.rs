@@ -23,7 +23,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 pub(crate) const FILES_MAX: u64 = CONNECTIONS_MAX as u64 + 4;
 
 const STOP_TOKEN: u64 = u64::MAX;
-/// Tokens of listening sockets begin here; those below are of connections.
+/// Tokens of listening sockets begin here; lower ones belong to connections.
 const LISTENER_TOKEN: u64 = 1 << 32;
 
 /// All sockets of the thread.
@@ -32,7 +32,7 @@ pub(super) struct Connections {
     listeners: Vec<Listener>,
     stop: Arc<StopEvent>,
     open: [Option<Exchange>; CONNECTIONS_MAX],
-    /// When the present period began, and what was accepted in it.
+    /// When the present period began, and how many connections were accepted in it.
     period: (Instant, usize),
     /// Nothing is accepted before the next period.
     is_paused: bool,
@@ -52,7 +52,7 @@ impl Connections {
         Ok(Self { epoll, listeners, stop, open, period, is_paused: false })
     }
 
-    /// Serves until the thread is to end.
+    /// Serves until the thread must end.
     pub(super) fn serve(&mut self, source: &mut AnswerSource<'_>) {
         let mut events = Events::with_capacity(CONNECTIONS_MAX);
         while !self.stop.is_set() {
@@ -104,7 +104,8 @@ impl Connections {
         (0..CONNECTIONS_MAX).min_by_key(began).unwrap_or(0)
     }
 
-    /// Goes on with a connection. Its place may be that of another one by now, which does no harm.
+    /// Continues with a connection. Its slot may have another connection by now, which does no
+    /// harm.
     fn step(&mut self, slot: usize, source: &mut AnswerSource<'_>) {
         let Some(exchange) = &mut self.open[slot] else { return };
         match exchange.step(source, Instant::now()) {
@@ -116,7 +117,7 @@ impl Connections {
     }
 
     fn close(&mut self, slot: usize) {
-        // A socket that is closed is not watched any more.
+        // Closing a socket ends its watch.
         self.open[slot] = None;
     }
 

@@ -5,8 +5,8 @@
 //!      any of them --its time is over, or an error--> over
 //! ```
 //!
-//! Goodbye reads what the client may still send: closing a socket with unread bytes would reset the
-//! connection, and the answer might never be read.
+//! Goodbye reads the rest that the client may still send: closing a socket with unread bytes would
+//! reset the connection, and the answer might never be read.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -24,14 +24,14 @@ pub(super) const HEAD_BYTES_MAX: usize = 8 * 1024;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// How long all of it may take.
 const EXCHANGE_TIME: Duration = Duration::from_secs(15);
-/// How long the other side may take to end, when the answer is sent.
+/// How long the peer may take to end, after the answer is sent.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);
-/// What is read and dropped meanwhile, at most.
+/// Bytes that are read and dropped in that time, at most.
 const GOODBYE_BYTES_MAX: usize = 64 * 1024;
 
 const WRITE: Interest = Interest { read: false, write: true, end: false };
 
-/// What comes next.
+/// The next step of a connection.
 pub(super) enum ExchangeStep {
     /// Wait for this.
     Waits(Interest),
@@ -68,7 +68,7 @@ impl Exchange {
         }
     }
 
-    /// Reads or writes what it can without waiting.
+    /// Reads or writes as much as possible without waiting.
     pub(super) fn step(&mut self, source: &mut AnswerSource<'_>, now: Instant) -> ExchangeStep {
         match self.advance(source, now) {
             Ok(()) => ExchangeStep::Over,

@@ -1,4 +1,4 @@
-//! The thread of the metrics: its start, its end, and what it tells.
+//! The thread of the metrics: its start and its end.
 
 use std::io;
 use std::sync::Arc;

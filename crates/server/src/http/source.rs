@@ -1,4 +1,4 @@
-//! What answers consist of, and the event that ends the thread.
+//! The contents of answers, and the event that ends the thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +77,7 @@ impl<'a> AnswerSource<'a> {
         self.node.health()
     }
 
-    /// What CLIENT PAUSE holds back at the moment, if anything.
+    /// The commands that CLIENT PAUSE stops at the moment, if any.
     pub(super) fn paused(&self) -> Option<&'static str> {
         let (node, steady_ms) = (self.node, time_at(sys::clock::tsc()).steady_ms);
         match () {
@@ -87,7 +87,7 @@ impl<'a> AnswerSource<'a> {
         }
     }
 
-    /// Lets others see the memory that this thread has taken.
+    /// Publishes the memory that this thread has taken.
     pub(super) fn publish(&self) {
         self.memory.publish();
     }

@@ -14,7 +14,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use crate::net::stream::Stream;
 use crate::system::server_log::warning;
 
-/// What connections to a socket speak.
+/// The protocol of connections to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerKind {
     /// RESP in the clear over TCP.
@@ -28,7 +28,7 @@ pub enum ListenerKind {
 /// Where a configuration asks for a listening socket.
 #[derive(Clone, Debug)]
 pub struct ListenAddress {
-    /// What connections to it speak.
+    /// The protocol of connections to it.
     pub kind: ListenerKind,
     /// An address or a host's name, or the path of a unix socket.
     pub name: String,
@@ -108,7 +108,7 @@ pub struct Accepted {
 }
 
 impl Listener {
-    /// Opens a socket. None: its address is missing from this machine, and may be.
+    /// Opens a socket. Returns `None` if its address is missing from this machine, and may be.
     ///
     /// # Errors
     /// A sentence that says which socket could not be opened, why, and what to do.
@@ -131,7 +131,7 @@ impl Listener {
     /// The next connection that waits.
     ///
     /// # Errors
-    /// `WouldBlock` when none does; else what the system reports.
+    /// `WouldBlock` if no connection waits; otherwise the system's error.
     pub fn accept(&self, config: &Config) -> io::Result<Accepted> {
         match &self.socket {
             Bound::Tcp(socket) => {
@@ -288,7 +288,7 @@ mod tests {
         for mark in [0, 7] {
             let config = Config { socket_mark_id: mark, ..Config::default() };
             let socket = open_tcp(SocketAddr::from(([127, 0, 0, 1], 0)), &config).unwrap();
-            // Who may not set it listens all the same.
+            // A process without the right to set it listens without it.
             let expected = if may { mark } else { 0 };
             assert_eq!(SockRef::from(&socket).mark().unwrap(), expected);
         }

@@ -1,14 +1,14 @@
-//! What waits for a client's socket.
+//! Pending output of a client's socket.
 //!
 //! ```text
 //!   out --keep--> [ 64 KB ][ 64 KB ][ a shared value ][ 12 KB ] --send--> socket
 //!                   |sent|                              ^ grows
 //! ```
 //!
-//! Each chunk knows how many of its own bytes tell the client of keys: what these take of memory
-//! does not count against `maxmemory` until the chunk is sent and freed, or the client is closed.
-//! What a chunk shares with other clients knows it by itself, for all of them; here is its place in
-//! the queue, which many listeners have.
+//! Each chunk knows how many of its own bytes are messages about keys: their memory does not count
+//! against `maxmemory` until the chunk is sent and freed, or the client is closed. A value that a
+//! chunk shares with other clients is counted once for all of them; counted here is its entry in
+//! the queue, which many subscribers have.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
@@ -33,7 +33,7 @@ pub struct Pending {
     sent: usize,
     /// Bytes in all chunks that are not.
     bytes: usize,
-    /// Chunks that tell of keys, and their memory, shared values aside.
+    /// Chunks with messages about keys, and their memory, without shared values.
     telling_chunks: usize,
     telling_bytes: usize,
     /// The same memory with that of their places.
@@ -43,7 +43,7 @@ pub struct Pending {
 #[derive(Debug)]
 struct Chunk {
     data: Data,
-    /// Bytes that tell of keys; 0 for a shared value.
+    /// Bytes of messages about keys; 0 for a shared value.
     telling: usize,
 }
 
@@ -61,14 +61,14 @@ impl Chunk {
         }
     }
 
-    /// Whether some of it tells of keys.
+    /// Whether some of it are messages about keys.
     fn tells(&self) -> bool {
         let is_of_keys =
             matches!(&self.data, Data::Shared(Shared::Told(told)) if told.is_of_keys());
         is_of_keys || self.telling != 0
     }
 
-    /// What those take of its own memory that tell of keys.
+    /// Its own memory for messages about keys.
     fn telling_bytes(&self) -> usize {
         match &self.data {
             Data::Bytes(bytes) if self.telling != 0 => {
@@ -124,8 +124,8 @@ impl Pending {
         }
     }
 
-    /// Makes the rest of `bytes` behind the first `sent` all that waits. So many bytes tell of
-    /// keys.
+    /// Makes the rest of `bytes`, after the first `sent`, all of the pending output. So many bytes
+    /// are messages about keys.
     pub fn take_over(&mut self, bytes: Vec<u8>, sent: usize, telling: usize) {
         debug_assert!(self.is_empty());
         self.bytes = bytes.len() - sent;
@@ -161,7 +161,7 @@ impl Pending {
                 self.note(&first, false);
             }
         }
-        // What is left does not stand for the places of what was many times as much.
+        // A short rest must not keep the room of many times as many entries.
         if self.chunks.capacity() > PLACES_KEPT.max(4 * self.chunks.len()) {
             self.chunks.shrink_to(2 * self.chunks.len());
         }
@@ -183,7 +183,7 @@ impl Pending {
         }
     }
 
-    /// Brings what is not counted up to date.
+    /// Updates the memory that is not counted.
     fn count(&mut self) {
         let mut bytes = self.telling_bytes;
         if self.telling_chunks != 0 {
@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// What waits after these pieces, of which some tell of keys.
+    /// Pending bytes after these pieces, some of which are messages about keys.
     fn pending(pieces: &[(Piece<'_>, usize)]) -> Pending {
         let mut pending = Pending::default();
         pieces.iter().for_each(|(piece, telling)| pending.keep([*piece].into_iter(), *telling));
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(thread_bytes(), 0);
     }
 
-    /// Each of many listeners has places for what it shares with the others.
+    /// Each of many subscribers has entries for the values it shares with the others.
     #[test]
     fn places_of_what_tells_of_keys_are_left_out() {
         let told = Shared::Told(Arc::new(Told::of_keys(vec![0; 98_304])));
@@ -289,7 +289,7 @@ mod tests {
         }
         let places = waiting.chunks.capacity() * size_of::<Chunk>();
         assert!(waiting.uncounted.bytes() >= places + 7000 && places >= 2000 * size_of::<Chunk>());
-        // Half of the places are those of replies.
+        // Half of the entries are those of replies.
         let value = Shared::Value(Arc::new(vec![0; 100]));
         let mut both = Pending::default();
         for _ in 0..1000 {
@@ -298,7 +298,7 @@ mod tests {
         let places = block_bytes(both.chunks.capacity() * size_of::<Chunk>());
         assert_eq!(both.uncounted.bytes(), places / 2);
         drop(both);
-        // Places go with what was in them.
+        // Entries go with their contents.
         waiting.consume(waiting.len() - 98_304);
         let places = waiting.chunks.capacity() * size_of::<Chunk>();
         assert!(waiting.chunks.len() == 1 && places <= PLACES_KEPT * size_of::<Chunk>());

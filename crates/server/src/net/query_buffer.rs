@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use resp::{Limits, Parsed, Parser, ProtocolError, Span};
 
-/// An argument of a declared length gets that much memory at once only when this much of it has
-/// arrived, so that a declaration alone costs nothing.
+/// An argument of a declared length gets that much memory only when this much of it has arrived, so
+/// that a declaration by itself costs nothing.
 const TRUSTED_BYTES: usize = 1 << 20;
-/// Most bytes of a big argument read in a turn: a fast sender must not keep the thread from others.
+/// Most bytes of a big argument read in a turn, so that a fast sender does not keep the thread from
+/// other clients.
 const READ_BYTES_MAX: usize = 1 << 20;
 /// Room for unfinished input that is kept when most of it has been executed.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
@@ -66,14 +67,15 @@ impl QueryBuffer {
         Self { query: bytes.to_vec(), ..Self::default() }
     }
 
-    /// Bytes held.
+    /// Bytes in the buffer.
     pub fn len(&self) -> usize {
         let own: usize = self.own.iter().map(|own| own.len()).sum();
         let spans = self.spans.len() * size_of::<Span>();
         self.query.len() + own + spans + self.big.as_ref().map_or(0, |big| big.bytes.len())
     }
 
-    /// The same as CLIENT LIST shows it: as in Redis, what announces a long first argument is read.
+    /// The same as CLIENT LIST shows it: as in Redis, the header of a long first argument counts as
+    /// read.
     pub fn shown_len(&self) -> usize {
         match &self.big {
             Some(big) if self.spans.is_empty() && self.own.is_empty() => big.bytes.len(),
@@ -81,12 +83,12 @@ impl QueryBuffer {
         }
     }
 
-    /// Whether nothing is held, so that the client needs no query buffer any more.
+    /// Whether it is empty, so that the client no longer needs a query buffer.
     pub fn is_empty(&self) -> bool {
         self.query.is_empty() && self.big.is_none() && self.spans.is_empty()
     }
 
-    /// How much memory the next reading takes beyond what is read through `scratch`.
+    /// How much memory the next read takes beyond the bytes read through `scratch`.
     pub fn wanted_bytes(&self) -> usize {
         self.big.as_ref().map_or(0, Big::wanted_bytes)
     }
@@ -95,7 +97,7 @@ impl QueryBuffer {
     /// `scratch`. Returns how many bytes came; 0 at the end of the stream.
     ///
     /// # Errors
-    /// What the socket reports, `WouldBlock` among it; and `OutOfMemory`.
+    /// The socket's error, such as `WouldBlock`; and `OutOfMemory`.
     pub fn receive(&mut self, source: &mut impl Read, scratch: &mut [u8]) -> io::Result<usize> {
         let Some(big) = &mut self.big else {
             let count = source.read(scratch)?;
@@ -109,7 +111,7 @@ impl QueryBuffer {
         }
         let room = (big.bytes.capacity() - big.bytes.len()).min(missing).min(READ_BYTES_MAX);
         let before = big.bytes.len();
-        // Stops at what has arrived: `read_to_end` returns it beside the error.
+        // Stops at the bytes that have arrived: `read_to_end` returns them next to the error.
         let result = source.take(room as u64).read_to_end(&mut big.bytes);
         let count = big.bytes.len() - before;
         match result {
@@ -157,8 +159,8 @@ impl QueryBuffer {
         Complete { end, spans_start }
     }
 
-    /// Drops what lies before `end`, the end of the last request that was executed, and so many own
-    /// buffers in front.
+    /// Drops the bytes before `end`, the end of the last executed request, and the own buffers that
+    /// these requests used.
     pub fn consume(&mut self, end: usize) {
         self.query.drain(..end);
         if self.query.capacity() > KEPT_BYTES_MAX && self.query.len() < KEPT_BYTES_MAX / 2 {

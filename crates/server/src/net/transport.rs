@@ -1,4 +1,4 @@
-//! What carries a client's bytes: its socket, in the clear or through TLS.
+//! The transport of a client's bytes: its socket, plain or through TLS.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

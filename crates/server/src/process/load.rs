@@ -6,10 +6,10 @@ use std::io::{ErrorKind, Read};
 
 use node::config::{Config, Included, Origin, Warning};
 
-/// The configuration and what in it has no effect.
+/// The configuration, and the parameters in it that have no effect.
 ///
 /// # Errors
-/// A text for the operator: the file, the line and what is wrong with it.
+/// A text for the operator: the file, the line and the mistake.
 pub fn load(
     file: Option<&OsStr>,
     stdin: bool,

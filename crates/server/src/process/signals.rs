@@ -1,12 +1,14 @@
-//! SIGTERM and SIGINT, on a thread of their own, so that they are heard whatever the others do.
+//! SIGTERM and SIGINT, on a thread of their own, so that they are received whatever the other
+//! threads do.
 //!
-//! The first one asks for the end of the server: it is noted, the log tells of it at once, and the
-//! main thread [takes](Signalled::take) it when it has time. SIGINT behind another one ends the
-//! process at once, as in Redis: someone sits at a terminal and waits. The data are then as after
-//! kill -9, and the file that a save has begun is removed.
+//! The first signal asks for the end of the server: it is noted, the log reports it immediately,
+//! and the main thread takes it when it has time. SIGINT after another signal ends the process
+//! immediately, as in Redis: an operator waits at a terminal. The data are then as after kill -9,
+//! and the file that a save has begun is removed.
 //!
-//! Invariant: this thread waits for nobody, neither for a lock nor for a log that nobody reads.
-//! What may have to wait is done by a thread that ends soon, and is given up when it does not.
+//! Invariant: this thread waits for no other thread, neither for a lock nor for a log that is not
+//! read. Work that may have to wait is done by a thread that ends soon, and is abandoned when it
+//! does not.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use crate::threads::connection::Connection;
 use crate::threads::message::Message;
 use crate::threads::shared::Shared;
 
-/// How long a signal waits for what it has to say, and the end for what it has to remove.
+/// How long a signal waits for its log line, and the end for the removal of files.
 const WORDS_MAX: Duration = Duration::from_millis(300);
 
 /// Starts the thread. The main thread can be reached.
@@ -40,7 +42,7 @@ pub fn start(signals: Signals, shared: &Arc<Shared>) -> io::Result<()> {
 struct SignalThread {
     shared: Arc<Shared>,
     main: Sender<Message<Box<Connection>>>,
-    /// Who has told of the last signal.
+    /// The thread that writes the log line of the last signal.
     speaker: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +62,7 @@ impl SignalThread {
     }
 
     fn tell(&mut self, signal: Signal) {
-        // Nothing is told any more to a log that nobody reads.
+        // A log that is not read gets no more lines.
         if self.speaker.as_ref().is_some_and(|speaker| !speaker.is_finished()) {
             return;
         }
@@ -88,7 +90,7 @@ fn within(limit: Duration, work: impl FnOnce() + Send + 'static) -> Option<JoinH
     let (done, over) = channel();
     let thread = Builder::new().name("weft-signalled".to_owned()).spawn(move || {
         work();
-        // NoOtherClients may wait any more.
+        // The waiting thread may have given up.
         let _ = done.send(());
     });
     let thread = thread.ok()?;

@@ -36,7 +36,7 @@ const PAGE_DECAY_MS: isize = 1000;
 /// Descriptors of a thread: its epoll instance and its mailbox's eventfd.
 const FILES_A_THREAD: u64 = 2;
 
-/// Runs `weft server` with its arguments until it is told to end.
+/// Runs `weft server` with its arguments until it ends.
 pub fn run(args: &[OsString]) -> ExitCode {
     let (file, stdin, options) = match parse_arguments(args) {
         Invocation::Run { file, stdin, options } => (file, stdin, options),
@@ -48,14 +48,15 @@ pub fn run(args: &[OsString]) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            // What cannot be printed there cannot be told either.
+            // There is no other place for an error of this output.
             let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Prints and gives the status: who closes the output wants no more, a full disk is a failure.
+/// Prints, and returns the status: a reader that closes the output wants no more, a full disk is a
+/// failure.
 fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -64,7 +65,7 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// What `--version` prints, in Redis's form.
+/// The output of `--version`, in Redis's form.
 fn version_line() -> String {
     format!(
         "Weft server v={} sha={}:{} malloc={} bits={} build={}",
@@ -94,7 +95,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     crash::begin(&config);
     let title = take_title(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
-    // Threads inherit both, the allocator's too, and `io-threads auto` counts what is left.
+    // Threads inherit both, the allocator's too, and `io-threads auto` counts the rest.
     bind_to_processors("server-cpulist", &config.server_cpulist);
     disable_huge_pages(&config);
     limit_clients(&mut config)?;
@@ -126,7 +127,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
             warning!("{text}");
             return Err(text);
         }
-        // It has said in the log what went wrong, and the server can do without.
+        // The log has reported the failure, and the server can run without it.
         let _ = control.oom_score.follow(&config);
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
@@ -169,7 +170,7 @@ fn disable_huge_pages(config: &Config) {
     }
 }
 
-/// Lowers `maxclients` to what the system's limit of descriptors leaves.
+/// Lowers `maxclients` to the number that the system's limit of descriptors allows.
 fn limit_clients(config: &mut Config) -> Result<(), String> {
     let threads = FILES_A_THREAD * control::threads_wanted(config) as u64;
     let metrics = if config.metrics.is_on() { http::FILES_MAX } else { 0 };
@@ -205,7 +206,7 @@ fn write_pidfile(config: &Config) {
     }
 }
 
-/// What someone who started the server by hand may try next.
+/// Commands to try next, for a server that was started by hand.
 const BANNER: &str = "
 
   Weft is ready. Try, from another terminal:
@@ -235,7 +236,7 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
             notice!("Ready to accept connections {name}");
         }
     }
-    // Started by hand, not by a script with a configuration file whose log someone parses.
+    // Started by hand, not by a script with a configuration file whose log is parsed.
     let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
     let to_terminal = config.logfile.is_empty() && !config.syslog.enabled;
     if by_hand && to_terminal && !config.daemonize {
@@ -245,7 +246,7 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
     super::notify::ready(config);
 }
 
-/// What is to be done before the server is ready.
+/// The work before the server is ready.
 struct Start<'a> {
     /// Keys are being loaded.
     startup: Option<Startup>,
@@ -274,7 +275,7 @@ fn main_loop(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(
     let scripting = &shared.node.scripting;
     let mut ending = false;
     let mut sample_at_ms = 0;
-    // As in Redis, what runs is waited for, and nothing begins meanwhile but what ends a script.
+    // As in Redis, running commands are waited for, and only commands that end a script begin.
     while !(ending && main.has_come_to_end() && !awaits_files(shared) && has_saved(shared)) {
         if let Some(own) = &mut start
             && own.look(main).inspect_err(|why| warning!("{why}"))?
@@ -318,8 +319,8 @@ fn main_loop(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(
     Ok(())
 }
 
-/// Whether a file is awaited that the end would give up. What FLUSHALL saves is before all others,
-/// and its thread writes a file without keys instead of one that may take long.
+/// Whether the shutdown must wait for a file. The save of FLUSHALL comes before all others, and its
+/// thread writes a file without keys instead of one that may take long.
 fn awaits_files(shared: &Shared) -> bool {
     let snapshots = &shared.node.snapshots;
     if !snapshots.is_emptied() {
@@ -329,12 +330,12 @@ fn awaits_files(shared: &Shared) -> bool {
     true
 }
 
-/// Whether the append-only file gets its first base, without which it has nothing. Who does not
-/// want to wait for that says SHUTDOWN FORCE.
+/// Whether the append-only file gets its first base, without which it has nothing. SHUTDOWN FORCE
+/// does not wait for that.
 fn awaits_base(shared: &Shared) -> bool {
     let node = &shared.node;
     let is_awaited = node.append_only.lock().awaits_first_base;
-    // Behind a script that was ended by force nothing is saved: half of what it did is there.
+    // After a script was ended by force nothing is saved: half of its changes exist.
     let is_possible = !node.is_loading() && !node.scripting.must_end();
     if !is_awaited || !is_possible || is_forced(shared) {
         return false;
@@ -344,18 +345,18 @@ fn awaits_base(shared: &Shared) -> bool {
     true
 }
 
-/// Saves before the end, if that is wanted, when nothing is executed any more. Returns false if
-/// that has failed: then the server does not end.
+/// Saves before the end, if that is wanted, when nothing is executed. Returns false if that has
+/// failed: then the server does not end.
 fn has_saved(shared: &Shared) -> bool {
     let how = {
         let mut control = shared.control.lock();
         let Some(how) = control.shutdown else { return false };
-        // What is written from now on would be lost.
+        // Later writes would be lost.
         control.ends = true;
         how
     };
     let (node, config) = (&shared.node, shared.node.config());
-    // It would be without what has changed since it began.
+    // It would lack the changes since it began.
     shared.saves.cancel();
     let is_wanted = match how.save {
         SaveAtEnd::ByConfig => !config.saving.save.is_empty(),
@@ -389,7 +390,7 @@ fn is_forced(shared: &Shared) -> bool {
     shared.control.lock().shutdown.is_some_and(|how| how.force)
 }
 
-/// Lets the other threads send what they have, closes the sockets and says goodbye.
+/// Lets the other threads send their output, closes the sockets and reports the end.
 fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
     shared.node.scripting.end_when_busy();
     {

@@ -5,13 +5,13 @@
 //! run by the steady clock, which is not.
 //!
 //! Invariants:
-//! - All threads derive the time from the same base, a moment on all scales, so that what one of
-//!   them does after another is never earlier: who sees on one thread that a command was answered
-//!   on another finds no earlier time there. This takes a TSC that is the same on all processors,
-//!   as an invariant one is.
-//! - The base is replaced by one thread at a time, and the time goes on from where it was: it jumps
-//!   forward to what the system says, and slows down until that has caught up. Only when the
-//!   system's clock is set back does it go back.
+//! - All threads derive the time from the same base, a moment on all scales, so that an event on
+//!   one thread that follows one on another never has an earlier time: a client that has a reply
+//!   from one thread finds no earlier time on another. This takes a TSC that is the same on all
+//!   processors, as an invariant one is.
+//! - One thread at a time replaces the base, and the time continues from its old value: it jumps
+//!   forward to the system's time, or slows down until that has caught up. It goes back only when
+//!   the system's clock is set back.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,9 +24,9 @@ use sys::clock::{Reading, tsc, tsc_per_micro};
 const TRUSTED_US: f64 = 50_000.0;
 /// The time goes no slower than by the part of this that it is ahead, in microseconds.
 const CATCH_UP_US: f64 = 100_000.0;
-/// The system's clock was set back when it is behind by more, in microseconds.
+/// The system's clock was set back if it lags by more, in microseconds.
 const SET_BACK_US_MIN: i64 = 5000;
-/// The pace of the TSC is measured over no less than this time, in microseconds, and anew after
+/// The pace of the TSC is measured over at least this time, in microseconds, and again after
 /// `PACE_US_MAX`.
 const PACE_US_MIN: i64 = 10_000;
 const PACE_US_MAX: i64 = 10_000_000;
@@ -48,7 +48,7 @@ pub struct Moment {
     pub time: Time,
 }
 
-/// From what the time is derived.
+/// The base from which the time is derived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base {
     tsc: u64,
@@ -66,7 +66,7 @@ pub(crate) struct SharedClock {
     base: Mutex<Base>,
     /// How often `base` was replaced.
     generation: AtomicU64,
-    /// Held by who replaces `base`: since when the pace is measured.
+    /// Since when the pace is measured; locked by the thread that replaces `base`.
     measured_from: Mutex<Reading>,
 }
 
@@ -93,7 +93,7 @@ impl Clock {
     #[inline]
     pub fn now(&mut self) -> Moment {
         let tsc = tsc();
-        // Behind the reading of the TSC, so that the base is not one that was replaced before.
+        // After the TSC was read, so that the base is not one that was replaced before.
         let generation = self.shared.generation.load(Ordering::Acquire);
         if generation != self.generation || !self.base.is_trusted(tsc) {
             self.generation = generation;
@@ -112,7 +112,7 @@ impl Default for Clock {
 impl Base {
     /// Microseconds since the base, on a scale of this pace.
     fn elapsed_us(&self, tsc: u64, pace: f64) -> i64 {
-        // Someone may have read the TSC just before the base was replaced.
+        // A thread may have read the TSC just before the base was replaced.
         let ticks = tsc.wrapping_sub(self.tsc).cast_signed();
         (ticks as f64 * pace).floor() as i64
     }
@@ -174,7 +174,7 @@ impl SharedClock {
         }
         let next = base.follow(&reading, pace);
         *self.base.lock() = next;
-        // Release: who sees the number finds this base, or a later one.
+        // Release: a thread that sees the number finds this base, or a later one.
         self.generation.fetch_add(1, Ordering::Release);
         next
     }
@@ -188,8 +188,8 @@ mod tests {
 
     const START_US: i64 = 1_700_000_000_000_000;
 
-    /// The system's clocks are read with errors, the pace is not quite what was measured first, and
-    /// each thread asks at times of its own.
+    /// The system's clocks are read with errors, the pace differs a little from the first
+    /// measurement, and each thread asks at times of its own.
     #[test]
     fn no_thread_is_behind_what_another_has_seen() {
         const RATE: f64 = 2.5;

@@ -1,7 +1,7 @@
 //! Threads that read and write files: their part of the memory in use.
 //!
-//! Each frees what others have taken, or the other way round, so that the sum is right only if all
-//! of them are in it, from their begin to their end. A thread that serves clients is counted
+//! Such a thread frees memory that others have taken, or the other way round, so the sum is right
+//! only if all of them are part of it, from start to end. A thread that serves clients is counted
 //! already, and loads with its own part.
 
 use std::sync::Arc;
@@ -32,12 +32,12 @@ impl<'a> CountedThread<'a> {
         Self { node, own: node.used_memory.of_thread(0), is_other: false }
     }
 
-    /// Its part, for whoever looks at the sum on this thread.
+    /// Its part, for code on this thread that reads the sum.
     pub fn own(&self) -> &Arc<ThreadMemory> {
         &self.own
     }
 
-    /// Lets others see what it has taken.
+    /// Publishes the memory that it has taken.
     pub fn publish(&self) {
         // A limit that is not 0 has all of it shared.
         self.node.used_memory.end_turn(&self.own, sys::allocator::thread_bytes(), 1);

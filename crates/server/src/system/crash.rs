@@ -1,7 +1,7 @@
-//! What the log has of a panic or a crash, so that someone can find out why the server has ended.
+//! The report of a panic or a crash in the log, to find out why the server has ended.
 //!
-//! A panic ends the process in every build, as a crash does: what other threads would find after it
-//! is not known to be whole.
+//! A panic ends the process in every build, as a crash does: other threads could find broken state
+//! after it.
 
 use std::backtrace::Backtrace;
 use std::io::Write;
@@ -52,7 +52,7 @@ pub fn follow(config: &Config) {
     sys::crash::enable(config.crash_log.enabled);
 }
 
-/// Which program it was, and what addresses in it are relative to.
+/// The version of the program, and the base of its addresses.
 fn head() -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let base = maps.split('-').next().unwrap_or_default();
@@ -80,7 +80,7 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
     };
     let report = format!("{}{said}\n{frames}{TAIL}", head());
     if server_log::report(&said, &report) {
-        // Who has started it may not look into the file.
+        // The operator who started it may not look into the file.
         let _ = std::io::stderr().write_all(report.as_bytes());
     }
     // There is a report already.

@@ -1,10 +1,10 @@
 //! The working directory of one moment, as a place for files: it stays the same when `dir` changes,
-//! and when somebody gives it another name.
+//! and when the directory is renamed.
 //!
 //! Paths in it lead through its descriptor, `/proc/self/fd/N/name`, so that a directory that has
-//! taken its name meanwhile is another one, with another server's files. Where there is no `/proc`
-//! they lead through its name. A directory that cannot be opened has no paths: whoever went by its
-//! name then would do so for as long as an append-only file goes on.
+//! taken its name since is another one, with another server's files. Where there is no `/proc` they
+//! lead through its name. A directory that cannot be opened has no paths: otherwise an append-only
+//! file could follow the name for as long as it is written.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,7 +18,7 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 /// A directory. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// What paths begin with; they are valid while it is open.
+    /// The start of all paths; they are valid while it is open.
     root: PathBuf,
     /// The descriptor in `root`, if that names one, and the name of the directory at first.
     opened: Option<Arc<(File, PathBuf)>>,

@@ -7,22 +7,22 @@ use std::path::Path;
 
 use tempfile::{Builder, PersistError};
 
-/// The permissions of a file that is new, less what the umask takes.
+/// The permissions of a new file, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
-/// Those of one that is to replace another, until it gets the other's.
+/// The permissions of a file that replaces another, until it gets the other's.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// What the system says of an error, without its number.
+/// The system's words for an error, without its number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Replaces a file's content: readers see the old or the new text, also after a crash. The text is
-/// written to a new file in the same folder, under a name that nobody can foresee.
+/// written to a new file in the same folder, under an unpredictable name.
 ///
 /// # Errors
-/// What the file system reports; the old file is then untouched.
+/// The error of the file system; the old file is then untouched.
 pub fn replace(path: &str, text: &[u8]) -> io::Result<()> {
     let target = Path::new(path);
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -59,7 +59,7 @@ mod tests {
         let path = folder.path().join("users.acl");
         let text = path.to_string_lossy();
         replace(&text, b"one").unwrap();
-        // What the umask leaves of it is readable and writable by the owner, and never executable.
+        // After the umask, the owner can read and write it, and it is never executable.
         assert_eq!(mode(&path) & 0o711, 0o600);
         for wanted in [0o640, 0o444] {
             fs::set_permissions(&path, Permissions::from_mode(wanted)).unwrap();

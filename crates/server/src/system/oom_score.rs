@@ -1,7 +1,7 @@
 //! The score by which the kernel chooses a process to end when memory is short, in
 //! `/proc/self/oom_score_adj` (proc(5)): from -1000 for never to 1000 for first.
 //!
-//! Without special rights a process can raise it, and lower it again to what it was.
+//! Without special rights a process can raise it, and lower it again to the former value.
 
 use std::{fs, io};
 
@@ -11,10 +11,10 @@ use crate::system::server_log::warning;
 
 const FILE: &str = "/proc/self/oom_score_adj";
 
-/// What became of the process's score.
+/// The process's score, before and after the server changed it.
 #[derive(Debug, Default)]
 pub struct OomScore {
-    /// What it was before the server changed it; None: it has not.
+    /// The score before the server changed it; `None` if it has not.
     before: Option<i32>,
 }
 

@@ -1,4 +1,4 @@
-//! What INFO and the metrics report about the process, for any thread.
+//! The figures of the process that INFO and the metrics show, for any thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! The disk of the process: the files of one directory, with every failure as the system tells it.
+//! The disk of the process: the files of one directory, with every error as the system reports it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -56,7 +56,7 @@ impl RealDisk {
         said(DiskOperation::Open, Path::new("."), self.directory.place(path))
     }
 
-    /// Whether its files are those of whichever directory has the name.
+    /// Whether the directory is found by its name.
     pub(crate) fn is_by_name(&self) -> bool {
         self.directory.is_by_name()
     }
@@ -165,7 +165,7 @@ fn append(mut file: &File, parts: &[&[u8]]) -> io::Result<()> {
         *slice = IoSlice::new(part);
     }
     let mut rest = &mut slices[..parts.len()];
-    // Those that are empty go first.
+    // Empty parts are skipped first.
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match file.write_vectored(rest) {

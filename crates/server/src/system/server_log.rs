@@ -17,17 +17,17 @@ use sys::syslog::{self, Facility, Severity};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// For those who look for a fault.
+    /// For debugging.
     Debug,
     /// Often of no interest.
     Verbose,
-    /// What an operator wants to see.
+    /// For operators.
     Notice,
-    /// What an operator must see.
+    /// For operators, urgent.
     Warning,
 }
 
-/// How long a report waits for who writes to the log.
+/// How long a report waits for a thread that writes to the log.
 const REPORT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 struct Log {
@@ -76,9 +76,9 @@ pub fn line(level: Level, message: &str) {
     }
 }
 
-/// Appends a report as it is, and a line that says what it is about to the system's log, where
-/// that has all lines. Returns whether it went to a file. A thread that writes to the log for too
-/// long is not waited for.
+/// Appends a report unchanged, and its first line to the system's log, if that has all lines.
+/// Returns whether it went to a file. It does not wait for a thread that writes to the log for too
+/// long.
 pub fn report(said: &str, text: &str) -> bool {
     let log = log();
     let Some(file) = log.file.try_lock_for(REPORT_WAIT_MAX) else { return true };

@@ -1,7 +1,7 @@
 //! How the log and the disk wake threads that serve clients, without knowing these threads.
 
-/// Notifies the threads that serve clients. No call waits, and none is on the way of a request: the
-/// threads that call these methods write files.
+/// Notifies the threads that serve clients. No call waits, and none is part of a request: threads
+/// that write files make them.
 pub(crate) trait ThreadNotifier: Send + Sync {
     /// There is a log, another one, or none: every thread attaches to it.
     fn log_replaced(&self);

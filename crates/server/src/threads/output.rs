@@ -56,7 +56,7 @@ impl IoThread {
         let is_over = bytes as u64 >= limit;
         if is_over {
             client.keep(&self.out, Mark::default(), self.out.mark());
-            // NoOtherClients needs so much room soon.
+            // So much room is not needed soon.
             self.out.clear_to(0);
             self.close_if_over(slot);
         }

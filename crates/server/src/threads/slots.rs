@@ -48,7 +48,7 @@ pub trait Client {
 
 /// The contents of a slot.
 enum Slot<C: Client> {
-    /// NoOtherClients.
+    /// No client.
     Free,
     /// A client.
     Here(C),

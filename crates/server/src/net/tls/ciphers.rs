@@ -1,9 +1,9 @@
-//! `tls-ciphers` and `tls-ciphersuites`: OpenSSL's names of what rustls speaks.
+//! `tls-ciphers` and `tls-ciphersuites`: OpenSSL's names of the ciphers of rustls.
 //!
-//! Of OpenSSL's grammar for TLS 1.2 the lists that configurations really have are understood: names
-//! of suites and of groups of suites, separated by `:`, `,` or spaces, each perhaps with `!` or `-`
-//! before it to take it out. What would only reorder (`+`, `@STRENGTH`) is refused, and so is every
-//! name that selects nothing here: a list that silently means something else than it says is worse
+//! Of OpenSSL's grammar for TLS 1.2, the lists that configurations really have are understood:
+//! names of suites and of groups of suites, separated by `:`, `,` or spaces, each perhaps with `!`
+//! or `-` before it to take it out. Operators that only reorder (`+`, `@STRENGTH`) are refused, and
+//! so is every name that selects nothing here: a list that silently differs from its words is worse
 //! than none.
 
 use rustls::crypto::aws_lc_rs::cipher_suite as suite;
@@ -57,7 +57,7 @@ static TLS13: [Row; 3] = [
 const EVERY: &[&str] =
     &["DEFAULT", "ALL", "HIGH", "ECDHE", "EECDH", "kECDHE", "kEECDH", "TLSv1.2", "AEAD"];
 
-/// Groups that no suite belongs to: lists take them out to be safe, which needs nothing done.
+/// Groups without suites: lists take them out to be safe, which needs no action.
 const EMPTY: &[&str] = &[
     "MEDIUM",
     "LOW",

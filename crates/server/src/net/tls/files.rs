@@ -25,7 +25,7 @@ impl ResolvesServerCert for Identity {
 /// Reads `tls-cert-file` and `tls-key-file`.
 ///
 /// # Errors
-/// Which of them cannot be used, why, and what to do.
+/// Which of them cannot be used, why, and how to fix it.
 pub fn identity(tls: &Tls, provider: &CryptoProvider) -> Result<Arc<Identity>, String> {
     for (name, path) in [("tls-cert-file", &tls.cert_file), ("tls-key-file", &tls.key_file)] {
         if path.is_empty() {
@@ -53,7 +53,7 @@ pub fn identity(tls: &Tls, provider: &CryptoProvider) -> Result<Arc<Identity>, S
                 tls.key_file, tls.cert_file
             ));
         }
-        // Of a certificate that cannot be read that far, clients say what they think of it.
+        // Other errors of a certificate are for clients to judge.
         Err(Error::InconsistentKeys(_) | Error::InvalidCertificate(CertificateError::Other(_))) => {
         }
         Err(error) => {
@@ -120,7 +120,7 @@ fn read(what: &str, path: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Adds the certificates of a file to those that sign certificates of clients.
+/// Adds the certificates of a file to those that sign clients' certificates.
 ///
 /// # Errors
 /// Why the file cannot be used.
@@ -133,7 +133,7 @@ pub fn add_authorities(roots: &mut RootCertStore, path: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// The same with the files of a directory; those that hold no certificates are passed over.
+/// The same with the files of a directory; files without certificates are skipped.
 ///
 /// # Errors
 /// When the directory cannot be read or has no usable file.

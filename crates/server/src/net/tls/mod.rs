@@ -1,10 +1,10 @@
-//! TLS for the clients of `tls-port`: from the configuration to what a new connection needs.
+//! TLS for the clients of `tls-port`: from the configuration to the setup of a new connection.
 //!
-//! The setup is one `Arc` that accepting clones: a reload replaces it for the connections that
-//! come, and those that are there go on with the one they began with. Nothing is checked as long as
-//! there is no TLS port, so that files may be named before they exist. rustls is told its
-//! cryptography by name and never takes the process's default. DH parameters have no meaning here:
-//! rustls exchanges keys over elliptic curves only.
+//! The setup is one `Arc` that accepting clones: a reload replaces it for new connections, and
+//! existing ones continue with the one they began with. Nothing is checked while there is no TLS
+//! port, so that files may be named before they exist. rustls is given its cryptography by name and
+//! never takes the process's default. DH parameters have no meaning here: rustls exchanges keys
+//! over elliptic curves only.
 
 mod ciphers;
 mod files;
@@ -29,10 +29,10 @@ pub const HANDSHAKE_MS_MAX: i64 = 10_000;
 /// Tickets a client gets with its handshake; each is good for one more connection.
 const TICKETS: usize = 1;
 
-/// What new connections to the TLS port need; `None` when there is no such port.
+/// The setup of new connections to the TLS port; `None` if there is no such port.
 ///
 /// # Errors
-/// A sentence that says which parameter or file cannot be used, why, and what to do.
+/// A sentence that says which parameter or file cannot be used, why, and how to fix it.
 pub fn configure(config: &Config) -> Result<Option<Arc<ServerConfig>>, String> {
     if config.tls_port == 0 {
         return Ok(None);
@@ -97,7 +97,7 @@ fn protocols(text: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Strin
     Ok(versions)
 }
 
-/// Who checks the certificates of clients; nobody when none are asked for.
+/// The verifier of clients' certificates; it accepts any client if none are asked for.
 fn verifier(
     tls: &Tls,
     provider: &Arc<CryptoProvider>,

@@ -1,8 +1,8 @@
 //! Sessions that clients may resume, which spares both sides most of a handshake.
 //!
 //! They are kept here rather than in encrypted tickets, so that `tls-session-cache-size` and
-//! `tls-session-cache-timeout` mean what they say and a session of TLS 1.3 serves once. All threads
-//! share the store; it is asked only by handshakes.
+//! `tls-session-cache-timeout` have their meaning and a session of TLS 1.3 serves once. All threads
+//! share the store; only handshakes use it.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -54,8 +54,8 @@ impl Sessions {
         kept.next_number += 1;
         kept.order.push_back((id.clone(), number));
         kept.by_id.insert(id, Session { value, stored: now, number });
-        // Sessions that were taken leave their places in the order behind, so that it is the one to
-        // be bounded.
+        // Sessions that were taken leave their entries in the order, so the order has a bound of
+        // its own.
         while kept.order.len() > self.count_max {
             let Some((oldest, number)) = kept.order.pop_front() else { break };
             if kept.by_id.get(&oldest).is_some_and(|session| session.number == number) {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! rustls buffers nothing: both directions go through memory of the thread, so that an idle client
-//! keeps none. What a client keeps is only what did not fit: the beginning of a record, plain bytes
-//! that the reader had no room for, records that the socket did not take. While there are such
-//! records, nothing more is encrypted, which bounds them.
+//! keeps none. A client keeps only the rest that did not fit: the beginning of a record, plain
+//! bytes for which the reader had no room, records that the socket did not take. While there are
+//! such records, nothing more is encrypted, which bounds them.
 //!
 //! The handshake runs inside `read`, as bytes arrive. A connection that ends without the alert that
 //! says so is taken as closed: RESP shows by itself where a request ends.
@@ -25,18 +25,18 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 
 use crate::net::stream::Stream;
 
-/// The longest record as it travels (RFC 5246, 6.2.3): header, data and what a cipher may add.
+/// The longest record on the wire (RFC 5246, 6.2.3): header, data and the addition of a cipher.
 const RECORD_BYTES_MAX: usize = 5 + 16 * 1024 + 2048;
 /// Bytes asked of the socket at once.
 const RECEIVE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes kept of what is not whole yet: a handshake message, which rustls limits to 64 KB, in
+/// Unfinished input that is kept at most: a handshake message, which rustls limits to 64 KB, in
 /// records of any size, or a single record.
 const HELD_BYTES_MAX: usize = 128 * 1024;
 /// Plain bytes encrypted and sent at once: four records.
 pub const SEND_BYTES_MAX: usize = 64 * 1024;
-/// What encryption adds to them, and the alerts and key updates that may go before.
+/// The bytes that encryption adds to them, and the alerts and key updates that may precede them.
 const SEND_EXTRA_BYTES_MAX: usize = 4 * 1024;
-/// Unsent records beyond which a client is given up: its handshake and what was encrypted at once.
+/// Unsent records beyond which a client is closed: its handshake and the records encrypted at once.
 const OUTGOING_BYTES_MAX: usize = 256 * 1024;
 
 /// Memory of a thread for the bytes that pass through.
@@ -51,7 +51,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Gives back what the thread has for bytes that pass through.
+/// Frees the thread's memory for bytes that pass through.
 pub fn end_thread() {
     SCRATCH.take();
 }
@@ -135,7 +135,7 @@ impl TlsStream {
         !self.received.is_empty() || !matches!(self.end, End::Open)
     }
 
-    /// Bytes of memory held for what is on its way.
+    /// Bytes of memory for data in both directions.
     #[cfg(test)]
     pub fn kept_bytes(&self) -> usize {
         let kept = [&self.held, &self.received.bytes, &self.outgoing.bytes];
@@ -207,7 +207,7 @@ impl TlsStream {
         }
     }
 
-    /// Keeps what is not whole.
+    /// Keeps an unfinished record.
     fn hold(&mut self, rest: &[u8]) {
         if rest.is_empty() {
             // Gives its memory back.
@@ -228,9 +228,9 @@ impl TlsStream {
         }
     }
 
-    /// Works through received records: plain bytes go to `buffer`, what has no room there to
+    /// Processes received records: plain bytes go to `buffer`, those without room there to
     /// `received`, answers of the handshake to `outgoing`. Returns how much went to `buffer`, and
-    /// the bytes that do not make a record yet.
+    /// the bytes that are no whole record yet.
     fn decrypt<'a>(&mut self, incoming: &'a mut [u8], buffer: &mut [u8]) -> (usize, &'a [u8]) {
         let mut at = 0;
         let mut delivered = 0;
@@ -248,7 +248,7 @@ impl TlsStream {
                         delivered += fits;
                         self.received.push(&record.payload[fits..]);
                     }
-                    // Nothing is behind it: what is usual is done with one call.
+                    // Nothing follows: the usual case takes one call.
                     is_done = at + discard == incoming.len();
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
@@ -275,7 +275,7 @@ impl TlsStream {
         (delivered, &incoming[at..])
     }
 
-    /// Tells the client what is wrong with what it sent.
+    /// Sends the client the alert for its invalid input.
     fn alert(&mut self, incoming: &mut [u8]) {
         let status = self.tls.process_tls_records(incoming);
         if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
@@ -319,7 +319,7 @@ impl TlsStream {
         }
     }
 
-    /// Encrypts and sends; keeps what the socket does not take.
+    /// Encrypts and sends; keeps the rest that the socket does not take.
     fn send(&mut self, plain: &[u8], room: &mut Vec<u8>) -> io::Result<usize> {
         let plain = &plain[..plain.len().min(SEND_BYTES_MAX)];
         room.resize(SEND_BYTES_MAX + SEND_EXTRA_BYTES_MAX, 0);
@@ -440,7 +440,7 @@ impl Unsent {
     }
 }
 
-/// Appends what `encode` writes, with as much room as it asks for.
+/// Appends the output of `encode`, with as much room as it asks for.
 fn encode_to(
     bytes: &mut Vec<u8>,
     mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,

@@ -77,7 +77,7 @@ impl Files {
     }
 }
 
-/// Both ends of a connection, driven by hand: nothing happens but what a test asks for.
+/// Both ends of a connection, driven by hand: nothing happens except on a test's call.
 pub(crate) struct Pair {
     pub(crate) server: TlsStream,
     client: ClientConnection,
@@ -102,7 +102,7 @@ impl Pair {
         pair
     }
 
-    /// The client sends what it has, as far as the wire takes it.
+    /// The client sends its output, as far as the wire takes it.
     fn client_sends(&mut self) {
         while self.client.wants_write() {
             match self.client.write_tls(&mut self.wire) {
@@ -113,7 +113,7 @@ impl Pair {
         }
     }
 
-    /// The client takes what is on the wire; `Ok(false)` at its end.
+    /// The client reads the bytes on the wire; `Ok(false)` at its end.
     fn client_receives(&mut self) -> Result<bool, rustls::Error> {
         while let Ok(count) = self.client.read_tls(&mut self.wire) {
             self.client.process_new_packets()?;
@@ -152,7 +152,7 @@ impl Pair {
         Err("the handshake does not end".to_owned())
     }
 
-    /// What the client has decrypted.
+    /// The bytes that the client has decrypted.
     fn client_reads(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.client.reader().read_to_end(&mut bytes) {

@@ -1,5 +1,4 @@
-//! Setups: what is refused and in which words, versions, ciphers, certificates of clients,
-//! sessions.
+//! Setups: errors and their texts, versions, ciphers, certificates of clients, sessions.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
