@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use store::Time;
-use sys::clock::{Reading, tsc, tsc_per_micro};
+use sys::clock::{ClockReading, tsc, tsc_per_micro};
 
 /// How long the TSC is trusted between two readings of the system's clocks, in microseconds.
 const TRUSTED_US: f64 = 50_000.0;
@@ -67,7 +67,7 @@ pub(crate) struct SharedClock {
     /// How often `base` was replaced.
     generation: AtomicU64,
     /// Since when the pace is measured; locked by the thread that replaces `base`.
-    measured_from: Mutex<Reading>,
+    measured_from: Mutex<ClockReading>,
 }
 
 /// The time at this TSC, on the clock that all threads share. For a thread that is not at the
@@ -128,8 +128,8 @@ impl Base {
     }
 
     /// The next base, when the system's clocks say this.
-    fn follow(&self, reading: &Reading, pace: f64) -> Self {
-        let Reading { tsc, .. } = *reading;
+    fn follow(&self, reading: &ClockReading, pace: f64) -> Self {
+        let ClockReading { tsc, .. } = *reading;
         let unix_us = self.unix_us + self.elapsed_us(tsc, self.unix_pace);
         let steady_us = self.steady_us + self.elapsed_us(tsc, self.pace);
         let ahead_us = unix_us - reading.unix_us;
@@ -142,8 +142,8 @@ impl Base {
 }
 
 impl SharedClock {
-    pub(crate) fn new(reading: Reading, pace: f64) -> Self {
-        let Reading { tsc, unix_us, steady_us } = reading;
+    pub(crate) fn new(reading: ClockReading, pace: f64) -> Self {
+        let ClockReading { tsc, unix_us, steady_us } = reading;
         let base = Base { tsc, unix_us, steady_us, pace, unix_pace: pace };
         Self {
             base: Mutex::new(base),
@@ -154,7 +154,7 @@ impl SharedClock {
 
     /// The base for this TSC; another than before if that was used for long. `read` reads the
     /// system's clocks.
-    pub(crate) fn base_at(&self, tsc: u64, read: impl FnOnce() -> Reading) -> Base {
+    pub(crate) fn base_at(&self, tsc: u64, read: impl FnOnce() -> ClockReading) -> Base {
         let base = *self.base.lock();
         if base.is_trusted(tsc) {
             return base;
@@ -200,7 +200,7 @@ mod tests {
             let read = |now_us: f64, random: &mut Random| {
                 let late_us = random.below(ERROR_US) as i64;
                 let steady_us = START_US + now_us as i64 + late_us;
-                Reading { tsc: (now_us * RATE) as u64, unix_us: steady_us, steady_us }
+                ClockReading { tsc: (now_us * RATE) as u64, unix_us: steady_us, steady_us }
             };
             let mut now_us = 0.0;
             let pace = (1.0 + error_ppm / 1e6) / RATE;

@@ -40,7 +40,7 @@ impl Deadlines {
 
 #[cfg(test)]
 mod tests {
-    use sys::clock::Reading;
+    use sys::clock::ClockReading;
 
     use super::*;
     use crate::system::clock::SharedClock;
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn timers_go_on_when_the_system_clock_is_set_back() {
-        let reading = |elapsed_us: i64, set_back_us: i64| Reading {
+        let reading = |elapsed_us: i64, set_back_us: i64| ClockReading {
             tsc: elapsed_us.cast_unsigned(),
             unix_us: START_US + elapsed_us - set_back_us,
             steady_us: START_US + elapsed_us,
