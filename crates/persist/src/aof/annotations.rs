@@ -156,7 +156,7 @@ pub fn is_head(line: &[u8]) -> bool {
     line.starts_with(HEAD) || line.strip_suffix(b"\r\n").is_some_and(ends_with_checksum)
 }
 
-/// The check of the numbers of a head.
+/// The `check` field of a head with these numbers.
 fn check(numbers: &[u64]) -> u32 {
     let (mut text, mut crc) = (Vec::with_capacity(80), Crc64::new());
     push_numbers(&mut text, &[], numbers);

@@ -152,7 +152,7 @@ impl<F: DiskFile> AofReader<F> {
                 continue;
             }
             match self.window.see(self.at, 1)?.first() {
-                // The file has become shorter.
+                // The file was truncated meanwhile.
                 None => self.limit = self.at,
                 Some(b'#') => {
                     if let Some(seconds) = self.annotation()? {

@@ -211,7 +211,7 @@ impl<D: Disk> Aof<D> {
         self.replace_manifest(manifest)
     }
 
-    /// Gives up a rewrite, if one is in progress.
+    /// Aborts a rewrite, if one is in progress.
     pub fn abort_rewrite(&mut self) {
         if self.rewrite.take().is_none() {
             return;

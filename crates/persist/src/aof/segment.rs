@@ -24,7 +24,7 @@ pub(super) struct Segment<F> {
     pub(super) synced_end: u64,
     /// Whether the manifest names it.
     pub(super) is_listed: bool,
-    /// Whether no sync of it has failed.
+    /// False after a sync of it failed.
     pub(super) is_trusted: bool,
     /// Whether part of a batch may follow the complete ones.
     pub(super) is_torn: bool,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::manifest::ManifestError;
 use crate::disk::DiskError;
 
-/// Why a step was not taken.
+/// The reason why a step was not taken.
 #[derive(Debug)]
 pub enum AofError {
     /// The disk failed. The same step may succeed later.

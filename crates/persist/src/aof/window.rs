@@ -13,7 +13,7 @@ pub(super) struct Window<F> {
     /// Where the file ends, as far as is known.
     end: u64,
     bytes: Vec<u8>,
-    /// Where in the file the first of the bytes is.
+    /// The position of the first byte in the file.
     start: u64,
 }
 

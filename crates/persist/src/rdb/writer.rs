@@ -61,7 +61,7 @@ impl<S: ByteSink> RdbWriter<S> {
     /// Begins a file with its magic.
     ///
     /// # Errors
-    /// Those of the sink, as everywhere here.
+    /// Those of the sink, as for all methods here.
     pub fn new(sink: S, options: Options) -> Result<Self, S::Error> {
         let checksum = options.checksum.then(Crc64::new);
         let bytes = Vec::with_capacity(BUFFER_BYTES);

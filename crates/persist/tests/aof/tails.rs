@@ -46,7 +46,7 @@ fn check_cut(all: &Sample, ends: &[(usize, usize)], cut: usize, tail: &[u8]) {
         None => bytes,
         Some(repair) => {
             let kept = &bytes[..repair.truncate_to as usize - batch];
-            // The tests of crashes append to what was repaired; here it is only read again.
+            // Here the repaired file is only read again. The tests of crashes append to it.
             [kept, &repair.annotation].concat()
         }
     };

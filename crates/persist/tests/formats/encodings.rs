@@ -84,7 +84,7 @@ fn damaged_ziplists_are_refused_or_sound() {
     let long = [&b"\x41\x00"[..], &[b'x'; 256]].concat();
     let longest = [&b"\x80\x00\x00\x01\x2c"[..], &[b'y'; 300]].concat();
     let mut seeds = vec![ziplist(&INTEGERS), ziplist(&words)];
-    // Pairs, of members with scores or of fields with values.
+    // Pairs of members with scores, or of fields with values.
     seeds.extend(INTEGERS.map(|integer| ziplist(&[words[0], integer, words[1], b"\xf2"])));
     seeds.push(ziplist(&[words[0], &long]));
     seeds.push(ziplist(&[words[0], &longest]));

@@ -1,5 +1,5 @@
-//! The formats against values of every form: written and read back, read from what old servers
-//! wrote, and read after random damage.
+//! Values of every form: written and read back, read in the forms of old servers, and read after
+//! random damage.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod decoders;

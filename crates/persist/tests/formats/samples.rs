@@ -216,7 +216,7 @@ impl Keyspace {
         Written { value_type: value_type(stored), bytes }
     }
 
-    /// Reads a value to a new key.
+    /// Reads a value, and stores it under a new key.
     pub fn read(&mut self, written: &Written) -> Result<Vec<u8>, Error> {
         let name = self.key();
         let hasher = self.turn.hasher;
