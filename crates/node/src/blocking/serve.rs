@@ -27,14 +27,11 @@ use crate::state::waits::Waits;
 
 /// Serves the clients blocked on one key of a database that has changed; later if its shard is in
 /// use.
-pub(crate) fn serve_key_changed<L: ShardLocks>(
-    worker: &mut Worker,
-    (db, key): ChangedKey,
-    locks: &L,
-) {
-    let outcome = try_key(worker, db, &key, locks, None);
+pub(crate) fn serve_key_changed<L: ShardLocks>(worker: &mut Worker, key: ChangedKey, locks: &L) {
+    let (db, name) = &key;
+    let outcome = try_key(worker, *db, name, locks, None);
     if worker.refusal.take().is_some() || matches!(outcome, Outcome::ShardInUse) {
-        worker.deferred.changed.push((db, key));
+        worker.deferred.changed.push(key);
     }
 }
 
@@ -109,7 +106,8 @@ pub(super) fn try_key<L: ShardLocks>(
 pub fn expire_and_serve<L: ShardLocks, T>(
     worker: &mut Worker,
     locks: &L,
-    (number, shard): (usize, &mut Shard),
+    number: usize,
+    shard: &mut Shard,
     step: impl FnOnce(&mut Shard, &mut Turn) -> T,
 ) -> T {
     let awaited = worker.node.waits.count() != 0;

@@ -1,11 +1,11 @@
 //! A client: what all threads may know of it, and what only its owner does.
 
+pub mod client_tracking;
 pub(crate) mod counted;
 pub mod record;
 pub mod registry;
 pub mod reserve;
 pub mod session;
-pub mod tracking;
 pub(crate) mod transaction_queue;
 pub mod users;
 pub(crate) mod watched_keys;

@@ -15,8 +15,8 @@ use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
 
+use super::client_tracking::ClientTracking;
 use super::counted::Counted;
-use super::tracking::ClientTracking;
 use super::transaction_queue::Transaction;
 use super::watched_keys::WatchedKeys;
 use crate::config::{OutputLimit, OutputLimits};

@@ -122,7 +122,7 @@ impl Session {
         }
         let user = users.find_same(self.user.name()).filter(|user| !self.loses_channels(user));
         let Some(user) = user else { return false };
-        self.run_as(user, seen, users);
+        self.become_user(user, seen, users);
         true
     }
 
@@ -139,10 +139,10 @@ impl Session {
     pub(crate) fn log_in(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
         self.authenticated = true;
         self.record.set_user(&user);
-        self.run_as(user, seen, users);
+        self.become_user(user, seen, users);
     }
 
-    fn run_as(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
+    fn become_user(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
         let is_free = user.is_unrestricted()
             && !self.must_authenticate(users)
             && !self.is_in_subscribed_mode()
@@ -197,7 +197,7 @@ impl Session {
     /// What may restrict it has changed.
     fn look_at_restrictions(&mut self, users: &UserRegistry) {
         let (user, seen) = (Arc::clone(&self.user), self.users_generation());
-        self.run_as(user, seen, users);
+        self.become_user(user, seen, users);
     }
 
     fn begin_as_default(&mut self, users: &UserRegistry) {
@@ -205,7 +205,7 @@ impl Session {
         let user = Arc::clone(users.read().default_user());
         self.authenticated = user.is_enabled() && user.needs_no_password();
         self.record.set_user(&user);
-        self.run_as(user, seen, users);
+        self.become_user(user, seen, users);
     }
 
     /// Makes the client the default user, without having authenticated: its own is gone, and it is

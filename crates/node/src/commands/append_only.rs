@@ -74,8 +74,8 @@ fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         return Ok(());
     }
     let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
-    let command = (cx.entry.index, &node.waits);
-    let about = (wait, until_ms);
-    cx.outcome = Outcome::Block(Waiter::begin_for_log(cx.session, command, about, args, tsc));
+    let (session, command, waits) = (&*cx.session, cx.entry.index, &node.waits);
+    let waiter = Waiter::begin_for_log(session, command, waits, wait, until_ms, args, tsc);
+    cx.outcome = Outcome::Block(waiter);
     Ok(())
 }

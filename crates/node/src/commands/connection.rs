@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 use super::handshake;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
-use crate::propagation::tracking;
+use crate::propagation::invalidations;
 
 /// What nearly all commands on connections are: they need no dataset.
 const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
@@ -113,7 +113,7 @@ fn quit(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
 fn reset(cx: &mut NodeCx<'_>, _args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     cx.worker.discard(cx.session, &mut cx.shards);
     super::pubsub::unsubscribe_from_all(cx, reply);
-    tracking::end(cx.worker, cx.session);
+    invalidations::end(cx.worker, cx.session);
     cx.session.reset(&cx.worker.node.users);
     reply.simple("RESET");
     Ok(())

@@ -212,8 +212,7 @@ fn end(
     let resp3 = cx.session.resp3;
     let out = reply.out();
     let is_nested = cx.is_nested;
-    let subject = (kind, &names[..]);
-    subscribe::end(cx.worker, cx.session, subject, out, is_nested, |out, name, count| {
+    subscribe::end(cx.worker, cx.session, kind, &names, out, is_nested, |out, name, count| {
         confirm((out, resp3), word, Some(name), count);
     });
     if names.is_empty() {
@@ -233,8 +232,8 @@ pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
     {
         let names = subscribe::names(cx.session, kind);
         if !names.is_empty() {
-            let subject = (kind, &names[..]);
-            subscribe::end(cx.worker, cx.session, subject, reply.out(), false, |_, _, _| {});
+            let (worker, session, out) = (&mut *cx.worker, &*cx.session, reply.out());
+            subscribe::end(worker, session, kind, &names, out, false, |_, _, _| {});
         }
     }
     subscribe::note_change(cx.worker, cx.session);

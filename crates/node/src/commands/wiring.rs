@@ -54,7 +54,7 @@ impl<L: ShardLocks> Features for L {
         entry: &'static Entry,
         request: &Request<'_>,
     ) -> Outcome {
-        propagation::tracking::perform_tracked(executor, entry, request)
+        propagation::invalidations::perform_tracked(executor, entry, request)
     }
 
     fn keep_to_memory(

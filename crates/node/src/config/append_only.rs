@@ -1,7 +1,6 @@
 //! The parameters of the append-only file.
 
 use super::choices::Fsync;
-use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
 
 /// The parameters of the append-only file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,37 +41,4 @@ impl Default for AppendOnly {
             aof_disable_auto_gc: false,
         }
     }
-}
-
-/// `appendfilename`: a name, not a path.
-pub(super) const FILE_NAME: Special = Special {
-    print: |config| config.append_only.appendfilename.clone(),
-    read: |config, args| read_name(&mut config.append_only.appendfilename, args, "file"),
-    lines: |config| vec![quoted(&config.append_only.appendfilename)],
-    form: "name",
-};
-
-/// `appenddirname`: the same.
-pub(super) const DIRECTORY_NAME: Special = Special {
-    print: |config| config.append_only.appenddirname.clone(),
-    read: |config, args| read_name(&mut config.append_only.appenddirname, args, "dir"),
-    lines: |config| vec![quoted(&config.append_only.appenddirname)],
-    form: "name",
-};
-
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    base::quote::push_quoted(&mut out, text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn read_name(name: &mut String, args: &[Vec<u8>], of: &str) -> Result<(), Reason> {
-    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-    let text = parse_text(arg)?;
-    // The directory itself and the one above it are no names of something within.
-    if text.is_empty() || text.contains('/') || text == "." || text == ".." {
-        return Err(format!("append{of}name can't be a path, just a {of}name").into());
-    }
-    *name = text;
-    Ok(())
 }

@@ -2,9 +2,6 @@
 
 use store::EventClasses;
 
-use super::Config;
-use super::parameter::{Reason, Special};
-
 /// All classes that `A` stands for, in the order in which they are printed, and those that it does
 /// not stand for.
 const CLASSES: &str = "g$lshzxetdn";
@@ -27,7 +24,7 @@ impl NotifiedEvents {
         if self.by_key || self.by_event { self.classes } else { EventClasses::default() }
     }
 
-    fn parse(letters: &[u8]) -> Option<Self> {
+    pub(super) fn parse(letters: &[u8]) -> Option<Self> {
         let mut events = Self::default();
         for letter in letters {
             match char::from(*letter) {
@@ -46,7 +43,7 @@ impl NotifiedEvents {
     }
 
     /// As Redis prints it, which leaves out `n` beside `A`.
-    fn print(self) -> String {
+    pub(super) fn print(self) -> String {
         let mut text = String::new();
         if CLASSES_OF_ALL.chars().all(|class| self.classes.contains(class)) {
             text.push('A');
@@ -58,20 +55,4 @@ impl NotifiedEvents {
         text.extend(more.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)));
         text
     }
-}
-
-/// The parameter.
-pub(super) const NOTIFIED_EVENTS: Special = Special {
-    print: |config| config.notify_keyspace_events.print(),
-    read: read_events,
-    lines: |config| vec![format!("\"{}\"", config.notify_keyspace_events.print())],
-    form: "letters",
-};
-
-fn read_events(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
-    let [letters] = args else { return Err("wrong number of arguments".into()) };
-    let events = NotifiedEvents::parse(letters);
-    config.notify_keyspace_events =
-        events.ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
-    Ok(())
 }

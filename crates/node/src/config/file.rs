@@ -10,10 +10,11 @@
 //! in its place. A parameter that takes many arguments may have them in one, `bind "a b"`.
 //! What is not here: finding and reading files. The caller's [`Reader`] does that.
 
-use acl::{CommandIndex, EditError, RuleContext, RuleError, User};
+use acl::{EditError, RuleContext, RuleError, User};
 use base::quote::split_args;
 
 use super::known::{DEPRECATED, NotYet, REFUSED, is_secret};
+use super::known_commands::KnownCommands;
 use super::parameter::{Parameter, Reason, WRONG_NUMBER};
 use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, UserLine, Warning, find};
 
@@ -33,14 +34,6 @@ pub type Reader<'a> = dyn FnMut(&str) -> Result<Vec<Included>, String> + 'a;
 const REDACTED: &str = "(redacted)";
 const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
-
-/// The commands that lines of a file may name. The configuration is below the table of commands.
-pub(crate) struct KnownCommands {
-    /// The name of the command that has this name in any case.
-    pub(crate) find: fn(&[u8]) -> Option<&'static str>,
-    /// The commands as the rules of users see them.
-    pub(crate) for_rules: &'static CommandIndex,
-}
 
 impl Config {
     /// Changes the configuration as a text says, line by line. `Config::load` is this with the

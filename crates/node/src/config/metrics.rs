@@ -1,9 +1,5 @@
 //! `metrics-port` and `metrics-bind`: where monitoring systems find what the server counts.
 
-use super::Config;
-use super::parameter::Special;
-use super::special::{print_addresses, read_addresses};
-
 /// Where metrics are served over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {
@@ -25,14 +21,3 @@ impl Metrics {
         self.port != 0 && !self.bind.is_empty()
     }
 }
-
-/// `metrics-bind`: a list of addresses. A single empty argument, or none, means nowhere.
-pub(super) const METRICS_BIND: Special = Special {
-    print: |config| config.metrics.bind.join(" "),
-    read: |config: &mut Config, args| {
-        config.metrics.bind = read_addresses(args)?;
-        Ok(())
-    },
-    lines: |config| vec![print_addresses(&config.metrics.bind)],
-    form: "address ...",
-};

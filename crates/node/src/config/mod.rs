@@ -29,6 +29,7 @@ mod events;
 mod fields;
 mod file;
 mod known;
+mod known_commands;
 mod latency;
 mod live;
 mod machine;
@@ -39,6 +40,7 @@ mod rewrite;
 mod sample;
 mod saving;
 mod special;
+mod special_values;
 mod table;
 mod title;
 
@@ -55,10 +57,10 @@ pub use fields::{
     OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls,
     UserLine,
 };
-pub(crate) use file::KnownCommands;
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
 pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
+pub(crate) use known_commands::KnownCommands;
 pub use latency::{Latency, percentile_text};
 pub use live::Change;
 pub use machine::Machine;

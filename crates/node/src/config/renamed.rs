@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file::KnownCommands;
+use super::known_commands::KnownCommands;
 
 /// Commands that are called otherwise, by name: what they are called, or None for one that nobody
 /// can call.

@@ -1,10 +1,5 @@
 //! When and how the keyspace is saved: `save` and what belongs to it.
 
-use base::number::parse_i64;
-
-use super::Config;
-use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
-
 /// A point of `save`: after so many seconds, if so many keys have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavePoint {
@@ -21,7 +16,7 @@ pub struct Saving {
     /// When the keyspace is saved by itself. None: never.
     pub save: Vec<SavePoint>,
     /// A line or option has named points, and further ones are added to them.
-    points_given: bool,
+    pub(super) points_given: bool,
     pub dbfilename: String,
     pub rdbcompression: bool,
     pub rdbchecksum: bool,
@@ -86,67 +81,3 @@ impl Saving {
         self.points_given = false;
     }
 }
-
-/// `save`: pairs of seconds and changes, or an empty argument for none. In files, the first line
-/// replaces the default and the others add to it.
-pub(super) const SAVE: Special = Special {
-    print: print_points,
-    read: read_points,
-    lines: point_lines,
-    form: "seconds changes ...",
-};
-
-fn print_points(config: &Config) -> String {
-    let points = config.saving.save.iter();
-    let points = points.map(|SavePoint { seconds, changes }| format!("{seconds} {changes}"));
-    points.collect::<Vec<_>>().join(" ")
-}
-
-fn point_lines(config: &Config) -> Vec<String> {
-    let points = print_points(config);
-    vec![if points.is_empty() { "\"\"".to_owned() } else { points }]
-}
-
-fn read_points(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
-    const INVALID: &str = "Invalid save parameters";
-    let args = if matches!(args, [only] if only.is_empty()) { &[] } else { args };
-    let number = |arg: &[u8], min: i64| {
-        let number = parse_i64(arg).filter(|number| *number >= min);
-        number.and_then(|number| u32::try_from(number).ok()).ok_or(INVALID)
-    };
-    let (pairs, rest) = args.as_chunks::<2>();
-    if !rest.is_empty() {
-        return Err(INVALID.into());
-    }
-    let points = pairs.iter().map(|[seconds, changes]| {
-        Ok(SavePoint { seconds: number(seconds, 1)?, changes: number(changes, 0)? })
-    });
-    let points = points.collect::<Result<Vec<_>, &str>>()?;
-    let saving = &mut config.saving;
-    if !saving.points_given || points.is_empty() {
-        saving.save.clear();
-    }
-    saving.points_given = true;
-    saving.save.extend(points);
-    Ok(())
-}
-
-/// `dbfilename`: a name without a folder.
-pub(super) const FILENAME: Special = Special {
-    print: |config| config.saving.dbfilename.clone(),
-    read: |config, args| {
-        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-        let name = parse_text(arg)?;
-        if name.contains('/') {
-            return Err("dbfilename can't be a path, just a filename".into());
-        }
-        config.saving.dbfilename = name;
-        Ok(())
-    },
-    lines: |config| {
-        let mut out = Vec::new();
-        base::quote::push_quoted(&mut out, config.saving.dbfilename.as_bytes());
-        vec![String::from_utf8_lossy(&out).into_owned()]
-    },
-    form: "name",
-};

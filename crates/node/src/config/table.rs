@@ -3,19 +3,17 @@
 //! Ranges and names are those of Redis 8, which clients and tools check. What has no meaning yet
 //! is not here but in [`super::NOT_YET`].
 
-use super::append_only::{DIRECTORY_NAME, FILE_NAME};
-use super::events::NOTIFIED_EVENTS;
 use super::fields::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
     Sanitize, Supervised, SyslogFacility,
 };
-use super::latency::PERCENTILES;
-use super::metrics::METRICS_BIND;
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
-use super::saving::{FILENAME, SAVE};
 use super::special::{
     ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CLIENTS_LIMIT, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM,
     OOM_SCORES, OUTPUT_LIMITS, REWRITE_CPU_LIST, SAVE_CPU_LIST,
+};
+use super::special_values::{
+    DIRECTORY_NAME, FILE_NAME, FILENAME, METRICS_BIND, NOTIFIED_EVENTS, PERCENTILES, SAVE,
 };
 use super::title::TITLE_TEMPLATE;
 use super::{HZ_MAX, HZ_MIN};

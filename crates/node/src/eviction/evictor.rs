@@ -31,13 +31,23 @@ pub(super) enum Step {
     NoneLeft,
 }
 
+/// Random numbers of one attempt.
+#[derive(Clone, Copy)]
+struct Draw {
+    /// Where a walk over slots begins.
+    at: u64,
+    /// Which database is looked at first.
+    which: u64,
+}
+
 impl Evictor {
     /// Tries to evict one key. No shard is held.
     pub(super) fn step<L: ShardLocks>(
         &mut self,
         worker: &mut Worker,
         locks: &L,
-        (limit, choice): (&Limit, EvictionChoice),
+        limit: &Limit,
+        choice: EvictionChoice,
     ) -> Step {
         if self.choice != Some(choice) {
             self.pool.clear();
@@ -51,11 +61,11 @@ impl Evictor {
             locks.prefetch(node.map.shard_of(best.hash));
         }
         locks.prefetch(self.start);
-        let random = (self.random.next_u64(), self.random.next_u64());
+        let draw = Draw { at: self.random.next_u64(), which: self.random.next_u64() };
         if choice.order == EvictionOrder::Random {
-            return self.evict_in(worker, locks, (shard, choice), random);
+            return self.evict_in(worker, locks, shard, choice, draw);
         }
-        let found = self.sample(worker, locks, (shard, limit.samples, choice), random);
+        let found = self.sample(worker, locks, shard, limit.samples, choice, draw);
         if found.is_none() && self.pool.best().is_none() {
             return Step::InUse;
         }
@@ -72,17 +82,19 @@ impl Evictor {
         &mut self,
         worker: &Worker,
         locks: &L,
-        (first, samples, choice): (usize, usize, EvictionChoice),
-        random: (u64, u64),
+        first: usize,
+        samples: usize,
+        choice: EvictionChoice,
+        draw: Draw,
     ) -> Option<()> {
         let (node, turn) = (&worker.node, &worker.turn);
         let set = set_of(node, choice);
         let (mut shard, mut found, mut seen) = (first, 0, None);
         for _ in 0..samples {
             let mut sampler =
-                Sampler { pool: &mut self.pool, resume: &mut self.resume, set, shard };
-            let wanted = (samples - found, choice);
-            let sample = |locked: &mut Shard| sampler.sample(locked, turn, wanted, random);
+                Sampler { pool: &mut self.pool, resume: &mut self.resume, set, shard, choice };
+            let wanted = samples - found;
+            let sample = |locked: &mut Shard| sampler.sample(locked, turn, wanted, draw);
             if let Some(here) = locks.try_one(shard, sample) {
                 seen = Some(());
                 found += here;
@@ -122,7 +134,7 @@ impl Evictor {
         while let Some(Candidate { score, hash, db }) = self.pool.pop() {
             let shard = worker.node.map.shard_of(hash);
             let evicted = locks.try_one(shard, |locked| {
-                blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
+                blocking::expire_and_serve(worker, locks, shard, locked, |locked, turn| {
                     locked.db(db).evict(turn, choice, hash, score)
                 })
             });
@@ -143,19 +155,20 @@ impl Evictor {
         &mut self,
         worker: &mut Worker,
         locks: &L,
-        (shard, choice): (usize, EvictionChoice),
-        (at, which): (u64, u64),
+        shard: usize,
+        choice: EvictionChoice,
+        draw: Draw,
     ) -> Step {
         let resume = self.resume.take();
         let evicted = locks.try_one(shard, |locked| {
             let db = match resume {
                 Some(place) => place.db,
-                None => locked.random_db(which, |db| db.evictable_len(choice))?.number(),
+                None => locked.random_db(draw.which, |db| db.evictable_len(choice))?.number(),
             };
             let slots = locked.db(db).slots_len().max(1) as u64;
-            let start = resume.map_or((at % slots) as usize, |place| place.slot);
+            let start = resume.map_or((draw.at % slots) as usize, |place| place.slot);
             let came_of =
-                blocking::expire_and_serve(worker, locks, (shard, locked), |locked, turn| {
+                blocking::expire_and_serve(worker, locks, shard, locked, |locked, turn| {
                     locked.db(db).evict_from(turn, choice, start)
                 });
             Some(came_of.map_err(|slot| SlotPosition { shard, db, slot }))
@@ -193,21 +206,16 @@ struct Sampler<'a> {
     resume: &'a mut Option<SlotPosition>,
     set: &'a ShardSet,
     shard: usize,
+    choice: EvictionChoice,
 }
 
 impl Sampler<'_> {
     /// Takes a sample into the pool. Returns how many keys it has.
-    fn sample(
-        &mut self,
-        locked: &mut Shard,
-        turn: &Turn,
-        (samples, choice): (usize, EvictionChoice),
-        (at, which): (u64, u64),
-    ) -> usize {
-        let place = self.resume.take();
+    fn sample(&mut self, locked: &mut Shard, turn: &Turn, samples: usize, draw: Draw) -> usize {
+        let (place, choice) = (self.resume.take(), self.choice);
         let first = match place {
             Some(place) => place.db,
-            None => match locked.random_db(which, |db| db.evictable_len(choice)) {
+            None => match locked.random_db(draw.which, |db| db.evictable_len(choice)) {
                 Some(db) => db.number(),
                 None => {
                     self.set.clear(self.shard);
@@ -217,14 +225,14 @@ impl Sampler<'_> {
         };
         let slot = |db: &Db| match place {
             Some(place) if place.db == db.number() => place.slot,
-            _ => (at % db.slots_len().max(1) as u64) as usize,
+            _ => (draw.at % db.slots_len().max(1) as u64) as usize,
         };
-        let mut found = self.sample_db(locked.db(first), turn, (samples, choice), &slot);
+        let mut found = self.sample_db(locked.db(first), turn, samples, &slot);
         for db in locked.dbs().filter(|db| db.number() != first) {
             if found >= samples {
                 break;
             }
-            found += self.sample_db(db, turn, (samples - found, choice), &slot);
+            found += self.sample_db(db, turn, samples - found, &slot);
         }
         found
     }
@@ -233,10 +241,10 @@ impl Sampler<'_> {
         &mut self,
         db: &Db,
         turn: &Turn,
-        (samples, choice): (usize, EvictionChoice),
+        samples: usize,
         slot: &dyn Fn(&Db) -> usize,
     ) -> usize {
-        let number = db.number();
+        let (number, choice) = (db.number(), self.choice);
         let (found, end) = db.sample(turn, choice, slot(db), samples, |score, stored| {
             if self.pool.admits(score) {
                 let hash = turn.hasher.hash(stored.key());

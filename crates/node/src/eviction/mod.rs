@@ -133,7 +133,7 @@ impl Worker {
                 return Evicted::Some;
             }
             let step_start = is_measured.then(|| locks.tsc());
-            match evictor.step(self, locks, (&limit, choice)) {
+            match evictor.step(self, locks, &limit, choice) {
                 Step::NoneLeft => return Evicted::NoneLeft,
                 Step::Evicted => {
                     if let Some(start) = step_start {

@@ -82,9 +82,9 @@ impl<L: Features> Executor<'_, L> {
                     let outcome = match result {
                         Ok(Some(block)) => {
                             let tsc = locks.tsc().wrapping_sub(start);
-                            let command = (entry.index, &node.waits);
+                            let (command, waits) = (entry.index, &node.waits);
                             Outcome::Block(Waiter::begin(
-                                session, command, block, &args, &mut cx, tsc,
+                                session, command, waits, block, &args, &mut cx, tsc,
                             ))
                         }
                         result => finish(result.map(drop), Outcome::Done, mark, &mut reply),

@@ -4,8 +4,8 @@ use command::Flags;
 use resp::Args;
 
 use super::worker::Worker;
+use crate::clients::client_tracking::News;
 use crate::clients::session::Session;
-use crate::clients::tracking::News;
 use crate::command_table::entry::{Call, Entry};
 
 /// The keys that the running command reads, as far as they are remembered.

@@ -4,7 +4,7 @@
 //! - `notifications`: events of keys, as messages.
 //! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
-//! - [`tracking`]: clients that track keys, and what they are told of changes.
+//! - [`invalidations`]: clients that track keys, and what they are told of changes.
 //!
 //! ```text
 //!   PUBLISH --> pubsub::ChannelRegistry --> Inboxes::push --> (wake, outside the gate)
@@ -12,11 +12,11 @@
 //!   the client's output <-- server <-- Deliveries <---------+
 //! ```
 
+pub mod invalidations;
 mod notifications;
 mod publish;
 mod requests;
 pub mod subscribe;
-pub mod tracking;
 
 pub(crate) use notifications::publish_changes;
 pub(crate) use requests::show_request;

@@ -92,7 +92,8 @@ pub(crate) fn begin(
 pub(crate) fn end(
     worker: &mut Worker,
     session: &Session,
-    (kind, names): (ChannelKind, &[Name]),
+    kind: ChannelKind,
+    names: &[Name],
     out: &mut Out,
     is_nested: bool,
     mut confirm: impl FnMut(&mut Out, &Name, usize),

@@ -18,6 +18,13 @@ pub(crate) struct ScriptLog {
     dropped: u64,
 }
 
+/// How much was logged at a moment.
+#[derive(Clone, Copy)]
+pub(crate) struct ScriptLogMark {
+    lines: usize,
+    dropped: u64,
+}
+
 impl ScriptLog {
     /// Takes a line, if its level is logged and there is room.
     pub(crate) fn push(&mut self, logged: config::LogLevel, level: LogLevel, line: &[u8]) {
@@ -34,12 +41,13 @@ impl ScriptLog {
     }
 
     /// A mark to `truncate` to.
-    pub(crate) fn mark(&self) -> (usize, u64) {
-        (self.lines.len(), self.dropped)
+    pub(crate) fn mark(&self) -> ScriptLogMark {
+        ScriptLogMark { lines: self.lines.len(), dropped: self.dropped }
     }
 
     /// Removes what was logged since the mark, by a script that is begun again.
-    pub(crate) fn truncate(&mut self, (lines, dropped): (usize, u64)) {
+    pub(crate) fn truncate(&mut self, mark: ScriptLogMark) {
+        let ScriptLogMark { lines, dropped } = mark;
         let removed = self.lines.drain(lines.min(self.lines.len())..);
         let bytes = removed.map(|(_, line)| line.len() + size_of::<(LogLevel, Vec<u8>)>());
         self.bytes -= bytes.sum::<usize>();

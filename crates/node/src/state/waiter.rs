@@ -103,7 +103,8 @@ impl Waiter {
     /// request has taken so far, in TSC cycles.
     pub(crate) fn begin(
         session: &Session,
-        (command, waits): (u16, &Waits),
+        command: u16,
+        waits: &Waits,
         mut request: BlockRequest,
         args: &Args<'_>,
         cx: &mut Cx<'_>,
@@ -121,7 +122,7 @@ impl Waiter {
             hashes: cx.hashes.to_vec(),
             target: request.target.map(|at| cx.key(args.args().text(at)).hash),
             retries: RetryTimes::new(&request.retry_at_ms),
-            ..Self::new(session, command, Awaited::Keys(request), (args, until_ms, tsc))
+            ..Self::new(session, command, Awaited::Keys(request), args, until_ms, tsc)
         });
         waiter.register(session, waits);
         let client = BlockedClient { id: waiter.record.id, blocked_on, target: waiter.target };
@@ -139,13 +140,15 @@ impl Waiter {
     /// milliseconds. `command` and `tsc` as for [`begin`](Self::begin).
     pub(crate) fn begin_for_log(
         session: &Session,
-        (command, waits): (u16, &Waits),
-        (wait, until_ms): (LogWait, Option<i64>),
+        command: u16,
+        waits: &Waits,
+        wait: LogWait,
+        until_ms: Option<i64>,
         args: &Args<'_>,
         tsc: u64,
     ) -> Arc<Self> {
-        let about = (args.copied(), until_ms, tsc);
-        let waiter = Arc::new(Self::new(session, command, Awaited::Log(wait), about));
+        let args = args.copied();
+        let waiter = Arc::new(Self::new(session, command, Awaited::Log(wait), args, until_ms, tsc));
         waiter.register(session, waits);
         waiter
     }
@@ -154,7 +157,9 @@ impl Waiter {
         session: &Session,
         command: u16,
         awaited: Awaited,
-        (args, until_ms, tsc): (CopiedArgs, Option<i64>, u64),
+        args: CopiedArgs,
+        until_ms: Option<i64>,
+        tsc: u64,
     ) -> Self {
         Self {
             record: Arc::clone(&session.record),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::clients::ReplyMode;
+use node::clients::client_tracking::write_messages;
 use node::clients::record::flag;
-use node::clients::tracking::write_messages;
 use node::config::Config;
 use node::host::{GateAccess, GatedHost};
-use node::propagation::{subscribe, tracking};
+use node::propagation::{invalidations, subscribe};
 use node::state::busy_scripts::{BusyScript, Held};
 use node::transactions::forget;
 use node::{ClientRecord, Executor, Node, Outcome, Request, Session, Waiter, Worker};
@@ -331,7 +331,7 @@ impl TestServer {
     pub fn close(&mut self, client: &str) {
         if let Some(mut client) = self.clients.remove(client) {
             subscribe::forget(&mut self.worker, &client.session.record);
-            tracking::forget(&self.worker, &mut client.session);
+            invalidations::forget(&self.worker, &mut client.session);
             forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);
@@ -418,7 +418,7 @@ impl TestServer {
         let is_closed = |client: &TestClient| closed.contains(&client.session.record.id);
         for client in self.clients.values_mut().filter(|client| is_closed(client)) {
             subscribe::forget(&mut self.worker, &client.session.record);
-            tracking::forget(&self.worker, &mut client.session);
+            invalidations::forget(&self.worker, &mut client.session);
             forget(&mut self.worker, &mut client.session, &self.shards);
             if let Some(waiter) = &client.waiter {
                 give_up(&mut self.worker, waiter, &self.shards);

@@ -110,7 +110,7 @@ impl WalkedShards for ThreadWalk<'_> {
             return Some(StepResult::default());
         }
         let step = locks.try_one_for(shard, wait, |locked| {
-            blocking::expire_and_serve(worker, &locks, (shard, locked), |locked, turn| {
+            blocking::expire_and_serve(worker, &locks, shard, locked, |locked, turn| {
                 let step = expire_in_shard(locked, turn);
                 if !locked.expires() {
                     turn.shard_sets.expiring.clear(shard);

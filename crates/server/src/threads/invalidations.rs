@@ -10,8 +10,8 @@
 //! for thousands of them. Keys that change during that time are added to the later ones.
 
 use node::ClientRecord;
-use node::clients::tracking::write_messages;
-use node::propagation::tracking;
+use node::clients::client_tracking::write_messages;
+use node::propagation::invalidations;
 
 use crate::threads::io_thread::IoThread;
 
@@ -71,7 +71,7 @@ impl IoThread {
     /// Sends the invalidations of a client that has moved here from here on.
     pub(crate) fn follow_invalidations_here(&mut self, slot: usize) {
         if let Some(client) = self.slots.client(slot) {
-            tracking::arrived(&mut self.worker, &client.session);
+            invalidations::arrived(&mut self.worker, &client.session);
         }
         self.look_at_messages(slot);
     }

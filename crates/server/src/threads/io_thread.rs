@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use node::propagation::{subscribe, tracking};
+use node::propagation::{invalidations, subscribe};
 use node::{Worker, transactions};
 use resp::Out;
 use sync::mailbox::Mailbox;
@@ -366,7 +366,7 @@ impl IoThread {
         if client.session.record.follows() {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
-        tracking::forget(&self.worker, &mut client.session);
+        invalidations::forget(&self.worker, &mut client.session);
         let locks =
             self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
         transactions::forget(&mut self.worker, &mut client.session, &locks);

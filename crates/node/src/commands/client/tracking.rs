@@ -1,7 +1,7 @@
 //! CLIENT TRACKING (<https://redis.io/docs/latest/commands/client-tracking/>), CACHING,
 //! TRACKINGINFO and GETREDIR.
 //!
-//! What they do is in `propagation::tracking`.
+//! What they do is in `propagation::invalidations`.
 
 use command::{Argument, Flags, Shape, Spec};
 use engine::{Error, TrackingError};
@@ -10,7 +10,7 @@ use tracking::{Conflict, Options};
 
 use super::own;
 use crate::execution::node_cx::NodeCx;
-use crate::propagation::tracking::{begin, end, refusal};
+use crate::propagation::invalidations::{begin, end, refusal};
 
 pub(super) const CACHING: Spec = own("caching", 3, "6.0.0")
     .flags(Flags::SESSION)

@@ -22,9 +22,9 @@ use resp::out::Told;
 use tracking::audience::{ChangedKeys, NOBODY};
 use tracking::{Conflict, Options, TrackingState};
 
+use crate::clients::client_tracking::{Mode, News, news_of, write, write_messages};
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
-use crate::clients::tracking::{Mode, News, news_of, write, write_messages};
 use crate::command_table::entry::{Call, Entry};
 use crate::command_table::request::Request;
 use crate::execution::executor::Executor;
