@@ -15,14 +15,14 @@ pub enum Error {
     Connect {
         /// The address as the user would write it.
         address: String,
-        /// What the operating system or TLS said.
+        /// The error of the operating system or of TLS.
         source: io::Error,
     },
     /// A call to the operating system failed.
     Io {
         /// The attempted step, as in "read certificate.pem".
         what: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// TLS could not be set up: an unusable certificate, key or name.
@@ -66,7 +66,7 @@ pub enum Error {
 /// A failed measurement, which is shown with the results of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedMeasurement {
-    /// What was being measured.
+    /// The measurement that got the error.
     pub what: String,
     /// The text of the error.
     pub reason: String,

@@ -49,7 +49,7 @@ impl ComparedCase {
     }
 }
 
-/// What is measured.
+/// The servers and cases of a comparison.
 #[derive(Debug, Clone)]
 pub struct ComparisonPlan {
     /// The cases, in order.
@@ -113,7 +113,7 @@ impl ComparedCell {
 /// One case over all servers, in the order of [`ComparisonTable::targets`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedLine {
-    /// What was measured.
+    /// The measured case.
     pub case: ComparedCase,
     /// The result of each server.
     pub cells: Vec<ComparedCell>,

@@ -6,7 +6,7 @@
 use crate::load::shape::RequestShape;
 #[derive(Debug, PartialEq, Eq)]
 pub struct ElementLoad {
-    /// What an element is, for the table.
+    /// The name of one element, for the table.
     pub about: &'static str,
     /// The figure's name in JSON.
     pub key: &'static str,

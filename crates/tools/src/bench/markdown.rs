@@ -1,7 +1,7 @@
 //! Comparisons as Markdown tables, for a terminal and for a README.
 //!
-//! One row per figure, one column per server, then the subject's ratios to the floor and to the peer
-//! that is best at this figure. Without a subject there are no ratios. Below the table are the
+//! One row per figure, one column per server, then the subject's ratios to the floor and to the
+//! peer that is best at this figure. Without a subject there are no ratios. Below the table are the
 //! reasons why figures are missing.
 
 use serde_json::Value;

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`args`] is the command line. `single` measures one running server; [`compare`],
 //! [`memory`] and [`stall`] start several and put them side by side; a [`preset`] is a few of their
-//! command lines under a name. [`floor`] is the server that replies with canned bytes. What is
-//! sent, and by which threads, is in [`load`](crate::load).
+//! command lines under a name. [`floor`] is the server that replies with canned bytes. The
+//! requests and the threads that send them are in [`load`](crate::load).
 //!
 //! Invariant: a run that met error replies never looks like a result.
 
@@ -45,7 +45,7 @@ use crate::{Error, output, progress};
 /// Measures what the command line says.
 ///
 /// # Errors
-/// What kept the measurement from being made, error replies included.
+/// When the measurement failed, or a reply was an error.
 pub fn run(args: BenchArgs) -> Result<(), Error> {
     match &args.command {
         None => single::measure(&args),

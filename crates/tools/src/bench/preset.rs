@@ -1,8 +1,8 @@
 //! `weft bench preset`: Weft, the floor and the peers side by side, as Markdown tables.
 //!
-//! A preset is a list of command lines of `bench compare`, `bench memory` and `bench stall`: how the
-//! servers are started, and under which load. Nothing is measured here. Peers are the servers found
-//! in a folder; without one, Weft is compared with the floor only.
+//! A preset is a list of command lines of `bench compare`, `bench memory` and `bench stall`: how
+//! the servers are started, and under which load. Nothing is measured here. Peers are the servers
+//! found in a folder; without one, Weft is compared with the floor only.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Counts complete RESP requests in a byte stream and distinguishes GET from the rest, for the floor.
+//! Counts complete RESP requests in a byte stream and distinguishes GET from the rest, for the
+//! floor.
 //!
 //! A request is an array of bulk strings. Header lines are read digit by digit, bodies are skipped
 //! by length, and only a command name of three bytes is read. The state is a few words, so the

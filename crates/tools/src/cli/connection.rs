@@ -19,7 +19,7 @@ use signal_hook::low_level::pipe;
 
 use crate::Error;
 use crate::client::address::ServerAddress;
-use crate::client::reply::{ReplyParser, ServerReply};
+use crate::client::reply::{ReplyReader, ServerReply};
 use crate::client::stream::{ServerSocket, ServerStream};
 use crate::client::tls::{TlsConnector, TlsOptions};
 
@@ -174,7 +174,7 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], time: Option<Duration>) -> io::Resu
 #[derive(Debug)]
 pub struct CliConnection {
     stream: ServerStream,
-    parser: ReplyParser,
+    parser: ReplyReader,
     buffer: Vec<u8>,
     interrupt: Option<Rc<CtrlC>>,
 }
@@ -205,7 +205,7 @@ impl CliConnection {
         })?;
         let stream = ServerStream::over(socket, tls).map_err(|error| failed(reason(&error)))?;
         let buffer = vec![0; READ_BYTES_MAX];
-        Ok(Self { stream, parser: ReplyParser::default(), buffer, interrupt })
+        Ok(Self { stream, parser: ReplyReader::default(), buffer, interrupt })
     }
     pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), ConnectionFailure> {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();

@@ -112,8 +112,8 @@ fn push_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
 }
 
-/// Writes a reply with its type, without control characters. `prefix` begins all lines of an element
-/// except the first, which follows its index.
+/// Writes a reply with its type, without control characters. `prefix` begins all lines of an
+/// element except the first, which follows its index.
 fn standard(reply: &ServerReply, prefix: &mut Vec<u8>, out: &mut Vec<u8>) {
     match reply {
         ServerReply::Error(text) => {

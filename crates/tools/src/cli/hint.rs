@@ -1,7 +1,7 @@
 //! Hints: the arguments that a command line lacks while it is typed.
 //!
-//! Words are matched from left to right. A run of optional arguments may be in any order. Words that
-//! do not match have no hint.
+//! Words are matched from left to right. A run of optional arguments may be in any order. Words
+//! that do not match have no hint.
 
 use super::docs::{Arg, ArgKind, Docs};
 

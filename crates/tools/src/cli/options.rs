@@ -75,7 +75,7 @@ pub struct Options {
     /// Show the version
     #[arg(short = 'v', long)]
     pub version: bool,
-    /// What to send.
+    /// The command to send.
     #[command(subcommand)]
     pub command: Option<CommandWords>,
 }

@@ -1,4 +1,4 @@
-//! What the client prints, and why it ends early.
+//! The output of the client, and the reasons why it ends early.
 
 use std::io::{self, ErrorKind, Write};
 

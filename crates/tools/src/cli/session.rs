@@ -1,9 +1,9 @@
 //! A conversation with a server: the user, database and protocol, and how commands change them.
 //!
 //! A lost connection is opened again for the next command, with the same user, database and
-//! protocol. Two things differ from redis-cli, because a command must not hit the wrong data: if the
-//! database cannot be selected, nothing is sent; and an error reply after a refused login counts as
-//! a failed command (see [`CliSession::failed`]).
+//! protocol. Two things differ from redis-cli, because a command must not hit the wrong data: if
+//! the database cannot be selected, nothing is sent; and an error reply after a refused login
+//! counts as a failed command (see [`CliSession::failed`]).
 
 use std::io::{self, Write};
 use std::rc::Rc;

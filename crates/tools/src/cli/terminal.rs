@@ -37,8 +37,8 @@ impl Drop for TerminalMode {
     }
 }
 
-/// From now on, SIGTERM and SIGHUP restore the current mode of the terminal and end the process: the
-/// line editor changes the mode.
+/// From now on, SIGTERM and SIGHUP restore the current mode of the terminal and end the process:
+/// the line editor changes the mode.
 pub fn restore_on_signals() {
     let stdin = io::stdin();
     let Some(before) = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten() else {

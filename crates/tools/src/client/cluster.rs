@@ -1,11 +1,12 @@
 //! The nodes of a cluster with their slots, from CLUSTER SLOTS, and the slot of a key.
 //!
 //! Every connection under load belongs to one node and sends only requests for its slots, so none
-//! is redirected. If the cluster moves a slot meanwhile, the reply is MOVED, an error like any other.
-//! Format: the pages of CLUSTER SLOTS and of the cluster specification in the Redis documentation.
+//! is redirected. If the cluster moves a slot meanwhile, the reply is MOVED, an error like any
+//! other. Format: the pages of CLUSTER SLOTS and of the cluster specification in the Redis
+//! documentation.
 
 use super::address::ServerAddress;
-use super::reply::{ReplyParser, ServerReply};
+use super::reply::{ReplyReader, ServerReply};
 use super::session::{ServerEndpoint, ServerSession};
 use crate::Error;
 
@@ -67,7 +68,7 @@ impl ClusterNode {
 pub fn discover(endpoint: &ServerEndpoint) -> Result<Vec<ClusterNode>, Error> {
     let mut session = ServerSession::open(endpoint)?;
     let raw = session.ask("CLUSTER SLOTS", &["CLUSTER", "SLOTS"])?;
-    let mut parser = ReplyParser::default();
+    let mut parser = ReplyReader::default();
     parser.push(raw);
     let reply = parser.reply().map_err(|error| Error::Protocol(error.to_string()))?;
     let nodes = reply.as_ref().and_then(|reply| nodes(reply, endpoint));
@@ -176,7 +177,7 @@ mod tests {
             *4\r\n:100\r\n:16000\r\n*3\r\n$8\r\n10.0.0.2\r\n:7002\r\n$1\r\nb\r\n\
             *3\r\n$8\r\n10.0.0.9\r\n:7009\r\n$1\r\nr\r\n\
             *3\r\n:16001\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:7001\r\n$1\r\na\r\n";
-        let mut parser = ReplyParser::default();
+        let mut parser = ReplyReader::default();
         parser.push(text);
         let nodes = nodes(&parser.reply().unwrap().unwrap(), &ServerEndpoint::local(7001)).unwrap();
         let addresses: Vec<String> = nodes.iter().map(|n| n.endpoint.address.to_string()).collect();

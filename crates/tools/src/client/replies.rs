@@ -1,15 +1,15 @@
 //! Counts replies and notices errors among them, without building values: the reader of the load.
 //!
 //! A request may be several commands: it is answered when all their replies have come, and the
-//! [`ReplyTally`] counts it once. Errors are counted one by one, at any depth. Of a reply nothing is
-//! kept but the text of the first error.
+//! [`ReplyTally`] counts it once. Errors are counted one by one, at any depth. Of a reply nothing
+//! is kept but the text of the first error.
 
 use super::scanner::{NotResp, ReplySink, Scanner};
 
 /// The longest error text that is kept.
 const ERROR_TEXT_BYTES_MAX: usize = 200;
 
-/// What answers one request.
+/// The replies to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedReplies {
     /// Top-level replies, one for each command of the request.

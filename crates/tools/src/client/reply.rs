@@ -81,13 +81,13 @@ struct OpenAggregate {
 
 /// Reads the replies of one connection.
 #[derive(Debug, Default)]
-pub struct ReplyParser {
+pub struct ReplyReader {
     scanner: Scanner,
     builder: Builder,
     failure: Option<NotResp>,
 }
 
-impl ReplyParser {
+impl ReplyReader {
     /// Reads the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failure.is_none() {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn parse(bytes: &[u8], step: usize) -> Result<Vec<ServerReply>, NotResp> {
-        let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
+        let (mut parser, mut replies) = (ReplyReader::default(), Vec::new());
         for piece in bytes.chunks(step) {
             parser.push(piece);
             while let Some(reply) = parser.reply()? {

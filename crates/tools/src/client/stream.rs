@@ -190,8 +190,8 @@ impl ServerStream {
         Ok(count == buffer.len())
     }
 
-    /// Writes as much of `bytes` as the socket takes. With TLS all of them are taken, and those that
-    /// the socket does not take yet are kept inside (see [`flush`](Self::flush)).
+    /// Writes as much of `bytes` as the socket takes. With TLS all of them are taken, and those
+    /// that the socket does not take yet are kept inside (see [`flush`](Self::flush)).
     ///
     /// # Errors
     /// `WouldBlock` when nothing was taken, and others.

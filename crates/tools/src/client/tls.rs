@@ -24,7 +24,7 @@ use crate::Error;
 /// The most bytes of a file with certificates or a key: those of all authorities have less.
 const PEM_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What the user says about TLS.
+/// The user's options about TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// PEM file with the certificate authorities to trust.

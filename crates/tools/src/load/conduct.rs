@@ -1,5 +1,5 @@
-//! Leads the load threads through set-up, warm-up, the measured window, and the replies in flight at
-//! its end.
+//! Leads the load threads through set-up, warm-up, the measured window, and the replies in flight
+//! at its end.
 //!
 //! The counters of requests and of CPU time are read at both ends of the window, so the warm-up is
 //! in neither; in between the conductor sleeps. The window ends with its time, the measurement with
@@ -31,7 +31,7 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(30);
 /// cannot keep the rate would never answer all of them.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a load thread reports to the conductor.
+/// A report of a load thread to the conductor.
 pub(super) enum WorkerEvent {
     /// Connected, under this kernel thread id.
     Ready(u32),

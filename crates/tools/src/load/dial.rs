@@ -1,7 +1,7 @@
 //! New connections while load runs, for `-k 0` and connection storms.
 //!
-//! A connection is begun and not awaited. The bytes that it sends first (AUTH, HELLO, SELECT and the
-//! greeting of the workload) are made once. It is closed with a reset, so that no port stays in
+//! A connection is begun and not awaited. The bytes that it sends first (AUTH, HELLO, SELECT and
+//! the greeting of the workload) are made once. It is closed with a reset, so that no port stays in
 //! TIME_WAIT; otherwise the ports of the machine would run out within seconds.
 
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -47,8 +47,8 @@ pub fn check(row: &Workload, load: &LoadSpec) -> Result<(), Error> {
     Batches::new(row, load, ThreadIndex::ONLY, None).map(drop)
 }
 
-/// Loads a server with one workload and measures one window. `pid` is the server's process if its
-/// CPU time is to be read.
+/// Loads a server with one workload and measures one window. `pid` is the server's process, for its
+/// CPU time.
 ///
 /// # Errors
 /// Options make no sense, a connection fails, or the server stalls. Error replies are not
@@ -173,7 +173,7 @@ fn work(
     })
 }
 
-/// What a load thread sends, and on which connections.
+/// Prepares the requests and connections of one load thread.
 fn set_up(
     nodes: &[ClusterNode],
     row: &Workload,

@@ -1,4 +1,4 @@
-//! What one window of load showed, and how far it has come.
+//! The result of one window of load, and its progress.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use crate::Error;
 use crate::servers::account::CpuUse;
 
-/// What one measured window showed.
+/// The result of one measured window.
 #[derive(Debug, Clone)]
 pub struct WindowOutcome {
     /// Requests answered within the window; one of several commands counts once. With a number of

@@ -5,9 +5,10 @@
 //! connection  0   1   2   0   1   2   0 ...     of three
 //! ```
 //!
-//! A connection whose last batch is not answered at such a time sends when it is, and the latency of
-//! the batch runs from when it was due: a stall of the server counts for all requests that should
-//! have been sent meanwhile (no coordinated omission). Late sends do not use more connections.
+//! A connection whose last batch is not answered at such a time sends when it is, and the latency
+//! of the batch runs from when it was due: a stall of the server counts for all requests that
+//! should have been sent meanwhile (no coordinated omission). Late sends do not use more
+//! connections.
 //!
 //! No operation takes time per tick: even if the rate is far too high, the search for due batches
 //! visits each connection once.

@@ -24,7 +24,8 @@ pub(super) struct LatencySeries<'a> {
     /// When the last sample was taken, and the requests answered until then.
     last: (Instant, u64),
     is_asked: bool,
-    /// The last copy of each thread's latencies, and the latencies of all threads at the last sample.
+    /// The last copy of each thread's latencies, and the latencies of all threads at the last
+    /// sample.
     laid_out: Vec<Histogram<u64>>,
     before: Histogram<u64>,
     samples: Vec<SeriesSample>,

@@ -98,8 +98,8 @@ impl RequestShape {
         self.sizes.as_ref().map_or(self.value_bytes, ValueSizes::longest)
     }
 
-    /// The bytes of all values, in the length of the longest: letters that hardly compress, the same
-    /// in every run.
+    /// The bytes of all values, in the length of the longest: letters that hardly compress, the
+    /// same in every run.
     pub fn value(&self) -> Vec<u8> {
         let mut rng = Rng::with_seed(0x0077_6566_7400);
         (0..self.value_bytes_max()).map(|_| rng.alphanumeric() as u8).collect()

@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::Error;
 
-/// What the load threads do now; the phases follow in this order.
+/// The present work of the load threads; the phases follow in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadPhase {
     /// Connections are being opened.
@@ -31,7 +31,7 @@ pub enum LoadPhase {
     Stop = 5,
 }
 
-/// What a load thread shares with the thread that conducts it.
+/// The state that a load thread shares with the thread that conducts it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadSignals {

@@ -52,7 +52,7 @@ pub struct LoadSpec {
     pub rate: Option<f64>,
     /// Each batch has a new connection, whose set-up counts to its latency.
     pub reconnects: bool,
-    /// What each connection sends first, after what the workload says.
+    /// The first request of each connection, after the workload's own greeting.
     pub greeting: Option<&'static str>,
     /// The server is a node of a cluster, all nodes of which are loaded.
     pub cluster: bool,

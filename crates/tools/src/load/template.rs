@@ -2,9 +2,9 @@
 //!
 //! A request is one command, or several that are sent, answered and counted together. Only decimal
 //! digits of fixed width differ from one request to the next: the number of the key, or a random
-//! integer. A request is therefore a fixed byte string with a list of digit fields, and the next one
-//! is made by writing a few digits, without formatting or allocation. Only a request whose values
-//! differ in length is copied together each time.
+//! integer. A request is therefore a fixed byte string with a list of digit fields, and the next
+//! one is made by writing a few digits, without formatting or allocation. Only a request whose
+//! values differ in length is copied together each time.
 
 use std::ops::Range;
 

@@ -1,15 +1,15 @@
 //! One load thread: an epoll loop that keeps a batch in flight on each of its connections.
 //!
 //! The loop must cost less than the server that it measures: requests are patched in place, replies
-//! are only counted, the clock is read once per batch, and nothing is allocated per request. Latency
-//! runs from the write of a batch to its last reply and counts for each of its requests. A request
-//! of several commands counts once, when all are answered.
+//! are only counted, the clock is read once per batch, and nothing is allocated per request.
+//! Latency runs from the write of a batch to its last reply and counts for each of its requests. A
+//! request of several commands counts once, when all are answered.
 //!
 //! Without a limit of the rate the load is closed: a connection sends its next batch when the last
 //! one is answered. A stalled server lowers throughput and shows in the maximum, but requests that
 //! were never sent do not count. With a limit, batches have times at which they are due (see
-//! [`schedule`](super::schedule)), and latency runs from those; a batch that was not sent by the end
-//! counts with its waiting time until then.
+//! [`schedule`](super::schedule)), and latency runs from those; a batch that was not sent by the
+//! end counts with its waiting time until then.
 //!
 //! The replies in flight at the end of the window are always awaited: a server that no longer
 //! answers must not look like one that has just received a request.
@@ -150,8 +150,8 @@ impl<'a> LoadThread<'a> {
         })
     }
 
-    /// Sends and receives until the phase is `Stop`. Calls `spent` once when nothing is left to send
-    /// and all is answered; from then on the thread sleeps, so that its CPU time can be read.
+    /// Sends and receives until the phase is `Stop`. Calls `spent` once when nothing is left to
+    /// send and all is answered; from then on the thread sleeps, so that its CPU time can be read.
     pub fn run(mut self, spent: impl FnOnce()) -> Result<Counts, Error> {
         if let Err(error) = self.work(spent) {
             return Err(self.explained(error));
@@ -263,9 +263,9 @@ impl<'a> LoadThread<'a> {
         Ok(())
     }
 
-    /// Decides which requests of the warm-up the window counts. With a number of requests or a rate,
-    /// only requests begun from now on count, and batches that were due before and not sent are
-    /// dropped. Otherwise the requests in flight count, since the server may be stalled.
+    /// Decides which requests of the warm-up the window counts. With a number of requests or a
+    /// rate, only requests begun from now on count, and batches that were due before and not sent
+    /// are dropped. Otherwise the requests in flight count, since the server may be stalled.
     fn begin_window(&mut self, now: Instant) {
         match &mut self.schedule {
             Some(schedule) => {

@@ -2,8 +2,8 @@
 //!
 //! The HTML loads nothing: plots are SVG inside it, colours follow the light or dark scheme of the
 //! reader, and there is no script. All text is escaped. The numbers of a plot are in its marks
-//! (`data-value`), and the data of the whole document can be added as JSON. Markdown has no plots, so
-//! each plot should come with a table.
+//! (`data-value`), and the data of the whole document can be added as JSON. Markdown has no plots,
+//! so each plot should come with a table.
 
 mod escape;
 mod html;

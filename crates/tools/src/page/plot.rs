@@ -59,7 +59,7 @@ pub struct PlotSeries {
 pub struct Plot {
     pub caption: String,
     pub x: String,
-    /// What its values are, with their unit.
+    /// The name of its values, with their unit.
     pub y: String,
     pub labels: Vec<String>,
     /// The lines or groups of bars.

@@ -1,7 +1,7 @@
 //! The table of experiments.
 //!
-//! An experiment is a base and two lists of steps: the steps along its axis, and its series, each of
-//! which is measured at every step. A step changes the base, so each row of the table can be
+//! An experiment is a base and two lists of steps: the steps along its axis, and its series, each
+//! of which is measured at every step. A step changes the base, so each row of the table can be
 //! measured separately, and a new question is a new row.
 
 use crate::load::workload::Ratio;
@@ -89,7 +89,7 @@ pub(super) struct Experiment {
     pub title: &'static str,
     /// Its question in a sentence.
     pub about: &'static str,
-    /// What the steps vary.
+    /// The quantity that the steps vary.
     pub axis: &'static str,
     pub base: &'static [StepChange],
     pub series: &'static [ExperimentStep],

@@ -59,8 +59,8 @@ fn check(path: &Path, is_named: bool, option: &str) -> Result<(), Error> {
     output::check(path)
 }
 
-/// Whether a file was written by this command. Only regular files are read, since a pipe may have no
-/// end.
+/// Whether a file was written by this command. Only regular files are read, since a pipe may have
+/// no end.
 fn is_report(path: &Path) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return false;

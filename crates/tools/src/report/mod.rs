@@ -37,8 +37,8 @@ use crate::{Error, output};
 /// Measures what the command line says and writes the page.
 ///
 /// # Errors
-/// A server does not start or cannot be reached, the files cannot be written, or measurements failed
-/// or were interrupted; the page lists them.
+/// A server does not start or cannot be reached, the files cannot be written, or measurements
+/// failed or were interrupted; the page lists them.
 pub fn run(args: &ReportArgs) -> Result<(), Error> {
     let targets = servers::named(args)?;
     let files = ReportFiles::named(args)?;

@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 
 use crate::progress;
 
-/// What is shown while the report is measured.
+/// The progress bar of a report, or its lines.
 pub(super) struct ReportProgress {
     bar: ProgressBar,
 }

@@ -2,8 +2,8 @@
 //! and settings.
 //!
 //! All servers of an experiment are alive at the same time, each paused outside its turns. They are
-//! started again when an experiment needs another [`ServerSetup`]. A server that was running before,
-//! and the canned-reply server, take part only in experiments without a setup.
+//! started again when an experiment needs another [`ServerSetup`]. A server that was running
+//! before, and the canned-reply server, take part only in experiments without a setup.
 
 use super::args::ReportArgs;
 use super::experiments::{Persistence, ServerSetup};

@@ -1,5 +1,5 @@
-//! The conclusions in sentences: the limit of a server, the best `io-threads`, the gain from one more
-//! thread, and the reasons to doubt the figures.
+//! The conclusions in sentences: the limit of a server, the best `io-threads`, the gain from one
+//! more thread, and the reasons to doubt the figures.
 
 use super::machine::MachineFacts;
 use super::measure::{CONFIDENCE, MeasuredExperiment, PointCell};
@@ -124,7 +124,8 @@ impl Results<'_> {
         let load = cell.mean(|sample| Some(sample.load_percent)).unwrap_or(0.0);
         let end = match limit(cell)? {
             PointLimit::OneThread(thread) => format!(
-                "One of its threads limits it there: {thread} is fully busy, and the others are not."
+                "One of its threads limits it there: {thread} is fully busy, and the others are \
+                 not."
             ),
             PointLimit::AllThreads(count) => format!(
                 "Its {count} working threads limit it there: all are fully busy, so it needs more \

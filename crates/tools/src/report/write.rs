@@ -179,8 +179,8 @@ impl Findings<'_> {
         table
     }
 
-    /// Throughput: with one server, a line for each series; with several, a plot for each series with
-    /// a line for each server.
+    /// Throughput: with one server, a line for each series; with several, a plot for each series
+    /// with a line for each server.
     fn plots(&self, part: &MeasuredExperiment) -> Vec<Plot> {
         let experiment = part.experiment;
         let plot = |caption: String, series: Vec<PlotSeries>| Plot {

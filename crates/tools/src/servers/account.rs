@@ -129,8 +129,8 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
 }
 
 /// The process id that a local server reports in `INFO server`, if it is valid here. A server in a
-/// container may report an id that belongs to another process in this namespace, so the command line
-/// of the process must contain the name of the executable that the server reports.
+/// container may report an id that belongs to another process in this namespace, so the command
+/// line of the process must contain the name of the executable that the server reports.
 pub fn find_pid(endpoint: &ServerEndpoint) -> Result<Option<u32>, Error> {
     if !endpoint.is_local() {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! The mean of repeated measurements with its confidence interval, and whether two means differ.
 //!
 //! There are usually ten iterations or fewer, of an unknown distribution. The intervals of the
-//! percentile bootstrap are then too narrow: it ignores the error of its own spread. The studentized
-//! bootstrap (bootstrap-t: Efron and Tibshirani, *An Introduction to the Bootstrap*,
+//! percentile bootstrap are then too narrow: it ignores the error of its own spread. The
+//! studentized bootstrap (bootstrap-t: Efron and Tibshirani, *An Introduction to the Bootstrap*,
 //! section 12.5) asks how far the mean of a resample lies from that of the sample in units of the
 //! resample's own standard error. From ten samples it covers 94% where the distribution is skewed,
 //! and up to 98% where it has two levels; Student's t covers 90 to 93% and 93%. Two parts of the

@@ -12,8 +12,8 @@ const AGE_SECONDS: f64 = 3.0;
 /// The figures at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLook {
-    /// CPU time in seconds by thread: `main`, `1`, `2`, ... for those that serve clients, and `other`
-    /// for the sum of all others.
+    /// CPU time in seconds by thread: `main`, `1`, `2`, ... for those that serve clients, and
+    /// `other` for the sum of all others.
     pub(super) cpu: BTreeMap<String, f64>,
     /// Processors that the process may use.
     pub(super) processors: usize,

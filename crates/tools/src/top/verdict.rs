@@ -62,7 +62,7 @@ pub(super) struct LimitVerdict {
     pub(super) limit: &'static str,
     /// The reason.
     pub(super) finding: String,
-    /// What to change.
+    /// The advised change.
     pub(super) advice: String,
 }
 

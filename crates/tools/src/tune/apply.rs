@@ -1,8 +1,8 @@
 //! Writes settings into the files of the kernel, and keeps them for the next start of the host.
 //!
 //! Settings of `/proc/sys` are kept in a file in sysctl.d, those of `/sys` in one in tmpfiles.d.
-//! Lines of other settings stay, so that a second run, which finds nothing to change, loses nothing.
-//! Settings of interrupts are not kept, since their numbers change with each start.
+//! Lines of other settings stay, so that a second run, which finds nothing to change, loses
+//! nothing. Settings of interrupts are not kept, since their numbers change with each start.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ const OPENING: &str = "# Written by `weft tune --apply`.\n";
 
 /// The result of applying settings.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub struct AppliedSettings {
     /// Each setting, with the reason if it could not be written.
     pub set: Vec<(KernelSetting, Option<String>)>,
     /// Each file that keeps settings, with the reason if it could not be written.
     pub kept: Vec<(&'static str, Option<String>)>,
 }
 
-impl Applied {
+impl AppliedSettings {
     /// Whether something could not be written.
     pub fn has_failed(&self) -> bool {
         let mut reasons =
@@ -34,8 +34,8 @@ impl Applied {
 }
 
 /// Writes all settings, and keeps those that the kernel accepted.
-pub fn apply(host: &HostFiles, settings: Vec<KernelSetting>) -> Applied {
-    let mut applied = Applied::default();
+pub fn apply(host: &HostFiles, settings: Vec<KernelSetting>) -> AppliedSettings {
+    let mut applied = AppliedSettings::default();
     let mut lines: BTreeMap<&'static str, BTreeMap<String, String>> = BTreeMap::new();
     for setting in settings {
         let reason = host.set(&setting.path, &setting.value).err().map(|error| error.to_string());

@@ -30,7 +30,7 @@ impl FindingState {
 pub struct KernelSetting {
     /// The file, an absolute path below the root.
     pub path: String,
-    /// What to write into it.
+    /// The text to write into it.
     pub value: String,
 }
 

@@ -1,7 +1,7 @@
 //! The files with the settings of a host, below a root folder.
 //!
-//! The root is `/`, or a folder in which a test has made files of the same names. The results of the
-//! checks depend only on these files.
+//! The root is `/`, or a folder in which a test has made files of the same names. The results of
+//! the checks depend only on these files.
 
 use std::fs;
 use std::io;

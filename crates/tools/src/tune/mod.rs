@@ -1,9 +1,9 @@
 //! `weft tune`: the settings of a host that a server depends on, their purpose, and how to change
 //! them.
 //!
-//! Each check reads files of the kernel below one root folder (`host`) and returns a `finding`. With
-//! `--apply` the wanted settings are written and kept for the next start of the host (`apply`), and
-//! all checks run again.
+//! Each check reads files of the kernel below one root folder (`host`) and returns a `finding`.
+//! With `--apply` the wanted settings are written and kept for the next start of the host
+//! (`apply`), and all checks run again.
 //!
 //! It deliberately does not change settings with another owner: limits of control groups and of
 //! service managers, and interrupts that a daemon moves, are only reported.

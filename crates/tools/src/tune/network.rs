@@ -1,8 +1,8 @@
 //! The processors that serve the interrupts of network devices.
 //!
 //! A device has one or more queues. Each raises its own interrupt, and the processor that takes it
-//! also does the kernel's work for the packets of the queue. With one queue, RPS distributes packets
-//! to further processors.
+//! also does the kernel's work for the packets of the queue. With one queue, RPS distributes
+//! packets to further processors.
 
 use super::HostNeeds;
 use super::finding::{HostFinding, KernelSetting};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::CheckedSetting;
-use super::apply::Applied;
+use super::apply::AppliedSettings;
 use super::finding::{FindingState, HostFinding, KernelSetting};
 
 /// The widest line of the text.
@@ -11,8 +11,8 @@ const COLUMNS: usize = 96;
 /// The blanks before explanations.
 const INDENT: &str = "                       ";
 
-/// What a person reads.
-pub fn text(all: &[CheckedSetting], applied: Option<&Applied>) -> String {
+/// The findings as text.
+pub fn text(all: &[CheckedSetting], applied: Option<&AppliedSettings>) -> String {
     let mut text = String::new();
     for CheckedSetting { name, finding } in all {
         let HostFinding { state, found, wanted, why, settings } = finding;
@@ -28,7 +28,7 @@ pub fn text(all: &[CheckedSetting], applied: Option<&Applied>) -> String {
             text.push_str(&format!("{INDENT}  {path} = {value}\n"));
         }
     }
-    if let Some(Applied { set, kept }) = applied {
+    if let Some(AppliedSettings { set, kept }) = applied {
         text.push('\n');
         for (KernelSetting { path, value }, reason) in set {
             text.push_str(&match reason {
@@ -80,8 +80,8 @@ fn wrapped(text: &str) -> String {
     out + "\n"
 }
 
-/// What a program reads.
-pub fn json(all: &[CheckedSetting], applied: Option<&Applied>) -> Value {
+/// The findings as JSON.
+pub fn json(all: &[CheckedSetting], applied: Option<&AppliedSettings>) -> Value {
     let setting =
         |KernelSetting { path, value }: &KernelSetting| json!({ "path": path, "value": value });
     let check = |CheckedSetting { name, finding }: &CheckedSetting| {
@@ -96,7 +96,7 @@ pub fn json(all: &[CheckedSetting], applied: Option<&Applied>) -> Value {
         })
     };
     let mut all = json!({ "checks": all.iter().map(check).collect::<Vec<_>>() });
-    if let Some(Applied { set, kept }) = applied {
+    if let Some(AppliedSettings { set, kept }) = applied {
         let set = set.iter().map(|(KernelSetting { path, value }, reason)| {
             json!({ "path": path, "value": value, "error": reason })
         });

@@ -77,14 +77,14 @@ impl FakeHost {
         check_all(&self.host(), &HostNeeds { clients: 10_000, backlog: 511, threads })
     }
 
-    /// What one check says.
+    /// The finding of one check.
     fn finding(&self, name: &str) -> HostFinding {
         let mut all = self.check().into_iter();
         all.find(|checked| checked.name == name).map(|checked| checked.finding).unwrap()
     }
 
     /// Applies the settings that should change.
-    fn apply(&self) -> apply::Applied {
+    fn apply(&self) -> apply::AppliedSettings {
         let settings = self.check().into_iter().flat_map(|checked| checked.finding.settings);
         apply::apply(&self.host(), settings.collect())
     }

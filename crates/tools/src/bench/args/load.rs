@@ -131,7 +131,8 @@ pub struct SizeArgs {
     #[arg(short, long, default_value_t = 256, value_name = "BYTES", allow_negative_numbers = true)]
     pub data_size: usize,
     /// Values of random sizes within a range, as 32-1024
-    #[arg(long, value_name = "MIN-MAX", value_parser = ValueSizes::range, conflicts_with = "data_size")]
+    #[arg(long, value_name = "MIN-MAX", value_parser = ValueSizes::range)]
+    #[arg(conflicts_with = "data_size")]
     pub data_size_range: Option<ValueSizes>,
     /// Values of these sizes by their weights, as 32:9,1024:1
     #[arg(long, value_name = "SIZE:WEIGHT,...", value_parser = ValueSizes::list,
@@ -146,7 +147,7 @@ pub struct SizeArgs {
     /// The number of the last key, instead of how many there are
     #[arg(long, value_name = "NUMBER", conflicts_with = "keys")]
     pub key_maximum: Option<u64>,
-    /// What stands before the number in the name of a key
+    /// The text before the number in the name of a key
     #[arg(long, default_value = "key:", value_name = "TEXT")]
     pub key_prefix: String,
     /// Bytes of a key name, prefix included [default: 16, or more if needed]

@@ -34,8 +34,8 @@ const ROUNDS_MAX: i64 = 1000;
 ///
 /// Shows throughput, latency percentiles, errors, and for a server on this machine its CPU time per
 /// request, thread by thread. Latency runs from the write of a batch (see --pipeline) to its last
-/// reply; with a limit of the rate, from when the batch was due. Ends with an error if any reply was
-/// an error. SIGINT, SIGTERM and SIGHUP end it with the results so far.
+/// reply; with a limit of the rate, from when the batch was due. Ends with an error if any reply
+/// was an error. SIGINT, SIGTERM and SIGHUP end it with the results so far.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_flag = true)]
 pub struct BenchArgs {
@@ -65,7 +65,7 @@ pub struct BenchArgs {
     /// Connect, ask PING and disconnect: how many connections the server takes each second
     #[arg(long, conflicts_with_all = ["workload", "all", "command", "ratio", "words"])]
     pub storm: bool,
-    /// What is shown.
+    /// The form of the results.
     #[command(flatten)]
     pub output: OutputArgs,
     /// Read the last argument of the command from standard input
@@ -123,7 +123,7 @@ pub enum BenchPreset {
 /// Options of `weft bench preset`.
 #[derive(Debug, Clone, Args)]
 pub struct PresetArgs {
-    /// What is measured, in this order
+    /// The measurements, in this order
     #[arg(value_enum, default_value = "get-set", value_name = "PRESET")]
     pub presets: Vec<BenchPreset>,
     /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
@@ -207,8 +207,8 @@ pub struct CompareArgs {
     /// The load; the key range is always filled first.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Further pipeline depths to measure each workload at; a workload with its own depth is measured
-    /// at that depth only, unless --pipeline is given
+    /// Further pipeline depths to measure each workload at; a workload with its own depth is
+    /// measured at that depth only, unless --pipeline is given
     #[arg(long, value_delimiter = ',', value_name = "DEPTHS")]
     pub pipelines: Vec<usize>,
     /// Write a page with plots to a file as well
@@ -245,7 +245,7 @@ pub struct MemoryArgs {
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds,
           allow_negative_numbers = true)]
     pub duration: Duration,
-    /// What to measure, separated by commas [default: everything]
+    /// Figures to measure, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_enum)]
     pub figures: Vec<MemoryFigure>,
 }
@@ -295,7 +295,7 @@ impl StallArgs {
 }
 
 impl CompareArgs {
-    /// What is measured: each workload at each of its depths.
+    /// The measured cases: each workload at each of its depths.
     pub fn cases(&self) -> Result<Vec<ComparedCase>, Error> {
         Ok(self.load.rows()?.into_iter().flat_map(|row| self.cases_of(row)).collect())
     }

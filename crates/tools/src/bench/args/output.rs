@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// What is shown.
+/// The options about the form of the results.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
     /// Print one JSON object per workload

@@ -45,7 +45,7 @@ const QUIET_TIME: Duration = Duration::from_millis(500);
 /// Files that the process has open in addition to the sockets of a crowd.
 const SPARE_FILES: u64 = 128;
 
-/// What is measured.
+/// The servers and slow commands of a measurement.
 #[derive(Debug, Clone)]
 pub struct StallPlan {
     /// The slow commands; the row without one should be first.

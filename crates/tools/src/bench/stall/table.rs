@@ -18,7 +18,7 @@ pub struct Fill {
 pub struct Crowd {
     /// How many there are for a million elements.
     pub per_million: u64,
-    /// What each of them sends, if anything: a blocking command.
+    /// The blocking command that each of them sends, if any.
     pub request: Option<&'static str>,
     /// Whether the requests are measured, or sent before.
     pub measured: bool,
@@ -38,7 +38,7 @@ pub enum ReplyReading {
 pub struct SlowCommand {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What happens, for the tables.
+    /// The event, in words, for the tables.
     pub about: &'static str,
     /// Stored once.
     pub data: &'static [Fill],

@@ -1,7 +1,7 @@
 //! `--scan`, `--bigkeys`, `--memkeys`, `--hotkeys`: walks over all keys that report some.
 //!
-//! Ctrl-C ends a walk with the findings so far. A terminal shows a bar with the time left; otherwise
-//! each finding is printed immediately.
+//! Ctrl-C ends a walk with the findings so far. A terminal shows a bar with the time left;
+//! otherwise each finding is printed immediately.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 

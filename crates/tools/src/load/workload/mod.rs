@@ -1,4 +1,4 @@
-//! What a workload is. [`table`] has all of them, [`names`] finds one, [`scripts`] are the scripts
+//! The workloads. [`table`] has all of them, [`names`] finds one, [`scripts`] are the scripts
 //! that some send.
 
 pub mod names;
@@ -42,7 +42,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// What a workload is measured with where the command line does not say.
+/// A workload's own settings, for those that the command line leaves open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkloadSettings {
     /// Connections, all load threads together.
@@ -82,9 +82,9 @@ pub struct Workload {
     pub write: Option<&'static str>,
     /// The request that, sent once for every key of the range, makes the data the workload expects.
     pub fill: Option<&'static str>,
-    /// What is sent once to each server before: scripts to load, users to create.
+    /// Requests sent once to each server before: scripts to load, users to create.
     pub prepare: Option<&'static str>,
-    /// What each of its connections sends first.
+    /// The first request of each of its connections.
     pub greeting: Option<&'static str>,
     /// The user of its connections, if not the one of the command line.
     pub user: Option<WorkloadUser>,
