@@ -5,6 +5,7 @@
 //! no byte says where the next item begins.
 
 use std::collections::HashSet;
+use std::io;
 use std::ops::Range;
 
 use base::hash::KeyHasher;
@@ -66,7 +67,8 @@ pub struct LibraryFound {
 /// When the disk fails.
 pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
     let mut report = RdbReport::default();
-    let loaded = match RdbReader::new(FileSource::new(file.clone(), 0)?, true) {
+    let source = Unannounced(FileSource::new(file.clone(), 0)?);
+    let loaded = match RdbReader::new(source, true) {
         Ok(mut reader) => {
             (report.version, report.items_to) = (reader.version(), reader.offset());
             load_items(&mut reader, &mut report).map_err(|error| (reader.offset(), error))
@@ -78,6 +80,20 @@ pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
         loaded => loaded.err(),
     };
     Ok(report)
+}
+
+/// A file that does not say how many bytes follow. So a damaged length, which a long file seems to
+/// confirm, takes no memory.
+struct Unannounced<F>(FileSource<F>);
+
+impl<F: DiskFile> ByteSource for Unannounced<F> {
+    fn block(&self) -> &[u8] {
+        self.0.block()
+    }
+
+    fn advance(&mut self) -> io::Result<()> {
+        self.0.advance()
+    }
 }
 
 /// Loads items up to the end of the file or to an error, and adds them to the report.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use persist::Error;
 use persist::check::{KeyFound, RdbReport, check_rdb, write_loaded};
-use persist::disk::{Disk, FileSink};
+use persist::disk::{Disk, DiskError, DiskFile, FileSink};
 use persist::rdb::RdbWriter;
 
 use crate::simulated_disk::SimulatedDisk;
@@ -204,6 +204,48 @@ fn a_list_with_a_damaged_length_keeps_every_item_before_it() {
         assert!(fixed.starts_with(&bytes[..list]) && fixed.len() <= bytes.len(), "{len}");
         assert_eq!(report.damage.is_some(), len != 2, "{len}");
         assert!(report.items_to <= end as u64);
+    }
+}
+
+/// A file of a terabyte that ends in zeros.
+#[derive(Clone)]
+struct Terabyte(Vec<u8>);
+
+impl DiskFile for Terabyte {
+    fn append(&self, _: &[&[u8]]) -> Result<(), DiskError> {
+        unreachable!("a check writes nothing")
+    }
+
+    fn read_at(&self, position: u64, room: &mut [u8]) -> Result<usize, DiskError> {
+        let rest = self.0.get(position as usize..).unwrap_or_default();
+        let len = rest.len().min(room.len());
+        room[..len].copy_from_slice(&rest[..len]);
+        room[len..].fill(0);
+        Ok(room.len())
+    }
+
+    fn len(&self) -> Result<u64, DiskError> {
+        Ok(1 << 40)
+    }
+
+    fn truncate(&self, _: u64) -> Result<(), DiskError> {
+        unreachable!("a check writes nothing")
+    }
+
+    fn sync(&self) -> Result<(), DiskError> {
+        unreachable!("a check writes nothing")
+    }
+}
+
+#[test]
+fn a_damaged_length_takes_no_memory_even_in_a_long_file() {
+    // A set, a sorted set and a hash that announce 2^40 elements.
+    for value_type in [2, 5, 4] {
+        let item = [&[value_type, 4], &b"many\x81\0\0\x01\0\0\0\0\0"[..]].concat();
+        let bytes = [&b"REDIS0012"[..], ITEMS[4].1, &item].concat();
+        let report = check_rdb(&Terabyte(bytes)).unwrap();
+        assert!(report.damage.is_some());
+        assert_eq!(report.keys, 1);
     }
 }
 
