@@ -1,5 +1,5 @@
-//! A hash table of any size that grows a segment at a time: members of big hashes, sets and sorted
-//! sets.
+//! A hash table of any size that grows by one segment at a time, for the members of big hashes,
+//! sets and sorted sets.
 //!
 //! ```text
 //! hash    0 ......................................................... 2^64
@@ -7,18 +7,18 @@
 //!         '--- already split -----'-- as wide as at the round's start --'
 //! ```
 //!
-//! Each segment is a [`Table`] that owns one interval of the hashes. A round begins with `whole`
+//! Each segment is a [`Table`] that owns one interval of the hashes. A round starts with `whole`
 //! intervals of equal width and halves them one after the other (linear hashing, Litwin 1980, with
-//! intervals in place of residues), so that the longest pause is the move of one segment and no
-//! directory is needed: two multiplications tell the segment. Intervals keep segments in hash
-//! order, so a scan's cursor is a hash and survives every split and merge.
+//! intervals instead of residues). So the longest pause is the move of one segment, and there is no
+//! directory: two multiplications find the segment. Intervals keep segments in hash order, so a
+//! scan's cursor is a hash and survives every split and merge.
 //!
-//! The first split makes five segments and not two: arrays of slots fill size classes of the
-//! allocator, and with powers of two of segments a million members would be just too many for one.
+//! The first split makes five segments, not two: arrays of slots fill size classes of the
+//! allocator, and with powers of two of segments a million members would slightly exceed one.
 //!
 //! Invariants: `segments = whole + split`; `split < whole`; a record is in the segment whose
-//! interval holds its hash. Records never move while they are in the dict, unless they are resized
-//! through a guard: a second index may keep their addresses.
+//! interval contains its hash. Records in the dict move only if they are resized through a guard,
+//! so a second index may keep their addresses.
 
 mod walk;
 
@@ -31,20 +31,20 @@ use crate::record::{Record, RecordRef};
 use crate::table::{Positions, RecordMut, Records, Table};
 use crate::walk::Slot;
 
-/// Members a segment has on average when the next one is split. A segment that is not split yet
-/// holds twice as many.
+/// The average number of members in a segment when the next one is split. A segment that is not
+/// split yet has twice as many.
 const SEGMENT_LEN: usize = if cfg!(test) { 64 } else { 8192 };
-/// Segments are merged again when they hold an eighth of that.
+/// Segments are merged again when they have an eighth of that.
 const SEGMENT_LEN_MIN: usize = SEGMENT_LEN / 8;
-/// What the first split makes.
+/// The number of segments after the first split.
 const FIRST_SEGMENTS: usize = 5;
-/// Bits of a hash that a scan's cursor leaves out, so that cursors are short. Hashes that agree in
-/// all others may be visited twice.
+/// Bits of a hash that a scan's cursor omits, so that cursors are short. Hashes that differ only in
+/// these bits may be visited twice.
 const CURSOR_SHIFT: u32 = 12;
-/// Records looked at to estimate what all of them take.
+/// The number of records that are measured to estimate the memory of all.
 const SIZE_SAMPLES: usize = 32;
 
-/// The object of a record that cannot have one: members are a key with bytes.
+/// The object type of records without objects: a member is a key with bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
 
@@ -52,10 +52,10 @@ pub enum Nothing {}
 pub type Member = Record<Nothing>;
 /// A borrowed member.
 pub type MemberRef<'a> = RecordRef<'a, Nothing>;
-/// A member borrowed for writing; its slot is updated when it is dropped.
+/// A member borrowed for writing. Dropping it updates its slot.
 pub type MemberMut<'a> = RecordMut<'a, Nothing>;
 
-/// Where a member is, until the dict gains or loses one.
+/// The position of a member, valid until a member is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     segment: usize,
@@ -65,26 +65,26 @@ pub struct Place {
 /// See the module's description.
 #[derive(Debug)]
 pub struct Dict {
-    /// Segment 0, in place so that a dict of one segment costs no further step.
+    /// Segment 0, inline, so that a dict of one segment needs no indirection.
     first: Table<Nothing>,
-    /// The segments behind it, in hash order.
+    /// The segments after it, in hash order.
     rest: Vec<Table<Nothing>>,
-    /// Segments at the beginning of the round.
+    /// The number of segments at the start of the round.
     whole: usize,
-    /// Of these, how many have been split; the first ones.
+    /// How many of these, from the first on, were split.
     split: usize,
     len: usize,
-    /// No segment has more slots; may be higher than needed until a round ends.
+    /// No segment has more slots. May be higher than necessary until the round ends.
     slots_max: usize,
-    /// Told of each member before it comes, changes or goes.
+    /// Notified before each member is added, changed or removed.
     walk: Slot<walk::Walk>,
 }
 
-/// Hashes within one segment: what is left of a hash when the segment is known.
+/// The positions of hashes in one segment.
 #[derive(Clone, Copy)]
 struct Within<'a> {
     hasher: &'a KeyHasher,
-    /// Intervals of this segment's width that make up all hashes.
+    /// How many intervals of this segment's width cover all hashes.
     intervals: usize,
 }
 
@@ -94,13 +94,13 @@ impl Positions for Within<'_> {
         self.hasher.hash(key).wrapping_mul(self.intervals as u64)
     }
 
-    /// Fifteen sixteenths: fuller than the main table, whose keys are looked up more often.
+    /// Fifteen sixteenths: fuller than the main table, which has more lookups.
     fn len_max(homes: usize) -> usize {
         homes - homes.div_ceil(16)
     }
 }
 
-/// Which of `intervals` a hash is in, and the place of the hash within it.
+/// Which of `intervals` contains a hash, and the position of the hash in it.
 #[inline]
 fn interval_of(hash: u64, intervals: usize) -> (usize, u64) {
     let product = u128::from(hash) * intervals as u128;
@@ -125,7 +125,7 @@ impl Clone for Dict {
 }
 
 impl Dict {
-    /// A dict without members, which allocates nothing.
+    /// An empty dict, which allocates nothing.
     pub fn new() -> Self {
         Self {
             first: Table::default(),
@@ -138,7 +138,7 @@ impl Dict {
         }
     }
 
-    /// A dict without members that has room for so many: adding them seldom moves any.
+    /// An empty dict with room for so many members: adding them rarely moves any.
     pub fn with_room(members: usize, hasher: &KeyHasher) -> Self {
         let mut dict = Self::new();
         if members > SEGMENT_LEN {
@@ -153,7 +153,7 @@ impl Dict {
         for segment in 0..=dict.rest.len() {
             let within = dict.within(segment, hasher);
             let expected = members / within.intervals;
-            // Hashes are not spread evenly: few segments get so many more.
+            // Hashes are not distributed evenly: few segments get so many more.
             let room = expected + 3 * expected.isqrt();
             dict.segment_mut(segment).reserve(room, &within);
         }
@@ -161,28 +161,28 @@ impl Dict {
         dict
     }
 
-    /// Members held.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no member is held.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Members that have an expiry. Visits every segment, not every member.
+    /// The number of members with an expiry. Visits every segment, not every member.
     pub fn expiring_len(&self) -> usize {
         self.segments().map(Table::expiring_len).sum()
     }
 
-    /// About how many allocations dropping it frees.
+    /// The approximate number of allocations that dropping it frees.
     pub fn allocations(&self) -> usize {
         self.len + self.rest.len() + 2
     }
 
-    /// Bytes allocated for slots and members, this struct not included. Large dicts are estimated
-    /// from the sizes of a few members.
+    /// Bytes allocated for slots and members, without this struct. For large dicts an estimate from
+    /// the sizes of a few members.
     pub fn memory_bytes(&self) -> usize {
         let slots: usize = self.segments().map(Table::slot_bytes).sum();
         let rest = self.rest.capacity() * size_of::<Table<Nothing>>();
@@ -211,7 +211,7 @@ impl Dict {
         }
     }
 
-    /// The segment of a hash, and the hash within it.
+    /// The segment of a hash, and the positions of hashes in it.
     #[inline]
     fn locate(&self, hash: u64) -> (usize, u64) {
         let (interval, within) = interval_of(hash, self.whole);
@@ -222,7 +222,7 @@ impl Dict {
         }
     }
 
-    /// How many intervals of a segment's width make up all hashes.
+    /// How many intervals of a segment's width cover all hashes.
     fn intervals(&self, segment: usize) -> usize {
         if segment < 2 * self.split { 2 * self.whole } else { self.whole }
     }
@@ -231,12 +231,12 @@ impl Dict {
         Within { hasher, intervals: self.intervals(segment) }
     }
 
-    /// Which of the intervals of its width a segment is.
+    /// The index of a segment among the intervals of its width.
     fn interval(&self, segment: usize) -> usize {
         if segment < 2 * self.split { segment } else { segment - self.split }
     }
 
-    /// The least hash of a segment.
+    /// The lowest hash of a segment.
     fn first_hash(&self, segment: usize) -> u64 {
         hash_from(self.interval(segment), 0, self.intervals(segment))
     }
@@ -255,15 +255,15 @@ impl Dict {
         self.segment(segment).prefetch_record(within);
     }
 
-    /// Where a member is.
+    /// The place of a member.
     #[inline]
     pub fn place(&self, hash: u64, key: &[u8]) -> Option<Place> {
         let (segment, within) = self.locate(hash);
         self.segment(segment).find(within, key).map(|slot| Place { segment, slot })
     }
 
-    /// Where a member is of which only the hash is known; `wanted` sees those whose hash is
-    /// probably that.
+    /// The place of a member of which only the hash is known. `wanted` is called with members that
+    /// probably have this hash.
     pub fn place_where(&self, hash: u64, wanted: impl Fn(MemberRef<'_>) -> bool) -> Option<Place> {
         let (segment, within) = self.locate(hash);
         self.segment(segment).find_where(within, wanted).map(|slot| Place { segment, slot })
@@ -287,7 +287,7 @@ impl Dict {
     /// The member at a place.
     ///
     /// # Panics
-    /// When no member is there: callers pass a place only until the dict gains or loses a member.
+    /// If no member is there: a place is valid until a member is added or removed.
     #[inline]
     pub fn at(&self, place: Place) -> MemberRef<'_> {
         self.segment(place.segment).at(place.slot)
@@ -319,7 +319,7 @@ impl Dict {
         Place { segment, slot }
     }
 
-    /// Takes a member out of its place.
+    /// Removes the member at a place.
     ///
     /// # Panics
     /// As for `at`.
@@ -336,7 +336,7 @@ impl Dict {
         member
     }
 
-    /// Takes a member out by its key.
+    /// Removes a member by its key.
     pub fn remove(&mut self, hash: u64, key: &[u8], hasher: &KeyHasher) -> Option<Member> {
         let place = self.place(hash, key)?;
         Some(self.remove_at(place, hasher))
@@ -358,7 +358,7 @@ impl Dict {
         if let Some(part) = parts.next() {
             *self.segment_mut(segment) = part;
         }
-        // `rest` lacks segment 0, so index `segment` is where the next segment stands.
+        // `rest` lacks segment 0, so its index `segment` is that of the next segment.
         self.rest.splice(segment..segment, parts);
         if whole == 1 {
             self.whole = FIRST_SEGMENTS;
@@ -393,12 +393,12 @@ impl Dict {
         self.update_slots_max();
     }
 
-    /// Finds the largest segment anew, once a round because it visits all of them.
+    /// Finds the largest segment again, once a round because it visits all of them.
     fn update_slots_max(&mut self) {
         if self.split == 0 {
             self.slots_max = self.segments().map(Table::slots_len).max().unwrap_or(0);
         } else {
-            // A merged segment may be larger than any was.
+            // A merged segment may be larger than all before.
             let beside = [2 * self.split - 2, 2 * self.split - 1, 2 * self.split];
             for segment in beside.into_iter().filter(|segment| *segment <= self.rest.len()) {
                 self.slots_max = self.slots_max.max(self.segment(segment).slots_len());
@@ -411,10 +411,10 @@ impl Dict {
         Members { now: self.first.iter(), rest: self.rest.iter() }
     }
 
-    /// Visits members in the order of their hashes, from the cursor `from` (0: from the beginning),
-    /// until at least `count` were visited. Returns the cursor to go on with, never 0, or `None`
-    /// at the end. A member present during a whole scan is visited, nearly always once, whatever
-    /// the dict does meanwhile.
+    /// Visits members in the order of their hashes, from the cursor `from` (0: from the start),
+    /// until at least `count` were visited. Returns the next cursor, never 0, or `None` at the end.
+    /// A member that is present during the whole scan is visited, nearly always once, in spite of
+    /// changes of the dict.
     pub fn scan(
         &self,
         from: u64,
@@ -458,7 +458,7 @@ impl Dict {
         if self.is_empty() {
             return None;
         }
-        // Every pair of a segment and a slot number is equally likely, and most are occupied: a
+        // Every pair of a segment and a slot number is equally likely. Most are occupied, since a
         // segment is merged with another before it is nearly empty.
         loop {
             let pairs = (self.rest.len() as u64 + 1) * self.slots_max as u64;
@@ -472,7 +472,7 @@ impl Dict {
     }
 }
 
-/// The least hash in an interval whose place within it is `within` or more.
+/// The lowest hash in an interval whose position in it is at least `within`.
 fn hash_from(interval: usize, within: u64, intervals: usize) -> u64 {
     let product = (interval as u128) << 64 | u128::from(within);
     product.div_ceil(intervals as u128) as u64

@@ -1,7 +1,7 @@
-//! Layer 1: containers. With `sys`, the only crate that may hold unsafe code.
+//! Layer 1: containers. Only this crate and `sys` may contain unsafe code.
 //!
-//! It knows nothing of commands, replies, databases or the clock: a record has a key, an expiry
-//! and a payload, and a table finds records by hash.
+//! There are no commands, replies, databases or clocks here: a record has a key, an expiry and a
+//! payload, and a table finds records by hash.
 
 pub mod bits;
 pub mod btree;

@@ -46,9 +46,9 @@ const PROBED_MAX: usize = 32;
 /// How many records ahead a rebuild prefetches.
 const PREFETCH_AHEAD: usize = 8;
 
-/// What a table needs to know from its owner: where a record belongs, and how full it may get.
+/// The owner's rules for a table: the hash of a record, and the largest number of records.
 pub trait Positions {
-    /// The hash of a key: what the owner passes to `find` and `insert` for it.
+    /// The hash of a key, which the owner passes to `find` and `insert` for it.
     fn hash(&self, key: &[u8]) -> u64;
     /// The most records a table of `homes` homes may hold.
     fn len_max(homes: usize) -> usize;
@@ -99,7 +99,7 @@ impl<P> fmt::Debug for Table<P> {
     }
 }
 
-/// How many of `slots` slots are behind the last home, so that probing never wraps around.
+/// How many of `slots` slots are after the last home, so that probing never wraps around.
 fn tail_of(slots: usize) -> usize {
     (slots / 16).clamp(HOMES_MIN, TAIL_MAX)
 }
@@ -268,8 +268,8 @@ impl<P> Table<P> {
         // dropped here.
         let mut record = ManuallyDrop::new(unsafe { Record::from_raw(slot & ADDRESS_MASK) });
         let object: *mut P = record.object_mut()?;
-        // SAFETY: the object lies in the record's allocation, which nobody can reach while the
-        // table is borrowed exclusively.
+        // SAFETY: the object is in the record's allocation, which no other code can access while
+        // the table is borrowed exclusively.
         Some(unsafe { &mut *object })
     }
 
@@ -305,7 +305,7 @@ impl<P> Table<P> {
     fn place(&mut self, home: usize, value: u64) -> Option<usize> {
         let tail = self.slots.len() - self.homes as usize;
         let mut at = home;
-        // Behind every resident whose home is not beyond ours, so that homes stay sorted.
+        // After every resident whose home is not larger, so that homes stay sorted.
         while self.slots[at] != 0 && distance_of(self.slots[at], at) >= at - home {
             at += 1;
             if at - home >= tail {

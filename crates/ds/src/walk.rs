@@ -1,21 +1,21 @@
-//! Walks over a container as it was when the walk began, while the container goes on changing.
+//! Walks over a container as it was when the walk started, while the container changes.
 //!
-//! A walk visits everything that was there then, once, in steps between which anything may happen
-//! to the container. Before each change the container looks whether the walk has yet to visit what
-//! is to be changed, and saves a copy: of a member of a [`Dict`](crate::Dict), of a chunk of a
-//! [`List`](crate::List) or a [`Stream`](crate::Stream). Nothing is copied when a walk begins, so
-//! that takes no time, and the memory of a walk grows with what is changed meanwhile.
+//! A walk visits each element of that moment once, in steps; between two steps the container may
+//! change in any way. Before a change of elements that the walk has not visited, the container
+//! saves a copy: of a member of a [`Dict`](crate::Dict), or of a chunk of a [`List`](crate::List)
+//! or a [`Stream`](crate::Stream). Nothing is copied when a walk starts, so starting takes no time,
+//! and the memory of a walk grows with the changes during it.
 //!
-//! The state of a walk lies in its container and moves with it. So does a ticket, by which whoever
-//! began the walk knows the container again. A copy of a container has no walk.
+//! The state of a walk is in its container and moves with it, as does a ticket by which the owner
+//! of the walk recognises the container. A copy of a container has no walk.
 
 use std::any::Any;
 use std::fmt;
 
-/// What a visit costs besides the bytes of what is visited.
+/// The cost of a visit in addition to the visited bytes.
 const VISIT_BYTES: usize = 64;
 
-/// By what a container is known again to whom began a walk over it.
+/// Identifies a container to the owner of the walk over it.
 pub struct Ticket(pub Box<dyn Any + Send + Sync>);
 
 impl fmt::Debug for Ticket {
@@ -29,25 +29,25 @@ impl fmt::Debug for Ticket {
 pub struct Budget(usize);
 
 impl Budget {
-    /// A budget of so many bytes, of which each visit takes some besides those that it sees.
+    /// A budget of so many bytes. Each visit costs some bytes in addition to the visited ones.
     pub fn of_bytes(bytes: usize) -> Self {
         Self(bytes)
     }
 
-    /// Takes off what a visit of so many bytes costs.
+    /// Subtracts the cost of a visit of so many bytes.
     #[inline]
     pub fn spend(&mut self, bytes: usize) {
         self.0 = self.0.saturating_sub(bytes.saturating_add(VISIT_BYTES));
     }
 
-    /// Whether nothing is left.
+    /// Whether the budget is spent.
     #[inline]
     pub fn is_spent(&self) -> bool {
         self.0 == 0
     }
 }
 
-/// Where a container keeps the state of its walk, if there is one.
+/// The state of a container's walk, if there is one.
 pub(crate) struct Slot<W>(pub(crate) Option<Box<W>>);
 
 impl<W> Slot<W> {

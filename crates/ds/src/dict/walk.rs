@@ -1,13 +1,13 @@
-//! A walk over the members that a dict had at one moment; see [`crate::walk`].
+//! A walk over the members of a dict at one moment; see [`crate::walk`].
 //!
 //! ```text
 //! hash      0 ............ from .................................... 2^64
-//! members   | visited      | visited later, but for the changed ones     |
+//! members   | visited      | visited later, except the changed ones      |
 //! changed     visited next   the old member, if there was one
 //! ```
 //!
-//! A place in the order of hashes survives splits and merges. Members are told apart by their
-//! hashes: those that share all 64 bits are saved together, before the first of them changes.
+//! A position in the order of hashes survives splits and merges. Hashes identify members: those
+//! that share all 64 bits are saved together, before the first of them changes.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ use crate::walk::{Budget, Ticket};
 pub(super) struct Walk {
     ticket: Ticket,
     hasher: KeyHasher,
-    /// The least hash that has not been visited; none: all have been.
+    /// The lowest hash that was not visited; `None` if all were.
     from: Option<u64>,
-    /// For each hash whose members have changed before they were visited, the member that was
-    /// there. A tree, since it grows without ever being moved as a whole.
+    /// For each hash whose members changed before the visit, the old member. A tree, since it grows
+    /// without moving as a whole.
     changed: BTreeMap<u64, Option<Member>>,
-    /// Others of the same hashes: none, but for collisions.
+    /// Further members with the same hashes, after collisions.
     collided: Vec<Member>,
 }
 
-/// What a walk leaves: memory that is better freed where it delays nobody.
+/// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
 pub struct Ended {
-    /// The ticket with which it began.
+    /// The ticket of the walk.
     pub ticket: Ticket,
     _changed: BTreeMap<u64, Option<Member>>,
     _collided: Vec<Member>,
@@ -43,7 +43,7 @@ impl Walk {
         self.from.is_some_and(|from| hash >= from) && !self.changed.contains_key(&hash)
     }
 
-    /// The next hash of which something was saved and which the walk has passed.
+    /// The next hash with saved members that the walk has passed.
     fn next_saved(&mut self) -> Option<Option<Member>> {
         match self.changed.first_entry() {
             Some(first) if self.from.is_none_or(|from| *first.key() < from) => Some(first.remove()),
@@ -53,7 +53,7 @@ impl Walk {
 }
 
 impl Dict {
-    /// Before the member at a place changes or goes.
+    /// Call it before the member at a place changes or is removed.
     #[inline]
     pub(super) fn before_change_at(&mut self, place: Place) {
         if let Some(walk) = &self.walk.0 {
@@ -62,7 +62,7 @@ impl Dict {
         }
     }
 
-    /// Before a member of this hash comes.
+    /// Call it before a member with this hash is added.
     #[inline]
     pub(super) fn before_change(&mut self, hash: u64) {
         if self.walk.is_some() {
@@ -87,12 +87,12 @@ impl Dict {
     }
 }
 
-/// The walk over a dict, seen from outside.
+/// The handle by which its owner steps the walk over a dict.
 #[derive(Debug)]
 pub struct Walker<'a>(pub(crate) &'a mut Dict);
 
 impl Walker<'_> {
-    /// Begins a walk over the members that are there now, in place of any other.
+    /// Starts a walk over the current members, which replaces any other walk.
     pub fn begin(&mut self, ticket: Ticket, hasher: &KeyHasher) {
         let walk = Walk {
             ticket,
@@ -104,11 +104,11 @@ impl Walker<'_> {
         self.0.walk.0 = Some(Box::new(walk));
     }
 
-    /// Visits members until the budget is spent, in no order that means anything. Returns whether
-    /// all have been.
+    /// Visits members until the budget is spent, in no particular order. Returns whether all were
+    /// visited.
     pub fn step(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(MemberRef<'_>)) -> bool {
         let Some(mut walk) = self.0.walk.0.take() else { return true };
-        // What need not be visited takes its time too.
+        // Members that are skipped cost time as well.
         let mut see = |member: Option<MemberRef<'_>>| {
             budget.spend(member.map_or(0, MemberRef::allocated_bytes));
             member.into_iter().for_each(&mut *visit);
@@ -138,7 +138,7 @@ impl Walker<'_> {
 }
 
 impl Dict {
-    /// Where the walk over its members is in the hands of its owner.
+    /// The handle of the walk over its members.
     pub fn walker(&mut self) -> Walker<'_> {
         Walker(self)
     }
@@ -149,8 +149,8 @@ impl Dict {
         self.walk.0.as_ref().map(|walk| &walk.ticket)
     }
 
-    /// Visits members in the order of their hashes, from a hash on, until `visit`, which gets the
-    /// hashes too, has had enough. Returns the hash to go on with; none at the end.
+    /// Visits members and their hashes in the order of hashes, from a hash on, until `visit` asks
+    /// to stop. Returns the hash to continue with; `None` at the end.
     fn scan_from(
         &self,
         from: u64,
@@ -195,18 +195,18 @@ mod tests {
 
     type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-    /// What is done wrong on purpose.
+    /// A deliberate fault.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Fault {
-        /// Changes are not told to the walk.
+        /// The walk does not notice changes.
         HookSkipped,
-        /// The walk leaves hashes out.
+        /// The walk skips hashes.
         PlaceAhead,
-        /// What has changed is forgotten.
+        /// The walk forgets changed members.
         ChangesForgotten,
     }
 
-    /// Members with values come, change and go, up to `names` different ones.
+    /// Adds, changes and removes members with values, up to `names` different ones.
     fn change(dict: &mut Dict, hasher: &KeyHasher, random: &mut Random, names: u64) {
         let name = random.below(names).to_string().into_bytes();
         let (hash, value) = (hasher.hash(&name), random.below(100).to_string());
@@ -224,7 +224,7 @@ mod tests {
     fn run(seed: u64, fault: Option<Fault>) {
         let (mut random, hasher) = (Random::new(seed), KeyHasher::new(seed));
         let (mut dict, mut sink) = (Dict::new(), Model::new());
-        // Segments hold 64 members in tests, so these are split and joined.
+        // In tests a segment has 64 members, so segments are split and merged.
         let names = [40, 1500][random.below(2) as usize];
         (0..random.below(4000)).for_each(|_| change(&mut dict, &hasher, &mut random, names));
         let entry = |member: MemberRef<'_>| {
@@ -232,7 +232,7 @@ mod tests {
         };
         let wanted: Model = dict.iter().map(entry).collect();
         dict.walker().begin(Ticket(Box::new(seed)), &hasher);
-        // All may go meanwhile, or many come.
+        // Meanwhile all members may be removed, or many added.
         let names_later = [1, names, 4 * names][random.below(3) as usize];
         loop {
             for _ in 0..random.below(40) {

@@ -1,4 +1,4 @@
-//! Tables as segments of a larger one: divided, joined and copied whole.
+//! Tables as segments of a larger one: split, merged and copied as a whole.
 //!
 //! The records themselves never move here, only the slots that point to them.
 
@@ -7,8 +7,7 @@ use crate::record::{RecordRef, class_bytes};
 
 impl<P> Table<P> {
     /// Moves the records to `parts.len()` empty tables, one for each of as many equal intervals of
-    /// hashes: `part_of` tells which one a record belongs to. In its part a record has the position
-    /// that `hasher` tells.
+    /// hashes. `part_of` returns the part of a record, and `hasher` its position there.
     pub(crate) fn divide<H: Positions>(
         &mut self,
         parts: &mut [Table<P>],
@@ -20,8 +19,8 @@ impl<P> Table<P> {
         entries.resize_with(parts.len(), || Vec::with_capacity(self.len() / parts.len()));
         let homes = self.homes as usize;
         for (at, slot) in slots.iter().enumerate().filter(|(_, slot)| **slot != 0) {
-            // Parts are intervals of hashes, as homes are: only a record whose home two parts
-            // share, or nearly so, must be asked for its key.
+            // Parts are intervals of hashes, as are homes: only a record whose home is at the
+            // border of two parts must be read for its key.
             let home = at - distance_of(*slot, at);
             let (low, high) = (home * parts.len() / homes, (home + 1) * parts.len() / homes);
             let part = if low == high { low } else { part_of(self.view(*slot)) };
@@ -34,7 +33,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// Makes room for so many records in all, so that adding them seldom moves any.
+    /// Makes room for so many records in total, so that adding them rarely moves any.
     pub fn reserve<H: Positions>(&mut self, records: usize, hasher: &H) {
         let homes = homes_for::<H>(records);
         if homes > self.homes as usize {
@@ -42,19 +41,19 @@ impl<P> Table<P> {
         }
     }
 
-    /// Moves all records of `others` here, where they have the positions that `hasher` tells.
+    /// Moves all records of `others` here, to the positions that `hasher` returns.
     pub(crate) fn absorb<H: Positions>(&mut self, others: &mut [Table<P>], hasher: &H) {
         let mut entries: Vec<u64> = Vec::new();
         for table in std::iter::once(&mut *self).chain(others) {
             entries.extend(table.slots.iter().filter(|slot| **slot != 0));
-            // The slots go without the records, which `entries` holds now.
+            // Only the slots are freed: `entries` has the records.
             table.slots = Box::default();
             *table = Self::default();
         }
         self.adopt(&entries, hasher);
     }
 
-    /// Becomes the owner of records that nobody owns; the table is empty before.
+    /// Takes ownership of records that have no owner. The table must be empty.
     fn adopt<H: Positions>(&mut self, entries: &[u64], hasher: &H) {
         debug_assert!(self.slots.is_empty(), "only an empty table adopts");
         let Some(&last) = entries.last() else { return };
@@ -87,14 +86,14 @@ impl<P> Table<P> {
         copy
     }
 
-    /// Bytes that the allocator gave for the slots.
+    /// The size of the slots' allocation in bytes.
     pub fn slot_bytes(&self) -> usize {
         if self.slots.is_empty() { 0 } else { class_bytes(size_of_val(&*self.slots)) }
     }
 }
 
-/// Homes for so many records: a sixteenth more than these, so that the next insertion does not move
-/// all again.
+/// The number of homes for so many records: a sixteenth more, so that the next insertion does not
+/// move all records again.
 fn homes_for<H: Positions>(records: usize) -> usize {
     let mut homes = records + records / 16;
     while H::len_max(homes) < records {
