@@ -1,33 +1,33 @@
-//! One chunk of a list: a packed list in an allocation with slack in front, behind, or both.
+//! A chunk of a list: a packed list in an allocation with slack before it, after it, or both.
 //!
 //! ```text
 //! room   | slack | count, entries | slack |
 //!                ^ start          ^ end
 //! ```
 //!
-//! A change moves the shorter side, so that pushing and popping at either end moves next to
-//! nothing. Room grows by doubling; a chunk that is no longer at an end of its list is *sealed*:
-//! its room is cut to the allocator's class of what it holds.
+//! A change moves the shorter side, so pushing and popping at either end moves almost nothing. Room
+//! doubles when it grows. A chunk that is no longer at an end of its list is *sealed*: its room is
+//! cut to the allocator's size class of its contents.
 
 use std::ops::Range;
 
 use crate::packed::{Buffer, COUNT_BYTES, Encoded, Packed, PackedMut};
 use crate::record::class_bytes;
 
-/// From here on room has no slack: the chunk holds one large element.
+/// From this size on a chunk has one large element and no slack.
 const DOUBLING_BYTES_END: usize = 1 << 16;
 const ROOM_BYTES_MIN: usize = 64;
-/// Room up to this is kept however little of it is used.
+/// Room up to this size is kept even if it is nearly empty.
 const SPARSE_ROOM_BYTES_MAX: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
     room: Box<[u8]>,
-    /// In 32 bits, as all numbers here: a chunk of several elements has little more than a megabyte
-    /// (`REPLACED_BYTES_MAX`), and one element with its frame is below 4 GiB.
+    /// 32 bits suffice for all numbers here: a chunk of several elements has little more than a
+    /// megabyte (`REPLACED_BYTES_MAX`), and one element with its frame is below 4 GiB.
     start: u32,
     end: u32,
-    /// Elements: kept here so that an index is found without reading the chunks before it.
+    /// The number of elements, so that an index is found without reading the chunks before it.
     count: u32,
     /// See `Chunks`, which sets it.
     pub(super) number: u32,
@@ -56,7 +56,7 @@ impl Chunk {
         chunk
     }
 
-    /// The same with a number.
+    /// The same with a chunk number.
     #[inline]
     pub(super) fn numbered(self, number: u32) -> Self {
         Self { number, ..self }
@@ -72,7 +72,7 @@ impl Chunk {
         self.count as usize
     }
 
-    /// Where the list lies in the room.
+    /// The position of the list in the room.
     #[inline]
     fn span(&self) -> Range<usize> {
         self.start as usize..self.end as usize
@@ -84,13 +84,13 @@ impl Chunk {
         (self.start, self.end) = (span.start as u32, span.end as u32);
     }
 
-    /// Changes the chunk and counts its elements anew.
+    /// Changes the chunk and counts its elements again.
     #[inline]
     pub(super) fn edit<R>(&mut self, change: impl FnOnce(&mut PackedMut<'_, Self>) -> R) -> R {
         let mut list = PackedMut::new(self);
         let result = change(&mut list);
         self.count = self.view().len() as u32;
-        // What is almost empty gives its room back.
+        // A nearly empty chunk frees its room.
         if self.room.len() > SPARSE_ROOM_BYTES_MAX && self.span().len() < self.room.len() / 4 {
             self.seal();
         }
@@ -106,7 +106,7 @@ impl Chunk {
         right
     }
 
-    /// Gives back the slack.
+    /// Frees the slack.
     pub(super) fn seal(&mut self) {
         let wanted = class_bytes(self.span().len());
         if wanted < self.room.len() {
@@ -118,8 +118,8 @@ impl Chunk {
         class_bytes(self.room.len())
     }
 
-    /// Moves everything into room of `capacity` with all slack in front or behind, and replaces
-    /// the bytes of `range` by `new` bytes of any content.
+    /// Moves the contents into room of `capacity` with all slack on one side, and replaces the
+    /// bytes of `range` with `new` bytes of any content.
     fn relocate(&mut self, capacity: usize, range: Range<usize>, new: usize, slack_front: bool) {
         let Range { start, end } = self.span();
         let (head, tail) = (start..start + range.start, start + range.end..end);
@@ -132,7 +132,7 @@ impl Chunk {
             fresh[tail_to..to + len].copy_from_slice(&self.room[tail]);
             self.room = fresh;
         } else if slack_front {
-            // What moves towards an end goes first, so that nothing is written over.
+            // The part that moves outwards goes first, so that no byte is overwritten.
             self.room.copy_within(tail, tail_to);
             self.room.copy_within(head, to);
         } else {

@@ -1,15 +1,15 @@
-//! The chunks of a list, and the walk over those that were there at one moment; see
-//! [`crate::walk`].
+//! The chunks of a list, and the walk over those of one moment; see [`crate::walk`].
 //!
 //! ```text
 //! numbers   0 ............ from ............. last
-//! chunks    | visited      | visited later       | came after the walk began
-//! saved                       5      9  10         what has changed or gone since
+//! chunks    | visited      | visited later       | added after the walk started
+//! saved                       5      9  10         changed or removed since then
 //! ```
 //!
-//! Chunks have ascending numbers, which stay when others come and go. A number is shared only by
-//! chunks that are made from one while a walk goes on, or when the numbers have run out: such
-//! chunks are saved together. Whoever changes a chunk gets it from here, and it is saved first.
+//! Chunks have ascending numbers, which stay the same when other chunks are added or removed.
+//! Chunks share a number only if they were made from one chunk during a walk, or if the numbers
+//! have run out: such chunks are saved together. Callers get a chunk for changes from here, which
+//! saves it first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, Range};
@@ -18,7 +18,7 @@ use crate::list::chunk::Chunk;
 use crate::packed::Buffer;
 use crate::walk::{Budget, Slot, Ticket};
 
-/// The number of the first chunk, so that as many fit before as behind it.
+/// The number of the first chunk: as many numbers are before as after it.
 const NUMBER_AT_FIRST: u32 = 1 << 31;
 
 /// See the module's description.
@@ -31,18 +31,18 @@ pub(super) struct Chunks {
 #[derive(Debug)]
 struct Walk {
     ticket: Ticket,
-    /// The least number that has not been visited.
+    /// The lowest number that was not visited.
     from: u64,
-    /// The last chunk's number when the walk began.
+    /// The last chunk's number when the walk started.
     last: u64,
-    /// What the chunks of a number were, for each that has changed or come since.
+    /// The old chunks of each number whose chunks were changed or added since.
     saved: BTreeMap<u32, Vec<Chunk>>,
 }
 
-/// What a walk leaves: memory that is better freed where it delays nobody.
+/// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
 pub struct Ended {
-    /// The ticket with which it began.
+    /// The ticket of the walk.
     pub ticket: Ticket,
     _saved: BTreeMap<u32, Vec<Chunk>>,
 }
@@ -80,32 +80,32 @@ impl Chunks {
         &mut self.deque[at]
     }
 
-    /// The last one.
+    /// The last chunk for changes.
     #[inline]
     pub(super) fn edit_back(&mut self) -> Option<&mut Chunk> {
         let last = self.deque.len().checked_sub(1)?;
         Some(self.edit(last))
     }
 
-    /// The first one.
+    /// The first chunk for changes.
     #[inline]
     pub(super) fn edit_front(&mut self) -> Option<&mut Chunk> {
         (!self.deque.is_empty()).then(|| self.edit(0))
     }
 
-    /// Gives back the slack of a chunk, which changes nothing in it.
+    /// Frees the slack of a chunk, which does not change its elements.
     pub(super) fn seal(&mut self, at: usize) {
         self.deque[at].seal();
     }
 
-    /// Puts another chunk in the place of one.
+    /// Replaces a chunk.
     pub(super) fn replace(&mut self, at: usize, chunk: Chunk) {
         let own = self.edit(at);
         let number = own.number;
         *own = chunk.numbered(number);
     }
 
-    /// Adds a chunk behind the last.
+    /// Adds a chunk after the last one.
     pub(super) fn push_back(&mut self, chunk: Chunk) {
         let last = self.deque.back().map(|last| last.number.saturating_add(1));
         let number = last.unwrap_or(NUMBER_AT_FIRST);
@@ -113,7 +113,7 @@ impl Chunks {
         self.deque.push_back(chunk.numbered(number));
     }
 
-    /// Adds a chunk before the first.
+    /// Adds a chunk before the first one.
     pub(super) fn push_front(&mut self, chunk: Chunk) {
         let first = self.deque.front().map(|first| first.number.saturating_sub(1));
         let number = first.unwrap_or(NUMBER_AT_FIRST);
@@ -146,7 +146,7 @@ impl Chunks {
         self.deque.insert(at, chunk.numbered(number));
     }
 
-    /// Takes a chunk out.
+    /// Removes a chunk.
     pub(super) fn remove(&mut self, at: usize) -> Option<Chunk> {
         if self.walk.is_some() && at < self.deque.len() {
             self.save(at);
@@ -154,7 +154,7 @@ impl Chunks {
         self.deque.remove(at)
     }
 
-    /// Takes chunks out and returns those that no walk has yet to visit.
+    /// Removes chunks and returns those that no walk still has to visit.
     pub(super) fn drain(&mut self, range: Range<usize>) -> VecDeque<Chunk> {
         if self.walk.is_some() && !range.is_empty() {
             self.save_divided(&range);
@@ -176,7 +176,7 @@ impl Chunks {
         free
     }
 
-    /// Saves those at the ends of a range whose number others outside have too.
+    /// Saves the chunks at the ends of a range that share their number with chunks outside it.
     fn save_divided(&mut self, range: &Range<usize>) {
         for edge in [range.start, range.end - 1] {
             let group = self.group(self.deque[edge].number);
@@ -186,12 +186,12 @@ impl Chunks {
         }
     }
 
-    /// Takes out those that have become empty.
+    /// Removes empty chunks.
     pub(super) fn drop_empty(&mut self) {
         self.deque.retain(|chunk| chunk.len() > 0);
     }
 
-    /// Makes room for so many more, and no more than that.
+    /// Makes room for exactly so many more chunks.
     pub(super) fn reserve_exact(&mut self, chunks: usize) {
         self.deque.reserve_exact(chunks);
     }
@@ -201,7 +201,7 @@ impl Chunks {
         self.deque.shrink_to(chunks);
     }
 
-    /// Whether what is not visited yet is to be kept when it changes.
+    /// Whether there is a walk, so that a change may have to save chunks.
     pub(super) fn is_walked(&self) -> bool {
         self.walk.is_some()
     }
@@ -213,13 +213,14 @@ impl Chunks {
         start..start + behind.count()
     }
 
-    /// A chunk of this number comes, which no other one there has.
+    /// Records that a chunk is added with this number, which no other chunk has, unless it is the
+    /// last number.
     fn number_is_new(&mut self, number: u32) {
         if let Some(walk) = &mut self.walk.0
             && walk.owes(number)
         {
             let saved = walk.saved.entry(number).or_default();
-            // Those that share the last number of all are told apart no more.
+            // Chunks that share the last number of all cannot be distinguished.
             saved.extend(self.deque.iter().filter(|chunk| chunk.number == number).cloned());
         }
     }
@@ -236,7 +237,7 @@ impl Chunks {
         }
     }
 
-    /// Begins a walk over the chunks that are there now.
+    /// Starts a walk over the current chunks.
     pub(super) fn begin_walk(&mut self, ticket: Ticket) {
         let ends = [self.deque.front(), self.deque.back()].map(|end| end.map(|end| end.number));
         if ends.contains(&Some(u32::MIN)) || ends.contains(&Some(u32::MAX)) {
@@ -250,7 +251,7 @@ impl Chunks {
         self.walk.0 = Some(Box::new(walk));
     }
 
-    /// Visits chunks in their order until the budget is spent. Returns whether all have been.
+    /// Visits chunks in order until the budget is spent. Returns whether all were visited.
     pub(super) fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(&Chunk)) -> bool {
         let Some(walk) = self.walk.0.as_deref_mut() else { return true };
         while !budget.is_spent() && walk.from <= walk.last {

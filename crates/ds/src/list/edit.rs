@@ -1,4 +1,4 @@
-//! Changes of a list in chunks.
+//! Changes to a list in chunks.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use crate::list::chunk::Chunk;
 use crate::list::{List, Place};
 use crate::packed::{Encoded, Packed};
 
-/// The deque of chunks gives memory back when fewer than this part of it is used.
+/// The deque of chunks frees memory if less than this part of it is used.
 const SPARSE_PART: usize = 4;
 const DEQUE_CHUNKS_MIN: usize = 16;
 /// Up to this many chunks the room for them doubles.
 const DOUBLING_CHUNKS_END: usize = 64;
-/// The most that a chunk takes when elements in it are replaced by longer ones.
+/// The largest size of a chunk after its elements are replaced by longer ones.
 pub(super) const REPLACED_BYTES_MAX: usize = 1 << 20;
 
 impl List {
-    /// Adds an element behind the last.
+    /// Adds an element after the last one.
     #[inline]
     pub fn push_back<'e>(&mut self, element: impl Into<Encoded<'e>>) {
         let element = element.into();
@@ -34,8 +34,8 @@ impl List {
         self.chunks.push_back(Chunk::of(element));
     }
 
-    /// Adds a chunk with the elements of a packed list, of which it has some, behind the last, as
-    /// it is: for lists that are read from elsewhere.
+    /// Adds a chunk with the elements of a packed list, which is not empty, after the last one and
+    /// unchanged: for lists that are loaded.
     pub fn push_chunk(&mut self, list: Packed<'_>) {
         let chunk = Chunk::sealed(list);
         self.len += chunk.len();
@@ -43,14 +43,14 @@ impl List {
         self.chunks.push_back(chunk);
     }
 
-    /// Adds a chunk of one element behind the last, whatever its size.
+    /// Adds a chunk of one element of any size after the last one.
     pub fn push_alone(&mut self, element: Encoded<'_>) {
         self.len += 1;
         self.reserve_chunk();
         self.chunks.push_back(Chunk::of(element));
     }
 
-    /// Adds an element before the first.
+    /// Adds an element before the first one.
     #[inline]
     pub fn push_front<'e>(&mut self, element: impl Into<Encoded<'e>>) {
         let element = element.into();
@@ -69,18 +69,18 @@ impl List {
         self.chunks.push_front(Chunk::of(element));
     }
 
-    /// Puts an element before the one at a place.
+    /// Inserts an element before the one at a place.
     pub fn insert_before<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
         self.insert(place, false, element.into());
     }
 
-    /// Puts an element behind the one at a place.
+    /// Inserts an element after the one at a place.
     pub fn insert_after<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
         self.insert(place, true, element.into());
     }
 
-    /// Puts an element beside the one at a place. What does not fit goes to the neighbour when it
-    /// stands at the edge of its chunk, and otherwise splits it.
+    /// Inserts an element next to the one at a place. If it does not fit, it goes to the neighbour
+    /// chunk if the place is at the edge of its chunk, and otherwise splits the chunk.
     fn insert(&mut self, Place { chunk: number, at }: Place, after: bool, element: Encoded<'_>) {
         self.len += 1;
         let limit = self.limit;
@@ -107,8 +107,8 @@ impl List {
         }
     }
 
-    /// Makes room for another chunk. Of many the room grows by an eighth and not to the double,
-    /// since it would be a part of each element's bytes.
+    /// Makes room for another chunk. Room for many chunks grows by an eighth instead of doubling,
+    /// since it counts for the bytes per element.
     fn reserve_chunk(&mut self) {
         let len = self.chunks.len();
         if len == self.chunks.capacity() && len >= DOUBLING_CHUNKS_END {
@@ -116,8 +116,9 @@ impl List {
         }
     }
 
-    /// Splits a chunk before the element at a position and puts another one between the halves: to
-    /// the half that it was not to stand beside, although that may lead beyond the limit.
+    /// Splits a chunk before the element at a position. A large element gets its own chunk between
+    /// the halves. Another one goes to the second half if it is inserted after an element, and
+    /// otherwise to the first half, even if that exceeds the limit.
     fn insert_splitting(&mut self, number: usize, at: usize, after: bool, element: Encoded<'_>) {
         let right = self.chunks.edit(number).split_off(at);
         self.chunks.insert(number + 1, right);
@@ -134,9 +135,9 @@ impl List {
         }
     }
 
-    /// Puts another element in the place of element `index`. Returns whether there was one.
+    /// Replaces element `index`. Returns whether it existed.
     ///
-    /// As in Redis a chunk may grow beyond its limit this way, but not without end.
+    /// As in Redis a chunk may exceed its limit this way, up to another limit.
     pub fn replace<'e>(&mut self, index: usize, element: impl Into<Encoded<'e>>) -> bool {
         let Some(place) = self.place(index) else { return false };
         let element = element.into();
@@ -158,7 +159,7 @@ impl List {
         true
     }
 
-    /// Cuts a chunk behind the element at a place and puts a chunk of another one in its place.
+    /// Splits a chunk around the element at a place, and replaces the element with its own chunk.
     fn replace_splitting(&mut self, Place { chunk: mut number, at }: Place, element: Encoded<'_>) {
         let view = self.chunks[number].view();
         let (is_first, after, end) = (at == 0, view.after(at), view.end());
@@ -177,8 +178,8 @@ impl List {
         self.merge_around(number);
     }
 
-    /// Removes elements and returns the chunks that were removed whole, as a list to be dropped
-    /// where it delays nobody.
+    /// Removes elements, and returns the chunks that were removed as a whole, as a list that the
+    /// caller drops where that delays no client.
     pub fn remove(&mut self, range: Range<usize>) -> Self {
         let end = range.end.min(self.len);
         let mut whole = Self::new(self.limit);
@@ -215,14 +216,14 @@ impl List {
         whole
     }
 
-    /// Removes elements that equal `element`, at most `max` of them from the front, or from the
-    /// back. Returns how many they were.
+    /// Removes at most `max` elements that equal `element`, from the front or from the back.
+    /// Returns how many were removed.
     pub fn remove_equal(&mut self, element: Encoded<'_>, max: usize, from_back: bool) -> usize {
         let mut removed = 0;
         let chunks = self.chunks.len();
         for step in 0..chunks {
             let number = if from_back { chunks - 1 - step } else { step };
-            // What is left as it is need not be saved.
+            // An unchanged chunk need not be saved.
             if self.chunks.is_walked() && self.chunks[number].view().find(element, 0, 1).is_none() {
                 continue;
             }
@@ -240,8 +241,8 @@ impl List {
         removed
     }
 
-    /// Joins the chunks around one that an insertion has changed, where two fit into one. Removals
-    /// leave chunks as they are, as in Redis, so that both forms of a list change at the same time.
+    /// Merges the chunks around one that an insertion changed, if two fit into one. Removals do not
+    /// merge chunks, as in Redis, so that a list changes its form at the same time as there.
     fn merge_around(&mut self, mut center: usize) {
         if center >= 2 && self.join(center - 2) {
             center -= 1;
@@ -253,7 +254,7 @@ impl List {
         self.join(center);
     }
 
-    /// Joins a chunk and the next one if both fit into one. Returns whether they do.
+    /// Merges a chunk and the next one if both fit into one. Returns whether they do.
     fn join(&mut self, number: usize) -> bool {
         let (Some(left), Some(right)) = (self.chunks.get(number), self.chunks.get(number + 1))
         else {

@@ -4,13 +4,13 @@
 //! chunks   | 240 elements | 240 elements | 1 large element | 113 elements |
 //! ```
 //!
-//! Pushing and popping at either end takes constant time; an index is found by adding up the
-//! chunks' lengths from the nearer end, without touching their elements.
+//! Pushing and popping at either end takes constant time. An index is found by adding the chunks'
+//! lengths from the nearer end, without reading their elements.
 //!
-//! Invariants: no chunk is empty; an element beyond the list's limit stands alone; additions at the
-//! ends keep chunks within the limit, insertions within about twice of it, and replacements within
-//! a larger one. Where chunks end and which are joined is as in Redis, since it shows: a list of
-//! one chunk may go back to the packed form. Chunks are never compressed.
+//! Invariants: no chunk is empty; an element above the list's limit has its own chunk; additions at
+//! the ends keep chunks within the limit, insertions within about twice the limit, and replacements
+//! within a larger one. Chunks end and merge as in Redis, since clients see the effect: a list of
+//! one chunk may return to the packed form. Chunks are never compressed.
 
 mod chunk;
 mod chunks;
@@ -24,16 +24,16 @@ use chunk::Chunk;
 use chunks::Chunks;
 pub use chunks::Ended;
 
-/// How much one chunk holds at most.
+/// The limit of one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimit {
     bytes: usize,
     elements: usize,
 }
 
-/// Bytes of a chunk whose limit is one of elements, as in Redis.
+/// Bytes of a chunk whose limit is a number of elements, as in Redis.
 const SAFETY_BYTES: usize = 8192;
-/// Bytes of a chunk that goes back into the packed form.
+/// Bytes of a chunk that returns to the packed form.
 const PACKED_BYTES_MAX: usize = 65_536;
 
 impl ChunkLimit {
@@ -55,8 +55,8 @@ impl ChunkLimit {
         bytes <= self.bytes && elements <= self.elements
     }
 
-    /// Whether a chunk takes another element. As in Redis this is an estimate by the element's
-    /// text, so that chunks end where Redis's end.
+    /// Whether a chunk takes another element. As in Redis this is an estimate from the element's
+    /// text, so that chunks end at the same elements.
     #[inline]
     fn admits_to(self, chunk: &Chunk, element: &Encoded<'_>) -> bool {
         const ESTIMATE_BYTES: usize = 8;
@@ -64,13 +64,13 @@ impl ChunkLimit {
         self.admits(bytes, chunk.len() + 1)
     }
 
-    /// Whether an element must stand alone.
+    /// Whether an element must have its own chunk.
     #[inline]
     pub fn is_large(self, element: &Encoded<'_>) -> bool {
         element.text_len() > self.bytes
     }
 
-    /// Whether a chunk holds nothing but an element that must.
+    /// Whether a chunk has only an element that must have its own chunk.
     fn stands_alone(self, chunk: &Chunk) -> bool {
         let is_large = |entry: Entry<'_>| entry.len() > self.bytes;
         chunk.len() == 1 && chunk.view().first().is_some_and(is_large)
@@ -83,7 +83,7 @@ impl ChunkLimit {
         }
     }
 
-    /// The limit that is half of this one.
+    /// Half of this limit.
     pub fn halved(self) -> Self {
         match self.elements {
             usize::MAX => Self { bytes: self.bytes / 2, ..self },
@@ -91,10 +91,9 @@ impl ChunkLimit {
         }
     }
 
-    /// The limit for a chunk that goes back into the packed form. When it is one of elements, it
-    /// has the bytes of the largest other limit: the safety limit is for additions, and
-    /// replacements have passed it before. Redis has no limit there, because it converts without
-    /// copying.
+    /// The limit for a chunk that returns to the packed form. For a limit of elements, it has the
+    /// bytes of the largest limit of bytes: the safety limit applies to additions, and replacements
+    /// may have exceeded it. Redis has no limit there, because it converts without copying.
     pub fn when_packing(self) -> Self {
         match self.elements {
             usize::MAX => self,
@@ -116,11 +115,11 @@ pub struct List {
 pub enum ChunkRef<'a> {
     /// Elements within the limit.
     Packed(Packed<'a>),
-    /// An element that is beyond the limit and stands alone.
+    /// An element above the limit, with its own chunk.
     Large(Entry<'a>),
 }
 
-/// Where an element lies, until the list changes.
+/// The position of an element, valid until the list changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     chunk: usize,
@@ -128,12 +127,12 @@ pub struct Place {
 }
 
 impl List {
-    /// An empty list whose chunks keep to a limit.
+    /// An empty list whose chunks have a limit.
     pub fn new(limit: ChunkLimit) -> Self {
         Self { chunks: Chunks::default(), len: 0, limit }
     }
 
-    /// A list with the elements of a packed one, as one chunk even if it is beyond the limit.
+    /// A list with the elements of a packed one, as one chunk even if it exceeds the limit.
     pub fn of_packed(list: Packed<'_>, limit: ChunkLimit) -> Self {
         let mut own = Self::new(limit);
         if !list.is_empty() {
@@ -143,8 +142,8 @@ impl List {
         own
     }
 
-    /// The bytes of a packed list with the same elements, when there is one chunk and not for the
-    /// sake of one large element.
+    /// The bytes of a packed list with the same elements, if there is one chunk that is not an own
+    /// chunk of a large element.
     pub fn as_packed(&self) -> Option<&[u8]> {
         let only = self.chunks.front().filter(|_| self.chunks.len() == 1)?;
         (!self.limit.stands_alone(only)).then(|| only.bytes())
@@ -156,7 +155,7 @@ impl List {
         prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -184,7 +183,7 @@ impl List {
         Some(self.chunks[place.chunk].view().entry(place.at))
     }
 
-    /// Where element `index` lies.
+    /// The position of element `index`.
     pub fn place(&self, index: usize) -> Option<Place> {
         if index >= self.len {
             return None;
@@ -226,7 +225,7 @@ impl List {
         first.into_iter().flatten().chain(rest.flat_map(|chunk| chunk.view().iter()))
     }
 
-    /// The elements before `end`, the last of them first.
+    /// The elements before `end`, the last one first.
     pub fn rev_before(&self, end: usize) -> impl Iterator<Item = Entry<'_>> {
         let (chunk, offset) = self.chunk_of(end.min(self.len));
         let last = self.chunks.get(chunk).map(|chunk| {
@@ -237,7 +236,7 @@ impl List {
         last.into_iter().flatten().chain(rest.flat_map(|chunk| chunk.view().iter().rev()))
     }
 
-    /// Where the first element that equals `element` lies.
+    /// The position of the first element that equals `element`.
     pub fn find(&self, element: Encoded<'_>) -> Option<Place> {
         self.chunks
             .iter()
@@ -287,12 +286,12 @@ impl List {
         self.chunks.iter().map(|chunk| self.limit.view(chunk))
     }
 
-    /// Begins a walk over the chunks that are there now, in place of any other.
+    /// Starts a walk over the current chunks, which replaces any other walk.
     pub fn begin_walk(&mut self, ticket: Ticket) {
         self.chunks.begin_walk(ticket);
     }
 
-    /// Visits chunks in their order until the budget is spent. Returns whether all have been.
+    /// Visits chunks in order until the budget is spent. Returns whether all were visited.
     pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(ChunkRef<'_>)) -> bool {
         let limit = self.limit;
         self.chunks.step_walk(budget, &mut |chunk| visit(limit.view(chunk)))
@@ -309,14 +308,14 @@ impl List {
         self.chunks.end_walk()
     }
 
-    /// Bytes of memory that the list takes, itself included.
+    /// The list's memory in bytes, including this struct.
     pub fn memory_bytes(&self) -> usize {
         let deque = class_bytes(self.chunks.capacity() * size_of::<Chunk>());
         let chunks: usize = self.chunks.iter().map(Chunk::allocated_bytes).sum();
         class_bytes(size_of::<Self>()) + deque + chunks
     }
 
-    /// How many allocations dropping the list frees, itself not counted.
+    /// How many allocations dropping the list frees, without its own.
     pub fn allocations(&self) -> usize {
         self.chunks.len() + 1
     }

@@ -216,13 +216,13 @@ fn replacements_keep_chunks_as_redis_does() {
     let at = |index, text: &'static [u8]| move |list: &mut List| assert!(list.replace(index, text));
     let (long, large): (&'static [u8], &'static [u8]) =
         (Box::leak(Box::new(long)), Box::leak(Box::new(large)));
-    // What is not large grows its chunk, however much beyond the limit.
+    // An element that is not large makes its chunk grow, even above the limit.
     let grown = |list: &mut List| (0..6).for_each(|index| at(index, long)(list));
     assert_eq!(chunk_lens(-1, &[1; 6], grown), [6]);
     assert_eq!(chunk_lens(-1, &[1; 3], at(0, large)), [1, 2]);
     assert_eq!(chunk_lens(-1, &[1; 3], at(1, large)), [1, 1, 1]);
     assert_eq!(chunk_lens(-1, &[1; 3], at(2, large)), [2, 1]);
-    // What is left beside a large one joins its neighbours.
+    // The elements next to a large one merge with their neighbours.
     assert_eq!(chunk_lens(4, &[1; 8], at(3, &[b'N'; 9000])), [3, 1, 4]);
     let thinned = |list: &mut List| {
         list.remove(1..3);
@@ -230,7 +230,7 @@ fn replacements_keep_chunks_as_redis_does() {
         at(3, &[b'N'; 9000])(list);
     };
     assert_eq!(chunk_lens(4, &[1; 12], thinned), [3, 1, 4]);
-    // A large one makes way for its neighbour's room, or for a chunk like the others.
+    // A large element is replaced by one in the neighbour's room, or in an ordinary chunk.
     assert_eq!(chunk_lens(-1, &[1, 5000, 1], at(1, b"s")), [1, 2]);
     assert_eq!(chunk_lens(-1, &[1, 5000], at(1, b"s")), [1, 1]);
     assert_eq!(chunk_lens(-1, &[1, 5000, 1], at(1, large)), [1, 1, 1]);
@@ -248,7 +248,7 @@ fn insertions_keep_chunks_as_redis_does() {
         }
     };
     let thinned = |list: &mut List| drop(list.remove(5..8));
-    // No chunk is joined with another where nothing is split ...
+    // Without a split no chunks merge ...
     let at_edge = |list: &mut List| {
         thinned(list);
         beside(3, true, b"n")(list);
@@ -260,7 +260,7 @@ fn insertions_keep_chunks_as_redis_does() {
         beside(1, true, &[b'N'; 9000])(list);
     };
     assert_eq!(chunk_lens(4, &[1; 9], large_within), [2, 1, 2, 1, 1]);
-    // ... and where something is, what fits is.
+    // ... and after a split those that fit merge.
     let within = |list: &mut List| {
         thinned(list);
         beside(1, true, b"n")(list);

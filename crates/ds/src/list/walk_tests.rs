@@ -1,4 +1,4 @@
-//! Walks over lists to which random things happen meanwhile.
+//! Walks over lists that change randomly meanwhile.
 #![allow(clippy::unwrap_used)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,16 +9,16 @@ use super::*;
 use crate::list::{ChunkLimit, ChunkRef, List};
 use crate::packed::Encoded;
 
-/// What is done wrong on purpose.
+/// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// Changes are not told to the walk.
+    /// The walk does not notice changes.
     HookSkipped,
-    /// The walk leaves a chunk out.
+    /// The walk skips a chunk.
     PlaceAhead,
-    /// The walk visits a chunk again.
+    /// The walk visits a chunk twice.
     PlaceBehind,
-    /// Chunks that come count as old ones.
+    /// The walk takes new chunks for old ones.
     NewIsOld,
 }
 
@@ -69,7 +69,7 @@ fn run(seed: u64, fault: Option<Fault>) {
             let walk = (fault == Some(Fault::HookSkipped)).then(|| list.chunks.walk.0.take());
             let (mut other, mut same) = (list.clone(), random.clone());
             change(&mut list, &mut random);
-            // What happens to the elements is as without a walk.
+            // The elements change as without a walk.
             change(&mut other, &mut same);
             assert_eq!(texts(&list), texts(&other));
             if let Some(walk) = walk {
