@@ -1,4 +1,4 @@
-//! What the B-trees of the standard library take, for accounting.
+//! The memory of the standard library's B-trees, for accounting.
 
 use crate::record::class_bytes;
 

@@ -53,7 +53,7 @@ pub struct Record<P> {
     owns: PhantomData<P>,
 }
 
-// SAFETY: a record owns its allocation and its `P` alone; nothing in it is tied to a thread.
+// SAFETY: a record exclusively owns its allocation and its `P`; nothing in it is tied to a thread.
 unsafe impl<P: Send> Send for Record<P> {}
 // SAFETY: shared access only reads the allocation.
 unsafe impl<P: Sync> Sync for Record<P> {}
@@ -266,8 +266,8 @@ impl<P> Record<P> {
         self.bytes_mut().unwrap_or_default()
     }
 
-    /// Gives the inline payload the length `len`. Bytes past the old length are zeros, and unless
-    /// the rest is to be kept, so may all of them be.
+    /// Gives the inline payload the length `len`. Bytes past the old length are zeros; unless
+    /// `keep` is set, the others may be zeros as well.
     fn resize(&mut self, kind: u8, len: usize, keep: bool) {
         assert!(len <= LEN_BYTES_MAX, "length limit of a record");
         let old = self.shape();

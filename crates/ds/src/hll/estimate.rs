@@ -40,7 +40,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// The share of registers that cannot rise any more.
+/// The share of registers that can no longer rise.
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;

@@ -16,7 +16,7 @@ const SPARSE_BYTES_MAX: usize = 3000;
 /// Compares registers with what was written, both encodings, and counts with the truth.
 ///
 /// # Errors
-/// What is wrong.
+/// The description of the first wrong result.
 pub fn self_test() -> Result<(), &'static str> {
     let mut random = Random::new(0x5eed);
     let mut dense = to_dense(&EMPTY).map_err(|_| "an empty value is corrupt")?;

@@ -104,7 +104,7 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// What it takes to raise a register.
+/// The change that raises a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raise {
     /// Nothing: it is as high already.

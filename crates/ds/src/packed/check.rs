@@ -3,13 +3,13 @@
 use super::Encoded;
 use super::entry::{Entry, back_len};
 
-/// What entries are, when they are sound.
+/// The properties of valid entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Elements.
     pub len: usize,
-    /// Whether each is in the form that this crate gives it. Lists that were written by others may
-    /// have integers as text or in more bytes than they need: these must be written anew.
+    /// Whether each entry has the form that this crate writes. Lists of other programs may have
+    /// integers as text or in more bytes than necessary, and must be written again.
     pub canonical: bool,
 }
 

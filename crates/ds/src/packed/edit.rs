@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::packed::{COUNT_BYTES, COUNT_UNKNOWN, Encoded, Packed, stored_count};
 use crate::record::Record;
 
-/// What can hold the bytes of a packed list.
+/// A container for the bytes of a packed list.
 pub trait Buffer {
     /// The bytes.
     fn bytes(&self) -> &[u8];

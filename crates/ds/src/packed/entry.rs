@@ -39,7 +39,7 @@ pub const FRAME_BYTES_MAX: usize = 5 + BACK_BYTES_MAX;
 /// Room for the digits of an integer that is read as text.
 pub type Digits = [u8; INTEGER_BYTES_MAX];
 
-/// What an entry holds.
+/// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry<'a> {
     /// Text that is no canonical integer.
@@ -298,7 +298,7 @@ impl<'a> Encoded<'a> {
         let head_len = usize::from(self.head_len);
         let Some(own) = entries.get(at..at + head_len + self.data.len()) else { return false };
         let (head, data) = own.split_at(head_len);
-        // What differs usually differs at the end: `field-1`, `field-2`.
+        // Different texts usually differ at the end: `field-1`, `field-2`.
         data.last() == self.data.last()
             && (head_len == 1 || head == self.head())
             && data == self.data

@@ -6,8 +6,8 @@
 //!      ...   the list: count, entries
 //! ```
 //!
-//! What is taken from the front becomes gap and what is added there uses it up, so that a queue
-//! moves no bytes but those of the element. Invariant: after a removal the gap is at most a quarter
+//! Elements removed from the front leave a gap, and elements added there fill it, so that a queue
+//! moves only the bytes of the element. Invariant: after a removal the gap is at most a quarter
 //! of the list, or a few bytes, and never more than its field can hold. No bytes at all are the
 //! empty list too.
 

@@ -27,7 +27,7 @@ pub use gapped::Gapped;
 pub(crate) const COUNT_BYTES: usize = 2;
 /// From here on the count is not stored.
 const COUNT_UNKNOWN: u16 = u16::MAX;
-/// What a listpack has besides its entries: length, count and terminator.
+/// The bytes of a listpack without its entries: length, count and terminator.
 const LISTPACK_FRAME_BYTES: usize = 7;
 
 /// A borrowed packed list.
@@ -256,7 +256,7 @@ fn count(entries: &[u8]) -> usize {
 
 /// The count to store in front of a list of `len` elements.
 fn stored_count(len: usize) -> u16 {
-    // What does not fit is counted when it is asked for.
+    // A count that does not fit is computed on request.
     u16::try_from(len).unwrap_or(COUNT_UNKNOWN)
 }
 

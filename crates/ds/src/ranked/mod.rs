@@ -52,7 +52,7 @@ impl<P> fmt::Debug for Ranked<P> {
     }
 }
 
-/// What places a record in the order.
+/// The position of a record in the order.
 #[derive(Clone, Copy)]
 struct Item<'a> {
     score: f64,
@@ -79,7 +79,7 @@ struct Entry<'a> {
     last: bool,
 }
 
-/// Which records are to be taken out.
+/// The records to remove.
 enum Seek<'a> {
     Item(Item<'a>, u64),
     Rank(usize),
@@ -144,8 +144,7 @@ impl<P> Ranked<P> {
         run.len == 1
     }
 
-    /// Takes out the records of these ranks and shows them, in order, when they are no longer in
-    /// the tree.
+    /// Removes the records of these ranks, and calls `visit` with them in order after their removal.
     pub fn remove_range(&mut self, ranks: Range<usize>, mut visit: impl FnMut(RecordRef<'_, P>)) {
         let mut left = ranks.end.min(self.len).saturating_sub(ranks.start);
         while left > 0 {
@@ -153,8 +152,8 @@ impl<P> Ranked<P> {
             self.take_run(Seek::Rank(ranks.start), left, &mut run);
             left = if run.len == 0 { 0 } else { left - run.len };
             for address in &run.addresses[..run.len] {
-                // SAFETY: the obligations of `insert` held until this removal, and whoever drops
-                // the record does so through what it is shown.
+                // SAFETY: the obligations of `insert` held until this removal, and `visit` drops
+                // the record only through this reference.
                 visit(unsafe { RecordRef::from_raw(*address) });
             }
         }

@@ -34,7 +34,7 @@ pub(super) struct Leaf {
     slots: [u64; LEAF_SLOTS],
 }
 
-/// What an inner node knows of one child.
+/// The data of one child in an inner node.
 pub(super) struct Branch {
     /// Score of the first record below.
     pub(super) score: f64,

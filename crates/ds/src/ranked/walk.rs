@@ -15,7 +15,7 @@ const PREFETCH_AHEAD: usize = 6;
 /// The records of a range of ranks.
 pub struct Walk<'a, P> {
     tree: &'a Ranked<P>,
-    /// What is left of the current leaf.
+    /// The rest of the current leaf.
     run: &'a [u64],
     /// Ranks that are neither returned nor in `run`.
     ranks: Range<usize>,

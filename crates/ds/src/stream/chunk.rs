@@ -8,10 +8,10 @@
 //!         size and flags │ ms │ seq │ how many │ fields, values  │ back     own fields
 //! ```
 //!
-//! Numbers are varints. `size` counts what stands between itself and `back`, and lies above two
-//! flags; `ms` is the distance to the chunk's base; `seq` is the distance to the base in the base's
-//! millisecond and the sequence itself in later ones, where it begins anew. `back` is the length of
-//! all before it, to be read backwards.
+//! Numbers are varints. `size` is the number of bytes between itself and `back`, and is stored
+//! above two flags. `ms` is the distance to the chunk's base. `seq` is the distance to the base
+//! within the base's millisecond, and the sequence itself in later ones, where it starts again.
+//! `back` is the length of everything before it, for reading backwards.
 //!
 //! Redis keeps the same in a listpack, with more bytes for the frame of an entry. Where its limits
 //! speak of bytes, [`Chunk::listpack_bytes`] says what the listpack would have, so that both cut
@@ -117,7 +117,7 @@ pub(super) struct Frame {
     pub(super) deleted: bool,
     pub(super) same_fields: bool,
     pub(super) id: Id,
-    /// What follows the identifier, up to `back`.
+    /// The content after the identifier, up to `back`.
     pub(super) content: usize,
     pub(super) content_end: usize,
     /// The next entry.
