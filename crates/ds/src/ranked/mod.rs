@@ -144,7 +144,8 @@ impl<P> Ranked<P> {
         run.len == 1
     }
 
-    /// Removes the records of these ranks, and calls `visit` with them in order after their removal.
+    /// Removes the records of these ranks, and calls `visit` with them in order after their
+    /// removal.
     pub fn remove_range(&mut self, ranks: Range<usize>, mut visit: impl FnMut(RecordRef<'_, P>)) {
         let mut left = ranks.end.min(self.len).saturating_sub(ranks.start);
         while left > 0 {
