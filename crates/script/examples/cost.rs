@@ -1,7 +1,7 @@
-//! What a script costs in this crate alone: `cargo run --release -p script --example cost`.
+//! The cost of a script in this crate alone: `cargo run --release -p script --example cost`.
 //!
-//! The host replies at once with what a real one would, so the figures hold everything but the
-//! commands: finding the script, the tables of keys and arguments, the calls, both conversions.
+//! The host replies at once as a real one would, so the figures include everything except the
+//! commands: finding the script, the tables of keys and arguments, the calls, and both conversions.
 
 #![allow(clippy::expect_used)]
 
@@ -47,7 +47,7 @@ impl VmHost for Canned {
     }
 }
 
-/// The processor time of this thread, so that others on the machine disturb less.
+/// The processor time of this thread, which other processes disturb less.
 fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|text| text.parse().ok());

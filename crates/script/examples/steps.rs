@@ -1,7 +1,7 @@
-//! How soon a script notices that it is to end: `cargo run --release -p script --example steps`.
+//! How soon a script notices that it must end: `cargo run --release -p script --example steps`.
 //!
 //! Each script runs for a second and is then killed. The figure is the longest processor time
-//! between two looks at the host, within which neither a kill nor another client is served.
+//! between two checks with the host, during which neither a kill nor another client is served.
 #![allow(clippy::expect_used)]
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! 245 │ source as a string │ 245 │ ... │ version │ checksum
 //! ```
 //!
-//! Names and functions are not in it: who restores runs the sources again.
+//! It contains no names and functions: FUNCTION RESTORE runs the sources again.
 
 use persist::lzf::Compressor;
 use persist::rdb::string;
@@ -16,7 +16,7 @@ use crate::library::Libraries;
 
 /// A library follows.
 const LIBRARY: u8 = 245;
-/// A library as the release candidates of Redis 7 wrote it.
+/// A library as written by the release candidates of Redis 7.
 const LIBRARY_PREVIEW: u8 = 246;
 
 /// The payload of all libraries, in the order of their names.
@@ -27,7 +27,7 @@ pub fn dump(libraries: &Libraries) -> Vec<u8> {
     let mut compressor = Compressor::new();
     for library in sorted {
         content.push(LIBRARY);
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let Ok(()) = string::write(&mut content, library.source(), Some(&mut compressor));
     }
     payload::seal(&mut content);
@@ -38,7 +38,7 @@ pub fn dump(libraries: &Libraries) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// The payload is damaged, of a version that is not known, or holds something else.
+/// The payload is damaged, of an unknown version, or holds something else.
 pub fn sources(payload: &[u8]) -> Result<Vec<Vec<u8>>, ScriptFailure> {
     let opened = payload::open(payload);
     let (content, _) =

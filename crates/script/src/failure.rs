@@ -1,17 +1,17 @@
-//! How a script fails, in the words of Redis.
+//! The errors of scripts, with Redis's texts.
 
 use mlua::Error;
 use mlua::debug::Debug;
 
-/// The chunk name of the prelude, which no error shows.
+/// The chunk name of the prelude, which errors never show.
 pub const PRELUDE_NAME: &str = "weft";
 
-/// Why there is no reply of the script: one error reply.
+/// An error that a script replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptFailure {
     /// The error with its code and without `-` or line ends.
     pub text: Vec<u8>,
-    /// Whether it is the error of a command that the script called, which has been counted.
+    /// Whether it is the error of a command that the script called, which has already been counted.
     pub counted: bool,
 }
 
@@ -22,18 +22,18 @@ impl ScriptFailure {
     }
 }
 
-/// Where in a script an error happened.
+/// The position of an error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePlace {
     /// The name of the chunk: with `@` before a file's name, with `=` before another name, else its
     /// text.
     pub source: Vec<u8>,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
 impl SourcePlace {
-    /// The place of a stack frame, unless it is none of a script.
+    /// The position of a stack frame, or `None` if it does not belong to a script.
     pub fn of(frame: &Debug<'_>) -> Option<SourcePlace> {
         let source = frame.source();
         let (short, line) = (source.short_src?, frame.current_line()?);
@@ -56,19 +56,19 @@ impl SourcePlace {
     }
 }
 
-/// The part before the first zero byte, as Redis takes error texts from Lua.
+/// The part before the first zero byte: Redis reads error texts from Lua as C strings.
 pub fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// The text of an error as one line: line ends at its end are removed, others become spaces.
+/// An error text as one line: trailing line ends are removed, others become spaces.
 pub fn one_line(mut text: Vec<u8>) -> Vec<u8> {
     let end = text.iter().rposition(|byte| !is_line_end(byte)).map_or(0, |at| at + 1);
     text.truncate(end);
     spaced(text)
 }
 
-/// The text with spaces in the place of line ends.
+/// The text with spaces instead of line ends.
 pub fn spaced(mut text: Vec<u8>) -> Vec<u8> {
     text.iter_mut().filter(|byte| is_line_end(byte)).for_each(|byte| *byte = b' ');
     text
@@ -78,7 +78,7 @@ fn is_line_end(byte: &u8) -> bool {
     matches!(*byte, b'\r' | b'\n')
 }
 
-/// An error reply or the argument of `redis.error_reply` as the text of an error table: a text
+/// An error reply, or the argument of `redis.error_reply`, as the text of an error table. A text
 /// without a space gets the code `ERR`.
 pub fn coded(text: &[u8]) -> Vec<u8> {
     let text = until_nul(text);
@@ -92,14 +92,13 @@ pub fn coded(text: &[u8]) -> Vec<u8> {
     [code, b" ", &message[start..end]].concat()
 }
 
-/// The end of an error that Lua 5.1 words with the name of what was called.
+/// The end of an error in which Lua 5.1 names the called function.
 pub const CALL_OF_NIL: &[u8] = b"attempt to call a nil value";
 
-/// Names the field whose call failed, which the interpreter does not: the last field in the line
-/// that a library does not have, or else the one call that the line of the source has, if it is of
-/// a field.
+/// Names the field whose call failed, which the interpreter does not do: the last field in the line
+/// that its library does not have, or else the only call in the line if it is of a field.
 ///
-/// `has` says whether the library of a name has a field, or `None` if there is no such library.
+/// `has` returns whether a library has a field, or `None` if there is no such library.
 pub fn name_call(
     text: &mut Vec<u8>,
     source: &[u8],
@@ -140,14 +139,14 @@ fn calls(line: &[u8]) -> Vec<SourceCall<'_>> {
     open.filter_map(call).collect()
 }
 
-/// The name at the end of a text, and what is before it.
+/// Splits off the name at the end of a text.
 fn split_name(text: &[u8]) -> (&[u8], &[u8]) {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let start = text.iter().rposition(|byte| !is_name(byte)).map_or(0, |at| at + 1);
     text.split_at(start)
 }
 
-/// The message of an error of the interpreter, without a traceback.
+/// The message of an interpreter error, without a traceback.
 pub fn message(error: &Error) -> String {
     let text = match error {
         Error::SyntaxError { message, .. } => message.clone(),

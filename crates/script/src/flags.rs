@@ -1,10 +1,10 @@
-//! What a script or function declares about itself before it runs.
+//! Declarations of a script or function about itself.
 
 /// Flags of a script's shebang or of a registered function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptFlags(u8);
 
-/// Names in the order in which FUNCTION LIST shows them.
+/// The names in the order in which FUNCTION LIST shows them.
 const NAMES: [(&str, ScriptFlags); 5] = [
     ("no-writes", ScriptFlags::NO_WRITES),
     ("allow-oom", ScriptFlags::ALLOW_OOM),
@@ -14,9 +14,9 @@ const NAMES: [(&str, ScriptFlags); 5] = [
 ];
 
 impl ScriptFlags {
-    /// `no-writes`: it calls no command that writes. Implies that it runs when memory is short.
+    /// `no-writes`: it calls no command that writes, and so runs even if memory is short.
     pub const NO_WRITES: ScriptFlags = ScriptFlags(1);
-    /// `allow-oom`: it runs when memory is short.
+    /// `allow-oom`: it runs even if memory is short.
     pub const ALLOW_OOM: ScriptFlags = ScriptFlags(2);
     /// `allow-stale`: it runs on a replica that has lost its master.
     pub const ALLOW_STALE: ScriptFlags = ScriptFlags(4);
@@ -30,17 +30,17 @@ impl ScriptFlags {
         self.0 & other.0 == other.0
     }
 
-    /// The flags of both.
+    /// The flags of either.
     pub fn union(self, other: ScriptFlags) -> ScriptFlags {
         ScriptFlags(self.0 | other.0)
     }
 
-    /// The flag of a name, as written.
+    /// The flag with this name, in the same case.
     pub fn named(name: &[u8]) -> Option<ScriptFlags> {
         NAMES.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, flag)| *flag)
     }
 
-    /// The flag of a name in any case.
+    /// The flag with this name, in any case.
     pub fn named_any_case(name: &[u8]) -> Option<ScriptFlags> {
         let known = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
         NAMES.iter().find(|(name, _)| known(name)).map(|(_, flag)| *flag)

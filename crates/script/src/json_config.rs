@@ -1,9 +1,9 @@
-//! How `cjson` treats what JSON and Lua do not share, as a script sets it.
+//! The settings of `cjson` for values that JSON and Lua do not share.
 
-/// Levels of nesting whatever a setting allows: about what fits on the stack of Redis's Lua.
+/// The nesting limit, whatever the settings: about the depth that fits on the stack of Redis's Lua.
 pub const NESTING_MAX: u32 = 2600;
 
-/// How `cjson` treats numbers that JSON does not have.
+/// The treatment of numbers that JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidNumbers {
     /// They are errors.
@@ -17,11 +17,11 @@ pub enum InvalidNumbers {
 /// The settings of `cjson`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonConfig {
-    /// Whether a sparse array becomes an object, and not an error.
+    /// Whether a sparse array becomes an object instead of an error.
     pub sparse_convert: bool,
-    /// An array is sparse when its length exceeds its elements so many times; 0 for never.
+    /// An array is sparse if its length exceeds this many times its elements; 0 for never.
     pub sparse_ratio: u32,
-    /// Up to this length no array is sparse.
+    /// Arrays up to this length are never sparse.
     pub sparse_safe: u32,
     /// Levels that `encode` writes.
     pub encode_max_depth: u32,
@@ -29,11 +29,11 @@ pub struct JsonConfig {
     pub decode_max_depth: u32,
     /// Significant digits of numbers.
     pub number_precision: u32,
-    /// Without effect: there is no buffer to keep.
+    /// Has no effect: there is no buffer to keep.
     pub keep_buffer: bool,
     /// Numbers that JSON does not have, in `encode`.
     pub encode_invalid_numbers: InvalidNumbers,
-    /// Whether `decode` takes such numbers.
+    /// Whether `decode` accepts such numbers.
     pub decode_invalid_numbers: bool,
 }
 

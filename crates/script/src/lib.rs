@@ -1,9 +1,9 @@
 //! Layer 4: scripts and functions in Lua.
 //!
-//! Everything of EVAL and FUNCTION that does not depend on the server: the interpreter with its
-//! sandbox ([`Vm`]), what scripts call (`redis`, `cjson`, `cmsgpack`, `struct`, `bit`), and which
-//! scripts and libraries there are. The server is behind [`VmHost`]. Nothing here opens a file or
-//! socket, starts a thread or reads a clock.
+//! Contains the parts of EVAL and FUNCTION that do not depend on the server: the interpreter with
+//! its sandbox ([`Vm`]), the libraries that scripts call (`redis`, `cjson`, `cmsgpack`, `struct`,
+//! `bit`), and the registers of scripts and libraries. The server is behind [`VmHost`]. Nothing
+//! here opens a file or socket, starts a thread or reads a clock.
 #![forbid(unsafe_code)]
 
 // A release build aborts on panics, and C++ exceptions cannot pass its frames.

@@ -1,11 +1,11 @@
-//! Libraries of functions: the ones that there are, and what FUNCTION says of them.
+//! Libraries of functions, and the errors of FUNCTION about them.
 //!
-//! A [`Library`] is shared by all threads; each runs its code once in its own VM, where its
-//! functions then live. [`Libraries`] is the register, by name of library and of function.
-//! Loading has three steps, so that no register is locked while code runs: [`Libraries::draft`]
-//! checks what is known before, [`Vm::load_library`](crate::Vm::load_library) runs the code, and
-//! [`Libraries::insert`] registers the library or finds a collision. Only then the VM takes the
-//! functions ([`Vm::add_library`](crate::Vm::add_library)).
+//! All threads share a [`Library`]; each runs its code once in its own VM, where the functions then
+//! live. [`Libraries`] is the register, by name of library and of function. Loading has three
+//! steps, so that the register is not locked while code runs: [`Libraries::draft`] checks the code
+//! before it runs, [`Vm::load_library`](crate::Vm::load_library) runs it, and [`Libraries::insert`]
+//! registers the library or finds a collision. Only then does the VM take the functions
+//! ([`Vm::add_library`](crate::Vm::add_library)).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,21 +17,21 @@ use crate::flags::ScriptFlags;
 use crate::key_access::ScriptKeysSeen;
 use crate::shebang;
 
-/// What a wrong name of a library or function is answered with.
+/// The error for an invalid name of a library or function.
 pub const INVALID_NAME: &str = "Library names can only contain letters, numbers, or \
                                 underscores(_) and must be at least one character long";
 
-/// The one engine, as FUNCTION LIST and FUNCTION STATS show it.
+/// The only engine, as FUNCTION LIST and FUNCTION STATS show it.
 pub const ENGINE: &str = "LUA";
 
 /// A function of a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionInfo {
-    /// What FCALL calls it.
+    /// The name for FCALL.
     pub name: Vec<u8>,
     /// Its description, if it has one.
     pub description: Option<Vec<u8>>,
-    /// What it declares.
+    /// The flags that it declares.
     pub flags: ScriptFlags,
 }
 
@@ -44,7 +44,7 @@ pub struct Library {
     functions: Vec<FunctionInfo>,
     /// How each of them uses keys.
     key_accesses: Box<[ScriptKeysSeen]>,
-    /// Whether it is registered: false once it was deleted or replaced.
+    /// Whether it is registered; false after it was deleted or replaced.
     live: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl LibraryDraft {
     ///
     /// # Errors
     ///
-    /// The shebang is missing or wrong, the name is none, or there is no such engine.
+    /// The shebang is missing or wrong, the name is invalid, or the engine is unknown.
     pub fn new(code: &[u8]) -> Result<Self, ScriptFailure> {
         let metadata = shebang::library(code)?;
         if !is_name(&metadata.name) {
@@ -95,7 +95,7 @@ impl Library {
         &self.name
     }
 
-    /// The code as it was sent, with its shebang.
+    /// The code with its shebang, as a client sent it.
     pub fn source(&self) -> &Arc<[u8]> {
         &self.code
     }
@@ -122,7 +122,7 @@ impl Library {
     }
 }
 
-/// How FUNCTION RESTORE treats the libraries that are there.
+/// How FUNCTION RESTORE treats existing libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestorePolicy {
     /// Deletes them.
@@ -133,20 +133,20 @@ pub enum RestorePolicy {
     Replace,
 }
 
-/// The libraries that there are.
+/// The register of libraries.
 #[derive(Debug, Default)]
 pub struct Libraries {
     libraries: HashMap<Vec<u8>, Arc<Library>, foldhash::fast::RandomState>,
-    /// By name in lower case: FCALL takes names in any case.
+    /// By name in lower case, because FCALL accepts names in any case.
     functions: HashMap<Vec<u8>, (Arc<Library>, usize), foldhash::fast::RandomState>,
 }
 
 impl Libraries {
-    /// The first step of FUNCTION LOAD: what can be said of the code before it runs.
+    /// The first step of FUNCTION LOAD: checks the code before it runs.
     ///
     /// # Errors
     ///
-    /// As [`LibraryDraft::new`], or the library exists and is not to be replaced.
+    /// As [`LibraryDraft::new`], or the library exists and must not be replaced.
     pub fn draft(&self, code: &[u8], replace: bool) -> Result<LibraryDraft, ScriptFailure> {
         let draft = LibraryDraft::new(code)?;
         if !replace && self.libraries.contains_key(&draft.name) {
@@ -161,7 +161,7 @@ impl Libraries {
     ///
     /// # Errors
     ///
-    /// The library exists and is not to be replaced, or a function of another library has the name
+    /// The library exists and must not be replaced, or a function of another library has the name
     /// of one of its functions. Nothing has changed; VMs forget the library.
     pub fn insert(&mut self, library: &Arc<Library>, replace: bool) -> Result<(), ScriptFailure> {
         let inserted = self.try_insert(library, replace);
@@ -183,7 +183,7 @@ impl Libraries {
         Ok(())
     }
 
-    /// Refuses functions whose names are taken by libraries that stay.
+    /// Refuses functions whose names belong to libraries that stay.
     fn check_functions(
         &self,
         functions: &[FunctionInfo],
@@ -204,13 +204,13 @@ impl Libraries {
     fn link(&mut self, library: &Arc<Library>) {
         for (index, function) in library.functions.iter().enumerate() {
             let name = function.name.to_ascii_lowercase();
-            // Of two names of a library that differ only in case the last one is found.
+            // If two names of a library differ only in case, the last one is found.
             self.functions.insert(name, (Arc::clone(library), index));
         }
         self.libraries.insert(library.name.clone(), Arc::clone(library));
     }
 
-    /// FUNCTION DELETE. Returns whether it was there.
+    /// FUNCTION DELETE. Returns whether the library existed.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let Some(library) = self.libraries.remove(name) else { return false };
         library.live.store(false, Ordering::Release);
@@ -233,7 +233,7 @@ impl Libraries {
         self.functions.clear();
     }
 
-    /// The last step of FUNCTION RESTORE: takes all libraries or none.
+    /// The last step of FUNCTION RESTORE: registers all libraries or none.
     ///
     /// # Errors
     ///
@@ -266,7 +266,8 @@ impl Libraries {
             let goes = |other: &Library| restored.libraries.contains_key(&other.name);
             self.check_functions(&library.functions, goes)?;
         }
-        // Functions may change libraries, so none comes before all have gone that go.
+        // Functions may move between libraries, so all old libraries are removed before new ones
+        // are added.
         for library in restored.libraries.values() {
             self.remove(&library.name);
         }
@@ -276,7 +277,7 @@ impl Libraries {
         Ok(())
     }
 
-    /// The library of a function, and which of its functions it is.
+    /// The library of a function, and its index there.
     pub fn function(&self, name: &[u8]) -> Option<(&Arc<Library>, &FunctionInfo)> {
         let (library, index) = self.functions.get(&*lower_name(name))?;
         Some((library, library.functions.get(*index)?))
@@ -303,12 +304,12 @@ impl Libraries {
     }
 }
 
-/// Whether the bytes are a name of a library or function.
+/// Whether the bytes are a valid name of a library or function.
 pub fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// A function's name as it is looked up.
+/// The lookup key of a function's name.
 pub fn lower_name(name: &[u8]) -> Cow<'_, [u8]> {
     if name.iter().any(u8::is_ascii_uppercase) {
         return Cow::Owned(name.to_ascii_lowercase());

@@ -10,8 +10,8 @@ pub fn number_text(value: f64) -> String {
     text
 }
 
-/// Appends a number in C's `%.{digits}g`: at most so many significant digits, an exponent where
-/// the number is below 0.0001 or needs more digits than that before the point.
+/// Appends a number in C's `%.{digits}g`: at most this many significant digits, with an exponent if
+/// the number is below 0.0001 or has more digits before the point.
 pub fn push_general(text: &mut String, value: f64, digits: usize) {
     if !value.is_finite() {
         if value.is_sign_negative() {
@@ -38,13 +38,13 @@ pub fn push_general(text: &mut String, value: f64, digits: usize) {
     text.push_str(trimmed(&format!("{value:.decimals$}")));
 }
 
-/// Without zeros at the end of a fraction.
+/// Removes zeros at the end of a fraction.
 fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// The number at the beginning of a text, and its length, as C's `strtod` reads it: decimal,
-/// hexadecimal, infinity or NaN.
+/// Reads the number at the beginning of a text as C's `strtod` does: decimal, hexadecimal, infinity
+/// or NaN. Returns it with its length.
 pub fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
     let sign_len = usize::from(matches!(text.first(), Some(b'+' | b'-')));
     let sign = if text.first() == Some(&b'-') { -1.0 } else { 1.0 };
@@ -88,7 +88,7 @@ pub fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
     Some((sign * number, sign_len + len))
 }
 
-/// A hexadecimal number with its fraction and its exponent of two, and its length.
+/// Reads a hexadecimal number with its fraction and binary exponent. Returns it with its length.
 fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     let (mut value, mut at, mut digits, mut scale) = (0.0f64, 0, 0, 0i32);

@@ -1,8 +1,8 @@
-//! EVAL scripts: the ones that there are, by the SHA-1 of their bodies.
+//! EVAL scripts, by the SHA-1 of their bodies.
 //!
-//! A [`Script`] is shared by all threads; each compiles it for its own VM. [`ScriptRegistry`] is the
-//! register of those that EVALSHA finds. What EVAL brought is evicted when there are too many of
-//! them, the least recently used first; what SCRIPT LOAD brought stays until SCRIPT FLUSH.
+//! All threads share a [`Script`]; each compiles it for its own VM. [`ScriptRegistry`] holds the
+//! scripts that EVALSHA finds. If there are too many scripts from EVAL, the least recently used
+//! ones are evicted; scripts from SCRIPT LOAD stay until SCRIPT FLUSH.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::flags::ScriptFlags;
 use crate::key_access::ScriptKeysSeen;
 use crate::shebang;
 
-/// Scripts from EVAL that are kept, as in Redis.
+/// The most scripts from EVAL that are kept, as in Redis.
 pub const EVALUATED_SCRIPTS_MAX: usize = 500;
 
 /// The SHA-1 of a body in lower-case hexadecimal digits.
 pub type Sha = [u8; 40];
 
-/// A script as it was sent.
+/// A script as a client sent it.
 #[derive(Debug)]
 pub struct Script {
     sha: Sha,
     body: Arc<[u8]>,
     code_start: usize,
     flags: Option<ScriptFlags>,
-    /// Whether it is registered: false once it was evicted or flushed.
+    /// Whether it is registered; false after it was evicted or flushed.
     live: AtomicBool,
-    /// Whether SCRIPT LOAD brought it.
+    /// Whether it came from SCRIPT LOAD.
     loaded: AtomicBool,
     /// When it was last used, in milliseconds.
     used_at_ms: AtomicU64,
-    /// When it was registered, in the order of registrations.
+    /// Its number in the order of registrations.
     number: AtomicU64,
     key_access: ScriptKeysSeen,
 }
@@ -60,17 +60,17 @@ impl Script {
         })
     }
 
-    /// What a body declares, or `None` without a shebang or with a wrong one.
+    /// The flags that a body declares, or `None` without a valid shebang.
     pub fn declared(body: &[u8]) -> Option<ScriptFlags> {
         shebang::script(body).ok().and_then(|(flags, _)| flags)
     }
 
-    /// Its name.
+    /// Its SHA-1.
     pub fn sha(&self) -> &Sha {
         &self.sha
     }
 
-    /// The text as it was sent.
+    /// The text as a client sent it.
     pub fn body(&self) -> &Arc<[u8]> {
         &self.body
     }
@@ -80,7 +80,7 @@ impl Script {
         self.body.get(self.code_start..).unwrap_or_default()
     }
 
-    /// What it declares, or `None` for a script without a shebang.
+    /// The flags that it declares, or `None` without a shebang.
     pub fn flags(&self) -> Option<ScriptFlags> {
         self.flags
     }
@@ -96,7 +96,7 @@ impl Script {
         self.live.load(Ordering::Acquire)
     }
 
-    /// Notes a use. Writes to memory that threads share at most once in a millisecond.
+    /// Records a use. Writes to memory shared between threads at most once in a millisecond.
     #[inline]
     pub fn touch(&self, now_ms: u64) {
         if self.used_at_ms.load(Ordering::Relaxed) != now_ms {
@@ -121,8 +121,8 @@ impl ScriptRegistry {
         self.by_sha.get(&lower(sha)?)
     }
 
-    /// Registers a script that EVAL brought, unless it is there. A compiled one: what does not
-    /// compile is not kept.
+    /// Registers a script from EVAL, unless it exists. The caller has compiled it: scripts that do
+    /// not compile are not kept.
     pub fn add_evaluated(&mut self, script: &Arc<Script>, now_ms: u64) {
         if self.by_sha.contains_key(&script.sha) {
             return;
@@ -132,7 +132,7 @@ impl ScriptRegistry {
         self.add(script, now_ms);
     }
 
-    /// Registers a script that SCRIPT LOAD brought; one that EVAL brought stays from now on.
+    /// Registers a script from SCRIPT LOAD. A script from EVAL is never evicted afterwards.
     pub fn add_loaded(&mut self, script: &Arc<Script>, now_ms: u64) {
         match self.by_sha.get(&script.sha) {
             Some(known) => {
@@ -155,7 +155,7 @@ impl ScriptRegistry {
         self.by_sha.insert(script.sha, Arc::clone(script));
     }
 
-    /// Removes the script from EVAL that was used longest ago.
+    /// Removes the least recently used script from EVAL.
     fn evict(&mut self) -> bool {
         let evaluated =
             self.by_sha.values().filter(|script| !script.loaded.load(Ordering::Relaxed));
@@ -190,18 +190,18 @@ impl ScriptRegistry {
         self.by_sha.is_empty()
     }
 
-    /// `evicted_scripts` of INFO: since the server began.
+    /// `evicted_scripts` of INFO: the number since the server began.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Bytes of all bodies and what the register takes for each.
+    /// Bytes of all bodies, and of the register for each.
     pub fn memory_bytes(&self) -> usize {
         self.body_bytes + self.by_sha.len() * (size_of::<Script>() + size_of::<Sha>())
     }
 }
 
-/// A SHA-1 in lower-case digits, or `None` if it is not of 40 bytes.
+/// A SHA-1 in lower-case digits, or `None` if it does not have 40 bytes.
 pub fn lower(sha: &[u8]) -> Option<Sha> {
     let mut sha: Sha = sha.try_into().ok()?;
     sha.make_ascii_lowercase();

@@ -5,14 +5,14 @@ use base::quote::split_args;
 use crate::failure::ScriptFailure;
 use crate::flags::ScriptFlags;
 
-/// The parts of the line after `#!`, and where the line ends.
+/// The parts of the line after `#!`, and its end.
 struct ShebangLine {
     parts: Vec<Vec<u8>>,
     end: usize,
 }
 
-/// The flags of a script, and where its code begins: at the end of the line, so that lines keep
-/// their numbers. A script without a shebang has no flags and runs by the rules of old.
+/// The flags of a script, and where its code begins: at the end of the line, so that line numbers
+/// stay the same. A script without a shebang has no flags and runs in compatibility mode.
 ///
 /// # Errors
 ///
@@ -44,22 +44,22 @@ pub fn script(body: &[u8]) -> Result<(Option<ScriptFlags>, usize), ScriptFailure
     Ok((Some(flags), line.end))
 }
 
-/// What the shebang of a library says.
+/// The contents of a library's shebang.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What follows `#!`.
+    /// The engine after `#!`.
     pub engine: Vec<u8>,
-    /// What follows `name=`.
+    /// The value of `name=`.
     pub name: Vec<u8>,
     /// Where the code begins: at the end of the line.
     pub code_start: usize,
 }
 
-/// The shebang of a library, which must be there.
+/// Reads the mandatory shebang of a library.
 ///
 /// # Errors
 ///
-/// There is none, or it has no name, two names or something else.
+/// It is missing, has no name or two, or has another option.
 pub fn library(code: &[u8]) -> Result<Metadata, ScriptFailure> {
     if !code.starts_with(b"#!") {
         return Err(ScriptFailure::new("ERR Missing library metadata"));
@@ -85,7 +85,7 @@ pub fn library(code: &[u8]) -> Result<Metadata, ScriptFailure> {
     Ok(Metadata { engine, name, code_start: line.end })
 }
 
-/// The first line in words. `None` if it does not end; no words if its quotes do not close.
+/// The first line as words: `None` if it does not end, no words if a quote is not closed.
 fn line(text: &[u8]) -> Option<ShebangLine> {
     // As in C, a zero byte ends the text.
     let end = memchr::memchr2(b'\n', 0, text)?;

@@ -1,7 +1,7 @@
-//! What the callbacks of one VM share: the run that is going on, and its buffers.
+//! State shared by the callbacks of one VM: the current run, and its buffers.
 //!
 //! Callbacks live as long as the VM, so they reach the run through this state and the host through
-//! [`HOST`]. Nothing here outlives a run but the capacity of the buffers, which is bounded.
+//! [`HOST`]. Only the capacity of the buffers outlives a run, and it is bounded.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -20,32 +20,32 @@ use crate::flags::ScriptFlags;
 use crate::host::{HOST, Tick};
 use crate::json_config::JsonConfig;
 
-/// How often the host is asked: at each of so many safepoints of the interpreter while they come
-/// fast. A safepoint is a call, a return, a jump back or a step of a pattern.
+/// The host is asked once in this many safepoints of the interpreter while they come fast. A
+/// safepoint is a call, a return, a jump back or a step of a pattern.
 const TICK_SAFEPOINTS: u32 = 64;
-/// Safepoints further apart than this are each followed by a tick.
+/// If safepoints are further apart than this, each is followed by a tick.
 const TICK_GAP_MAX: Duration = Duration::from_micros(500);
-/// Capacity that a buffer keeps between two runs.
+/// Capacity that a buffer keeps between runs.
 pub const KEPT_BYTES_MAX: usize = 64 * 1024;
-/// Errors within one reply that are counted.
+/// The most errors within one reply that are counted.
 const RETURNED_ERRORS_MAX: usize = 1024;
-/// Bytes of such an error that are looked at.
+/// Bytes of such an error that are read.
 const RETURNED_ERROR_BYTES_MAX: usize = 64;
-/// How long a new library may take to register its functions.
+/// The time limit for the code of a new library.
 pub const LOAD_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long it may take in another VM when it has done so once: the machine may have more to do by
-/// then, and whoever calls a function is not to blame.
+/// The time limit for a library in another VM after it was loaded in one: the machine may be busier
+/// by then, and the client that calls a function is not to blame.
 pub const LOAD_AGAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The text of the error when the host ends a script.
 pub const KILLED: &str = "Script killed by user with SCRIPT KILL...";
 
-/// Why a running script ends before its end.
+/// Why a script was stopped.
 #[derive(Clone, Debug)]
 pub struct ScriptStop {
     /// The text of the error, without its code.
     pub text: &'static str,
-    /// Where the script was.
+    /// Where the script was stopped.
     pub place: Option<SourcePlace>,
 }
 
@@ -57,11 +57,11 @@ pub struct Registration {
     pub description: Option<Vec<u8>>,
     /// The flags that it declares.
     pub flags: ScriptFlags,
-    /// What FCALL calls.
+    /// The function that FCALL calls.
     pub callback: Function,
 }
 
-/// What a library has registered so far.
+/// The functions that a library has registered so far.
 #[derive(Default)]
 pub struct Registrations {
     in_order: Vec<Registration>,
@@ -69,7 +69,7 @@ pub struct Registrations {
 }
 
 impl Registrations {
-    /// Adds a function. Returns false if there is one of this name.
+    /// Adds a function. Returns false if the name is taken.
     pub fn add(&mut self, registration: Registration) -> bool {
         let is_new = self.names.insert(registration.name.clone());
         if is_new {
@@ -91,11 +91,11 @@ pub struct CallBuffers {
     pub spans: Vec<Span>,
     pub own: Vec<Arc<Vec<u8>>>,
     pub out: Out,
-    /// The reply in one piece, if it lies in several in `out`.
+    /// The reply in one piece, if `out` holds it in several.
     pub flat: Vec<u8>,
-    /// There was no request: `flat` says why.
+    /// The request was refused; `flat` holds the error.
     pub is_refused: bool,
-    /// Something may be in them.
+    /// The buffers may hold data.
     pub is_used: bool,
 }
 
@@ -105,7 +105,7 @@ impl CallBuffers {
         if self.flat.is_empty() { &self.out.bytes } else { &self.flat }
     }
 
-    /// Where that is.
+    /// The buffer that holds the reply.
     pub fn reply_buffer(&mut self) -> &mut Vec<u8> {
         if self.flat.is_empty() { &mut self.out.bytes } else { &mut self.flat }
     }
@@ -129,23 +129,23 @@ scoped_thread_local!(
     pub static STATE: VmState
 );
 
-/// See the module.
+/// The state of a VM; see this module.
 pub struct VmState {
     pub buffers: RefCell<CallBuffers>,
-    /// Whether commands reply in RESP3, by `redis.setresp`.
+    /// Whether commands reply in RESP3, set by `redis.setresp`.
     pub resp3: Cell<bool>,
-    /// The state of `math.random`, once it was asked or seeded in this run.
+    /// The state of `math.random`, after it was used or seeded in this run.
     pub random: Cell<Option<u64>>,
-    /// What the library registers, while one is loaded.
+    /// The registrations of a library that is being loaded.
     pub registrations: RefCell<Option<Registrations>>,
-    /// Errors within what the script has returned, until they are counted.
+    /// Errors within the values that the script returned, until they are counted.
     pub returned_errors: RefCell<Vec<Vec<u8>>>,
     /// The settings of the `cjson` that scripts share.
     pub json: Rc<Cell<JsonConfig>>,
     /// Bytes that a VM may take while Lua runs.
     pub memory_bytes_max: usize,
-    /// Bytes beyond which garbage is collected at once: the interpreter fails at the limit of
-    /// memory without looking for garbage, and its own pace is too slow for long strings.
+    /// Memory use from which garbage is collected at once: at its memory limit the interpreter
+    /// fails without collecting, and its own pace is too slow for long strings.
     collect_at: Cell<usize>,
     stop: RefCell<Option<ScriptStop>>,
     last_tick: Cell<Option<Duration>>,
@@ -171,9 +171,9 @@ impl VmState {
         }
     }
 
-    /// Begins a run; with a timeout it ends so long after its first tick.
+    /// Begins a run. With a timeout, the run ends that long after its first tick.
     pub fn begin(&self, timeout: Option<Duration>) {
-        // A run that was ended between a command and its reply has left the reply there.
+        // A run that was stopped between a command and its reply has left the reply there.
         self.buffers.borrow_mut().clear();
         self.resp3.set(false);
         self.random.set(None);
@@ -185,7 +185,7 @@ impl VmState {
         self.stop.replace(None);
     }
 
-    /// Keeps the beginning of an error, in which its code is.
+    /// Keeps the beginning of an error, which includes its code.
     pub fn note_returned_error(&self, text: &[u8]) {
         let mut errors = self.returned_errors.borrow_mut();
         if errors.len() < RETURNED_ERRORS_MAX {
@@ -193,22 +193,23 @@ impl VmState {
         }
     }
 
-    /// Ends a run, and says whether and why it was stopped.
+    /// Ends a run. Returns why it was stopped, if it was.
     pub fn end(&self) -> Option<ScriptStop> {
         self.collect_at.set(self.memory_bytes_max / 2);
         self.stop.take()
     }
 
-    /// Asks the host whether the script goes on: at some safepoints, and within long functions.
+    /// Asks the host whether the script may continue: at some safepoints, and within long
+    /// functions.
     ///
     /// # Errors
     ///
-    /// The script has been stopped: at this and every later safepoint of the run, so that no
-    /// `pcall` holds it up.
+    /// The script was stopped: at this and every later safepoint of the run, so that no `pcall`
+    /// delays the end.
     #[cold]
     #[inline(never)]
     pub fn poll(&self, lua: &Lua) -> mlua::Result<()> {
-        // Between runs only our own functions execute: those that write replies.
+        // Between runs only our own functions execute, to write replies.
         if !HOST.is_set() {
             set_safepoints(TICK_SAFEPOINTS);
             return Ok(());
@@ -223,12 +224,12 @@ impl VmState {
                 Tick::Kill => self.stop_at(lua, KILLED),
             }
         }
-        // Every safepoint from here on comes by here.
+        // From now on every safepoint calls this function.
         set_safepoints(0);
         Err(Error::runtime("stopped"))
     }
 
-    /// Chooses when the next tick comes, and checks the time of a load.
+    /// Schedules the next tick, and checks the time limit of a load.
     fn passed(&self, now: Duration) -> Result<(), &'static str> {
         let last = self.last_tick.replace(Some(now));
         let slow = last.is_some_and(|last| now.saturating_sub(last) > TICK_GAP_MAX);
@@ -243,13 +244,13 @@ impl VmState {
         Ok(())
     }
 
-    /// Collects garbage if there may be much of it.
+    /// Collects garbage if there may be much.
     #[inline]
     pub fn collect(&self, lua: &Lua) -> mlua::Result<()> {
         if lua.used_memory() > self.collect_at.get() { self.collect_now(lua) } else { Ok(()) }
     }
 
-    /// The same before so many bytes are taken in one step.
+    /// Collects garbage before this many bytes are allocated at once, if there may be much.
     pub fn collect_before(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
         let expected = lua.used_memory().saturating_add(bytes);
         if expected > self.collect_at.get() { self.collect_now(lua) } else { Ok(()) }
@@ -258,8 +259,8 @@ impl VmState {
     #[cold]
     fn collect_now(&self, lua: &Lua) -> mlua::Result<()> {
         lua.gc_collect()?;
-        // The next time when half of what is left is used up, so that a script with much data does
-        // not collect all the time.
+        // Collects again when half of the remaining memory is used, so that a script with much data
+        // does not collect all the time.
         let (live, max) = (lua.used_memory(), self.memory_bytes_max);
         let half_of_rest = max.saturating_sub(live) / 2;
         self.collect_at.set((live + half_of_rest).max(max / 2));
@@ -271,14 +272,14 @@ impl VmState {
         self.stop.replace(Some(ScriptStop { text, place }));
     }
 
-    /// Runs `f` without the limit of memory, under which each allocation would be a protected call.
-    /// What `f` allocates counts when Lua goes on.
+    /// Runs `f` without the memory limit, under which each allocation would be a protected call.
+    /// The memory of `f` counts when Lua continues.
     #[inline]
     pub fn unlimited<R>(&self, lua: &Lua, f: impl FnOnce() -> R) -> R {
         // Cannot fail: the VM has its own allocator.
         let _ = lua.set_memory_limit(0);
         let result = f();
-        // An error here is one of a finalizer, and there are none.
+        // Only finalizers can fail here, and there are none.
         let _ = self.collect(lua);
         let _ = lua.set_memory_limit(self.memory_bytes_max);
         result

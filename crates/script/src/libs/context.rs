@@ -1,5 +1,5 @@
-//! How a function of a library is called: its arguments, what it may reach of the VM, and what it
-//! returns.
+//! The calling convention of library functions: their arguments, their access to the VM, and their
+//! results.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,20 +9,20 @@ use mlua::{Error, Function, Lua, MultiValue, Value};
 use super::arguments::NativeArguments;
 use crate::state::VmState;
 
-/// Elements between two looks at the host and the memory.
+/// Elements between two checks of the host and the memory.
 const STEP_ELEMENTS: u32 = 1024;
 
-/// Bytes of one string between two looks.
+/// Bytes of one string between two checks.
 pub const STEP_BYTES: usize = 64 * 1024;
 
-/// The interpreter's own words.
+/// The interpreter's own text.
 const NO_MEMORY: &str = "not enough memory";
 
 /// Why a function has no result.
 pub enum Problem {
     /// An error of the script. Arguments in it are [`echoed`].
     Message(String),
-    /// An error of the interpreter: the script has been stopped, or memory is short.
+    /// An error of the interpreter: the script was stopped, or memory is short.
     Lua(Error),
 }
 
@@ -38,10 +38,10 @@ impl From<String> for Problem {
     }
 }
 
-/// What a function returns.
+/// The results of a function.
 pub type Returned = Result<MultiValue, Problem>;
 
-/// What a function reaches of the VM.
+/// A function's access to the VM.
 pub struct LibraryContext<'a> {
     /// The interpreter.
     pub lua: &'a Lua,
@@ -54,11 +54,11 @@ impl<'a> LibraryContext<'a> {
         Self { lua, state, elements: Cell::new(0) }
     }
 
-    /// One more element of long work.
+    /// Counts one more element of long work.
     ///
     /// # Errors
     ///
-    /// The script has been stopped, or has used up its memory.
+    /// The script was stopped, or has used up its memory.
     #[inline]
     pub fn step(&self) -> Result<(), Problem> {
         let elements = self.elements.get() + 1;
@@ -66,7 +66,7 @@ impl<'a> LibraryContext<'a> {
         if elements.is_multiple_of(STEP_ELEMENTS) { self.look() } else { Ok(()) }
     }
 
-    /// Another [`STEP_BYTES`] of long work on bytes.
+    /// Counts another [`STEP_BYTES`] of long work on bytes.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl<'a> LibraryContext<'a> {
         self.look()
     }
 
-    /// Checks the length of an output, which the interpreter does not count yet.
+    /// Checks the length of an output that the interpreter does not count yet.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl<'a> LibraryContext<'a> {
     }
 }
 
-/// A function as the prelude expects it: a truth value before the results or the message.
+/// Wraps a function for the prelude: it returns a truth value before the results or the message.
 pub fn function<F>(
     lua: &Lua,
     state: &Rc<VmState>,
@@ -132,8 +132,8 @@ where
     })
 }
 
-/// Bytes of an argument in a message, each as the character of its number: [`byte_text`] has them
-/// back.
+/// Bytes of an argument in a message, each as the character with its number; [`byte_text`] reverses
+/// this.
 pub fn echoed(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }

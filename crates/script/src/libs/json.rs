@@ -1,7 +1,7 @@
 //! `cjson`: values of Lua as JSON, RFC 8259, with the settings of lua-cjson.
 //!
-//! The settings of the module that all scripts share are those of the start for each run; an
-//! instance from `cjson.new` has its own.
+//! Each run starts with the default settings of the module that all scripts share; an instance from
+//! `cjson.new` has its own.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! `cjson.decode`: JSON as a value of Lua.
 //!
-//! Containers are built on a stack of their own. Beyond RFC 8259 it takes, as lua-cjson does,
-//! numbers with leading zeros, hexadecimal ones, infinity and NaN, and control characters in
+//! Open containers are kept on an explicit stack. Beyond RFC 8259 it accepts, as lua-cjson does,
+//! numbers with leading zeros, hexadecimal numbers, infinity and NaN, and control characters in
 //! strings. A zero byte ends the text.
 
 use mlua::{Table, Value};
@@ -32,7 +32,7 @@ pub fn decode(
     one(value)
 }
 
-/// The smallest parts of the text.
+/// The tokens of the text.
 enum Token {
     ObjectBegin,
     ObjectEnd,
@@ -46,12 +46,12 @@ enum Token {
     Colon,
     Comma,
     End,
-    /// No token: what was found instead.
+    /// Not a token; describes what was found instead.
     Wrong(&'static str),
 }
 
 impl Token {
-    /// What errors call it.
+    /// Its name in errors.
     fn name(&self) -> &'static str {
         match self {
             Self::ObjectBegin => "T_OBJ_BEGIN",
@@ -114,7 +114,7 @@ impl JsonDecoder<'_> {
                 }
                 other => return Err(expected("value", &other, start)),
             };
-            // The value goes into the innermost container, which may end with it.
+            // Adds the value to the innermost container, which may end with it.
             loop {
                 let Some(top) = open.last_mut() else {
                     let (token, start) = self.token()?;
@@ -149,7 +149,7 @@ impl JsonDecoder<'_> {
         }
     }
 
-    /// Opens an object and reads its first key; returns it if it is empty.
+    /// Opens an object and reads its first key, or returns the object if it is empty.
     fn object(&mut self, open: &mut Vec<OpenContainer>) -> Result<Option<Value>, Problem> {
         self.descend(open)?;
         let table = self.context.lua.create_table()?;
@@ -173,7 +173,7 @@ impl JsonDecoder<'_> {
         Ok(())
     }
 
-    /// The key that `token` should be, and its colon.
+    /// Checks that `token` is a key, and reads its colon.
     fn key(&mut self, token: Token, at: usize) -> Result<Value, Problem> {
         if !matches!(token, Token::String) {
             return Err(expected("object key string", &token, at));
@@ -186,12 +186,12 @@ impl JsonDecoder<'_> {
         }
     }
 
-    /// The byte at a place, zero behind the end.
+    /// The byte at a position, or zero after the end.
     fn byte(&self, at: usize) -> u8 {
         self.text.get(at).copied().unwrap_or(0)
     }
 
-    /// The next token and where it begins; where an error is, for one.
+    /// The next token and its position, or the position of the error.
     fn token(&mut self) -> Result<(Token, usize), Problem> {
         while matches!(self.byte(self.at), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
@@ -243,7 +243,7 @@ impl JsonDecoder<'_> {
         Token::Wrong("invalid token")
     }
 
-    /// Whether a number begins here that JSON does not have.
+    /// Whether a number that JSON does not have begins here.
     fn is_invalid_number(&self) -> bool {
         let first = self.byte(self.at);
         if first == b'+' {
@@ -273,7 +273,7 @@ impl JsonDecoder<'_> {
         }
     }
 
-    /// A string into `scratch`.
+    /// Reads a string into `scratch`.
     fn string(&mut self) -> Result<Token, Problem> {
         self.at += 1;
         self.scratch.clear();
@@ -315,8 +315,8 @@ impl JsonDecoder<'_> {
         }
     }
 
-    /// `\uXXXX`, or two of them for a character beyond 16 bits, as UTF-8 into `scratch`. Returns
-    /// how many bytes it takes.
+    /// Reads `\uXXXX`, or two of them for a character beyond 16 bits, as UTF-8 into `scratch`.
+    /// Returns the number of bytes it consumed.
     fn unicode_escape(&mut self) -> Option<usize> {
         let first = self.hex4(self.at + 2)?;
         let (code, used) = match first {

@@ -1,8 +1,8 @@
 //! `cjson.encode`: a value of Lua as JSON.
 //!
-//! A table with positive integers as keys, and no others, is an array, and any other an object; an
-//! empty table is an object. Containers are kept on a stack of their own. Strings are bytes: what
-//! is no UTF-8 is written as it is.
+//! A table whose keys are all positive integers is an array, and any other an object; an empty
+//! table is an object. Open containers are kept on an explicit stack. Strings are bytes: invalid
+//! UTF-8 is written unchanged.
 
 use mlua::{Error, Table, Value};
 
@@ -32,14 +32,14 @@ struct JsonEncoder<'a> {
     out: Vec<u8>,
 }
 
-/// A container that is being written, with what is left of it.
+/// A container that is being written, with its remaining elements.
 enum OpenTable {
     Array {
         table: Table,
         written: usize,
         len: usize,
     },
-    /// Its keys and values in turn, as a list: the interpreter holds a bounded number of values for
+    /// Alternating keys and values, as a list: the interpreter holds a bounded number of values for
     /// us at a time.
     Object {
         entries: Table,
@@ -125,7 +125,7 @@ impl JsonEncoder<'_> {
         Ok(())
     }
 
-    /// The keys and values of a table in turn, and how many they are.
+    /// The alternating keys and values of a table, and their number.
     fn entries(&self, table: &Table) -> Result<(Table, usize), Problem> {
         let entries = self.context.lua.create_table()?;
         let (mut len, mut stopped) = (0, None);
@@ -160,7 +160,7 @@ impl JsonEncoder<'_> {
         Ok(())
     }
 
-    /// The greatest index of a table that is an array, `None` for an object.
+    /// The greatest index of a table that is an array, or `None` for an object.
     fn array_len(&self, table: &Table) -> Result<Option<usize>, Problem> {
         let (mut greatest, mut elements) = (0.0f64, 0.0f64);
         for pair in table.pairs::<Value, Value>() {
@@ -170,7 +170,7 @@ impl JsonEncoder<'_> {
                 Value::Number(index) => index,
                 _ => return Ok(None),
             };
-            // An index is one of 32 bits.
+            // Indexes have 32 bits.
             if index < 1.0 || index.fract() != 0.0 || index > f64::from(i32::MAX) {
                 return Ok(None);
             }

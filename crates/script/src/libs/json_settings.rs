@@ -1,4 +1,4 @@
-//! The settings of `cjson`, and the functions that change and return them.
+//! The functions of `cjson` that change and return its settings.
 
 use mlua::{MultiValue, Value};
 
@@ -8,7 +8,7 @@ use crate::json_config::{InvalidNumbers, JsonConfig};
 
 type Setting = fn(&LibraryContext<'_>, NativeArguments<'_>, &mut JsonConfig) -> Returned;
 
-/// The functions by name. Each changes a setting if it gets a value, and returns it.
+/// The functions by name. Each changes a setting if it is given a value, and returns it.
 pub const SETTINGS: &[(&str, Setting)] = &[
     ("encode_sparse_array", encode_sparse_array),
     ("encode_max_depth", encode_max_depth),
@@ -46,7 +46,7 @@ fn integer(
     Ok(Value::Number(f64::from(*setting)))
 }
 
-/// One of the words, or a truth value for the first two.
+/// One of the words, or a truth value for the first two of them.
 fn word(
     args: &NativeArguments<'_>,
     position: usize,

@@ -1,8 +1,8 @@
-//! The libraries in Rust that scripts find beside Lua's own: `cjson`, `cmsgpack`, `struct`.
+//! The libraries in Rust for scripts: `cjson`, `cmsgpack`, `struct`.
 //!
 //! A function takes the arguments of the call and returns values, or a message that becomes an
-//! error at the line of the script. Long work polls the host, and memory is checked on the way,
-//! because the limit of the interpreter is off meanwhile.
+//! error at the line of the script. Long work polls the host and checks memory as it goes, because
+//! the interpreter's limit is off during the call.
 
 mod arguments;
 mod context;

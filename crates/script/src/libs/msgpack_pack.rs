@@ -1,7 +1,7 @@
 //! `cmsgpack.pack`: each value in its shortest form.
 //!
 //! A table whose keys are 1 to n is an array, any other a map. Tables nested deeper than
-//! [`DEPTH_MAX`] are nil, which also ends tables that contain themselves.
+//! [`DEPTH_MAX`] become nil, which also ends tables that contain themselves.
 
 use mlua::{Table, Value};
 
@@ -11,7 +11,7 @@ use super::context::{LibraryContext, Problem, Returned, one};
 /// Levels of tables.
 const DEPTH_MAX: u32 = 16;
 
-/// `cmsgpack.pack(...)`: all arguments one behind the other.
+/// `cmsgpack.pack(...)`: all arguments one after the other.
 pub fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     if args.len() == 0 {
         return Err(Problem::Message(args.wrong(0, "MessagePack pack needs input.")));
@@ -44,7 +44,7 @@ fn push(
     Ok(())
 }
 
-/// The length of an array, or how many pairs a map has.
+/// The length of an array, or the number of pairs of a map.
 enum TableShape {
     Array(usize),
     Map(usize),
@@ -60,7 +60,7 @@ fn shape(context: &LibraryContext<'_>, table: &Table) -> Result<TableShape, Prob
             Value::Number(index) => index,
             _ => 0.0,
         };
-        // Indices are those of 32 bits.
+        // Indices have 32 bits.
         is_array &= index > 0.0 && index.fract() == 0.0 && index <= f64::from(i32::MAX);
         greatest = greatest.max(index);
         pairs += 1;

@@ -1,7 +1,7 @@
-//! `cmsgpack.unpack` and its variants: a stream of values.
+//! `cmsgpack.unpack` and its variants: read a stream of values.
 //!
-//! Containers are built on a stack of their own, so depth costs no recursion, and a table grows
-//! with the elements that are there, never with a length that is announced.
+//! Open containers are kept on an explicit stack, so depth needs no recursion. A table grows with
+//! the elements that are present, never with an announced length.
 
 use mlua::{MultiValue, Table, Value};
 
@@ -10,7 +10,7 @@ use super::context::{LibraryContext, Problem, Returned};
 
 /// Levels of containers: as many as fit on the stack of Redis's Lua.
 const DEPTH_MAX: usize = 4000;
-/// Results of one call.
+/// The most results of one call.
 const RESULTS_MAX: usize = 7990;
 
 const TOO_MANY: &str = "stack overflow (too many return values at once; use unpack_one or \
@@ -21,17 +21,17 @@ pub fn unpack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Return
     values(context, args, None, 0)
 }
 
-/// `cmsgpack.unpack_one(data, offset)`: where to go on, or -1, and one value.
+/// `cmsgpack.unpack_one(data, offset)`: the next offset, or -1, and one value.
 pub fn unpack_one(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let offset = args.integer_or(2, 0)?;
     values(context, args, Some(1), offset)
 }
 
-/// `cmsgpack.unpack_limit(data, limit, offset)`: where to go on, or -1, and up to `limit` values.
+/// `cmsgpack.unpack_limit(data, limit, offset)`: the next offset, or -1, and up to `limit` values.
 pub fn unpack_limit(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let limit = args.integer(2)?;
     let offset = args.integer_or(3, 0)?;
-    // No limit and no offset are those of `unpack`.
+    // Without limit and offset this is `unpack`.
     values(context, args, (limit != 0 || offset != 0).then_some(limit), offset)
 }
 
@@ -75,16 +75,16 @@ struct UnpackReader<'a> {
 /// A container that is being filled.
 struct OpenUnpacked {
     table: Table,
-    /// Elements that are missing, keys and values of a map counted one by one.
+    /// The number of missing elements; keys and values of a map count separately.
     missing: u64,
     /// The index of the next element of an array.
     index: usize,
-    /// Whether it is a map, and the key whose value comes next.
+    /// Whether it is a map, and the key of the next value.
     is_map: bool,
     key: Option<Value>,
 }
 
-/// What stands at a place of the stream.
+/// An item of the stream.
 enum UnpackedItem {
     Value(Value),
     Array(u64),
@@ -92,7 +92,7 @@ enum UnpackedItem {
 }
 
 impl UnpackReader<'_> {
-    /// One value with all that it contains.
+    /// One value with all its contents.
     fn value(&mut self) -> Result<Value, Problem> {
         let mut open: Vec<OpenUnpacked> = Vec::new();
         loop {
@@ -116,7 +116,7 @@ impl UnpackReader<'_> {
                     Value::Table(table)
                 }
             };
-            // The value goes into the innermost container, which may be complete with it.
+            // Adds the value to the innermost container, which may be complete with it.
             loop {
                 let Some(top) = open.last_mut() else { return Ok(value) };
                 top.add(value)?;
@@ -147,7 +147,7 @@ impl UnpackReader<'_> {
             0xcc => Value::Number(f64::from(u8::from_be_bytes(self.bytes()?))),
             0xcd => Value::Number(f64::from(u16::from_be_bytes(self.bytes()?))),
             0xce => Value::Number(f64::from(u32::from_be_bytes(self.bytes()?))),
-            // Taken as signed, as cmsgpack does.
+            // Read as signed, as cmsgpack does.
             0xcf => Value::Number(i64::from_be_bytes(self.bytes()?) as f64),
             0xd0 => Value::Number(f64::from(i8::from_be_bytes(self.bytes()?))),
             0xd1 => Value::Number(f64::from(i16::from_be_bytes(self.bytes()?))),

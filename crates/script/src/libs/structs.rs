@@ -1,4 +1,4 @@
-//! `struct`: numbers and strings as C lays them out.
+//! `struct`: numbers and strings in C's layout.
 //!
 //! A format is a sequence of `b B h H l L T i I f d x c s`, with `< >` for the byte order and `!n`
 //! for the alignment. Integers have up to 32 bytes, of which those beyond the eighth are zero.
@@ -13,7 +13,7 @@ use crate::state::VmState;
 
 /// Longest integer in bytes.
 const INTEGER_BYTES_MAX: usize = 32;
-/// What `!` alone aligns to.
+/// The alignment of `!` without a number.
 const NATIVE_ALIGNMENT: usize = 8;
 
 pub fn library(lua: &Lua, state: &Rc<VmState>) -> mlua::Result<Table> {
@@ -29,11 +29,11 @@ struct PackFormat<'a> {
     rest: &'a [u8],
     big_endian: bool,
     alignment: usize,
-    /// Nothing is packed or unpacked.
+    /// Only the size of the format is computed.
     only_sizes: bool,
 }
 
-/// An option that stands for data, with its bytes.
+/// A data option with its size.
 struct PackItem {
     option: u8,
     size: usize,
@@ -46,7 +46,7 @@ impl<'a> PackFormat<'a> {
         Self { rest: &text[..end], big_endian: false, alignment: 1, only_sizes: false }
     }
 
-    /// The next option that stands for data; those before it change the order and alignment.
+    /// The next data option. Options before it change the order and alignment.
     fn next(
         &mut self,
         context: &LibraryContext<'_>,
@@ -86,7 +86,7 @@ impl<'a> PackFormat<'a> {
                     self.alignment = alignment;
                     continue;
                 }
-                // As in Redis, which does not ask what it packs then.
+                // As in Redis, which does not check unknown letters in this case.
                 other if self.only_sizes && other.is_ascii_alphanumeric() => 0,
                 other => {
                     let option = char::from(*other);
@@ -112,7 +112,7 @@ impl<'a> PackFormat<'a> {
         number.map(|number| number as usize).ok_or_else(|| "integral size overflow".to_owned())
     }
 
-    /// Bytes between `position` and where an item may begin.
+    /// Padding bytes from `position` to where an item may begin.
     fn padding(&self, position: usize, item: &PackItem) -> usize {
         if item.size == 0 || item.option == b'c' {
             return 0;
@@ -130,7 +130,7 @@ impl<'a> PackFormat<'a> {
     }
 
     fn push_integer(&self, out: &mut Vec<u8>, number: f64, size: usize) {
-        // What no integer holds is zero, or the least one, as on x86-64.
+        // A value out of range becomes zero, or the least integer, as on x86-64.
         let value = match number {
             number if number < 0.0 => number as i64 as u64,
             number if number < 18_446_744_073_709_551_616.0 => number as u64,
@@ -196,7 +196,7 @@ fn unpack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     if start == 0 {
         return Err(Problem::Message(args.wrong(3, "offset must be 1 or greater")));
     }
-    // As in C, a negative offset is a great one.
+    // As in C, a negative offset becomes a very large one.
     let mut position = (start as usize).wrapping_sub(1);
     let mut format = PackFormat::new(&text);
     let mut results = MultiValue::new();

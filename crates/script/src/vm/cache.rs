@@ -1,7 +1,7 @@
 //! Compiled scripts and loaded functions of one VM.
 //!
-//! An entry is valid as long as what it was compiled from is registered, which the shared
-//! [`Script`] or [`Library`] says itself: a hit takes no lock.
+//! An entry is valid as long as its [`Script`] or [`Library`] is registered, which the shared
+//! object itself knows: a hit takes no lock.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,54 +14,54 @@ use crate::flags::ScriptFlags;
 use crate::library::{FunctionInfo, Library, lower_name};
 use crate::script::{Script, Sha, lower};
 
-/// Compiled scripts that a VM keeps. Beyond it those that are gone are dropped first, and then
-/// all: to compile one again takes some microseconds.
+/// The most compiled scripts in a VM. Beyond it, unregistered ones are dropped first, then all:
+/// compiling one again takes a few microseconds.
 const COMPILED_SCRIPTS_MAX: usize = 4096;
 
-/// Functions that a VM holds before it looks for those that are gone.
+/// The number of functions from which a VM looks for unregistered ones.
 const FUNCTIONS_SWEEP_MIN: usize = 64;
 
 /// A compiled script or a function of a library, in the VM that compiled it.
 #[derive(Debug)]
 pub(crate) struct PinnedCode(pub(super) Pinned);
 
-/// A script that is compiled in a VM.
+/// A compiled script in a VM.
 #[derive(Debug)]
 pub struct LoadedScript {
-    /// What was compiled.
+    /// The script that was compiled.
     pub script: Arc<Script>,
     pub(crate) code: PinnedCode,
 }
 
-/// A function that is loaded in a VM.
+/// A loaded function in a VM.
 #[derive(Debug)]
 pub struct LoadedFunction {
-    /// The library that has registered it.
+    /// The library that registered it.
     pub library: Arc<Library>,
-    /// Which of its functions it is.
+    /// Its index in the library.
     pub index: usize,
-    /// What it declares.
+    /// The flags that it declares.
     pub flags: ScriptFlags,
     pub(crate) code: PinnedCode,
 }
 
 impl LoadedFunction {
-    /// What is known of it.
+    /// Its name, description and flags.
     pub fn info(&self) -> Option<&FunctionInfo> {
         self.library.functions().get(self.index)
     }
 }
 
-/// See the module.
+/// The cache of a VM; see this module.
 #[derive(Default)]
 pub struct Cache {
     by_sha: HashMap<Sha, Rc<LoadedScript>, RandomState>,
     by_body: HashMap<Arc<[u8]>, Rc<LoadedScript>, RandomState>,
     functions: HashMap<Vec<u8>, Rc<LoadedFunction>, RandomState>,
-    /// Functions that were left by the last look for those that are gone.
+    /// The number of functions after the last search for unregistered ones.
     functions_kept: usize,
-    /// What was found last, which is most often what is looked for next: to compare a name costs
-    /// less than to hash it.
+    /// The entry that was found last and is most likely to be looked up next: comparing a name
+    /// costs less than hashing it.
     last_script: Option<Rc<LoadedScript>>,
     last_function: Option<Rc<LoadedFunction>>,
 }
@@ -101,7 +101,7 @@ impl Cache {
         Some(Rc::clone(found))
     }
 
-    /// Those of a library that may not be registered any more.
+    /// A function of a library that may be unregistered.
     pub fn function_of(&self, library: &Arc<Library>, name: &[u8]) -> Option<Rc<LoadedFunction>> {
         let found = self.functions.get(&*lower_name(name));
         found.filter(|found| Arc::ptr_eq(&found.library, library)).map(Rc::clone)
@@ -124,10 +124,10 @@ impl Cache {
         loaded
     }
 
-    /// Takes the functions of a library, in the order in which it has registered them.
+    /// Adds the functions of a library, in the order of their registration.
     pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<PinnedCode>) {
-        // What was deleted or replaced goes when there is as much again, so the cache holds no more
-        // than twice the register, and looking at all costs each library next to nothing.
+        // Unregistered functions are dropped when the number has doubled, so the cache holds at
+        // most twice the register, and the search costs each library next to nothing.
         if self.functions.len() >= FUNCTIONS_SWEEP_MIN.max(2 * self.functions_kept) {
             self.functions.retain(|_, function| function.library.is_live());
             self.functions_kept = self.functions.len();
@@ -147,7 +147,7 @@ impl Cache {
         !std::mem::take(&mut self.by_sha).is_empty()
     }
 
-    /// Drops what is gone, with its code.
+    /// Drops unregistered entries with their code.
     pub fn sweep(&mut self) {
         self.by_sha.retain(|_, loaded| loaded.script.is_live());
         self.by_body.retain(|_, loaded| loaded.script.is_live());

@@ -1,7 +1,7 @@
 //! `redis.call` and `redis.pcall`: from Lua's arguments to a request, and from the reply to values.
 //!
-//! Arguments and most replies pass as texts and numbers ([`call`]); a reply that becomes a table is
-//! fetched with a second function ([`reply`]).
+//! Arguments and most replies pass as texts and numbers ([`call`]); a second function ([`reply`])
+//! fetches a reply that becomes a table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis 
 const TOO_LONG: &str = "Lua redis lib command arguments are longer than 512 MiB";
 const WRONG_TYPE: &str = "Lua redis lib command arguments must be strings or integers";
 
-/// Bytes of all arguments of one command. A string of the script can be many of them.
+/// The most bytes of all arguments of one command, which may contain one string many times.
 const ARGUMENT_BYTES_MAX: usize = 512 << 20;
 
-/// Replies of more bytes go the way of [`reply`], on which there may be garbage to collect.
+/// Longer replies go through [`reply`], which may collect garbage.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// The code of the status `OK`.
 pub const OK_CODE: u8 = 1;
-/// The code of a reply that [`reply`] returns.
+/// The code of a reply that [`reply`] must fetch.
 pub const OTHER_CODE: u8 = 2;
 
-/// Executes one command and answers with its reply, if it is one of those that most commands give.
-/// No reference is made to a value of the interpreter.
+/// Executes one command and returns its reply if it is of a common kind. Creates no reference to a
+/// value of the interpreter.
 pub fn call(arguments: StackArguments<'_>, text: &mut Vec<u8>) -> CallResult {
-    // Only a run calls commands.
+    // Commands can be called only within a run.
     if !STATE.is_set() || !HOST.is_set() {
         return CallResult::False;
     }
@@ -69,12 +69,12 @@ fn execute(state: &VmState, buffers: &mut CallBuffers) {
     }
 }
 
-/// The reply in the buffers, if it is short and needs no table.
+/// The reply in the buffers, if it is short and not a table.
 fn short_answer(buffers: &mut CallBuffers) -> Option<CallResult> {
     let reply = buffers.reply_buffer();
     match reply.first()? {
         b'$' if reply[..] == *b"$-1\r\n" => Some(CallResult::False),
-        // Its memory is left to the next call.
+        // Its memory is reused by the next call.
         b'$' if reply.capacity() <= KEPT_BYTES_MAX => bulk(reply).map(CallResult::Text),
         b':' => {
             let digits = reply.get(1..)?.strip_suffix(b"\r\n")?;
@@ -85,7 +85,7 @@ fn short_answer(buffers: &mut CallBuffers) -> Option<CallResult> {
     }
 }
 
-/// Where the text of a reply is, if that is a short string.
+/// The range of a short string in its reply.
 fn bulk(reply: &[u8]) -> Option<Range<usize>> {
     let (mut len, mut start) = (0, 1);
     while let digit @ b'0'..=b'9' = reply.get(start)? {
@@ -99,7 +99,7 @@ fn bulk(reply: &[u8]) -> Option<Range<usize>> {
     (start + len + 2 == reply.len()).then_some(start..start + len)
 }
 
-/// The reply that [`call`] has left: its value, or nil and the table of its error.
+/// The reply after [`call`]: its value, or nil and the table of its error.
 pub fn reply(state: &VmState, lua: &Lua) -> mlua::Result<(Value, Option<Table>)> {
     let mut buffers = state.buffers.borrow_mut();
     let reply = buffers.reply();
@@ -131,7 +131,7 @@ pub fn failure(lua: &Lua, text: &[u8], counted: bool) -> mlua::Result<Table> {
 ///
 /// # Errors
 ///
-/// There is none, one is neither a string nor a number, or they are too long.
+/// There are no arguments, one is neither a string nor a number, or they are too long.
 pub fn push_arguments<'a>(
     buffers: &mut CallBuffers,
     arguments: impl ExactSizeIterator<Item = NativeArgument<'a>>,
@@ -168,10 +168,10 @@ fn push_bytes(buffers: &mut CallBuffers, text: &[u8]) {
     buffers.bytes.extend_from_slice(text);
 }
 
-/// Integers in full, other numbers with the digits that read back as the same.
+/// Writes integers in full, and other numbers with the shortest digits that read back as the same.
 fn push_number(buffers: &mut CallBuffers, number: f64) {
     let start = buffers.bytes.len();
-    // Without the sign of a negative zero.
+    // Removes the sign of a negative zero.
     base::number::push_f64(&mut buffers.bytes, number + 0.0);
     buffers.spans.push(Span::new(start, buffers.bytes.len() - start));
 }

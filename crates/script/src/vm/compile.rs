@@ -1,8 +1,8 @@
 //! From source text to a function.
 //!
 //! Compiling cannot be interrupted, so the length of sources is limited, and long ones are compiled
-//! without optimisation, whose time grows with the square of the length. The compiler sees source
-//! text only; bytecode never comes from outside.
+//! without optimisation, whose time grows with the square of the length. The compiler only sees
+//! source text; bytecode never comes from outside.
 
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, Table};
@@ -10,24 +10,24 @@ use mlua::{Function, Lua, Table};
 use super::zero_bytes::without_zero_bytes;
 use crate::failure::message;
 
-/// Longest script or library. The compiler takes up to 80 times as much memory while it works, and
+/// The longest script or library. The compiler temporarily takes up to 80 times as much memory, and
 /// half a second for each megabyte.
 const SOURCE_BYTES_MAX: usize = 16 << 20;
-/// Longer scripts and libraries are to be compiled by one thread at a time: what the compiler takes
-/// is not within the limit of a VM. It is given back to the system afterwards.
+/// Longer scripts and libraries must be compiled by one thread at a time: the compiler's memory is
+/// outside of the VM's limit. It is returned to the system afterwards.
 pub const LARGE_SOURCE_BYTES: usize = 1 << 20;
-/// Longest source that is optimised.
+/// The longest source that is optimised.
 const OPTIMISED_BYTES_MAX: usize = 256 << 10;
-/// Longest source of `loadstring`, within which a script cannot be killed.
+/// The longest source of `loadstring`, during which a script cannot be killed.
 pub const LOADSTRING_BYTES_MAX: usize = 256 << 10;
 
-/// Functions whose compiled form is not wanted: ours would not be called, or arguments would be
-/// evaluated before the function is looked up.
+/// Functions that must not be compiled specially: our replacements would not be called, or
+/// arguments would be evaluated before the function is looked up.
 const REPLACED_BUILTINS: [&str; 3] = ["tostring", "getmetatable", "math.log"];
 
-/// Functions that scripts do not have, by a word that calls of them contain: compiled, they would
-/// be there all the same. Those of buffers, and other ones of vectors, do nothing without a buffer
-/// or a vector.
+/// Functions that scripts do not have, by a word that calls of them contain: compiled specially,
+/// they would exist anyway. Those of buffers, and other functions of vectors, do nothing without a
+/// buffer or a vector.
 #[rustfmt::skip]
 const ABSENT_BUILTINS: [(&str, &[&str]); 12] = [
     ("typeof", &["typeof"]),
@@ -48,21 +48,21 @@ const ABSENT_BUILTINS: [(&str, &[&str]); 12] = [
     ]),
 ];
 
-/// Functions that the compiler is not to know when it compiles this source: each costs it some
-/// allocations, so those that the source does not name are left out.
+/// Functions to disable in the compiler for this source. Each costs some allocations, so those that
+/// the source does not name are left out.
 fn disabled_builtins(source: &[u8]) -> impl Iterator<Item = &'static str> {
     let is_named = |word: &str| memchr::memmem::find(source, word.as_bytes()).is_some();
     let absent = ABSENT_BUILTINS.into_iter().filter(move |(word, _)| is_named(word));
     REPLACED_BUILTINS.into_iter().chain(absent.flat_map(|(_, names)| names.iter().copied()))
 }
 
-/// Compiles a source into a function with the given globals. `name` is that of the chunk: behind
-/// `@` a file's, behind `=` any, else the source itself. What it imports is resolved now, in the
+/// Compiles a source into a function with the given globals. `name` is the chunk's name: a file's
+/// after `@`, any other after `=`, else the source itself. Imports are resolved now, from the
 /// globals of the interpreter.
 ///
 /// # Errors
 ///
-/// The message of the compiler, with the place.
+/// The message of the compiler, with the position.
 pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<Function, String> {
     let place = shown(name);
     if source.len() > SOURCE_BYTES_MAX {
@@ -75,7 +75,7 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
         .set_optimization_level(level)
         .set_debug_level(1)
         .set_disabled_builtins(disabled_builtins(&source));
-    // The message begins with the line.
+    // The message begins with the line number.
     let is_large = source.len() > LARGE_SOURCE_BYTES;
     let bytecode = compiler.compile(source);
     if is_large {
@@ -90,7 +90,7 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str, globals: &Table) -> Result<
     function.map_err(|error| message(&error))
 }
 
-/// The same for code that imports from other globals than the interpreter's: `imported`.
+/// Compiles code that imports from `imported` instead of the interpreter's globals.
 ///
 /// # Errors
 ///

@@ -1,15 +1,15 @@
 //! Replies of commands as values of Lua.
 //!
-//! What RESP3 adds becomes tables with one field (`double`, `map`, `set`, `big_number`,
-//! `verbatim_string`), nulls of RESP2 become false and the null of RESP3 nil. The replies are our
-//! own, so one that cannot be parsed is a mistake of ours: it becomes an error of the script.
+//! The types of RESP3 become tables with one field (`double`, `map`, `set`, `big_number`,
+//! `verbatim_string`), nulls of RESP2 become false and the null of RESP3 nil. The server writes the
+//! replies itself, so one that cannot be parsed is a bug: it becomes an error of the script.
 
 use mlua::{Error, Lua, Table, Value};
 
-/// Replies nested deeper are refused. Commands nest a few levels.
+/// The nesting limit of replies. Commands nest a few levels.
 const DEPTH_MAX: u32 = 64;
 
-/// The value of one whole reply that is no error.
+/// The value of one whole reply that is not an error.
 pub fn value(lua: &Lua, reply: &[u8]) -> mlua::Result<Value> {
     ReplyParser { lua, rest: reply }.value(0)
 }
@@ -131,9 +131,9 @@ fn integer(line: &[u8]) -> mlua::Result<i64> {
     base::number::parse_i64(line).ok_or_else(malformed)
 }
 
-/// A length, `None` for the null of RESP2.
+/// A length, or `None` for the null of RESP2.
 fn length(line: &[u8]) -> mlua::Result<Option<usize>> {
-    // Most are short.
+    // The usual case is one digit.
     if let [digit @ b'0'..=b'9'] = line {
         return Ok(Some(usize::from(digit - b'0')));
     }

@@ -1,12 +1,12 @@
 //! The interpreter: one for each thread that runs scripts.
 //!
-//! A VM holds nothing that belongs to a user but the code of scripts and libraries. What scripts
-//! see is read-only, except for what they create themselves, so a script finds everything as if
-//! it were the first. A run borrows the [`VmHost`] and the VM; a host cannot run another script in
-//! the same VM meanwhile.
+//! A VM keeps no user data except the code of scripts and libraries. Scripts see only read-only
+//! values and those they create themselves, so each script finds the VM as if it were the first. A
+//! run borrows the [`VmHost`] and the VM, so a host cannot run another script in the same VM at the
+//! same time.
 //!
 //! Memory is limited while Lua runs. A run that exceeds it fails with an error and leaves the VM
-//! as it was.
+//! unchanged.
 
 mod cache;
 mod call;
@@ -44,13 +44,13 @@ use crate::state::{
 
 const PRELUDE: &str = include_str!("prelude.luau");
 
-/// Keys and arguments of more bytes are within the limit of memory already when they become
-/// strings, and are freed when their run is over. What shorter ones take is left to the next run.
+/// Keys and arguments of more bytes count towards the memory limit when they become strings, and
+/// are freed after their run. Memory of shorter ones is left to the next run.
 const KEPT_INPUT_BYTES_MAX: usize = 64 * 1024;
-/// Keys and arguments that take a greater part of the memory are collected at once.
+/// Keys and arguments that take more than this share of the memory are collected at once.
 const COLLECTED_INPUT_DIVISOR: usize = 4;
 
-/// See the module.
+/// An interpreter; see this module.
 pub struct Vm {
     lua: Lua,
     state: Rc<VmState>,
@@ -64,8 +64,8 @@ pub struct Vm {
     cache: Cache,
 }
 
-/// What a script or function is called with: `args` of EVAL or FCALL, of which those from
-/// `first_key` on are `keys` keys and then arguments.
+/// The input of a script or function: in `args` of EVAL or FCALL, `keys` keys from `first_key` on,
+/// then arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptInput<'a> {
     /// All arguments of the request.
@@ -76,25 +76,25 @@ pub struct ScriptInput<'a> {
     pub keys: usize,
 }
 
-/// A library whose code has run in a VM, and that is not registered yet.
+/// A library whose code has run in a VM, but which is not registered yet.
 #[derive(Debug)]
 pub struct NewLibrary {
-    /// What is to be registered.
+    /// The library to register.
     pub library: Arc<Library>,
     callbacks: Vec<PinnedCode>,
 }
 
-/// What a failure says of the code that ran.
+/// The code that runs, for errors.
 #[derive(Clone, Copy)]
 struct RunSource<'a> {
-    /// What errors call it: the SHA-1 of a script, the name of a function.
+    /// Its name in errors: the SHA-1 of a script, the name of a function.
     name: &'a [u8],
     source: &'a [u8],
-    /// What the code sees of the libraries.
+    /// The globals that the code sees.
     globals: &'a Table,
 }
 
-/// What the prelude returns of the code of a library: whether it succeeded, and the error.
+/// The prelude's result of a library's code: whether it succeeded, and the error.
 type Loaded = (bool, Value);
 
 /// Bytes that become a string of Lua.
@@ -111,7 +111,7 @@ impl Vm {
     ///
     /// # Errors
     ///
-    /// The interpreter could not be set up: a mistake of ours or a lack of memory.
+    /// The interpreter could not be set up: a bug or a lack of memory.
     pub fn new(memory_bytes_max: usize) -> Result<Self, String> {
         Self::create(memory_bytes_max).map_err(|error| error.to_string())
     }
@@ -139,14 +139,14 @@ impl Vm {
         let script_env: Table = parts.raw_get("script_env")?;
         script_env.set_safeenv(true);
         script_env.set_readonly(true);
-        // What a chunk imports when it is loaded comes from here, whatever its environment.
+        // Imports of a chunk are resolved from here, whatever its environment.
         lua.set_globals(script_env.clone())?;
         let (library_env, function_env): (Table, Table) =
             (parts.raw_get("library_env")?, parts.raw_get("function_env")?);
         library_env.set_readonly(true);
         parts.raw_get::<Table>("text_env")?.set_readonly(true);
         library_env.set_safeenv(true);
-        // Without it nothing is imported from there. It is frozen with all that it holds.
+        // Required for imports from there. The table is frozen with all its contents.
         function_env.set_safeenv(true);
         let on_error: Function = parts.raw_get("on_error")?;
         let vm = Self {
@@ -267,14 +267,14 @@ impl Vm {
         Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), callbacks })
     }
 
-    /// Finds the functions of a new library from now on. One that is not registered must not be
-    /// added: its functions would be found instead of others of the same names.
+    /// Makes the functions of a new library available. The library must be registered: otherwise
+    /// its functions would hide others of the same names.
     pub fn add_library(&mut self, new: NewLibrary) {
         self.cache.add_library(&new.library, new.callbacks);
     }
 
-    /// Runs the code of a library that another VM has loaded, so that its functions are found here.
-    /// It has more time than it had there, [`LOAD_AGAIN_TIMEOUT`].
+    /// Runs the code of a library that another VM has loaded, so that its functions are available
+    /// here. The time limit is longer than there, [`LOAD_AGAIN_TIMEOUT`].
     ///
     /// # Errors
     ///
@@ -318,7 +318,7 @@ impl Vm {
                 })?;
         self.state.begin(timeout);
         self.state.registrations.replace(Some(Registrations::default()));
-        // While it is loaded, it sees other globals than those that its functions import.
+        // During the load it sees other globals than those that its functions import.
         self.library_env.set_safeenv(false);
         let ran = self.limited(host, || self.load_library.call::<Loaded>(&code));
         self.library_env.set_safeenv(true);
@@ -329,7 +329,7 @@ impl Vm {
         if let Some(stop) = self.state.end() {
             self.recover();
             let text = format!("ERR {}", stop.text);
-            // Only the call of a function is killed, and fails as if the function had begun.
+            // Only a function call can be killed; it fails as if the function had begun.
             return Err(if stop.text == KILLED {
                 ScriptFailure::new(text)
             } else {
@@ -347,7 +347,8 @@ impl Vm {
         }
     }
 
-    /// Drops the code of scripts and libraries that are gone: after SCRIPT FLUSH and the like.
+    /// Drops the code of unregistered scripts and libraries: after SCRIPT FLUSH and similar
+    /// commands.
     pub fn sweep(&mut self) {
         self.cache.sweep();
         self.recover();
@@ -409,7 +410,7 @@ impl Vm {
             let prepared = runner.prepare(&code.0, input.keys, texts, false);
             return self.invoke_prepared(host, prepared, run, reply);
         }
-        // They are not to fail for garbage that earlier runs have left. As in `recover`.
+        // They must not fail because of garbage from earlier runs. For the error, see `recover`.
         let _ = self.state.collect_before(&self.lua, bytes);
         let prepared = self.limited(host, || Ok(runner.prepare(&code.0, input.keys, texts, true)));
         let prepared = prepared.unwrap_or_else(|error| Err(message(&error)));
@@ -459,7 +460,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Writes a table that a run has returned, or says what its error is.
+    /// Writes a table that a run returned, or returns its error.
     fn write_value(
         &self,
         ran: Ran<'_>,
@@ -482,7 +483,7 @@ impl Vm {
         })
     }
 
-    /// Calls into Lua: lends the host, and limits memory.
+    /// Calls into Lua with the host lent and memory limited.
     fn limited<R>(
         &self,
         host: &mut dyn VmHost,
@@ -494,14 +495,14 @@ impl Vm {
         result
     }
 
-    /// Frees what a run that ended in the middle left behind.
+    /// Frees the remains of a run that was stopped.
     fn recover(&self) {
         self.state.buffers.borrow_mut().clear();
-        // An error here is one of a finalizer, and there are none.
+        // Only finalizers can fail here, and there are none.
         let _ = self.lua.gc_collect();
     }
 
-    /// The failure that a script has returned as a table, instead of raising it.
+    /// The error that a script returned as a table instead of raising it.
     fn returned_error(&self, value: &Value) -> Option<ScriptFailure> {
         let Value::Table(table) = value else { return None };
         let Ok(Value::String(text)) = table.raw_get("err") else { return None };
@@ -513,7 +514,7 @@ impl Vm {
     }
 }
 
-/// The functions of a library, and what FCALL calls for each.
+/// Splits functions into their descriptions and callbacks.
 fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Function>) {
     let pair = |registration: Registration| {
         let Registration { name, description, flags, callback } = registration;
@@ -522,7 +523,7 @@ fn split(registered: Vec<Registration>) -> (Vec<FunctionInfo>, Vec<Function>) {
     registered.into_iter().map(pair).unzip()
 }
 
-/// An error outside of the script's own: most often memory.
+/// An error outside of the script's own code, most often a lack of memory.
 fn broken(name: &[u8], error: &Error) -> ScriptFailure {
     let name = String::from_utf8_lossy(name);
     ScriptFailure::new(format!("ERR Error running script {name}, {}", message(error)))
@@ -530,7 +531,7 @@ fn broken(name: &[u8], error: &Error) -> ScriptFailure {
 
 /// The reply of an uncaught error, from the table that `on_error` of the prelude made.
 fn failed(run: RunSource<'_>, error: &Value) -> ScriptFailure {
-    // The handler itself failed: there was no memory for the table.
+    // The handler itself failed, for lack of memory.
     if let Value::String(text) = error {
         return ScriptFailure::new([b"ERR ", &*text.as_bytes()].concat());
     }

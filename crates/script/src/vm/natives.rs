@@ -1,7 +1,7 @@
-//! The functions in Rust that the prelude puts behind what scripts call.
+//! The native functions that the prelude wraps for scripts.
 //!
 //! Each takes any arguments and returns a truth value with its results, or false and a message:
-//! errors of mlua are not values that a script could look at.
+//! errors of mlua are not values that a script could inspect.
 
 use std::rc::Rc;
 
@@ -20,27 +20,28 @@ use crate::libs::{self, number, text};
 use crate::script::digits;
 use crate::state::{Registration, VmState};
 
-/// The version whose commands and scripts this server speaks.
+/// The version of Redis whose commands and scripts this server implements.
 const REDIS_VERSION: &str = "8.0.6";
 const REDIS_VERSION_NUM: f64 = 0x0008_0006 as f64;
 
-/// 2^52 + 2^51: a double that is the sum of it and of a small integer has the integer's bits in its
-/// lower half.
+/// 2^52 + 2^51: the sum of this double and a small integer has the integer's bits in its lower
+/// half.
 const LOW_BITS_BIAS: f64 = 6_755_399_441_055_744.0;
 
-/// How far below an error's handler the script is looked for: what is between is the prelude's.
+/// How many stack levels below an error handler are searched for the script; frames in between
+/// belong to the prelude.
 const SOURCE_LEVELS_MAX: usize = 16;
 
-/// Longest line of `redis.log`; a longer one is cut.
+/// The longest line of `redis.log`; longer ones are cut.
 const LOG_LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of which `redis.sha1hex` takes the SHA-1 between two looks at the host.
+/// Bytes that `redis.sha1hex` hashes between two checks of the host.
 const SHA_STEP_BYTES: usize = 1 << 20;
 
 /// What a native returns: true and a value, or false and a message.
 type Returned = mlua::Result<(bool, Value)>;
 
-/// The table that the prelude receives. `inputs` is that of KEYS and ARGV.
+/// The table for the prelude. `inputs` is that of KEYS and ARGV.
 pub fn table(lua: &Lua, state: &Rc<VmState>, inputs: &Table) -> mlua::Result<Table> {
     let natives = lua.create_table()?;
     let with_state = |f: fn(&VmState, &Lua, MultiValue) -> Returned| {
@@ -243,7 +244,7 @@ fn source(lua: &Lua) -> Option<String> {
     place.map(|place| String::from_utf8_lossy(&place.source).into_owned())
 }
 
-/// `loadstring`: a function, or nil and a message. Only source text is taken, never bytecode.
+/// `loadstring`: a function, or nil and a message. Accepts only source text, never bytecode.
 fn loadstring(
     lua: &Lua,
     args: (BString, BString, Table),
@@ -256,7 +257,7 @@ fn loadstring(
     Ok(compile(lua, &text, &name, &env))
 }
 
-/// `string.find` of plain text in time that is linear: first and last position, or nil.
+/// `string.find` of plain text in linear time: first and last position, or nil.
 fn find(
     _: &Lua,
     args: (BorrowedBytes, BorrowedBytes, f64),
@@ -278,7 +279,7 @@ fn clock() -> f64 {
     HOST.with(|host| host.clock()).as_secs_f64()
 }
 
-/// The generator of `drand48`, which Redis gives scripts on every platform.
+/// The generator of `drand48`, which Redis uses for scripts on every platform.
 fn seeded(seed: u64) -> u64 {
     (seed & 0xffff_ffff) << 16 | 0x330e
 }
@@ -287,11 +288,11 @@ fn random(state: &VmState) -> f64 {
     let before = state.random.get().unwrap_or_else(|| seeded(HOST.with(|host| host.seed())));
     let next = before.wrapping_mul(0x5_deec_e66d).wrapping_add(0xb) & 0xffff_ffff_ffff;
     state.random.set(Some(next));
-    // 31 bits, of which the greatest value is left out.
+    // 31 bits, without the greatest value.
     ((next >> 17) % 0x7fff_ffff) as f64 / f64::from(0x7fff_ffff)
 }
 
-/// `redis.register_function`: by name and callback, or by a table of named arguments.
+/// `redis.register_function`: with name and callback, or with a table of named arguments.
 fn register_function(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     let mut registrations = state.registrations.borrow_mut();
     let Some(registered) = registrations.as_mut() else {

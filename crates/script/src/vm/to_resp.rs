@@ -1,28 +1,30 @@
-//! What a script returns as a reply.
+//! A script's return value as a reply.
 //!
-//! Numbers lose their fraction, false and nil are null, a table is what its one field says
-//! (`err`, `ok`, `double`, `big_number`, `verbatim_string`, `map`, `set`) or else the array of its
-//! elements up to the first nil. Tables nest up to [`DEPTH_MAX`], below which the reply has an
-//! error in the place of the value; the walk keeps its own stack and does not recurse.
+//! Numbers lose their fraction, false and nil are null. A table with a known field (`err`, `ok`,
+//! `double`, `big_number`, `verbatim_string`, `map`, `set`) has that type; any other is the array
+//! of its elements up to the first nil. Tables nest up to [`DEPTH_MAX`]; deeper values become an
+//! error in the reply. The walk uses an explicit stack.
 //!
-//! It comes after the run, when nothing ends it and memory is not limited. So nothing of the script
-//! is called, and one budget bounds all work: a table can be in a reply, and in itself, many times.
+//! This runs after the script, when it cannot be stopped and memory is not limited. So no code of
+//! the script is called, and one budget bounds all work: a table can occur in a reply, and in
+//! itself, many times.
 
 use mlua::{Error, Function, LuaString, Table, Value};
 use resp::Reply;
 
 use crate::failure::{one_line, spaced, until_nul};
 
-/// As many levels as fit on the stack that Redis's Lua grants to a C function.
+/// The depth that fits on the stack of a C function in Redis's Lua.
 const DEPTH_MAX: usize = 7990;
 
-/// Bytes of all strings of a reply. One string of the script can be in it many times.
+/// The most bytes of all strings in a reply, which may contain one string many times.
 const REPLY_BYTES_MAX: usize = 512 << 20;
 
-/// Elements of a reply, at all levels: more than the memory of an interpreter can hold once.
+/// The most elements of a reply, at all levels: more than the memory of an interpreter can hold
+/// once.
 const REPLY_ELEMENTS_MAX: usize = 16 << 20;
 
-/// A table takes as much time as so many other elements.
+/// Writing a table takes as long as this many other elements.
 const TABLE_ELEMENTS: usize = 16;
 
 /// The function `kind` of the prelude, and whether the script speaks RESP3.
@@ -31,17 +33,17 @@ pub struct ReturnWriter<'a> {
     pub script_resp3: bool,
 }
 
-/// What `kind` says of a table: a number, and the values that matter.
+/// The result of `kind` for a table: a number, and the relevant values.
 type Kind = (u8, Value, Value);
 
-/// A list whose elements are being written: of an array, a set, or keys and values of a map.
+/// A list whose elements are being written: an array, a set, or the keys and values of a map.
 struct ReturnFrame {
     elements: Table,
     written: usize,
     len: usize,
 }
 
-/// What a reply may still take.
+/// The remaining budget of a reply.
 struct ReplyBudget {
     bytes: usize,
     elements: usize,
@@ -128,7 +130,7 @@ impl ReturnWriter<'_> {
     }
 }
 
-/// Writes what is no list, or the header of a list, whose elements follow.
+/// Writes a value other than a list, or the header of a list, whose elements follow.
 fn begin_table(
     reply: &mut Reply<'_>,
     kind: Kind,
@@ -173,7 +175,7 @@ pub fn error_text(text: &LuaString) -> Vec<u8> {
     one_line(until_nul(&text.as_bytes()).to_vec())
 }
 
-/// Toward zero; what no integer holds is the least one, as on x86-64.
+/// Rounds toward zero. A value out of range becomes the least integer, as on x86-64.
 fn truncated(number: f64) -> i64 {
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
     if fits { number as i64 } else { i64::MIN }
@@ -190,7 +192,7 @@ fn big_number(reply: &mut Reply<'_>, digits: &LuaString) {
     }
 }
 
-/// A format of other than three bytes is cut, or filled with spaces.
+/// The format is cut or padded to three bytes.
 fn verbatim(reply: &mut Reply<'_>, format: &[u8], text: &[u8]) {
     let mut three = *b"   ";
     let format = &format[..format.len().min(three.len())];

@@ -1,15 +1,15 @@
-//! Zero bytes in sources. Luau ends a source at the first one, where Lua 5.1 reads on: they may
-//! stand in strings and comments, and are no symbol elsewhere.
+//! Zero bytes in sources. Luau ends a source at the first one, but Lua 5.1 continues: zero bytes
+//! are allowed in strings and comments, and are an error elsewhere.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// A source without zero bytes that means the same and has the same lines.
+/// An equivalent source without zero bytes, with the same line numbers.
 ///
 /// # Errors
 ///
-/// The line of a zero byte that is neither in a string nor in a comment.
+/// The line of a zero byte outside of strings and comments.
 pub fn without_zero_bytes(source: &[u8]) -> Result<Cow<'_, [u8]>, usize> {
     if memchr(0, source).is_none() {
         return Ok(Cow::Borrowed(source));
@@ -20,7 +20,7 @@ pub fn without_zero_bytes(source: &[u8]) -> Result<Cow<'_, [u8]>, usize> {
             b'"' | b'\'' => rewrite.quoted(*first),
             b'-' if rest.starts_with(b"-") => rewrite.comment(),
             b'[' if long_bracket(rewrite.rest).is_some() => rewrite.long_string(),
-            // At the end it is ignored.
+            // Trailing zero bytes are ignored.
             0 if rest.iter().all(|byte| *byte == 0) && !rewrite.out.is_empty() => break,
             0 => return Err(1 + rewrite.out.iter().filter(|byte| **byte == b'\n').count()),
             _ => rewrite.copy(1),
@@ -53,8 +53,7 @@ impl<'a> ZeroByteRewrite<'a> {
         self.out.extend_from_slice(taken);
     }
 
-    /// The text between the long brackets that begin here, without them; all of it if they are not
-    /// closed.
+    /// The text between the long brackets that begin here, or the rest if they are not closed.
     fn take_bracketed(&mut self, opening: usize) -> &'a [u8] {
         let mut closing = vec![b'='; opening];
         (closing[0], closing[opening - 1]) = (b']', b']');
@@ -65,7 +64,7 @@ impl<'a> ZeroByteRewrite<'a> {
         text
     }
 
-    /// A comment: only its line ends matter.
+    /// Skips a comment but keeps its line ends.
     fn comment(&mut self) {
         self.take(2);
         let text = match long_bracket(self.rest) {
@@ -76,7 +75,7 @@ impl<'a> ZeroByteRewrite<'a> {
         self.out.extend(text.iter().filter(|byte| **byte == b'\n'));
     }
 
-    /// A string between quotes, up to the end of its line if it is not closed there.
+    /// A quoted string, up to the end of its line if it is not closed there.
     fn quoted(&mut self, quote: u8) {
         self.copy(1);
         while let Some((first, rest)) = self.rest.split_first() {
@@ -100,7 +99,7 @@ impl<'a> ZeroByteRewrite<'a> {
         }
     }
 
-    /// A string between long brackets becomes one between quotes, which has escapes.
+    /// Rewrites a string in long brackets as a quoted one, which has escapes.
     fn long_string(&mut self) {
         let Some(opening) = long_bracket(self.rest) else { return };
         let text = self.take_bracketed(opening);

@@ -1,7 +1,7 @@
 //! Random inputs: scripts, libraries, and the bytes that `cmsgpack`, `cjson` and `struct` read.
 //!
-//! Whatever comes in, there is a reply, and the VM runs the next script. The number of rounds is
-//! bounded; `SCRIPT_FUZZ_ROUNDS` in the environment makes it larger.
+//! Every input gets a reply, and the VM runs the next script. `SCRIPT_FUZZ_ROUNDS` in the
+//! environment sets the number of rounds.
 
 use base::random::Random;
 use script::{LibraryDraft, Vm};
@@ -9,9 +9,9 @@ use script::{LibraryDraft, Vm};
 use crate::host::Server;
 use crate::{Request, eval, eval_with, vm};
 
-/// Rounds of each test, unless the environment says more.
+/// Rounds of each test, unless the environment sets another number.
 const ROUNDS: u64 = 400;
-/// Ticks that a script gets.
+/// The most ticks of a script.
 const TICKS_MAX: u64 = 200;
 
 fn rounds() -> u64 {
@@ -19,7 +19,7 @@ fn rounds() -> u64 {
     more.unwrap_or(ROUNDS)
 }
 
-/// Runs a script on random arguments, and sees that there is a reply and the VM goes on.
+/// Runs a script on random arguments, and checks that it replies and the VM continues.
 fn run(vm: &mut Vm, body: &[u8], argv: &[&[u8]]) -> String {
     let mut server = Server::default();
     server.kill_at = Some(TICKS_MAX);
@@ -155,7 +155,7 @@ fn random_scripts_have_a_reply() {
     assert_eq!(eval(&mut vm, "return 1"), ":1");
 }
 
-/// Statements that are valid for themselves, so that their combinations run.
+/// Statements that are valid on their own, so that their combinations run.
 const STATEMENTS: &[&str] = &[
     "local t = {}",
     "t = {t, t}",
@@ -194,7 +194,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 #[test]
-fn random_statements_leave_nothing_behind() {
+fn random_statements_leave_nothing_in_the_vm() {
     let (mut vm, mut random) = (vm(), Random::new(2));
     for _ in 0..rounds() {
         let count = 1 + random.below(12);
@@ -203,7 +203,7 @@ fn random_statements_leave_nothing_behind() {
             body += pick(&mut random, STATEMENTS);
             body.push('\n');
         }
-        // A `return` in the middle does not compile: each statement has its own block.
+        // A `return` in the middle does not compile, so each statement has its own block.
         let body = body.lines().map(|line| format!("do {line} end\n")).collect::<String>();
         run(&mut vm, body.as_bytes(), &[]);
         assert_eq!(eval(&mut vm, "return {rawget(_G, 'x'), rawget(_G, 'y')}"), "*0", "{body}");
@@ -235,7 +235,7 @@ fn random_libraries_load_or_fail() {
     assert_eq!(eval(&mut vm, "return 1"), ":1");
 }
 
-/// Some bytes: random ones, or a valid text with a few changes.
+/// Random bytes, or a valid text with a few changes.
 fn bytes(random: &mut Random, valid: &[&[u8]]) -> Vec<u8> {
     if random.below(3) == 0 {
         let len = random.below(64);
@@ -264,7 +264,7 @@ fn random_bytes_as_msgpack() {
         b"\xdb\x00\x00\x00\x02xy\xd3\xff\xff\xff\xff\xff\xff\xff\x00",
         b"\x91\x91\x91\x91\x91\x91\x90",
     ];
-    // What was read is written and read again as the same, but for the order of keys.
+    // Decoded values are equal after encoding and decoding again, except for the order of keys.
     let body = b"local v = {pcall(cmsgpack.unpack, ARGV[1])} \
                  if not v[1] then return v[2] end \
                  local once = cmsgpack.pack(v) \
@@ -358,7 +358,7 @@ fn random_payloads_of_libraries() {
     ];
     for _ in 0..rounds() * 4 {
         let mut payload = bytes(&mut random, &valid);
-        // Most are damaged behind the footer, which must not hide them.
+        // Most are damaged before a valid footer, which must not hide the damage.
         if random.below(8) > 0 {
             persist::payload::seal(&mut payload);
         }

@@ -12,19 +12,19 @@ enum Stored {
     Hash(BTreeMap<Vec<u8>, Vec<u8>>),
 }
 
-/// See the module. Time passes by a tick's worth at each tick.
+/// The server; see this module. Each tick advances the time.
 #[derive(Default)]
 pub struct Server {
     keys: BTreeMap<Vec<u8>, Stored>,
-    /// What `redis.log` wrote.
+    /// The lines of `redis.log`.
     pub logged: Vec<(LogLevel, Vec<u8>)>,
-    /// What `redis.set_repl` asked for.
+    /// The argument of `redis.set_repl`.
     pub replication: Option<ScriptReplication>,
-    /// Ticks so far.
+    /// The number of ticks.
     pub ticks: u64,
-    /// After so many ticks the script is killed.
+    /// The number of ticks after which the script is killed.
     pub kill_at: Option<u64>,
-    /// Calls so far.
+    /// The number of calls.
     pub calls: u64,
 }
 

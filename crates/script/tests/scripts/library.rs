@@ -1,4 +1,4 @@
-//! Libraries: what FUNCTION LOAD says of their code, and what their functions reply.
+//! Libraries: the replies of FUNCTION LOAD and of their functions.
 //!
 //! The cases have the form of the others, with `call NAME` for a call without arguments; the reply
 //! is that of the call, or else that of FUNCTION LOAD.
@@ -85,7 +85,7 @@ fn libraries() {
 }
 
 #[test]
-fn a_library_is_replaced_as_a_whole_or_not_at_all() {
+fn a_library_is_replaced_completely_or_not_at_all() {
     let (mut vm, mut libraries) = (vm(), Libraries::default());
     load(&mut vm, &mut libraries, &code("a", &["f", "g"]), false).unwrap();
     load(&mut vm, &mut libraries, &code("b", &["h"]), false).unwrap();
@@ -181,7 +181,7 @@ fn a_load_has_half_a_second() {
     assert!(load(&mut vm, &mut Libraries::default(), &code("a", &["f"]), false).is_ok());
 }
 
-/// A library as another VM has loaded it, with functions of these names.
+/// A library as another VM loaded it, with functions of these names.
 fn loaded_elsewhere(text: &str, names: &[&str]) -> Arc<Library> {
     let function = |name: &&str| FunctionInfo {
         name: name.as_bytes().to_vec(),
@@ -201,7 +201,7 @@ fn another_load_may_take_longer_and_be_killed() {
     server.kill_at = Some(20);
     let failure = vm().load_again(&mut server, &endless).unwrap_err();
     assert_eq!(failure.text, b"ERR Script killed by user with SCRIPT KILL...");
-    // Longer than a new library may take.
+    // Longer than the time limit of a new library.
     let code = "#!lua name=a\nfor i = 1, 5e6 do end
                 redis.register_function('f', function() end)";
     let new = vm().load_library(
@@ -231,7 +231,7 @@ fn another_load_may_register_in_another_order() {
     assert!(vm.load_again(&mut server, &other).is_err());
 }
 
-/// Without an end if each function were compared with all others.
+/// Comparing each function with all others would never end.
 #[test]
 fn a_library_may_have_very_many_functions() {
     const COUNT: usize = 100_000;
@@ -318,7 +318,7 @@ fn restored_libraries_join_by_policy() {
 
 #[test]
 fn functions_may_change_libraries_when_these_are_replaced() {
-    // In whatever order the libraries come out of the register.
+    // The order of libraries in the register varies.
     for _ in 0..20 {
         let (mut vm, mut current, mut restored) =
             (vm(), Libraries::default(), Libraries::default());
@@ -360,7 +360,7 @@ fn a_dump_restores_the_sources() {
     }
 }
 
-/// A payload whose footer is right.
+/// A payload with a valid footer.
 fn sealed(content: &[u8]) -> Vec<u8> {
     let mut payload = content.to_vec();
     persist::payload::seal(&mut payload);
@@ -382,7 +382,7 @@ fn a_payload_of_something_else_is_refused() {
     assert!(sources(b"").is_err() && sources(b"0123456789").is_err());
 }
 
-/// What Redis 8.0.6 answers to FUNCTION DUMP for one short and one compressed library.
+/// The reply of Redis 8.0.6 to FUNCTION DUMP for one short and one compressed library.
 const OF_REDIS: &[u8] = include_bytes!("cases/functions.dump");
 
 #[test]
@@ -396,7 +396,7 @@ fn a_dump_of_redis_is_restored() {
     assert_eq!(fcall(&mut vm, &libraries, "g9", &mut server), "\"long 9\"");
 }
 
-/// The least time that some libraries take, of several times so many.
+/// The least time of several attempts to load libraries.
 fn quickest(vm: &mut Vm, libraries: &mut Libraries, numbers: std::ops::Range<usize>) -> Duration {
     let numbers: Vec<usize> = numbers.collect();
     let times = numbers.chunks(100).map(|some| {
@@ -418,6 +418,6 @@ fn one_of_many_libraries_loads_as_quickly_as_the_first() {
     let first = quickest(&mut vm, &mut libraries, 0..500);
     quickest(&mut vm, &mut libraries, 500..10_000);
     let last = quickest(&mut vm, &mut libraries, 10_000..10_500);
-    // To look at all of them each time took twenty times as long.
+    // Visiting all of them each time took twenty times as long.
     assert!(last < 4 * first, "{last:?} after {first:?}");
 }

@@ -1,4 +1,4 @@
-//! Scripts that take too long or too much: each ends, and the VM runs the next one.
+//! Scripts that run too long or take too much: each ends, and the VM runs the next one.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use script::Vm;
 use crate::host::Server;
 use crate::{Request, eval, eval_with, vm};
 
-/// How long one step of the interpreter may take between two looks at the host, with a wide margin
-/// for a build without optimisation on a busy machine.
+/// The longest time between two checks of the host, with a wide margin for a build without
+/// optimisation on a busy machine.
 const STEP_MAX: Duration = Duration::from_secs(5);
 
-/// Memory of a VM that scripts soon use up.
+/// The memory of a VM that scripts soon use up.
 const SMALL_BYTES_MAX: usize = 16 << 20;
 
-/// Runs a script that never ends, kills it after some ticks, and sees that it ends at once and
-/// that the VM is as before.
+/// Runs an endless script, kills it after some ticks, and checks that it ends at once and the VM is
+/// unchanged.
 fn check_killed(body: &str) {
     let mut vm = vm();
     let mut server = Server::default();
@@ -124,7 +124,7 @@ fn long_functions_of_the_libraries_can_be_killed() {
     check_killed("while true do tostring(1/3) string.format('%d', 5) bit.band(1, 2) end");
 }
 
-/// Sees that one call of a function on `s` looks at the host on its way.
+/// Checks that one call of a function on `s` polls the host.
 fn check_looks(text: &str, call: &str) {
     let ticks = |code: &str| {
         let (mut server, none) = (Server::default(), Request::new(&[], &[]));
@@ -158,7 +158,7 @@ fn an_output_ends_at_the_limit_of_memory() {
     assert!(start.elapsed() < STEP_MAX, "took {:?}", start.elapsed());
 }
 
-/// Runs a script that takes all memory it can get, and sees that it fails and the next one runs.
+/// Runs a script that takes all memory it can get, and checks that it fails and the next one runs.
 fn check_memory(body: &str) {
     let mut vm = Vm::new(SMALL_BYTES_MAX).unwrap();
     let reply = eval(&mut vm, body);
@@ -270,7 +270,7 @@ fn one_long_string_in_many_places_is_not_copied_without_end() {
     check(&mut vm, "return struct.pack(string.rep('s', 900), unpack(t))", "not enough memory");
     check(&mut vm, "return table.concat(t)", "not enough memory");
     check(&mut vm, "return t", "reply longer than 536870912 bytes");
-    // What is read of them counts, not what is left of them in the reply.
+    // The elements that are read count, not those that remain in the reply.
     let of_each = |kind: &str| {
         format!("local s = string.rep('\\n', 1e7) for i = 1, 900 do t[i] = {{{kind}}} end return t")
     };
@@ -281,7 +281,7 @@ fn one_long_string_in_many_places_is_not_copied_without_end() {
     check(&mut vm, &of_each(format), "reply longer than 536870912 bytes");
 }
 
-/// Scripts whose replies have elements without end: each ends soon.
+/// Scripts whose replies have endless elements: each ends soon.
 #[test]
 fn a_reply_that_contains_itself_is_not_written_without_end() {
     let mut vm = vm();
@@ -350,7 +350,7 @@ fn compiled_scripts_leave_memory_for_runs() {
     assert!(vm.used_memory() < SMALL_BYTES_MAX, "{}", vm.used_memory());
 }
 
-/// Runs a script with one argument of so many bytes.
+/// Runs a script with one argument of this many bytes.
 fn eval_with_bytes(vm: &mut Vm, body: &str, bytes: usize) -> String {
     let argument = vec![b'x'; bytes];
     let request = Request::new(&[], &[&argument]);
@@ -381,7 +381,7 @@ fn nothing_is_left_of_large_arguments() {
 fn garbage_leaves_room_for_large_arguments() {
     let mut vm = Vm::new(SMALL_BYTES_MAX).unwrap();
     for _ in 0..3 {
-        // Less than what is collected while the script runs.
+        // Less than the amount that triggers a collection while the script runs.
         let garbage = "local t = {} for i = 1, 6 do t[i] = string.rep(i, 1e6) end return 1";
         assert_eq!(eval(&mut vm, garbage), ":1");
         assert!(vm.used_memory() > 6_000_000, "it is garbage yet: {}", vm.used_memory());

@@ -1,10 +1,10 @@
-//! Scripts and what they reply, in files of cases.
+//! Scripts and their replies, in files of cases.
 //!
-//! A case is the lines of a script, each behind `> `, then `keys`, `argv` and `resp 3` if it needs
+//! A case is the lines of a script, each after `> `, then `keys`, `argv` and `resp 3` if it needs
 //! them, then the reply on one line: `:1` an integer, `"..."` a string, `+OK`, `-ERR ...`, `*2` and
-//! `%1` and `~1` the headers of what follows, `nil` and `nil3` the nulls of both protocols, `,1.5`,
-//! `#t`, `(123`, `=txt:"..."`. The expectations are those of Redis 8.0.6. Where this server differs
-//! on purpose, Redis's reply stands behind `redis:` on the line that follows.
+//! `%1` and `~1` the headers of lists, `nil` and `nil3` the nulls of both protocols, `,1.5`, `#t`,
+//! `(123`, `=txt:"..."`. The expectations are those of Redis 8.0.6. Where this server differs on
+//! purpose, the next line has Redis's reply after `redis:`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fuzz;
@@ -131,7 +131,7 @@ fn quote_plain(bytes: &[u8], line: &mut String) {
     }
 }
 
-/// A script with what it needs and replies.
+/// A script with its inputs and its reply.
 #[derive(Default)]
 struct Case {
     body: String,
@@ -176,7 +176,7 @@ fn bytes(words: &[String]) -> Vec<&[u8]> {
     words.iter().map(String::as_bytes).collect()
 }
 
-/// Runs all cases of a file, in one VM: no case may change what another replies.
+/// Runs all cases of a file in one VM: no case may change the replies of another.
 fn check(text: &str) {
     let mut vm = vm();
     let mut wrong = String::new();

@@ -1,4 +1,4 @@
-//! What a script leaves behind: nothing. And inputs that have broken scripting servers before.
+//! Scripts leave nothing in the VM. Also inputs that have broken scripting servers before.
 
 use crate::{eval, vm};
 
@@ -12,7 +12,7 @@ fn check_isolated(attack: &str, probe: &str, expected: &str) {
 }
 
 #[test]
-fn a_script_leaves_nothing_behind() {
+fn a_script_leaves_nothing_in_the_vm() {
     let probe = "return tostring(rawget(_G, 'x'))";
     check_isolated("x = 1", probe, "\"nil\"");
     check_isolated("_G.x = 1", probe, "\"nil\"");
@@ -70,7 +70,7 @@ fn a_script_leaves_nothing_behind() {
 #[test]
 fn functions_of_one_run_see_nothing_of_the_next() {
     let mut vm = vm();
-    // The same script again: what its functions hold must be new each time.
+    // The same script again: the values of its functions must be new each time.
     let body = "local t = {} local function add() t[#t + 1] = 1 return #t end add() return add()";
     assert_eq!((eval(&mut vm, body), eval(&mut vm, body)), (":2".to_owned(), ":2".to_owned()));
     let body = "local f = function(a, b) return a < b end \
@@ -78,7 +78,7 @@ fn functions_of_one_run_see_nothing_of_the_next() {
     assert_eq!((eval(&mut vm, body), eval(&mut vm, body)), (":1".to_owned(), ":1".to_owned()));
 }
 
-/// Runs a script that must end with an error of a certain text, or with any reply for "".
+/// Runs a script that must fail with an error containing a text, or reply anything for "".
 fn check(body: &str, expected: &str) {
     let mut vm = vm();
     let reply = eval(&mut vm, body);
@@ -120,7 +120,7 @@ fn ranges_and_counts_beyond_the_integers() {
     check("return struct.unpack('i', 'abcd', 2^63)", "-ERR");
     check("return struct.unpack('!1073741824 i', 'abcd', 2)", "too short");
     check("return struct.size(string.rep('c2147483647', 100))", "");
-    // Redis does not look at letters that it does not know.
+    // Redis does not check letters that it does not know.
     check("return struct.size('z') + struct.size('qI2m')", ":2");
     check("return struct.pack('z')", "invalid format option 'z'");
 }
@@ -221,13 +221,13 @@ fn no_function_of_luau_is_there_because_it_is_compiled() {
     ];
     of_math.iter().for_each(|name| is_absent(&format!("math.{name}(1, 2, 3)")));
     of_bits.iter().for_each(|name| is_absent(&format!("bit32.{name}(1, 2, 3)")));
-    // Scripts have the other name of this one.
+    // Scripts know this function under its other name.
     assert_eq!(eval(&mut vm(), "return #table .. unpack({'x'})"), "\"0x\"");
 }
 
 #[test]
 fn nothing_of_the_host_language_is_reachable() {
-    // What the prelude uses is in no environment, stack or message.
+    // Values that the prelude uses appear in no environment, stack or message.
     check("local ok, e = pcall(string.rep) return e", "");
     for name in ["debug", "native", "command", "inputs", "strict", "__redis__err__handler"] {
         check(&format!("return {name}"), "nonexistent global variable");
