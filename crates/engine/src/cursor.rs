@@ -51,11 +51,11 @@ pub(crate) enum Scanned {
     Members,
 }
 
-/// What the options ask for.
+/// The options of a scan.
 pub(crate) struct ScanOptions<'a> {
     /// Which elements to reply.
     pub(crate) pattern: MatchPattern<'a>,
-    /// How many elements to look at, at least one.
+    /// The number of elements to look at, at least one.
     pub(crate) count: usize,
     /// The type of the keys to reply.
     pub(crate) type_name: Option<&'a [u8]>,
@@ -64,7 +64,7 @@ pub(crate) struct ScanOptions<'a> {
 }
 
 impl<'a> ScanOptions<'a> {
-    /// Reads the options at and behind the cursor of `args`.
+    /// Reads the options from the cursor of `args` on.
     pub(crate) fn parse(args: &mut Args<'a>, scanned: Scanned) -> Result<Self, Error> {
         let mut wanted = Self {
             pattern: MatchPattern::ALL,
@@ -95,7 +95,7 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// What HSCAN, SSCAN and ZSCAN have in common as commands on one key.
+/// The common parts of HSCAN, SSCAN and ZSCAN as commands on one key.
 pub(crate) const fn scanning(spec: Spec) -> Spec {
     const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
     const ARGUMENTS: &[Argument] =
@@ -104,7 +104,7 @@ pub(crate) const fn scanning(spec: Spec) -> Spec {
 }
 
 /// Replies one page of a scan of the value under the first key. `scan` replies the elements from a
-/// cursor on, and returns the next cursor and how many replies it made.
+/// cursor on, and returns the next cursor and the number of replies.
 pub(crate) fn reply_page<T: StoredType>(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
@@ -118,7 +118,7 @@ pub(crate) fn reply_page<T: StoredType>(
     let value = db.read::<T>(turn, key)?;
     let page = reply.array_deferred();
     let Some(value) = value else {
-        // For a missing key not even wrong options are an error.
+        // A missing key ignores even wrong options.
         reply.finish_page(page, 0, 0);
         return Ok(());
     };
@@ -129,7 +129,7 @@ pub(crate) fn reply_page<T: StoredType>(
     Ok(())
 }
 
-/// A cursor as clients may write it: also with zeros, spaces or a plus in front.
+/// A cursor as clients may write it, also with leading zeros, spaces or a plus.
 pub(crate) fn parse_cursor(text: &[u8]) -> Result<u64, Error> {
     let text = text.trim_ascii_start();
     let digits = text.strip_prefix(b"+").unwrap_or(text);

@@ -1,9 +1,9 @@
-//! Digests of values and of all data, by which DEBUG tells whether two are equal, on this server or
-//! on another: they are those of Redis.
+//! Digests of values and of all data, as DEBUG shows them to compare servers. They equal those of
+//! Redis.
 //!
-//! A digest is 20 bytes, zero at first, to which data are either *joined*, their SHA-1 being
-//! combined by exclusive or, so that no order matters, or *chained*, what is joined being hashed
-//! once more, so that the order does. What a value is kept in does not matter.
+//! A digest is 20 bytes, initially zero. Data are either *joined*, by exclusive or with their
+//! SHA-1, so that order does not matter, or *chained*, by hashing the digest again afterwards, so
+//! that it does. The encoding of a value does not matter.
 
 use base::number::DoubleText;
 use ds::stream::Id;
@@ -13,7 +13,7 @@ use store::{
     Entry, HashValue, ListValue, SetValue, SortedSetValue, Stored, StreamValue, StringValue,
 };
 
-/// What is known of some data.
+/// The digest of some data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatasetDigest([u8; DatasetDigest::BYTES]);
 
@@ -21,12 +21,12 @@ impl DatasetDigest {
     /// Its length.
     pub const BYTES: usize = 20;
 
-    /// Its bytes; none have zeros only.
+    /// Its bytes. They are all zeros for no data.
     pub fn bytes(self) -> [u8; Self::BYTES] {
         self.0
     }
 
-    /// The digest of these bytes. None: they are zeros, or not so many.
+    /// The digest with these bytes, or `None` if they are all zeros or of another length.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.try_into().ok()?;
         Some(Self(bytes)).filter(|digest| *digest != Self::default())
@@ -38,23 +38,23 @@ impl DatasetDigest {
         self.0.iter_mut().zip(hash).for_each(|(own, other)| *own ^= other);
     }
 
-    /// Adds data behind those that were added before.
+    /// Adds data in order, after all data added before.
     pub fn chain(&mut self, data: &[u8]) {
         self.join(data);
         self.0 = Sha1::digest(self.0).into();
     }
 
-    /// Adds another digest, whose order does not matter.
+    /// Adds another digest, in no order.
     pub fn join_digest(&mut self, other: Self) {
         self.join(&other.0);
     }
 
-    /// Adds what was joined to another digest that had nothing chained.
+    /// Adds the data joined to another digest, to which nothing was chained.
     pub fn merge(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own ^= other);
     }
 
-    /// Adds a value, its key left out.
+    /// Adds a value, without its key.
     pub fn chain_value(&mut self, stored: Stored<'_>) {
         let type_number: u32 = match stored.kind().type_name() {
             "string" => 0,

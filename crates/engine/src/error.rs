@@ -1,10 +1,9 @@
 //! The errors that clients see: [`Error`] collects those of all families and adds those that
 //! several families return.
 //!
-//! The enum of a family stands in the `error` file of its folder. The enums of access control, of
-//! connections and of the server as a whole, whose commands are on layer 5, stand in `acl`,
-//! `connection` and `server` here. The texts are those of Redis 8.0: client programs compare them,
-//! so they must not change. What they repeat of a request goes through [`echo`].
+//! Each family has its own enum in a file of this folder; some belong to commands on layer 5. The
+//! texts are those of Redis 8.0: client programs compare them, so they must not change.
+//! [`echo`](echo::echo) prepares parts of requests that they repeat.
 
 use std::fmt;
 
@@ -110,14 +109,14 @@ pub enum Error {
     Negative(&'static str),
     /// No command has this name; the text says which.
     UnknownCommand(String),
-    /// No subcommand, the first name, of the command, the second.
+    /// The command has no such subcommand: the subcommand's name, then the command's.
     UnknownSubcommand(String, String),
-    /// A subcommand, the first name, of the command, the second, that is unknown or has the
-    /// wrong number of arguments.
+    /// A subcommand is unknown or has the wrong number of arguments: the subcommand's name, then
+    /// the command's.
     SubcommandForm(String, &'static str),
     /// The client must authenticate first.
     NoAuth,
-    /// Something was denied to a user, or an error of a command on users.
+    /// A denial by access control, or an error of a command on users.
     Acl(AclError),
     /// An error of a bitmap command.
     Bitmap(BitmapError),
@@ -137,7 +136,7 @@ pub enum Error {
     Restore(RestoreError),
     /// An error of a script.
     Script(ScriptError),
-    /// The error that a script or its code is answered with, as its interpreter words it.
+    /// An error of a script or its code, with the interpreter's text.
     ScriptFailure(Vec<u8>),
     /// An error of a command on the server as a whole.
     Server(ServerError),
@@ -223,8 +222,8 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// The text as it is sent, with the bytes of arguments as they came, but without line ends of
-    /// an argument at its end; a reply makes those within it blanks.
+    /// The text as it is sent, with the bytes of arguments. Line ends at its end are removed; a
+    /// reply turns those within it into blanks.
     pub fn text(&self) -> Vec<u8> {
         let mut text = match self {
             Self::ScriptFailure(text) => text.clone(),
@@ -243,11 +242,11 @@ impl From<WrongType> for Error {
     }
 }
 
-/// Lets `?` and `into` turn the error of a family into an [`Error`], and finds it there.
+/// Converts the errors of families into [`Error`], and back.
 macro_rules! from_families {
     ($($variant:ident($error:ty),)*) => {
         impl Error {
-            /// The error of a family that this is.
+            /// The family's error inside this one.
             fn family(&self) -> Option<&dyn fmt::Display> {
                 match self {
                     $(Self::$variant(error) => Some(error),)*

@@ -1,4 +1,4 @@
-//! Keyspace events that commands of several families cause. Those of one family stand in it.
+//! Keyspace events of several families. Events of one family are in its folder.
 
 use store::KeyspaceEvent;
 

@@ -16,7 +16,7 @@ pub fn lines<'a>(command: &str, subcommands: impl Iterator<Item = &'a Spec>) -> 
     lines
 }
 
-/// Arguments the way manuals write them: `<value>`, `WORD`, `[optional]`, `(one|of)`, `many ...`.
+/// Arguments in the notation of manuals: `<value>`, `WORD`, `[optional]`, `(one|of)`, `many ...`.
 pub fn synopsis(arguments: &[Argument]) -> String {
     arguments.iter().map(one).collect::<Vec<_>>().join(" ")
 }
@@ -32,8 +32,8 @@ fn one(argument: &Argument) -> String {
     }
 }
 
-/// An argument without what its being optional or repeated adds, and whether it is a bare choice,
-/// which needs brackets around it.
+/// An argument without the marks of optional and repeated ones, and whether it is a bare choice,
+/// which needs brackets.
 fn bare(argument: &Argument) -> (String, bool) {
     let (value, is_choice) = match argument.shape {
         Shape::Token => return (argument.token.unwrap_or_default().to_owned(), false),

@@ -1,8 +1,8 @@
 //! Whole databases: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
 //!
-//! Commands that empty or swap databases run exclusively, so that every client sees them happen at
-//! one moment. They only unlink the tables, which are freed afterwards: large ones in the
-//! background, both with ASYNC and with SYNC.
+//! Commands that empty or swap databases run exclusively, so that every client sees them at one
+//! moment. They only unlink the tables, which are freed afterwards: large ones in the background,
+//! both with ASYNC and with SYNC.
 
 use resp::{Args, Reply};
 use store::Db;
@@ -41,7 +41,7 @@ const fn flush(name: &'static str, summary: &'static str) -> Spec {
         .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
 }
 
-/// Where it is followed by a save, the main thread waits for that.
+/// A save after it makes the main thread wait.
 const FLUSHALL: Spec =
     flush("flushall", "Removes all keys from all databases.").flags(FLUSHALL_FLAGS);
 const FLUSHALL_FLAGS: Flags = Flags::WRITE.with(Flags::MAIN).with(Flags::SAVES);
@@ -95,8 +95,8 @@ fn check_flush_type(args: &mut Args<'_>) -> Result<(), Error> {
     if args.len() == 1 || known && args.remaining() == 0 { Ok(()) } else { Err(Error::Syntax) }
 }
 
-/// Empties one database or all. Records an effect even when they were empty: those of a replica
-/// may not be. As in Redis, that is no change.
+/// Empties one database or all. Records an effect even if they were empty, because those of a
+/// replica may not be. As in Redis, that is no change.
 fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
     let mut removed = 0;
     cx.each_shard(&mut |shard, turn| {
@@ -117,7 +117,7 @@ fn empty(cx: &mut Cx<'_>, only: Option<usize>) -> Result<(), Error> {
     cx.turn.keys.begin_generation(only);
     cx.turn.counters.changes += removed;
     cx.turn.effects.note_eventless();
-    // Databases do not count for those who track keys, nor does, as in Redis, what there was.
+    // Tracking ignores databases and, as in Redis, the old contents.
     cx.turn.effects.touch_all();
     Ok(())
 }
@@ -136,7 +136,7 @@ fn swapdb(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     cx.turn.keys.begin_generation(Some(second));
     cx.turn.counters.changes += 1;
     cx.turn.effects.note_eventless();
-    // Redis tells nobody, and clients keep values of the other database.
+    // As in Redis, clients are not notified and keep values of the other database.
     if first != second {
         cx.turn.effects.touch_all();
     }

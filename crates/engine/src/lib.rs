@@ -1,8 +1,8 @@
-//! Layer 4: what commands mean. One file per family, one row per command beside its handler.
+//! Layer 4: the meaning of commands, with a folder for each family and a row next to each handler.
 //!
 //! A handler reads its arguments, touches data through `Db`, and replies once or returns an
-//! [`Error`]. It knows nothing of sockets, threads or sessions: which shards it holds was decided
-//! from its row before it runs.
+//! [`Error`]. It knows no sockets, threads or sessions. Its row decides which shards it holds
+//! before it runs.
 #![forbid(unsafe_code)]
 
 mod args;

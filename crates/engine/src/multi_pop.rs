@@ -10,20 +10,19 @@ use crate::args::count::positive;
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// What to pop; `E` is an end of the collection.
+/// The request: keys, end and count. `E` is an end of the collection.
 #[derive(Clone, Debug)]
 pub(crate) struct MultiPop<E> {
     /// Indexes of the keys among the arguments.
     pub(crate) keys: Range<usize>,
     /// The end to pop from.
     pub(crate) end: E,
-    /// Elements to pop at most.
+    /// The most elements to pop.
     pub(crate) count: usize,
 }
 
 impl<E> MultiPop<E> {
-    /// Tries the keys in order until `pop`, which tells whether a key had something, has popped.
-    /// Returns whether one had.
+    /// Calls `pop` for each key in order until it returns true. Returns whether it did.
     pub(crate) fn pop_first(
         &self,
         cx: &mut Cx<'_>,

@@ -1,9 +1,9 @@
-//! Selection sampling (Knuth, TAOCP 3.4.2, Algorithm S): as many elements of a sequence as wanted,
-//! in one pass, each selection equally likely.
+//! Selection sampling (Knuth, TAOCP 3.4.2, Algorithm S): selects a number of elements of a sequence
+//! in one pass, with each selection equally likely.
 
 use base::random::Random;
 
-/// Selects `wanted` of `len` elements, asked one by one.
+/// Selects `wanted` of `len` elements, one by one.
 pub(crate) struct Selection {
     left: usize,
     wanted: usize,

@@ -43,12 +43,12 @@ impl SampleCount {
         Ok(Self { len, repeats: count < 0 })
     }
 
-    /// Parses `[count [word]]` behind the key, and returns whether `word` is there: WITHVALUES or
+    /// Parses `[count [word]]` after the key, and returns whether `word` is there: WITHVALUES or
     /// WITHSCORES.
     ///
     /// # Errors
-    /// As `parse`; when something else follows the count; or when twice the count, as many as the
-    /// reply then has elements, is out of range.
+    /// As `parse`; if other words follow the count; or if twice the count, the number of elements
+    /// in the reply, is out of range.
     pub(crate) fn parse_with(args: &Args<'_>, word: &str) -> Result<Option<(Self, bool)>, Error> {
         const PAIRS_MAX: usize = (i64::MAX / 2) as usize;
         let Some(count) = args.at(2) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! Expiries: `EX`, `PX`, `EXAT` and `PXAT`, the commands named after them, and the conditions `NX`,
 //! `XX`, `GT` and `LT` on setting one.
 //!
-//! Which amounts are errors differs between commands: for a key, an amount must be positive or can
-//! be any number; for a field it can be 0 but must end within 46 bits. Commands check that.
+//! Commands differ in which amounts are errors, and check that themselves: for a key, an amount
+//! must be positive or can be any number; for a field it can be 0 but must end within 46 bits.
 
 use command::{Argument, Shape};
 
@@ -35,7 +35,7 @@ pub(crate) enum ExpiryUnit {
     Milliseconds,
 }
 
-/// The point in time from which an amount counts.
+/// The moment from which an amount counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpiryBase {
     Now,
@@ -60,7 +60,7 @@ impl ExpiryForm {
     /// Milliseconds since 1970: PXAT, PEXPIREAT.
     pub(crate) const PXAT: Self = Self { unit: ExpiryUnit::Milliseconds, base: ExpiryBase::Epoch };
 
-    /// The form of the amount behind this word.
+    /// The form of the amount after this word.
     pub(crate) fn of(word: &[u8]) -> Option<Self> {
         const FORMS: [(&[u8], ExpiryForm); 4] = [
             (b"EX", ExpiryForm::EX),
@@ -85,7 +85,7 @@ impl ExpiryForm {
     }
 }
 
-/// When an expiry is set, depending on the current one.
+/// The condition on the current expiry under which a new one is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExpiryCondition {
     /// There must be no expiry.
@@ -99,7 +99,7 @@ pub(crate) struct ExpiryCondition {
 }
 
 impl ExpiryCondition {
-    /// Adds the condition that a word names. Returns false when it names none.
+    /// Adds the condition with this name. Returns false if there is none.
     pub(crate) fn add(&mut self, word: &[u8]) -> bool {
         let flags: [(&[u8], &mut bool); 4] = [
             (b"NX", &mut self.nx),

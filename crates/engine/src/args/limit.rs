@@ -20,9 +20,9 @@ pub(crate) const LIMIT: Argument = Argument::new(
 /// A part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitClause {
-    /// Elements to skip. Commands differ in what a negative number means.
+    /// Elements to skip. A negative number means different things to different commands.
     pub(crate) offset: i64,
-    /// Elements to return at most; all when negative.
+    /// The most elements to return, or all if negative.
     pub(crate) count: i64,
 }
 
@@ -34,7 +34,7 @@ impl Default for LimitClause {
 }
 
 impl LimitClause {
-    /// Parses the two arguments behind LIMIT.
+    /// Parses the two arguments after LIMIT.
     ///
     /// # Errors
     /// When one of them is not an integer.

@@ -1,8 +1,8 @@
-//! Arguments that commands of several families take: how rows declare them and how they are parsed.
+//! Arguments of commands of several families: their declarations for rows and their parsers.
 //!
-//! An argument can have another error text in each command, and the order in which a command
-//! reports its errors is part of its behavior. Where texts differ, a function here returns an
-//! `Option` and the command names the error. Arguments of one family are parsed in that family.
+//! Commands may have different error texts for the same argument, and the order of errors is part
+//! of a command's behavior. If texts differ, a function here returns an `Option` and the command
+//! chooses the error. Arguments of one family are parsed in that family.
 
 pub(crate) mod count;
 pub(crate) mod expiry;

@@ -35,8 +35,8 @@ pub(crate) fn float(arg: &[u8]) -> Result<f64, Error> {
     }
 }
 
-/// A float up to the first zero byte, or 0 for an empty text: what C's `strtod` makes of it in
-/// Redis. Numbers outside the range of f64 are infinite.
+/// A float up to the first zero byte, or 0 for an empty text, as C's `strtod` in Redis reads it.
+/// Numbers outside the range of f64 are infinite.
 pub(crate) fn float_before_nul(text: &[u8]) -> Option<f64> {
     match text.split(|byte| *byte == 0).next() {
         None | Some([]) => Some(0.0),

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-/// The index that `at` is in a sequence of `len` elements: none before the first, and possibly past
-/// the last.
+/// The index `at` in a sequence of `len` elements, or `None` if it is before the first. It may be
+/// past the last.
 #[inline]
 pub(crate) fn index(at: i64, len: usize) -> Option<usize> {
     match usize::try_from(at) {
@@ -21,8 +21,8 @@ pub(crate) fn index_range(start: i64, stop: i64, len: usize) -> Range<usize> {
     if start < end { start..end } else { 0..0 }
 }
 
-/// The same for bytes and bits of a string, where an end before the first counts as the first:
-/// GETRANGE, BITCOUNT, BITPOS.
+/// The bytes or bits of a string from `start` to `end`, where an end before the first counts as the
+/// first: GETRANGE, BITCOUNT, BITPOS.
 #[inline]
 pub(crate) fn clamped_range(start: i64, end: i64, len: usize) -> Range<usize> {
     let start = index(start, len).unwrap_or(0);
@@ -30,7 +30,7 @@ pub(crate) fn clamped_range(start: i64, end: i64, len: usize) -> Range<usize> {
     if start < end { start..end } else { 0..0 }
 }
 
-/// Whether both ends count from the end and the start is behind the end: GETRANGE and BITCOUNT then
+/// Whether both ends count from the end and the start is after the end: GETRANGE and BITCOUNT then
 /// select nothing, before either end is clamped.
 #[inline]
 pub(crate) fn is_reversed(start: i64, end: i64) -> bool {

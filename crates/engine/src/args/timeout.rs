@@ -9,11 +9,11 @@ use command::{Argument, Shape};
 
 /// `timeout`, in seconds.
 pub(crate) const TIMEOUT: Argument = Argument::new("timeout", Shape::Double);
-/// The history of commands whose timeout was an integer at first.
+/// The history of commands whose timeout was originally an integer.
 pub(crate) const FRACTIONS: &[(&str, &str)] = &[("6.0.0", "The timeout may have a fraction.")];
 
-/// The end of a wait whose length `arg` gives in seconds, which can have a fraction, in
-/// milliseconds since 1970, rounded up. None for 0, which waits forever.
+/// The end of a wait in milliseconds since 1970, rounded up, or `None` for 0, which waits forever.
+/// `arg` is the length in seconds, possibly with a fraction.
 ///
 /// # Errors
 /// When it is not a number, negative, or out of range.
@@ -31,11 +31,11 @@ pub(crate) fn timeout(arg: &[u8], unix_ms: i64) -> Result<Option<i64>, Error> {
     if seconds >= SECONDS_MAX {
         return Err(WaitError::OutOfRange.into());
     }
-    // Below the bound the product fits; one below i64::MIN saturates and stays negative.
+    // Below the bound the product fits; a product below i64::MIN saturates and stays negative.
     until((seconds * MS_A_SECOND).ceil() as i64, unix_ms)
 }
 
-/// The same for a length in milliseconds: BLOCK of XREAD, WAITAOF.
+/// The end of a wait whose length is in milliseconds: BLOCK of XREAD, WAITAOF.
 ///
 /// # Errors
 /// When it is not an integer, negative, or out of range.

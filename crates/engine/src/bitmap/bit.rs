@@ -68,7 +68,7 @@ fn getbit(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// A bit of a string; those behind its end are zeros.
+/// A bit of a string. Bits after the string's end are zeros.
 #[inline]
 fn bit_at(text: StringRef<'_>, offset: usize) -> bool {
     let mut digits = StringDigits::default();

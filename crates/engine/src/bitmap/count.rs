@@ -1,7 +1,7 @@
-//! Bits counted and sought in a range: BITCOUNT and BITPOS.
+//! Counting and searching bits in a range: BITCOUNT and BITPOS.
 //!
-//! A range is given in bytes or in bits, both ends included and counted from the end when negative.
-//! Whole words are counted and compared eight bytes at a time.
+//! A range is in bytes or in bits, with both ends included and counted from the end if negative.
+//! Eight bytes are counted and compared at a time.
 
 use std::ops::Range;
 
@@ -60,18 +60,18 @@ const END_AND_UNIT: Argument =
     Argument::new("end-unit-block", Shape::Block(&[END, UNIT])).optional();
 const UNITS_CAME: &[(&str, &str)] = &[("7.0.0", "The words `BYTE` and `BIT`.")];
 
-/// A part of a string as it was asked for.
+/// A range as the client wrote it.
 #[derive(Clone, Copy)]
 struct CountedRange {
     start: i64,
     end: i64,
-    /// Bits in a step of both: 8 or 1.
+    /// Bits in a step of both ends: 8 or 1.
     unit_bits: usize,
 }
 
 impl CountedRange {
-    /// Reads the arguments from `at`: start, end and the unit, of which the last ones may lack. A
-    /// wrong end is an error before or after an unknown unit.
+    /// Reads the arguments from `at`: start, end and the unit, of which the last ones may be
+    /// missing. `end_first` decides whether a wrong end or an unknown unit is the first error.
     fn parse(args: &Args<'_>, at: usize, end_first: bool) -> Result<Self, Error> {
         let number = |at: usize, absent: i64| match args.at(at) {
             Some(arg) => integer(arg),
@@ -91,13 +91,13 @@ impl CountedRange {
         Ok(Self { start, end, unit_bits })
     }
 
-    /// Whether both ends are counted from the back and the wrong way round. That leaves nothing for
-    /// BITCOUNT; BITPOS, as in Redis, first brings both into the string.
+    /// Whether both ends count from the end and are in reverse order. Then BITCOUNT finds nothing;
+    /// BITPOS, as in Redis, first clamps both to the string.
     fn is_reversed(self) -> bool {
         is_reversed(self.start, self.end)
     }
 
-    /// The bits that it means in a string of `len` bytes.
+    /// The bits of the range in a string of `len` bytes.
     fn bits(self, len: usize) -> Range<usize> {
         let units = clamped_range(self.start, self.end, len * 8 / self.unit_bits);
         units.start * self.unit_bits..units.end * self.unit_bits
@@ -130,7 +130,7 @@ fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let Some(text) = db.read::<StringValue>(turn, key)? else {
-        // It counts as zeros without an end.
+        // A missing key counts as endless zeros.
         reply.int(-bit);
         return Ok(());
     };
@@ -140,14 +140,14 @@ fn bitpos(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let found = if range.is_empty() { None } else { first_in(bytes, range.clone(), bit == 1) };
     match found {
         Some(at) => reply.len(at),
-        // Without an end the string goes on with zeros.
+        // Without an explicit end the string continues with zeros.
         None if bit == 0 && args.len() < 5 && !range.is_empty() => reply.len(bytes.len() * 8),
         None => reply.int(-1),
     }
     Ok(())
 }
 
-/// How many bits of a range are set.
+/// The number of set bits in a range.
 fn ones_in(bytes: &[u8], bits: Range<usize>) -> usize {
     if bits.is_empty() {
         return 0;
@@ -159,10 +159,10 @@ fn ones_in(bytes: &[u8], bits: Range<usize>) -> usize {
     whole - (before.count_ones() + behind.count_ones()) as usize
 }
 
-/// The first bit of a range that is as sought.
+/// The first bit in a range with the value `sought`.
 fn first_in(bytes: &[u8], bits: Range<usize>, sought: bool) -> Option<usize> {
     let (first, last) = (bits.start / 8, (bits.end - 1) / 8);
-    // What is not sought becomes zeros.
+    // Other bits become zeros.
     let flip = if sought { 0 } else { 0xff };
     let head = (bytes[first] ^ flip) & 0xff >> (bits.start % 8);
     let found = if head != 0 {

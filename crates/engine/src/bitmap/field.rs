@@ -1,12 +1,11 @@
 //! Strings as arrays of integers of any width: BITFIELD and BITFIELD_RO.
 //!
-//! A request is read twice: first all of it is checked and the longest write found, then each
-//! operation is carried out in order. So an error anywhere leaves nothing done, the string grows at
-//! most once, and no list of operations is kept.
+//! A request is read twice: the first pass checks all of it and finds the longest write, the second
+//! executes each operation in order. So an error anywhere leaves the string unchanged, the string
+//! grows at most once, and no list of operations is kept.
 //!
-//! The string grows even when all writes fail by OVERFLOW FAIL, as in Redis. Redis
-//! does not replicate that; here it is an effect without an event, so that replicas have the same
-//! string.
+//! The string grows even if all writes fail by OVERFLOW FAIL, as in Redis. Redis does not replicate
+//! that; here it is an effect without an event, so that replicas have the same string.
 
 use resp::{Args, Reply};
 use store::StringDigits;
@@ -37,7 +36,7 @@ pub(super) const BITFIELD: Row<Handler> = Row::new(
     bitfield,
 );
 
-/// Whether all operations read. What is no operation may be anything.
+/// Whether all operations read. Arguments that are no operations do not matter.
 fn only_reads(args: &Args<'_>) -> bool {
     let mut at = 2;
     while at < args.len() {
@@ -94,7 +93,7 @@ const WRITE_OPERATION: Argument = Argument::new(
     ]),
 );
 
-/// What is done with one integer.
+/// The action on one integer.
 #[derive(Clone, Copy)]
 enum FieldAction {
     Get,
@@ -118,7 +117,7 @@ impl FieldOperation {
     }
 }
 
-/// Reads the operations one after another.
+/// Reads operations one by one.
 struct Operations<'a> {
     args: Args<'a>,
     overflow: Overflow,
@@ -173,8 +172,8 @@ impl<'a> Operations<'a> {
     }
 }
 
-/// Checks all operations. Returns how many there are, and the length of a string that all writes
-/// fit in; 0 when there are none.
+/// Checks all operations. Returns their number, and the length of a string that all writes fit in,
+/// or 0 if there are none.
 fn check(args: &Args<'_>, bytes_max: usize) -> Result<(usize, usize), Error> {
     let mut operations = Operations::new(args, bytes_max);
     let (mut count, mut end_bytes) = (0, 0);
@@ -261,8 +260,8 @@ fn write(
     Ok(())
 }
 
-/// Carries out one operation. Returns what it replies and whether it changes anything, nothing when
-/// it fails.
+/// Executes one operation. Returns its reply and whether it changes anything, or `None` if it
+/// fails.
 fn apply(edit: &mut StringEdit<'_>, operation: FieldOperation) -> Option<(i64, bool)> {
     let FieldOperation { action, kind, offset } = operation;
     let old = kind.read(edit.text().bytes(&mut StringDigits::default()), offset);

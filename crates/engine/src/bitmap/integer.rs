@@ -1,6 +1,6 @@
-//! Integers of any width at any bit of a string, and what happens when a sum leaves its width.
+//! Integers of any width at any bit of a string, and the behavior of sums that overflow.
 //!
-//! The highest bit of an integer comes first, as the bits of a string do.
+//! The highest bit of an integer comes first, like the bits of a string.
 
 /// The type of an integer: `i1` to `i64`, `u1` to `u63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +10,14 @@ pub(super) struct IntegerKind {
     pub(super) bits: u32,
 }
 
-/// What becomes of a sum beyond the width.
+/// The behavior of a sum that exceeds the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// Its lowest bits are kept.
+    /// Keep its lowest bits.
     Wrap,
-    /// The nearest integer that fits.
+    /// Use the nearest integer that fits.
     Saturate,
-    /// Nothing is written.
+    /// Write nothing.
     Fail,
 }
 
@@ -45,7 +45,7 @@ impl IntegerKind {
         }
     }
 
-    /// The integer whose lowest bits these are.
+    /// The integer with these lowest bits.
     fn of_bits(self, raw: u64) -> i64 {
         let unused = 64 - self.bits;
         let top = (raw << unused) as i64;
@@ -57,13 +57,13 @@ impl IntegerKind {
         self.fit(i128::from(value) + i128::from(increment), overflow)
     }
 
-    /// A given value as an integer of this type. An unsigned type takes a negative value for its
-    /// 64 bits, which are above everything it holds.
+    /// A given value as an integer of this type. An unsigned type treats a negative value as its 64
+    /// bits, which exceed its range.
     pub(super) fn set(self, value: i64, overflow: Overflow) -> Option<i64> {
         let value = if self.signed { i128::from(value) } else { i128::from(value as u64) };
         let (_, max) = self.bounds();
-        // Far below a narrow type Redis's own arithmetic wraps and saturates at the other end;
-        // clients see that, and so does a replica on another machine.
+        // Far below the range of a narrow type, Redis's own arithmetic wraps and saturates at the
+        // other end; clients see that, and so does a replica on another machine.
         let wraps = self.bits < 64 && value < 0 && max - value > i128::from(i64::MAX);
         let value = if wraps && overflow == Overflow::Saturate { max } else { value };
         self.fit(value, overflow)
@@ -81,7 +81,7 @@ impl IntegerKind {
         }
     }
 
-    /// The integer at a bit of a string, behind whose end are zeros.
+    /// The integer at a bit of a string, which continues with zeros.
     pub(super) fn read(self, bytes: &[u8], offset: usize) -> i64 {
         let mut window = [0; WINDOW_BYTES];
         let rest = bytes.get(offset / 8..).unwrap_or_default();
@@ -102,13 +102,14 @@ impl IntegerKind {
         rest[..len].copy_from_slice(&window.to_be_bytes()[..len]);
     }
 
-    /// How far the integer stands above the end of a window that begins with its first byte.
+    /// The distance of the integer from the end of a window that begins with its first byte.
     fn shift(self, offset: usize) -> u32 {
         WINDOW_BYTES as u32 * 8 - (offset % 8) as u32 - self.bits
     }
 }
 
-/// Bytes that hold 64 bits from any bit of the first on; a power of two, since it is one integer.
+/// The bytes of a window that holds 64 bits from any bit of its first byte on; a power of two,
+/// since it is one integer.
 const WINDOW_BYTES: usize = 16;
 
 #[cfg(test)]

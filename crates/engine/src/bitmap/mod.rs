@@ -1,10 +1,9 @@
 //! Strings as bits (<https://redis.io/docs/latest/commands/?group=bitmap>): the list of their rows,
-//! and what the files of the family share.
+//! and definitions that the family's files share.
 //!
-//! Bits are counted from the highest of the first byte. A string is written where it lies; only one
-//! that grows is moved. One bit is set and read in `bit`, bits are counted and sought in `count`,
-//! whole strings combined in `op`, integers of any width handled in `field`, of which `integer` is
-//! the arithmetic.
+//! Bits are counted from the highest of the first byte. A string is written in place; only one that
+//! grows is moved. `bit` sets and reads one bit, `count` counts and searches bits, `op` combines
+//! whole strings, and `field` handles integers of any width with the arithmetic of `integer`.
 
 use base::number::parse_i64;
 use store::KeyspaceEvent;
@@ -47,12 +46,12 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Bitmap, since)
 }
 
-/// The offset of a bit: within the longest string that there may be.
+/// The offset of a bit, within the longest possible string.
 fn offset(arg: &[u8], bytes_max: usize) -> Result<usize, Error> {
     scaled_offset(arg, 1, bytes_max)
 }
 
-/// The same in steps of `step` bits.
+/// An offset in steps of `step` bits.
 fn scaled_offset(arg: &[u8], step: u64, bytes_max: usize) -> Result<usize, Error> {
     let number = parse_i64(arg).and_then(|number| u64::try_from(number).ok());
     let bit = number.and_then(|number| number.checked_mul(step));

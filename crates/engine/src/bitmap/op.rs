@@ -1,7 +1,7 @@
-//! Whole strings combined bit by bit: BITOP.
+//! Combining whole strings bit by bit: BITOP.
 //!
-//! The sources are looked at one after another and combined into one buffer, so that none of them
-//! is copied but the first. A shorter one counts as filled up with zeros.
+//! The sources are read one after another and combined into one buffer, so only the first is
+//! copied. A shorter one is padded with zeros.
 
 use std::mem;
 
@@ -53,13 +53,13 @@ enum BitOperation {
     Or,
     Xor,
     Not,
-    /// In the first and in no other.
+    /// Set in the first and in no other.
     Diff,
-    /// In another and not in the first.
+    /// Set in another and not in the first.
     Diff1,
-    /// In the first and in another.
+    /// Set in the first and in another.
     AndOr,
-    /// In exactly one.
+    /// Set in exactly one.
     One,
 }
 
@@ -115,9 +115,9 @@ fn combine(
             Ok(())
         }
         BitOperation::Diff => fold(cx, args, sources, result, |a, b| a & !b),
-        // The first one comes last, on what all others have together.
+        // The first source is combined last, with the combination of all others.
         BitOperation::Diff1 | BitOperation::AndOr => {
-            // An error in the first one comes first.
+            // The first source's error takes precedence.
             with_source(cx, args, 1, |_| ())?;
             fold(cx, args, 2..sources.end, result, |a, b| a | b)?;
             let last = if op == BitOperation::Diff1 { |a: u8, b: u8| a & !b } else { |a, b| a & b };
@@ -127,7 +127,7 @@ fn combine(
             let mut several = Vec::new();
             for nth in sources {
                 with_source(cx, args, nth, |bytes| {
-                    // What was there once and comes again is there several times.
+                    // Bits seen before that occur again are set in several sources.
                     several.resize(several.len().max(bytes.len()), 0);
                     for (several, (seen, byte)) in several.iter_mut().zip(result.iter().zip(bytes))
                     {
@@ -142,7 +142,7 @@ fn combine(
     }
 }
 
-/// Combines the sources of these numbers one after another.
+/// Combines the sources with these numbers one by one.
 fn fold(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -159,7 +159,7 @@ fn fold(
     Ok(())
 }
 
-/// Shows the string under the `nth` key to `look`; a missing one is empty.
+/// Calls `look` with the string under the `nth` key, which is empty if missing.
 fn with_source<R>(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -172,20 +172,20 @@ fn with_source<R>(
     Ok(look(text.bytes(&mut StringDigits::default())))
 }
 
-/// Combines `bytes` into `result`; the shorter of both is filled up with zeros.
+/// Combines `bytes` into `result`, padding the shorter one with zeros.
 fn apply(result: &mut Vec<u8>, bytes: &[u8], with: impl Fn(u8, u8) -> u8) {
     if result.len() < bytes.len() {
         result.resize(bytes.len(), 0);
     }
     let (shared, rest) = result.split_at_mut(bytes.len());
-    // Simple enough for the compiler to take many bytes at once.
+    // Simple enough for the compiler to vectorize.
     for (own, byte) in shared.iter_mut().zip(bytes) {
         *own = with(*own, *byte);
     }
     rest.iter_mut().for_each(|own| *own = with(*own, 0));
 }
 
-/// Sets the first key to the result; without any byte it is removed.
+/// Sets the first key to the result, or removes it if the result is empty.
 fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
     let key = cx.nth_key(args, 0, 2);
     let (db, turn) = cx.db(key);

@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// Why something was denied to a user, or why a command on users failed.
+/// Why access control denied a request, or why a command on users failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AclError {
-    /// This user may not run this command.
+    /// This user has no permission for this command.
     Command(String, String),
-    /// The user may not use one of the keys so.
+    /// The user has no permission for this access to one of the keys.
     Key,
-    /// The user may not use one of the channels.
+    /// The user has no permission for one of the channels.
     Channel,
     /// The user may not read every key, which this option of SORT needs.
     Option(&'static str),
-    /// A script has called a command that this denies.
+    /// A script called a command with this denial.
     InScript(Box<AclError>),
-    /// EXEC: the command was allowed when it was queued, and is denied now for this reason.
+    /// EXEC: the command was allowed when it was queued, and is now denied for this reason.
     Revoked(&'static str),
-    /// ACL SETUSER with a name that no line of a file could hold.
+    /// ACL SETUSER with a name that a line of a file cannot hold.
     UserName,
-    /// ACL SETUSER with this word, and what is wrong with it.
+    /// ACL SETUSER: a wrong word, and its error.
     Word(String, String),
     /// ACL SETUSER with a selector that begins with this word and is not closed.
     Unmatched(String),
@@ -27,7 +27,7 @@ pub enum AclError {
     DefaultUser,
     /// ACL LOAD or ACL SAVE on a server without an ACL file.
     NoFile,
-    /// ACL LOAD of a file that cannot be read or has errors; the text comes from there.
+    /// ACL LOAD of a file that cannot be read or has errors, with the text.
     Load(String),
     /// ACL SAVE could not write the file.
     Save,

@@ -47,13 +47,13 @@ pub enum ConnectionError {
     TimeoutNegative,
     /// CLIENT PAUSE with a timeout that ends beyond the range of i64.
     TimeoutRange,
-    /// A command, by its full name, that a client may not send while it is subscribed.
+    /// A command, by its full name, that is not allowed while the client is subscribed.
     Subscribed(String),
     /// SSUBSCRIBE in a transaction.
     NoSubscription(&'static str),
-    /// Something else than administration from a client beyond `maxclients`.
+    /// A command other than administration from a client beyond `maxclients`.
     TooManyClients,
-    /// A command on keys from a client that is shown all requests: Redis says the same to replicas.
+    /// A command on keys from a MONITOR client: Redis replies the same to replicas.
     Watches,
     /// MONITOR in a transaction.
     NestedMonitor,

@@ -1,11 +1,11 @@
-//! Parts of requests in the texts of errors.
+//! Parts of requests in error texts.
 //!
 //! Arguments are bytes and need not be UTF-8. A text holds each byte of an argument as the
-//! character of the same number (Latin-1), so that enums can keep and print strings, and
-//! `to_bytes` turns the text back into bytes when it is sent. Redis formats such texts with C's
-//! `%s`, so an argument ends at its first zero byte.
+//! character with that number (Latin-1), so that enums can keep and print strings; `to_bytes`
+//! converts the text back when it is sent. Redis formats such texts with C's `%s`, so an argument
+//! ends at its first zero byte.
 
-/// An argument as a text of an error holds it.
+/// An argument converted for an error text.
 pub fn echo(arg: &[u8]) -> String {
     arg.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
@@ -15,7 +15,7 @@ pub fn echo_start(arg: &[u8], bytes_max: usize) -> String {
     echo(&arg[..arg.len().min(bytes_max)])
 }
 
-/// The bytes of a text. Characters that stand for no byte remain UTF-8.
+/// The bytes of a text. Characters above 255 remain UTF-8.
 pub(super) fn to_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for character in text.chars() {

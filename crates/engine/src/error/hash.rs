@@ -15,15 +15,15 @@ pub enum HashError {
     FieldsMissing,
     /// The number of fields is not positive.
     NotPositive,
-    /// The same in the words of HEXPIRE.
+    /// The number of fields is not positive, with the text of HEXPIRE.
     NotAboveZero,
-    /// The same in the words of HSETEX.
+    /// The number of fields is not positive, with the text of HSETEX.
     InvalidNumber,
     /// `numfields` does not match the number of arguments.
     WrongNumber,
     /// A negative expiry.
     NegativeExpiry,
-    /// HSETEX with EX or the like as the last argument.
+    /// HSETEX with EX or a similar option as the last argument.
     ExpiryMissing,
     /// HSETEX with more than one expiry option.
     OneExpiry,

@@ -5,15 +5,15 @@ use std::fmt;
 /// Why a command on hot keys failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HotkeysError {
-    /// START while a session measures.
+    /// START while a session is running.
     InProgress,
-    /// RESET while a session measures.
+    /// RESET while a session is running.
     StopFirst,
     /// START without METRICS.
     NoMetrics,
-    /// The number of metrics is none of the possible ones.
+    /// The number of metrics is not possible.
     MetricsCount,
-    /// There are fewer metrics than their number says.
+    /// There are fewer metrics than announced.
     MetricsMismatch,
     /// None of the metrics is known.
     NoValidMetrics,

@@ -17,7 +17,7 @@ pub enum HyperLogLogError {
     OnOrOff,
     /// PFDEBUG has no subcommand of this name.
     UnknownSubcommand(String),
-    /// What PFSELFTEST found.
+    /// The error that PFSELFTEST found.
     SelfTest(&'static str),
 }
 

@@ -15,7 +15,7 @@ pub enum RestoreError {
     Frequency,
     /// The payload is too short, of a version that is not supported, or damaged.
     Footer,
-    /// The footer is right, and what stands before it is no value.
+    /// The footer is valid, but the content before it is not a value.
     Format,
 }
 

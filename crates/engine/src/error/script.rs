@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a script does not run, or may not run a command.
+/// Why a script does not run, or may not call a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptError {
     /// EVAL with a number of keys that is not an integer.
@@ -11,29 +11,29 @@ pub enum ScriptError {
     BadKeyCount,
     /// More keys than arguments.
     TooManyKeys,
-    /// Fewer keys than none.
+    /// A negative number of keys.
     NegativeKeys,
-    /// EVALSHA of a script that is not there.
+    /// EVALSHA of an unknown script.
     NoSuchScript,
-    /// FCALL of a function that is not there.
+    /// FCALL of an unknown function.
     NoSuchFunction,
-    /// EVAL_RO and the like of a script that declares that it writes.
+    /// EVAL_RO or a similar command with a script that declares that it writes.
     WritesInReadOnly,
-    /// A script that declares flags, and not that it runs when memory is short.
+    /// Memory is short, and the script declares flags without permission to run then.
     OutOfMemory,
     /// A script calls a command that does not exist.
     UnknownCommand,
     /// A script calls a command with a wrong number of arguments.
     Arity,
-    /// A script calls a command that scripts may not.
+    /// A script calls a command that is not allowed in scripts.
     NotAllowed,
-    /// A script that only reads calls a command that writes.
+    /// A read-only script calls a command that writes.
     ReadOnly,
-    /// Another command holds a shard for longer than is waited for it. A client is told so only by
-    /// a script that runs beside others and has used a key that it did not declare; any other
-    /// request has done nothing, and is executed later.
+    /// Another command held a shard for longer than the wait budget. A client sees this only from a
+    /// script that runs concurrently with others and used an undeclared key; any other request has
+    /// done nothing and is executed later.
     ShardInUse,
-    /// A script that was killed is about to write.
+    /// A killed script is about to write.
     Killed,
     /// SCRIPT KILL and FUNCTION KILL while no script runs.
     NotBusy,
@@ -43,17 +43,17 @@ pub enum ScriptError {
     BusyWithScript,
     /// SCRIPT KILL of a function.
     BusyWithFunction,
-    /// SCRIPT FLUSH with another word than ASYNC and SYNC.
+    /// SCRIPT FLUSH with an option other than ASYNC and SYNC.
     ScriptFlushOption,
-    /// FUNCTION FLUSH with another word than ASYNC and SYNC.
+    /// FUNCTION FLUSH with an option other than ASYNC and SYNC.
     FunctionFlushOption,
     /// SCRIPT DEBUG: there is no debugger.
     NoDebugger,
-    /// SCRIPT DEBUG with a word that is no mode.
+    /// SCRIPT DEBUG with an unknown mode.
     DebugMode,
-    /// FUNCTION DELETE of a library that is not there.
+    /// FUNCTION DELETE of an unknown library.
     NoSuchLibrary,
-    /// FUNCTION RESTORE with a word that is no policy.
+    /// FUNCTION RESTORE with an unknown policy.
     RestorePolicy,
 }
 

@@ -5,13 +5,13 @@ use std::fmt;
 /// Why a command on the server failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerError {
-    /// COMMAND GETKEYS: no command of this name.
+    /// COMMAND GETKEYS: no command has this name.
     NoSuchCommand,
     /// COMMAND GETKEYS: too few or too many arguments for the command.
     CommandArity,
     /// COMMAND GETKEYS: the command takes no keys.
     NoKeys,
-    /// COMMAND GETKEYS: the arguments do not say where the keys are.
+    /// COMMAND GETKEYS: the arguments do not determine the keys.
     KeyArguments,
     /// SLOWLOG GET with a count below -1.
     Count,
@@ -31,7 +31,7 @@ pub enum ServerError {
     ModuleForbidden,
     /// MODULE LOAD: the module is not loaded.
     ModuleNotLoaded,
-    /// MODULE UNLOAD of a module that is not there.
+    /// MODULE UNLOAD of an unknown module.
     NoSuchModule,
     /// DEBUG PROTOCOL with an unknown type.
     ProtocolType,
@@ -43,21 +43,21 @@ pub enum ServerError {
     NoLatencySamples(String),
     /// The reply type exists only in RESP3.
     NeedsResp3,
-    /// What would be changed could not be kept on the disk; the whole text.
+    /// The change could not be saved to disk, with the whole text.
     NotKept(String),
     /// Keys are being loaded.
     Loading,
-    /// SAVE or BGSAVE while there is one.
+    /// SAVE or BGSAVE while a save is in progress.
     Saving,
     /// BGSAVE while another snapshot is being written.
     SnapshotTaken,
     /// WEFT BACKUP while a snapshot is being written.
     BackupTaken,
-    /// SAVE or BGSAVE could not be done.
+    /// SAVE or BGSAVE failed.
     NotSaved,
     /// WEFT BACKUP could not begin.
     NoBackup(String),
-    /// DEBUG RELOAD could not save or load.
+    /// DEBUG RELOAD failed to save or load.
     Reload(&'static str),
     /// BGREWRITEAOF while one is in progress.
     Rewriting,
@@ -111,7 +111,7 @@ impl fmt::Display for ServerError {
                  SCHEDULE in order to schedule a BGSAVE whenever possible."
             }
             Self::BackupTaken => "ERR Another snapshot is being written. Try again later.",
-            // As Redis's, it has no text.
+            // Redis's error has no text either.
             Self::NotSaved => "ERR",
             Self::NoBackup(why) => return write!(f, "ERR The backup cannot begin: {why}"),
             Self::Reload(text) => text,

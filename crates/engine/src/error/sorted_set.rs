@@ -15,7 +15,7 @@ pub enum SortedSetError {
     ScoreNan,
     /// An end of a score range that is not a number.
     ScoreEnd,
-    /// An end of a lexicographical range that has none of the four forms.
+    /// A lexicographical end that has none of the four forms.
     LexEnd,
     /// LIMIT on a range of ranks.
     LimitOfRanks,

@@ -41,11 +41,11 @@ pub enum StreamError {
     Meaningless(char),
     /// `>` in XREAD.
     NewOnly,
-    /// XREADGROUP: the key, or the consumer group of it, does not exist.
+    /// XREADGROUP: the key or its consumer group does not exist.
     NoGroupToRead(String, String),
-    /// The key, or the consumer group of it, does not exist.
+    /// The key or its consumer group does not exist.
     NoKeyOrGroup(String, String),
-    /// The key, the second name, has no consumer group of the first name.
+    /// No such consumer group of the key: the group's name, then the key.
     NoGroup(String, String),
     /// XGROUP on a missing key.
     NoKey,
@@ -63,7 +63,7 @@ pub enum StreamError {
     BelowTop,
     /// XSETID with ENTRIESADDED below the length.
     FewAdded,
-    /// An argument, by its name, of a command, by its name, that is not an integer.
+    /// An argument that is not an integer: its name, then the command's.
     Argument(&'static str, &'static str),
     /// XCLAIM with an unknown option.
     ClaimOption(String),
@@ -140,7 +140,7 @@ impl fmt::Display for StreamError {
 }
 
 impl StreamError {
-    /// The texts that name something.
+    /// Writes the texts that contain names.
     fn fmt_named(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unbalanced(name) => {

@@ -2,28 +2,28 @@
 
 use std::fmt;
 
-/// Why something cannot be asked of tracking.
+/// Why options of tracking are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackingError {
     /// REDIRECT twice.
     SecondRedirect,
-    /// REDIRECT to a client that there is not.
+    /// REDIRECT to an unknown client.
     NoSuchTarget,
     /// PREFIX without BCAST.
     PrefixWithoutBroadcast,
-    /// With BCAST when the client tracks without, or the other way round.
+    /// BCAST cannot be turned on or off while tracking.
     BroadcastSwitched,
     /// OPTIN or OPTOUT with BCAST.
     ChoiceWithBroadcast,
     /// OPTIN and OPTOUT.
     InAndOut,
-    /// OPTIN when the client has asked for OPTOUT, or the other way round.
+    /// OPTIN and OPTOUT cannot be exchanged while tracking.
     ChoiceSwitched,
     /// A prefix that overlaps with one that the client has.
     OverlapsOwn(String, String),
-    /// A prefix that overlaps with another one of the same request.
+    /// A prefix that overlaps with another of the same request.
     OverlapsOther(String, String),
-    /// CLIENT CACHING from a client that does not track.
+    /// CLIENT CACHING from a client that is not tracking.
     NotTracking,
     /// CLIENT CACHING YES without OPTIN.
     DoesNotOptIn,

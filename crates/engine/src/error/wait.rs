@@ -15,7 +15,7 @@ pub enum WaitError {
     OutOfRange,
     /// CLIENT UNBLOCK with ERROR ended the wait.
     Unblocked,
-    /// WAITAOF waits for an append-only file that is not written.
+    /// WAITAOF without an append-only file.
     NoAppendOnlyFile,
 }
 

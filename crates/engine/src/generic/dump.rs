@@ -1,9 +1,9 @@
-//! Values as payloads of bytes: DUMP (<https://redis.io/docs/latest/commands/dump/>) and RESTORE
+//! Values as payloads: DUMP (<https://redis.io/docs/latest/commands/dump/>) and RESTORE
 //! (<https://redis.io/docs/latest/commands/restore/>).
 //!
-//! A payload is the value as it stands in an RDB file, its version and a checksum. Redis 8 reads
-//! those of this server, and this server reads those of Redis up to 8 and of Valkey up to 9.
-//! Whatever `sanitize-dump-payload` says, all of a payload is looked through.
+//! A payload is the value in the form of an RDB file, with its version and a checksum. Redis 8
+//! reads payloads of this server, and this server reads those of Redis up to 8 and of Valkey up to
+//! 9. The whole payload is checked, whatever `sanitize-dump-payload` says.
 
 use std::cell::RefCell;
 
@@ -73,7 +73,7 @@ pub const ROWS: &[Row<Handler>] = &[
 ];
 
 thread_local! {
-    /// The thread's encoder, which has a table of 256 KB, once it has run DUMP.
+    /// The thread's encoder, which has a table of 256 KB, after its first DUMP.
     static ENCODER: RefCell<Option<ValueEncoder>> = const { RefCell::new(None) };
 }
 
@@ -144,7 +144,7 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     if ttl_ms < 0 {
         return Err(RestoreError::Ttl.into());
     }
-    // In Redis a sum beyond the range overflows, and the key is lost a moment later.
+    // In Redis a sum out of range overflows, and the key expires at once.
     let expires_at = match ttl_ms {
         0 => None,
         at_ms if options.absolute => Some(at_ms),
@@ -170,7 +170,7 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Reads a payload to a record for a key.
+/// Reads a payload into a record for a key.
 fn read(
     cx: &Cx<'_>,
     payload: &[u8],
@@ -184,7 +184,7 @@ fn read(
     };
     let (number, content) = content.split_first().ok_or(FormatError::End)?;
     let value_type = ValueType::of(*number, version)?;
-    // Seconds wrap as the clock does; the frequency is in its range.
+    // Seconds wrap as the clock does; the frequency was checked.
     let idle = options.idle_seconds.map(|seconds| seconds as u32);
     let access_clock = cx.turn.restored_clock(idle, options.frequency.map(|uses| uses as u8));
     let mut decoder = ValueDecoder::new(cx.limits, cx.turn.hasher);
@@ -193,7 +193,7 @@ fn read(
     Ok(value.record(key.bytes, expires_at, access_clock))
 }
 
-/// Removes the key in whose place an expired value was to be put.
+/// Removes the key that an expired value would replace.
 fn remove(cx: &mut Cx<'_>, key: Key<'_>) {
     let (db, turn) = cx.db(key);
     if !db.remove(turn, key) {

@@ -1,13 +1,13 @@
-//! Copies of the elements of a collection, whatever its type: one buffer for all of them.
+//! Copies of the elements of a collection of any type, in one buffer.
 
 use store::{Db, Key, ListValue, Lookup, SetValue, SortedSetValue, Turn};
 
 use crate::error::Error;
 
-/// Bytes for which room is made with each element.
+/// Bytes reserved for each element.
 const SHORT_BYTES: usize = 8;
 
-/// Texts one behind another.
+/// Texts one after another.
 #[derive(Debug, Default)]
 pub(super) struct SortElements {
     bytes: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct SortElements {
 }
 
 impl SortElements {
-    /// How many there are.
+    /// The number of texts.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -26,13 +26,13 @@ impl SortElements {
         self.bytes.reserve(elements * SHORT_BYTES);
     }
 
-    /// One of them.
+    /// The text with this index.
     pub(super) fn at(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[index]]
     }
 
-    /// Adds one and returns its index.
+    /// Adds a text and returns its index.
     pub(super) fn push(&mut self, text: &[u8]) -> usize {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
@@ -40,18 +40,18 @@ impl SortElements {
     }
 }
 
-/// The order in which a collection has its elements.
+/// The order of a collection's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SortOrder {
-    /// As they were put there.
+    /// The order in which they were added.
     Given,
-    /// None that means anything.
+    /// No particular order.
     Any,
-    /// By their scores.
+    /// The order of their scores.
     Ranked,
 }
 
-/// Copies the elements under a key, none when it is not there.
+/// Copies the elements under a key, if it exists.
 ///
 /// # Errors
 /// When the value is not a list, a set or a sorted set.

@@ -1,8 +1,8 @@
 //! The expiry of keys: EXPIRE and its variants, TTL and its variants, PERSIST.
 //!
-//! Whatever unit and base a client gives, a key keeps one absolute time in milliseconds, and that
-//! is what is replayed: a replica or a log read later must not add its own delay. The replayed
-//! command has no condition, since the condition was decided here.
+//! A client gives a time in various units and bases, but a key keeps one absolute time in
+//! milliseconds, and that is replayed: a replica or a log read later must not add its own delay.
+//! The replayed command has no condition, since the condition was decided here.
 
 use resp::{Args, Reply};
 use store::Lookup;
@@ -193,7 +193,7 @@ fn remaining(
             } else {
                 at_ms
             };
-            // Seconds are rounded to the nearest; adding first would leave the range of i64.
+            // Seconds are rounded to the nearest. Adding first would exceed the range of i64.
             if form.unit == ExpiryUnit::Seconds { ms / 1000 + (ms % 1000 + 500) / 1000 } else { ms }
         }
     };

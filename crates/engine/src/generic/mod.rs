@@ -1,5 +1,5 @@
-//! Keys of any type (<https://redis.io/docs/latest/commands/?group=generic>): here whether
-//! they are there and what type they have; the rest in one file a subject.
+//! Keys of any type (<https://redis.io/docs/latest/commands/?group=generic>): this file has
+//! commands on their existence and type; the others have one subject each.
 
 use resp::{Args, Reply};
 use store::{Key, Lookup, ValueKind};
@@ -84,7 +84,7 @@ pub const ROWS: &[Row<Handler>] = &[
     ),
 ];
 
-/// Counts the request's keys, all arguments, for which `found` holds.
+/// Counts the request's keys, which are all its arguments, for which `found` holds.
 fn count_keys(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -119,7 +119,7 @@ fn exists(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn touch(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    // The one command that counts as a use whatever CLIENT NO-TOUCH says.
+    // Only TOUCH counts as a use even with CLIENT NO-TOUCH.
     cx.turn.touch = true;
     count_keys(cx, args, reply, |cx, key| {
         let (db, turn) = cx.db(key);

@@ -1,4 +1,4 @@
-//! How a value is kept (<https://redis.io/docs/latest/commands/object/>).
+//! The internals of a value (<https://redis.io/docs/latest/commands/object/>).
 
 use resp::{Args, Reply};
 use store::{Lookup, Stored, StringRef, StringValue, Turn};
@@ -11,8 +11,8 @@ use command::{Access, Argument, Flags, Group, KeySpec, Spec};
 
 use super::spec;
 
-/// Integers from 0 up to here exist once in Redis, which then replies `SHARED_REFERENCES`. Here
-/// each lies in its record, but clients that look for it see the same.
+/// Redis keeps one shared object for each integer from 0 up to here, and replies
+/// `SHARED_REFERENCES` for it. Here each lies in its record, but clients see the same.
 const SHARED_INTEGERS_END: i64 = 10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
@@ -96,7 +96,7 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
     ],
 )];
 
-/// Shows the value under the key to `tell`, or replies null.
+/// Calls `tell` with the value under the key, or replies null.
 fn of_stored(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -114,7 +114,7 @@ fn of_stored(
     }
 }
 
-/// References to a value, as many as Redis has.
+/// The number of references to a value that Redis would have.
 pub fn references(stored: Stored<'_>, turn: &Turn) -> i64 {
     match stored.view::<StringValue>() {
         Some(StringRef::Integer(0..SHARED_INTEGERS_END)) if turn.access.shares_values => {

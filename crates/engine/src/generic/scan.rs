@@ -1,10 +1,9 @@
-//! Which keys there are: KEYS, SCAN, RANDOMKEY. They visit shard after shard and hold only one.
+//! Listing keys: KEYS, SCAN, RANDOMKEY. They visit shards one by one and hold only one at a time.
 //!
-//! A cursor of SCAN is `shard << 32 | position`, the position being one in the order of hashes, so
-//! a key that is there during a whole scan is returned exactly once, whatever the tables do
-//! meanwhile. Expired keys are not shown. As in Redis, SCAN removes those that match, for
-//! it looks at a few with each call; KEYS leaves them: a reader of everything should not become a
-//! writer of everything.
+//! A cursor of SCAN is `shard << 32 | position`, where the position is in the order of hashes. So a
+//! key that exists during a whole scan is returned exactly once, however the tables change. Expired
+//! keys are not shown. As in Redis, SCAN removes those that match, since each call looks at few
+//! keys; KEYS leaves them, so that reading all keys does not become writing all keys.
 
 use base::random::Random;
 use resp::{Args, Reply};
@@ -22,14 +21,14 @@ use command::{Argument, Category, Flags, Shape, ShardScope};
 use super::spec;
 use crate::cursor::{MATCH, MatchPattern, ScanOptions, Scanned, parse_cursor};
 
-/// Shards that one SCAN visits at most: all of a standalone server's when they are empty, so that a
-/// small keyspace takes one call.
+/// The most shards that one SCAN visits: all shards of a standalone server if they are empty, so
+/// that a small keyspace takes one call.
 const SHARDS_VISITED_MAX: usize = 1024;
-/// Shards among which RANDOMKEY chooses by their size.
+/// The number of shards among which RANDOMKEY chooses by size.
 const SHARDS_SAMPLED: usize = 16;
-/// With fewer keys in the sampled shards, sizes differ too much to leave the other shards out.
+/// With fewer keys in the sampled shards, sizes differ too much to ignore the other shards.
 const SAMPLED_KEYS_MIN: usize = 64;
-/// How often RANDOMKEY looks for a key while there are some.
+/// How often RANDOMKEY searches while there are keys.
 const RANDOM_ROUNDS_MAX: usize = 64;
 
 /// The commands on all keys.
@@ -94,7 +93,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         }
         return Ok(());
     }
-    // Slow commands may use one shard or another all the time: it goes on where it had to wait.
+    // Slow commands may always use some shard, so KEYS continues at the shard it had to wait for.
     let mut visited = cx.shards.take_visited().unwrap_or_default();
     let (header, mark) = (reply.array_deferred(), reply.mark());
     reply.raw(&std::mem::take(&mut visited.kept));
@@ -119,7 +118,7 @@ fn keys(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         }
         seen?;
         if !belongs {
-            // Databases were swapped or emptied: nobody is shown a part of each.
+            // Databases were swapped or emptied: a reply must not mix old and new ones.
             visited.restart();
             cx.shards.keep_visited(visited);
             return Err(ScriptError::ShardInUse.into());
@@ -167,12 +166,12 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
             });
             for key in expired {
                 let key = turn.key(&key);
-                // The lookup removes it.
+                // The lookup removes the expired key.
                 db.contains(turn, key);
             }
         });
         match seen {
-            // The next call goes on here.
+            // The next call continues here.
             Err(ScriptError::ShardInUse) if shard > shard_start => break,
             seen => seen?,
         }
@@ -184,8 +183,8 @@ fn scan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// Keys may be renamed from shards that have yet to be visited to those that have been: with few of
-/// them it finds none although there is always one, and looks again.
+/// Replies with a random key. Keys may be renamed from unvisited shards to visited ones, so with
+/// few keys a search may find none although there is always one, and is repeated.
 fn randomkey(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut waited = cx.shards.take_visited();
     for _ in 0..RANDOM_ROUNDS_MAX {
@@ -208,8 +207,8 @@ fn randomkey(cx: &mut Cx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 fn find_random_key(cx: &mut Cx<'_>, reply: &mut Reply<'_>) -> Result<bool, Error> {
     let mut random = Random::new(cx.random.next_u64());
     let chosen = choose_shard(cx, &mut random)?;
-    // Every key of the chosen shard may have expired: then any other will do. During a pause they
-    // stay, and as in Redis one of them is the answer when there are no others.
+    // All keys of the chosen shard may have expired; then any other key is used. During a pause
+    // expired keys stay, and as in Redis one of them is returned if there are no others.
     let (number, shards) = (cx.db, cx.map.len());
     let (mut found, mut expired) = (false, None);
     let tries = chosen.map_or(0, |_| shards);
@@ -235,8 +234,8 @@ fn find_random_key(cx: &mut Cx<'_>, reply: &mut Reply<'_>) -> Result<bool, Error
     Ok(expired.is_some())
 }
 
-/// A shard with keys, drawn by their number: among a sample of shards, or among all when there are
-/// few keys. None when there are no keys.
+/// A shard with keys, drawn in proportion to their number: from a sample of shards, or from all if
+/// there are few keys. `None` if there are no keys.
 fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, Error> {
     let (number, shards) = (cx.db, cx.map.len());
     let start = random.below(shards as u64) as usize;
@@ -249,7 +248,7 @@ fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, E
         let mut len = 0;
         visit_first(cx, shard, &mut |shard, _| len = shard.db(number).len())?;
         keys += len;
-        // Each key seen so far is as likely to be in the chosen shard as any other.
+        // Each key seen so far is equally likely to be in the chosen shard.
         if len > 0 && random.below(keys as u64) < len as u64 {
             chosen = Some(shard);
         }
@@ -257,7 +256,7 @@ fn choose_shard(cx: &mut Cx<'_>, random: &mut Random) -> Result<Option<usize>, E
     Ok(chosen)
 }
 
-/// Visits a shard. If it is in use, RANDOMKEY waits for it and begins with it then.
+/// Visits a shard. If it is in use, RANDOMKEY waits for it and starts there when it runs again.
 fn visit_first(
     cx: &mut Cx<'_>,
     shard: usize,
@@ -270,10 +269,9 @@ fn visit_first(
     seen
 }
 
-/// Replies with a random key, as RANDOMKEY that had to wait. Slow commands may use one shard or
-/// another all the time, so it visits none twice: it draws a key from each as it comes there, and
-/// keeps the one before or that one, as is likely by the number of keys. Returns whether one was
-/// found.
+/// Replies with a random key after RANDOMKEY had to wait. Slow commands may always use some shard,
+/// so it visits no shard twice: it draws a key from each shard on its way, and keeps either that or
+/// the previous one, in proportion to the number of keys. Returns whether it found a key.
 fn go_on_to_random_key(
     cx: &mut Cx<'_>,
     reply: &mut Reply<'_>,
@@ -283,7 +281,7 @@ fn go_on_to_random_key(
     let (number, shards, mark) = (cx.db, cx.map.len(), reply.mark());
     reply.raw(&std::mem::take(&mut visited.kept));
     while visited.shards < shards {
-        // It has found none as long as that is one which has expired.
+        // An expired key does not count as found.
         if visited.shards >= SHARDS_SAMPLED && visited.found >= SAMPLED_KEYS_MIN {
             break;
         }
@@ -318,8 +316,8 @@ fn go_on_to_random_key(
     Ok(reply.mark() != mark)
 }
 
-/// A key of a database in which all have expired and stay: the first one from a place at random, or
-/// from the start when there is none.
+/// A key of a database whose keys have all expired and stay: the first one from a random position,
+/// or from the start.
 fn expired_key(db: &mut Db, turn: &mut Turn, draw: u64) -> Option<Vec<u8>> {
     let mut expired = None;
     for from in [draw as u32, 0] {

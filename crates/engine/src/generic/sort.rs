@@ -1,9 +1,8 @@
-//! SORT and SORT_RO (<https://redis.io/docs/latest/commands/sort/>): the elements of a list, set or
-//! sorted set in an order of their own or of keys that a pattern names.
+//! SORT and SORT_RO (<https://redis.io/docs/latest/commands/sort/>): sort the elements of a list,
+//! set or sorted set by themselves or by keys that a pattern names.
 //!
 //! A pattern can name any key of the database, so a request with one runs exclusively; all others
-//! lock only the shards of their keys. Texts are compared byte by byte,
-//! whatever the locale.
+//! lock only the shards of their keys. Texts are compared byte by byte, whatever the locale.
 
 use std::cmp::Ordering;
 
@@ -37,7 +36,7 @@ const OPTIONS: &[(&str, usize, bool)] = &[
     ("STORE", 1, false),
 ];
 
-/// The keys that patterns make, among these other options.
+/// The keys that patterns name, among these other options.
 const fn derived(others: &'static [(&'static str, usize, bool)]) -> KeySpec {
     KeySpec::patterns(2, PATTERN_WORDS, others, READ).notes(PATTERN_NOTES)
 }
@@ -108,7 +107,7 @@ const fn sorting(name: &'static str, since: &'static str) -> Spec {
         .scope(ShardScope::KeysOrExclusive(&["BY", "GET"]))
 }
 
-/// What a request asks for besides its key.
+/// The options of a request.
 #[derive(Debug, Default)]
 struct Options<'a> {
     by: Option<&'a [u8]>,
@@ -145,12 +144,12 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// Whether the elements stay in the order they have: BY a pattern without a star.
+    /// Whether the elements keep their order: BY a pattern without a star.
     fn keeps_order(&self) -> bool {
         self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
     }
 
-    /// The part of `len` elements that is wanted.
+    /// The wanted part of `len` elements.
     fn range(&self, len: usize) -> std::ops::Range<usize> {
         let start = usize::try_from(self.limit.offset.max(0)).unwrap_or(usize::MAX).min(len);
         let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
@@ -158,11 +157,11 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What elements are compared by.
+/// The value by which elements are compared.
 #[derive(Clone, Copy, Debug)]
 enum Weight {
     Number(f64),
-    /// Index of a text; none comes before all others.
+    /// The index of a text; `None` comes first.
     Text(Option<usize>),
 }
 
@@ -186,8 +185,7 @@ fn run(
     let mut elements = SortElements::default();
     let (db, turn) = cx.db(key);
     let given = push_elements(db, turn, key, &mut elements)?;
-    // Neither what is stored nor what a script does may depend on the order that a set happens to
-    // have.
+    // Neither a stored result nor a script may depend on the internal order of a set.
     let must_sort = options.store.is_some() || turn.in_script;
     if options.keeps_order() && given == SortOrder::Any && must_sort {
         options.by = None;
@@ -222,7 +220,7 @@ fn run(
     Ok(())
 }
 
-/// Brings the first `end` elements of `order` into order.
+/// Sorts the first `end` elements of `order`.
 fn sort_by_weight(
     cx: &mut Cx<'_>,
     elements: &SortElements,
@@ -265,7 +263,7 @@ fn sort_by_weight(
         };
         if options.descending { order.reverse() } else { order }
     };
-    // Only the elements that are returned need an order among themselves.
+    // Only the returned elements need to be sorted.
     if end < order.len() && end > 0 {
         order.select_nth_unstable_by(end - 1, compare);
         order.truncate(end);
@@ -274,7 +272,7 @@ fn sort_by_weight(
     Ok(())
 }
 
-/// Visits what is replied or stored for the chosen elements: themselves, or what GET asks for.
+/// Visits the replied or stored values of the chosen elements: themselves, or the values of GET.
 fn each_value(
     cx: &mut Cx<'_>,
     elements: &SortElements,
@@ -295,9 +293,9 @@ fn each_value(
     }
 }
 
-/// Appends what a pattern means for an element: the element itself for `#`, the string under the
-/// key that the pattern names with the element for its first star, or behind `->` the field of the
-/// hash there. Returns whether there is such a value.
+/// Appends the value of a pattern for an element: the element itself for `#`; otherwise the string
+/// under the key that the pattern names with the element for its first star, or the field after
+/// `->` of the hash there. Returns whether it exists.
 fn look_up(cx: &mut Cx<'_>, pattern: &[u8], element: &[u8], value: &mut Vec<u8>) -> bool {
     if pattern == b"#" {
         value.extend_from_slice(element);
@@ -337,7 +335,7 @@ fn push_field(
     true
 }
 
-/// Puts the result under its key as a list; nothing leaves no key.
+/// Stores the result under its key as a list, or removes the key if it is empty.
 fn store_result(cx: &mut Cx<'_>, destination: &[u8], values: &SortElements) -> Result<(), Error> {
     let key = cx.key(destination);
     let limits = cx.limits;

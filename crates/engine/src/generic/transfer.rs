@@ -1,6 +1,6 @@
-//! Keys that change their name or database, or get a twin: COPY, MOVE, RENAME, RENAMENX.
+//! Renaming, moving and copying keys: COPY, MOVE, RENAME, RENAMENX.
 //!
-//! A record moves as it is: value, expiry and time of last use go with it.
+//! A record moves unchanged, with its value, expiry and time of last use.
 
 use resp::{Args, Reply};
 use store::{KeyspaceEvent, Lookup};
@@ -136,7 +136,7 @@ fn renamenx(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// Renames, unless the new name is taken and must not be. Returns whether anything changed.
+/// Renames, unless the new name must be free and is not. Returns whether anything changed.
 fn rename_unless(cx: &mut Cx<'_>, args: &Args<'_>, must_be_free: bool) -> Result<bool, Error> {
     let (source, target) = (cx.nth_key(args, 0, 1), cx.nth_key(args, 1, 2));
     let (db, turn) = cx.db(source);

@@ -1,6 +1,6 @@
-//! Members added with their positions: GEOADD.
+//! Adding members with positions: GEOADD.
 //!
-//! It is replayed as the ZADD that it is.
+//! It is replayed as ZADD.
 
 use base::geohash::Point;
 use resp::{Args, Reply};
@@ -38,13 +38,13 @@ pub(super) const GEOADD: Row<Handler> = Row::new(
 /// The options of GEOADD.
 #[derive(Clone, Copy, Default)]
 struct Options {
-    /// Change nothing that is there.
+    /// Do not change existing members.
     nx: bool,
-    /// Add nothing.
+    /// Do not add members.
     xx: bool,
     /// Count changed members too.
     ch: bool,
-    /// Where the first longitude is.
+    /// The index of the first longitude.
     at: usize,
 }
 
@@ -73,7 +73,7 @@ impl Options {
 
 fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let options = Options::parse(args)?;
-    // All positions are read before the first is used: the command does everything or nothing.
+    // All positions are read before the first is used, so the command has all its effects or none.
     for at in (options.at..args.len()).step_by(3) {
         point(args.text(at), args.text(at + 1))?;
     }
@@ -95,8 +95,8 @@ fn geoadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Sets the positions of members in a set, if it exists. Returns how many were added and how many
-/// were updated.
+/// Sets the positions of members in a set, if it exists. Returns the numbers of added and updated
+/// members.
 fn apply(
     set: Option<Edit<'_, SortedSetValue>>,
     args: &Args<'_>,
@@ -119,7 +119,7 @@ fn apply(
     Ok((added, updated))
 }
 
-/// The request with scores instead of positions, which have been read before.
+/// The request with scores instead of positions, which were computed before.
 fn as_zadd(replay: &mut CommandWriter<'_>, args: &Args<'_>, options: Options) {
     replay.arg("ZADD");
     replay.args(args.iter().take(options.at).skip(1));

@@ -1,10 +1,9 @@
-//! Geospatial indexes (<https://redis.io/docs/latest/commands/?group=geo>): the list of their
-//! rows, and what the files of the family share.
+//! Geospatial indexes (<https://redis.io/docs/latest/commands/?group=geo>): the list of their rows,
+//! and definitions that the family's files share.
 //!
-//! A position is a member of a sorted set whose score is the position's number, `base::geohash`, so
-//! the commands on sorted sets remove, count and list members. They are added in
-//! `add`, shown in `read`, and found in `search`, whose arguments are read in `query` and whose
-//! shapes are in `shape`.
+//! A position is a member of a sorted set whose score encodes the position (`base::geohash`), so
+//! the commands on sorted sets remove, count and list members. `add` adds them, `read` shows them,
+//! and `search` finds them, with arguments from `query` and shapes from `shape`.
 
 use base::geohash::Point;
 use resp::Reply;

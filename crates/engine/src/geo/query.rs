@@ -1,5 +1,4 @@
-//! What a search asks for: the arguments of GEORADIUS and its variants, and of GEOSEARCH and
-//! GEOSEARCHSTORE.
+//! The arguments of searches: GEORADIUS and its variants, GEOSEARCH and GEOSEARCHSTORE.
 
 use base::geohash::Point;
 use base::number::parse_i64;
@@ -16,9 +15,9 @@ use crate::error::geo::GeoError;
 /// The commands that search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeoSearch {
-    /// GEORADIUS; whether it may store its result.
+    /// GEORADIUS, and whether it may store its result.
     Radius(bool),
-    /// GEORADIUSBYMEMBER; whether it may store its result.
+    /// GEORADIUSBYMEMBER, and whether it may store its result.
     RadiusByMember(bool),
     Geosearch,
     Geosearchstore,
@@ -27,40 +26,40 @@ pub(super) enum GeoSearch {
 /// The order of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DistanceOrder {
-    /// As it is found.
+    /// As found.
     None,
     Ascending,
     Descending,
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GeoTarget {
-    /// Index of the argument that is the key.
+    /// The index of the key argument.
     pub(super) at: usize,
-    /// Distances become the scores.
+    /// Whether distances become the scores.
     pub(super) distances: bool,
 }
 
 /// A search.
 #[derive(Clone, Debug)]
 pub(super) struct GeoQuery {
-    /// Where to search; none when the center is a missing member.
+    /// The area to search, or `None` if the center is a missing member.
     pub(super) shape: Option<GeoShape>,
     /// Metres in the unit of the result's distances.
     pub(super) unit_m: f64,
     pub(super) with_distance: bool,
     pub(super) with_hash: bool,
     pub(super) with_position: bool,
-    /// Results at most; 0 for all.
+    /// The most results, or 0 for all.
     pub(super) count: usize,
-    /// The first ones found will do.
+    /// Whether the first results found suffice.
     pub(super) any: bool,
     pub(super) order: DistanceOrder,
     pub(super) target: Option<GeoTarget>,
 }
 
-/// What is known while arguments are read.
+/// The state of parsing.
 struct GeoDraft<'a> {
     query: GeoQuery,
     center: Option<Point>,
@@ -68,11 +67,11 @@ struct GeoDraft<'a> {
     from_member: bool,
     from_position: bool,
     search: GeoSearch,
-    /// The position of a member, or none for a missing member; none when the key is missing.
+    /// The position of a member: `None` if the key is missing, `Some(None)` if the member is.
     position_of: &'a mut dyn FnMut(&[u8]) -> Option<Option<Point>>,
 }
 
-/// Parses a search. `position_of` returns the position of a member, and none when the key is
+/// Parses a search. `position_of` returns the position of a member, or `None` if the key is
 /// missing: then arguments that need a position are parsed as if it existed.
 pub(super) fn parse(
     args: &mut Args<'_>,
@@ -128,7 +127,7 @@ impl GeoDraft<'_> {
 
     /// Parses the next option and its arguments.
     fn word(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
-        // Arguments behind the option.
+        // Arguments after the option.
         let behind = args.remaining() - 1;
         let may_store =
             matches!(self.search, GeoSearch::Radius(true) | GeoSearch::RadiusByMember(true))
@@ -195,7 +194,7 @@ impl GeoDraft<'_> {
         Ok(())
     }
 
-    /// Makes the position of a member the center.
+    /// Uses the position of a member as the center.
     fn member(&mut self, member: &[u8]) -> Result<(), Error> {
         self.from_member = true;
         if let Some(position) = (self.position_of)(member) {
@@ -247,7 +246,7 @@ impl GeoDraft<'_> {
         if query.any && query.count == 0 {
             return Err(GeoError::AnyAlone.into());
         }
-        // Some of many are the nearest ones, unless any will do.
+        // A limited search returns the nearest results, unless any will do.
         if query.count > 0 && query.order == DistanceOrder::None && !query.any {
             query.order = DistanceOrder::Ascending;
         }

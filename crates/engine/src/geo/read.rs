@@ -1,4 +1,4 @@
-//! What is known of members: GEODIST, GEOHASH and GEOPOS.
+//! Properties of members: GEODIST, GEOHASH and GEOPOS.
 
 use base::geohash::Point;
 use resp::{Args, Reply};

@@ -1,4 +1,4 @@
-//! The rows of the commands that search.
+//! The rows of the searching commands.
 
 use super::query::GeoSearch;
 use super::search::search;
@@ -149,7 +149,7 @@ pub(super) const RADIUS_KEYS: &[KeySpec] = &storing(6);
 /// The keys of GEORADIUSBYMEMBER.
 pub(super) const MEMBER_KEYS: &[KeySpec] = &storing(5);
 
-/// The key that is searched, and those behind STORE and STOREDIST, looked for from an argument on.
+/// The key that is searched, and those after STORE and STOREDIST, searched from an argument on.
 /// Only the last of these is written.
 const fn storing(from: i32) -> [KeySpec; 3] {
     const STORED: Access = Access::OW.with(Access::UPDATE);

@@ -1,7 +1,7 @@
-//! Members found: the work of GEORADIUS, GEORADIUSBYMEMBER, GEOSEARCH and GEOSEARCHSTORE.
+//! The search of GEORADIUS, GEORADIUSBYMEMBER, GEOSEARCH and GEOSEARCHSTORE.
 //!
-//! The cells around the center that can hold anything are ranges of scores; each member in them is
-//! tested. What is found is in the order of cells and scores until it is sorted.
+//! The cells around the center that may contain results are ranges of scores; each member in them
+//! is tested. Results are in the order of cells and scores until they are sorted.
 
 use std::cmp::Ordering;
 
@@ -21,11 +21,11 @@ struct GeoMatch<'a> {
     pair: ScoredMember<'a>,
     position: Point,
     distance_m: f64,
-    /// How many were found before.
+    /// The number of members found before it.
     nth: usize,
 }
 
-/// Runs a search as the command that it is.
+/// Runs the search of one of the commands.
 pub(super) fn search(
     cx: &mut Cx<'_>,
     args: &mut Args<'_>,
@@ -66,7 +66,7 @@ pub(super) fn search(
     Ok(())
 }
 
-/// The key that a result goes to, which is held because the row says where it stands: behind the
+/// The destination key of a result. Its shard is held because the row finds the key too: after the
 /// last of the options that name one.
 fn target_key<'a>(
     cx: &Cx<'_>,
@@ -85,7 +85,7 @@ fn target_key<'a>(
     Ok(cx.nth_key(args, nth.ok_or(Error::Syntax)?, target.at))
 }
 
-/// The members that a search finds, in its order and not more than it wants.
+/// The members that a search finds, in its order and up to its limit.
 fn find<'a>(set: SortedSetRef<'a>, query: &GeoQuery) -> Vec<GeoMatch<'a>> {
     let Some(shape) = &query.shape else { return Vec::new() };
     let limit = if query.any { query.count } else { usize::MAX };
@@ -108,7 +108,7 @@ fn find<'a>(set: SortedSetRef<'a>, query: &GeoQuery) -> Vec<GeoMatch<'a>> {
     found
 }
 
-/// Sorts what was found as far as it is wanted, and drops the rest.
+/// Sorts the wanted results and drops the others.
 fn arrange(found: &mut Vec<GeoMatch<'_>>, query: &GeoQuery) {
     let before = |a: &GeoMatch<'_>, b: &GeoMatch<'_>| {
         let by_distance = a.distance_m.total_cmp(&b.distance_m);

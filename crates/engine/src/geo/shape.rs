@@ -1,25 +1,26 @@
-//! The shapes that a search can have, and which positions are inside.
+//! The shapes of searches, and which positions are inside.
 
 use base::geohash::{Bounds, Cell, Point, centroid, cover};
 
-/// How much farther than its radius a circle may reach by rounding, as a share and in metres.
+/// How much farther than its radius a circle may reach because of rounding, as a share and in
+/// metres.
 const ROUNDING: (f64, f64) = (1e-9, 1e-3);
 
-/// Where to search.
+/// The area to search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Area {
     /// Up to a distance from the center, in metres.
     Circle(f64),
     /// Width and height of a box around the center, in metres.
     Box(f64, f64),
-    /// Between these positions, wherever the center is.
+    /// The positions of a polygon, independent of the center.
     Polygon(Vec<Point>),
 }
 
 /// An area and its center.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GeoShape {
-    /// Distances are measured from here.
+    /// The point from which distances are measured.
     pub(super) center: Point,
     pub(super) area: Area,
 }
@@ -30,7 +31,7 @@ impl GeoShape {
         Self { center: centroid(&vertices), area: Area::Polygon(vertices) }
     }
 
-    /// The cells that hold whatever is inside.
+    /// The cells that contain all positions inside.
     pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
         let (bounds, radius_m) = match &self.area {
             Area::Circle(radius_m) => {
@@ -60,7 +61,7 @@ impl GeoShape {
     pub(super) fn distance_m(&self, position: Point) -> Option<f64> {
         match &self.area {
             Area::Circle(radius_m) => {
-                // Most that is outside is so by its latitude alone, which costs no trigonometry.
+                // Most outside positions are excluded by latitude alone, without trigonometry.
                 let reach_m = radius_m + radius_m * ROUNDING.0 + ROUNDING.1;
                 if self.center.north_distance_m(position) > reach_m {
                     return None;

@@ -1,7 +1,7 @@
 //! Fields as counters: HINCRBY and HINCRBYFLOAT.
 //!
-//! A field keeps its expiry. The float is replayed as the value it got, so that a replica or a log
-//! comes to the same digits.
+//! A field keeps its expiry. The float is replayed as its new value, so that a replica or a log has
+//! the same digits.
 
 use base::decimal::LongDouble;
 use base::number::{parse_i64, push_i64};
@@ -82,7 +82,7 @@ fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(())
 }
 
-/// Gives a field the value that `make` writes, seeing the old one.
+/// Sets a field to the value that `make` writes from the old one.
 fn change<R>(
     cx: &mut Cx<'_>,
     args: &Args<'_>,

@@ -1,8 +1,8 @@
 //! The expiry of fields: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
 //!
-//! Whatever unit and base a client gives, a field keeps one absolute time in milliseconds, and that
-//! is what is replayed, for the fields it was set for. A time in the past removes the fields
-//! at once and is replayed as HDEL.
+//! A client gives a time in various units and bases, but a field keeps one absolute time in
+//! milliseconds, and that is replayed, for the fields it was set for. A time in the past removes
+//! the fields at once and is replayed as HDEL.
 
 use resp::{Args, Reply};
 use store::{CommandWriter, HashValue, KeyspaceEvent, Lookup};
@@ -144,7 +144,7 @@ fn expire(
     let mut condition = ExpiryCondition::default();
     let word_at = if condition.add(args.text(3)) { 4 } else { 3 };
     let fields = FieldArgs::parse(args, word_at, HashError::NotAboveZero)?;
-    // As in Redis, one that has expired and is still there gets its new time.
+    // As in Redis, an expired field that still exists gets its new time.
     let told = cx.turn.effects.is_consumed();
     let (mut updated, mut removed, mut emptied) = (0, 0, false);
     let mut changed = Vec::new();
@@ -206,7 +206,7 @@ pub(super) fn replay_deletion<F: AsRef<[u8]>>(
     replay.args(fields);
 }
 
-/// Checks the type of the value, which comes before the checks of arguments.
+/// Checks the type of the value before the arguments.
 pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
@@ -249,12 +249,12 @@ fn hpersist(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let (db, turn) = cx.db(key);
     let expired_before_ms = turn.expired_before_ms;
     let mut edit = db.edit::<HashValue>(turn, key)?;
-    // A wrong type comes before wrong arguments.
+    // A wrong type is reported before wrong arguments.
     let fields = fields?;
     let mut persisted = false;
     reply.array(fields.iter(args).len());
     for field in fields.iter(args) {
-        // As in Redis, one that has expired stays for others to remove.
+        // As in Redis, an expired field is left for other commands to remove.
         let old = edit.as_ref().and_then(|edit| edit.get(field));
         let old = old.filter(|value| !value.is_expired(expired_before_ms));
         let old = old.map(|value| value.expires_at);

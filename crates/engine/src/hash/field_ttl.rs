@@ -1,4 +1,4 @@
-//! Fields read or set together with their expiry: HGETDEL, HGETEX, HSETEX.
+//! Reading or setting fields together with their expiry: HGETDEL, HGETEX, HSETEX.
 //!
 //! They are replayed as simpler commands: HDEL, HPEXPIREAT and HPERSIST, or HSETEX with an absolute
 //! time. A time in the past removes the fields at once.
@@ -94,7 +94,7 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     expire_named(cx, key, args, FieldArgs { word_at: 2 }.first(), 1);
     let (db, turn) = cx.db(key);
     let mut edit = db.edit::<HashValue>(turn, key)?;
-    // A wrong type comes before wrong arguments.
+    // A wrong type is reported before wrong arguments.
     let fields = fields?;
     let (mut removed, mut emptied) = (0, false);
     reply.array(fields.iter(args).len());
@@ -117,7 +117,7 @@ fn hgetdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// What HGETEX does to the expiry of fields.
+/// The change of HGETEX to the expiry of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FieldTtlChange {
     None,
@@ -183,7 +183,7 @@ fn hgetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Records that HGETEX changed the expiry of fields, which is replayed without reading them.
+/// Records a change of expiries by HGETEX. The replay does not read the fields.
 fn wrote_change(
     cx: &mut Cx<'_>,
     key: Key<'_>,
@@ -221,7 +221,7 @@ struct HsetexOptions {
     keep: bool,
     /// The expiry in milliseconds since 1970, and the index of its argument.
     until: Option<(i64, usize)>,
-    /// Index of the first field.
+    /// The index of the first field.
     first: usize,
 }
 
@@ -279,8 +279,8 @@ fn count_pairs(args: &Args<'_>, word_at: usize) -> Result<usize, Error> {
     if number.checked_mul(2) == Some(args.len() - first) { Ok(first) } else { Err(arity()) }
 }
 
-/// Removes the expired ones among the fields that a condition looks at, as in Redis up to the first
-/// that does not meet it. Returns how many.
+/// Removes the expired fields that a condition reads; as in Redis, up to the first field that does
+/// not meet the condition. Returns how many.
 fn expire_looked_at(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -302,12 +302,12 @@ fn expire_looked_at(
 fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let words = HsetexOptions::parse(args, cx.turn.unix_ms)?;
     let key = cx.first_key(args, 1);
-    // As in Redis, a field that has expired and is still there keeps its time with KEEPTTL.
+    // As in Redis, an expired field that still exists keeps its time with KEEPTTL.
     let looks = |there| expire_looked_at(cx, args, words.first, there);
     let removed = words.fields_are_there.map_or(Ok(0), looks)?;
     let limits = cx.limits;
     let (db, turn) = cx.db(key);
-    // As in Redis, a hash whose last field has expired just now is the same hash to others.
+    // As in Redis, a hash whose last field has just expired stays the same hash for other clients.
     let is_renewed = removed > 0 && db.lookup(turn, key, Lookup::Quiet).is_none();
     if is_renewed {
         turn.effects.take_back(DEL.name);

@@ -1,14 +1,14 @@
-//! Hashes (<https://redis.io/docs/latest/commands/?group=hash>): the list of their rows, and what
-//! the files of the family share.
+//! Hashes (<https://redis.io/docs/latest/commands/?group=hash>): the list of their rows, and
+//! definitions that the family's files share.
 //!
-//! A row stands beside its handler: fields read in `read`, drawn in `random` and scanned in `scan`,
-//! set and removed in `write`, counters in `count`, the expiry of fields in `expiry`, and fields
-//! read or set together with their expiry in `field_ttl`. `expiry_args` parses the arguments of
-//! the latter two.
+//! Each row is next to its handler: `read` reads fields, `random` draws and `scan` lists them,
+//! `write` sets and removes them, `count` has counters, `expiry` the expiry of fields, and
+//! `field_ttl` reads or sets fields together with their expiry. `expiry_args` parses the arguments
+//! of the latter two.
 //!
 //! An expired field does not exist for clients, except that HLEN and HDEL count it until it is
-//! removed, as in Redis. Commands remove the expired fields among those they name first, which is
-//! a separate effect; those that set a field whatever it was set it in its place, and HSET does not
+//! removed, as in Redis. Commands first remove the expired fields among those they name, as a
+//! separate effect. Commands that set a field unconditionally set it in place, and HSET does not
 //! count it as new.
 
 use ds::packed::Entry;
@@ -98,16 +98,15 @@ fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
     }
 }
 
-/// Removes the expired ones among the fields that every `step`th argument from `from` on names.
-/// Returns how many.
+/// Removes the expired fields among every `step`th argument from `from` on. Returns how many.
 #[inline]
 fn expire_named(cx: &mut Cx<'_>, key: Key<'_>, args: &Args<'_>, from: usize, step: usize) -> usize {
     let (db, turn) = cx.db(key);
     db.expire_fields(turn, key, args.iter().skip(from).step_by(step))
 }
 
-/// The hash under a key, of which so many expired fields have just been removed. As in Redis, one
-/// that is gone with the last of them has been found: it is a hit.
+/// The hash under a key, after `removed` expired fields were removed. As in Redis, a hash that was
+/// removed with its last field counts as found: it is a hit.
 ///
 /// # Errors
 /// When the key holds another type.
@@ -125,13 +124,13 @@ fn read_rest<'d>(
     db.read::<HashValue>(turn, key)
 }
 
-/// Records that one edit removed fields, and the key with the last of them.
+/// Records that one edit removed fields, and the key if it became empty.
 fn wrote_deletion(cx: &mut Cx<'_>, key: Key<'_>, removed: usize, emptied: bool) {
     cx.count_elements(1, removed);
     cx.wrote_removal(FIELDS_DELETED, key.bytes, emptied);
 }
 
-/// The value of a field. One that has expired is removed.
+/// The value of a field. An expired field is removed.
 ///
 /// # Errors
 /// When the key holds another type.

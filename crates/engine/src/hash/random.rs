@@ -1,7 +1,7 @@
 //! HRANDFIELD: random fields.
 //!
-//! When many different fields are wanted they are selected in a walk over the hash; when few are,
-//! fields are drawn until enough different ones were met.
+//! Many different fields are selected in a walk over the hash; few are drawn until enough different
+//! ones were found.
 
 use std::collections::HashSet;
 
@@ -88,10 +88,10 @@ fn hrandfield(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
 
 type Field<'a> = (Entry<'a>, FieldValue<'a>);
 
-/// What is drawn from.
+/// The fields to draw from.
 enum FieldPool<'a> {
     Hash(HashRef<'a>),
-    /// The fields that have not expired, when others have: a pause keeps those.
+    /// The fields that have not expired, if others have: a pause keeps those.
     Live(Vec<Field<'a>>),
 }
 
@@ -123,7 +123,7 @@ impl<'a> FieldPool<'a> {
         }
     }
 
-    /// As many different fields as wanted, each selection equally likely.
+    /// Selects `many` different fields, with each selection equally likely.
     fn sample(&self, many: usize, random: &mut Random, each: &mut dyn FnMut(Field<'a>)) {
         let table = match self {
             Self::Hash(HashRef::Table(table)) => table,

@@ -1,4 +1,4 @@
-//! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN.
+//! Reading hashes: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN.
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
@@ -134,7 +134,7 @@ fn hlen(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// The number of fields that have not expired. Walks over the hash only when some have.
+/// The number of fields that have not expired. Walks over the hash only if some have.
 fn live_len(hash: HashRef<'_>, unix_ms: i64) -> usize {
     if hash.has_expired(unix_ms) {
         hash.iter().filter(|(_, value)| !value.is_expired(unix_ms)).count()
@@ -143,7 +143,7 @@ fn live_len(hash: HashRef<'_>, unix_ms: i64) -> usize {
     }
 }
 
-/// Replies the fields that have not expired, behind the header of a reply with this many.
+/// Replies the fields that have not expired, after the header for this number.
 fn reply_live(
     cx: &mut Cx<'_>,
     args: &Args<'_>,

@@ -1,4 +1,4 @@
-//! Fields set and removed: HSET, HMSET, HSETNX, HDEL.
+//! Setting and removing fields: HSET, HMSET, HSETNX, HDEL.
 
 use resp::{Args, Reply};
 use store::FieldExpiry;

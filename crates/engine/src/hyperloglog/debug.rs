@@ -75,7 +75,7 @@ fn pfdebug(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Redis can turn its vector instructions off; here the answer is the same and nothing changes.
+/// Redis can turn its vector instructions off; here the reply is the same and nothing changes.
 fn simd(word: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     if word.eq_ignore_ascii_case(b"on") {
         reply.simple("enabled");
@@ -87,7 +87,7 @@ fn simd(word: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The runs in letters: `z` and `Z` zeros in one byte and in two, `v` a value.
+/// The runs in letters: `z` and `Z` for zeros in one byte and in two, `v` for a value.
 fn decoded(bytes: &[u8]) -> Result<String, Error> {
     let mut shown = Vec::new();
     for run in Runs::new(bytes) {

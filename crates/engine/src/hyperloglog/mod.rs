@@ -1,9 +1,9 @@
-//! Counts of different elements (<https://redis.io/docs/latest/commands/?group=hyperloglog>): the
+//! Estimates of distinct elements (<https://redis.io/docs/latest/commands/?group=hyperloglog>): the
 //! list of their rows, and PFADD, PFCOUNT and PFMERGE.
 //!
-//! A HyperLogLog is a string in the format of `ds::hll`, which clients can also set. PFADD
-//! writes into it where it lies. PFCOUNT of one key stores what it counted in the header, so it may
-//! write as well: then it leaves an effect, but no event.
+//! A HyperLogLog is a string in the format of `ds::hll`, which clients can also set. PFADD writes
+//! into it in place. PFCOUNT of one key caches its count in the header, so it may write as well:
+//! then it has an effect, but no event.
 
 use ds::hll::{self, Corrupt, Encoding, Place, Raise, Union};
 use resp::{Args, Reply};
@@ -94,7 +94,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     if changes > 0 {
         edit.splice(0..0, &hll::EMPTY);
     } else if args.len() == 2 {
-        // With elements the first one is noticed to have no registers to go to.
+        // Elements would fail at invalid registers, so they must be checked without elements too.
         registers_of(edit.text())?;
     }
     args.seek(2);
@@ -103,7 +103,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         match raise(&mut edit, Place::of(element), sparse_bytes_max) {
             Ok(raised) => changes += usize::from(raised),
             Err(error) => {
-                // What came before stays.
+                // Earlier changes stay.
                 result = Err(error);
                 break;
             }
@@ -176,12 +176,12 @@ fn pfcount(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// A count; a header that someone made up may hold more than an integer can say.
+/// A count. A header that a client wrote may hold more than an integer can represent.
 fn reply_count(reply: &mut Reply<'_>, count: u64) {
     reply.int(count as i64);
 }
 
-/// Shows `work` the union of the keys from the `first` on, those that are there.
+/// Calls `work` with the union of the existing keys from the `first` on.
 fn with_union<R>(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -211,8 +211,8 @@ fn add_key(cx: &mut Cx<'_>, args: &Args<'_>, nth: usize, union: &mut Union) -> R
 }
 
 fn pfmerge(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    // What is wrong with the first key is wrong before anything is wrong with the others. Dense
-    // registers cannot be; sparse ones are cheap to merge with themselves.
+    // Errors in the first key take precedence. Dense registers have none; sparse ones are cheap to
+    // merge with themselves.
     let key = cx.nth_key(args, 0, 1);
     let (db, turn) = cx.db(key);
     let is_sparse = match db.read::<StringValue>(turn, key)? {
@@ -225,7 +225,7 @@ fn pfmerge(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Raises the registers of the first key, in the dense encoding when any of the keys has it.
+/// Raises the registers of the first key, using the dense encoding if any of the keys has it.
 fn write_merged(cx: &mut Cx<'_>, args: &Args<'_>, union: &Union) -> Result<(), Error> {
     let sparse_bytes_max = sparse_bytes_max(cx);
     let key = cx.nth_key(args, 0, 1);

@@ -1,7 +1,7 @@
-//! Commands that wait for a list to have elements: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
+//! Commands that wait until a list has elements: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
 //!
-//! As soon as one of its lists exists, each does what the command without the `B` does, and is
-//! replayed as that command.
+//! When one of its lists exists, each does the same as the command without the `B`, and is replayed
+//! as that command.
 
 use resp::{Args, Reply};
 use store::{Key, ListValue, Side};
@@ -140,7 +140,7 @@ fn pop_one(
     Ok(true)
 }
 
-/// Moves an element, or waits for one when the source does not exist.
+/// Moves an element, or waits for one if the source does not exist.
 fn move_or_wait(
     cx: &mut Cx<'_>,
     args: &Args<'_>,

@@ -1,4 +1,4 @@
-//! Elements changed where they lie: LSET, LINSERT, LREM, LTRIM.
+//! Changing elements in place: LSET, LINSERT, LREM, LTRIM.
 
 use resp::{Args, Reply};
 use store::{KeyspaceEvent, ListValue, Side};
@@ -144,7 +144,7 @@ fn ltrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     list.remove(0..kept.start, limits);
     let event = KeyspaceEvent::new('l', "ltrim");
     if kept.len() == len {
-        // As in Redis this ends transactions that watch the list.
+        // As in Redis, this fails transactions that watch the list.
         list.touch_watchers();
         drop(list);
         cx.turn.effects.note_unchanged(event, key.bytes);

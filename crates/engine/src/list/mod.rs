@@ -1,9 +1,8 @@
-//! Lists (<https://redis.io/docs/latest/commands/?group=list>): the list of their rows, and what
-//! the files of the family share.
+//! Lists (<https://redis.io/docs/latest/commands/?group=list>): the list of their rows, and
+//! definitions that the family's files share.
 //!
-//! A row stands beside its handler: elements added in `push`, popped in `pop`, read in `read`,
-//! changed where they lie in `change`, moved from list to list in `transfer`, waited for in
-//! `blocking`.
+//! Each row is next to its handler: `push` adds elements, `pop` pops, `read` reads and `change`
+//! changes them, `transfer` moves them from list to list, and `blocking` waits for them.
 
 use resp::Reply;
 use store::{Entry, KeyspaceEvent, Side};
@@ -58,7 +57,7 @@ const ELEMENT: Argument = Argument::new("element", Shape::String);
 const SIDES: Shape =
     Shape::OneOf(&[Argument::word("left", "LEFT"), Argument::word("right", "RIGHT")]);
 
-/// The longest element: its length has 32 bits in a chunk.
+/// The longest element: its length in a chunk has 32 bits.
 const ELEMENT_BYTES_MAX: usize = (1 << 32) - 1024;
 
 /// A list command.
@@ -84,7 +83,7 @@ fn check_length(mut elements: impl Iterator<Item = usize>) -> Result<(), Error> 
     }
 }
 
-/// The end that LEFT or RIGHT names.
+/// The end named by LEFT or RIGHT.
 fn side(word: &[u8]) -> Option<Side> {
     if word.eq_ignore_ascii_case(b"LEFT") {
         Some(Side::Left)

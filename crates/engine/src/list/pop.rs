@@ -1,5 +1,4 @@
-//! Elements popped from an end: LPOP and RPOP, and LMPOP, which pops from the first list that
-//! exists.
+//! Popping elements: LPOP and RPOP, and LMPOP, which pops from the first list that exists.
 
 use resp::{Args, Reply};
 use store::{Key, ListValue, Side};
@@ -81,7 +80,7 @@ fn pop_at(
 }
 
 /// Pops up to `count` elements from an end of a list, outermost first, and replies them as an array
-/// behind what `head` replies. Returns how many they were, or none for a missing key.
+/// after the output of `head`. Returns how many, or `None` for a missing key.
 fn take(
     cx: &mut Cx<'_>,
     key: Key<'_>,

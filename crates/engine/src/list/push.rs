@@ -1,4 +1,4 @@
-//! Elements added at an end: LPUSH and RPUSH, and LPUSHX and RPUSHX, which make no list.
+//! Adding elements at an end: LPUSH and RPUSH, and LPUSHX and RPUSHX, which create no list.
 
 use resp::{Args, Reply};
 use store::{ListValue, Side};

@@ -1,4 +1,4 @@
-//! Elements read: LLEN, LINDEX, LRANGE, LPOS.
+//! Reading elements: LLEN, LINDEX, LRANGE, LPOS.
 
 use resp::{Args, Reply};
 use store::{ListRef, ListValue, Side};
@@ -76,7 +76,7 @@ fn lindex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
     let Some(list) = db.read::<ListValue>(turn, key)? else {
-        // Not even a wrong index is an error then.
+        // A missing key ignores even a wrong index.
         reply.null();
         return Ok(());
     };
@@ -107,10 +107,10 @@ fn lrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 
 /// The options of LPOS.
 struct PositionSearch {
-    /// Which match is the first to be replied; counted from the end when `backward`.
+    /// Which match is the first to reply, counted from the end if `backward`.
     rank: u64,
     backward: bool,
-    /// The most matches to reply; `None` for one that is replied alone.
+    /// The most matches to reply, or `None` for a single index instead of an array.
     matches: Option<usize>,
     /// The most elements to look at.
     elements: usize,

@@ -1,4 +1,4 @@
-//! Elements moved from one list to another, or from one end of a list to the other: LMOVE and its
+//! Moving an element from one list to another, or to the other end of the same list: LMOVE and its
 //! older special case RPOPLPUSH.
 
 use resp::{Args, Reply};
@@ -72,7 +72,7 @@ pub(super) struct ListEnd<'a> {
     pub(super) side: Side,
 }
 
-/// Moves one element and replies it. Returns whether the source is there.
+/// Moves one element and replies it. Returns whether the source exists.
 pub(super) fn transfer(
     cx: &mut Cx<'_>,
     source: ListEnd<'_>,
@@ -83,7 +83,7 @@ pub(super) fn transfer(
     let ListEnd { key: destination, side: to } = destination;
     let limits = cx.limits;
     let is_rotation = source.bytes == destination.bytes;
-    // A destination of another type is refused before anything is taken, if there is anything.
+    // A destination of another type is an error before anything is taken, if the source exists.
     let refused = if is_rotation {
         Ok(())
     } else {
@@ -104,7 +104,7 @@ pub(super) fn transfer(
         element.extend_from_slice(entry.text(&mut Default::default()));
     }
     if is_rotation {
-        // Within one edit, so that a list of one element keeps its key and expiry.
+        // In one edit, so that a list of one element keeps its key and expiry.
         list.rotate(from, to, &element, limits);
     } else {
         list.pop(from, 1, limits);

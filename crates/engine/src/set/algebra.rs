@@ -1,4 +1,4 @@
-//! What commands that combine sets have in common: reading all sets, and storing a result.
+//! The common parts of commands that combine sets: reading all sets, and storing a result.
 //!
 //! First each key is looked up in order, which removes expired keys, counts hits and fails on a
 //! value of another type. Then the sets are borrowed together, so that a result is replied without
@@ -25,18 +25,18 @@ pub(super) const KEYS: &[Argument] = &[Argument::key().multiple()];
 pub(super) const TARGET_AND_KEYS: &[Argument] =
     &[Argument::new("destination", Shape::Key), Argument::key().multiple()];
 
-/// Sets given by their keys, all of them read and found to be sets or absent.
+/// Sets given by their keys, which were all read and are sets or absent.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
     args: Args<'a>,
     /// Indexes of the keys among the arguments.
     keys: (usize, usize),
-    /// How many keys of the request stand before them.
+    /// The number of the request's keys before them.
     before: usize,
 }
 
 impl<'a> Sources<'a> {
-    /// Reads the sets under `keys`, which `before` other keys of the request precede.
+    /// Reads the sets under `keys`, which follow `before` other keys of the request.
     pub(super) fn read(
         cx: &mut Cx<'_>,
         args: &Args<'a>,
@@ -56,13 +56,13 @@ impl<'a> Sources<'a> {
         cx.nth_key(&self.args, self.before + nth, self.keys.0 + nth)
     }
 
-    /// The sets, nothing for a key that is absent.
+    /// The sets, with `None` for an absent key.
     pub(super) fn sets<'c>(&self, cx: &'c Cx<'_>) -> Vec<Option<SetRef<'c>>> {
         let keys = 0..self.keys.1 - self.keys.0;
         keys.map(|nth| cx.lookup_shared(self.key(cx, nth))?.view::<SetValue>()).collect()
     }
 
-    /// Whether the first key is named again.
+    /// Whether the first key occurs again.
     pub(super) fn repeat_first(&self) -> bool {
         let first = self.args.text(self.keys.0);
         (self.keys.0 + 1..self.keys.1).any(|at| self.args.text(at) == first)
@@ -76,7 +76,7 @@ pub(super) fn take_room(cx: &mut Cx<'_>) -> Vec<u8> {
     room
 }
 
-/// Stores a result under the first key and replies how many members it has. An empty one removes
+/// Stores a result under the first key and replies its number of members. An empty result removes
 /// the key.
 pub(super) fn store(
     cx: &mut Cx<'_>,

@@ -1,8 +1,8 @@
-//! What the first of several sets has alone: SDIFF, SDIFFSTORE.
+//! The members that only the first of several sets has: SDIFF, SDIFFSTORE.
 //!
-//! Two ways lead there. Looking for each member of the first set in the others costs the first
-//! set's size times their number; going through the others costs their size. The choice is that of
-//! Redis, because with SDIFFSTORE it shows in the result's encoding.
+//! There are two methods. Looking up each member of the first set in the others costs the first
+//! set's size times the number of sets; walking through the others costs their size. The choice is
+//! that of Redis, because with SDIFFSTORE it shows in the result's encoding.
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
@@ -42,11 +42,11 @@ const fn diff(name: &'static str, arity: i32) -> Spec {
     spec(name, arity, "1.0.0").complexity("O(N) for the N members of all sets.")
 }
 
-/// The set to subtract from and those to subtract; nothing when nothing can be left.
+/// The set to subtract from and those to subtract, or nothing if the result is empty.
 struct SetDifference<'a> {
     first: SetRef<'a>,
     others: Vec<SetRef<'a>>,
-    /// Whether to go through the others, and not to look into them.
+    /// Whether to walk through the others instead of looking members up in them.
     by_others: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> SetDifference<'a> {
         Some(Self { first, others, by_others })
     }
 
-    /// Shows each member that is left.
+    /// Visits each remaining member.
     fn each(&self, limits: &EncodingLimits, hasher: &KeyHasher, visit: &mut dyn FnMut(Entry<'_>)) {
         if !self.by_others {
             for member in self.first.iter() {
@@ -92,8 +92,8 @@ impl<'a> SetDifference<'a> {
         self.first.iter().filter(|member| !removed.contains(*member, hasher)).for_each(visit);
     }
 
-    /// The members that are left, in the form that they have in Redis: going through the others
-    /// starts from all members of the first set, and no set goes back to a smaller form.
+    /// The remaining members, in the form that they have in Redis: walking through the others
+    /// starts from all members of the first set, and a set never returns to a smaller form.
     fn collect(&self, limits: &EncodingLimits, hasher: &KeyHasher, room: Vec<u8>) -> NewSet {
         if !self.by_others {
             let mut result = NewSet::Ints(room);

@@ -1,6 +1,6 @@
-//! What several sets share: SINTER, SINTERSTORE, SINTERCARD.
+//! The members that all of several sets have: SINTER, SINTERSTORE, SINTERCARD.
 //!
-//! The members of the smallest set are looked for in the others, the next larger one first.
+//! The members of the smallest set are looked up in the others, smaller sets first.
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};

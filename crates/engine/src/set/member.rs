@@ -1,4 +1,4 @@
-//! Members of one set, put in, taken out and looked for; and SMOVE, from one set to another.
+//! Adding, removing and looking up members of one set; and SMOVE, from one set to another.
 
 use resp::{Args, Reply};
 use store::{Lookup, SetValue};

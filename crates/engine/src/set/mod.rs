@@ -1,9 +1,9 @@
-//! Sets (<https://redis.io/docs/latest/commands/?group=set>): the list of their rows, and what the
-//! files of the family share.
+//! Sets (<https://redis.io/docs/latest/commands/?group=set>): the list of their rows, and
+//! definitions that the family's files share.
 //!
-//! A row stands beside its handler: members of one set in `member`, members at random in `random`,
-//! SSCAN in `scan`, and the algebra of several sets in `inter`, `union` and `diff`, which say in
-//! `algebra` what they read and where the result goes.
+//! Each row is next to its handler: `member` has members of one set, `random` random members,
+//! `scan` SSCAN, and `inter`, `union` and `diff` the algebra of several sets, which `algebra` reads
+//! and stores.
 
 use resp::Reply;
 use store::Entry;
@@ -47,7 +47,7 @@ const FAST: Flags = Flags::FAST;
 
 /// The key of a command that replies members.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, READS)];
-/// The key of a command that replies what is known of members.
+/// The key of a command that replies properties of members.
 const LOOK_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];
 const READS: Access = Access::RO.with(Access::ACCESS);
 

@@ -43,8 +43,8 @@ pub(super) const SRANDMEMBER: Row<Handler> = Row::new(
     srandmember,
 );
 
-/// Most members drawn with repetition: this reply can be longer than the data, and Redis fills its
-/// memory with it.
+/// The most members drawn with repetition: the reply can be longer than the data, and Redis fills
+/// its memory with it.
 const DRAWN_MAX: usize = 1 << 26;
 
 const POPPED: KeyspaceEvent = KeyspaceEvent::new('s', "spop");
@@ -99,7 +99,7 @@ fn pop_many(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(
     if count >= len {
         edit.set().iter().for_each(|member| reply_member(reply, member));
         drop(edit);
-        // As in Redis, which reads the set to reply all of it.
+        // As in Redis, which reads the set again to reply all of it.
         turn.counters.hits += 1;
         db.remove(turn, key);
         cx.count_elements(1, len);

@@ -1,4 +1,4 @@
-//! What any of several sets has: SUNION, SUNIONSTORE.
+//! The members that any of several sets has: SUNION, SUNIONSTORE.
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
@@ -38,11 +38,11 @@ const fn union(name: &'static str, arity: i32) -> Spec {
     spec(name, arity, "1.0.0").complexity("O(N) for the N members of all sets.")
 }
 
-/// Up to so many sets, looking for a member in those before its own costs less than remembering
-/// all members.
+/// Up to this many sets, looking a member up in the preceding sets costs less than remembering all
+/// members.
 const COMPARED_SETS_MAX: usize = 4;
 
-/// Shows each member of any set once.
+/// Visits each member of any set once.
 fn each_member(
     sets: Vec<Option<SetRef<'_>>>,
     limits: &EncodingLimits,
@@ -50,7 +50,7 @@ fn each_member(
     visit: &mut dyn FnMut(Entry<'_>),
 ) {
     let mut sets: Vec<_> = sets.into_iter().flatten().collect();
-    // The largest first, which is then looked into and never walked through again.
+    // The largest first: it is only looked up in afterwards, not walked through again.
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
     let Some((largest, _)) = sets.split_first() else { return };
     largest.iter().for_each(&mut *visit);

@@ -1,4 +1,4 @@
-//! Members added and scores changed: ZADD and ZINCRBY.
+//! Adding members and changing scores: ZADD and ZINCRBY.
 
 use resp::{Args, Reply};
 use store::ScoreChange;
@@ -57,13 +57,13 @@ pub(super) const ZINCRBY: Row<Handler> = Row::new(
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 struct Options {
-    /// Change nothing that is there.
+    /// Do not change existing members.
     nx: bool,
-    /// Add nothing.
+    /// Do not add members.
     xx: bool,
-    /// Only make scores greater.
+    /// Only increase scores.
     gt: bool,
-    /// Only make scores less.
+    /// Only decrease scores.
     lt: bool,
     /// Count changed members too.
     ch: bool,
@@ -72,12 +72,12 @@ struct Options {
 }
 
 impl Options {
-    /// Parses the options up to the first score, where the cursor then is.
+    /// Parses the options, and leaves the cursor at the first score.
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut options = Self::default();
         args.seek(2);
         while let Some(word) = args.peek() {
-            // A score begins with no letter, but for infinities.
+            // A score does not begin with a letter, except infinity.
             let option = match word.len() {
                 2 if word.eq_ignore_ascii_case(b"nx") => &mut options.nx,
                 2 if word.eq_ignore_ascii_case(b"xx") => &mut options.xx,
@@ -107,7 +107,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The score that a member gets instead of its old one; none leaves it as it is.
+    /// The new score of a member, or `None` to leave it unchanged.
     fn decide(&self, old: Option<f64>, score: f64) -> Result<Option<f64>, Error> {
         let Some(old) = old else { return Ok((!self.xx).then_some(score)) };
         if self.nx {
@@ -137,7 +137,7 @@ fn add(
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
     let first_score = float(args.text(pairs_at))?;
-    // All scores are read before the first is used: the command does everything or nothing.
+    // All scores are read before the first is used, so the command has all its effects or none.
     for at in (pairs_at + 2..args.len()).step_by(2) {
         float(args.text(at))?;
     }
@@ -162,12 +162,12 @@ fn add(
     Ok(())
 }
 
-/// What a request did.
+/// The result of a request.
 #[derive(Default)]
 struct AddCounts {
     added: usize,
     updated: usize,
-    /// The score of the last member, unless the options kept it from being looked at.
+    /// The score of the last member, unless the options excluded it.
     score: Option<f64>,
 }
 

@@ -9,7 +9,7 @@ use crate::args::range::index_range;
 use crate::error::Error;
 
 use crate::error::sorted_set::SortedSetError;
-/// What a range is of.
+/// The kind of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Rank,
@@ -17,10 +17,10 @@ pub(super) enum By {
     Lex,
 }
 
-/// A range as it was written.
+/// A range as the client wrote it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SortedSetBounds<'a> {
-    /// From one rank to another, both inside, negative ones counted from the end.
+    /// From one rank to another, both included, negative ones counted from the end.
     Ranks(i64, i64),
     Scores(ScoreRange),
     Lex(LexRange<'a>),
@@ -36,7 +36,7 @@ impl<'a> SortedSetBounds<'a> {
         })
     }
 
-    /// The ranks of what is inside; ranks in the bounds count from the highest score when `back`.
+    /// The ranks inside the range. Ranks in the bounds count from the highest score if `back`.
     pub(super) fn ranks(&self, set: SortedSetRef<'_>, back: bool) -> Range<usize> {
         match self {
             Self::Scores(range) => set.ranks_in_scores(range),
@@ -49,7 +49,7 @@ impl<'a> SortedSetBounds<'a> {
     }
 }
 
-/// The range between two scores, each inclusive, or exclusive behind a `(`.
+/// The range between two scores, each inclusive, or exclusive after a `(`.
 fn scores(min: &[u8], max: &[u8]) -> Result<ScoreRange, Error> {
     let (min, min_open) = score_end(min)?;
     let (max, max_open) = score_end(max)?;
@@ -63,7 +63,7 @@ fn score_end(arg: &[u8]) -> Result<(f64, bool), Error> {
     Ok((score.ok_or(SortedSetError::ScoreEnd)?, open))
 }
 
-/// The range between two members behind `[` or `(`, or `-` and `+`.
+/// The range between two members after `[` or `(`, or `-` and `+`.
 fn members<'a>(min: &'a [u8], max: &'a [u8]) -> Result<LexRange<'a>, Error> {
     Ok(LexRange { min: lex_end(min)?, max: lex_end(max)? })
 }

@@ -1,5 +1,5 @@
-//! Several sets made into one: ZUNION, ZINTER and ZDIFF, which reply it, their forms with STORE,
-//! which store it, and ZINTERCARD, which counts it. Plain sets take part with the score 1.
+//! Combining several sets: ZUNION, ZINTER and ZDIFF reply the result, their variants with STORE
+//! store it, and ZINTERCARD counts it. Members of plain sets have the score 1.
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
@@ -139,7 +139,7 @@ enum Aggregate {
 impl Aggregate {
     fn of(self, score: f64, other: f64) -> f64 {
         match self {
-            // Infinities of both signs make 0.
+            // The sum of opposite infinities is 0.
             Self::Sum => number(score + other),
             Self::Min => {
                 if other < score {
@@ -163,7 +163,7 @@ fn number(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-/// A set that takes part.
+/// An input set.
 #[derive(Clone, Copy)]
 enum SourceSet<'a> {
     Absent,
@@ -188,7 +188,7 @@ impl<'a> SourceSet<'a> {
         }
     }
 
-    /// Visits members and scores until `visit` returns false. In descending order of scores, as in
+    /// Visits members and scores until `visit` returns false, in descending order of scores: as in
     /// Redis, since the order shows in the rounding of sums.
     fn each(self, mut visit: impl FnMut(&[u8], f64) -> bool) {
         let mut digits = Digits::default();
@@ -212,17 +212,17 @@ impl<'a> SourceSet<'a> {
     }
 }
 
-/// The options behind the keys.
+/// The options after the keys.
 struct Options {
-    /// One for each key, or none for 1 each.
+    /// One for each key, or empty if all are 1.
     weights: Vec<f64>,
     aggregate: Aggregate,
     with_scores: bool,
-    /// Members to count at most; 0: all.
+    /// The most members to count, or 0 for all.
     limit: usize,
 }
 
-/// Which options a command has.
+/// The options that a command has.
 #[derive(Clone, Copy)]
 struct AllowedOptions {
     weights: bool,
@@ -271,17 +271,17 @@ type Inputs<'a> = Vec<(SourceSet<'a>, f64)>;
 /// The input under a missing key.
 const ABSENT: (SourceSet<'static>, f64) = (SourceSet::Absent, 1.0);
 
-/// Where the input keys of a request stand, and what it says about them.
+/// The positions of a request's input keys, and its options.
 struct CombineRequest {
-    /// Index of the number of keys; they follow.
+    /// The index of the number of keys, which follow it.
     count_at: usize,
     keys: usize,
     options: Options,
 }
 
 impl CombineRequest {
-    /// Parses a request. Looks all keys up before it parses the options behind them: as in Redis, a
-    /// value of another type is the first error.
+    /// Parses a request. Looks up all keys before it parses the options: as in Redis, a value of
+    /// another type is the first error.
     fn parse(
         cx: &mut Cx<'_>,
         args: &mut Args<'_>,
@@ -298,7 +298,7 @@ impl CombineRequest {
             return Err(Error::Syntax);
         }
         for nth in 0..keys {
-            // The key of the result, if there is one, comes first.
+            // The destination key, if any, comes first.
             let key = cx.nth_key(args, count_at - 1 + nth, count_at + 1 + nth);
             let (db, turn) = cx.db(key);
             if let Some(stored) = db.lookup(turn, key, Lookup::Read)
@@ -376,7 +376,7 @@ fn each_of_all(
     hasher: &KeyHasher,
     mut visit: impl FnMut(&[u8], f64) -> bool,
 ) {
-    // Starting from the smallest set, of which each member is looked for in the others.
+    // Each member of the smallest set is looked up in the others.
     inputs.sort_by_key(|(input, _)| input.len());
     let ((first, first_weight), others) = inputs.split_first().unwrap_or((&ABSENT, &[]));
     first.each(|member, score| {

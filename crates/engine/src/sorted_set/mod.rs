@@ -1,10 +1,10 @@
 //! Sorted sets (<https://redis.io/docs/latest/commands/?group=sorted-set>): the list of their rows,
-//! and what the files of the family share.
+//! and definitions that the family's files share.
 //!
-//! A row stands beside its handler: members added in `add`, read one by one in `read` and at random
-//! in `random`, read in ranges in `range`, removed in `remove`, popped from the ends in `pop`,
-//! several sets combined in `combine`, iterated over in `scan`. `bounds` parses ranges; `result`
-//! stores the result of a command.
+//! Each row is next to its handler: `add` adds members, `read` reads single and `random` random
+//! ones, `range` reads ranges, `remove` removes members, `pop` pops them from the ends, `combine`
+//! combines several sets, and `scan` iterates. `bounds` parses ranges; `result` stores the result
+//! of a command.
 
 use resp::Reply;
 use store::KeyspaceEvent;
@@ -98,7 +98,7 @@ pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     }
 }
 
-/// Replies `len` pairs: members alone, or with their scores in one flat array in RESP2 and in
+/// Replies `len` pairs: members only, or with their scores, in one flat array in RESP2 and in
 /// arrays of two in RESP3.
 fn reply_pairs<'a>(
     reply: &mut Reply<'_>,

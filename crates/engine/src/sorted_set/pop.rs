@@ -1,4 +1,4 @@
-//! Members popped from the ends: ZPOPMIN, ZPOPMAX and ZMPOP, and the blocking BZPOPMIN, BZPOPMAX
+//! Popping members from the ends: ZPOPMIN, ZPOPMAX and ZMPOP, and the blocking BZPOPMIN, BZPOPMAX
 //! and BZMPOP.
 //!
 //! All of them are replayed as ZPOPMIN or ZPOPMAX of the key that members were popped from.
@@ -105,7 +105,7 @@ enum PopEnd {
 enum PopForm {
     /// Member and score.
     One,
-    /// As ranges are.
+    /// Like ranges.
     Pairs,
     /// Key, member, score.
     Keyed,
@@ -122,8 +122,8 @@ impl PopEnd {
     }
 }
 
-/// Pops up to `count` members of a key and replies them. Returns how many they were; without any,
-/// nothing has been replied.
+/// Pops up to `count` members of a key and replies them. Returns how many; if none, nothing was
+/// replied.
 fn pop(
     cx: &mut Cx<'_>,
     key: Key<'_>,
@@ -189,7 +189,7 @@ fn zpop(cx: &mut Cx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, end: PopEnd) ->
     Ok(())
 }
 
-/// The end that MIN or MAX names.
+/// The end named by MIN or MAX.
 fn end_named(word: &[u8]) -> Option<PopEnd> {
     if word.eq_ignore_ascii_case(b"MIN") {
         Some(PopEnd::Min)

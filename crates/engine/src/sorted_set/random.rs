@@ -16,10 +16,11 @@ use crate::sampling::Selection;
 use command::Row;
 use command::{Argument, Shape};
 
-/// The most members that a reply may repeat: the set may be small, and the reply is made whole.
+/// The most members that a reply may repeat: a small set can produce a large reply, which is built
+/// as a whole.
 const REPEATED_MAX: usize = 1 << 28;
 /// In a set of at least this many times the wanted members, ranks are drawn one by one until enough
-/// different ones were met; in a smaller set a walk over all members takes less.
+/// different ones were found; in a smaller set a walk over all members is cheaper.
 const DRAWN_SHARE: usize = 3;
 
 pub(super) const ZRANDMEMBER: Row<Handler> = Row::new(

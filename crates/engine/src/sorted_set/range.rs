@@ -1,4 +1,4 @@
-//! Members read in ranges: ZRANGE, the older commands that are special cases of it, and
+//! Reading ranges of members: ZRANGE, the older commands that are special cases of it, and
 //! ZRANGESTORE.
 
 use std::ops::Range;
@@ -137,7 +137,7 @@ const fn reading(name: &'static str, since: &'static str) -> Spec {
         .keys(READ_KEY)
 }
 
-/// A range, and which part of it to return in which order.
+/// A range, and the part and order to return.
 struct RangeQuery<'a> {
     bounds: SortedSetBounds<'a>,
     back: bool,
@@ -146,8 +146,8 @@ struct RangeQuery<'a> {
 }
 
 impl<'a> RangeQuery<'a> {
-    /// Parses the arguments behind the key at index `key_at`. When the command implies `by` or
-    /// `back`, the options for it are a syntax error.
+    /// Parses the arguments after the key at index `key_at`. If the command implies `by` or `back`,
+    /// the options for it are a syntax error.
     fn parse(
         args: &mut Args<'a>,
         key_at: usize,
@@ -197,7 +197,7 @@ impl<'a> RangeQuery<'a> {
         let left = |offset: u64| len.saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
         let left = match self.limit.offset {
             0.. => left(self.limit.offset.unsigned_abs()),
-            // As in Redis: a big set counts it from the other end, a packed one finds nothing.
+            // As in Redis: a big set counts from the other end, a packed one finds nothing.
             _ => match set {
                 SortedSetRef::Packed(_) => 0,
                 SortedSetRef::Big(_) if self.limit.offset.unsigned_abs() > len as u64 => 0,
@@ -241,7 +241,7 @@ fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let mut new = NewSortedSet::default();
     if let Some(set) = db.read::<SortedSetValue>(turn, source)? {
         let mut digits = Digits::default();
-        // In ascending order, since the new set has the order of its scores.
+        // In ascending order, which is that of the new set's scores.
         for pair in set.walk(query.ranks(set), false) {
             new.push(pair.member.text(&mut digits), pair.score());
         }

@@ -1,4 +1,4 @@
-//! What is known of a set and of single members: ZCARD, ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCOUNT,
+//! Properties of a set and of single members: ZCARD, ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCOUNT,
 //! ZLEXCOUNT.
 
 use resp::{Args, Reply};

@@ -1,4 +1,4 @@
-//! Members removed: by name with ZREM, in ranges with ZREMRANGEBYRANK and its like.
+//! Removing members: by name with ZREM, in ranges with ZREMRANGEBYRANK and similar commands.
 
 use resp::{Args, Reply};
 use store::{Key, SortedSetValue};
@@ -112,7 +112,7 @@ fn remove_range(
     Ok(())
 }
 
-/// Records that one edit removed members, and the key with the last of them.
+/// Records that one edit removed members, and the key if it became empty.
 pub(super) fn removed_from(
     cx: &mut Cx<'_>,
     key: Key<'_>,

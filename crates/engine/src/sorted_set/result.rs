@@ -1,4 +1,4 @@
-//! What a command stores as a new sorted set under a key, whatever the key held.
+//! Storing a new sorted set under a key, whatever the key held.
 
 use resp::Reply;
 use store::NewSortedSet;
@@ -9,8 +9,8 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
 
-/// Puts a new set, whose members are in order, under a key, or removes the key when there are none;
-/// replies how many they are.
+/// Stores a new set, whose members are in order, under a key, or removes the key if it is empty.
+/// Replies the number of members.
 pub(crate) fn store(
     cx: &mut Cx<'_>,
     key: Key<'_>,

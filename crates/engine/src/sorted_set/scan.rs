@@ -26,7 +26,7 @@ fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
         let next = set.scan(cursor, wanted.count, &mut |pair| {
             if wanted.pattern.matches(pair.member.text(&mut Digits::default())) {
                 reply_member(reply, pair.member);
-                // As text in RESP3 too, as in Redis.
+                // As text also in RESP3, as in Redis.
                 match is_packed {
                     true => reply.bulk(DoubleText::of(pair.score()).as_bytes()),
                     false => reply.bulk(seventeen_digits(pair.score()).as_bytes()),
@@ -38,10 +38,10 @@ fn zscan(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     })
 }
 
-/// A score with up to 17 significant digits, as C's `%.17g` prints it. In Redis only ZSCAN of a set
-/// that is not packed does so.
+/// A score with up to 17 significant digits, as C's `%.17g` prints it. Redis does this only for
+/// ZSCAN of a set that is not packed.
 fn seventeen_digits(score: f64) -> String {
-    // Most scores are integers, and one with at most as many digits is printed as such.
+    // Most scores are integers, which are printed as such if they have at most this many digits.
     if score.trunc() == score && score.abs() < INTEGERS_END && score.to_bits() != MINUS_ZERO {
         return (score as i64).to_string();
     }

@@ -114,7 +114,7 @@ fn next_id(log: &Log, wanted: NewId, now_ms: u64) -> Result<Id, Error> {
         NewId::Now if now_ms > last.ms => Id::new(now_ms, 0),
         NewId::Now => after_last,
         NewId::In(ms) if ms == last.ms => {
-            // The next millisecond is not what was asked for.
+            // The next millisecond was not requested.
             Some(after_last).filter(|id| id.ms == ms).ok_or(StreamError::IdSmall)?
         }
         NewId::In(ms) => Id::new(ms, 0),

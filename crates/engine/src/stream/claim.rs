@@ -1,4 +1,4 @@
-//! XCLAIM and XAUTOCLAIM: pending entries go to another consumer.
+//! XCLAIM and XAUTOCLAIM: pending entries are given to another consumer.
 
 use base::number::parse_i64;
 use ds::stream::{Group, Handle, Id, Log, Pending};
@@ -19,9 +19,9 @@ use super::replay::{GroupReader, ReplayedClaim};
 use super::{CONSUMER, CONSUMER_MADE, DELETE_KEY, GROUP, IDS, UPDATE_KEY, asking, needed, spec};
 use crate::error::stream::StreamError;
 
-/// Entries that XAUTOCLAIM claims without COUNT.
+/// The number of entries that XAUTOCLAIM claims without COUNT.
 const COUNT: usize = 100;
-/// Entries that it looks at for each one it may claim.
+/// Entries that it looks at for each entry it may claim.
 const LOOKS_PER_CLAIM: usize = 10;
 /// The highest count, as in Redis on a machine of 64 bits.
 const COUNT_MAX: i64 = i64::MAX / 16;
@@ -73,27 +73,27 @@ pub(super) const XAUTOCLAIM: Row<Handler> = Row::new(
     xautoclaim,
 );
 
-/// How entries are claimed.
+/// The options of a claim.
 struct Claiming {
-    /// They must have been pending for so long.
+    /// The least time for which entries must have been pending.
     min_idle_ms: i64,
     now_ms: i64,
-    /// The time of delivery that they get.
+    /// The new time of delivery.
     delivered_ms: i64,
-    /// The number of deliveries that they get, if one was given.
+    /// The new number of deliveries, if given.
     deliveries: Option<i64>,
-    /// Entries that are not pending become so.
+    /// Whether entries that are not pending become pending.
     force: bool,
-    /// Reply identifiers only, and do not count as a delivery.
+    /// Whether to reply only identifiers, and not to count a delivery.
     just_id: bool,
-    /// The group has read at least so far.
+    /// The group has read at least up to here.
     last_id: Id,
 }
 
-/// What became of an entry.
+/// The result for an entry.
 enum ClaimOutcome {
     Claimed(Pending),
-    /// It was deleted from the stream, and is pending no more.
+    /// It was deleted from the stream, and is no longer pending.
     Deleted(Pending),
     Left,
 }
@@ -147,12 +147,12 @@ impl Claiming {
     }
 }
 
-/// What a command changed.
+/// The changes of a command.
 #[derive(Default)]
 struct ClaimChanges {
     made: bool,
     claims: Vec<ReplayedClaim>,
-    /// The group's last entry, and how far it has read when it was moved on.
+    /// The group's last entry, and how far it has read if that advanced.
     last_id: Id,
     moved: Option<i64>,
 }
@@ -179,7 +179,7 @@ impl ClaimChanges {
         }
         let effects = &mut cx.turn.effects;
         if !self.claims.is_empty() {
-            // Others may wait for these entries to have been pending for long.
+            // Clients may wait until these entries have been pending for a time.
             effects.change(None, reader.key);
         }
         if !effects.is_consumed() {
@@ -201,7 +201,7 @@ fn reader<'a>(args: &Args<'a>) -> GroupReader<'a> {
     GroupReader { key: args.text(1), group: args.text(2), consumer: args.text(3) }
 }
 
-/// Reads the options of XCLAIM and finds where its identifiers end.
+/// Reads the options of XCLAIM and finds the end of its identifiers.
 fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error> {
     let mut claiming = Claiming::new(args.text(4), "XCLAIM", now_ms)?;
     let ids = (5..args.len()).take_while(|at| parse(args.text(*at), 0).is_ok());
@@ -326,8 +326,8 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(())
 }
 
-/// The entries from `from` on that XAUTOCLAIM claims or finds deleted, and where to go on; 0-0 when
-/// there is nothing more.
+/// The entries from `from` on that XAUTOCLAIM claims or finds deleted, and where to continue, or
+/// 0-0 at the end.
 fn wanted(claiming: &Claiming, log: &Log, group: &Group, from: Id, count: usize) -> (Vec<Id>, Id) {
     let mut ids = Vec::new();
     let mut looks = count.saturating_mul(LOOKS_PER_CLAIM);

@@ -1,4 +1,4 @@
-//! XDEL, XDELEX and XACKDEL: entries go whatever their place.
+//! XDEL, XDELEX and XACKDEL: deleting entries at any position.
 
 use ds::stream::{Id, References};
 use resp::{Args, Reply};
@@ -18,13 +18,13 @@ use crate::error::stream::StreamError;
 
 const DELETED: KeyspaceEvent = KeyspaceEvent::new('t', "xdel");
 
-/// What XDELEX and XACKDEL reply for an identifier.
+/// The replies of XDELEX and XACKDEL for an identifier.
 mod outcome {
     /// The entry does not exist.
     pub(super) const ABSENT: i64 = -1;
     /// The entry was deleted.
     pub(super) const DELETED: i64 = 1;
-    /// Some group still refers to it.
+    /// A group still refers to it.
     pub(super) const REFERRED: i64 = 2;
 }
 
@@ -89,7 +89,7 @@ fn xdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// What to do with references, and the identifiers' places.
+/// Parses the action on references, and the positions of the identifiers.
 fn parse_ids(args: &Args<'_>, from: usize) -> Result<(References, std::ops::Range<usize>), Error> {
     let (mut references, mut ids) = (None, 0..0);
     let mut at = from;
@@ -141,7 +141,7 @@ fn xackdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     })
 }
 
-/// What was done for an identifier.
+/// The result for an identifier.
 struct Deletion {
     outcome: i64,
     deleted: bool,
@@ -157,7 +157,7 @@ fn delete(stream: &mut ds::Stream, id: Id, references: References) -> Deletion {
     Deletion { outcome: outcome::DELETED, deleted, changed: deleted || dropped }
 }
 
-/// Does the same for each identifier and replies what came of it.
+/// Calls a function for each identifier and replies the results.
 fn each(
     cx: &mut Cx<'_>,
     args: &Args<'_>,

@@ -12,7 +12,7 @@ pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &Entry<'_>) {
     reply_content(reply, entry);
 }
 
-/// The two parts of an entry, in an array that others may be part of as well.
+/// The two parts of an entry, in an array that may have other parts too.
 #[inline]
 pub(super) fn reply_content(reply: &mut Reply<'_>, entry: &Entry<'_>) {
     reply_id(reply, entry.id);
@@ -31,7 +31,7 @@ fn reply_element(reply: &mut Reply<'_>, element: Element<'_>) {
     }
 }
 
-/// Replies at most `count` entries, all for 0.
+/// Replies at most `count` entries, or all if it is 0.
 pub(super) fn reply_entries<'a>(
     reply: &mut Reply<'_>,
     entries: impl Iterator<Item = Entry<'a>>,

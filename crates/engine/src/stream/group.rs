@@ -1,4 +1,4 @@
-//! XGROUP: groups and their consumers come and go.
+//! XGROUP: creating and removing groups and their consumers.
 
 use ds::stream::{Group as Readers, UNKNOWN};
 use resp::{Args, Reply};
@@ -126,7 +126,7 @@ pub(super) fn reply_help(reply: &mut Reply<'_>, lines: &[&str]) {
     }
 }
 
-/// The options behind the ID.
+/// The options after the ID.
 struct Options {
     make_stream: bool,
     entries_read: i64,
@@ -160,7 +160,7 @@ fn wrong_form(args: &Args<'_>) -> Error {
     Error::SubcommandForm(echo(args.text(1)), "XGROUP")
 }
 
-/// The stream under the key, which must be there, and in it the group, unless `any_group`.
+/// The existing stream under the key, with the group unless `any_group`.
 fn open<'c>(
     cx: &'c mut Cx<'_>,
     args: &Args<'_>,
@@ -184,7 +184,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         None if !options.make_stream => return Err(StreamError::NoKey.into()),
         _ => {}
     }
-    // An option twice is one too many.
+    // A repeated option exceeds the number of arguments.
     if args.len() > 8 {
         return Err(wrong_form(args));
     }
@@ -214,7 +214,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
 fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let options = Options::parse(args, false)?;
     let mut edit = open(cx, args, false)?;
-    // `ENTRIESREAD` twice is one too many.
+    // A repeated `ENTRIESREAD` exceeds the number of arguments.
     if args.len() > 7 {
         return Err(wrong_form(args));
     }
@@ -228,7 +228,7 @@ fn set_id(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         group.entries_read = options.entries_read;
     }
     drop(edit);
-    // As in Redis, readers that wait are not served with what is new to the group.
+    // As in Redis, waiting readers do not receive entries that are new for the group.
     cx.turn.effects.note_unawaited(KeyspaceEvent::new('t', "xgroup-setid"), args.text(2));
     reply.ok();
     Ok(())

@@ -1,4 +1,4 @@
-//! Identifiers of entries as clients write and read them: `ms-seq`.
+//! Identifiers of entries in requests and replies: `ms-seq`.
 
 use base::number::{parse_u64, write_u64};
 use ds::stream::Id;
@@ -9,21 +9,21 @@ use crate::error::stream::StreamError;
 
 /// Longer texts are not IDs.
 const TEXT_BYTES_MAX: usize = 127;
-/// Two numbers of 20 digits and what parts them.
+/// Two numbers of 20 digits and their separator.
 const SHOWN_BYTES_MAX: usize = 41;
 
-/// The ID that XADD is given.
+/// The ID in XADD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewId {
     /// `*`: the time and a free sequence.
     Now,
     /// `ms-*`: a free sequence in this millisecond.
     In(u64),
-    /// Just this one.
+    /// Exactly this one.
     At(Id),
 }
 
-/// An identifier; without a sequence it has `seq`.
+/// An identifier, with the sequence `seq` if it has none.
 pub(super) fn parse(text: &[u8], seq: u64) -> Result<Id, Error> {
     match parts(text) {
         Some((ms, None)) => Ok(Id::new(ms, seq)),
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &[u8], seq: u64) -> Result<Id, Error> {
     }
 }
 
-/// The same; `-` and `+` are the lowest and the highest identifier.
+/// An identifier, where `-` and `+` are the lowest and the highest.
 pub(super) fn parse_end(text: &[u8], seq: u64) -> Result<Id, Error> {
     match text {
         b"-" => Ok(Id::MIN),
@@ -41,7 +41,7 @@ pub(super) fn parse_end(text: &[u8], seq: u64) -> Result<Id, Error> {
     }
 }
 
-/// Parses the ID that XADD is given.
+/// Parses the ID of XADD.
 pub(super) fn parse_new(text: &[u8]) -> Result<NewId, Error> {
     match parts(text) {
         Some((ms, Some(b"*"))) => Ok(NewId::In(ms)),
@@ -49,7 +49,7 @@ pub(super) fn parse_new(text: &[u8]) -> Result<NewId, Error> {
     }
 }
 
-/// The first identifier of an interval; behind a bracket it is excluded.
+/// The first identifier of an interval, exclusive after a bracket.
 pub(super) fn parse_from(text: &[u8]) -> Result<Id, Error> {
     match text {
         [b'(', id @ ..] if !id.is_empty() => {
@@ -59,7 +59,7 @@ pub(super) fn parse_from(text: &[u8]) -> Result<Id, Error> {
     }
 }
 
-/// The last identifier of an interval; behind a bracket it is excluded.
+/// The last identifier of an interval, exclusive after a bracket.
 pub(super) fn parse_to(text: &[u8]) -> Result<Id, Error> {
     match text {
         [b'(', id @ ..] if !id.is_empty() => {
@@ -80,8 +80,8 @@ fn parts(text: &[u8]) -> Option<(u64, Option<&[u8]>)> {
     }
 }
 
-/// A number. Redis leaves all but the usual spelling to the C library, so leading zeros, a plus and
-/// blanks in front are no errors.
+/// A number. Redis leaves unusual spellings to the C library, so leading zeros, a plus and blanks
+/// are no errors.
 fn number(text: &[u8]) -> Option<u64> {
     if let Some(value) = parse_u64(text) {
         return Some(value);

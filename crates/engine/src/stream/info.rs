@@ -1,4 +1,4 @@
-//! XINFO: what there is to know of a stream, its groups and their consumers.
+//! XINFO: details of a stream, its groups and their consumers.
 
 use ds::stream::{Consumer, Group as Readers, Id, Log, UNKNOWN};
 use resp::{Args, Reply};
@@ -94,7 +94,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
     ],
 );
 
-/// The stream under the key, which must be there.
+/// The stream under the key, which must exist.
 fn open<'c>(cx: &'c mut Cx<'_>, args: &Args<'_>) -> Result<&'c ds::Stream, Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
@@ -120,7 +120,7 @@ fn text(reply: &mut Reply<'_>, label: &str, text: &[u8]) {
     reply.bulk(text);
 }
 
-/// How far a group has read: three fields that GROUPS and FULL share.
+/// How far a group has read: three fields of GROUPS and FULL.
 fn progress(reply: &mut Reply<'_>, log: &Log, group: &Readers) {
     identifier(reply, "last-delivered-id", group.last_id);
     let read = Some(group.entries_read).filter(|read| *read != UNKNOWN);
@@ -184,7 +184,7 @@ fn stream(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     reply.map(if count.is_some() { 9 } else { 10 });
     number(reply, "length", log.len() as i64);
     number(reply, "radix-tree-keys", log.chunks_len() as i64);
-    // What Redis's tree of as many chunks has at least.
+    // The least number of nodes in Redis's tree with as many chunks.
     number(reply, "radix-tree-nodes", log.chunks_len() as i64 + 1);
     identifier(reply, "last-generated-id", log.last_id);
     identifier(reply, "max-deleted-entry-id", log.max_deleted_id);
@@ -210,8 +210,8 @@ fn stream(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Entries, and groups with all they have; at most `count` of entries and of pending ones each, 0
-/// for all.
+/// Entries, and groups with all their details; at most `count` entries and pending entries each, or
+/// all if it is 0.
 fn full(reply: &mut Reply<'_>, stream: &ds::Stream, count: u64) {
     name(reply, "entries");
     reply_entries(reply, stream.log.range(Id::MIN, Id::MAX), count);

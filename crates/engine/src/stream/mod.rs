@@ -1,10 +1,10 @@
 //! Streams (<https://redis.io/docs/latest/commands/?group=stream>): the list of their rows, and
-//! what the files of the family share.
+//! definitions that the family's files share.
 //!
-//! A row stands beside its handler: entries are added in `add`, read in `range` and `read`, removed
-//! in `delete` and `trim`; groups are made in `group`, read in `read_group`, what they have pending
-//! is told in `pending` and changes hands in `claim`. How identifiers are spelt is in `id`, how an
-//! entry is replied in `entry`, how a delivery is replayed in `replay`.
+//! Each row is next to its handler: `add` adds entries, `range` and `read` read them, `delete` and
+//! `trim` remove them; `group` creates groups, `read_group` reads as a group, `pending` shows its
+//! pending entries and `claim` passes them on. `id` parses identifiers, `entry` replies entries,
+//! and `replay` replays deliveries.
 
 use ds::stream::Group as Readers;
 use store::KeyspaceEvent;
@@ -55,9 +55,9 @@ pub const BLOCKING_ROWS: &[Row<BlockingHandler>] = &[read::XREAD, read_group::XR
 
 /// The key of a command that reads it.
 const READ_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO.with(Access::ACCESS))];
-/// The key of a command that changes what groups have pending.
+/// The key of a command that changes the pending entries of groups.
 const UPDATE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::UPDATE))];
-/// The key of a command that removes something.
+/// The key of a command that removes data.
 const DELETE_KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::DELETE))];
 
 const GROUP: Argument = Argument::new("group", Shape::String);
@@ -70,17 +70,18 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec { prefetch: PrefetchHint::Stream, ..Spec::new(name, arity, Group::Stream, since) }
 }
 
-/// The group that a command needs, or the error that it and its key are not there.
+/// The group, or the error that it or its key does not exist.
 fn needed<G>(group: Option<G>, key: &[u8], name: &[u8]) -> Result<G, StreamError> {
     group.ok_or_else(|| StreamError::NoKeyOrGroup(echo(key), echo(name)))
 }
 
-/// Milliseconds since an entry was delivered; never negative, whatever a client said about it.
+/// Milliseconds since an entry was delivered. Never negative, whatever time a client set.
 fn idle_ms(now_ms: i64, delivered_ms: i64) -> i64 {
     now_ms.saturating_sub(delivered_ms).max(0)
 }
 
-/// The consumer of a name that asks now, made when there is none; and whether it was made.
+/// The consumer with this name, created if missing and marked as seen now; and whether it was
+/// created.
 fn asking(group: &mut Readers, name: &[u8], now_ms: i64) -> (ds::stream::Handle, bool) {
     let (handle, made) = group.find_or_add(name, now_ms);
     group.consumer_mut(handle).seen_ms = now_ms;

@@ -1,4 +1,4 @@
-//! XACK and XPENDING: what a group has delivered and nobody has acknowledged.
+//! XACK and XPENDING: entries that a group has delivered and that are not acknowledged.
 
 use ds::stream::{Group, Id};
 use resp::{Args, Reply};
@@ -79,7 +79,7 @@ fn xack(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// Which entries XPENDING shows.
+/// The entries that XPENDING shows.
 struct PendingFilter<'a> {
     idle_ms: i64,
     from: Id,
@@ -153,7 +153,7 @@ fn reply_pending(reply: &mut Reply<'_>, group: &Group, filter: &PendingFilter<'_
     let range = filter.from..=filter.to;
     let deferred = reply.array_deferred();
     let mut left = filter.count;
-    // Returns whether to go on.
+    // Returns whether to continue.
     let mut show = |id: Id| {
         let Some(pending) = group.pending(id).filter(|_| left > 0) else { return false };
         let is_young = now_ms.saturating_sub(pending.delivered_ms) < filter.idle_ms;

@@ -1,4 +1,4 @@
-//! XLEN, XRANGE and XREVRANGE: what a stream holds.
+//! XLEN, XRANGE and XREVRANGE: the contents of a stream.
 
 use resp::{Args, Reply};
 use store::StreamValue;

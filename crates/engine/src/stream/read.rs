@@ -1,4 +1,4 @@
-//! XREAD: what is new in some streams, or will be.
+//! XREAD: reads new entries of streams, or waits for them.
 
 use ds::stream::Id;
 use resp::{Args, Reply};
@@ -20,7 +20,7 @@ use crate::error::stream::StreamError;
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(
     spec("xread", -4, "5.0.0")
         .summary("Returns the entries of streams behind given IDs, or blocks until there are some.")
-        // Redis says none.
+        // Redis documents none.
         .complexity("")
         .flags(Flags::READONLY.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))
         .keys(&[XREAD_KEYS])
@@ -47,7 +47,7 @@ fn xread(
     Ok(Some(BlockRequest { args, ..request }))
 }
 
-/// The key of stream `nth` and what is said about its identifier.
+/// The key of stream `nth` and its identifier argument.
 pub(super) fn place<'a>(
     cx: &Cx<'_>,
     args: &Args<'a>,
@@ -58,10 +58,10 @@ pub(super) fn place<'a>(
     (cx.nth_key(args, nth, key_at), args.text(id_at))
 }
 
-/// The identifier behind which to read.
+/// The identifier after which to read.
 fn since(stream: Option<&ds::Stream>, text: &[u8]) -> Result<Id, Error> {
     match text {
-        // What comes from now on.
+        // Only entries after this moment.
         b"$" => Ok(stream.map_or(Id::MIN, |stream| stream.log.last_id)),
         // The last entry.
         b"+" => {
@@ -73,8 +73,8 @@ fn since(stream: Option<&ds::Stream>, text: &[u8]) -> Result<Id, Error> {
     }
 }
 
-/// The arguments with `$` resolved, if there is one: it means the moment of the request and not
-/// that of its answer.
+/// The arguments with `$` resolved, if they contain one: it means the moment of the request and not
+/// that of the reply.
 fn resolved(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -101,15 +101,15 @@ fn serve_waiting(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<ServeOutcome, Error> {
-    // When the wait ends does not matter any more, and was checked when it began.
+    // The end of the wait was checked when it began, and no longer matters.
     let request = StreamRequest::parse(args, false, 0)?;
     let streams = reachable(cx, args, &request, key).into_iter();
     serve(cx, args, &request, streams, reply).map(ServeOutcome::from)
 }
 
-/// The streams that a request which has waited is answered from: the one under `key`, and those
-/// others whose shards nobody else holds. A stream in another shard has got nothing since that one
-/// has, for who writes to it serves the request as well.
+/// The streams from which a request that waited is answered: the one under `key`, and those whose
+/// shards are free. A stream in another shard has no new entries since, because every writer serves
+/// the request too.
 pub(super) fn reachable(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -123,8 +123,8 @@ pub(super) fn reachable(
     (0..request.keys.len()).filter(|nth| is_held(nth)).collect()
 }
 
-/// Replies what some of the request's streams have, by their numbers. Returns whether there was
-/// anything; if not, nothing is replied.
+/// Replies the new entries of some of the request's streams, given by number. Returns whether there
+/// were any; if not, nothing is replied.
 fn serve(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -132,7 +132,7 @@ fn serve(
     streams: impl ExactSizeIterator<Item = usize> + Clone,
     reply: &mut Reply<'_>,
 ) -> Result<bool, Error> {
-    // An error about the last stream must come before anything is replied of the first.
+    // An error of the last stream must be reported before anything of the first is replied.
     let several = streams.len() > 1;
     for nth in streams.clone().filter(|_| several) {
         let (key, id) = place(cx, args, request, nth);
@@ -146,7 +146,7 @@ fn serve(
         let number = db.number() as u32;
         let stream = db.read::<StreamValue>(turn, key)?;
         let since = since(stream, id)?;
-        // Redis looks at each stream twice, also at a single one.
+        // Redis looks each stream up twice, even a single one.
         if !several {
             let found = u64::from(stream.is_some());
             turn.counters.hits += found;
@@ -164,7 +164,7 @@ fn serve(
     Ok(answer.finish(reply))
 }
 
-/// The frame of an answer: streams with their entries, a map in RESP3.
+/// The frame of a reply: streams with their entries, a map in RESP3.
 pub(super) struct StreamsReply {
     streams: usize,
     deferred: Option<resp::reply::DeferredLength>,
@@ -172,7 +172,7 @@ pub(super) struct StreamsReply {
 }
 
 impl StreamsReply {
-    /// Of at most so many streams.
+    /// A reply of at most this many streams.
     pub(super) fn new(streams: usize) -> Self {
         Self { streams, deferred: None, len: 0 }
     }
@@ -195,7 +195,7 @@ impl StreamsReply {
         reply.bulk(key);
     }
 
-    /// Ends the answer. Returns whether there is one.
+    /// Ends the reply. Returns whether there is one.
     pub(super) fn finish(self, reply: &mut Reply<'_>) -> bool {
         if let Some(deferred) = self.deferred {
             reply.finish(deferred, self.len);

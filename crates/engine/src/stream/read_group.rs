@@ -1,4 +1,4 @@
-//! XREADGROUP: reading as one of the consumers of a group.
+//! XREADGROUP: reads as a consumer of a group.
 
 use ds::stream::{Group, Handle, Id, Log, Pending};
 use resp::{Args, Reply};
@@ -40,36 +40,37 @@ pub(super) const XREADGROUP: Row<BlockingHandler> = Row::new(
     xreadgroup,
 );
 
-/// Who reads, and how.
+/// The consumer and the options of a read.
 struct GroupRead<'a> {
     request: &'a StreamRequest,
     group: &'a [u8],
     consumer: &'a [u8],
     now_ms: i64,
-    /// Whether what is delivered must be remembered for a replay.
+    /// Whether deliveries must be recorded for a replay.
     replayed: bool,
 }
 
-/// What a read changed in one stream.
+/// The changes of a read in one stream.
 #[derive(Default)]
 struct GroupChanges {
-    /// The consumer was made.
+    /// The consumer was created.
     made: bool,
     /// New entries were delivered: how far the group has read.
     read: Option<(Id, i64)>,
     /// Entries became pending or were taken over.
     any_claims: bool,
-    /// These, when they are to be replayed.
+    /// These entries, if they will be replayed.
     claims: Vec<ReplayedClaim>,
     /// The group's last entry.
     last_id: Id,
 }
 
-/// What came of a look at the streams.
+/// The result of reading the streams.
 struct GroupLook {
-    /// There was something, which is replied.
+    /// Entries were replied.
     replied: bool,
-    /// If not, and pending entries are read as well: when each stream has one that is old enough.
+    /// If not, and pending entries are read as well: when each stream has an entry that is old
+    /// enough.
     retry_at_ms: Vec<Option<i64>>,
 }
 
@@ -111,13 +112,13 @@ fn check_groups(
     Ok(())
 }
 
-/// The first identifier of the history to be read; none for `>`, which asks for what is new.
+/// The first identifier of the requested history, or `None` for `>`, which asks for new entries.
 fn history_from(id: &[u8]) -> Result<Option<Id>, Error> {
     match id {
         b">" => Ok(None),
         b"$" => Err(StreamError::Meaningless('$').into()),
         b"+" => Err(StreamError::Meaningless('+').into()),
-        // Behind the highest identifier is nothing, and Redis takes it for `>`.
+        // No entry follows the highest identifier, and Redis treats it as `>`.
         _ => Ok(parse(id, 0)?.next()),
     }
 }
@@ -138,8 +139,8 @@ fn serve_waiting(
     })
 }
 
-/// Replies what some of the request's streams have for the consumer, by their numbers. A request
-/// that has waited is served because of the one under `served_for`. When there is nothing, nothing
+/// Replies the entries of some of the request's streams, given by number, for the consumer. A
+/// request that waited is served because of the stream under `served_for`. Without entries, nothing
 /// is replied.
 fn serve(
     cx: &mut Cx<'_>,
@@ -149,7 +150,7 @@ fn serve(
     served_for: Option<&[u8]>,
     reply: &mut Reply<'_>,
 ) -> Result<GroupLook, Error> {
-    // An error about the last stream must come before anything is done with the first.
+    // An error of the last stream must be reported before anything of the first is changed.
     let several = streams.len() > 1;
     if several {
         check_groups(cx, args, request, streams.clone())?;
@@ -197,13 +198,13 @@ fn serve(
             edit.set_groups_changed();
         }
         drop(edit);
-        // Redis looks at each stream twice, also at a single one.
+        // Redis looks each stream up twice, even a single one.
         cx.turn.counters.hits += u64::from(!several);
         if changes.made && delivered {
             cx.turn.counters.changes += 1;
         }
         if changes.any_claims && served_for != Some(key.bytes) {
-            // Others may wait for these entries to have been pending for long.
+            // Clients may wait until these entries have been pending for a time.
             cx.turn.effects.change(None, key.bytes);
         }
         reading.note(cx, key.bytes, &changes);
@@ -212,7 +213,7 @@ fn serve(
 }
 
 impl GroupRead<'_> {
-    /// Replies what the consumer has pending from an identifier on.
+    /// Replies the consumer's pending entries from an identifier on.
     fn reply_history(
         &self,
         log: &Log,
@@ -232,7 +233,7 @@ impl GroupRead<'_> {
                     group.deliver(id, Pending { delivered_ms: self.now_ms, deliveries, ..old });
                 }
                 _ => {
-                    // The entry was deleted: null instead of its fields tells the consumer.
+                    // The entry was deleted, which null instead of its fields shows.
                     reply.array(2);
                     reply_id(reply, id);
                     reply.null_array();
@@ -249,7 +250,7 @@ impl GroupRead<'_> {
         }
     }
 
-    /// What has been pending for so long that it is read as well, the longest first.
+    /// The entries that have been pending long enough to be read as well, the longest first.
     fn claimable(&self, log: &Log, group: &mut Group) -> Vec<Id> {
         let Some(idle_ms) = self.request.claim_ms else { return Vec::new() };
         let ids = group.delivered_until(self.now_ms.saturating_sub(idle_ms));
@@ -263,7 +264,7 @@ impl GroupRead<'_> {
         group.pending(oldest)?.delivered_ms.checked_add(idle_ms)
     }
 
-    /// Replies what has been pending for long, then what is new to the group.
+    /// Replies entries that have been pending for long, then entries that are new to the group.
     fn reply_new(
         &self,
         log: &Log,

@@ -1,12 +1,11 @@
-//! How deliveries are replayed: what an entry was delivered with depends on the moment, so a
-//! replica is told the outcome. XCLAIM says to whom, when and how often, XGROUP SETID how far a
-//! group has read.
+//! The replay of deliveries: a delivery depends on the moment, so its outcome is replayed. XCLAIM
+//! sets the consumer, the time and the number of deliveries, XGROUP SETID how far a group has read.
 
 use ds::stream::{Id, UNKNOWN};
 
 use super::id::to_vec;
 
-/// What names a consumer.
+/// The names that identify a consumer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupReader<'a> {
     pub(super) key: &'a [u8],
@@ -14,7 +13,7 @@ pub(super) struct GroupReader<'a> {
     pub(super) consumer: &'a [u8],
 }
 
-/// An entry that was delivered, or found to be deleted: replaying both is the same.
+/// An entry that was delivered, or found to be deleted: both are replayed alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReplayedClaim {
     pub(super) id: Id,
@@ -33,7 +32,8 @@ fn integer(value: i64) -> Vec<u8> {
 }
 
 impl GroupReader<'_> {
-    /// The commands that make the same claims; neighbours delivered alike share one.
+    /// The commands that make the same claims; consecutive entries with the same delivery share
+    /// one.
     pub(super) fn claims(self, claims: &[ReplayedClaim], last_id: Id) -> Vec<Command> {
         let alike = |a: &ReplayedClaim, b: &ReplayedClaim| {
             a.delivered_ms == b.delivered_ms && a.deliveries == b.deliveries
@@ -55,8 +55,8 @@ impl GroupReader<'_> {
         command
     }
 
-    /// The command that sets how far the group has read. A number that has left its range is no
-    /// argument of it, and replayed as unknown.
+    /// The command that sets how far the group has read. A count out of range cannot be an
+    /// argument, and is replayed as unknown.
     pub(super) fn set_id(self, last_id: Id, entries_read: i64) -> Command {
         let mut command = words(&[b"XGROUP", b"SETID", self.key, self.group]);
         command.push(to_vec(last_id));
@@ -65,7 +65,7 @@ impl GroupReader<'_> {
         command
     }
 
-    /// The command that makes the consumer.
+    /// The command that creates the consumer.
     pub(super) fn create(self) -> Command {
         words(&[b"XGROUP", b"CREATECONSUMER", self.key, self.group, self.consumer])
     }

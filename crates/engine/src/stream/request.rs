@@ -19,7 +19,7 @@ pub(super) const STREAMS: Argument =
     Argument::new("streams", Shape::Block(&[Argument::key().multiple(), IDS])).after("STREAMS");
 
 const READ: Access = Access::RO.with(Access::ACCESS);
-/// The keys of XREAD. Where they begin also decides which arguments are options.
+/// The keys of XREAD. Their beginning also decides which arguments are options.
 pub(super) const XREAD_KEYS: KeySpec =
     KeySpec::half_behind("STREAMS", 1, &[("BLOCK", 1), ("COUNT", 1)], READ);
 /// The keys of XREADGROUP.
@@ -30,16 +30,16 @@ pub(super) const XREADGROUP_KEYS: KeySpec = KeySpec::half_behind(
     READ,
 );
 
-/// A request to read; names and keys by their places among the arguments.
+/// A request to read, with names and keys by their indexes among the arguments.
 #[derive(Clone, Debug)]
 pub(super) struct StreamRequest {
-    /// BLOCK: when to stop waiting, never without a time.
+    /// BLOCK: when to stop waiting, or `Some(None)` for never.
     pub(super) until: Option<Option<i64>>,
-    /// Entries of each stream at most; 0 for all.
+    /// The most entries of each stream, or 0 for all.
     pub(super) count: u64,
-    /// The group's name, which the consumer's follows.
+    /// The index of the group's name, which the consumer's follows.
     pub(super) group_at: Option<usize>,
-    /// NOACK: what is read counts as acknowledged.
+    /// NOACK: entries count as acknowledged when read.
     pub(super) no_ack: bool,
     /// CLAIM: entries that have been pending for this many milliseconds are read as well.
     pub(super) claim_ms: Option<i64>,
@@ -60,7 +60,7 @@ impl StreamRequest {
             claim_ms: None,
             keys: keys.clone().unwrap_or_default(),
         };
-        // Without STREAMS everything is options, of which one is refused or all miss the word.
+        // Without STREAMS all arguments are options: one is refused, or STREAMS is missing.
         let options_end = keys.map_or(args.len(), |keys| keys.start - 1);
         let mut at = 1;
         while at < options_end {
@@ -79,7 +79,7 @@ impl StreamRequest {
         Ok(request)
     }
 
-    /// Parses the option at index `at`. Returns how many arguments it has.
+    /// Parses the option at index `at`. Returns its number of arguments.
     fn parse_option(
         &mut self,
         args: &Args<'_>,
@@ -120,7 +120,7 @@ impl StreamRequest {
         Ok(2)
     }
 
-    /// The places of the identifier and the key of stream `nth`.
+    /// The indexes of the identifier and the key of stream `nth`.
     pub(super) fn places(&self, nth: usize) -> (usize, usize) {
         let key_at = self.keys.start + nth;
         (key_at, key_at + self.keys.len())

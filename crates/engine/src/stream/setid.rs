@@ -1,4 +1,4 @@
-//! XSETID: what a stream remembers besides its entries, for those that rebuild one.
+//! XSETID: sets the metadata of a stream, for tools that rebuild one.
 
 use ds::stream::Id;
 use resp::{Args, Reply};
@@ -77,7 +77,7 @@ fn xsetid(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         log.max_deleted_id = max_deleted_id;
     }
     drop(edit);
-    // As in Redis, who watches or tracks the stream sees no change.
+    // As in Redis, clients that watch or track the stream see no change.
     cx.turn.effects.note_unawaited(KeyspaceEvent::new('t', "xsetid"), key.bytes);
     reply.ok();
     Ok(())

@@ -17,7 +17,7 @@ use crate::error::stream::StreamError;
 
 /// Chunks that inexact trimming examines without LIMIT, as in Redis.
 const CHUNKS_MAX: u64 = 100;
-/// What it comes to when chunks have no limit of entries, and at most.
+/// The resulting limit if chunks have no limit of entries, and the greatest one.
 const LIMIT_WITHOUT_ENTRIES: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
 
@@ -40,7 +40,7 @@ pub(super) const STRATEGY: &[Argument] = &[
     Argument::new("count", Shape::Integer).after("LIMIT").since("6.2.0").optional(),
 ];
 
-/// What becomes of references to deleted entries, since Redis 8.2.
+/// The action on references to deleted entries, since Redis 8.2.
 pub(super) const CONDITION: Argument = Argument::new(
     "condition",
     Shape::OneOf(&[
@@ -78,20 +78,20 @@ pub(super) const XTRIM: Row<Handler> = Row::new(
 pub(super) struct TrimOptions {
     /// How to trim, if at all.
     pub(super) trim: Option<Trim>,
-    /// The argument that says how much is to remain.
+    /// The argument with the size or identifier to keep.
     threshold_at: usize,
-    /// LIMIT, if it was given.
+    /// The index of LIMIT, if given.
     limit_at: Option<usize>,
-    /// XADD must not make the stream.
+    /// XADD must not create the stream.
     pub(super) no_stream: bool,
     /// XADD's identifier.
     pub(super) id: NewId,
-    /// Where that stands; the end of the arguments when it is missing.
+    /// Its index, or the end of the arguments if it is missing.
     pub(super) id_at: usize,
 }
 
 impl TrimOptions {
-    /// Parses the options behind the key, for XADD up to the ID.
+    /// Parses the options after the key, in XADD up to the ID.
     pub(super) fn parse(
         args: &Args<'_>,
         xadd: bool,
@@ -141,7 +141,7 @@ impl TrimOptions {
         Ok(options)
     }
 
-    /// Reads the strategy at `at`. Returns the argument behind it.
+    /// Reads the strategy at `at`. Returns the index after it.
     fn parse_bound(&mut self, args: &Args<'_>, at: usize, len: bool) -> Result<usize, Error> {
         if self.trim.is_some() {
             return Err(StreamError::TwoStrategies.into());
@@ -161,7 +161,7 @@ impl TrimOptions {
         Ok(at + 1)
     }
 
-    /// Checks the options against each other and settles the limit.
+    /// Checks the combination of options and determines the limit.
     fn finish(
         &mut self,
         limit: u64,
@@ -192,8 +192,8 @@ impl TrimOptions {
         Ok(())
     }
 
-    /// The request as it must be replayed: inexact trimming as the exact one to what has become of
-    /// the stream, without its limit.
+    /// The request for a replay: inexact trimming becomes exact trimming to the actual result,
+    /// without the limit.
     pub(super) fn replay(
         &self,
         replay: &mut CommandWriter<'_>,
@@ -222,7 +222,7 @@ impl TrimOptions {
     }
 }
 
-/// What happens to references, by its keyword.
+/// The action on references with this keyword.
 pub(super) fn parse_references(word: &[u8]) -> Option<References> {
     const WORDS: [(&[u8], References); 3] = [
         (b"keepref", References::Keep),

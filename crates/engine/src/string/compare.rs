@@ -1,9 +1,9 @@
-//! Strings compared with what a client expects: DELEX, DELIFEQ and DIGEST, and the comparisons of
+//! Comparing strings with a client's expectation: DELEX, DELIFEQ and DIGEST, and the comparisons of
 //! SET.
 //!
-//! A comparison is made and acted on in one step, so that a client can release a lock or replace a
-//! value only while it is still its own. A long string need not be sent for that: its digest, the
-//! 64 bits of XXH3 in 16 hexadecimal digits, stands for it.
+//! Comparison and action are one step, so that a client can release a lock or replace a value only
+//! while it still owns it. A long string need not be sent for that: its digest, the 64 bits of XXH3
+//! in 16 hexadecimal digits, stands for it.
 
 use resp::{Args, Reply};
 use store::StringDigits;
@@ -35,7 +35,7 @@ pub(super) const DELEX: Row<Handler> = Row::new(
     delex,
 );
 
-/// Of Valkey, which had it first.
+/// From Valkey, which introduced it.
 pub(super) const DELIFEQ: Row<Handler> = Row::new(
     spec("delifeq", 3, "9.0.0")
         .summary("Removes a key if its string value is equal to a given one.")
@@ -56,7 +56,7 @@ pub(super) const DIGEST: Row<Handler> = Row::new(
     digest,
 );
 
-/// `IFEQ` and its like as arguments.
+/// `IFEQ` and similar words as arguments.
 pub(super) const IFEQ: Argument = Argument::new("ifeq-value", Shape::String).after("IFEQ");
 pub(super) const IFNE: Argument = Argument::new("ifne-value", Shape::String).after("IFNE");
 pub(super) const IFDEQ: Argument = Argument::new("ifdeq-digest", Shape::Integer).after("IFDEQ");
@@ -64,7 +64,7 @@ pub(super) const IFDNE: Argument = Argument::new("ifdne-digest", Shape::Integer)
 
 const DIGEST_DIGITS: usize = 16;
 
-/// How a string is to compare.
+/// How to compare a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Equal,
@@ -87,7 +87,7 @@ impl Relation {
     }
 }
 
-/// A relation and what the string is compared with.
+/// A relation and its operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Comparison<'a> {
     pub(super) relation: Relation,
@@ -95,7 +95,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether the operand is what the relation asks for.
+    /// Whether the operand is valid for the relation.
     pub(super) fn check(self) -> Result<(), Error> {
         match self.relation {
             Relation::Equal | Relation::Unequal => Ok(()),
@@ -110,7 +110,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether the string under a key compares so; a missing key is equal to nothing.
+    /// Whether the string under a key meets the comparison. A missing key equals nothing.
     pub(super) fn holds(self, db: &mut Db, turn: &mut Turn, key: Key<'_>) -> Result<bool, Error> {
         let text = db.read::<StringValue>(turn, key)?;
         let mut digits = StringDigits::default();
@@ -141,7 +141,7 @@ fn delex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
             let comparison = Comparison { relation, operand: args.text(3) };
             comparison.check()?;
             let (db, turn) = cx.db(key);
-            // Whatever it is compared with, what is not there cannot be removed.
+            // A missing key cannot be removed, whatever the comparison.
             comparison.holds(db, turn, key)?
         }
         _ => return Err(Error::Arity("delex".to_owned())),
@@ -160,7 +160,7 @@ fn delifeq(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Removes a key. Returns whether it was there.
+/// Removes a key. Returns whether it existed.
 fn remove(cx: &mut Cx<'_>, key: Key<'_>) -> bool {
     let (db, turn) = cx.db(key);
     let removed = db.remove(turn, key);

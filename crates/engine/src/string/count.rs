@@ -1,7 +1,7 @@
 //! Strings as numbers: INCR and its variants in 64-bit integers, INCRBYFLOAT in extended precision.
 //!
 //! An integer is changed in its record, without an allocation. A sum of floats is stored as its
-//! text and replayed as a SET, so that no replica and no restart adds again.
+//! text and replayed as a SET, so that replicas and restarts do not add again.
 
 use base::decimal::LongDouble;
 use resp::{Args, Reply};
@@ -113,7 +113,7 @@ fn incrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let sum = value.checked_add(increment).ok_or(Error::NanOrInfinity)?;
     let mut text = Vec::with_capacity(32);
     sum.push_human(&mut text);
-    // As bytes even when it looks like an integer: that is the encoding Redis gives it.
+    // Stored as bytes even if it looks like an integer: that is the encoding Redis gives it.
     db.put(turn, key, NewString::raw(&text, None), ExpiryChange::Keep);
     cx.wrote(KeyspaceEvent::new('$', "incrbyfloat"), key.bytes);
     cx.turn.effects.replay_as(|replay| replay.args([b"SET", key.bytes, &text, b"KEEPTTL"]));

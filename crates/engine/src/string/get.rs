@@ -91,7 +91,7 @@ fn getex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let found = text.is_some();
     reply_text(reply, text);
     if !found {
-        // For a missing key not even an invalid amount is an error.
+        // A missing key ignores even an invalid amount.
         return Ok(());
     }
     match options.expiry {

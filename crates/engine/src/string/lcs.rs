@@ -1,15 +1,14 @@
 //! LCS: the longest common subsequence of two strings
 //! (<https://redis.io/docs/latest/commands/lcs/>).
 //!
-//! The textbook table of lengths is never made. Neighbours in a row differ by 0 or 1, so a row is
-//! one bit for each cell, and a whole row follows from the one above it by an addition and a few
-//! logical operations on words (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004). The
-//! way back needs those bits and nothing else. So the table takes a 32nd of the memory that Redis's
-//! takes; the limit on it is still that of Redis, because it bounds the time as well, and clients
-//! see it.
+//! The textbook table of lengths is never built. Adjacent cells in a row differ by 0 or 1, so a row
+//! needs one bit for each cell, and follows from the row above it by an addition and a few logical
+//! operations on words (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004). Backtracking
+//! needs only those bits. So the table takes a 32nd of the memory of Redis's; the limit on it is
+//! still that of Redis, because it also bounds the time, and clients see it.
 //!
-//! Of several longest subsequences the one found is Redis's: the way back goes left unless above is
-//! longer.
+//! Of several longest subsequences it finds the same one as Redis: backtracking goes left unless
+//! the cell above is greater.
 
 use resp::{Args, Reply};
 use std::mem;
@@ -44,9 +43,9 @@ pub(super) const LCS: Row<Handler> = Row::new(
     lcs,
 );
 
-/// Bytes that Redis takes for a cell of its table, which the limit is counted in.
+/// Bytes of a cell in Redis's table, on which the limit is based.
 const CELL_BYTES: u128 = 4;
-/// No string may be as long as this.
+/// Strings must be shorter than this.
 const LEN_END: usize = u32::MAX as usize - 1;
 
 /// The options of LCS.
@@ -83,7 +82,7 @@ impl Options {
 fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut scratch = mem::take(&mut cx.turn.scratch);
     scratch.clear();
-    // Both are looked at, and count, before either is found to be no string.
+    // Both keys are looked up and counted before a wrong type is reported.
     let (first, second) = (keep(cx, args, 0, &mut scratch), keep(cx, args, 1, &mut scratch));
     let result = first.and_then(|first| {
         let (first, second) = (first.bytes(&scratch), second?);
@@ -93,7 +92,7 @@ fn lcs(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
     result
 }
 
-/// A string that is kept while the shard of the other one is looked at.
+/// A string that is kept while the other one's shard is visited.
 enum KeptText {
     /// In the buffer of copies.
     Copied(Range<usize>),
@@ -109,7 +108,7 @@ impl KeptText {
     }
 }
 
-/// Keeps the string under the `nth` key; a missing one is empty.
+/// Keeps the string under the `nth` key, which is empty if missing.
 fn keep(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -181,12 +180,12 @@ fn admit(a_len: usize, b_len: usize, bytes_max: usize) -> Result<(), Error> {
     if bytes > bytes_max as u128 { Err(StringError::LcsMemory.into()) } else { Ok(()) }
 }
 
-/// A run of bytes that both strings have in common.
+/// A run of bytes that both strings share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Match {
-    /// Where it begins in the first string.
+    /// Its position in the first string.
     a: usize,
-    /// Where it begins in the second.
+    /// Its position in the second.
     b: usize,
     /// Its length.
     len: usize,
@@ -196,20 +195,20 @@ struct Match {
 struct LcsTable {
     /// Length of the longest common subsequence.
     len: u32,
-    /// For each cell whether it is one longer than the one to its left.
+    /// For each cell, whether it is one greater than the cell to its left.
     steps: Vec<u64>,
-    /// Words of `steps` for each row; 0 when only the last row was kept.
+    /// Words of `steps` for each row; 0 if only the last row was kept.
     row_words: usize,
 }
 
 impl LcsTable {
-    /// Fills the table; all rows are kept only when the way back is wanted.
+    /// Fills the table. Keeps all rows only if backtracking is needed.
     fn new(a: &[u8], b: &[u8], way_back: bool) -> Self {
         let words = b.len().div_ceil(64);
         let equal = Equal::new(a, b, words);
         let row_words = if way_back { words } else { 0 };
         let mut steps = Vec::with_capacity(a.len() * row_words);
-        // A zero where the cell is one longer than the one to its left.
+        // A zero bit means that the cell is one greater than the cell to its left.
         let mut row = vec![u64::MAX; words];
         for x in a {
             let equal = equal.row(*x);
@@ -225,12 +224,12 @@ impl LcsTable {
                 steps.extend(row.iter().map(|word| !word));
             }
         }
-        // Bits behind the end of the row stay ones, since nothing is equal there.
+        // Bits after the end of the row stay ones, since nothing matches there.
         let len = row.iter().map(|word| word.count_zeros()).sum();
         Self { len, steps, row_words }
     }
 
-    /// Goes back from the ends of both strings and collects the runs on the way, last one first.
+    /// Walks back from the ends of both strings and collects the common runs, last one first.
     fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
         let mut matches: Vec<Match> = Vec::new();
         let (mut i, mut j) = (a.len(), b.len());
@@ -254,7 +253,7 @@ impl LcsTable {
     }
 }
 
-/// For each byte of one string a row of bits: where it stands in the other.
+/// For each byte of one string, a row of bits with its positions in the other.
 struct Equal {
     /// The row of each byte.
     rows: [u8; 256],

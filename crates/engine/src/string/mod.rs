@@ -1,9 +1,9 @@
 //! Strings (<https://redis.io/docs/latest/commands/?group=string>): the list of their rows, and
-//! what the files of the family share.
+//! definitions that the family's files share.
 //!
-//! A row stands beside its handler: values read and set whole in `get` and `set`, counters in
-//! `count`, parts of values in `range`, two values compared in `lcs`, one compared and removed in
-//! `compare`. `options` parses the options of SET, GETEX and MSETEX.
+//! Each row is next to its handler: `get` and `set` read and set whole values, `count` has
+//! counters, `range` parts of values, `lcs` compares two values, and `compare` compares and removes
+//! one. `options` parses the options of SET, GETEX and MSETEX.
 
 use resp::Reply;
 use store::StringRef;

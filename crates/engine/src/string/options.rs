@@ -1,8 +1,8 @@
 //! The options of SET, GETEX and MSETEX.
 //!
 //! MSETEX has those of SET without GET and comparisons. Options come in any order. One can be
-//! repeated, and the last counts; options that contradict each other are a syntax error. The amount
-//! of an expiry is parsed after all options, since Redis reports an error in it after theirs.
+//! repeated, and the last counts; contradictory options are a syntax error. The amount of an expiry
+//! is parsed after all options, since Redis reports an error in it after theirs.
 
 use resp::Args;
 
@@ -45,7 +45,7 @@ pub(super) enum Condition<'a> {
     Absent,
     /// XX: the key must exist.
     Present,
-    /// IFEQ and its variants: the key's value must compare like this.
+    /// IFEQ and its variants: the comparison that the key's value must meet.
     Compares(Comparison<'a>),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Expiry<'a> {
     pub(super) form: ExpiryForm,
 }
 
-/// What an option does to the key's expiry.
+/// The option for the key's expiry.
 #[derive(Clone, Copy)]
 pub(super) enum ExpiryOption<'a> {
     /// No option.
@@ -132,7 +132,7 @@ impl<'a> SetOptions<'a> {
 }
 
 impl ExpiryOption<'_> {
-    /// What setting the key does to its expiry.
+    /// The change to the key's expiry.
     ///
     /// # Errors
     /// As [`Expiry::at_ms`].

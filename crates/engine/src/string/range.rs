@@ -1,4 +1,4 @@
-//! Parts of strings: APPEND and SETRANGE write them, GETRANGE and SUBSTR read them. And STRLEN.
+//! Parts of strings: APPEND and SETRANGE write them, GETRANGE and SUBSTR read them. Also STRLEN.
 
 use std::ops::Range;
 
@@ -118,7 +118,7 @@ fn setrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// Where `value` ends when it is written at `offset`.
+/// The end of `value` after it is written at `offset`.
 fn checked_end(offset: usize, value: &[u8], bytes_max: usize) -> Result<usize, Error> {
     let end = offset.checked_add(value.len()).filter(|end| *end <= bytes_max);
     end.ok_or(StringError::TooLong.into())
@@ -132,7 +132,7 @@ fn getrange(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let text = db.read::<StringValue>(turn, key)?.unwrap_or(StringRef::Bytes(b""));
     let range = part_of(text.len(), start, end);
     if range.len() == text.len() {
-        // The whole of it, which a long string need not be copied for.
+        // Replies the whole string, which need not be copied if it is long.
         reply_text(reply, Some(text));
     } else {
         let mut digits = StringDigits::default();

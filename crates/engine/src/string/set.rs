@@ -1,5 +1,5 @@
-//! Whole values set: SET and the older commands that are special cases of it, and MSET, MSETNX and
-//! MSETEX.
+//! Setting whole values: SET and the older commands that are special cases of it, and MSET, MSETNX
+//! and MSETEX.
 //!
 //! An expiry is replayed as a point in time. One in the past is stored like any other, as in Redis,
 //! and the key then expires on the next access.
@@ -171,7 +171,7 @@ fn set(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<()
     if met {
         put(cx, args, 2, expires_at);
         if matches!(expires_at, ExpiryChange::At(_)) {
-            // Replayed as it was put.
+            // The replay has the stored form.
         } else if let Some(Condition::Compares(_)) = options.condition {
             cx.turn.effects.replay_as(|replay| replay.args(unconditional(args, expires_at)));
         } else if options.get {
@@ -205,13 +205,13 @@ fn put(cx: &mut Cx<'_>, args: &Args<'_>, value_at: usize, expires_at: ExpiryChan
     }
 }
 
-/// The request without GET, which changes only the reply.
+/// The request without GET, which only affects the reply.
 fn without_get<'a>(args: &Args<'a>) -> impl Iterator<Item = &'a [u8]> {
     let (head, words) = (args.iter().take(3), args.iter().skip(3));
     head.chain(words.filter(|word| !word.eq_ignore_ascii_case(b"GET")))
 }
 
-/// The request without its comparison, which has been made.
+/// The request without its comparison, which has been made already.
 fn unconditional<'a>(args: &Args<'a>, expires_at: ExpiryChange) -> impl Iterator<Item = &'a [u8]> {
     let keep = (expires_at == ExpiryChange::Keep).then_some(&b"KEEPTTL"[..]);
     args.iter().take(3).chain(keep)
@@ -316,7 +316,7 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Sets each key to the argument behind it. A key that comes twice keeps the last value.
+/// Sets each key to the argument after it. A key that occurs twice keeps the last value.
 fn put_pairs(cx: &mut Cx<'_>, args: &Args<'_>, pairs: Range<usize>, expires_at: ExpiryChange) {
     for (nth, at) in pairs.step_by(2).enumerate() {
         let key = cx.nth_key(args, nth, at);

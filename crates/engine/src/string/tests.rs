@@ -1,5 +1,5 @@
-//! What replies do not show: the encodings that OBJECT ENCODING names, what is shared instead of
-//! copied, and how the rows together look.
+//! Properties that replies do not show: encodings as OBJECT ENCODING names them, values shared
+//! instead of copied, and the table of rows as a whole.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl TestDb {
         Self { shard: Shard::default(), turn, out: Out::default(), resp3: false }
     }
 
-    /// Runs a request whose last argument has a buffer of its own if one is given.
+    /// Runs a request. Its last argument has its own buffer if `own` is given.
     fn run(&mut self, request: &str, own: Option<&Arc<Vec<u8>>>) -> bool {
         let words = split_args(request.as_bytes()).unwrap();
         let mut buffer = Vec::new();
@@ -154,7 +154,7 @@ fn long_strings_are_shared_from_request_to_reply() {
         assert!(bench.run(request, None));
         assert!(Arc::ptr_eq(bench.shared().unwrap(), &own), "{request}");
     }
-    // The overwritten value waits to be dropped where no lock is held.
+    // The overwritten value waits to be dropped without a lock.
     let before = Arc::strong_count(&own);
     bench.turn.lazy_free.clear();
     assert_eq!(Arc::strong_count(&own), before - 1);

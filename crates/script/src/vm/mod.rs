@@ -166,13 +166,13 @@ impl Vm {
         Ok(vm)
     }
 
-    /// Bytes that the interpreter holds.
+    /// Bytes that the interpreter uses.
     pub fn used_memory(&self) -> usize {
         self.lua.used_memory()
     }
 
     /// The errors within the reply of the last run that no command has replied before, each with
-    /// its code; those of more than 1024 are not there.
+    /// its code, up to 1024.
     pub fn take_returned_errors(&self) -> Vec<Vec<u8>> {
         self.state.returned_errors.take()
     }
@@ -191,14 +191,14 @@ impl Vm {
         self.cache.by_body(body)
     }
 
-    /// Compiles a script. It is found from now on, as long as it is registered.
+    /// Compiles a script, which is then found while it is registered.
     ///
     /// # Errors
     ///
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
     pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, ScriptFailure> {
         self.make_room();
-        // A chunk takes for good what its globals hold when it is loaded, unless that is nil.
+        // A chunk keeps the values of its globals from when it is loaded, unless they are nil.
         self.script_runner.forget();
         let code = compile::compile(&self.lua, script.code(), "@user_script", &self.script_env);
         let code = code.and_then(|code| self.pin(code)).map_err(|message| {
@@ -207,8 +207,8 @@ impl Vm {
         Ok(self.cache.add_script(script, code))
     }
 
-    /// Drops compiled scripts when they and other code leave a run little of the memory. Those that
-    /// are called again are compiled again.
+    /// Drops compiled scripts if they and other code leave too little memory for a run. They are
+    /// compiled again when they are called.
     fn make_room(&mut self) {
         let code_bytes_max = self.state.memory_bytes_max / 2;
         if self.lua.used_memory() <= code_bytes_max {
@@ -232,21 +232,21 @@ impl Vm {
             .map_err(|message| ScriptFailure::new(format!("ERR {message}")))
     }
 
-    /// The function that FCALL names, in any case, if its library is loaded in this VM and still
-    /// registered.
+    /// The function for FCALL, with a name in any case, if its library is loaded in this VM and
+    /// still registered.
     #[inline]
     pub fn function(&mut self, name: &[u8]) -> Option<Rc<LoadedFunction>> {
         self.cache.function(name)
     }
 
-    /// The same of a library that has been loaded in this VM, and may have been replaced since.
+    /// A function of a library that was loaded in this VM, and may have been replaced since.
     pub fn function_of(&self, library: &Arc<Library>, name: &[u8]) -> Option<Rc<LoadedFunction>> {
         self.cache.function_of(library, name)
     }
 
     /// Runs the code of a new library, which registers its functions: the second step of FUNCTION
-    /// LOAD. With `is_limited` it ends after [`LOAD_TIMEOUT`]. They are found here once the library
-    /// is registered and [added](Vm::add_library).
+    /// LOAD. With `is_limited` it ends after [`LOAD_TIMEOUT`]. The functions are found after the
+    /// library is registered and [added](Vm::add_library).
     ///
     /// # Errors
     ///
