@@ -1,5 +1,5 @@
-//! Real threads on real primitives: what the models prove for small cases, tried with many turns.
-//! Bounded by counts, not by time; each test runs for a fraction of a second on two cores.
+//! Real threads on real primitives: the cases that the models prove, tried with many turns. Bounded
+//! by counts, not by time; each test runs for a fraction of a second on two cores.
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -207,7 +207,7 @@ fn visits_that_a_grace_period_does_not_wait_for_see_what_was_written_before() {
     const PERIODS: u64 = 3_000;
     let gate = Gate::new(THREADS);
     let written = AtomicU64::new(1);
-    // What each thread has read in the visit that it is in.
+    // The values that each thread has read in its present visit.
     let read = [const { AtomicU64::new(0) }; THREADS];
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -273,7 +273,7 @@ fn slots_are_limited_and_reused() {
     let second = gate.register().expect("the second slot");
     assert!(gate.register().is_none());
     second.enter();
-    // A pass that goes away while inside must not keep the gate from closing.
+    // A pass that is dropped while inside must not keep the gate from closing.
     drop(second);
     let closed = gate.close(Some(&first));
     let third = gate.register().expect("registering does not wait for a closer");

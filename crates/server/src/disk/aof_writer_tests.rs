@@ -197,7 +197,7 @@ fn load(disk: &SimulatedDisk, context: &str) -> u64 {
     writes
 }
 
-/// What must hold whenever the process or the machine ends.
+/// The guarantees after any end of the process or the machine.
 fn check_ends(disk: &SimulatedDisk, server: &Server, seed: u64, context: &str) {
     for loss in [Loss::Cut, Loss::Zeros] {
         let writes = load(&disk.after_power_loss(loss, seed), context);

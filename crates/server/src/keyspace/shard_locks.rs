@@ -17,10 +17,10 @@
 //! A script that waits for a shard while it holds others, background work, and a thread that has
 //! closed the gate take a free shard regardless of its queue.
 //!
-//! No command waits for a busy script (`node::state::busy_scripts`): a command that needs a shard of a
-//! busy script is refused immediately, and so is one that needs all shards, or must be exclusive,
-//! while there is any busy script. While a busy script is exclusive, other threads stay outside the
-//! gate: such a [`ThreadShards`] reaches no shard.
+//! No command waits for a busy script (`node::state::busy_scripts`): a command that needs a shard
+//! of a busy script is refused immediately, and so is one that needs all shards, or must be
+//! exclusive, while there is any busy script. While a busy script is exclusive, other threads stay
+//! outside the gate: such a [`ThreadShards`] reaches no shard.
 //!
 //! A thread that waits for a shard stays inside the gate. The holder of that shard is inside as
 //! well, so a closer would gain nothing if the waiting thread left; and a command that leaves must
@@ -136,8 +136,9 @@ impl<'a> ThreadShards<'a> {
         self.waits.is_none() || self.tries.kept.borrow().contains(&shard)
     }
 
-    /// What the command waits for that has ended with [`ShardInUse`](ScriptError::ShardInUse): a
-    /// shard, or [to be exclusive](Shards::exclusive_queue).
+    /// The queue to wait in, for a command that has ended with
+    /// [`ShardInUse`](ScriptError::ShardInUse): that of a shard, or [of exclusive
+    /// scripts](Shards::exclusive_queue).
     pub fn take_in_use(&self) -> Option<usize> {
         self.waits.and_then(|waits| waits.in_use.take())
     }

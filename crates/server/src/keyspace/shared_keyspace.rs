@@ -12,7 +12,7 @@ use super::shards::Shards;
 use super::thread_waits::ThreadWaits;
 use crate::system::thread_notifier::ThreadNotifier;
 
-/// What all threads share that read or change keys, whether they serve clients or files.
+/// The state shared by all threads that read or change keys, whether they serve clients or files.
 pub(crate) struct SharedKeyspace {
     /// The state of the server as Redis knows it.
     pub(crate) node: Arc<Node>,

@@ -40,7 +40,7 @@ const PREVIOUS: &str = ".previous";
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     paths: Vec<PathBuf>,
-    /// Whose files they are, if there are any. The paths are valid while it is known.
+    /// The disk with these paths, which are valid while it is known.
     disk: Option<RealDisk>,
     /// The file of the ring that lies there, once it does.
     own: Option<FileNumber>,

@@ -60,7 +60,7 @@ pub(crate) struct Base {
     unix_pace: f64,
 }
 
-/// What all threads share.
+/// The clock that all threads share.
 #[derive(Debug)]
 pub(crate) struct SharedClock {
     base: Mutex<Base>,

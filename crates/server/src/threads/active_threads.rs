@@ -17,7 +17,7 @@
 //!     for 5 s all together less than 2% of a processor     as many as processors
 //!     for 5 s none is over 50%, fewer would be at most
 //!     40% busy, and all together over 5% of a processor    as many as would be 40% busy
-//!     they wait for processors that others use             the fewest that do as much: `thread_trials`
+//!     they wait for processors that others use             fewest that do as much: `thread_trials`
 //! ```
 //!
 //! The thresholds are apart, so a number that was just chosen is not left again under the same

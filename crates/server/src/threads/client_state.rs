@@ -8,7 +8,7 @@
 //!        |   Done, Failed           (Outcome)
 //!        +------------------------------+
 //!        |                              +-- Block ------> Blocked       until its wait is settled
-//!        |                              +-- GracePeriod > GracePeriod   until other commands are over
+//!        |                              +-- GracePeriod > GracePeriod   until others are over
 //!        |   its queue is executed      +-- Paused -----> Paused        until CLIENT PAUSE ends
 //!        +<---- proceed <---------------+-- MainThread -> OnMainThread  until it returns
 //!                                       +-- ShardInUse -> AwaitsShard   until the shard is free
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use node::{AfterGrace, Outcome, Waiter};
 
-/// What a client's thread does next with it.
+/// The next step of a client's thread.
 #[derive(Debug)]
 pub enum ClientState {
     /// It is read when it sends something.

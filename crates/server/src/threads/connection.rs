@@ -52,7 +52,7 @@ impl OwnedRequest {
 pub struct Connection {
     /// Its state for commands.
     pub session: Session,
-    /// What its thread does next with it.
+    /// The next step of its thread.
     pub state: ClientState,
     /// Its socket.
     pub transport: Transport,
@@ -72,7 +72,7 @@ pub struct Connection {
     pub awaits_log: Option<u64>,
     /// Its unsent replies may depend on a write of its own.
     pub log_wrote: bool,
-    /// What epoll watches it for. `None` if it is not in the epoll instance.
+    /// The events that epoll watches it for. `None` if it is not in the epoll instance.
     pub watched: Option<Interest>,
     /// Its next request has found a shard in use, and waits for it.
     pub shard_wait: Option<ShardWait>,
@@ -82,7 +82,7 @@ pub struct Connection {
     pub soft_since_ms: Option<i64>,
 }
 
-/// What a thread keeps of a client that is on the main thread.
+/// The part of a client that stays with its thread while it is on the main thread.
 #[derive(Debug)]
 pub struct Ticket {
     /// Its descriptor, which goes with it and stays in the thread's epoll instance.
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// What epoll must watch. A client that waits for a key usually sends nothing, so it is watched
+    /// The events to watch. A client that waits for a key usually sends nothing, so it is watched
     /// as before until it does; from then on its input stays unread, but its end is noticed.
     pub fn interest(&self) -> Interest {
         let reads = self.watched.is_some_and(|watched| watched.read);

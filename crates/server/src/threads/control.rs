@@ -1,4 +1,4 @@
-//! What the main thread looks after: the listening sockets and the other threads.
+//! The state of the main thread: the listening sockets and the other threads.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

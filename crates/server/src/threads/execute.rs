@@ -204,7 +204,7 @@ impl IoThread {
     }
 }
 
-/// What execution needs from its thread.
+/// The parts of a thread that execution needs.
 pub(super) struct ExecutionContext<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) out: &'a mut Out,

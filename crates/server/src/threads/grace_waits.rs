@@ -25,7 +25,7 @@ struct Grace {
     whose: Whose,
 }
 
-/// Whose command it is.
+/// The owner of a command.
 #[derive(Debug)]
 pub(super) enum Whose {
     /// Of a client, by slot and number.

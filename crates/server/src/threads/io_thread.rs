@@ -63,7 +63,7 @@ pub(crate) struct Moves {
 
 /// One thread's event loop and everything it owns.
 pub struct IoThread {
-    /// What all threads share.
+    /// The state that all threads share.
     pub shared: Arc<Shared>,
     /// Executes the requests; without access to the keyspace, a worker that replies BUSY.
     pub worker: Box<Worker>,

@@ -21,8 +21,8 @@ pub struct ShardWait {
     pub since_us: u64,
     /// How often it has found a shard in use or reserved for another one.
     pub rounds: u32,
-    /// The shards in whose queues it stands. None: it is tried again without a call. Several: it
-    /// gathers them.
+    /// The shards in whose queues it stands. If there are none, it is tried again without a call;
+    /// if there are several, it gathers them.
     pub(super) shards: Vec<usize>,
     /// Until when it gathers shards, in microseconds.
     pub(super) gathers_until_us: u64,

@@ -7,7 +7,7 @@
 //!                    ^                                               or found first at a free
 //!                    |                                               shard, checked once in 1 ms
 //!                    |                                                         |
-//!                    +------- another was faster, or it needs another shard ----+--> it was executed
+//!                    +------- another was faster, or it needs another shard ----+--> executed
 //! ```
 //!
 //! Invariants:

@@ -1,4 +1,4 @@
-//! What all threads of the process share, and the services that commands ask of the process.
+//! The state that all threads of the process share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -24,7 +24,7 @@ use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::log_slot::LogSlot;
 use crate::system::process_figures::ProcessFigures;
 
-/// What all threads share.
+/// The state that all threads share.
 pub struct Shared {
     /// The way to itself for threads that are started later.
     pub me: Weak<Shared>,

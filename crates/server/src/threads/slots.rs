@@ -24,15 +24,16 @@
 //!   the main thread, which never ends. Nothing reaches a thread that has ended.
 //! - A parked thread passes its clients to the main thread in the same way. Clients sent to it
 //!   before `Park` arrive before it, so none of them stays.
-//! - A thread that leaves has left when the last of its clients is back from `OnMain` and passed on.
+//! - A thread that leaves has left when the last of its clients has returned from `OnMain` and was
+//!   passed on.
 //!
 //! This module does not watch sockets, count clients, or choose the thread for a client.
 
 use super::message::{Message, Origin};
 
-/// What the slots need from a client.
+/// The interface of a client to the slots.
 pub trait Client {
-    /// What stays in the slot of a client that is on the main thread.
+    /// The part of a client that stays in its slot while it is on the main thread.
     type Ticket;
     /// A ticket for the client, which leaves its slot.
     fn ticket(&self) -> Self::Ticket;
@@ -58,7 +59,7 @@ enum Slot<C: Client> {
     OnMain(C::Ticket),
 }
 
-/// What the thread must do about a message.
+/// The rest of a message, for the thread.
 #[derive(Debug)]
 pub enum Action<C> {
     /// Nothing.
@@ -89,7 +90,7 @@ pub enum Action<C> {
     FollowLog,
     /// The log has advanced: release the clients that waited for that.
     LogReached,
-    /// The server is going down.
+    /// The server shuts down.
     ShutDown,
 }
 

@@ -25,7 +25,7 @@ pub struct ObservedTurn {
     pub schedule: Option<ThreadSchedule>,
 }
 
-/// What the system reports of a thread since its start.
+/// Figures of the system about a thread since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSchedule {
     /// Nanoseconds on a processor.

@@ -2,12 +2,12 @@
 //! that answers each event with the steps to take. It neither starts nor joins threads.
 //!
 //! ```text
-//!     set(wanted), fewer: Publish, Park ..., Leave ...    threads that leave move their clients and end
+//!     set(wanted), fewer: Publish, Park ..., Leave ...    these move their clients and end
 //!     set(wanted), more:  (Start, Publish) ..., Rebalance
 //!     set(wanted) while threads leave: kept until the last of them has ended
 //!     ended(thread): Unlink after the last that left, then the kept change
 //!     end(): from now on threads only end
-//!     set_active(fewer): Publish, Park ...               parked threads move their clients and sleep
+//!     set_active(fewer): Publish, Park ...               these move their clients and sleep
 //!     set_active(more):  Resume ..., Publish, Rebalance
 //! ```
 //!

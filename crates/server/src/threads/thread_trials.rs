@@ -6,8 +6,8 @@
 //! programs, so it is tried:
 //!
 //! ```text
-//!     watch    for a second the active threads are full, wait for processors, and fewer could have done
-//!              their work
+//!     watch    for a second the active threads are full and wait for processors, and fewer
+//!              threads could have done their work
 //!     settle   fewer are active: clients move
 //!     measure  fewer do as much            --> no more than these for some seconds, up to half a
 //!                                              minute if that is found repeatedly

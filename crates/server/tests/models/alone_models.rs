@@ -1,8 +1,8 @@
-//! Models of scripts that are alone among scripts and take shards past the queues, beside a client
-//! that needs two shards at once.
+//! Models of scripts that are exclusive among scripts and take shards past the queues, next to a
+//! client that needs two shards at once.
 //!
-//! A script here declares nothing, is alone, and takes one shard in the middle of its work. A
-//! thread looks again at what it waits for without being called.
+//! A script here declares nothing, is exclusive, and takes one shard in the middle of its work. A
+//! thread checks what it waits for without being called.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::{fails_with, holds};
 const SCHEDULES: usize = 500;
 /// The most schedules until the planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 5000;
-/// What passes with each look at the clock, in microseconds: reservations last.
+/// The time that passes with each reading of the clock, in microseconds: reservations last.
 const LOOK_US: u64 = 1;
 /// Since when the client waits.
 const WAITED_US: u64 = 50_000;
-/// What the client needs, and the scripts take one of.
+/// The shards that the client needs; each script takes one of them.
 const BOTH: [usize; 2] = [0, 1];
 /// Scripts of each thread.
 const STREAM: u64 = 16;
@@ -68,7 +68,7 @@ impl Scripts {
         thread::spawn(move || work(&Client { scripts: &scripts, thread, pass }))
     }
 
-    /// Whether some script is alone now.
+    /// Whether a script is exclusive now.
     fn has_alone(&self) -> bool {
         self.alone.try_lock().is_err()
     }
@@ -110,7 +110,7 @@ impl Client<'_> {
         ticket.inspect(|ticket| shards.leave_queues(&[shards.exclusive_queue()], *ticket));
     }
 
-    /// Runs it once, if it is alone.
+    /// Runs it once, if it is exclusive.
     fn tries_script(&self, locks: &ThreadShards<'_>, shard: usize) -> bool {
         let Ok(alone) = self.scripts.alone.try_lock() else { return false };
         let keeps = locks.keeps_exclusive_slot() || Fault::LetsScriptsBegin.is_planted();
@@ -130,8 +130,8 @@ impl Client<'_> {
         keeps
     }
 
-    /// Tries the command on both shards. Returns the shards for which it is to wait, if it did not
-    /// run, and how often it has come so far.
+    /// Tries the command on both shards. If it did not run, returns the shards that it must wait
+    /// for, and how often it has tried so far.
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let (waits, world) = (ThreadWaits::default(), &self.scripts.world);
         let locks =
@@ -167,7 +167,7 @@ impl Client<'_> {
                 GATHERED.set(GATHERED.get() + 1);
                 begun.get_or_insert_with(|| self.scripts.begun.load(Ordering::Relaxed));
             }
-            // Its thread serves others.
+            // Its thread serves other clients.
             thread::yield_now();
             while !shards.is_first_in_queues(&stood, ticket, self.thread)
                 || stood.iter().any(|shard| shards.is_in_use(*shard))
@@ -178,7 +178,7 @@ impl Client<'_> {
     }
 }
 
-/// A client that needs both shards, beside two streams of scripts that take one or the other.
+/// A client that needs both shards, next to two streams of scripts that take one or the other.
 fn a_client_beside_scripts_that_are_alone() {
     let scripts = Scripts::new(3);
     let mut threads: Vec<_> = BOTH

@@ -1,5 +1,5 @@
-//! Models of CLIENT PAUSE and CLIENT KILL: when they are answered, what was admitted before has
-//! taken effect, and nothing that they hold back takes effect later. A write reaches its shards in
+//! Models of CLIENT PAUSE and CLIENT KILL: when they are answered, commands admitted before have
+//! taken effect, and commands that they stop take effect no later. A write reaches its shards in
 //! one of three ways: by the lock of one, by the locks of several, or behind the closed gate.
 
 use shuttle::thread;
@@ -14,8 +14,8 @@ const SCHEDULES: usize = 1500;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 3000;
 
-/// One client sends writes while another sends what `barrier` makes of the first one's number.
-/// After that is answered, the keyspace stays as it is.
+/// One client sends writes while another sends the command that `barrier` makes of the first one's
+/// number. After that is answered, the keyspace stays as it is.
 fn nothing_is_written_after(barrier: fn(u64) -> String) {
     switch_at_locks();
     let world = World::new();
@@ -86,8 +86,9 @@ fn a_key_expires_in_a_pause() {
     assert!(before == during && before == after, "it was removed later: {told:?}");
 }
 
-/// A pending entry becomes old enough for a client that waits for one while another pauses writes,
-/// and others keep the shards busy that serving it takes. It is claimed before the pause or after.
+/// A pending entry becomes old enough for a client that waits for one while another client pauses
+/// writes, and others use the shards that serving it takes. It is claimed before the pause or
+/// after.
 fn a_claim_is_due_in_a_pause() {
     switch_at_locks();
     const IDLE_MS: i64 = 1000;
@@ -95,7 +96,7 @@ fn a_claim_is_due_in_a_pause() {
     let [stream, list] = world.keys();
     let mut main = Owner::new(&world);
     let (slot, seen) = main.connect();
-    // Its destination is among the shards that whoever changes the stream has to take.
+    // Its destination is among the shards that a writer of the stream must take.
     let mut mover = Owner::new(&world);
     let (moving, _) = mover.connect();
     assert!(mover.request(moving, &format!("BLMOVE {stream} {list} LEFT LEFT 0")), "it blocks");
@@ -140,7 +141,8 @@ fn a_claim_is_due_in_a_pause() {
     assert_eq!(claimed.told().len(), 1, "a retry is lost");
 }
 
-/// A thread uses a service of the process that waits for all others, one of whom stops the world.
+/// A thread uses a service of the process that waits for all other threads, one of which stops them
+/// all.
 fn a_service_outside_the_gate() {
     let world = World::new();
     let mut main = Owner::new(&world);

@@ -30,14 +30,14 @@ use crate::thread_waits::{ThreadWaits, Waited};
 
 const SHARDS: usize = 4;
 const DATABASES: u32 = 2;
-/// What EXEC replies when a watched key has changed.
+/// The reply of EXEC when a watched key has changed.
 pub(crate) const NOT_EXECUTED: &str = "*-1";
 /// How often a thread comes back to a shard that is in use within a moment.
 const LOOKS_MAX: usize = 100;
 /// Where every thread's clock begins.
 pub(crate) const START_MS: i64 = 1000;
 
-/// A client, and what it has been told.
+/// A client, and everything it received.
 #[derive(Debug)]
 pub(crate) struct TestClient {
     session: Session,
@@ -68,20 +68,20 @@ impl Client for TestClient {
     }
 }
 
-/// What a test keeps of a client.
+/// The part of a client that a test keeps.
 pub(crate) struct Seen {
     pub(crate) record: Arc<ClientRecord>,
     told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Seen {
-    /// Everything it was told.
+    /// Everything it received.
     pub(crate) fn told(&self) -> Vec<String> {
         self.told.lock().expect("nobody panics").clone()
     }
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub(crate) struct World {
     shards: Shards,
     gate: Gate,
@@ -127,19 +127,19 @@ impl World {
         request.replace("third", &third).replace("neighbour", &neighbour)
     }
 
-    /// Whether a shard knows of someone who watches one of its keys. It tells nobody but those who
-    /// read its debug output.
+    /// Whether a shard knows of a client that watches one of its keys. Only its debug output shows
+    /// that.
     pub(crate) fn is_watched(&self) -> bool {
         (0..SHARDS).any(|shard| format!("{:?}", *self.shards.lock(shard)).contains("watched: true"))
     }
 
     pub(crate) fn send(&self, thread: usize, message: TestMessage) {
         let links = self.links.lock().expect("nobody panics");
-        // Who has ended needs to hear nothing.
+        // A thread that has ended needs no message.
         let _ = links[thread].send(message);
     }
 
-    /// Marks a client as one to be closed and tells its owner, as CLIENT KILL does.
+    /// Marks a client to be closed and notifies its owner, as CLIENT KILL does.
     pub(crate) fn kill(&self, record: &ClientRecord) {
         if self.node.kill(record) {
             let (thread, slot) = record.location.place();
@@ -246,7 +246,7 @@ impl Host for World {
 
     fn crash(&self, _: Crash) {}
 
-    /// Waits for all who are inside the gate: for ever, if its caller is.
+    /// Waits for all threads that are inside the gate: for ever, if its caller is.
     fn purge_memory(&self) {
         drop(self.gate.close(None));
     }
@@ -284,7 +284,7 @@ impl Owner {
         Self { world, index, slots, inbox, worker, pass, waits }
     }
 
-    /// A new client here, which is owned by this thread from the start. The main thread has none.
+    /// A new client here, which this thread owns from the start. The main thread has none.
     pub(crate) fn connect(&mut self) -> (usize, Seen) {
         let id = self.world.node.clients.next_id();
         let record = Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
@@ -327,7 +327,7 @@ impl Owner {
         told.last().expect("it was answered").clone()
     }
 
-    /// Executes MULTI, these commands and EXEC. Returns what EXEC replies.
+    /// Executes MULTI, these commands and EXEC. Returns the reply of EXEC.
     pub(crate) fn transaction(&mut self, slot: usize, commands: &[&str]) -> String {
         if Fault::ChecksFirst.is_planted() && self.transact(slot, &[]) == NOT_EXECUTED {
             return NOT_EXECUTED.to_owned();
@@ -354,7 +354,7 @@ impl Owner {
         self.world.purge_memory();
     }
 
-    /// Executes a request of a client. Returns the state that the client has come to.
+    /// Executes a request of a client. Returns the state of the client after it.
     pub(crate) fn execute(&mut self, slot: usize, words: &str) -> &ClientState {
         Command::begin(words);
         let client = self.slots.client_mut(slot).expect("it is here");
@@ -380,7 +380,7 @@ impl Owner {
             if !matches!(outcome, Outcome::ShardInUse | Outcome::NotExclusive) {
                 break outcome;
             }
-            // It is put aside, and has done nothing.
+            // It is deferred, and has done nothing.
             drop(locks);
             yield_now();
         };
@@ -456,7 +456,7 @@ impl Owner {
         true
     }
 
-    /// Lets this thread's clock go on.
+    /// Advances this thread's clock.
     pub(crate) fn go_on_to(&mut self, now_ms: i64) {
         self.worker.begin_turn(Time { unix_us: now_ms * 1000, steady_ms: now_ms }, 0);
     }
@@ -468,7 +468,7 @@ impl Owner {
         }
     }
 
-    /// The time of a client's wait has come.
+    /// The deadline of a client's wait has passed.
     pub(crate) fn time_out(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
@@ -505,7 +505,7 @@ impl Owner {
         }
     }
 
-    /// Does what was put off because shards were in use.
+    /// Does the work that was deferred because shards were in use.
     fn catch_up(&mut self) {
         while self.worker.has_deferred() {
             yield_now();
@@ -528,7 +528,7 @@ impl Owner {
         client.told.lock().expect("nobody panics").push("closed".to_owned());
     }
 
-    /// Gives a client to the main thread, which finds another home for it.
+    /// Gives a client to the main thread, which finds another owner for it.
     pub(crate) fn give_away(&mut self, slot: usize) {
         let client = self.slots.remove(slot).expect("it is here");
         assert_ne!(self.index, 0);

@@ -1,4 +1,4 @@
-//! Models of waiting: whatever is pushed is served to those who wait, once, in whatever order
+//! Models of waiting: every pushed element is served to waiting clients, once, in whatever order
 //! pushes, timeouts, kills and moves from thread to thread meet.
 
 use std::sync::Arc;
@@ -65,14 +65,14 @@ fn elements(told: &str) -> Vec<String> {
     pairs.map(|pair| pair[1].to_owned()).collect()
 }
 
-/// What was told and what is left, together.
+/// The elements received and those left, together.
 fn sorted(mut elements: Vec<String>) -> Vec<String> {
     elements.sort_unstable();
     elements
 }
 
-/// Two clients wait for a key. The time of one of them runs out, or someone unblocks it, or it is
-/// closed, while two elements are pushed one by one.
+/// Two clients wait for a key. The time of one of them runs out, or another client unblocks or
+/// closes it, while two elements are pushed one by one.
 fn a_push_meets_every_other_end() {
     let world = World::new();
     let _main = Owner::new(&world);
@@ -102,7 +102,7 @@ fn a_push_meets_every_other_end() {
     assert_eq!(patient.told().len(), 1, "told twice or never");
     let mut all: Vec<String> = left(&world, &[&key]);
     all.extend([hasty, patient].iter().flat_map(Seen::told).flat_map(|told| elements(&told)));
-    // What was served to a client that was closed a moment later is lost with its connection.
+    // An element served to a client that was closed a moment later is lost with its connection.
     let lost_with_it = usize::from(is_closed && told.len() == 1 && all.len() == 1);
     let all = sorted(all);
     assert!(all == ["a", "b"] || lost_with_it == 1, "an element is lost or doubled: {all:?}");
@@ -148,7 +148,7 @@ fn a_chain_over_shards() {
     assert_eq!(sorted(all), ["a", "b"], "an element is lost or doubled");
 }
 
-/// When everyone in a chain waits already, nobody can take an element on its way.
+/// When every client of a chain already waits, no client can take an element on its way.
 fn nobody_steals_on_the_way() {
     let world = World::new();
     let _main = Owner::new(&world);
@@ -250,7 +250,7 @@ fn pending(world: &Arc<World>, key: &str) {
     }
 }
 
-/// For how long an entry is to be pending, and how much older it is made than it is.
+/// How long an entry must be pending, and how much older it is made than it is.
 const IDLE_MS: i64 = 1000;
 const OLDER_MS: i64 = 600;
 
@@ -273,7 +273,8 @@ fn a_pending_entry_is_made_older() {
         let key = key.clone();
         client(&world, move |owner, slot| {
             assert!(owner.request(slot, &wait_for_pending(&key)), "it blocks");
-            // When the entry would be old enough if nobody touched it, and when the second gets it.
+            // When the entry would be old enough if no client claimed it, and when the second
+            // client gets it.
             let (late_ms, again_ms) = (START_MS + IDLE_MS, START_MS + 2 * IDLE_MS - OLDER_MS);
             while owner.waits(slot) {
                 if owner.due_ms(slot) == Some(again_ms) {

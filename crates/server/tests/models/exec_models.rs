@@ -1,4 +1,4 @@
-//! Models of EXEC: what it changes is seen whole or not at all, nobody changes a key between its
+//! Models of EXEC: its changes are seen whole or not at all, no client changes a key between its
 //! commands, and it always ends, whichever way it gets its shards: by their locks, or behind the
 //! gate because a command needs all shards.
 
@@ -17,12 +17,12 @@ const SCHEDULES: usize = 500;
 const SCHEDULES_TO_FAIL: usize = 3000;
 
 thread_local! {
-    /// Transactions of this test that closed the gate, and all of them: none has a reason to.
+    /// Transactions of this test that closed the gate, and all of them: none needs to.
     static THROUGH_GATE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Starts a thread whose client sends requests one after another. Commands between semicolons are a
-/// transaction. `look` gets each reply but those to SET and MSET.
+/// transaction. `look` gets each reply except those to SET and MSET.
 fn client(world: &Arc<World>, requests: &[&str], look: fn(&str)) -> JoinHandle<()> {
     let requests: Vec<String> = requests.iter().map(|request| world.name_keys(request)).collect();
     let mut owner = Owner::new(world);
@@ -78,8 +78,8 @@ fn transactions_on_two_shards() {
     join(requests.map(|requests| client(&world, requests, same_pairs)));
 }
 
-/// Transactions on two of three shards each, in a ring, and commands between them. What a
-/// transaction has counted is still so at its end.
+/// Transactions on two of three shards each, in a ring, and commands between them. The counts of a
+/// transaction still hold at its end.
 fn a_ring_of_transactions() {
     switch_at_locks();
     take_exec_closings();
@@ -123,7 +123,7 @@ fn transactions_on_all_shards() {
     }));
 }
 
-/// Transactions that write two keys or remove them, and one that looks at all keys.
+/// Transactions that write two keys or remove them, and one that reads all keys.
 fn a_transaction_that_visits_all_shards() {
     switch_at_locks();
     let world = World::new();

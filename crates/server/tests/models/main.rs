@@ -2,14 +2,14 @@
 //! change threads, of their waits for keys, of CLIENT PAUSE and CLIENT KILL, of users, of EXEC, of
 //! WATCH and of CLIENT TRACKING.
 //!
-//! The sources are those of the product, included beside a `shim` of shuttle's types; the gate and
-//! the location of `sync`, which loom has explored, come along. Each model must hold as it is and
-//! must fail with each [`Fault`](shim::Fault) planted: a model that cannot fail proves nothing.
+//! The sources are those of the product, included with a `shim` of shuttle's types; the gate and
+//! the location of `sync`, which loom has explored, are included too. Each model must hold as it is
+//! and must fail with each [`Fault`](shim::Fault) planted: a model that cannot fail proves nothing.
 //!
-//! Shuttle explores at random, so a model that holds has been looked at, not proven: half of the
-//! schedules are uniform, half follow probabilistic concurrency testing, which finds each bug that
-//! needs `d` ordered steps with a known chance (Burckhardt and others, ASPLOS 2010). The seeds are
-//! fixed, so that a build fails always or never. Memory is sequentially consistent here.
+//! Shuttle explores at random, so a model that holds is tested, not proven: half of the schedules
+//! are uniform, half follow probabilistic concurrency testing, which finds each bug that needs `d`
+//! ordered steps with a known chance (Burckhardt and others, ASPLOS 2010). The seeds are fixed, so
+//! that a build fails always or never. Memory is sequentially consistent here.
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
@@ -95,7 +95,7 @@ fn holds_from(seed: u64, schedules: usize, model: impl Fn() + Send + Sync + Copy
 }
 
 /// Some schedule of the model fails, with `failure` in its message. The kinds take turns: one finds
-/// at once what the other hardly ever does.
+/// quickly what the other hardly ever does.
 fn fails(failure: &str, schedules: usize, model: impl Fn() + Send + Sync + Copy + 'static) {
     model_harness::fails(failure, || {
         let seeds = schedules.div_ceil(SCHEDULES_A_SEED) as u64;

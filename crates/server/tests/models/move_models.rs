@@ -22,7 +22,7 @@ fn turns(main: &mut Main) {
     }
 }
 
-/// Someone kills clients while the main thread goes on.
+/// Clients are killed while the main thread continues.
 fn kill(main: &Main, records: &[&Arc<Record>]) -> JoinHandle<()> {
     let world = Arc::clone(&main.world);
     let records: Vec<_> = records.iter().map(|record| Arc::clone(record)).collect();
@@ -48,7 +48,8 @@ fn there_and_back() {
     main.end();
 }
 
-/// Threads leave one after another, and faster than they can, while their clients are away.
+/// Threads leave one after another, and faster than they can, while their clients are on the main
+/// thread.
 fn fewer_threads() {
     let mut main = Main::new();
     main.set_threads(4);
@@ -66,7 +67,7 @@ fn fewer_threads() {
     main.end();
 }
 
-/// Threads come, take their share and leave again before those that share have done so.
+/// Threads start, take their share and leave again before the others have given theirs.
 fn more_threads_and_fewer() {
     let mut main = Main::new();
     main.accept(1);
@@ -86,7 +87,7 @@ fn more_threads_and_fewer() {
     main.end();
 }
 
-/// Threads are parked and take clients again while these are away, killed and accepted.
+/// Threads are parked and resumed while their clients are on the main thread, killed and accepted.
 fn parked_threads() {
     let mut main = Main::new();
     main.set_threads(4);
@@ -110,7 +111,7 @@ fn parked_threads() {
     main.end();
 }
 
-/// Threads leave while others are parked, and come while they are.
+/// Threads leave while others are parked, and start while they are.
 fn parked_threads_and_fewer() {
     let mut main = Main::new();
     main.set_threads(4);

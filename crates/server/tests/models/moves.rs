@@ -26,7 +26,7 @@ const BATCH: u64 = 2;
 /// it to the main thread and from there to another.
 const MOVES_MAX: u64 = 12;
 
-/// What is known of a client whoever owns it.
+/// The facts of a client that do not depend on its owner.
 pub(crate) struct Record {
     pub(crate) id: u64,
     pub(crate) location: ClientLocation,
@@ -80,7 +80,7 @@ impl Drop for TestClient {
     }
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub(crate) struct World {
     links: RwLock<Vec<Sender<TestMessage>>>,
     /// Threads below this number take clients.
@@ -94,7 +94,7 @@ impl World {
     fn send(&self, thread: usize, message: TestMessage) {
         let link = self.links.read().expect("nobody panics").get(thread).cloned();
         match link.map(|link| link.send(message)) {
-            // What a thread that has ended was to be told is of no interest, unless it is a client.
+            // A message to a thread that has ended is dropped, unless it contains a client.
             Some(Ok(())) | None => {}
             Some(Err(refused)) => drop(refused),
         }
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// What CLIENT KILL does, on any thread.
+    /// The effect of CLIENT KILL, on any thread.
     pub(crate) fn kill(&self, record: &Record) {
         if record.location.kill() {
             let (thread, slot) = record.location.place();
@@ -120,14 +120,14 @@ impl World {
     }
 }
 
-/// One thread: its clients and what it does about messages.
+/// One thread: its clients and how it handles messages.
 struct Owner {
     world: Arc<World>,
     index: usize,
     slots: Slots<TestClient>,
     inbox: Receiver<TestMessage>,
     ended: bool,
-    /// Threads that have ended, as the main thread was told.
+    /// Threads that have ended, as reported to the main thread.
     left: Vec<usize>,
 }
 
@@ -138,7 +138,7 @@ impl Owner {
         (Self { world, index, slots, inbox, ended: false, left: Vec::new() }, sender)
     }
 
-    /// Runs until it is told to end, and returns the clients that it has then.
+    /// Runs until it receives the order to end, and returns the clients that it has then.
     fn run(mut self) -> Vec<TestClient> {
         while !self.ended {
             let message = self.inbox.recv().expect("the main thread outlives the others");
@@ -350,7 +350,7 @@ impl Main {
         self.count.others_running()
     }
 
-    /// Handles what has come; waits for something if asked to.
+    /// Handles the messages that have arrived; waits for one if asked to.
     pub(crate) fn turn(&mut self, wait: bool) {
         let message = match wait {
             true => Some(self.owner.inbox.recv().expect("its own link is open")),
@@ -376,7 +376,7 @@ impl Main {
         (0..threads).for_each(|thread| self.world.send(thread, Message::PauseChanged));
     }
 
-    /// Ends the server, and checks what became of its clients.
+    /// Ends the server, and checks the state of its clients.
     pub(crate) fn end(mut self) {
         while self.threads_left() + 1 > self.count.started() {
             self.turn(true);

@@ -1,8 +1,8 @@
-//! Models of the queues of shards: clients that are put aside, are called and come back.
+//! Models of the queues of shards: clients that are deferred, are called and come back.
 //!
-//! A thread here has one client, which does what `IoThread` does for it: it tries, stands in the
-//! queue, looks whether the shard is free by now, and sleeps until it is called. But for the models
-//! that say so nobody looks again without being called, so that a call that is lost shows.
+//! A thread here has one client, for which it does the same as `IoThread`: it tries, joins the
+//! queue, checks whether the shard is free by now, and sleeps until it is called. Except in the
+//! models that say so, it does not check again without a call, so that a lost call shows.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -28,32 +28,31 @@ const SCHEDULES_TO_FAIL: usize = 5000;
 const SHARD: usize = 0;
 /// The shards of a command on two.
 const BOTH: [usize; 2] = [0, 1];
-/// What passes with each look at the clock, in microseconds: some looks make a reservation, and
-/// some more end it.
+/// The time that passes with each reading of the clock, in microseconds: some readings make a
+/// reservation, and some more end it.
 const SHORT_US: u64 = 400;
 /// The same where reservations last.
 const LONG_US: u64 = 50;
 /// The same where reservations last longer than a schedule, and since when clients wait there.
 const SLOW_US: u64 = 1;
 const WAITED_US: u64 = 50_000;
-/// How often others may have the shard between two moments: when a client has waited for long
+/// How often other clients may have the shard between two moments: when a client has waited long
 /// enough for a reservation, and when it gets the shard. One may hold it, and another may have been
 /// admitted just before.
 const OVERTAKEN_MAX: u64 = 3;
 /// Commands that follow one another.
 const STREAM: usize = 12;
-/// The same beside a client that needs both shards.
+/// The same next to a client that needs both shards.
 const LONG_STREAM: u64 = 24;
 
-/// Looks at shards that are gathered, before one that is in use is waited for alone. With each try
-/// they are twice as many.
+/// Checks of gathered shards, before only the one in use is waited for. They double with each try.
 const GATHER_LOOKS: u32 = 8;
-/// How often a client that gathers shards may try in vain: when it begins to, and when someone who
-/// had been admitted just before has one of them.
+/// How often a client that gathers shards may try in vain: when it begins to, and when a client
+/// that had been admitted just before has one of them.
 const GATHER_TRIES_MAX: u32 = 10;
 
 thread_local! {
-    /// Clients of this test that were put aside.
+    /// Clients of this test that were deferred.
     static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
     /// Clients of this test that have begun to gather shards.
     static GATHERED: Cell<u64> = const { Cell::new(0) };
@@ -178,7 +177,7 @@ impl Client<'_> {
         }
     }
 
-    /// Runs a command that takes a few steps, and that was put aside before.
+    /// Runs a command that takes a few steps, and that was deferred before.
     fn runs_long(&self, shard: usize) {
         let ticket = self.ticket();
         self.waits_in(&mut vec![shard], ticket, 0);
@@ -207,15 +206,15 @@ impl Client<'_> {
                 self.queues.world.shards.leave_queues(&[SHARD], ticket);
                 ticket = self.ticket();
             }
-            // Its thread serves others.
+            // Its thread serves other clients.
             thread::yield_now();
         }
     }
 }
 
 impl Client<'_> {
-    /// Tries a command on two shards once. Returns the shards in whose queues it is to stand, if it
-    /// did not run, and how often it has come so far.
+    /// Tries a command on two shards once. If it did not run, returns the shards whose queues it
+    /// must join, and how often it has tried so far.
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
@@ -235,8 +234,8 @@ impl Client<'_> {
     }
 
     /// Runs a command on two shards. As its thread does, it tries when it is the first of the shard
-    /// for which it waits, and that is free; or of both of them, when it gathers them, which it
-    /// does for a while. It is not put aside without end.
+    /// that it waits for, and that is free; or of both of them, when it gathers them, which it does
+    /// for a while. It is not deferred without end.
     fn runs_both(&self) {
         let shards = &self.queues.world.shards;
         let (mut waited, mut stood, mut tries) = (Waited::default(), Vec::new(), 0);
@@ -258,7 +257,8 @@ impl Client<'_> {
             if stood.len() > 1 {
                 GATHERED.set(GATHERED.get() + 1);
             }
-            // Its thread serves others. Who is about to let go of a shard does so meanwhile.
+            // Its thread serves other clients. A thread that is about to release a shard does so in
+            // that time.
             thread::yield_now();
             let looks_max = GATHER_LOOKS << tries;
             self.waits_in(&mut stood, ticket, looks_max);
@@ -289,7 +289,7 @@ impl Client<'_> {
     }
 }
 
-/// A client with a command on two shards, beside streams of commands on each of them.
+/// A client with a command on two shards, next to streams of commands on each of them.
 fn a_client_that_needs_both_beside_streams() {
     let queues = Queues::new(3, SLOW_US);
     let_pass(WAITED_US);
@@ -371,7 +371,7 @@ fn clients_that_are_called() {
     end(&queues, threads, 6);
 }
 
-/// One client beside two whose commands follow one another.
+/// One client next to two whose commands follow one another.
 fn a_client_beside_streams() {
     let queues = Queues::new(3, LONG_US);
     let mut threads: Vec<_> = (0..2)
@@ -405,7 +405,7 @@ fn a_client_beside_streams() {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// A client whose thread does not come when it is called, and two that go on.
+/// A client whose thread does not come when it is called, and two that continue.
 fn a_client_that_does_not_come() {
     let queues = Queues::new(3, SHORT_US);
     let stuck = queues.spawn(0, |client| {
@@ -418,7 +418,7 @@ fn a_client_that_does_not_come() {
     assert_eq!(queues.world.read(SHARD), 8, "an update was lost");
 }
 
-/// A client that is closed while it waits, and two that go on.
+/// A client that is closed while it waits, and two that continue.
 fn a_client_that_leaves() {
     let queues = Queues::new(3, SHORT_US);
     let mut threads = vec![queues.spawn(0, |client| {
@@ -434,7 +434,7 @@ fn a_client_that_leaves() {
 }
 
 /// Two clients with commands on the same two shards. Others have one of them in between, so that
-/// each may be called for the shard that the other one needs next, and hold what it has itself.
+/// each may be called for the shard that the other one needs next, and hold its own.
 fn clients_that_need_both() {
     let queues = Queues::new(3, SLOW_US);
     let_pass(WAITED_US);

@@ -1,7 +1,7 @@
-//! Models of scripts that wait for shards while they hold others, and of those that do not end.
+//! Models of scripts that wait for shards while they hold others, and of scripts that do not end.
 //!
-//! A script is what holds shards and takes further ones in the middle of its work. The interpreter
-//! is left out: its runs cannot be switched in the middle.
+//! A script here is a function that holds shards and takes further ones in the middle of its work.
+//! The interpreter is left out: shuttle cannot switch threads in the middle of it.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,18 +24,18 @@ use crate::{fails, holds};
 const SCHEDULES: usize = 500;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 3000;
-/// What shuttle says of a schedule without an end.
+/// Shuttle's message for a schedule without an end.
 const NO_END: &str = "exceeded max_steps";
 
 /// Scripts, of which those that may wait for shards run one at a time.
 struct Scripts {
     world: Arc<World>,
     alone: Mutex<()>,
-    /// Planted: every script waits for shards, whatever the others do.
+    /// Planted: every script waits for shards, at the same time as others.
     all_wait: bool,
 }
 
-/// Runs that were begun again alone.
+/// Runs that were started again as exclusive.
 type Begun = Cell<u64>;
 
 thread_local! {
@@ -72,7 +72,7 @@ impl Scripts {
         drop(alone);
     }
 
-    /// It takes the other shard if nobody holds it. Returns whether it did.
+    /// It takes the other shard if that is free. Returns whether it did.
     fn run_beside(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) -> bool {
         let run = |held: &mut dyn HeldShards| {
             let is_suspended = held.try_add(other);
@@ -131,7 +131,7 @@ fn scripts_that_wait_for_each_other_never_end() {
     fails(NO_END, SCHEDULES_TO_FAIL, || scripts_that_reach_for_each_others_shards(false, true));
 }
 
-/// What a script holds that ends only when it is killed.
+/// The shards of a script that ends only when it is killed.
 #[derive(Clone, Copy, PartialEq)]
 enum Holds {
     /// One shard, by its lock.
@@ -144,7 +144,7 @@ enum Holds {
 
 const BUSY: ScriptError = ScriptError::BusyWithScript;
 
-/// A script runs until it is killed. Some time after it began it is busy, unless that is what is
+/// A script runs until it is killed. Some time after it began it is busy, unless that is planted as
 /// broken.
 fn run_until_killed(
     world: &World,
@@ -181,10 +181,10 @@ fn run_until_killed(
     done.expect("no other script is busy");
 }
 
-/// What someone needs who ends the script when that is refused.
+/// The shards of a command whose client ends the script when it is refused.
 type Needs = fn(&ThreadShards<'_>) -> Result<(), ScriptError>;
 
-/// A script is ended by one who is told that it is in the way, and a third one works on.
+/// A script is ended by a client whose command is refused, and a third client continues.
 fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: bool) {
     let_time_pass();
     let world = World::new(3);
@@ -196,7 +196,7 @@ fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: boo
         })
     };
     let other = world.spawn(move |world, locks| {
-        // NoOtherClients needs shard 0 but for a moment, unless the script is alone.
+        // Commands need shard 0 only for a moment, unless the script is exclusive.
         while world.until_free(locks, || locks.one(0, |_| world.add(0))).is_err() {
             assert!(holds == Holds::All, "a script is in the way of who does not need its shards");
             thread::yield_now();

@@ -1,7 +1,7 @@
 //! Models of the shard locks: threads that work on one shard, on several and on the whole world.
 //!
-//! What a shard holds is beside the point; each has a cell that is read and written in two steps
-//! between which other threads may run, so that whoever is not kept out does harm.
+//! The contents of a shard do not matter; each has a cell that is read and written in two steps
+//! between which other threads may run, so that a thread that is not excluded does harm.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -74,8 +74,8 @@ impl World {
         work(self, &locks.waiting(&waits, Waited::default()));
     }
 
-    /// Tries what needs shards until it gets them: between two tries its thread is outside the
-    /// gate, as when it serves other clients.
+    /// Tries a command that needs shards until it gets them: between two attempts its thread is
+    /// outside the gate, as when it serves other clients.
     pub(crate) fn until_free<R>(
         &self,
         locks: &ThreadShards<'_>,
@@ -162,7 +162,7 @@ fn a_ring_of_writers() {
     assert_eq!(counts, [5, 6, 7], "an update was lost");
 }
 
-/// What one command writes to two shards, another sees whole or not at all.
+/// Another command sees the writes of one command to two shards whole or not at all.
 fn readers_and_a_writer_of_two_shards() {
     let world = World::new(4);
     let writer = world.spawn(|world, locks| {
@@ -236,7 +236,7 @@ fn a_long_command_and_one_on_two_shards() {
     assert_eq!([0, 1, 2].map(|shard| world.read(shard)), [2, 1, 1], "an update was lost");
 }
 
-/// A command that visits one shard after another, and one that needs all others to stop.
+/// A command that visits one shard after another, and one that must stop all others.
 fn a_visitor_and_a_closer() {
     let world = World::new(2);
     let visitor = world.spawn(|world, locks| {
@@ -264,7 +264,7 @@ fn a_visitor_and_a_closer() {
     [visitor, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// A command that holds a shard for long, and one that needs all others to stop.
+/// A command that holds a shard for long, and one that must stop all others.
 fn a_long_command_and_a_closer() {
     let world = World::new(2);
     let long = world.spawn(|world, locks| {
@@ -287,7 +287,7 @@ fn a_long_command_and_a_closer() {
     [long, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// What no command may do: wait for a shard while holding another.
+/// Forbidden for commands: waiting for a shard while holding another.
 fn waiting_while_holding() {
     let world = World::new(2);
     let nested = |first: usize, second: usize| {

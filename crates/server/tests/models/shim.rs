@@ -36,8 +36,8 @@ pub(crate) fn wait_for_a_while<'a, T>(
     guard
 }
 
-/// Locks a mutex; the same. A shard is mostly locked so in the end, and sometimes waited for in
-/// vain: whoever [gives up](give_up_shards) does so at once.
+/// Locks a mutex; the same. A shard is mostly locked in the end, and sometimes waited for in vain:
+/// a command that [gives up](give_up_shards) does so immediately.
 pub(crate) fn wait_to_lock(mutex: &Mutex<Shard>) -> Option<MutexGuard<'_, Shard>> {
     if GIVES_UP.get() {
         return mutex.try_hold();
@@ -75,7 +75,7 @@ pub(crate) fn now_us() -> u64 {
     CLOCK.get().0
 }
 
-/// The clock of [`now_us`] begins anew, and goes on by `look_us` with each look.
+/// The clock of [`now_us`] starts again, and advances by `look_us` with each reading.
 pub(crate) fn begin_time(look_us: u64) {
     CLOCK.set((0, look_us));
 }
@@ -86,7 +86,7 @@ pub(crate) fn let_pass(us: u64) {
     CLOCK.set((now_us + us, look_us));
 }
 
-/// What is broken in the shim or in a model.
+/// The faults that can be planted in the shim or in a model.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// Try-lock succeeds and locks nothing.
@@ -101,11 +101,11 @@ pub(crate) enum Fault {
     KillForgottenOnReturn,
     /// A client that is adopted is not asked whether it was killed.
     KillForgottenOnAdoption,
-    /// A thread that leaves ends without the clients that are away.
+    /// A thread that leaves ends without its clients that are on the main thread.
     LeavesClientsOnMain,
     /// A thread that leaves does not hand over the clients that are here.
     KeepsTheOthers,
-    /// A parked thread moves its clients and is not told that it takes none any more.
+    /// A parked thread moves its clients and does not learn that it takes no more.
     ParkedInName,
     /// Clients are given to a thread that is parked.
     GivesToTheParked,
@@ -113,51 +113,51 @@ pub(crate) enum Fault {
     EveryoneChooses,
     /// Queued requests are executed from the newest on.
     NewestFirst,
-    /// A grace period waits for nobody.
+    /// A grace period waits for no thread.
     NoGracePeriod,
-    /// Who put off a retry for a pause does not look again when that is over.
+    /// A client whose retry was deferred for a pause does not try again when that is over.
     DeafAfterPause,
-    /// NoOtherClients is told that a wait is over.
+    /// No thread is notified that a wait is over.
     NoWake,
-    /// A client whose time is over is told so, whoever was faster.
+    /// A client whose time is over gets the timeout's reply, even if it was served first.
     TimeOutAnyway,
-    /// Who gets a client that waits does not look whether its wait is over.
+    /// A thread that gets a waiting client does not check whether its wait is over.
     DeafOnArrival,
     /// EXEC lets go of a shard between two uses of it.
     LetsGo,
     /// EXEC runs each queued command by itself.
     SplitExec,
-    /// What a client reads is remembered when its shard is let go.
+    /// A client's reads are remembered when its shard is released.
     RemembersLate,
-    /// What a client is told is written in front of what it has read before.
+    /// Invalidations are written before the replies that the client has got earlier.
     TellsFirst,
-    /// Those who change keys do not see yet that someone tracks them.
+    /// Writers do not see yet that a client tracks keys.
     TracksLate,
-    /// EXEC looks at the watched keys before it takes its shards.
+    /// EXEC checks the watched keys before it takes its shards.
     ChecksFirst,
-    /// NoOtherClients tells a thread that its client was called.
+    /// No thread is notified that its client was called.
     NoCall,
-    /// Who finds its shard free again does not look after it has stood in the queue.
+    /// A client does not check whether its shard is free after it has joined the queue.
     SleepsAtOnce,
-    /// Who tries in vain stands at the end of the queue.
+    /// A client that tries in vain goes to the end of the queue.
     LosesPlace,
-    /// Those who come later take a shard that is free, whoever waits for it.
+    /// Later commands take a shard that is free, regardless of its queue.
     TakesAnyway,
     /// A reservation has no end.
     EndlessReservation,
-    /// A command on several shards that is put aside begins to count anew.
+    /// A command on several shards that is deferred starts to count again.
     ForgetsRounds,
     /// A command on several shards always waits for one of them.
     WaitsForOne,
-    /// Who gathers shards goes on with that while one of them is in use.
+    /// A client continues to gather shards while one of them is in use.
     GathersOn,
-    /// Scripts that take shards past the queues begin, whoever was passed by one.
+    /// Scripts that take shards past the queues begin, even if a client was passed.
     LetsScriptsBegin,
-    /// Who is closed stays in the queue.
+    /// A closed client stays in the queue.
     StaysInQueue,
     /// WATCH does not register at a shard that is busy.
     PassesBusyShards,
-    /// NoOtherClients forgets what a closed client watches.
+    /// No thread forgets the keys that a closed client watches.
     WatchOutlives,
 }
 
@@ -186,7 +186,7 @@ impl Command {
 }
 
 shuttle::thread_local! {
-    /// What the model's thread executes.
+    /// The command that the model's thread executes.
     static COMMAND: Cell<Command> = Cell::new(Command::Other);
 }
 
@@ -211,7 +211,7 @@ thread_local! {
 }
 
 thread_local! {
-    /// The time, and what passes with a look.
+    /// The time, and how much passes with a reading.
     static CLOCK: Cell<(u64, u64)> = const { Cell::new((0, 1)) };
 }
 
@@ -224,13 +224,13 @@ thread_local! {
     static GIVES_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on whoever waits for no longer than a while looks again instead of sleeping. Then those
-/// who wait for ever do not block: the schedule never ends.
+/// From now on a thread that waits for at most a while checks again instead of sleeping. Then
+/// threads that wait for ever do not block: the schedule never ends.
 pub(crate) fn let_time_pass() {
     TIME_PASSES.set(true);
 }
 
-/// From now on whoever waits for a shard that is in use does so in vain.
+/// From now on every wait for a shard in use is in vain.
 pub(crate) fn give_up_shards() {
     GIVES_UP.set(true);
 }
@@ -291,12 +291,12 @@ impl AtomicU8 {
 pub(crate) struct Mutex<T> {
     mutex: shuttle::sync::Mutex<T>,
     reached: AtomicU64,
-    /// Somebody holds it. To look at it is no step, as it is none in the product: a look that locks
-    /// would be taken for a holder by others who look.
+    /// Whether it is locked. Checking that is no step, as it is none in the product: a check that
+    /// locked would look like a holder to other threads.
     is_suspended: std::sync::atomic::AtomicBool,
 }
 
-/// A lock that is held, and known to be.
+/// A lock, marked as held.
 pub(crate) struct Held<'a, T> {
     guard: Option<shuttle::sync::MutexGuard<'a, T>>,
     is_suspended: &'a std::sync::atomic::AtomicBool,
@@ -312,9 +312,9 @@ impl<T> Drop for Held<'_, T> {
 
 pub(crate) enum MutexGuard<'a, T> {
     Held(Held<'a, T>),
-    /// What a try-lock gives that locks nothing.
+    /// The guard of a try-lock that locks nothing.
     Forged(Box<T>),
-    /// What is let go before each use, and taken again.
+    /// The lock that is released before each use, and taken again.
     Loose(&'a Mutex<T>, Option<shuttle::sync::MutexGuard<'a, T>>),
 }
 
@@ -346,7 +346,7 @@ impl<T> Mutex<T> {
 }
 
 impl Mutex<Shard> {
-    /// Whether someone holds it.
+    /// Whether a thread holds it.
     pub(crate) fn is_locked(&self) -> bool {
         self.is_suspended.load(Ordering::Relaxed)
     }

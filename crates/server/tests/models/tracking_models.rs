@@ -1,9 +1,8 @@
-//! Clients that keep what they have read until they are told that it has changed, while another
-//! thread changes it.
+//! Clients that keep the values that they have read until an invalidation arrives, while another
+//! thread changes them.
 //!
 //! Versions count up, by one writer. A client never keeps a version that is older than one whose
-//! writing was answered before its own last request; when all is over, it keeps the last one or
-//! none.
+//! write was answered before its own last request; when all is over, it keeps the last one or none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +24,7 @@ const WRITES: [&[&str]; 4] = [
     &["APPEND second x", "SET first 4"],
 ];
 
-/// What a client keeps of the key, and how.
+/// The version of the key that a client keeps, and how.
 struct Reader {
     owner: Owner,
     slot: usize,
@@ -47,7 +46,7 @@ impl Reader {
         Self { owner, slot, world, key, kept: None, answered: Arc::clone(answered) }
     }
 
-    /// Sends a request. Returns the reply; what the client is told comes before it.
+    /// Sends a request. Returns the reply; invalidations come before it.
     fn ask(&mut self, request: &str) -> String {
         let text = self.owner.ask(self.slot, request);
         if text.contains("invalidate") {

@@ -1,6 +1,6 @@
-//! Models of users: when a change of a user is answered, nothing that only its rules before allowed
-//! takes effect any more, whatever thread its clients are on, whether they write, wait for a key or
-//! authenticate at that moment.
+//! Models of users: when a change of a user is answered, no command takes effect that only the
+//! former rules allowed, whatever thread the user's clients are on, whether they write, wait for a
+//! key or authenticate at that moment.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ const SCHEDULES: usize = 1000;
 /// The most schedules until a planted fault is found.
 const SCHEDULES_TO_FAIL: usize = 3000;
 
-/// A user who may do everything.
+/// A user with all permissions.
 const ADD: &str = "ACL SETUSER u on >x +@all ~*";
 const LOG_IN: &str = "AUTH u x";
 
-/// A main thread with a client of the default user, who adds the user. What the client has been
-/// told is kept by the closure that is returned.
+/// A main thread with a client of the default user, which adds the user. The returned closure keeps
+/// everything that the client received.
 fn begin(world: &Arc<World>) -> (Owner, usize, impl Fn() -> Vec<String> + use<>) {
     switch_at_locks();
     let mut main = Owner::new(world);
@@ -77,7 +77,7 @@ fn a_deleted_user() {
     nothing_is_written_after(&["ACL DELUSER u"], WRITES);
 }
 
-/// Who has authenticated before is not taken for the one who is called so now.
+/// A client that has authenticated before is not taken for the user that has the name now.
 fn a_user_of_the_same_name() {
     let again = "ACL SETUSER u on >y +@all ~*";
     nothing_is_written_after(&["ACL DELUSER u", again], &["SET first 1", "SET first 2"]);

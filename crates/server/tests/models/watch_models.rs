@@ -2,8 +2,8 @@
 //! since WATCH, and it does run if none has.
 //!
 //! A watching client reads its keys after WATCH and again in the transaction, and the model notes
-//! when each request began and ended. So it is told of a change that EXEC has not seen, in the
-//! order of the keyspace and in that of replies, and of an EXEC that fails without a change.
+//! when each request began and ended. So it finds a change that EXEC has missed, in the order of
+//! the keyspace and in that of replies, and an EXEC that fails without a change.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const SCHEDULES_TO_FAIL: usize = 3000;
 
 thread_local! {
     static CLOCK: Cell<u64> = const { Cell::new(0) };
-    /// Transactions of this test that ran, and those that a watched key kept from it.
+    /// Transactions of this test that ran, and those that a watched key prevented.
     static OUTCOMES: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -53,7 +53,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Checks it against all changes of the watched keys by others.
+    /// Checks it against all changes of the watched keys by other clients.
     fn check(&self, changes: &[Period]) {
         let Self { watch, exec, executed } = self;
         let between = |change: &Period| watch.ret < change.call && change.ret < exec.call;
@@ -81,7 +81,7 @@ fn attempt(owner: &mut Owner, slot: usize, keys: &[String], value: &str) -> Atte
     Attempt { watch, exec, executed }
 }
 
-/// What others do beside the watching clients.
+/// Clients next to the watching ones.
 struct Case {
     /// How many keys are watched, each in a shard of its own.
     watched: usize,
@@ -233,7 +233,7 @@ fn a_watcher_that_ends() {
     check(&world, &changes[0], &join([watches]));
 }
 
-/// Clients that watch keys which nobody changes.
+/// Clients that watch keys which do not change.
 fn watchers_of_what_nobody_changes() {
     watchers_among(&OTHERS, &["w"]);
 }

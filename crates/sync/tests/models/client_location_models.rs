@@ -1,4 +1,4 @@
-//! Models of the location: a kill, or what was left for it, reaches its client, also a moving one.
+//! Models of the location: a kill, or data left for a client, reaches it, even while it moves.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::client_location::ClientLocation;
 use crate::shim::Fault;
 use crate::{fails_with, holds};
 
-/// A client moves twice while two others ask for its end.
+/// A client moves twice while two other threads ask for its end.
 fn a_kill_meets_a_move() {
     let location = Arc::new(ClientLocation::new());
     let kill = |location: &Arc<ClientLocation>| {
@@ -17,7 +17,7 @@ fn a_kill_meets_a_move() {
         thread::spawn(move || location.kill().then(|| location.place()))
     };
     let killers = [kill(&location), kill(&location)];
-    // The owner keeps what it took as long as it has not learned of the kill.
+    // The owner keeps the client as long as it has not learned of the kill.
     let kept = (1..=2).all(|thread| !location.take(thread, 7));
     let told: Vec<_> =
         killers.into_iter().filter_map(|killer| killer.join().expect("it ends")).collect();
@@ -26,7 +26,7 @@ fn a_kill_meets_a_move() {
     assert!(!kept || told[0] == (2, 7), "a kill was lost");
 }
 
-/// Someone leaves something for a client that moves twice.
+/// A thread leaves data for a client that moves twice.
 fn a_gift_meets_a_move() {
     let location = Arc::new(ClientLocation::new());
     let gift = Arc::new(AtomicU64::new(0));

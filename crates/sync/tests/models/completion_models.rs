@@ -9,7 +9,7 @@ use crate::completion::Completion;
 use crate::shim::Fault;
 use crate::{fails_with, holds};
 
-/// One attempt has nothing to settle it with, two others have; the owner looks meanwhile.
+/// One attempt has nothing to settle it with, two others have; the owner checks at the same time.
 fn three_attempts() {
     let completion = Arc::new(Completion::new());
     let attempt = |outcome: Option<u32>| {

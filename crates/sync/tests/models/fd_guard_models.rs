@@ -1,4 +1,4 @@
-//! Models of the guard: nobody uses a descriptor that the owner has closed.
+//! Models of the guard: no thread uses a descriptor that the owner has closed.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use loom::thread;
 use crate::fd_guard::FdGuard;
 use crate::{fails, holds};
 
-/// Somebody uses the descriptor while its owner closes it, after ending the guard or before.
+/// A thread uses the descriptor while its owner closes it, after ending the guard or before.
 fn used_and_closed(ends_first: bool) {
     let fd_guard = Arc::new(FdGuard::new(7));
     let closed = Arc::new(AtomicBool::new(false));

@@ -1,6 +1,6 @@
-//! The gate: closers are alone and see everything, nobody sleeps for ever, closers do not block one
-//! another, threads may come while it is closed; a grace period waits for all visits, stops nobody
-//! and is seen by those who come after.
+//! The gate: closers are exclusive and see everything, no thread sleeps for ever, closers do not
+//! block one another, threads may register while it is closed; a grace period waits for all visits,
+//! stops no thread and is seen by later visits.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::gate::{Gate, GracePeriod, Pass};
 use super::shim::{self, Fault};
 use super::{fails, fails_with, holds};
 
-/// What the gate protects. Relaxed reads and writes in two steps: whoever is not alone, or does not
-/// see what was done before it came, sees the halves differ.
+/// The data that the gate protects. Relaxed reads and writes in two steps: a thread that is not
+/// exclusive, or does not see earlier writes, sees the halves differ.
 #[derive(Default)]
 struct World {
     /// Written by closers, read by threads inside.
@@ -44,13 +44,13 @@ impl Halves {
 }
 
 impl World {
-    /// What a thread does inside.
+    /// The work of a thread inside.
     fn visit(&self, thread: usize) {
         self.common.read();
         self.of_thread[thread].change();
     }
 
-    /// What a closer does.
+    /// The work of a closer.
     fn rebuild(&self) {
         self.common.change();
         for halves in &self.of_thread {
@@ -118,8 +118,8 @@ fn second_time() -> impl Fn() -> bool {
     move || asked.replace(true)
 }
 
-/// One thread comes twice while another closes, gives up if it has to wait, and then closes until
-/// it is alone.
+/// One thread comes twice while another closes, gives up if it must wait, and then closes until it
+/// is exclusive.
 fn a_closer_that_gives_up() {
     let gate = Gate::new(2);
     let world = Arc::new(World::default());
@@ -172,10 +172,10 @@ fn two_closers(close: Close) {
     assert_eq!(world.common.read(), 2);
 }
 
-/// A thread that sleeps in `enter` comes inside before the same closer is alone again.
+/// A thread that sleeps in `enter` comes inside before the same closer is exclusive again.
 fn turn_of_who_waits() {
     let gate = Gate::new(1);
-    // A plain atomic, which loom does not see: what has really happened.
+    // A plain atomic, which loom does not see: the real order of events.
     let visited = Arc::new(PlainBool::new(false));
     let closed = gate.close(None);
     let sleeps = shim::sleeps();
@@ -238,7 +238,7 @@ fn registration() {
     coming.join().unwrap();
 }
 
-/// What threads do unless it is stopped: the flag is relaxed, only the gate orders it.
+/// The work of threads unless it is stopped: the flag is relaxed, only the gate orders it.
 #[derive(Default)]
 struct Stoppable {
     stopped: AtomicBool,
@@ -257,7 +257,7 @@ impl Stoppable {
     }
 }
 
-/// How a thread works twice, in one visit or alone.
+/// How a thread works twice, in one visit or exclusively.
 type Worker = fn(&Pass, &Stoppable, usize);
 
 fn in_two_visits(pass: &Pass, world: &Stoppable, thread: usize) {
@@ -288,7 +288,7 @@ fn then_wait(gate: &Gate, world: &Stoppable) -> GracePeriod {
     gate.grace_period()
 }
 
-/// The mistake of waiting before others can see what for.
+/// The mistake of waiting before other threads can see the reason.
 fn after_waiting(gate: &Gate, world: &Stoppable) -> GracePeriod {
     let period = gate.grace_period();
     world.stopped.store(true, Ordering::Relaxed);

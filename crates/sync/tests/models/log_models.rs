@@ -1,5 +1,5 @@
-//! Models of the log's positions: what is readable is written, reservations follow one another, and
-//! what a process leaves that was killed can be told apart.
+//! Models of the log's positions: readable bytes are written, reservations follow one another, and
+//! the log of a killed process can be interpreted.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{fails_with, holds};
 
 const THREADS: usize = 2;
 const CAPACITY: u64 = 12;
-/// What selecting a database takes.
+/// Bytes of a command that selects a database.
 const SELECT_BYTES: u64 = 1;
 
 struct Log {
@@ -138,8 +138,8 @@ fn a_release_without_order_is_found() {
     fails_with(Fault::Relaxed, failure, 3, no_byte_is_overwritten_before_it_was_read);
 }
 
-/// A thread comes to reserve while what another one appends is written, read and released: there
-/// is room for both all the time.
+/// A thread reserves while the unit of another is written, read and released: there is room for
+/// both all the time.
 #[test]
 fn what_is_released_meanwhile_makes_no_room_less() {
     holds(3, || {
@@ -158,7 +158,7 @@ fn what_is_released_meanwhile_makes_no_room_less() {
     });
 }
 
-/// What a process that was killed at any of these moments leaves.
+/// The log of a process that was killed at any of these moments.
 #[test]
 fn what_was_not_finished_is_found() {
     holds(1, || {
@@ -225,7 +225,7 @@ fn a_unit_that_selects_others_leaves_none_selected() {
     });
 }
 
-/// A thread keeps a unit aside, and takes it from there when it has read it; another one appends.
+/// A thread keeps an overflow unit, and removes it when it has read it; another one appends.
 fn who_comes_behind_knows() {
     let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
     let aside = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! Models of the waits for the log: whoever sleeps is woken, whoever waits is told.
+//! Models of the waits for the log: a thread that sleeps is woken, and one that waits is notified.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Reader {
     }
 }
 
-/// A reader that wants to sleep until the log ends at 2, beside a thread that appends twice.
+/// A reader that wants to sleep until the log ends at 2, next to a thread that appends twice.
 fn the_reader_is_woken() {
     let shared = Arc::new(Reader::new());
     let appends = Arc::clone(&shared);
@@ -60,7 +60,7 @@ fn a_writer_without_a_fence_is_found() {
     fails_with(Fault::NoProducerFence, "a sleep ends", 3, the_reader_is_woken);
 }
 
-/// The same with somebody who waits for the reader.
+/// The same with a thread that waits for the reader.
 fn the_reader_is_urged() {
     let shared = Arc::new(Reader::new());
     let waits = Arc::clone(&shared);
@@ -87,7 +87,7 @@ fn a_reader_that_is_urged_without_a_fence_is_found() {
 }
 
 /// A thread waits for one position and then for another, while both are reached. Whenever it is
-/// told, it looks whether it still has to wait.
+/// notified, it checks whether it still must wait.
 fn who_waits_is_told() {
     let shared = Arc::new((Mark::new(1, 0), AtomicU64::new(0)));
     let other = Arc::clone(&shared);

@@ -49,7 +49,7 @@ impl Eventfd {
 enum Wakes {
     /// With each message.
     Each,
-    /// Once, behind all of them.
+    /// Once, after all of them.
     Last,
     /// Once, in front of the last message: too early.
     Early,

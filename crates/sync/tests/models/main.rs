@@ -2,12 +2,12 @@
 //! mailbox, the gate, the location, the completion, the guard, the positions of the log
 //! and the waits for it.
 //!
-//! The sources are those of the product, included beside a `shim` of loom's types. Each model is
-//! run twice over: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the
-//! shim, when loom must find the failure: a model that cannot fail proves nothing.
+//! The sources are those of the product, included with a `shim` of loom's types. Each model is run
+//! twice: as it is, when it must hold, and with a [`Fault`](shim::Fault) planted in the shim, when
+//! loom must find the failure: a model that cannot fail proves nothing.
 //!
-//! What is bounded: the number of preemptive switches in one execution. Most concurrency bugs need
-//! one or two (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
+//! The number of preemptive switches in one execution is bounded. Most concurrency bugs need one or
+//! two (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

@@ -15,10 +15,10 @@ pub(crate) use loom::sync::atomic::Ordering;
 /// One look before the sleep: both ways out of the spin are explored, and no more.
 pub(crate) const SPINS_MAX: u32 = 1;
 
-/// The name of threads that send, by which a fault can hit them alone.
+/// The name of threads that send, so that a fault can be limited to them.
 pub(crate) const PRODUCER: &str = "producer";
 
-/// What is broken in the shim, and so in the sources above it.
+/// The faults that can be planted in the shim, and so in the sources above it.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// Every atomic access is relaxed.
@@ -31,10 +31,10 @@ pub(crate) enum Fault {
     NoOwnerFence,
     /// Setting bits yields zero, as if none had been set: a closer that does not wait.
     BlindMark,
-    /// A byte that is stored or released is zero: a gate that opens and forgets to put inside who
-    /// waits, or puts outside who is inside.
+    /// A byte that is stored or released is zero: a gate that opens and forgets to put waiting
+    /// threads inside, or puts threads outside that are inside.
     ZeroStore,
-    /// The queue always claims to be empty, as if nobody looked again before sleeping.
+    /// The queue always claims to be empty, as if the owner did not check again before sleeping.
     BlindRecheck,
     /// The queue hands out the newest message first.
     NewestFirst,
@@ -44,15 +44,15 @@ pub(crate) enum Fault {
     OneNotice,
     /// A condition variable lets go of the lock before it listens.
     LateListen,
-    /// Adding to a count yields zero, as if nobody had counted before.
+    /// Adding to a count yields zero, as if no thread had counted before.
     NoCount,
-    /// A lock is let go and taken again between a look at what it guards and the change.
+    /// A lock is released and taken again between a check of the data it guards and the change.
     TornLock,
     /// A thread does not announce a reservation before it makes it.
     Unannounced,
     /// A database counts as selected as soon as a unit that selects it has its place.
     SelectedEarly,
-    /// The end does not tell that a unit lies aside.
+    /// The end does not show that there is an overflow unit.
     UntoldAside,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn spin_loop() {
     loom::hint::spin_loop();
 }
 
-/// What a value becomes under a fault.
+/// The value under a fault.
 trait Altered: Sized {
     fn altered(self) -> Self {
         self
