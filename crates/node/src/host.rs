@@ -1,4 +1,4 @@
-//! What the node asks of the layer above: shards, and services that only the process can give.
+//! The interfaces that the layer above implements: shard locks, and services of the process.
 
 use std::time::Duration;
 
@@ -11,27 +11,26 @@ use crate::config::{Apply, Config};
 
 /// One thread at the gate, for a command that runs inside.
 pub trait GateAccess {
-    /// Goes outside. Other commands may run from now on, even alone.
+    /// Leaves the gate. Other commands may run from now on, exclusive ones among them.
     fn leave(&self);
 
-    /// Goes inside again, unless a script runs alone that has run for too long: then no shard is
-    /// reached until the next command.
+    /// Enters the gate again, unless a busy script runs exclusively: then no shard is reached until
+    /// the next command.
     fn enter(&self);
 }
 
-/// Gives commands the shards they need. Whether locks or owner threads provide them is its secret.
+/// Gives commands the shards that they need.
 ///
-/// Nobody waits for a script that has run for too long, and nobody waits for long at all: what
-/// needs a shard that stays in use is an error instead, and nothing was done.
+/// No thread waits for a busy script, and none waits long for another command: a command whose
+/// shard stays in use fails with an error, and has done nothing.
 pub trait ShardLocks: ShardAccess + GateAccess {
     /// Runs `work` with one shard.
     ///
-    /// # Errors
-    /// A script that has run for too long holds it, or another command
-    /// ([`ScriptError::ShardInUse`]) for longer than is waited for it.
+    /// # Errors A busy script holds it, or another command holds it for longer than the wait budget
+    /// ([`ScriptError::ShardInUse`]).
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Result<R, ScriptError>;
 
-    /// Runs `work` with one shard, unless it is in use or not to be reached: then nothing is done.
+    /// Runs `work` with one shard, unless it is in use or cannot be reached: then nothing is done.
     fn try_one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Option<R>;
 
     /// Runs `work` with several shards held at once, given by ascending number without repetition.
@@ -46,23 +45,22 @@ pub trait ShardLocks: ShardAccess + GateAccess {
 
     /// Runs `work` with all shards, while no other command runs.
     ///
-    /// # Errors
-    /// A script has run for too long.
+    /// # Errors A script is busy.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
-    /// The command has had these shards, has found that it needs more, and has done nothing. Until
-    /// it is over it keeps its turn for them: it takes them if they are free, whoever has waited
-    /// for longer. Otherwise several such commands call one another for the first shard, and nobody
-    /// gets as far as the second.
+    /// The command had these shards, found that it needs more, and has done nothing. Until it is
+    /// over it keeps its turn for them: it takes them if they are free, even if another client has
+    /// waited longer. Otherwise several such commands wake one another for the first shard, and
+    /// none of them reaches the second.
     fn keep_turn(&self, shards: &[usize]);
 
-    /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: those
-    /// that run on other threads are over in a moment, or it has waited for that for long.
-    /// Otherwise it ends with [`ScriptError::ShardInUse`]. No shard is held.
+    /// Whether a command that needs [all shards](Self::exclusive) may stop the others now: the
+    /// commands on other threads will soon be over, or it has waited long for that. Otherwise it
+    /// ends with [`ScriptError::ShardInUse`]. No shard is held.
     fn may_stop_others(&self) -> bool;
 
-    /// Whether the new holder may keep the exclusive slot among scripts. False: another client has
-    /// waited for it for longer.
+    /// Whether the new holder may keep the exclusive slot among scripts. False if another client
+    /// has waited longer for it.
     fn keeps_exclusive_slot(&self) -> bool;
 
     /// The holder of the exclusive slot among scripts has left it.
@@ -72,14 +70,14 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// the slot.
     fn wait_for_exclusive_slot(&self);
 
-    /// Serves the thread's other clients once, for a script that has run for too long and holds its
-    /// shards all the while. Waits for nothing.
+    /// Serves the thread's other clients once, while a busy script of this thread keeps its shards.
+    /// Waits for nothing.
     fn serve_others(&self);
 
     /// Asks the processor for a shard that will be needed in a moment.
     fn prefetch(&self, shard: usize);
 
-    /// What this thread has taken from the allocator less what it has given back, in bytes.
+    /// Bytes that this thread has allocated, less those that it has freed.
     fn thread_bytes(&self) -> i64;
 
     /// The processor's tick counter.
@@ -88,15 +86,15 @@ pub trait ShardLocks: ShardAccess + GateAccess {
     /// The time on the clock that all threads share.
     fn time(&self) -> Time;
 
-    /// The same, if the thread has had to wait since the last call: outside the gate or for a
-    /// shard. None: no more time has passed than execution takes.
+    /// The same, if the thread has waited since the last call: outside the gate or for a shard.
+    /// `None` if it has only executed commands.
     fn time_after_wait(&self) -> Option<Time>;
 }
 
 /// Whether the keyspace is saved when the server ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SaveAtEnd {
-    /// If it is saved by itself: `save`.
+    /// If the configuration asks for saves: `save`.
     #[default]
     ByConfig,
     /// In any case.
@@ -108,7 +106,7 @@ pub enum SaveAtEnd {
 /// Why there is no new RDB file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveError {
-    /// One is being written.
+    /// It is being written.
     Saving,
     /// Another snapshot is being written.
     SnapshotTaken,
@@ -119,27 +117,27 @@ pub enum SaveError {
 /// How DEBUG PANIC and DEBUG SEGFAULT end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// By a mistake that the program notices.
+    /// By an error that the program detects.
     Panic,
-    /// By one that the processor does.
+    /// By an error that the processor detects.
     Fault,
 }
 
-/// What DEBUG RELOAD does.
+/// The options of DEBUG RELOAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reload {
     /// Saves before it loads.
     pub saves: bool,
-    /// Keys that are there are replaced by those in the file.
+    /// Keys in the file replace existing ones; other keys stay.
     pub merges: bool,
 }
 
-/// What [`Host::load`] has loaded.
+/// The result of [`Host::load`].
 #[derive(Debug, Default)]
 pub struct Reloaded {
-    /// Keys that each database has got, to be counted.
+    /// Keys that were loaded into each database, which the caller counts.
     pub db_keys: Vec<i64>,
-    /// The sources of libraries of functions, to be loaded.
+    /// The sources of libraries of functions, which the caller loads.
     pub functions: Vec<Vec<u8>>,
 }
 
@@ -148,18 +146,18 @@ pub struct Reloaded {
 pub struct Shutdown {
     /// Whether to save.
     pub save: SaveAtEnd,
-    /// Do not wait for anything.
+    /// Waits for nothing.
     pub now: bool,
-    /// Whatever fails, end.
+    /// Ends even if a step fails.
     pub force: bool,
 }
 
-/// What came of the wish for a rewrite of the append-only file.
+/// The answer to a request to rewrite the append-only file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewriteBegin {
     /// It begins.
     Started,
-    /// It begins as soon as it can.
+    /// It begins as soon as possible.
     Scheduled,
     /// One is in progress.
     InProgress,
@@ -167,7 +165,7 @@ pub enum RewriteBegin {
     Failed,
 }
 
-/// What the process tells about itself.
+/// Facts about the process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessInfo {
     /// The process's number.
@@ -184,7 +182,8 @@ pub struct ProcessInfo {
     pub tcp_port: u16,
     /// Threads that run, the main thread included.
     pub threads_active: usize,
-    /// Of these, those below this number take clients; the main thread only when alone.
+    /// The threads below this number take clients; the main thread only if there is no other
+    /// thread.
     pub threads_carrying: usize,
     /// User and system seconds of the process.
     pub cpu: (f64, f64),
@@ -196,7 +195,7 @@ pub struct ProcessInfo {
     pub used_bytes: u64,
     /// The most that this has been.
     pub used_peak_bytes: u64,
-    /// Bytes handed out by the allocator, as it counts them: with what threads keep for their next
+    /// Bytes handed out by the allocator, including those that threads keep for their next
     /// allocations.
     pub allocated_bytes: u64,
     /// Bytes in use when the server was ready.
@@ -219,14 +218,14 @@ pub struct ProcessInfo {
 
 /// The one service of the process that is used inside the gate.
 pub trait ClientWaker {
-    /// Tells the owner of a client that its wait is over, and waits for nothing. No shard is held.
+    /// Notifies the owner of a client that its wait is over. Waits for nothing; no shard is held.
     fn wake_client(&self, client: &ClientRecord);
 }
 
-/// The process, as a command gets it: only outside the gate. A thread inside delays every thread
-/// that closes the gate, so nothing there may wait for a disk, a socket or a lock.
+/// The process, as a command reaches it: only outside the gate. A thread inside delays every thread
+/// that closes the gate, so nothing inside may wait for a disk, a socket or a lock.
 ///
-/// The compiler refuses what would be done inside:
+/// The compiler refuses its use inside:
 ///
 /// ```compile_fail,E0599
 /// fn purge(host: node::host::GatedHost<'_>) {
@@ -243,7 +242,7 @@ pub trait ClientWaker {
 pub struct GatedHost<'a>(&'a dyn Host);
 
 impl<'a> GatedHost<'a> {
-    /// A process whose services are to be used outside the gate.
+    /// A process whose services are used outside the gate.
     pub fn new(host: &'a dyn Host) -> Self {
         Self(host)
     }
@@ -254,12 +253,12 @@ impl<'a> GatedHost<'a> {
         work(self.0)
     }
 
-    /// Drops what commands have removed, inside the gate as well.
+    /// Drops values that commands have removed; inside the gate as well.
     pub(crate) fn free(&self, removed: &mut LazyFree) {
         self.0.free(removed);
     }
 
-    /// What may be used inside as well.
+    /// The service that may be used inside as well.
     pub(crate) fn waker(&self) -> &'a dyn ClientWaker {
         self.0
     }
@@ -281,14 +280,14 @@ impl Drop for Outside<'_> {
     }
 }
 
-/// Takes back one step of a changed configuration.
+/// Reverts one step of a changed configuration.
 pub type Undo<'a> = Box<dyn FnOnce() + 'a>;
 
-/// Services of the process, which commands use through a [`GatedHost`]. Those that need them are
-/// rare. All but `close_client`, `free`, `pause_changed` and `wake_client` run on the main thread.
+/// Services of the process, which commands use through a [`GatedHost`]. Few commands need them. All
+/// but `close_client`, `free`, `pause_changed` and `wake_client` run on the main thread.
 pub trait Host: ClientWaker {
-    /// Makes the process follow a changed configuration in one respect. Returns what takes that
-    /// back; dropping it makes the change final.
+    /// Makes the process follow a changed configuration in one respect. Returns a function that
+    /// reverts it; dropping the function makes the change final.
     ///
     /// # Errors
     /// Why it cannot follow. Nothing has changed then.
@@ -305,10 +304,9 @@ pub trait Host: ClientWaker {
     /// Wakes clients that wait for the end of CLIENT PAUSE.
     fn pause_changed(&self);
 
-    /// Writes the keyspace to its RDB file, and waits until it is there.
+    /// Writes the keyspace to its RDB file, and waits until that is complete.
     ///
-    /// # Errors
-    /// Why it is not.
+    /// # Errors Why it was not written.
     fn save(&self) -> Result<(), SaveError>;
 
     /// Begins to write the keyspace to its RDB file, in the background.
@@ -317,22 +315,20 @@ pub trait Host: ClientWaker {
     /// Why it has not begun.
     fn begin_save(&self) -> Result<(), SaveError>;
 
-    /// Writes the keyspace, which has just been emptied, to its RDB file, and waits until it is
-    /// there. `changes` are those of the keyspace when it had no keys. What fails is told in the
-    /// log only.
+    /// Writes the keyspace, which has just been emptied, to its RDB file, and waits until that is
+    /// complete. `changes` is the number of changes at the moment when there were no keys. A
+    /// failure is only logged.
     fn save_emptied(&self, changes: u64);
 
     /// Begins to write the keyspace to another file, in the background.
     ///
-    /// # Errors
-    /// Why it has not begun. None: another snapshot is being written.
+    /// # Errors Why it has not begun; `None` if another snapshot is being written.
     fn begin_backup(&self, path: &str) -> Result<(), Option<String>>;
 
-    /// Saves the keyspace, if that is wanted, while no command changes it any more: they are paused
-    /// until [`end_reload`](Self::end_reload), which is to be called with what this returns.
+    /// Pauses commands until [`end_reload`](Self::end_reload), which takes the returned number, and
+    /// saves the keyspace if `how` says so.
     ///
-    /// # Errors
-    /// It could not be saved; nothing is paused then.
+    /// # Errors It could not be saved; no command is paused then.
     fn begin_reload(&self, how: Reload) -> Result<u64, SaveError>;
 
     /// Loads the RDB file into the keyspace, as [begun](Self::begin_reload).
@@ -341,10 +337,9 @@ pub trait Host: ClientWaker {
     /// Why it was not loaded, or not all of it.
     fn load(&self, how: Reload) -> Result<Reloaded, String>;
 
-    /// Writes all that was logged to the append-only file, to be loaded again.
+    /// Writes the whole log to the append-only file, before it is loaded again.
     ///
-    /// # Errors
-    /// What the disk said, or that the working directory has no append-only file.
+    /// # Errors The disk's error, or that the working directory has no append-only file.
     fn flush_append_only(&self) -> Result<(), String>;
 
     /// Loads the append-only file into the empty keyspace, as [begun](Self::begin_reload).
@@ -353,7 +348,7 @@ pub trait Host: ClientWaker {
     /// Why it was not loaded, or not all of it.
     fn load_append_only(&self) -> Result<(), String>;
 
-    /// Lets commands go on.
+    /// Ends the pause of a reload.
     fn end_reload(&self, pause: u64);
 
     /// Begins to end the process.
@@ -362,14 +357,14 @@ pub trait Host: ClientWaker {
     /// Why it must not end.
     fn shut_down(&self, how: Shutdown) -> Result<(), String>;
 
-    /// Calls off an end that has [begun](Self::shut_down) and waits for the commands that run.
-    /// Returns false when there is none.
+    /// Calls off a [shutdown](Self::shut_down) that waits for running commands. Returns false if
+    /// there is none.
     fn call_off_shutdown(&self) -> bool;
 
     /// Begins a rewrite of the append-only file; `later` for one that a transaction asks for.
     fn rewrite_append_only(&self, later: bool) -> RewriteBegin;
 
-    /// What the process tells about itself.
+    /// Facts about the process.
     fn process_info(&self) -> ProcessInfo;
 
     /// The path of the working directory by the name that it has now, if it has one.
@@ -395,21 +390,20 @@ pub trait Host: ClientWaker {
 
     /// Replaces the file of users, whole or not at all.
     ///
-    /// # Errors
-    /// Why it cannot be written. The log tells it, too.
+    /// # Errors Why it cannot be written, which is logged as well.
     fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
 
-    /// Fills a buffer with bytes that nobody can foresee, for passwords.
+    /// Fills a buffer with unpredictable bytes, for passwords.
     fn fill_random(&self, bytes: &mut [u8]);
 
     /// Blocks the calling thread; for DEBUG SLEEP.
     fn sleep(&self, time: Duration);
 
-    /// Drops what commands have removed: what takes long, elsewhere. May be called inside the gate,
-    /// and waits for nothing.
+    /// Drops values that commands have removed; those that take long on another thread. May be
+    /// called inside the gate, and waits for nothing.
     fn free(&self, removed: &mut LazyFree);
 
-    /// Ends the process as a mistake of this program does, to test what is reported of it.
+    /// Ends the process as an error of this program does, to test the report of it.
     fn crash(&self, how: Crash);
 
     /// Returns unused memory to the system.

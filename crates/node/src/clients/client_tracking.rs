@@ -1,8 +1,8 @@
-//! What other threads have to know of a client that tracks keys, and what it is to be told.
+//! How a client tracks keys, as other threads see it, and the notifications that wait for it.
 //!
-//! Whatever a client is to be told waits in its record, wherever the client is, until its owner
-//! writes it between two replies. Whoever leaves the first message tells the thread that has the
-//! client; a thread that gets the client looks for itself.
+//! Notifications wait in the client's record, wherever the client is, until its owner writes them
+//! between two replies. The thread that leaves the first one notifies the thread that has the
+//! client; a thread that receives the client looks for itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,24 +17,25 @@ use tracking::audience::ChangedKeys;
 
 use super::session::Session;
 
-/// What waits for one client, in bytes, about. Beyond, it is told that any key may have changed.
+/// Approximate bytes of notifications that wait for one client. Beyond, they are replaced by one
+/// that any key may have changed.
 const MESSAGES_BYTES_MAX: usize = 16 << 20;
-/// What a message takes beside its keys.
+/// Bytes of a notification besides its keys.
 const MESSAGE_BYTES: usize = 64;
 
-/// The channel of those who are told by RESP2.
+/// The channel of invalidations in RESP2.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
 
-/// How a client tracks keys, for those who tell it of changes.
+/// How a client tracks keys, for the threads that notify it of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// The number of the client that is told instead; 0: itself.
+    /// The number of the client that is notified instead; 0 for none.
     pub redirect: u64,
-    /// It is told of prefixes, and not of what it has read.
+    /// It is notified of prefixes, and not of keys that it has read.
     pub broadcasts: bool,
-    /// It is not told of changes that it has made itself.
+    /// It is not notified of its own changes.
     pub no_loop: bool,
-    /// The client that was to be told instead is gone.
+    /// The client that was notified instead is gone.
     pub is_broken: bool,
 }
 
@@ -45,22 +46,23 @@ impl Mode {
     }
 }
 
-/// What a client is told.
+/// A notification of a client that tracks keys.
 #[derive(Clone, Debug)]
 pub(crate) enum News {
     /// A key has changed.
     Key(Box<[u8]>),
-    /// Keys have changed: the array of their names in the protocol, as all read it who are told.
+    /// Keys have changed: the array of their names in the protocol, shared by all clients that are
+    /// notified.
     Keys(Arc<Told>),
     /// Any key may have changed.
     All,
-    /// The client with this number, which was to be told instead, is gone.
+    /// The client with this number, which was notified instead, is gone.
     Broken(u64),
 }
 
 impl News {
-    /// Bytes of memory that it keeps, about, behind another one for the same client. One that many
-    /// others have told something hears it from each.
+    /// Approximate bytes of memory that it keeps when it follows `last` for the same client. A
+    /// client to which many others redirect gets the same array from each of them.
     fn bytes_behind(&self, last: Option<&Self>) -> usize {
         let shared = match (self, last) {
             (Self::Keys(names), Some(Self::Keys(last))) if Arc::ptr_eq(names, last) => 0,
@@ -70,7 +72,7 @@ impl News {
         self.own_bytes() + shared
     }
 
-    /// The same but for what several clients are told, which is kept once.
+    /// The same without the arrays that several clients share, which are kept once.
     fn own_bytes(&self) -> usize {
         MESSAGE_BYTES + if let Self::Key(name) = self { name.len() } else { 0 }
     }
@@ -79,18 +81,18 @@ impl News {
 #[derive(Debug)]
 struct Message {
     news: News,
-    /// Another client has asked for it.
+    /// Another client has redirected it.
     redirected: bool,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// None: it does not track, and others have it told.
+    /// `None` if it does not track, and others redirect to it.
     mode: Option<Mode>,
     messages: Vec<Message>,
-    /// What they take, about.
+    /// Their approximate size in bytes.
     bytes: usize,
-    /// The same but for what several clients are told. No key is evicted for either.
+    /// The same without shared arrays. No key is evicted for these bytes.
     uncounted: Uncounted,
 }
 
@@ -103,26 +105,26 @@ impl Shared {
     }
 }
 
-/// The part of a client's record that concerns tracking.
+/// The part of a client's record about tracking.
 #[derive(Debug, Default)]
 pub struct ClientTracking {
-    /// Something waits for it.
+    /// Notifications wait for it.
     has_messages: AtomicBool,
-    /// It is closed. Changed and looked at while `shared` is locked.
+    /// It is closed. Read and written while `shared` is locked.
     is_gone: AtomicBool,
-    /// What the prefixes take that it tracks.
+    /// Bytes of the prefixes that it tracks.
     prefix_bytes: AtomicUsize,
     /// Boxed, because most clients do not track.
     shared: Mutex<Option<Box<Shared>>>,
 }
 
 impl ClientTracking {
-    /// How the client tracks; none: it does not.
+    /// How the client tracks; `None` if it does not.
     pub fn mode(&self) -> Option<Mode> {
         self.shared.lock().as_ref().and_then(|shared| shared.mode)
     }
 
-    /// Says how the client tracks. One that does not any more is not told what waits.
+    /// Sets how the client tracks. A client that stops tracking loses the notifications that wait.
     pub(crate) fn set_mode(&self, mode: Option<Mode>) {
         let mut shared = self.shared.lock();
         if mode.is_none() {
@@ -138,25 +140,25 @@ impl ClientTracking {
         shared.get_or_insert_default().mode = mode;
     }
 
-    /// Says what the prefixes take that the client tracks. Only its owner does.
+    /// Sets the bytes of the prefixes that the client tracks. Only its owner does.
     pub(crate) fn set_prefix_bytes(&self, bytes: usize) {
         self.prefix_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Notes that the client that was to be told instead is gone.
+    /// Notes that the client that was notified instead is gone.
     pub(crate) fn set_broken(&self) {
         if let Some(Shared { mode: Some(mode), .. }) = self.shared.lock().as_deref_mut() {
             mode.is_broken = true;
         }
     }
 
-    /// Leaves something for the client, for another one if that is `redirected`. Returns whether
-    /// the thread that has it must be told.
+    /// Leaves a notification for the client; `redirected` if it is another client's. Returns
+    /// whether the thread that has the client must be notified.
     pub(crate) fn push(&self, news: News, redirected: bool) -> bool {
         let mut shared = self.shared.lock();
         let is_gone = self.is_gone.load(Ordering::Relaxed);
         if is_gone || shared.is_none() && !redirected {
-            // It is closed, or tracks no more.
+            // It is closed, or has stopped tracking.
             return false;
         }
         let shared = shared.get_or_insert_default();
@@ -174,13 +176,13 @@ impl ClientTracking {
         !self.has_messages.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether something waits for the client.
+    /// Whether notifications wait for the client.
     #[inline]
     pub fn has_messages(&self) -> bool {
         self.has_messages.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that its prefixes and what waits for it take, about.
+    /// Approximate bytes of its prefixes and notifications.
     pub fn memory_bytes(&self) -> usize {
         let shared = self.shared.lock();
         let waiting = shared.as_ref().map_or(0, |shared| size_of::<Shared>() + shared.bytes);
@@ -199,7 +201,7 @@ impl ClientTracking {
         messages
     }
 
-    /// Drops what waits for a client that is closed, and what comes later.
+    /// Drops the notifications of a client that is closed, and later ones.
     pub(crate) fn forget(&self) {
         let mut shared = self.shared.lock();
         *shared = None;
@@ -208,7 +210,7 @@ impl ClientTracking {
     }
 }
 
-/// Writes what waits for a client. For its owner, between two replies.
+/// Writes the notifications that wait for a client. For its owner, between two replies.
 pub fn write_messages(session: &Session, out: &mut Out) {
     if session.record.tracking.has_messages() {
         for Message { news, redirected } in session.record.tracking.take() {
@@ -217,7 +219,7 @@ pub fn write_messages(session: &Session, out: &mut Out) {
     }
 }
 
-/// Writes one message, as far as the client's protocol has something for it.
+/// Writes one notification, if the client's protocol has a form for it.
 pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut Out) {
     let before = out.bytes.len();
     let mut reply = Reply::new(out, session.resp3);
@@ -246,7 +248,7 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
             reply.array(1);
             reply.bulk(name);
         }
-        // As long messages are: what waits for many clients is kept once.
+        // Like long messages: an array that waits for many clients is kept once.
         News::Keys(names) if names.len() > COPIED_BYTES_MAX => out.push_told(Arc::clone(names)),
         News::Keys(names) => reply.raw(names),
         News::All | News::Broken(_) => reply.null(),
@@ -254,8 +256,8 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
     out.note_telling(out.bytes.len() - before);
 }
 
-/// What a client is told of keys that have changed, and that it may have changed itself; none:
-/// nothing. `encoded` keeps what others are told.
+/// The notification for a client of changed keys, without the changes of client `but`; `None` if
+/// there is none. `encoded` keeps the array that other clients share.
 pub(crate) fn news_of(
     changed: &ChangedKeys,
     but: Option<u64>,
@@ -279,7 +281,8 @@ mod tests {
 
     use super::*;
 
-    /// What waits is left out until it is taken or dropped, and nothing waits for one that is gone.
+    /// Waiting notifications are left out of the count until they are taken or dropped, and none
+    /// waits for a client that is gone.
     #[test]
     fn what_waits_for_a_client_is_left_out() {
         let tracking = ClientTracking::default();
@@ -289,7 +292,7 @@ mod tests {
         let names = Arc::new(Told::of_keys(vec![0; 20_480]));
         let news = || News::Keys(Arc::clone(&names));
         assert!(tracking.push(key(), false) && !tracking.push(news(), true));
-        // What several are told is kept once, and left out once.
+        // An array that several clients share is kept once, and left out once.
         let others = [1, 2].map(|_| ClientTracking::default());
         others.iter().for_each(|other| assert!(other.push(news(), true)));
         drop(names);
@@ -308,7 +311,7 @@ mod tests {
         assert_eq!(thread_bytes(), 0);
     }
 
-    /// One that many others have told the same is told all of that: it keeps it once.
+    /// A client to which many others redirect the same array keeps it once.
     #[test]
     fn what_comes_again_counts_once() {
         let tracking = ClientTracking::default();
@@ -323,7 +326,7 @@ mod tests {
         assert_eq!((tracking.memory_bytes(), tracking.take().len()), (bytes, 60));
     }
 
-    /// A client keeps no more than it may, whoever else is told the same.
+    /// A client keeps no more than its limit, even if others share the arrays.
     #[test]
     fn what_others_are_told_too_counts_in_full() {
         let tracking = ClientTracking::default();

@@ -1,4 +1,4 @@
-//! What all threads may know of a client: a record of atomics that its owner writes.
+//! The record of a client: public facts as atomics, which its owner writes and all threads read.
 //!
 //! CLIENT LIST, INFO and the cron read records and never touch a client of another thread. A value
 //! may be a turn old.
@@ -21,7 +21,7 @@ use super::transaction_queue::Transaction;
 use super::watched_keys::WatchedKeys;
 use crate::config::{OutputLimit, OutputLimits};
 
-/// What CLIENT LIST TYPE and CLIENT KILL TYPE tell apart.
+/// The types of clients in CLIENT LIST TYPE and CLIENT KILL TYPE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientType {
     /// It sends commands.
@@ -76,7 +76,7 @@ pub mod flag {
     pub const TLS: u32 = 1 << 6;
     /// Has subscriptions.
     pub const PUBSUB: u32 = 1 << 7;
-    /// Is shown all requests: MONITOR.
+    /// Watches all requests: MONITOR.
     pub const MONITOR: u32 = 1 << 12;
     /// Is beyond `maxclients`, for administration.
     pub const RESERVED: u32 = 1 << 13;
@@ -84,10 +84,10 @@ pub mod flag {
     pub const ADMINISTERS: u32 = 1 << 14;
 }
 
-/// Names that a client gave, and whom it runs as.
+/// Names that a client gave, and its user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The user that it has authenticated to; none for the default user.
+    /// Its user; `None` for the default user.
     user: Option<Arc<[u8]>>,
     /// CLIENT SETNAME.
     pub name: Vec<u8>,
@@ -98,25 +98,25 @@ pub struct Names {
 }
 
 impl Names {
-    /// Whom the client runs as.
+    /// The name of its user.
     pub fn user(&self) -> &[u8] {
         self.user.as_deref().unwrap_or(DEFAULT_USER)
     }
 }
 
-/// What a client's session takes, in bytes. `session` asserts it.
+/// Bytes of a client's session; `session.rs` asserts this.
 pub(super) const SESSION_BYTES: usize = 88;
-/// What a client takes beside its record and session, about, in bytes: its connection, and its
-/// places in tables.
+/// Approximate bytes of a client besides its record and session: its connection, and its places in
+/// tables.
 const OTHER_BYTES: usize = 512;
 
-/// What a client watches.
+/// The keys that a client watches.
 #[derive(Debug)]
 struct Watched {
     watch: Arc<Watch>,
     /// Keys watched.
     keys: usize,
-    /// Bytes of memory that they take beside what their shards count.
+    /// Bytes of memory that they take besides those that their shards count.
     list_bytes: usize,
 }
 
@@ -139,13 +139,13 @@ pub struct ClientRecord {
     pub fd_guard: FdGuard,
     /// When it connected, in milliseconds on the steady scale.
     pub created_ms: i64,
-    /// When it was last heard of, in milliseconds on the steady scale.
+    /// When its last request came, in milliseconds on the steady scale.
     pub seen_ms: AtomicI64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
     /// Its database.
     pub db: AtomicU32,
-    /// The thread that owns it, and whether someone asked to close it.
+    /// The thread that owns it, and whether it was killed.
     pub location: ClientLocation,
     /// Index of its last command in the table, one more; 0 for none.
     pub last_command: AtomicU16,
@@ -159,13 +159,13 @@ pub struct ClientRecord {
     pub query_bytes: AtomicU64,
     /// Bytes of replies not sent yet.
     pub output_bytes: AtomicU64,
-    /// Bytes of whole requests that wait because the client is held.
+    /// Bytes of whole requests that wait because the client is suspended.
     pub argument_bytes: AtomicU64,
-    /// Bytes of what it is blocked by: the request, and its places in the queues of the keys.
+    /// Bytes of its wait: the request, and its places in the queues of keys.
     wait_bytes: AtomicU64,
     /// Bytes of the names that it gave.
     name_bytes: AtomicU64,
-    /// What counts of the memory that it takes, while that is limited.
+    /// Its memory as it counts against `maxmemory-clients`.
     pub(crate) counted: Counted,
     /// Commands queued since MULTI, one more; 0 outside a transaction.
     queued: AtomicU32,
@@ -173,18 +173,18 @@ pub struct ClientRecord {
     queued_bytes: AtomicU64,
     /// Bytes of memory that they take, their arguments included.
     queue_bytes: AtomicU64,
-    /// What it watches.
+    /// The keys that it watches.
     watched: Mutex<Option<Watched>>,
-    /// What its command has come to that visits shards and waits for one of them.
+    /// The progress of its command that visits shards and waits for one of them.
     visited: Mutex<Option<Box<Visited>>>,
-    /// There is something of that.
+    /// Whether there is such progress.
     has_visited: AtomicBool,
-    /// That command is to have all shards at once.
+    /// Whether that command needs all shards at once.
     visits_all: AtomicBool,
-    /// What it is subscribed to; boxed, because most clients are to nothing. Only the thread that
-    /// runs its commands changes it.
+    /// Its subscriptions; boxed, because most clients have none. Only the thread that runs its
+    /// commands changes them.
     pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
-    /// How it tracks keys, and what it is to be told.
+    /// How it tracks keys, and its notifications.
     pub tracking: ClientTracking,
     /// Names that it gave, and its user; boxed, because most clients give none and are the default
     /// user.
@@ -233,8 +233,8 @@ impl ClientRecord {
         }
     }
 
-    /// Publishes what the client has queued since MULTI; none: it is in no transaction. Returns the
-    /// bytes of memory that it takes.
+    /// Publishes the queue of the client's transaction; `None` outside a transaction. Returns its
+    /// bytes of memory.
     pub(crate) fn set_transaction(&self, transaction: Option<&Transaction>) -> usize {
         let len = transaction.map_or(0, |transaction| transaction.len().saturating_add(1));
         self.queued.store(u32::try_from(len).unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -245,13 +245,13 @@ impl ClientRecord {
         bytes
     }
 
-    /// Commands queued since MULTI, and the bytes of their arguments; none outside a transaction.
+    /// Commands queued since MULTI, and the bytes of their arguments; `None` outside a transaction.
     pub fn queued(&self) -> Option<(u32, u64)> {
         let len = self.queued.load(Ordering::Relaxed).checked_sub(1)?;
         Some((len, self.queued_bytes.load(Ordering::Relaxed)))
     }
 
-    /// Publishes what the client watches.
+    /// Publishes the keys that the client watches.
     pub(crate) fn set_watch(&self, watched: Option<&WatchedKeys>) {
         let watched = watched.map(|keys| Watched {
             watch: Arc::clone(keys.watch()),
@@ -261,8 +261,8 @@ impl ClientRecord {
         *self.watched.lock() = watched;
     }
 
-    /// Keys that the client watches, and whether one of them has changed: then the others do not
-    /// matter any more, and none is counted.
+    /// The number of keys that the client watches, and whether one of them has changed: then the
+    /// others do not matter, and the number is 0.
     pub fn watched(&self) -> (usize, bool) {
         match self.watched.lock().as_ref() {
             None => (0, false),
@@ -278,8 +278,8 @@ impl ClientRecord {
         kinds.map(|kind| subscriptions.as_ref().map_or(0, |all| all.len(kind)))
     }
 
-    /// Bytes of memory that it takes, about: what it has asked for and what waits for it, its
-    /// subscriptions and its own state.
+    /// Approximate bytes of memory that it takes: its requests and output, its subscriptions and
+    /// its own state.
     pub fn memory_bytes(&self) -> u64 {
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let fixed = size_of::<Self>() + SESSION_BYTES + OTHER_BYTES;
@@ -297,14 +297,14 @@ impl ClientRecord {
             + self.visited_bytes()
     }
 
-    /// Keeps what its command has come to that visits shards, and has to wait for one of them.
+    /// Keeps the progress of its command that visits shards, and has to wait for one of them.
     pub(crate) fn keep_visited(&self, visited: Visited) {
         self.visits_all.store(visited.needs_all(), Ordering::Relaxed);
         self.has_visited.store(true, Ordering::Relaxed);
         *self.visited.lock() = Some(Box::new(visited));
     }
 
-    /// Forgets that: the command has ended, or begins anew.
+    /// Forgets that progress: the command has ended, or begins again.
     #[inline]
     pub fn forget_visited(&self) {
         if self.has_visited.load(Ordering::Relaxed) {
@@ -312,14 +312,14 @@ impl ClientRecord {
         }
     }
 
-    /// Takes that.
+    /// Takes that progress.
     pub fn take_visited(&self) -> Option<Visited> {
         self.has_visited.store(false, Ordering::Relaxed);
         self.visits_all.store(false, Ordering::Relaxed);
         self.visited.lock().take().map(|visited| *visited)
     }
 
-    /// Whether its command, which visits shards, is to have all of them at once.
+    /// Whether its command, which visits shards, needs all of them at once.
     pub(crate) fn visits_all(&self) -> bool {
         self.visits_all.load(Ordering::Relaxed)
     }
@@ -328,17 +328,18 @@ impl ClientRecord {
         self.visited.lock().as_ref().map_or(0, |visited| visited.kept.len() as u64)
     }
 
-    /// Says what the wait takes that it has begun; 0: it has ended.
+    /// Sets the bytes of its wait; 0 when that has ended.
     pub(crate) fn set_wait_bytes(&self, bytes: usize) {
         self.wait_bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes of whole requests that are held: those that wait, and the one that it is blocked by.
+    /// Bytes of whole requests that are suspended: those that wait, and the one that it is blocked
+    /// by.
     pub fn held_bytes(&self) -> u64 {
         self.argument_bytes.load(Ordering::Relaxed) + self.wait_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that its subscriptions take, about.
+    /// Approximate bytes of memory of its subscriptions.
     fn subscription_bytes(&self) -> usize {
         if !self.follows() {
             return 0;
@@ -360,7 +361,7 @@ impl ClientRecord {
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
-    /// Whether something is sent to it that it has not asked for request by request.
+    /// Whether it gets messages besides replies.
     pub fn follows(&self) -> bool {
         self.has(flag::PUBSUB) || self.has(flag::MONITOR)
     }
@@ -396,7 +397,7 @@ impl ClientRecord {
         }
     }
 
-    /// Says whom it runs as. Only the owner does.
+    /// Sets its user. Only the owner does.
     pub(crate) fn set_user(&self, user: &User) {
         let name = (!user.is_default()).then(|| Arc::clone(user.name()));
         let before = self.names.lock().as_ref().and_then(|names| names.user.clone());
@@ -405,7 +406,7 @@ impl ClientRecord {
         }
     }
 
-    /// The name of whom it runs as, by which that user is told from others of the name.
+    /// The name of its user, whose address distinguishes users that share a name.
     pub(crate) fn user(&self) -> Arc<[u8]> {
         let user = self.names.lock().as_ref().and_then(|names| names.user.clone());
         user.unwrap_or_else(|| DEFAULT_USER.into())
@@ -416,7 +417,7 @@ impl ClientRecord {
         self.names.lock().as_ref().map_or(DEFAULT_USER, |names| names.user()) == name
     }
 
-    /// What kind of client this is: there are no replicas yet.
+    /// The type of this client. There are no replicas yet.
     pub fn client_type(&self) -> ClientType {
         if self.has(flag::PUBSUB) { ClientType::Pubsub } else { ClientType::Normal }
     }

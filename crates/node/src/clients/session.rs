@@ -1,4 +1,4 @@
-//! The private side of a client: what only the thread that owns it needs.
+//! The private state of a client, for the thread that owns it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,16 +12,16 @@ use super::transaction_queue::Transaction;
 use super::users::UserRegistry;
 use super::watched_keys::WatchedKeys;
 
-/// What CLIENT REPLY asked for.
+/// The mode that CLIENT REPLY has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyMode {
     /// Every command is answered.
     On,
-    /// None is.
+    /// No command is.
     Off,
     /// The next command is not.
     SkipNext,
-    /// The running command is not; those behind it are.
+    /// The running command is not answered; later ones are.
     Skip,
 }
 
@@ -39,9 +39,9 @@ pub struct Session {
     pub resp3: bool,
     /// It has subscriptions.
     subscribed: bool,
-    /// It is shown all requests.
+    /// It watches all requests.
     watches_requests: bool,
-    /// It has authenticated, or needed not when it connected.
+    /// It has authenticated, or did not need to when it connected.
     authenticated: bool,
     /// Its reads do not count as uses of keys.
     pub no_touch: bool,
@@ -49,18 +49,18 @@ pub struct Session {
     pub(crate) awaits_shutdown: bool,
     /// Which replies it gets.
     pub reply_mode: ReplyMode,
-    /// What it has queued since MULTI.
+    /// The commands that it has queued since MULTI.
     pub(crate) transaction: Option<Box<Transaction>>,
-    /// What it watches.
+    /// The keys that it watches.
     pub(crate) watched: Option<Box<WatchedKeys>>,
-    /// How it tracks keys; none: it does not.
+    /// How it tracks keys; `None` if it does not.
     pub(crate) tracking: Option<Box<TrackingState>>,
-    /// Behind what it has written last in the log.
+    /// The position in the log after its last write.
     pub(crate) written: Option<LogPosition>,
-    /// Whom it runs as.
+    /// Its user.
     user: Arc<User>,
-    /// As of which generation of users that is known, with [`RESTRICTED`] if something that it may
-    /// send is denied.
+    /// The generation of users as of which that is known, with [`RESTRICTED`] if some request of it
+    /// could be denied.
     users_seen: u64,
 }
 
@@ -90,31 +90,31 @@ impl Session {
         session
     }
 
-    /// Whether nothing that it may send is denied, so that there is nothing to check.
+    /// Whether none of its requests could be denied, so that there is nothing to check.
     #[inline]
     pub(crate) fn is_free(&self, users: &UserRegistry) -> bool {
         self.users_seen == users.generation()
     }
 
-    /// As of which generation of users it knows what is denied.
+    /// The generation of users as of which it knows its rules.
     #[inline]
     pub(crate) fn users_generation(&self) -> u64 {
         self.users_seen & !RESTRICTED
     }
 
-    /// Whether it knows what is denied now.
+    /// Whether it knows its current rules.
     pub(crate) fn knows(&self, users: &UserRegistry) -> bool {
         self.users_generation() == users.generation()
     }
 
-    /// Whom it runs as.
+    /// Its user.
     pub fn user(&self) -> &Arc<User> {
         &self.user
     }
 
-    /// Takes over what has become of its user. Returns false when the user is gone, or has lost a
-    /// channel that the client is subscribed to: it is to be closed, and may not become another
-    /// user that whoever changes this one would not look at.
+    /// Follows a change of its user. Returns false if the user is gone, or has lost a channel that
+    /// the client is subscribed to: then the client must be closed, and may not become another
+    /// user, because the thread that changes this one would not find it.
     pub(crate) fn follow_users(&mut self, users: &UserRegistry) -> bool {
         let seen = users.generation_to_follow();
         if self.users_generation() == seen {
@@ -126,8 +126,8 @@ impl Session {
         true
     }
 
-    /// Whether it has subscriptions that its user may not have any more, by what has become of it.
-    /// Who was allowed no channel before has none to lose, as in Redis.
+    /// Whether the changed `user` denies some of its subscriptions. A user that was allowed no
+    /// channel before has none to lose, as in Redis.
     fn loses_channels(&self, user: &User) -> bool {
         self.subscribed
             && self.user.has_channels()
@@ -135,7 +135,7 @@ impl Session {
             && self.record.exceeds(user)
     }
 
-    /// Makes the client a user to which it has authenticated, as of a generation.
+    /// Makes the client run as a user to which it has authenticated, as of a generation.
     pub(crate) fn log_in(&mut self, user: Arc<User>, seen: u64, users: &UserRegistry) {
         self.authenticated = true;
         self.record.set_user(&user);
@@ -152,12 +152,12 @@ impl Session {
         self.users_seen = if is_free { seen } else { seen | RESTRICTED };
     }
 
-    /// Whether it is shown all requests: as in Redis it may not use keys itself.
+    /// Whether it watches all requests: as in Redis it may not use keys itself.
     pub(crate) fn watches_requests(&self) -> bool {
         self.watches_requests
     }
 
-    /// What CLIENT CACHING has announced is over.
+    /// Ends the effect of CLIENT CACHING.
     pub(crate) fn end_announced(&mut self) {
         if let Some(state) = &mut self.tracking {
             state.end_announced();
@@ -176,7 +176,7 @@ impl Session {
         self.subscribed && !self.resp3
     }
 
-    /// Says whether it has subscriptions, and whether it is shown all requests.
+    /// Sets whether it has subscriptions, and whether it watches all requests.
     pub(crate) fn set_subscribed(
         &mut self,
         subscribed: bool,
@@ -188,13 +188,13 @@ impl Session {
         self.look_at_restrictions(users);
     }
 
-    /// One of those beyond `maxclients` is as any other from now on.
+    /// Makes a client beyond `maxclients` an ordinary one.
     pub(crate) fn leave_reserve(&mut self, users: &UserRegistry) {
         self.record.set_flag(flag::RESERVED, false);
         self.look_at_restrictions(users);
     }
 
-    /// What may restrict it has changed.
+    /// Finds out again whether some request of it could be denied.
     fn look_at_restrictions(&mut self, users: &UserRegistry) {
         let (user, seen) = (Arc::clone(&self.user), self.users_generation());
         self.become_user(user, seen, users);
@@ -208,14 +208,14 @@ impl Session {
         self.become_user(user, seen, users);
     }
 
-    /// Makes the client the default user, without having authenticated: its own is gone, and it is
-    /// closed when its command ends.
+    /// Makes the client run as the default user without authentication: its own user is gone, and
+    /// it is closed when its command ends.
     pub(crate) fn lose_user(&mut self, users: &UserRegistry) {
         self.begin_as_default(users);
         self.authenticated = false;
     }
 
-    /// Whether it has authenticated, or needed not when it connected.
+    /// Whether it has authenticated, or did not need to when it connected.
     pub fn is_authenticated(&self) -> bool {
         self.authenticated
     }
@@ -239,8 +239,8 @@ impl Session {
         self.record.set_flag(flag::NO_TOUCH, on);
     }
 
-    /// Makes the client as good as new, but for what it told of its library. A reply that is being
-    /// skipped stays so.
+    /// Resets the client, except for the facts about its library. A reply that is being skipped
+    /// stays skipped.
     pub fn reset(&mut self, users: &UserRegistry) {
         self.select(0);
         self.set_resp3(false, users);

@@ -1,4 +1,5 @@
-//! What one thread keeps to execute requests: its turn, its counts, its copy of the configuration.
+//! The state with which one thread executes requests: its turn, its counts, its copy of the
+//! configuration.
 
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ use crate::stats::counters::ThreadCounters;
 use crate::stats::hot_keys::{Participant, SAMPLE_PERIOD};
 use crate::stats::used_memory::ThreadMemory;
 
-/// Memory that a thread keeps from turn to turn to build values in.
+/// Bytes of scratch memory that a thread keeps from turn to turn.
 const SCRATCH_KEPT_BYTES_MAX: usize = 256 * 1024;
 /// The same for the hashes and for the shards of a command's keys.
 const KEYS_KEPT_BYTES_MAX: usize = 64 * 1024;
-/// What the requests of one client take of a turn, in microseconds, before others come first. The
-/// request that exceeds it is not interrupted.
+/// Microseconds of a turn after which the requests of other clients come first. The request that
+/// exceeds it is not interrupted.
 const CLIENT_US_MAX: f64 = 1000.0;
 /// `units_before` of a worker that has not noted where its requests begin.
 pub(crate) const UNKNOWN_UNITS: u64 = u64::MAX;
@@ -43,7 +44,7 @@ pub(crate) const UNKNOWN_UNITS: u64 = u64::MAX;
 /// The features above execution that a worker calls without shard locks, each off the hot path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerHooks {
-    /// Publishes what the running command has done to keys.
+    /// Publishes the changes of keys by the running command.
     pub(crate) publish_changes: fn(&mut Worker),
     /// Shows a request of a client to the clients that watch requests. The text is the command's
     /// name, and the number is the TSC when the request ended.
@@ -77,24 +78,24 @@ pub struct Worker {
     pub(crate) mask_with_access: Option<u16>,
     /// The features above.
     hooks: WorkerHooks,
-    /// Fresh random numbers.
+    /// The source of random numbers.
     pub random: Random,
     /// The TSC when the last command ended.
     pub(crate) last_tsc: u64,
-    /// From this TSC on the turn's time is set anew: another millisecond has begun, or it is as
-    /// old as it may be.
+    /// From this TSC on the turn's time is set again: another millisecond has begun, or the time is
+    /// too old.
     pub(super) time_end_tsc: u64,
-    /// The TSC at which the time was the turn's.
+    /// The TSC at the turn's time.
     pub(super) time_tsc: u64,
     /// [`CLIENT_US_MAX`] in TSC cycles.
     pub(super) client_tsc_max: u64,
-    /// Runs of this many TSC cycles or more go to the slow log, or are an event of latency.
+    /// Runs of this many TSC cycles or more go to the slow log, or are a latency event.
     pub(crate) slow_tsc: u64,
     /// Runs of this many go to the slow log.
     pub(crate) slowlog_tsc: u64,
-    /// Runs until the keys of one are looked at.
+    /// Runs until the next one whose keys are sampled.
     pub(crate) until_sample: u64,
-    /// Decides which ones are.
+    /// Chooses the sampled runs.
     pub(super) sampler: Random,
     /// Clients are shown the requests that are executed: MONITOR.
     pub(crate) shows_requests: bool,
@@ -104,64 +105,64 @@ pub struct Worker {
     pub(crate) tracks_latency: bool,
     /// Hashes of the keys of the running command, reused.
     pub(crate) hashes: Vec<u64>,
-    /// The same of the keys that a script declares.
+    /// The same for the keys that a script declares.
     pub(crate) script_hashes: Vec<u64>,
-    /// That of the last script, for the next one.
+    /// The kill state of the last script, reused.
     pub(crate) script_kill_state: Option<Arc<KillState>>,
     /// Shards of the running command, reused.
     pub(crate) shards: Vec<usize>,
-    /// What the running command did to the waits of other clients.
+    /// The waits of other clients that the running command has ended or changed.
     pub(crate) wake_events: Vec<WakeEvent>,
-    /// What scripts log, until the thread is outside the gate.
+    /// Lines that scripts have logged, until the thread is outside the gate.
     pub(crate) script_log: ScriptLog,
-    /// What it executes comes from files: libraries were accepted before.
+    /// Its commands come from files: libraries were accepted before.
     pub(crate) loads_files: bool,
     /// A script has run in this turn.
     pub(crate) has_run_scripts: bool,
-    /// FLUSHALL has run, and a save is to follow: the changes of the keyspace at that moment.
+    /// FLUSHALL has run, and a save follows: the number of changes of the keyspace at that moment.
     pub(crate) emptied_at: Option<u64>,
     /// The error of the running command has been counted where it arose.
     pub(crate) error_counted: bool,
     /// Why the running command has done nothing: a busy script holds what it needs.
     pub(crate) refusal: Option<ScriptError>,
-    /// What waits for shards that were in use.
+    /// Work that waits for shards that were in use.
     pub(crate) deferred: DeferredWork,
-    /// Bytes that count against `maxmemory` because more is left out than may be, when the last
-    /// turn ended.
+    /// Bytes of notifications beyond those that may be left out of `maxmemory`, when the last turn
+    /// ended.
     pub(crate) beyond_uncounted: i64,
-    /// How often something had been appended to the log when the requests of a client began.
+    /// The number of units in the log when the requests of a client began.
     pub(crate) units_before: u64,
-    /// What has come for the thread's clients.
+    /// Messages for the thread's clients.
     pub deliveries: Arc<Deliveries>,
-    /// Threads for which something was put into their inboxes, as bits.
+    /// The threads whose inboxes have got messages, as bits.
     pub(crate) receivers: u128,
-    /// What the running command reads, for a client that tracks keys.
+    /// The keys that the running command reads, for a client that tracks keys.
     pub(crate) reads: Reads,
-    /// What the client of the running command is to be told behind its reply.
+    /// The notifications for the client of the running command, which follow its reply.
     pub(crate) own_notifications: OwnNotifications,
-    /// The emptied queue of a transaction.
+    /// The emptied queue of a transaction, reused.
     next_transaction: Option<Box<Transaction>>,
-    /// What a client has watched that watches nothing any more.
+    /// The emptied list of watched keys, reused.
     next_watched: Option<Box<WatchedKeys>>,
     /// Turns that have begun.
     pub(crate) turns: u64,
-    /// What the running transaction has changed for clients by changing users.
+    /// The effects on clients of the running transaction's changes of users.
     pub(crate) user_changes: Option<Box<UserChanges>>,
     /// The thread's part of the memory in use.
     pub(crate) memory: Arc<ThreadMemory>,
     /// The limit of memory.
     pub(crate) limit: Limit,
-    /// Bytes that clients may take together; 0: any.
+    /// Bytes that all clients may take together; 0 if unlimited.
     pub(crate) clients_bytes_max: i64,
-    /// What it knows of the keys that may be evicted.
+    /// Samples of keys that may be evicted.
     pub(crate) evictor: Option<Box<Evictor>>,
-    /// Evictions have not kept up, and go on between the turns.
+    /// Whether evictions have not kept up, and go on between the turns.
     pub(crate) evicts_on: EvictsOn,
-    /// The limit is another one.
+    /// The limit has changed.
     pub(crate) limit_changed: bool,
-    /// Memory was over its limit when the running command began, and no key could go.
+    /// Memory was over its limit when the running command began, and no key could be evicted.
     pub(crate) out_of_memory: bool,
-    /// What this thread's reports last saw in the shards.
+    /// The figures of the shards as this thread's reports last saw them.
     pub(crate) shard_figures: ShardFigures,
     pub(super) generation: u64,
     pub(super) tsc_per_micro: f64,
@@ -239,9 +240,9 @@ impl Worker {
         worker
     }
 
-    /// What the same thread serves its clients with while it has no access to the keyspace: while
-    /// it runs a busy script, or another runs one behind the closed gate. All commands are answered
-    /// with BUSY but those that may end the script.
+    /// The worker with which the same thread serves its clients while it has no access to the
+    /// keyspace: while it runs a busy script, or another thread runs one behind the closed gate.
+    /// All commands get BUSY, except those that may end the script.
     pub fn busy_worker(&mut self) -> Self {
         let (node, seed) = (Arc::clone(&self.node), self.random.next_u64());
         let mut worker =
@@ -252,8 +253,8 @@ impl Worker {
         worker
     }
 
-    /// What a command's context takes of the worker, on a database; and what else the service of
-    /// blocked clients needs.
+    /// The parts of the worker for the context of a command on a database, and those that serving
+    /// blocked clients needs as well.
     #[inline]
     pub(crate) fn parts(&mut self, db: usize) -> (CxParts<'_>, &Node, &mut Vec<WakeEvent>) {
         let parts = CxParts {
@@ -268,7 +269,7 @@ impl Worker {
         (parts, &self.node, &mut self.wake_events)
     }
 
-    /// Publishes what the running command has done to keys, as far as clients want to know.
+    /// Publishes the changes of keys by the running command, as far as clients follow them.
     #[inline]
     pub(crate) fn publish_changes(&mut self) {
         if self.turn.effects.has_news() {
@@ -296,19 +297,19 @@ impl Worker {
         self.next_transaction = Some(transaction);
     }
 
-    /// What a client that begins to watch keys keeps them in.
+    /// An empty list for a client that begins to watch keys.
     pub(crate) fn new_watched(&mut self) -> Box<WatchedKeys> {
         self.next_watched.take().unwrap_or_default()
     }
 
-    /// Keeps what a client has watched, whose watch has ended in all shards, for the next one.
+    /// Keeps the list of a client whose watch has ended in all shards, for the next one.
     pub(crate) fn keep_watched(&mut self, mut watched: Box<WatchedKeys>) {
         if watched.clear() {
             self.next_watched = Some(watched);
         }
     }
 
-    /// Adds what the turn has counted so far to the thread's counts.
+    /// Adds the turn's counts so far to the thread's counts.
     #[inline]
     pub fn publish_counters(&mut self) {
         self.stats.add(std::mem::take(&mut self.turn.counters));

@@ -1,9 +1,9 @@
-//! One thread's inbox, and its clients for whom something has come.
+//! One thread's inbox, and its clients that have messages.
 //!
-//! A thread whose clients follow nothing has no business here: it does not look into its inbox, and
-//! nothing comes. It begins to look with the first subscription of one of its clients. It stops
-//! when none has one and the inbox is empty: all subscriptions were removed from the registry
-//! before, so nothing is on its way. Once a client has tracked keys, all threads look.
+//! A thread whose clients have no subscriptions does not look into its inbox, and nothing arrives
+//! there. It begins to look with the first subscription of one of its clients. It stops when none
+//! has one and the inbox is empty: all subscriptions were removed from the registry before, so no
+//! message is on its way. Once a client has tracked keys, all threads look.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use sync::mailbox::{Mailbox, Wake};
 use super::inboxes::{Delivery, Inboxes, Subscription};
 use crate::clients::record::ClientRecord;
 
-/// Messages taken in at once, and the deliveries that they make: what comes later is written in the
+/// Messages taken in at once, and the deliveries that they cause: later ones are written in the
 /// next turn.
 const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
-/// What these messages weigh for one receiver, in bytes: no more is sent to a client in a turn.
+/// The weight of these messages for one receiver, in bytes: no more is sent to a client in a turn.
 const ROUND_BYTES_MAX: usize = 256 * 1024;
 /// Room that is kept for closed clients.
 const GONE_KEPT: usize = 64;
 
-/// What has come for the clients of one thread. The worker that answers for it beside a busy script
-/// shares it, so that messages are delivered meanwhile.
+/// Messages for the clients of one thread. The worker that serves them during a busy script shares
+/// this, so that messages are delivered meanwhile.
 #[derive(Debug)]
 pub struct Deliveries {
-    /// Clients follow something, or did and the inbox may not be empty.
+    /// Clients have subscriptions, or had some and the inbox may not be empty.
     is_active: AtomicBool,
     inboxes: Arc<Inboxes>,
     /// Only its thread locks it, and never waits.
@@ -40,17 +40,17 @@ pub struct Deliveries {
 struct State {
     thread: usize,
     inboxes: Arc<Inboxes>,
-    /// None: the thread has not opened it.
+    /// `None` if the thread has not opened it.
     inbox: Option<Mailbox<Delivery>>,
     /// Those of its clients that have subscriptions.
     subscribers: Subscribers,
-    /// Clients in whose records something waits.
+    /// Clients in whose records notifications wait.
     looks: VecDeque<Arc<ClientRecord>>,
-    /// Clients of this thread are to be told of changes of prefixes: there may be some.
+    /// Prefixes that clients of this thread track may have changed.
     changed: bool,
-    /// Of those in `looks` so many were there before that.
+    /// The number of clients in `looks` that were there before that.
     before_changed: usize,
-    /// Closed clients whose subscriptions this thread may still be told of.
+    /// Closed clients for whose subscriptions this thread may still get events.
     gone: HashSet<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Deliveries {
             inbox: None,
             subscribers: Subscribers::default(),
             looks: VecDeque::new(),
-            // Those who had the number before may have left some.
+            // An earlier thread with this number may have left some.
             changed: true,
             before_changed: 0,
             gone: HashSet::new(),
@@ -89,7 +89,8 @@ impl Deliveries {
         self.is_active.store(true, Ordering::Relaxed);
     }
 
-    /// Announces that the thread is about to wait. False: something is here, do not sleep.
+    /// Announces that the thread is about to wait. Returns false if it must not, because there is
+    /// work.
     pub fn prepare_sleep(&self) -> bool {
         if !self.is_active() {
             return true;
@@ -108,10 +109,9 @@ impl Deliveries {
         }
     }
 
-    /// Takes in what has come, up to a limit, and lists the clients for whom something is to be
-    /// written. For each of them call either [`write`](Subscribers::write) or
-    /// [`keep`](Subscribers::keep), and then [`end_round`](Subscribers::end_round). Returns whether
-    /// more is there.
+    /// Takes in messages, up to a limit, and lists the clients that have output to write. For each
+    /// of them call either [`write`](Subscribers::write) or [`keep`](Subscribers::keep), and then
+    /// [`end_round`](Subscribers::end_round). Returns whether more is there.
     pub fn receive(&self, ready: &mut Vec<PendingClient>) -> bool {
         let state = &mut *self.state.lock();
         let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
@@ -131,32 +131,32 @@ impl Deliveries {
         has_more
     }
 
-    /// Something waits in the record of a client of this thread.
+    /// Notifications wait in the record of a client of this thread.
     pub fn look_at(&self, record: &Arc<ClientRecord>) {
         self.state.lock().looks.push_back(Arc::clone(record));
     }
 
-    /// The next client in whose record something waits.
+    /// The next client in whose record notifications wait.
     pub fn next_look(&self) -> Option<Arc<ClientRecord>> {
         let state = &mut *self.state.lock();
         state.before_changed = state.before_changed.saturating_sub(1);
         state.looks.pop_front()
     }
 
-    /// Whether clients of this thread are now to be told of changes of prefixes, for which the
-    /// caller looks. Those who were to be looked at before come first, so that rounds come
-    /// together; those who have come since do not, or it might never be.
+    /// Whether the caller must now notify clients of this thread of changed prefixes. Clients that
+    /// were listed before come first, so that rounds come together; those that were listed since do
+    /// not, so that the round is not delayed for ever.
     pub(crate) fn begins_round(&self) -> bool {
         let state = &mut *self.state.lock();
         state.before_changed == 0 && std::mem::take(&mut state.changed)
     }
 
-    /// Clients of this thread are to be told of changes of prefixes.
+    /// Prefixes that clients of this thread track have changed.
     pub(crate) fn note_changed(&self) {
         self.state.lock().note_changed();
     }
 
-    /// The clients of this thread for whom something is to be written.
+    /// The clients of this thread that have subscriptions.
     pub fn subscribers(&self) -> MappedMutexGuard<'_, Subscribers> {
         MutexGuard::map(self.state.lock(), |state| &mut state.subscribers)
     }
@@ -167,7 +167,7 @@ impl Deliveries {
         if state.inbox.is_none() {
             return;
         }
-        // Others may go on pushing without end.
+        // Other threads may go on pushing without end.
         state.inboxes.push(state.thread, Delivery::Mark);
         while let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) {
             if matches!(delivery, Delivery::Mark) {
@@ -177,16 +177,16 @@ impl Deliveries {
         }
     }
 
-    /// Takes in what has come, and gives up the clients for whom so many bytes or more wait by now.
+    /// Takes in all messages, and gives up the clients for which so many bytes or more wait by now.
     /// Returns their numbers.
     pub(crate) fn give_up(&self, bytes_max: usize) -> Vec<u64> {
         self.receive_all();
         self.subscribers().give_up(bytes_max)
     }
 
-    /// A client of this thread is closed, whose subscriptions have been removed. What has been told
-    /// of them, and is not taken in yet, is met with that: nothing is taken in here, so that to
-    /// close a client takes no longer when much has come for others.
+    /// Notes that a client of this thread is closed, whose subscriptions have been removed. Events
+    /// of them that are not taken in yet will be ignored. Nothing is taken in here, so that closing
+    /// a client takes no longer when there are many messages for others.
     pub(crate) fn forget(&self, client: u64) {
         let state = &mut *self.state.lock();
         state.subscribers.forget(client);
@@ -197,14 +197,14 @@ impl Deliveries {
         }
     }
 
-    /// A client has come to this thread, into this slot, after what was told of its subscriptions.
+    /// A client has arrived on this thread, in this slot, after the events of its subscriptions.
     pub fn arrived(&self, client: u64, slot: usize) {
         self.activate();
         self.receive_all();
         self.subscribers().place(client, slot);
     }
 
-    /// A client is back that was lent: its subscriptions may have changed meanwhile.
+    /// A client has returned from the main thread: its subscriptions may have changed meanwhile.
     pub fn returned(&self) {
         self.activate();
     }
@@ -217,7 +217,7 @@ impl State {
         }
     }
 
-    /// Returns to how many subscriptions a delivery goes.
+    /// Returns the number of subscriptions that a delivery goes to.
     fn take_in(&mut self, delivery: Delivery) -> usize {
         match delivery {
             Delivery::Published(message) => {
@@ -231,7 +231,7 @@ impl State {
                 }
             }
             Delivery::End(end) => {
-                // What it was counted for has been taken in before.
+                // The messages before it have been taken in.
                 self.subscribers.remove(
                     end.client,
                     ChannelId { kind: end.kind, name: &end.name, hash: end.hash },
@@ -272,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// Events are left out until they are written, or nobody waits for them any more.
+    /// Events are left out of the count until they are written, or no client waits for them.
     #[test]
     fn what_is_on_its_way_is_left_out() {
         let inboxes = Arc::new(Inboxes::new());
@@ -313,7 +313,7 @@ mod tests {
         publish_event();
         assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
         assert_eq!((write(), thread_bytes()), (true, 0));
-        // One is away, and is written to when it is back.
+        // One client is on the main thread, and is written to when it returns.
         publish_event();
         let mut ready = Vec::new();
         deliveries.receive(&mut ready);
@@ -321,7 +321,7 @@ mod tests {
         deliveries.subscribers().end_round();
         assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
         assert_eq!((write(), thread_bytes()), (true, 0));
-        // One goes to another thread with what was taken in for it.
+        // One client goes to another thread with the messages that were taken in for it.
         publish_event();
         deliveries.receive_all();
         let mut out = Out::default();
@@ -339,7 +339,8 @@ mod tests {
         assert_eq!(thread_bytes(), 0);
     }
 
-    /// A long event is shared by all who receive it, and left out as long as one of them has it.
+    /// A long event is shared by all receivers, and left out of the count as long as one of them
+    /// has it.
     #[test]
     fn what_the_last_receiver_has_is_left_out_in_full() {
         const LONG: i64 = 128 << 10;
@@ -368,7 +369,7 @@ mod tests {
         let (mut ready, mut outs) = (Vec::new(), Vec::new());
         for deliveries in threads {
             deliveries.receive(&mut ready);
-            // One of them is away, and goes to another thread with what was taken in for it.
+            // One of them is on the main thread, and goes to another thread with its messages.
             assert!(deliveries.subscribers().keep(ready[0]) as i64 > LONG - 100);
             for pending in &ready {
                 let mut out = Out::default();
@@ -384,7 +385,7 @@ mod tests {
         assert_eq!(thread_bytes(), 0);
     }
 
-    /// Those who have read keys that change all the time keep nobody from hearing of prefixes.
+    /// Clients that have read keys which change all the time do not delay rounds of prefixes.
     #[test]
     fn a_round_comes_behind_those_who_were_there_before() {
         let inboxes = Arc::new(Inboxes::new());
@@ -407,7 +408,7 @@ mod tests {
         }
         assert!(deliveries.begins_round() && !deliveries.begins_round());
         deliveries.note_changed();
-        // Those of the round before come first, so that rounds come together.
+        // Clients of the previous round come first, so that rounds come together.
         assert_eq!((next(), deliveries.begins_round()), (Some(9), false));
         assert_eq!((next(), deliveries.begins_round()), (Some(9), true));
         assert!(deliveries.prepare_sleep());

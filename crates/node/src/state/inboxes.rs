@@ -1,12 +1,12 @@
-//! The inboxes of all threads: what one thread has for the clients of another.
+//! The inboxes of all threads: messages of one thread for the clients of another.
 //!
-//! Messages for clients are pushed while locks are held, so that they arrive in order, and whoever
-//! has pushed wakes their threads once, later, outside the gate ([`Worker::wake_receivers`]). They
-//! are apart from what threads ask of one another, because a command that ends a subscription has
-//! to take in what has come for its client before it is answered.
+//! Messages for clients are pushed while locks are held, so that they arrive in order. The thread
+//! that has pushed them wakes the receiving threads once, later, outside the gate
+//! ([`Worker::wake_receivers`]). They are separate from the requests between threads, because a
+//! command that ends a subscription has to take in its client's messages before it is answered.
 //!
-//! An inbox belongs to the number of a thread and outlives it: the next thread of that number goes
-//! on with it.
+//! An inbox belongs to the number of a thread and outlives it: the next thread with that number
+//! continues with it.
 //!
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 
@@ -20,31 +20,31 @@ use sync::mailbox::{Mailbox, Sender, Wake};
 use crate::clients::record::ClientRecord;
 use crate::config::IO_THREADS_MAX;
 
-/// What waits in an inbox at most before those who would add to it have to wait, in bytes that it
-/// takes when it is delivered: small enough that it is delivered soon.
+/// The most bytes of messages in an inbox before publishers have to wait, as they weigh when they
+/// are delivered: few enough that they are delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
-/// Lines of MONITOR that wait in the inbox of one thread at most, in the same bytes. Nobody waits
-/// for a thread that does not take them in: those who watch there are closed instead.
+/// The most bytes of MONITOR lines in the inbox of one thread. No thread waits until they are taken
+/// in: clients that watch there are closed instead.
 const LINES_BYTES_MAX: usize = 64 << 20;
 
-/// Something for the clients of a thread.
+/// A message for the clients of a thread.
 #[derive(Debug)]
 pub enum Delivery {
     /// A message to a channel.
     Published(PublishedMessage),
-    /// A subscription of a client that comes to this thread, or is lent by it, begins.
+    /// A subscription begins, of a client that comes to this thread, or that it has lent.
     Begin(Box<Subscription>),
-    /// A subscription of a client that this thread has lent ends.
+    /// A subscription ends, of a client that this thread has lent.
     End(Box<Subscription>),
-    /// Something waits in the record of a client.
+    /// Notifications wait in the record of a client.
     Look(Arc<ClientRecord>),
-    /// Keys have changed of which clients of this thread are told by their prefix: there is a list
-    /// of such prefixes.
+    /// Keys have changed whose prefixes clients of this thread track: there is a list of such
+    /// prefixes.
     Changed,
-    /// All that was pushed before has been taken in.
+    /// A mark: everything pushed before has been taken in.
     Mark,
-    /// Nothing more comes for a client of this thread, which is closed.
+    /// No more messages follow for a client of this thread, which is closed.
     Gone(u64),
 }
 
@@ -55,16 +55,16 @@ impl Delivery {
     }
 }
 
-/// A subscription of a client, as another thread tells its owner.
+/// A subscription of a client, as another thread sends it to the owner.
 #[derive(Debug)]
 pub struct Subscription {
     /// The client's number.
     pub client: u64,
     /// Its slot, if it has one on the thread.
     pub slot: Option<usize>,
-    /// What it is subscribed to.
+    /// The kind of channel.
     pub kind: ChannelKind,
-    /// The name of that.
+    /// Its name.
     pub name: Name,
     /// The name's hash.
     pub hash: u64,
@@ -81,11 +81,11 @@ struct Inbox {
     wake: Arc<ThreadWake>,
     /// The receiving end, while no thread has it.
     mailbox: Mutex<Option<Mailbox<Delivery>>>,
-    /// What the messages in it weigh, in bytes, but for the lines of MONITOR.
+    /// The weight of its messages in bytes, without the lines of MONITOR.
     backlog: AtomicUsize,
-    /// What the lines of MONITOR in it weigh, in bytes.
+    /// The weight of its MONITOR lines in bytes.
     lines: AtomicUsize,
-    /// Those who watch on this thread are told to go, because there were too many.
+    /// Clients that watch on this thread are being closed, because there were too many lines.
     is_cut: AtomicBool,
 }
 
@@ -94,9 +94,9 @@ pub struct Inboxes {
     inboxes: Box<[Inbox]>,
     /// Every thread looks into its inbox.
     all_active: AtomicBool,
-    /// Inboxes that are full: how often one has become so, less how often one has ended to be.
+    /// The number of full inboxes.
     full: AtomicUsize,
-    /// How often one has ended to be full.
+    /// How often an inbox has stopped being full.
     relieved: AtomicUsize,
 }
 
@@ -128,7 +128,7 @@ impl Inboxes {
         }
     }
 
-    /// The inbox of a thread, which `wake` wakes; none when another one has it.
+    /// The inbox of a thread, which `wake` wakes; `None` if another thread has it.
     pub(crate) fn open(&self, thread: usize, wake: Arc<dyn Wake>) -> Option<Mailbox<Delivery>> {
         let inbox = self.inboxes.get(thread)?;
         let mailbox = inbox.mailbox.lock().take()?;
@@ -171,12 +171,12 @@ impl Inboxes {
         if lines == 0 && inbox.is_cut.load(Ordering::Relaxed) {
             inbox.is_cut.store(false, Ordering::Relaxed);
         }
-        // Who has missed a line is on its way out, and gets no later one.
+        // A client that has missed a line is being closed, and gets no later one.
         lines < LINES_BYTES_MAX && !inbox.is_cut.load(Ordering::Relaxed)
     }
 
-    /// A line for a thread had no room. Returns whether it is the first: those who watch there have
-    /// to go.
+    /// A line for a thread had no room. Returns whether it is the first: then the clients that
+    /// watch there must be closed.
     pub(crate) fn begin_cut(&self, thread: usize) -> bool {
         !self.inboxes[thread].is_cut.swap(true, Ordering::Relaxed)
     }
@@ -186,13 +186,14 @@ impl Inboxes {
         self.inboxes[thread].sender.wake();
     }
 
-    /// Lets every thread look into its inbox from now on: anyone may have something for any client.
+    /// Makes every thread look into its inbox from now on: any thread may have messages for any
+    /// client.
     pub(crate) fn activate_all(&self) {
         if self.all_active.load(Ordering::Relaxed) {
             return;
         }
         self.all_active.store(true, Ordering::SeqCst);
-        // One that sleeps has not announced it.
+        // A thread that sleeps has not announced that.
         for inbox in &self.inboxes {
             if let Some(wake) = &*inbox.wake.0.read() {
                 wake.wake();
@@ -220,19 +221,18 @@ impl Inboxes {
         }
     }
 
-    /// Whether so much waits for some thread that those who would add to it have to wait.
+    /// Whether some inbox is full, so that publishers have to wait.
     #[inline]
     pub fn are_some_full(&self) -> bool {
         self.full.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether so much waits for this thread.
+    /// Whether this thread's inbox is full.
     pub fn is_full(&self, thread: usize) -> bool {
         self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
     }
 
-    /// How often a thread has had room again for which too much waited. When this grows, those who
-    /// wait may go on.
+    /// How often a full inbox has had room again. When this grows, publishers that wait may go on.
     pub fn relieved(&self) -> usize {
         self.relieved.load(Ordering::Relaxed)
     }
@@ -282,7 +282,7 @@ mod tests {
         }
         // Each takes a megabyte in the outputs of the subscribers.
         assert!((10..20).contains(&published), "{published}");
-        // Who publishes to others only goes on.
+        // A client that publishes only to other threads goes on.
         assert!(!waits(b"other") && !waits(b"nobody"));
         assert!(!registry.reaches_events(|thread| inboxes.is_full(thread)));
         let pattern =

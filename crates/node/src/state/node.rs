@@ -33,30 +33,30 @@ use crate::stats::slowlog::SlowLog;
 use crate::stats::totals::{LatencyBase, Totals};
 use crate::stats::used_memory::UsedMemory;
 
-/// CLIENT PAUSE: nothing is postponed.
+/// No pause: no command is postponed.
 pub const PAUSE_NONE: u8 = 0;
 /// CLIENT PAUSE WRITE.
 pub const PAUSE_WRITE: u8 = 1;
 /// CLIENT PAUSE ALL.
 pub const PAUSE_ALL: u8 = 2;
-/// The server goes down: nothing begins any more.
+/// The server shuts down: no command begins.
 pub const PAUSE_FOR_EVER: u8 = 3;
 
-/// The end of a pause that waits for what began before it.
+/// The end of a pause that waits for the commands which began before it.
 const UNTIL_BEGUN_MS: i64 = i64::MAX;
 
-/// CLIENT PAUSE, apart from the end of the server, which may be called off.
+/// CLIENT PAUSE, and the shutdown of the server, which may be called off.
 #[derive(Debug, Default)]
 struct Pauses {
     /// Changes when all pauses are ended.
     generation: u64,
-    /// Pauses that wait for what began before them.
+    /// Pauses that wait for the commands which began before them.
     beginning: usize,
-    /// What is postponed.
+    /// The commands that are postponed: one of the `PAUSE_` constants.
     mode: u8,
     /// When the pauses that do not wait end, in milliseconds on the steady scale.
     until_ms: i64,
-    /// The server goes down.
+    /// The server shuts down.
     for_ever: bool,
 }
 
@@ -75,13 +75,13 @@ pub struct Node {
     pub threads: RwLock<Vec<Arc<ThreadCounters>>>,
     /// How many keys the databases have.
     pub key_counts: Arc<KeyCounts>,
-    /// Which shards have keys, and which something that expires.
+    /// Which shards have keys, and which have keys that expire.
     pub shard_sets: Arc<ShardSets>,
     /// The process's key hash.
     pub hasher: KeyHasher,
     /// Which shard a key belongs to.
     pub map: ShardMap,
-    /// Databases in all.
+    /// The number of databases.
     pub databases: usize,
     /// 40 hexadecimal digits, different at each start.
     pub run_id: String,
@@ -91,22 +91,22 @@ pub struct Node {
     pub pause_until_ms: AtomicI64,
     /// Locked to change the two above.
     pauses: Mutex<Pauses>,
-    /// Whether expired keys are removed that nobody asks for; DEBUG SET-ACTIVE-EXPIRE.
+    /// Whether expired keys are removed without a command that reads them; DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// Whether background ticks do nothing, and signals do not end the server yet; DEBUG
     /// PAUSE-CRON.
     pub cron_paused: AtomicBool,
-    /// Before the log is written, so many microseconds pass; DEBUG AOF-FLUSH-SLEEP.
+    /// Microseconds that pass before the log is written; DEBUG AOF-FLUSH-SLEEP.
     pub log_delay_us: AtomicU64,
     /// The waits of blocked clients.
     pub waits: Waits,
-    /// Which threads have subscribers of what.
+    /// The channels and patterns of which threads have subscribers.
     pub pubsub: Subscribed,
     /// Which clients track keys, and which keys.
     pub trackers: Trackers,
-    /// Where threads find what others have for their clients.
+    /// Where each thread finds the messages of other threads for its clients.
     pub inboxes: Arc<Inboxes>,
-    /// What MONITOR shows.
+    /// The lines of MONITOR.
     pub(crate) shown_requests: ShownRequests,
     /// Connections accepted.
     pub connections_received: AtomicU64,
@@ -116,19 +116,19 @@ pub struct Node {
     pub used_memory: UsedMemory,
     /// How far memory is over its limit.
     pub eviction: EvictionState,
-    /// What clients take of memory.
+    /// The memory that clients take.
     pub client_memory: ClientMemory,
-    /// Values of keys that wait to be freed in the background.
+    /// Values that wait to be freed in the background.
     pub lazy_free_pending: AtomicU64,
-    /// Values of keys freed in the background.
+    /// Values freed in the background.
     pub lazy_freed: AtomicU64,
     /// Why commands that change keys are refused.
     pub(crate) refusals: Refusals,
-    /// What is known of RDB files.
+    /// The state of RDB files.
     pub snapshots: Snapshots,
-    /// What INFO tells of the append-only file.
+    /// The state of the append-only file.
     pub append_only: Mutex<AppendOnlyFigures>,
-    /// Up to where it is durable.
+    /// Up to where the append-only file is durable.
     pub durability: Durability,
     /// Serializes changes of the configuration.
     pub config_change: Mutex<()>,
@@ -136,13 +136,13 @@ pub struct Node {
     pub scripting: Scripting,
     /// The slow log.
     pub slowlog: Mutex<SlowLog>,
-    /// The session of HOTKEYS that runs, or that ran last.
+    /// The current session of HOTKEYS, or the last one.
     pub(crate) hotkeys: Mutex<Option<Arc<Session>>>,
-    /// What took longer than `latency-monitor-threshold`.
+    /// Events that took longer than `latency-monitor-threshold`.
     pub latency_events: Mutex<LatencyEvents>,
     /// The latencies of commands when statistics were last reset.
     pub(crate) latency_base: Mutex<Arc<LatencyBase>>,
-    /// What statistics are counted from, and rates.
+    /// The base of statistics, and rates.
     pub(crate) statistics: Mutex<Totals>,
 }
 
@@ -225,23 +225,23 @@ impl Node {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// A client begins or ends to watch requests; threads follow at their next turn.
+    /// A client begins or stops watching requests; threads follow at their next turn.
     pub(crate) fn requests_watched(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Threads take over at their next turn what has changed.
+    /// Makes threads follow a change at their next turn.
     pub(crate) fn follow_change(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// A number that changes with the configuration, and with what else threads follow.
+    /// A number that changes with the configuration, and with everything else that threads follow.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The counts of thread `index`, which go on where an ended thread of this number left them.
+    /// The counts of thread `index`, which continue those of an ended thread with this number.
     /// `commands` is the number of entries in the table.
     pub fn thread_counters(&self, index: usize, commands: usize) -> Arc<ThreadCounters> {
         let mut threads = self.threads.write();
@@ -251,13 +251,13 @@ impl Node {
         Arc::clone(&threads[index])
     }
 
-    /// Whether a client is held by a wait for a key or by CLIENT PAUSE.
+    /// Whether a client is suspended by a wait for a key or by CLIENT PAUSE.
     pub fn is_blocked(&self, client: &ClientRecord) -> bool {
         client.has(flag::PAUSED) || self.waits.find(client.id).is_some()
     }
 
-    /// Marks a client as one to be closed, so that nothing leaves the keyspace for it any more, and
-    /// it counts among no subscribers. Returns whether this caller was the first.
+    /// Marks a client as killed: nothing leaves the keyspace for it from now on, and it does not
+    /// count as a subscriber. Returns whether this caller was the first.
     pub fn kill(&self, client: &ClientRecord) -> bool {
         let first = client.location.kill();
         // A subscription that begins meanwhile is found here, or it finds the mark.
@@ -269,8 +269,8 @@ impl Node {
         first
     }
 
-    /// Counts a client that is to be closed among no subscribers any longer. Any thread may call
-    /// this; the client's owner still has to forget its subscriptions.
+    /// Stops counting a client that will be closed as a subscriber. Any thread may call this; the
+    /// client's owner still has to forget its subscriptions.
     pub(crate) fn stop_counting(&self, client: &ClientRecord) {
         let mut subscriptions = client.subscriptions.lock();
         let Some(subscriptions) = subscriptions.as_mut() else { return };
@@ -309,15 +309,15 @@ impl Node {
         self.threads.read().iter().map(|stats| stats.changes.value()).sum()
     }
 
-    /// Whether events of keys would go to a thread for which too much waits already.
+    /// Whether events of keys would go to a thread whose inbox is full.
     pub(crate) fn holds_events(&self) -> bool {
         let inboxes = &self.inboxes;
         inboxes.are_some_full() && self.pubsub.reaches_events(|thread| inboxes.is_full(thread))
     }
 
     /// Postpones commands, or only writes, from now on. While a pause runs, the stricter mode
-    /// stays. When all that began before is over, [`limit_pause`](Self::limit_pause) says for how
-    /// long; it is to be called with what this returns.
+    /// stays. When all commands that began before are over, call [`limit_pause`](Self::limit_pause)
+    /// with the returned number to say how long the pause lasts.
     pub fn begin_pause(&self, writes_only: bool, steady_ms: i64) -> u64 {
         let mut pauses = self.pauses.lock();
         let waits = pauses.beginning > 0;
@@ -332,7 +332,7 @@ impl Node {
         pauses.generation
     }
 
-    /// Lets a pause that was [begun](Self::begin_pause) end at a moment, unless it has been ended
+    /// Sets the end of a pause that was [begun](Self::begin_pause), unless it has been ended
     /// meanwhile. Of several pauses the longest counts.
     pub fn limit_pause(&self, generation: u64, until_ms: i64, steady_ms: i64) {
         let mut pauses = self.pauses.lock();
@@ -348,7 +348,7 @@ impl Node {
         self.publish_pause(&pauses);
     }
 
-    /// Whether a pause waits for what began before it.
+    /// Whether a pause waits for commands that began before it.
     pub fn pause_begins(&self) -> bool {
         self.pause_until_ms.load(Ordering::Acquire) == UNTIL_BEGUN_MS
     }
@@ -361,14 +361,13 @@ impl Node {
         self.publish_pause(&pauses);
     }
 
-    /// The server goes down: from now on no command begins but those that may end a script. What
-    /// has begun is over after a grace period.
+    /// The server shuts down: from now on only commands that may end a script begin. Commands that
+    /// have begun are over after a grace period.
     pub fn pause_for_ever(&self) {
         self.end_begins(true);
     }
 
-    /// The server does not go down after all, and CLIENT PAUSE goes on if it has not ended
-    /// meanwhile.
+    /// The shutdown was called off. CLIENT PAUSE goes on if it has not ended meanwhile.
     pub fn end_pause_for_ever(&self) {
         self.end_begins(false);
     }
@@ -379,7 +378,8 @@ impl Node {
         self.publish_pause(&pauses);
     }
 
-    /// Lets the threads see what is postponed. The time comes first: who sees the mode has it.
+    /// Publishes the mode and the end of the pause. The end is stored first: a thread that sees the
+    /// mode sees the end.
     fn publish_pause(&self, pauses: &Pauses) {
         let (mode, until_ms) = match pauses {
             Pauses { for_ever: true, .. } => (PAUSE_FOR_EVER, UNTIL_BEGUN_MS),
@@ -390,13 +390,13 @@ impl Node {
         self.pause.store(mode, Ordering::Release);
     }
 
-    /// Whether the server goes down, as far as nobody calls it off.
+    /// Whether the server shuts down. The shutdown may still be called off.
     pub fn goes_down(&self) -> bool {
         self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER
     }
 
-    /// Whether the server goes down, beside a script that has run for too long: nobody waits for
-    /// that, so commands are refused.
+    /// Whether the server shuts down while a busy script runs: no command waits for that script, so
+    /// commands are refused.
     pub fn refuses_all(&self) -> bool {
         self.goes_down() && self.scripting.busy.any()
     }
