@@ -175,7 +175,7 @@ impl Chunk {
         LISTPACK_FRAME_BYTES + counts[0] + counts[1] + written
     }
 
-    /// What [`Chunk::listpack_bytes`] needs for a chunk without entries.
+    /// The bytes of a chunk without entries, for [`Chunk::listpack_bytes`].
     pub(super) fn listpack_start(&self) -> usize {
         let (pairs, names) = varint::read(&self.bytes, 0);
         // The names are followed by a zero.
@@ -253,7 +253,7 @@ impl Chunk {
     fn make_room<'t>(&mut self, pairs: usize, text: &impl Fn(usize) -> &'t [u8]) {
         let texts: usize = (0..2 * pairs).map(|index| text(index).len()).sum();
         let free = self.bytes.capacity() - self.bytes.len();
-        // What most elements take: two bytes besides the text.
+        // Most elements take two bytes in addition to the text.
         if free < texts + 4 * pairs + GROWTH_BYTES_MIN / 2 {
             let more = (texts + 4 * pairs + GROWTH_BYTES_MIN / 2).max(self.bytes.len() / 5);
             self.bytes.reserve_exact(more);
@@ -312,7 +312,7 @@ impl Chunk {
         Entry { id, fields: &[], values, pairs: pairs as usize }
     }
 
-    /// The first entry that is not deleted and whose identifier is `from` or higher, at or behind
+    /// The first entry that is not deleted and whose identifier is `from` or higher, at or after
     /// the offset `at`; and the offset behind it.
     #[inline]
     pub(super) fn next(&self, base: Id, from: Id, at: usize) -> Option<(Entry<'_>, usize)> {
@@ -412,7 +412,7 @@ fn integer_bytes(value: i64) -> usize {
     Encoded::integer(value).len()
 }
 
-/// What an entry's elements take in a listpack: flags, both distances, perhaps the number of
+/// The bytes of an entry's elements in a listpack: flags, both distances, perhaps the number of
 /// fields, the texts, and the number of elements.
 fn listpack_entry_bytes(
     base: Id,

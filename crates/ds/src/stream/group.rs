@@ -28,7 +28,7 @@ pub struct Group {
     free: Vec<Handle>,
     /// The consumers in the order of their names.
     order: Vec<Ordered>,
-    /// Told of each pending entry before it comes, changes or goes.
+    /// Notified before each pending entry is added, changed or removed.
     pub(super) walk: Slot<Ahead<Pending>>,
 }
 

@@ -46,11 +46,12 @@ pub struct ConsumerHead {
 pub(super) struct GroupsWalk {
     /// Groups that have not been visited to their end.
     heads: VecDeque<GroupHead>,
-    /// The first of them has been visited itself.
+    /// Whether the first of them was visited itself.
     begun: bool,
-    /// Those of them that have been removed.
+    /// The removed groups among them.
     removed: Vec<Named>,
-    /// Those of these that have been visited, to be dropped where it delays nobody.
+    /// The visited groups among the removed ones, which the owner drops where that delays no
+    /// client.
     visited: Vec<Named>,
 }
 
@@ -129,14 +130,14 @@ impl Groups {
         done
     }
 
-    /// Ends the walk. What it leaves is better dropped where it delays nobody.
+    /// Ends the walk. The caller should drop the result where that delays no client.
     pub(super) fn end_walk(&mut self) -> GroupsEnded {
         let walks = self.named.iter_mut().filter_map(|named| Some(*named.group.walk.0.take()?));
         GroupsEnded { _walks: walks.collect(), _walk: self.walk.0.take() }
     }
 }
 
-/// What the walk over groups leaves.
+/// The memory of a finished walk over groups.
 #[derive(Debug)]
 pub(super) struct GroupsEnded {
     _walks: Vec<Ahead<Pending>>,

@@ -3,7 +3,7 @@
 /// An entry's identifier; in a stream they only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
-    /// Milliseconds since 1970, as the writer's clock showed them or as it was told.
+    /// Milliseconds since 1970, from the server's clock or from the client.
     pub ms: u64,
     /// Distinguishes entries of the same millisecond.
     pub seq: u64,

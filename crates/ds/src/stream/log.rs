@@ -40,7 +40,7 @@ pub struct Log {
     pub(super) sealed: BTreeMap<Id, Chunk>,
     pub(super) tail: Option<Tail>,
     pub(super) len: u64,
-    /// Told of each chunk before it comes, changes or goes.
+    /// Notified before each chunk is added, changed or removed.
     pub(super) walk: Slot<Walk>,
     /// The highest identifier ever given.
     pub last_id: Id,
@@ -55,7 +55,7 @@ pub struct Log {
 pub(super) struct Tail {
     pub(super) base: Id,
     pub(super) chunk: Chunk,
-    /// What the elements of its listpack would take, see [`Chunk::listpack_bytes`].
+    /// The bytes of its listpack's elements; see [`Chunk::listpack_bytes`].
     pub(super) written: usize,
 }
 

@@ -43,7 +43,7 @@ pub struct Stream {
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     named: Vec<Named>,
-    /// What a walk over the stream has yet to visit of groups, those included that are gone.
+    /// The groups that a walk over the stream still has to visit, including removed ones.
     walk: Slot<group_walk::GroupsWalk>,
 }
 
@@ -126,7 +126,7 @@ impl Groups {
         true
     }
 
-    /// Removes a group. Returns what nobody needs any more of it.
+    /// Removes a group. Returns it unless a walk still needs it.
     pub fn remove(&mut self, name: &[u8]) -> Option<Group> {
         let at = self.place(name).ok()?;
         let named = self.named.remove(at);

@@ -1,8 +1,8 @@
 //! How far a group has read, counted in entries.
 //!
-//! A group counts what it reads. It loses count when it is sent to an arbitrary entry, or when
-//! deleted entries lie ahead; what can be told from the counters of the stream is then an estimate
-//! or nothing. The rules are Redis's, because clients compare the numbers.
+//! A group counts the entries that it reads. Its count becomes unknown if it is set to an arbitrary
+//! entry, or if there are deleted entries ahead; the counters of the stream then give an estimate
+//! or nothing. The rules are those of Redis, because clients compare the numbers.
 
 use crate::stream::{Group, Id, Log};
 
@@ -10,19 +10,18 @@ use crate::stream::{Group, Id, Log};
 pub const UNKNOWN: i64 = -1;
 
 impl Log {
-    /// Whether a deleted entry may lie at or behind `from`.
+    /// Whether there may be a deleted entry at or after `from`.
     fn has_deleted_from(&self, from: Id) -> bool {
         !self.is_empty() && self.max_deleted_id != Id::MIN && from <= self.max_deleted_id
     }
 
-    /// How many entries had been added when the one with an identifier was, itself included;
-    /// `UNKNOWN` when that cannot be told.
+    /// How many entries were added up to the entry `id`, inclusive; `UNKNOWN` if the counters do
+    /// not show it.
     pub fn entries_until(&self, id: Id) -> i64 {
         self.position(id, self.first_id().unwrap_or(Id::MIN))
     }
 
-    /// How many entries had been added when `id` was, itself included; `UNKNOWN` when that cannot
-    /// be told. `first` is the first entry's identifier, 0-0 without entries.
+    /// The same. `first` is the first entry's identifier, 0-0 without entries.
     fn position(&self, id: Id, first: Id) -> i64 {
         let added = self.entries_added as i64;
         if self.entries_added == 0 {
@@ -58,7 +57,7 @@ impl Group {
     pub fn advance(&mut self, log: &Log, first: Id, id: Id) {
         let counts = self.entries_read != UNKNOWN && self.last_id >= first;
         if counts && !log.has_deleted_from(self.last_id) {
-            // A client may have set it to any number; beyond the highest Redis shows the lowest.
+            // A client may have set it to any number; after the highest Redis shows the lowest.
             self.entries_read = self.entries_read.wrapping_add(1);
         } else if log.entries_added > 0 {
             self.entries_read = log.position(id, first);
@@ -66,7 +65,7 @@ impl Group {
         self.last_id = id;
     }
 
-    /// How many entries the group has yet to read, if that can be told.
+    /// How many entries the group still has to read, if that is known.
     pub fn lag(&self, log: &Log) -> Option<i64> {
         let Some(first) = log.first_id() else { return Some(0) };
         if log.entries_added == 0 {

@@ -7,7 +7,7 @@ use super::*;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// What a stream does, the naive way.
+/// A simple model of a stream.
 #[derive(Default)]
 struct Model {
     entries: Vec<(Id, Vec<Pair>)>,

@@ -1,7 +1,7 @@
 //! Trimming: removes the oldest entries until a stream is short or young enough.
 //!
-//! Whole chunks are dropped as they are; a chunk that is to lose only some of its entries has them
-//! marked, unless the trimming may be inexact.
+//! Whole chunks are dropped. In a chunk that loses only some entries these are marked as deleted,
+//! unless the trimming may be inexact.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::stream::{Id, Stream};
 /// Up to this many chunks are dropped at once; more are returned to the caller.
 const DROPPED_CHUNKS_MAX: usize = 32;
 
-/// What is to remain.
+/// The entries that remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// At most this many entries.
@@ -21,7 +21,7 @@ pub enum Bound {
     Id(Id),
 }
 
-/// What happens to the groups' references to removed entries.
+/// The effect on the groups' references to removed entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum References {
     /// They stay, to entries that no longer exist.
@@ -36,17 +36,17 @@ pub enum References {
 /// How to trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// What is to remain.
+    /// The entries that remain.
     pub bound: Bound,
-    /// Whether that must be reached; otherwise only whole chunks are removed.
+    /// Whether exactly these remain; otherwise only whole chunks are removed.
     pub exact: bool,
     /// Entries to remove at most, chunk by chunk; 0 for no limit.
     pub limit: u64,
-    /// What happens to references.
+    /// The effect on references.
     pub references: References,
 }
 
-/// What becomes of a chunk.
+/// The effect on a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Whole,
@@ -101,7 +101,7 @@ impl Stream {
         (ids.len() as u64, None)
     }
 
-    /// What goes when it depends on the groups.
+    /// The entries to remove, if that depends on the groups.
     fn removable(&self, trim: &Trim) -> Vec<Id> {
         let mut ids = Vec::new();
         let log = &self.log;

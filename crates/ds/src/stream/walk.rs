@@ -1,7 +1,7 @@
 //! A walk over the chunks that a stream had at one moment, and over what its groups knew then; see
 //! [`crate::walk`].
 //!
-//! Chunks are told apart by the identifiers at their bases, and the walk has a place in that order.
+//! The identifiers at their bases distinguish chunks, and the walk has a position in that order.
 //! So are pending entries by their own; see `group_walk`.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::stream::group_walk::{GroupHead, GroupsEnded};
 use crate::stream::{ChunkRef, Id, Log, Pending, Stream};
 use crate::walk::{Budget, Ticket};
 
-/// What a stream is beside its chunks and groups.
+/// The state of a stream without its chunks and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Chunks.
@@ -31,7 +31,7 @@ pub struct Head {
 }
 
 impl Stream {
-    /// What it is now beside its entries.
+    /// The current state without the entries.
     pub fn head(&self) -> Head {
         let log = &self.log;
         Head {
@@ -53,7 +53,7 @@ pub(super) struct Ahead<T> {
     from: Option<Id>,
     /// The highest one when the walk began.
     last: Id,
-    /// What was under an identifier when the walk began, for each whose content has changed.
+    /// The content of each changed identifier at the start of the walk.
     saved: BTreeMap<Id, Option<T>>,
 }
 
@@ -80,8 +80,8 @@ impl<T> Ahead<T> {
         self.from.is_none()
     }
 
-    /// What comes next: the identifier, and what was saved for it. `own` is the next one that is
-    /// there.
+    /// The next identifier, and the content that was saved for it. `own` returns the next existing
+    /// identifier.
     pub(super) fn next(
         &mut self,
         own: impl FnOnce(Id) -> Option<Id>,
@@ -114,7 +114,7 @@ pub enum Part<'a> {
     Pending(Id, Pending),
 }
 
-/// What a walk leaves: memory that is better freed where it delays nobody.
+/// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
 pub struct Ended {
     /// The ticket with which it began.
