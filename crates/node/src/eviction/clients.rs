@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::clients::record::ClientRecord;
 use crate::execution::worker::Worker;
 
-/// Between two warnings that no client may be closed any longer.
+/// Milliseconds between two warnings that no more client may be closed.
 const WARNING_MS: i64 = 10_000;
 
 impl Worker {
-    /// Counts what a client takes, after something was done for it, if that is limited.
+    /// Counts the memory of a client after work for it, if that is limited.
     #[inline]
     pub fn count_client(&self, record: &Arc<ClientRecord>) {
         if self.clients_bytes_max != 0 {
@@ -18,7 +18,8 @@ impl Worker {
         }
     }
 
-    /// A client is closed. Another thread may know already that there is a limit, and count it.
+    /// Forgets a closed client. Another thread may have learned of a new limit already, and count
+    /// it.
     pub fn forget_client(&self, record: &ClientRecord) {
         self.node.client_memory.forget(self.index, record, true);
     }
@@ -43,7 +44,7 @@ impl Worker {
     /// for each. Returns whether to warn, because the rest may not be closed.
     pub fn evict_clients(&self, mut close: impl FnMut(&Arc<ClientRecord>)) -> bool {
         let memory = &self.node.client_memory;
-        // Another thread does it otherwise.
+        // Otherwise another thread does it.
         let Some(mut warned_ms) = memory.closing.try_lock() else { return false };
         while self.is_over_client_limit() {
             let Some(record) = memory.take_largest(self.index) else {

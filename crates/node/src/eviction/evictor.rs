@@ -4,8 +4,8 @@
 //!   a shard at random that has such keys -> a sample of them -> the pool -> the best one's shard
 //! ```
 //!
-//! A shard is never waited for: one that is in use is passed over. Shards without such keys are
-//! known ([`store::shard_sets`]), so one key among a thousand shards is found at once. A random
+//! The evictor never waits for a shard: it passes over one that is in use. Shards without such keys
+//! are known ([`store::shard_sets`]), so one key among a thousand shards is found at once. A random
 //! policy evicts where it looks and needs no pool.
 
 use store::eviction::{EvictionChoice, EvictionOrder};
@@ -19,15 +19,15 @@ use crate::state::eviction_pool::{Candidate, Evictor, Pool, SlotPosition};
 use crate::state::memory_limit::Limit;
 use crate::state::node::Node;
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Evicted,
-    /// None: what was looked at is in use, gone, or better than it was.
+    /// No key was evicted: the keys are in use, gone, or less suitable than they were.
     Missed,
-    /// None: commands hold the shards that were looked at.
+    /// No key was evicted: commands hold the shards.
     InUse,
-    /// There is no key that may go.
+    /// No key may be evicted.
     NoneLeft,
 }
 
@@ -56,7 +56,7 @@ impl Evictor {
         }
         let node = &worker.node;
         let Some(shard) = self.next_shard(node, choice) else { return Step::NoneLeft };
-        // Where the best key is, and what the next step looks at, is fetched meanwhile.
+        // The shards of the best key and of the next step are fetched meanwhile.
         if let Some(best) = self.pool.best() {
             locks.prefetch(node.map.shard_of(best.hash));
         }
@@ -69,15 +69,16 @@ impl Evictor {
         if found.is_none() && self.pool.best().is_none() {
             return Step::InUse;
         }
-        // Where the keys that may go are rare, those before are not compared with those to come.
+        // Where keys that may be evicted are rare, earlier samples are not compared with later
+        // ones.
         if self.resume.is_some() {
             return Step::Missed;
         }
         self.evict_best(worker, locks, choice)
     }
 
-    /// Takes a sample into the pool: from a shard, and from those behind it that have such keys
-    /// where one has too few. None: all of them are in use.
+    /// Takes a sample into the pool: from a shard, and from later shards if it has too few keys.
+    /// Returns `None` if all of them are in use.
     fn sample<L: ShardLocks>(
         &mut self,
         worker: &Worker,
@@ -110,7 +111,7 @@ impl Evictor {
         seen
     }
 
-    /// The shard where the last walk goes on, or one at random that has keys which may go.
+    /// The shard where the last walk goes on, or a random one with keys that may be evicted.
     fn next_shard(&mut self, node: &Node, choice: EvictionChoice) -> Option<usize> {
         let set = set_of(node, choice);
         match self.resume.filter(|place| set.contains(place.shard)) {
@@ -195,7 +196,7 @@ impl Evictor {
     }
 }
 
-/// The shards that may have keys which may go.
+/// The shards that may have keys which may be evicted.
 fn set_of(node: &Node, choice: EvictionChoice) -> &ShardSet {
     if choice.volatile { &node.shard_sets.volatile } else { &node.shard_sets.occupied }
 }

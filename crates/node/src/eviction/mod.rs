@@ -1,4 +1,4 @@
-//! Keeping to `maxmemory`: before a command, and between turns.
+//! Keeping memory below `maxmemory`: before a command, and between turns.
 //!
 //! ```text
 //!   a command -> below the limit? -------------------------------------------------> runs
@@ -8,23 +8,23 @@
 //!                     +-> no key may go --------------------> is refused if it may take memory
 //! ```
 //!
-//! The thread that would execute a command evicts first, inside the gate and while it holds no
-//! shard, so that nothing waits for it but its own clients, for a millisecond at most. What it does
-//! not get done goes on between the turns of the thread, and before the next command.
+//! The thread that executes a command evicts first, inside the gate and while it holds no shard, so
+//! that only its own clients wait, for a millisecond at most. The rest follows between the turns of
+//! the thread, and before the next command.
 //!
-//! Invariants: an eviction never falls between the commands of a transaction or script, since it
-//! holds its shards; a command that was refused or waits has done nothing. What counts of memory is
-//! over the limit by no more than 0.4%, what threads have not shared yet
-//! (`stats/used_memory.rs`), and what the commands take that were let in below it.
+//! Invariants: no eviction happens between the commands of a transaction or script, since it holds
+//! its shards; a command that was refused or waits has done nothing. Counted memory exceeds the
+//! limit by no more than 0.4%, the amounts that threads have not published yet
+//! (`stats/used_memory.rs`), and the memory of commands that were admitted below the limit.
 //!
-//! What tells clients of keys does not count while it waits: notifications and invalidations, on
-//! their way between threads and in the outputs of clients. Evictions are told as well, to each who
-//! listens, so that otherwise one would cause the next until no key were left. What clients publish
-//! counts, as replies do, and so does what is beyond a bound (`stats/used_memory.rs`): keys go then
-//! for clients that do not read.
+//! Notifications and invalidations do not count while they wait, on their way between threads and
+//! in the outputs of clients. Clients are notified of evictions too, so otherwise one eviction
+//! would cause the next until no key was left. Messages that clients publish count, as replies do,
+//! and so do notifications beyond a bound (`stats/used_memory.rs`): then keys are evicted for
+//! clients that do not read.
 //!
-//! As in Redis a command is refused only if it may take memory and no key is left that may go, and
-//! during CLIENT PAUSE nothing is evicted.
+//! As in Redis a command is refused only if it may take memory and no key may be evicted, and
+//! during CLIENT PAUSE no key is evicted.
 
 mod clients;
 mod evictor;
@@ -40,12 +40,12 @@ use crate::state::memory_limit::EvictsOn;
 
 /// Evictions between two looks at the time.
 const STEPS_A_LOOK: u32 = 16;
-/// Between two looks at what is freed in the background, in milliseconds.
+/// Milliseconds between two looks at the memory freed in the background.
 const FREED_LOOK_MS: i32 = 1;
 /// Attempts without success, one after another, before a thread looks at the time.
 const MISSES_A_LOOK: u32 = 16;
 
-/// What memory is like after a thread has evicted what it could.
+/// The state of memory after a thread has evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     /// Below the limit.
@@ -54,18 +54,18 @@ pub(crate) enum Room {
     Soon,
     /// The same, and memory would grow.
     NotYet,
-    /// Above it, and no key may go.
+    /// Above it, and no key may be evicted.
     None,
 }
 
-/// What came of a slice of time.
+/// The outcome of a slice of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evicted {
     /// There may be more.
     Some,
-    /// Commands hold the shards of all keys that it has come to.
+    /// Commands hold the shards of all keys that were tried.
     InUse,
-    /// No key is left that may go.
+    /// No key may be evicted.
     NoneLeft,
 }
 
@@ -88,7 +88,7 @@ impl Worker {
         if !self.is_over(locks) {
             return Room::Enough;
         }
-        // Listeners may be gone since the end of the last turn.
+        // Subscribers may be gone since the end of the last turn.
         self.beyond_uncounted = self.node.used_memory.beyond_uncounted(self.limit.bytes);
         if !self.is_over(locks) {
             return Room::Enough;
@@ -120,8 +120,8 @@ impl Worker {
         if may_not_grow { Room::NotYet } else { Room::Soon }
     }
 
-    /// Evicts until memory is below its limit, or will be when what waits is freed, or until the
-    /// time is over, which began at `start`.
+    /// Evicts until memory is below its limit, or will be when the background has freed its queue,
+    /// or until the slice of time is over, which began at `start`.
     fn evict<L: ShardLocks>(&mut self, evictor: &mut Evictor, locks: &L, start: u64) -> Evicted {
         let limit = self.limit;
         let Some(choice) = limit.choice else { return Evicted::NoneLeft };
@@ -166,8 +166,8 @@ impl Worker {
         self.is_limited() && matches!(self.make_room(locks, waker), Room::Soon | Room::NotYet)
     }
 
-    /// When [`go_on_evicting`](Self::go_on_evicting) has something to do, in milliseconds. None: it
-    /// has nothing to do.
+    /// In how many milliseconds [`go_on_evicting`](Self::go_on_evicting) has work; `None` if it has
+    /// none.
     pub fn evicts_in_ms(&self) -> Option<i32> {
         match self.evicts_on {
             EvictsOn::No => None,
@@ -181,9 +181,9 @@ impl Worker {
         std::mem::take(&mut self.limit_changed)
     }
 
-    /// Lets everyone see that a client's input is about to take so many bytes, and evicts for them.
-    /// Returns whether they may be taken now; in a later turn otherwise. When they are,
-    /// [`received`](Self::received) has to be told.
+    /// Announces to all threads that a client's input will take so many bytes, and evicts for them.
+    /// Returns whether they may be taken now; otherwise try in a later turn. Call
+    /// [`received`](Self::received) when they are taken.
     pub fn expect_input<L: ShardLocks>(
         &mut self,
         locks: &L,
@@ -195,12 +195,12 @@ impl Worker {
         self.make_room(locks, waker) != Room::NotYet
     }
 
-    /// What was expected has been taken, or will not be.
+    /// The announced bytes have been taken, or will not be.
     pub fn received(&mut self, thread_bytes: i64) {
         self.node.used_memory.announce(&self.memory, thread_bytes, 0);
     }
 
-    /// Ends a turn: the others may see what this thread has taken.
+    /// Ends a turn: publishes the bytes that this thread has taken.
     pub fn publish_memory(&mut self, thread_bytes: i64) {
         let limit = self.limit.bytes;
         let used = self.node.used_memory.end_turn(&self.memory, thread_bytes, limit);

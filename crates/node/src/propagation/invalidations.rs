@@ -1,9 +1,9 @@
-//! Client-side caching: which clients track keys, and what they are told of changes.
+//! Client-side caching: which clients track keys, and how they are notified of changes.
 //!
-//! A read is remembered, and a change is told, before the shards of the command are let go
-//! (`Worker::publish_events`). Both are in the order of what happened to the key, and what is told
-//! is written behind the replies that its client's thread has made by then: so no client keeps a
-//! value that is older than what it was told last.
+//! A read is remembered, and clients are notified of a change, before the shards of the command are
+//! released (`Worker::publish_changes`). Both happen in the order of the changes of the key, and a
+//! notification is written after the replies that its client's thread has made by then. So no
+//! client keeps a value that is older than its last notification.
 //!
 //! ```text
 //!   a change --> KeyTables::take --> the record of each client --+
@@ -35,13 +35,12 @@ use crate::state::inboxes::Delivery;
 
 /// Keys forgotten in one go.
 const FORGOTTEN_MAX: usize = 256;
-/// Room that is kept for prefixes of whose changes a thread has to tell its clients.
+/// Room that is kept for changed prefixes of a thread.
 const CHANGED_KEPT: usize = 64;
 
-/// Lets a client track keys.
+/// Begins tracking for a client.
 ///
-/// # Errors
-/// When what it asks contradicts itself, or what it has asked before.
+/// # Errors The options contradict each other, or earlier ones.
 pub(crate) fn begin(
     worker: &mut Worker,
     session: &mut Session,
@@ -51,7 +50,7 @@ pub(crate) fn begin(
     let Some(state) = &session.tracking else { return Ok(()) };
     let node = Arc::clone(&worker.node);
     let record = &session.record;
-    // Before the first is told of anything.
+    // Before the first notification.
     node.inboxes.activate_all();
     record.tracking.set_mode(Some(Mode::of(state)));
     record.tracking.set_prefix_bytes(state.prefix_bytes());
@@ -60,7 +59,7 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// Ends that. What waits for the client is dropped.
+/// Ends tracking for a client. Its waiting notifications are dropped.
 pub(crate) fn end(worker: &Worker, session: &mut Session) {
     if let Some(state) = session.tracking.take() {
         let (trackers, record) = (&worker.node.trackers, &session.record);
@@ -77,7 +76,7 @@ pub fn forget(worker: &Worker, session: &mut Session) {
     session.record.tracking.forget();
 }
 
-/// A client has come to this thread, and is told here from now on. For its new owner.
+/// A client has arrived on this thread, and is notified here from now on. For its new owner.
 pub fn arrived(worker: &mut Worker, session: &Session) {
     let Some(state) = session.tracking.as_deref().filter(|state| state.broadcasts()) else {
         return;
@@ -91,7 +90,7 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
 }
 
 impl Worker {
-    /// Prepares for requests of a client that tracks keys: it is told what has happened before they
+    /// Prepares for requests of a client that tracks keys: it is notified of changes before they
     /// came.
     #[cold]
     pub(crate) fn prepare_tracking(&mut self, session: &Session, out: &mut Out) {
@@ -108,8 +107,8 @@ impl Worker {
         write_messages(session, out);
     }
 
-    /// Tells clients of the keys that have changed. The shards of these keys are locked, or it is
-    /// the end of a turn in which they were.
+    /// Notifies clients of the keys that have changed. The shards of these keys are locked, or a
+    /// turn ends in which they were.
     pub(crate) fn tell_touched(&mut self) {
         let Some(touched) = self.turn.effects.take_touched() else { return };
         let node = Arc::clone(&self.node);
@@ -132,7 +131,7 @@ impl Worker {
         self.turn.effects.reuse_touched(touched);
     }
 
-    /// Notes a change of a key for those who are told of its prefixes.
+    /// Notes a change of a key for the clients that track its prefixes.
     fn note_changed(&mut self, name: &[u8], source: u64) {
         let Self { node, receivers, .. } = self;
         let prefixes = node.trackers.prefixes.read();
@@ -148,7 +147,7 @@ impl Worker {
         });
     }
 
-    /// Tells a client that has read a key that it has changed.
+    /// Notifies a client that has read a key of its change.
     fn tell_reader(&mut self, client: u64, name: &[u8], source: u64) {
         let Some(record) = self.node.trackers.find(client) else { return };
         let mode = record.tracking.mode().filter(|mode| !mode.broadcasts);
@@ -158,8 +157,8 @@ impl Worker {
         }
     }
 
-    /// Tells a client, or the one that it has chosen. Of what its own command has done it is told
-    /// behind the reply.
+    /// Notifies a client, or the client that it redirects to. Notifications of its own command
+    /// follow the reply.
     fn tell(&mut self, record: &Arc<ClientRecord>, news: News) {
         if record.id == self.own_notifications.client {
             self.own_notifications.waiting.push(news);
@@ -190,7 +189,7 @@ impl Worker {
             return;
         }
         if record.tracking.push(news, redirected) {
-            // Or whoever takes it next looks for itself.
+            // Otherwise the thread that receives the client next looks for itself.
             let thread = record.location.place_after().0 as usize;
             if thread == self.index {
                 return self.deliveries.look_at(record);
@@ -200,8 +199,8 @@ impl Worker {
         }
     }
 
-    /// Tells the clients of this thread of the keys with their prefixes that have changed, if it is
-    /// time for that. As in Redis, in the order of the prefixes.
+    /// Notifies the clients of this thread of changed keys with their prefixes, if a round is due.
+    /// As in Redis, in the order of the prefixes.
     pub fn tell_rounds(&mut self) {
         if !self.deliveries.begins_round() {
             return;
@@ -238,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// The command of a client that tracks keys has replied: writes what it has changed itself.
+    /// Writes the notifications of a tracking client's own command, which has replied.
     fn end_own_news(&mut self, session: &Session, out: &mut Out) {
         self.own_notifications.client = NOBODY;
         let record = &session.record;
@@ -252,7 +251,7 @@ impl Worker {
     }
 
     /// Forgets keys that clients have read while there are more than `tracking-table-max-keys`, and
-    /// all when nobody tracks any more. Returns whether there are still too many.
+    /// all if no client tracks keys. Returns whether there are still too many.
     pub fn limit_tracked_keys(&mut self) -> bool {
         let node = Arc::clone(&self.node);
         let len = node.trackers.keys.len();
@@ -297,7 +296,7 @@ pub(crate) fn perform_tracked<L: ShardLocks>(
     }
     executor.worker.will_remember(executor.session, entry, &request.args);
     if matches!(entry.call, Call::Node) && executor.worker.turn.effects.is_remembered() {
-        // It visits the shards of its keys, and lets them go.
+        // It visits the shards of its keys, and releases them.
         executor.worker.remember_reads();
     }
     executor.worker.own_notifications.client = executor.session.record.id;
@@ -311,7 +310,7 @@ pub(crate) fn perform_tracked<L: ShardLocks>(
     outcome
 }
 
-/// Why something cannot be asked of tracking, as a reply.
+/// The reply for a conflict of tracking options.
 pub(crate) fn refusal(conflict: Conflict) -> Error {
     use engine::TrackingError as E;
     let text = |bytes: &[u8]| engine::echo(bytes);

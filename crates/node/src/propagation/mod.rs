@@ -1,10 +1,10 @@
-//! What the server sends without being asked, on its way to the clients that follow it.
+//! Messages that clients get besides replies: pub/sub, MONITOR, keyspace events, invalidations.
 //!
 //! - `publish`: sending messages to the inboxes of threads (`state/inboxes.rs`).
 //! - `notifications`: events of keys, as messages.
 //! - `requests`: the requests that are executed, for MONITOR.
 //! - [`subscribe`]: how a client's subscriptions begin, end and change threads.
-//! - [`invalidations`]: clients that track keys, and what they are told of changes.
+//! - [`invalidations`]: clients that track keys, and their notifications.
 //!
 //! ```text
 //!   PUBLISH --> pubsub::ChannelRegistry --> Inboxes::push --> (wake, outside the gate)

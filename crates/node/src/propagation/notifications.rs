@@ -1,8 +1,8 @@
 //! Keyspace notifications: events of keys, published on channels.
 //!
-//! Events are published before the shards of their command are let go, so that the events of a key
-//! come in the order in which it changed. In a transaction and in a script each command publishes
-//! its own.
+//! Events are published before the shards of their command are released, so that the events of a
+//! key arrive in the order of its changes. In a transaction or script each command publishes its
+//! own.
 
 use base::number::push_u64;
 use pubsub::ChannelKind;
@@ -10,7 +10,7 @@ use store::KeyspaceNotice;
 
 use crate::execution::worker::Worker;
 
-/// Publishes what the running command has done to keys: tracking clients are notified, and events
+/// Publishes the changes of keys by the running command: tracking clients are notified, and events
 /// are sent to their channels.
 #[inline(never)]
 pub(crate) fn publish_changes(worker: &mut Worker) {

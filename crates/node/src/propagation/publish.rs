@@ -9,11 +9,11 @@ impl Worker {
     /// Publishes a message to a channel of a kind. Returns how many receivers it has.
     #[inline]
     pub(crate) fn publish(&mut self, kind: ChannelKind, channel: &[u8], payload: &[u8]) -> usize {
-        // Redis replicates PUBLISH, and does not log it: as soon as there are replicas, here.
+        // Redis sends PUBLISH to replicas, and does not log it.
         self.send_message(|pubsub, send| pubsub.publish(kind, channel, payload, send))
     }
 
-    /// Publishes what tells of a key on a channel.
+    /// Publishes an event of a key on a channel.
     pub(crate) fn publish_event(&mut self, channel: &[u8], payload: &[u8]) {
         self.send_message(|pubsub, send| pubsub.publish_event(channel, payload, send));
     }
@@ -35,7 +35,7 @@ impl Worker {
     }
 
     /// A script, a transaction or a command on many keys publishes more than this thread can write
-    /// meanwhile: gives up those of its clients for whom more waits than may.
+    /// meanwhile: gives up its clients whose messages exceed the limit.
     #[cold]
     fn give_up_slow_readers(&mut self) {
         let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
@@ -52,13 +52,13 @@ impl Worker {
         }
     }
 
-    /// Whether threads are to be [woken](Self::wake_receivers).
+    /// Whether threads must be [woken](Self::wake_receivers).
     #[inline]
     pub fn has_receivers(&self) -> bool {
         self.receivers != 0
     }
 
-    /// Wakes the threads in whose inboxes this one has put something. Outside the gate.
+    /// Wakes the threads in whose inboxes this one has put messages. Outside the gate.
     pub fn wake_receivers(&mut self) {
         let mut receivers = std::mem::take(&mut self.receivers) & !(1 << self.index);
         while receivers != 0 {

@@ -1,17 +1,17 @@
 //! MONITOR: the requests that are executed, as lines for the clients that watch them.
 //!
-//! A line is encoded once and goes to each thread with such clients as one message, in the way of
-//! pub/sub. It is sent when its command has ended and before the reply is, so what follows from an
-//! answer comes behind it. All clients see all lines in one order, by rising times; of two commands
-//! that end within a few microseconds of each other on two threads, either may come first.
+//! A line is encoded once and goes to each thread with such clients as one message, as in pub/sub.
+//! It is sent when its command has ended and before the reply is sent, so commands that follow from
+//! a reply have later lines. All clients see all lines in one order, by rising times; of two
+//! commands that end within a few microseconds of each other on two threads, either may come first.
 //!
-//! While nobody watches this costs nothing: threads look at each run closely only while someone
-//! does, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
+//! Without watching clients this costs nothing: threads look at each run closely only while there
+//! are some, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
 //!
-//! A thread that does not get to take its lines in is not waited for: what waits for it is bounded,
-//! and whoever watches there is closed when it is more. What waits for those who do not read is
-//! bounded for all of them together, but for one line, which may wait for each: however long it is,
-//! those who read are never closed.
+//! No thread waits until another takes its lines in: the lines in its inbox are bounded, and beyond
+//! that the clients that watch there are closed. Lines for clients that do not read are bounded for
+//! all of them together, except for one line, which may wait for each: however long it is, clients
+//! that read are never closed.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,15 +27,15 @@ use crate::state::node::Node;
 use crate::state::shown_requests::{TIME_AT, TIME_BYTES};
 use crate::stats::slowlog::shown;
 
-/// Lines that may wait for all who watch, in bytes, whatever `client-output-buffer-limit` says: the
-/// class of these clients, that of ordinary ones, has no limit by default.
+/// Bytes of lines that may wait for all watching clients, whatever `client-output-buffer-limit`
+/// says: the class of these clients, that of ordinary ones, has no limit by default.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
-/// By how much it may grow until it is added up again.
+/// By how much that may grow until it is added up again.
 const GROWTH_BYTES_MAX: u64 = OUTPUT_BYTES_MAX / 16;
 
 impl Node {
-    /// Whether so many bytes of lines are too much for a client, if it is one that watches: more
-    /// than its share, while more waits for all together than may.
+    /// Whether so many bytes of lines are too much for a watching client: more than its share,
+    /// while the lines of all together exceed the bound.
     pub fn is_behind(&self, record: &ClientRecord, bytes: u64) -> bool {
         record.has(flag::MONITOR) && self.is_watcher_behind(record, bytes)
     }
@@ -131,8 +131,8 @@ impl Worker {
         }
     }
 
-    /// Marks those who watch on a thread as killed: it is behind by too many lines, and they would
-    /// miss some. It closes them when it takes in the lines that it has.
+    /// Kills the clients that watch on a thread with too many lines in its inbox, because they
+    /// would miss some. The thread closes them when it takes in its lines.
     fn cut_watchers(&self, thread: u32) {
         let node = &self.node;
         for record in node.clients.all() {

@@ -3,10 +3,10 @@
 //! The thread that has a client in its slots is the home of its subscriptions: messages for them go
 //! there. Nearly always it also runs the client's commands. A client that is lent to the main
 //! thread can change its subscriptions there only in a transaction that needs that thread; its home
-//! is told in the order in which messages come.
+//! gets these changes in order with messages.
 //!
-//! A subscription ends in three steps: the registry counts it no more; its home takes in what has
-//! come by then, which the client receives before it is answered; its home forgets it.
+//! A subscription ends in three steps: the registry stops counting it; its home takes in the
+//! messages so far, which the client receives before the reply; its home forgets it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) fn begin(
     let (home, slot) = (home as usize, Some(slot as usize));
     let mut subscriptions = record.subscriptions.lock();
     let subscriptions = subscriptions.get_or_insert_with(|| {
-        // One that was killed before is not found among the subscribers by whoever has done that.
+        // The thread that killed the client before does not find it among the subscribers.
         let counted_on = (!record.location.is_killed()).then_some(home);
         Box::new(Subscriptions::new(counted_on))
     });
@@ -86,9 +86,8 @@ pub(crate) fn begin(
     subscriptions.counted(kind)
 }
 
-/// Ends those of the named subscriptions that the client has. What has come for it until now is
-/// written to `out`, or stays for later if there is none. Calls `confirm` for each name, with the
-/// count that is left.
+/// Ends those of the named subscriptions that the client has. Its messages so far are written to
+/// `out`. Calls `confirm` for each name, with the count that is left.
 pub(crate) fn end(
     worker: &mut Worker,
     session: &Session,
@@ -107,7 +106,7 @@ pub(crate) fn end(
     let node = Arc::clone(&worker.node);
     let home = record.location.place().0 as usize;
     let is_home = home == worker.index;
-    // A name that comes twice ends once.
+    // A repeated name ends once.
     let owned = names.iter().filter(|name| subscriptions.contains(kind, name));
     let ending: BTreeMap<&Name, u64> = owned.map(|name| (name, node.pubsub.hash(name))).collect();
     for (&name, &hash) in &ending {
@@ -158,8 +157,7 @@ pub(crate) fn note_change(worker: &Worker, session: &mut Session) {
     session.set_subscribed(has_some, watches, &worker.node.users);
 }
 
-/// Ends all subscriptions of a client that is closed, which receives nothing any more. For the
-/// client's owner.
+/// Ends all subscriptions of a client that is closed. For the client's owner.
 pub fn forget(worker: &mut Worker, record: &ClientRecord) {
     worker.node.stop_counting(record);
     let Some(subscriptions) = record.subscriptions.lock().take() else { return };
@@ -174,8 +172,8 @@ pub fn forget(worker: &mut Worker, record: &ClientRecord) {
     }
 }
 
-/// Moves the subscriptions of a client that goes from this thread to another, and writes what has
-/// come for it here. For the client's owner, which sends the client afterwards.
+/// Moves the subscriptions of a client that goes from this thread to another, and writes the
+/// messages that have arrived here. For the client's owner, which sends the client afterwards.
 ///
 /// The messages of one publisher to one channel stay in order. While no other command runs, so do
 /// those to different channels.
@@ -184,7 +182,7 @@ pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Ou
     let mut subscriptions = record.subscriptions.lock();
     let Some(subscriptions) = subscriptions.as_mut() else { return };
     let (node, from, client) = (Arc::clone(&worker.node), worker.index, record.id);
-    // Some may have been begun elsewhere.
+    // Some may have been begun on another thread.
     worker.deliveries.receive_all();
     let is_counted = subscriptions.counted_on().is_some();
     if is_counted {

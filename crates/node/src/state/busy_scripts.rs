@@ -1,13 +1,14 @@
-//! Scripts that have run for longer than `busy-reply-threshold`, and what each of them holds.
+//! Scripts that have run for longer than `busy-reply-threshold`, and the shards that each of them
+//! holds.
 //!
-//! Nobody waits for such a script: who needs what it holds is told so, and goes on with its other
-//! clients. Before it counts as busy it is waited for like any other command, so whoever waits has
-//! to look here now and then.
+//! No thread waits for a busy script: a command that needs its shards fails, and the thread goes on
+//! with its other clients. Before the script counts as busy, threads wait for it like for any other
+//! command, so a thread that waits has to look here from time to time.
 //!
 //! Invariants:
 //! - A busy script is found by every shard that it holds, from the moment when it is busy to the
-//!   moment before it lets go. So who waits for a shard and does not find its holder here gets it
-//!   soon, or finds the holder later.
+//!   moment before it releases them. So a thread that waits for a shard and does not find its
+//!   holder here gets it soon, or finds the holder later.
 //! - [`any`](BusyScripts::any) costs an atomic load, and nothing here waits.
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,29 +16,30 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use engine::ScriptError;
 use parking_lot::Mutex;
 
-/// There are some.
+/// There are busy scripts.
 const ANY: u8 = 1;
 /// One of them runs behind the closed gate.
 const EXCLUSIVE: u8 = 2;
 
-/// The scripts of one server that have run for too long.
+/// The busy scripts of one server.
 #[derive(Debug, Default)]
 pub struct BusyScripts {
-    /// What there is among `scripts`: a sum of the bits above.
+    /// The bits above that apply to `scripts`.
     state: AtomicU8,
     scripts: Mutex<Vec<BusyScript>>,
 }
 
-/// A script that has run for too long.
+/// A busy script.
 #[derive(Debug)]
 pub struct BusyScript {
     /// The thread that runs it.
     pub thread: usize,
     /// FUNCTION KILL ends it, and not SCRIPT KILL.
     pub is_function: bool,
-    /// It may wait for further shards: others that may wait for its end.
+    /// It may wait for further shards, so that other scripts which need the exclusive slot wait for
+    /// its end.
     pub waits: bool,
-    /// What it holds.
+    /// The shards that it holds.
     pub holds: Held,
 }
 
@@ -46,7 +48,7 @@ pub struct BusyScript {
 pub enum Held {
     /// All of them, behind the closed gate.
     All,
-    /// These, by ascending number.
+    /// These shards, by ascending number.
     Shards(Vec<usize>),
 }
 
@@ -101,7 +103,7 @@ impl BusyScripts {
         });
     }
 
-    /// The busy script of this thread ends, and is about to let go of its shards.
+    /// The busy script of this thread ends, and is about to release its shards.
     pub fn end(&self, thread: usize) {
         self.change(|scripts| scripts.retain(|script| script.thread != thread));
     }
@@ -126,23 +128,22 @@ impl BusyScripts {
         self.find(|script| script.thread == thread).is_some()
     }
 
-    /// What someone is told who needs this shard, if a busy script holds it.
+    /// The error for a command that needs this shard, if a busy script holds it.
     pub fn holder(&self, shard: usize) -> Option<ScriptError> {
         self.find(|script| script.holds(shard))
     }
 
-    /// What someone is told who has to be alone, or to wait until no other script may wait for
-    /// shards, if a busy script does.
+    /// The error for a script that needs the exclusive slot, if a busy script has it.
     pub(crate) fn waiting(&self) -> Option<ScriptError> {
         self.find(|script| script.waits)
     }
 
-    /// What someone is told who cannot enter the gate, or not close it, because of a busy script.
+    /// The error for a thread that cannot enter or close the gate because of a busy script.
     pub fn at_gate(&self) -> ScriptError {
         self.find(|script| matches!(script.holds, Held::All)).unwrap_or_else(|| self.error(None))
     }
 
-    /// What a client is told whose thread runs a busy script; or another does.
+    /// The error for a client of a thread that runs a busy script, or of another thread.
     pub fn error(&self, thread: Option<usize>) -> ScriptError {
         let own = thread.and_then(|thread| self.find(|script| script.thread == thread));
         own.or_else(|| self.find(|_| true)).unwrap_or(ScriptError::BusyWithScript)

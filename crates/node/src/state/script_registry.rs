@@ -1,4 +1,4 @@
-//! What all threads share of scripts: those that there are, and those that run.
+//! The scripts of a server as all threads share them: those that exist, and those that run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,46 +12,47 @@ use super::busy_scripts::{BusyScript, BusyScripts};
 use crate::command_table::entry::{Call, Entry};
 use crate::command_table::script_call::{Named, ScriptCall};
 
-/// After so many evicted scripts VMs drop what they have compiled of them.
+/// After so many evicted scripts, VMs drop their compiled forms.
 const EVICTED_SWEEP: u64 = 128;
 
-/// ScriptRegistry and libraries of one server, and the scripts that run.
+/// Scripts and libraries of one server, and the scripts that run.
 #[derive(Debug)]
 pub struct Scripting {
-    /// Tells the servers of a process apart.
+    /// Distinguishes the servers of a process.
     pub(crate) number: u64,
-    /// What EVALSHA finds.
+    /// The scripts that EVALSHA finds.
     pub scripts: RwLock<ScriptRegistry>,
-    /// What FCALL finds.
+    /// The libraries whose functions FCALL finds.
     pub libraries: RwLock<Libraries>,
-    /// ScriptRegistry that had made room for others at the last CONFIG RESETSTAT.
+    /// Scripts that had been evicted at the last CONFIG RESETSTAT.
     evicted_base: AtomicU64,
-    /// How often many of them have gone: a VM that has seen fewer drops what it compiled of them.
+    /// How often many scripts or libraries were removed: a VM that has seen a smaller number drops
+    /// their compiled forms.
     gone: AtomicU64,
-    /// Held by the script that may wait for shards while it holds others.
+    /// The exclusive slot: held by the script that may wait for shards while it holds others.
     pub exclusive: Mutex<()>,
-    /// The scripts that have run for a moment, by thread.
+    /// The scripts that have run for at least a moment, by thread.
     running: Mutex<HashMap<usize, Arc<Running>>>,
-    /// Those of them that have run for longer than `busy-reply-threshold`.
+    /// Those that have run for longer than `busy-reply-threshold`.
     pub busy: BusyScripts,
     /// Bytes of each thread's interpreter.
     vm_bytes: Mutex<HashMap<usize, usize>>,
-    /// The server goes down: scripts end, whatever they have done.
+    /// The server shuts down: scripts end, even if they have written.
     is_ending: AtomicBool,
-    /// The same for those that become busy.
+    /// The same for scripts that become busy.
     ends_busy: AtomicBool,
-    /// A script was ended that had written.
+    /// A script that had written was ended.
     must_end: AtomicBool,
 }
 
-/// What scripts and functions take, and how many there are.
+/// The memory and the number of scripts and functions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScriptFigures {
     /// Bytes of the interpreters.
     pub(crate) vm_bytes: u64,
     /// Bytes of scripts, and how many there are.
     pub(crate) scripts: (u64, u64),
-    /// ScriptRegistry that made room for others since the last CONFIG RESETSTAT.
+    /// Scripts evicted since the last CONFIG RESETSTAT.
     pub(crate) evicted: u64,
     /// Bytes of the code of libraries, how many there are, and their functions.
     pub(crate) libraries: (u64, u64, u64),
@@ -60,13 +61,13 @@ pub(crate) struct ScriptFigures {
 /// A script that runs.
 #[derive(Debug)]
 pub struct Running {
-    /// Its function's name; none: it is an EVAL script.
+    /// Its function's name; `None` for an EVAL script.
     pub function: Option<Vec<u8>>,
     /// The request that runs it.
     pub command: Vec<Vec<u8>>,
     /// When it began, in milliseconds on the steady scale.
     pub began_ms: i64,
-    /// Whether it has written, or is to end.
+    /// Whether it has written, or was killed.
     pub kill_state: Arc<KillState>,
 }
 
@@ -80,7 +81,7 @@ const KILLED: u8 = 2;
 const FORCED: u8 = 3;
 
 impl KillState {
-    /// It is about to write. Returns false when it has been killed.
+    /// Notes that the script is about to write. Returns false if it was killed.
     pub fn write(&self) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         match self.0.compare_exchange(0, WROTE, success, failure) {
@@ -89,7 +90,7 @@ impl KillState {
         }
     }
 
-    /// It is to end. Returns false when it has written.
+    /// Kills the script. Returns false if it has written.
     pub fn kill(&self) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         match self.0.compare_exchange(0, KILLED, success, failure) {
@@ -98,7 +99,8 @@ impl KillState {
         }
     }
 
-    /// Ends it whatever it has done: the server goes down. Returns whether it has written.
+    /// Kills the script even if it has written, because the server shuts down. Returns whether it
+    /// has.
     fn force(&self) -> bool {
         if self.kill() {
             return false;
@@ -107,17 +109,17 @@ impl KillState {
         true
     }
 
-    /// Whether it is to end.
+    /// Whether the script was killed.
     pub fn is_killed(&self) -> bool {
         self.0.load(Ordering::Acquire) >= KILLED
     }
 
-    /// Whether it is to end although it has written: what it has done is to be forgotten.
+    /// Whether it was killed although it has written: its effects must be dropped.
     pub fn is_forced(&self) -> bool {
         self.0.load(Ordering::Acquire) == FORCED
     }
 
-    /// Whether it has written.
+    /// Whether the script has written.
     pub fn has_written(&self) -> bool {
         self.0.load(Ordering::Acquire) == WROTE
     }
@@ -168,8 +170,8 @@ impl Scripting {
         removed
     }
 
-    /// Registers a script that EVAL brought, and lets the VMs know from time to time that others
-    /// made room for it.
+    /// Registers a script that EVAL brought. From time to time the VMs learn that others were
+    /// evicted for it.
     pub(crate) fn add_evaluated(&self, script: &Arc<Script>, now_ms: u64) {
         let mut scripts = self.scripts.write();
         let before = scripts.evicted();
@@ -179,7 +181,7 @@ impl Scripting {
         }
     }
 
-    /// CONFIG RESETSTAT: what is counted begins anew.
+    /// CONFIG RESETSTAT: resets the counts.
     pub(crate) fn reset_totals(&self) {
         self.evicted_base.store(self.scripts.read().evicted(), Ordering::Relaxed);
     }
@@ -222,7 +224,7 @@ impl Scripting {
         }
     }
 
-    /// A script runs on a thread for a moment already.
+    /// Notes a script that has run on a thread for a moment.
     pub fn begin(&self, thread: usize, running: Arc<Running>) {
         let mut all = self.running.lock();
         if self.is_ending.load(Ordering::Relaxed) {
@@ -231,14 +233,14 @@ impl Scripting {
         all.insert(thread, running);
     }
 
-    /// It has ended.
+    /// The thread's script has ended.
     pub fn end(&self, thread: usize) {
         self.busy.end(thread);
         self.running.lock().remove(&thread);
     }
 
-    /// The scripts that someone may want to end: those that are busy, or all that have run for a
-    /// moment if there are none. Those come first that have run longest.
+    /// The scripts that a client may want to kill, those first that have run longest: the busy
+    /// ones, or all that have run for a moment if none is busy.
     pub fn candidates(&self) -> Vec<Arc<Running>> {
         let running = self.running.lock();
         let is_wanted = |thread: usize| !self.busy.any() || self.busy.runs_on(thread);
@@ -255,12 +257,12 @@ impl Scripting {
         functions.min_by_key(|running| running.began_ms).cloned()
     }
 
-    /// A thread's interpreter takes so many bytes now.
+    /// Notes the bytes of a thread's interpreter.
     pub fn set_vm_bytes(&self, thread: usize, bytes: usize) {
         self.vm_bytes.lock().insert(thread, bytes);
     }
 
-    /// What scripts and functions take, and how many there are.
+    /// The memory and the number of scripts and functions.
     pub(crate) fn figures(&self) -> ScriptFigures {
         let (scripts, libraries) = (self.scripts.read(), self.libraries.read());
         let code: usize = libraries.iter().map(|library| library.source().len()).sum();
@@ -273,7 +275,7 @@ impl Scripting {
         }
     }
 
-    /// Ends all scripts, also those that begin later, because the server goes down.
+    /// Kills all scripts, also those that begin later, because the server shuts down.
     pub fn end_all(&self) {
         let running = self.running.lock();
         self.is_ending.store(true, Ordering::Relaxed);
@@ -286,13 +288,13 @@ impl Scripting {
         }
     }
 
-    /// Whether the server goes down for good: memory has what a script has written that was ended,
-    /// in part, and what is kept of the keyspace has nothing of it.
+    /// Whether the shutdown can no longer be called off: a script was ended after some of its
+    /// writes, which are in memory and not in the log.
     pub fn must_end(&self) -> bool {
         self.must_end.load(Ordering::Acquire)
     }
 
-    /// The server does not go down after all. Returns false if it [must](Self::must_end).
+    /// The shutdown is called off. Returns false if the server [must end](Self::must_end).
     pub fn go_on(&self) -> bool {
         let _running = self.running.lock();
         if !self.must_end() {
@@ -301,12 +303,12 @@ impl Scripting {
         !self.must_end()
     }
 
-    /// Ends scripts that become busy from now on, because no client could.
+    /// Kills scripts that become busy from now on, because no client could.
     pub fn end_when_busy(&self) {
         self.ends_busy.store(true, Ordering::Relaxed);
     }
 
-    /// A script has become busy.
+    /// Notes that a script has become busy.
     pub(crate) fn begin_busy(&self, script: BusyScript, kill_state: &KillState) {
         self.busy.begin(script);
         if self.ends_busy.load(Ordering::Relaxed) {
@@ -314,7 +316,7 @@ impl Scripting {
         }
     }
 
-    /// Ends the busy scripts that have not written. Returns whether there are no others.
+    /// Kills the busy scripts that have not written. Returns whether there are no others.
     pub fn end_harmless(&self) -> bool {
         let running = self.running.lock();
         let busy = running.iter().filter(|(thread, _)| self.busy.runs_on(**thread));

@@ -20,17 +20,17 @@ pub(crate) type ChangedKey = (usize, Vec<u8>);
 /// How a wait ended.
 #[derive(Debug)]
 pub(crate) enum WaitEnd {
-    /// With this reply, which a writer made; it is accounted for.
+    /// A writer made this reply, which is accounted for.
     Served(Out),
-    /// Its time is over.
+    /// Its timeout is over.
     TimedOut,
     /// CLIENT UNBLOCK ended it with an error.
     Unblocked,
-    /// The log has come to where it waits for.
+    /// The log is durable up to the position that it waits for.
     LogReached,
-    /// There is no log any more that could come there.
+    /// The log that it waits for has ended.
     LogEnded,
-    /// The rules of the client's user have changed, and the command is denied: the reply.
+    /// The rules of the client's user have changed, and deny the command with this reply.
     Denied(Error),
     /// The client is closed.
     Gone,
@@ -44,9 +44,9 @@ pub struct Waiter {
     pub(crate) db: usize,
     pub(crate) resp3: bool,
     no_touch: bool,
-    /// What it reads is remembered, because its client tracks keys.
+    /// The keys that it reads are remembered, because its client tracks keys.
     tracks: bool,
-    /// CLIENT REPLY says that it is not answered.
+    /// It is not answered, because of CLIENT REPLY.
     pub(crate) silent: bool,
     /// What it waits for.
     awaited: Awaited,
@@ -56,22 +56,22 @@ pub struct Waiter {
     hashes: Vec<u64>,
     /// The hash of the key that serving it writes to.
     target: Option<u64>,
-    /// What the request took before it began to wait.
+    /// TSC cycles of the request before it began to wait.
     pub(crate) tsc: u64,
     pub(crate) retries: RetryTimes,
     until_ms: Option<i64>,
     pub(crate) completion: Completion<WaitEnd>,
 }
 
-/// What a client waits for.
+/// The object of a wait.
 enum Awaited {
     /// A write to one of some keys.
     Keys(BlockRequest),
-    /// What it has written itself is durable.
+    /// Its own writes are durable.
     Log(LogWait),
 }
 
-/// Its client's record knows it in turn, so only the number is shown.
+/// The client's record is not shown, only its number.
 impl std::fmt::Debug for Waiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Waiter")
@@ -82,13 +82,13 @@ impl std::fmt::Debug for Waiter {
     }
 }
 
-/// What a writer, on its own thread, has to tell the owner of a blocked client.
+/// An event that a writer, on its own thread, sends to the owner of a blocked client.
 #[derive(Debug)]
 pub(crate) enum WakeEvent {
     /// The wait is over.
     Served {
         waiter: Arc<Waiter>,
-        /// What serving it took, in TSC cycles.
+        /// TSC cycles that serving it took.
         tsc: u64,
         /// The error that is the reply.
         error: Option<String>,
@@ -98,9 +98,9 @@ pub(crate) enum WakeEvent {
 }
 
 impl Waiter {
-    /// Blocks the session's client: from now on writers find it in the queues of its keys, all of
-    /// whose shards are locked. `command` is its command's index in the table, `tsc` what the
-    /// request has taken so far, in TSC cycles.
+    /// Blocks the session's client: from now on writers find it in the queues of its keys, whose
+    /// shards are all locked. `command` is its command's index in the table, `tsc` the TSC cycles
+    /// of the request so far.
     pub(crate) fn begin(
         session: &Session,
         command: u16,
@@ -110,7 +110,7 @@ impl Waiter {
         cx: &mut Cx<'_>,
         tsc: u64,
     ) -> Arc<Self> {
-        // How long it waits does not depend on the system's clock.
+        // The duration of the wait does not depend on the system's clock.
         let until_ms = request.until_ms.map(|at_ms| at_ms.saturating_sub(cx.turn.unix_ms));
         let until_ms = until_ms.map(|wait_ms| cx.turn.steady_ms.saturating_add(wait_ms));
         let args = match request.args.take() {
@@ -136,8 +136,8 @@ impl Waiter {
         waiter
     }
 
-    /// Blocks the session's client until what it has written is durable, for at most so many
-    /// milliseconds. `command` and `tsc` as for [`begin`](Self::begin).
+    /// Blocks the session's client until its writes are durable, at most until `until_ms` on the
+    /// steady scale. `command` and `tsc` as for [`begin`](Self::begin).
     pub(crate) fn begin_for_log(
         session: &Session,
         command: u16,
@@ -190,27 +190,27 @@ impl Waiter {
         }
     }
 
-    /// When its time is over, in milliseconds on the steady scale.
+    /// When its timeout is over, in milliseconds on the steady scale.
     pub fn until_ms(&self) -> Option<i64> {
         self.until_ms
     }
 
-    /// Whether nobody has ended it yet.
+    /// Whether it has not been ended yet.
     pub fn waits(&self) -> bool {
         self.completion.is_open()
     }
 
-    /// Ends it because its time is over. Returns whether it was this that ended it.
+    /// Ends it because its timeout is over. Returns whether this call ended it.
     pub fn time_out(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::TimedOut))
     }
 
-    /// Ends it with an error. Returns whether it was this that ended it.
+    /// Ends it with an error. Returns whether this call ended it.
     pub fn unblock(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::Unblocked))
     }
 
-    /// What it waits for, if that is the log.
+    /// The position that it waits for, if it waits for the log.
     pub fn log_wait(&self) -> Option<&LogWait> {
         match &self.awaited {
             Awaited::Keys(_) => None,
@@ -218,30 +218,28 @@ impl Waiter {
         }
     }
 
-    /// Ends it because the log has come to where it waits for. Returns whether it was this that
-    /// ended it.
+    /// Ends it because the log is durable up to its position. Returns whether this call ended it.
     pub fn log_reached(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::LogReached))
     }
 
-    /// Ends it with an error because there is no log any more. Returns whether it was this that
-    /// ended it.
+    /// Ends it with an error because the log has ended. Returns whether this call ended it.
     pub fn log_ended(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::LogEnded))
     }
 
-    /// Ends it because the client will not hear of it any more.
+    /// Ends it because the client is gone.
     pub fn give_up(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::Gone))
     }
 
     /// Ends it with an error because the rules of the client's user have changed. Returns whether
-    /// it was this that ended it.
+    /// this call ended it.
     pub(crate) fn deny(&self, error: Error) -> bool {
         self.completion.settle(|| Some(WaitEnd::Denied(error)))
     }
 
-    /// Whether what it reads is remembered, because its client tracks keys.
+    /// Whether the keys that it reads are remembered, because its client tracks keys.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks
     }
@@ -273,10 +271,10 @@ impl Waiter {
         keys.map(move |at| args.text(at))
     }
 
-    /// The key that answers it when `key` has something for it: a key before that one, of those in
-    /// shards that nobody else holds, that has an element for it too, and nobody who has waited for
-    /// that longer; or that has another type, which is an error. Redis runs the command again, and
-    /// so takes the first element; also from those who have waited for it longer.
+    /// The key that answers it when `key` can: `key`, or a key before it in the request whose shard
+    /// is free, and which has an element for it too without a client that has waited longer, or has
+    /// another type, which is an error. Redis runs the command again, and so takes the first
+    /// element, even before clients that have waited longer.
     fn first_ready<'k>(&'k self, cx: &mut Cx<'_>, key: Key<'k>) -> Key<'k> {
         let Some(BlockRequest { blocked_on, .. }) = self.request() else { return key };
         let takes = matches!(blocked_on, BlockedOn::List | BlockedOn::SortedSet);
@@ -302,8 +300,7 @@ impl Waiter {
     }
 
     /// Tries to answer it because `key` has changed or is due for a retry. `tsc` reads the TSC.
-    /// Returns what its owner has to be told, if anything: a wait that goes on usually tells
-    /// nothing.
+    /// Returns an event for its owner, if there is one: a wait that goes on usually has none.
     pub(crate) fn serve(
         self: Arc<Self>,
         cx: &mut Cx<'_>,
@@ -338,8 +335,8 @@ impl Waiter {
         is_sooner.then_some(WakeEvent::RetrySooner(self))
     }
 
-    /// Bytes of memory that the wait takes, about, without its places in the queues of its keys. A
-    /// queue in which others wait as well counts for the client that came first.
+    /// Approximate bytes of memory of the wait, without its places in the queues of its keys. A
+    /// queue that several clients share counts for the client that came first.
     fn memory_bytes(&self) -> usize {
         let hashes = self.hashes.capacity() * size_of::<u64>();
         size_of::<Self>() + self.args.memory_bytes() + hashes
@@ -348,7 +345,7 @@ impl Waiter {
     fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
         let args = self.args();
         let mut cx = cx.for_blocked(self.db, &self.hashes);
-        // Who waits for the log is in no queue of a key.
+        // A wait for the log is in no queue of a key.
         let Some(request) = self.request() else { return Ok(ServeOutcome::Nothing) };
         let result = (request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
         exec::seal(&mut cx, &args);
@@ -357,7 +354,7 @@ impl Waiter {
 }
 
 impl WakeEvent {
-    /// What serving took, in TSC cycles.
+    /// TSC cycles that serving took.
     pub(crate) fn tsc(&self) -> u64 {
         match self {
             Self::Served { tsc, .. } => *tsc,
