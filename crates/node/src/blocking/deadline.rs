@@ -1,5 +1,5 @@
-//! What the owner of a blocked client does when time passes: it lets the wait time out, and tries
-//! again what time alone makes ready (see `retry_times`).
+//! The work of a blocked client's owner as time passes: it lets the wait time out, and retries
+//! waits that time may answer (see `retry_times`).
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, ShardLocks};
 use crate::state::waiter::Waiter;
 
-/// Between two tries to do something in a shard that is in use, in milliseconds.
+/// Milliseconds between two tries in a shard that is in use.
 const IN_USE_RETRY_MS: i64 = 1;
-/// The same when a busy script may be what uses it.
+/// The same when a busy script may be using it.
 const BUSY_RETRY_MS: i64 = 10;
 
 /// When the owner of a waiting client has to [come back](on_deadline) to it.
@@ -25,8 +25,8 @@ pub struct Due {
 }
 
 /// When the owner of the session's client has to come back to its wait, if it has one. The owner
-/// asks when the wait begins or the client becomes its own, when it is told that something may have
-/// changed, and after it came back.
+/// asks when the wait begins or the client becomes its own, when it is notified of a change, and
+/// after it came back.
 pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
     let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.steady_ms);
     if !waiter.waits() {
@@ -41,7 +41,7 @@ pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
             Due { at_ms: until_ms, after_pause: true }
         }
         look_ms => {
-            // Only a shard that is in use leaves one that is due already.
+            // Only a shard that is in use leaves a retry that is due already.
             let look_ms = look_ms.map(|look_ms| match look_ms > now_ms {
                 true => look_ms,
                 false => now_ms + retry_ms(worker),
@@ -51,8 +51,8 @@ pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
     }
 }
 
-/// Does what the time asks for: tries the keys that are worth it, and lets a wait end whose time is
-/// over. Either may settle the wait. For the client's owner, inside the gate.
+/// Retries the keys that are due, and lets the wait time out if its timeout is over. Either may
+/// settle the wait. For the client's owner, inside the gate.
 pub fn on_deadline<L: ShardLocks>(
     worker: &mut Worker,
     waiter: &Waiter,
@@ -61,7 +61,7 @@ pub fn on_deadline<L: ShardLocks>(
 ) {
     let now_ms = worker.turn.steady_ms;
     if !worker.node.is_paused(true, now_ms) {
-        // Whoever changes users ends the waits that they deny.
+        // A thread that changes users ends the waits that they deny.
         let users = worker.node.users.generation();
         let (record, may_write) = (&waiter.record, true);
         let admission = Admission { record, may_write, steady_ms: now_ms, users, user: None };
@@ -83,12 +83,12 @@ pub fn on_deadline<L: ShardLocks>(
         worker.deliver_wakes(waker);
     }
     if waiter.until_ms().is_some_and(|until_ms| until_ms <= now_ms) {
-        // When someone has served it a moment ago, it gets that.
+        // If a writer has just served it, that result counts.
         waiter.time_out();
     }
 }
 
-/// Between two tries to do something in a shard that is in use, in milliseconds.
+/// Milliseconds between two tries in a shard that is in use.
 fn retry_ms(worker: &Worker) -> i64 {
     if worker.node.scripting.busy.any() { BUSY_RETRY_MS } else { IN_USE_RETRY_MS }
 }

@@ -1,7 +1,7 @@
 //! How the owner of a blocked client ends its wait.
 //!
-//! On the way of a blocked request this is the end: `serve` or a deadline has settled the wait, and
-//! the client proceeds.
+//! This is the end of a blocked request: `serve` or a deadline has settled the wait, and the client
+//! proceeds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn finish<L: ShardLocks>(
     locks: &L,
     out: &mut Out,
 ) -> bool {
-    // A client that goes on may wait anew, and must not stand in the queues of what it waited for.
+    // A client that goes on may wait again, and must not stand in the queues of this wait.
     if waiter.waits() || !leave(worker, waiter, locks) {
         return false;
     }
@@ -63,8 +63,8 @@ fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Repl
     worker.account_wait(waiter, 0, Some(&text));
 }
 
-/// What WAITAOF replies: the append-only files in which what the client has written is durable, of
-/// this server and of its replicas.
+/// The reply of WAITAOF: the append-only files, of this server and of its replicas, in which the
+/// client's writes are durable.
 pub(crate) fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut Reply<'_>) {
     reply.array(2);
     reply.int(i64::from(durability.has(wait.written)));
@@ -79,9 +79,9 @@ pub fn give_up<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: 
     }
 }
 
-/// Takes a client whose wait is over out of all queues. Returns whether it is out: not if the shard
-/// of one of the keys is in use, by a command that may take long. Until then whoever serves those
-/// keys passes over it.
+/// Takes a client whose wait is over out of all queues. Returns false if the shard of one of the
+/// keys is in use, by a command that may take long. Until it is out, serving those keys passes over
+/// it.
 fn leave<L: ShardLocks>(worker: &mut Worker, waiter: &Arc<Waiter>, locks: &L) -> bool {
     for key in waiter.keys() {
         let key = worker.turn.key(key);

@@ -1,15 +1,16 @@
-//! Commands on keys that someone waits for: after the command, and under the same locks, those are
-//! served for whom there is something now.
+//! Commands on keys that clients wait for: after the command, and under the same locks, the clients
+//! are served that can be served now.
 //!
 //! First come first served for each key, the keys in the order in which they changed. Serving may
-//! change keys itself (BLMOVE pushes what it has popped), and so feed others; it goes on until
-//! nobody is ready.
+//! change keys itself (BLMOVE pushes what it has popped), and so feed others; it goes on until no
+//! client can be served.
 //!
-//! Nobody waits for a shard while holding one, so the shards that serving may need are all taken
-//! before the command runs: those of its keys; of the destinations of those who wait for a key that
-//! it may add to; of the destinations of those who wait for these; and so on. That set is found by
-//! looking at the queues under the locks. When it is more than what is held, everything is let go
-//! and taken again with the rest; when the queues keep changing, the gate is closed.
+//! No thread waits for a shard while it holds one, so all shards that serving may need are taken
+//! before the command runs: those of its keys; those of the destinations of clients that wait for a
+//! key which it may add to; those of the destinations of clients that wait for these; and so on.
+//! That set is found by looking at the queues under the locks. When it is more than the shards
+//! held, all are released and taken again with the rest; when the queues keep changing, the gate is
+//! closed.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -74,15 +75,15 @@ pub(crate) fn missing(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap)
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShardState {
     Unknown,
-    /// It leads to no further targets: nobody is blocked in it, or it is not held.
+    /// It leads to no further targets: no client is blocked in it, or it is not held.
     Leaf,
     /// Clients are blocked on some of its keys.
     Awaited,
 }
 
-/// Serves the clients blocked on one key of a database, as if it had changed. Nothing is done when
-/// the outcome says that the admission was withdrawn or a shard is in use, or the worker why it was
-/// refused.
+/// Serves the clients blocked on one key of a database, as if it had changed. Nothing is done if
+/// the outcome says that the admission was withdrawn or a shard is in use, or if the worker has a
+/// reason for a refusal.
 pub(super) fn try_key<L: ShardLocks>(
     worker: &mut Worker,
     db: usize,
@@ -100,9 +101,9 @@ pub(super) fn try_key<L: ShardLocks>(
     scope.lock_serving(&[hash], &|_| vec![hash], &mut change)
 }
 
-/// Runs a step of the walk over expired keys in a shard, and serves those who wait for the end of a
-/// key that is gone by then. Both under the lock that the caller holds, so that nothing is waited
-/// for; the caller [delivers](deliver) when it holds none any more. Inside the gate.
+/// Runs a step of the walk over expired keys in a shard, and serves the clients that wait for the
+/// end of a key which is gone by then. Both happen under the caller's lock, and wait for nothing;
+/// the caller [delivers](Worker::deliver_wakes) the wakes when it holds no lock. Inside the gate.
 pub fn expire_and_serve<L: ShardLocks, T>(
     worker: &mut Worker,
     locks: &L,
@@ -122,8 +123,8 @@ pub fn expire_and_serve<L: ShardLocks, T>(
     result
 }
 
-/// Serves those who wait for keys that have changed. The shards are held that [`missing`] asks for;
-/// with `elsewhere` only some of them, and it receives the keys for which others are needed.
+/// Serves the clients that wait for keys which have changed. The shards that [`missing`] asks for
+/// are held; with `elsewhere` only some of them, and it receives the keys that need others.
 pub(crate) fn serve_ready<L: ShardLocks>(
     worker: &mut Worker,
     db: usize,
@@ -146,8 +147,8 @@ pub(crate) fn serve_ready<L: ShardLocks>(
 }
 
 impl Worker {
-    /// Remembers what was read for blocked clients that track keys. `first` is the place of the
-    /// first one that was served. The shards are locked.
+    /// Remembers the keys that were read for blocked clients that track keys. `first` is the index
+    /// of the first client that was served. The shards are locked.
     fn remember_served(&mut self, first: usize) {
         for event in &self.wake_events[first..] {
             let WakeEvent::Served { waiter, .. } = event else { continue };
@@ -166,22 +167,22 @@ impl Worker {
 struct Service<'a> {
     cx: Cx<'a>,
     waits: &'a Waits,
-    /// Keys that may have something for someone.
+    /// Keys that may serve a client.
     ready: VecDeque<ChangedKey>,
-    /// Keys that are served later, when other shards are held, if there is a later.
+    /// Keys that are served later, when other shards are held; `None` if there is no later time.
     elsewhere: Option<&'a mut Vec<ChangedKey>>,
     tsc: &'a dyn Fn() -> u64,
     wake_events: &'a mut Vec<WakeEvent>,
 }
 
 impl Service<'_> {
-    /// Adds those of the keys that have changed just now for which someone may wait.
+    /// Adds the keys that have just changed and that clients may wait for.
     fn queue_changed(&mut self, db: usize) {
         for (other, key) in self.cx.turn.effects.take_changed() {
             let hash = self.cx.turn.key(&key).hash;
             let number = self.cx.map.shard_of(hash);
             let change = (other.unwrap_or(db), key);
-            // A key that a command only came across, and that had expired, may lie anywhere.
+            // A key that had expired, and that a command only came across, may be in any shard.
             if !self.cx.shards.holds(number) {
                 self.put_off(change);
             } else if self.cx.shards.shard(number).is_awaited(hash) {
@@ -196,7 +197,7 @@ impl Service<'_> {
         }
     }
 
-    /// Serves those who wait for one key, as long as it has something for them.
+    /// Serves the clients that wait for one key, as long as it has elements for them.
     fn serve_key(&mut self, db: usize, name: &[u8]) {
         let cx = &mut self.cx;
         let key = cx.turn.key(name);
@@ -211,14 +212,14 @@ impl Service<'_> {
             let waiters = cx.shards.shard(number).waiters();
             let Some((at, client)) = waiters.next(db, key, from, type_name) else { return };
             from = at + 1;
-            // A client whose wait has ended is here until its owner takes it out.
+            // A client whose wait has ended stays in the queue until its owner takes it out.
             let Some(waiter) = self.waits.find(client.id) else { continue };
             if client.target.is_some_and(|target| !cx.shards.try_hold(map.shard_of(target))) {
                 if self.elsewhere.is_some() {
                     self.put_off((db, name.to_vec()));
                     return;
                 }
-                // The command took from the key, or it has nothing for anybody.
+                // The command took from the key, or the key has nothing for any client.
                 continue;
             }
             let db = waiter.db;

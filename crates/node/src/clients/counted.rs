@@ -1,8 +1,8 @@
-//! What counts of the memory that a client takes, while `maxmemory-clients` limits it.
+//! The counted memory of a client, while `maxmemory-clients` limits it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// What is counted of a client. Its class is written under the lock of classes alone.
+/// The counted bytes of a client, and its class, which is written only under the lock of classes.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     /// [`GONE`], or the bytes that count.
@@ -10,17 +10,17 @@ pub(crate) struct Counted {
     class: AtomicU8,
 }
 
-/// A client that does not count any more, and never will.
+/// A client that will never count again.
 const GONE: u64 = u64::MAX;
 
 impl Counted {
-    /// Counts so many bytes. Returns how many have counted; none: it is gone.
+    /// Counts so many bytes. Returns the bytes counted before; `None` if the client is gone.
     pub(crate) fn replace(&self, bytes: u64) -> Option<u64> {
         let replace = |before| (before != GONE).then_some(bytes);
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, replace).ok()
     }
 
-    /// Counts nothing any more. Returns how many bytes have counted; none: it was gone.
+    /// Stops counting. Returns the bytes counted before; `None` if the client was gone.
     pub(crate) fn take(&self, is_gone: bool) -> Option<u64> {
         self.replace(if is_gone { GONE } else { 0 })
     }

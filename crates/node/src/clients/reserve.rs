@@ -1,15 +1,15 @@
 //! Places beyond `maxclients`, so that a server whose clients have taken all others still answers
 //! PING and can be administered: by CLIENT LIST and CLIENT KILL, CONFIG SET maxclients, INFO.
 //!
-//! Who connects beyond the limit gets one of a few such places and may use no keys. With the first
-//! request for anything else it hears what Redis says to all of them at once, and is closed. When
-//! enough others have left, it becomes a client like any other.
+//! A client that connects beyond the limit gets one of a few such places and may use no keys. At
+//! its first other request it gets the error that Redis sends to such clients at once, and is
+//! closed. When enough other clients have left, it becomes an ordinary client.
 //!
-//! Clients of an application that connect and say nothing yet must not keep an operator out:
-//! when all places are taken, the next one gets that of the client which was silent for the longest
-//! time, unless all of them have been used for administration just now. Nor may clients that
-//! connect again and again push out an operator before the first request: a new client keeps its
-//! place for a moment, and who finds none is told so.
+//! Clients of an application that connect and say nothing yet must not keep an operator out: when
+//! all places are taken, the next client gets the place of the one that was silent for the longest
+//! time, unless all of them have just been used for administration. And clients that connect again
+//! and again must not push out an operator before the first request: a new client keeps its place
+//! for a moment, and a client that finds none is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,11 +30,11 @@ const NEW_MS: i64 = 200;
 pub struct Reserve(Mutex<Vec<Arc<ClientRecord>>>);
 
 impl Reserve {
-    /// Makes sure that there is a place for another client; `close` closes one that has to go.
-    /// Returns whether there is. For the thread that accepts connections, as is `add`.
+    /// Makes a place for another client; `close` closes one to make room. Returns whether there is
+    /// a place. For the thread that accepts connections, as is `add`.
     pub fn make_place(&self, steady_ms: i64, close: impl FnOnce(&ClientRecord)) -> bool {
         let mut clients = self.0.lock();
-        // Whoever has left is known to nobody else.
+        // Only this list refers to a client that has left.
         clients.retain(|record| {
             record.has(flag::RESERVED)
                 && !record.location.is_killed()

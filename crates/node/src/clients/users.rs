@@ -1,10 +1,10 @@
 //! The users of a server, as all threads share them.
 //!
 //! A session keeps the user that it runs as. Users change rarely, so that a session looks its user
-//! up again only when the generation has changed, which costs a command one relaxed load. Whoever
-//! changes a user waits for the commands inside the gate before the change is answered
-//! ([`AfterGrace`](crate::AfterGrace)); what begins later has passed the gate behind the change and
-//! sees the new generation.
+//! up again only when the generation has changed, which costs a command one relaxed load. A command
+//! that changes a user waits for the commands inside the gate before it replies
+//! ([`AfterGrace`](crate::AfterGrace)); later commands have passed the gate after the change and
+//! see the new generation.
 //!
 //! Only the main thread changes users.
 
@@ -26,7 +26,7 @@ pub struct UserRegistry {
     generation: AtomicU64,
     /// Clients need not authenticate: the default user is enabled and has no password.
     open: AtomicBool,
-    /// What was denied.
+    /// The log of denials.
     pub log: Mutex<AclLog>,
 }
 
@@ -45,7 +45,7 @@ impl UserRegistry {
         registry
     }
 
-    /// What users' rules depend on.
+    /// The context in which rules of users are read.
     pub fn context_of(&self, config: &Config) -> RuleContext<'static> {
         context(self.commands, config)
     }
@@ -57,7 +57,7 @@ impl UserRegistry {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// The same, for who looks a user up next: that one is not older than the number.
+    /// The same, before looking up a user: that user is not older than the number.
     pub(crate) fn generation_to_follow(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -77,7 +77,7 @@ impl UserRegistry {
         self.users.read().find(name).cloned()
     }
 
-    /// What the user with this very name has become; see [`Users::find_same`].
+    /// The current form of the user with this very name; see [`Users::find_same`].
     pub(crate) fn find_same(&self, name: &Arc<[u8]>) -> Option<Arc<User>> {
         self.users.read().find_same(name).cloned()
     }
@@ -96,9 +96,9 @@ impl UserRegistry {
         result
     }
 
-    /// A user as the words of ACL SETUSER make it of the one with this name, or of a new one.
-    /// Nothing is locked meanwhile, however many words there are. It is to be [put](Self::put) in
-    /// the place of the one before.
+    /// The user that the words of ACL SETUSER make of the one with this name, or of a new one.
+    /// Nothing is locked meanwhile, however many words there are. The caller [puts](Self::put) it
+    /// in the place of the old one.
     ///
     /// # Errors
     /// The first word that is wrong.
@@ -124,7 +124,7 @@ impl UserRegistry {
         self.edit(|users| names.iter().filter(|name| users.remove(name)).count())
     }
 
-    /// Exchanges all users for others. Who has the same name is the same user.
+    /// Replaces all users by others. A user with the same name is the same user.
     pub(crate) fn replace(&self, new: &mut Users) {
         self.edit(|users| {
             new.follow(users);

@@ -24,7 +24,7 @@ pub(crate) struct WatchedKeys {
 struct WatchedKey {
     db: usize,
     hash: u64,
-    /// Shared with the shard and with others who watch the key.
+    /// Shared with the shard and with other clients that watch the key.
     name: Arc<[u8]>,
     /// The shard knows of it.
     is_told: bool,
@@ -40,8 +40,8 @@ impl WatchedKeys {
         self.position_of(db, key).is_ok()
     }
 
-    /// Adds a key that is not watched yet. The shard has given its name when it was told; none: it
-    /// was in use, and the caller has marked the watch.
+    /// Adds a key that is not watched yet. `name` is the shard's, which knows of the watch; `None`
+    /// if the shard was in use, and the caller has marked the watch.
     pub(crate) fn add(&mut self, db: usize, key: Key<'_>, name: Option<Arc<[u8]>>) {
         if let Err(at) = self.position_of(db, key) {
             let (hash, is_told) = (key.hash, name.is_some());
@@ -51,7 +51,7 @@ impl WatchedKeys {
         }
     }
 
-    /// What the shards mark when a key changes.
+    /// The mark that shards set when a key changes.
     pub(crate) fn watch(&self) -> &Arc<Watch> {
         &self.watch
     }
@@ -61,7 +61,7 @@ impl WatchedKeys {
         self.keys.len()
     }
 
-    /// Bytes of memory that they take beside what their shards count.
+    /// Bytes of memory that they take besides those that their shards count.
     pub(crate) fn list_bytes(&self) -> usize {
         self.keys.len() * size_of::<WatchedKey>() + self.untold_bytes
     }
@@ -88,7 +88,7 @@ impl WatchedKeys {
         changed
     }
 
-    /// Forgets all keys, when no shard knows of the watch any more. Returns whether it can be used
+    /// Forgets all keys, after all shards have forgotten the watch. Returns whether it can be used
     /// again. Keeps a bounded amount of memory.
     pub(crate) fn clear(&mut self) -> bool {
         let Self { watch, keys, untold_bytes } = self;

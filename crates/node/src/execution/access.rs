@@ -1,9 +1,10 @@
 //! Whether a client may run a command: it has authenticated, and the rules of its user allow the
 //! command on these keys.
 //!
-//! The executor asks once a request, and only for a client to which something may be denied. EXEC
-//! and scripts ask again for each command that they run ([`admit_inside`]), because the rules may
-//! have changed since it was queued, and because a script may run what its client may not.
+//! Admission asks once for each request, and only if some request of the client could be denied.
+//! EXEC and scripts ask again for each of their commands ([`admit_inside`]), because the rules may
+//! have changed since a command was queued, and because a client may run a script without being
+//! allowed its commands.
 
 use std::sync::atomic::Ordering;
 
@@ -21,8 +22,7 @@ use crate::state::client_line::client_line;
 
 /// Whether a user may run a command with these arguments.
 ///
-/// # Errors
-/// What of it is denied.
+/// # Errors The part that is denied.
 #[inline]
 pub(crate) fn check(user: &User, entry: &Entry, args: &Args<'_>) -> Result<(), Denied> {
     let request = AccessRequest { index: entry.index, spec: entry.spec, args, channels: &[] };
@@ -90,8 +90,7 @@ pub(crate) fn admit(
 
 /// Whether a client beyond `maxclients` may run a command.
 ///
-/// # Errors
-/// It may not, and is to be closed.
+/// # Errors It may not, and must be closed.
 fn admit_beyond_limit(worker: &Worker, session: &mut Session, entry: &Entry) -> Result<(), Error> {
     let clients = &worker.node.clients;
     if clients.len() <= worker.config.maxclients as usize {
@@ -102,7 +101,7 @@ fn admit_beyond_limit(worker: &Worker, session: &mut Session, entry: &Entry) -> 
     let is_about_server = matches!(spec.group, Group::Connection | Group::Server)
         && spec.keys.is_empty()
         && !spec.flags.may_write()
-        // Who selects a database is about to use its keys.
+        // A client that selects a database is about to use its keys.
         && spec.name != "select";
     if !spec.flags.has(Flags::ADMIN) && !is_about_server {
         worker.node.connections_rejected.fetch_add(1, Ordering::Relaxed);
@@ -111,16 +110,15 @@ fn admit_beyond_limit(worker: &Worker, session: &mut Session, entry: &Entry) -> 
     Ok(())
 }
 
-/// A client beyond `maxclients` runs a command that its user may run: an administrator keeps the
-/// place.
+/// Notes that a client beyond `maxclients` runs a command: an administrator keeps the place.
 fn note_administration(session: &Session, entry: &Entry) {
     if entry.spec.flags.has(Flags::ADMIN) {
         session.record.set_flag(flag::ADMINISTERS, true);
     }
 }
 
-/// Whether a session may run a command inside another one: one that it has queued, at EXEC, or one
-/// that its script calls. A denial is counted and logged.
+/// Whether a session may run a command inside another one: a queued one at EXEC, or one of its
+/// script. A denial is counted and logged.
 ///
 /// # Errors
 /// The reply in the place of the command's.
@@ -136,8 +134,8 @@ pub(crate) fn admit_inside(
     if session.is_free(users) {
         return Ok(());
     }
-    // The rules by which a transaction or script began count until its end, so that it is executed
-    // whole: whoever changes them waits for it, but a command of the transaction itself.
+    // The rules at the begin of a transaction or script count until its end, so that it is executed
+    // whole: a command that changes them waits for it, unless it belongs to the transaction itself.
     check(session.user(), entry, args).map_err(|denied| {
         let error =
             note_denied(worker, &session.record, session.user(), entry, args, denied, origin);
@@ -194,7 +192,7 @@ pub(crate) fn note_denied(
     error.into()
 }
 
-/// Counts and logs something that was denied to a client, under the name of a user.
+/// Counts and logs a denial to a client, under the name of a user.
 pub(crate) fn note(
     worker: &Worker,
     record: &ClientRecord,

@@ -1,4 +1,4 @@
-//! What is counted of each run of a command, and which runs the slow log keeps.
+//! The counts of each run of a command, and the runs that the slow log keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,21 +14,21 @@ use crate::execution::worker::Worker;
 use crate::stats::hot_keys::SAMPLE_PERIOD;
 use crate::stats::slowlog::{self, SlowEntry};
 
-/// A run of a command that has ended, for those who look at it closely.
+/// A run of a command that has ended, for a closer look.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     /// The client.
     pub record: &'a ClientRecord,
     pub entry: &'a Entry,
     pub args: &'a Args<'a>,
-    /// Where its reply is, and from where on; none: it is elsewhere.
+    /// Where its reply is, and from where on; `None` if it is elsewhere.
     pub reply: Option<(&'a Out, Mark)>,
-    /// The TSC when it ended; none: those who watch requests have been shown it when it began.
+    /// The TSC when it ended; `None` if it was shown to watching clients when it began.
     pub end_tsc: Option<u64>,
 }
 
 /// Counts a run and notices a slow one. `tsc` is its duration in TSC cycles. Few runs are looked at
-/// closely; `run` tells of them.
+/// closely; `run` returns them.
 #[inline(always)]
 pub(crate) fn account<'a>(
     worker: &mut Worker,
@@ -77,7 +77,7 @@ fn look_at(worker: &mut Worker, run: Run<'_>, tsc: u64) {
     }
     let event = if flags.has(Flags::FAST) { "fast-command" } else { "command" };
     worker.note_latency(event, worker.micros(tsc) / 1000);
-    // What a script calls is a part of the script's own run.
+    // The commands of a script are a part of the script's own run.
     if worker.hotkeys.is_some() && !worker.turn.in_script {
         measure_keys(worker, run, tsc);
     }
@@ -89,7 +89,7 @@ fn keys<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     run.entry.spec.keys.iter().flat_map(|spec| spec.positions(args)).filter_map(|at| args.at(at))
 }
 
-/// Counts the keys of one of many runs. What a script calls counts for itself.
+/// Counts the keys of one of many runs. The commands of a script count for themselves.
 fn sample_keys(worker: &Worker, run: Run<'_>) {
     if matches!(run.entry.call, Call::Script(_)) {
         return;

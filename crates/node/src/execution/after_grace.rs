@@ -1,14 +1,14 @@
-//! What a command leaves to be done when all commands that others had begun are over: the rest of
-//! its work, and its reply.
+//! The rest of a command's work, and its reply, that follow when all commands which had begun
+//! before are over.
 //!
-//! Who kills a client, pauses commands or changes users first marks what is not to begin any more,
-//! and may answer only when nothing goes on that had begun before. Its client waits for that, as
-//! one that waits for a key does, and its thread goes on: the command ends with
+//! A command that kills a client, pauses commands or changes users first marks what is no longer
+//! allowed, and may reply only when the commands that had begun before are over. Its client waits
+//! for that, like a client that waits for a key, and its thread goes on: the command ends with
 //! [`Outcome::GracePeriod`], the event loop begins a grace period of the gate and comes back to
 //! [`finish`](AfterGrace::finish) the command.
 //!
-//! In a transaction the commands behind it run at once, and the grace period begins when EXEC has
-//! run: then all that its commands have left is done, in their order, and EXEC is answered.
+//! In a transaction the next commands run at once, and the grace period begins when EXEC has run:
+//! then the rest of all its commands is done, in their order, and EXEC is answered.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use crate::host::Host;
 /// The rest of a command's work. Returns [`Outcome::Done`] or [`Outcome::Close`].
 type Rest = Box<dyn FnOnce(&mut Worker, &dyn Host) -> Outcome + Send>;
 
-/// What is left of a command.
+/// The rest of a command.
 pub struct AfterGrace {
     rest: Rest,
     reply: Out,
@@ -31,7 +31,7 @@ pub struct AfterGrace {
 }
 
 impl AfterGrace {
-    /// The outcome of a command that has this left to do.
+    /// The outcome of a command with this rest.
     pub(crate) fn outcome(
         rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
     ) -> Outcome {
@@ -46,8 +46,8 @@ impl AfterGrace {
         Outcome::GracePeriod(Box::new(Self { rest, reply, has_failed }))
     }
 
-    /// The same for several commands. The client is [closed](Outcome::Close) if that comes of one
-    /// of them, or if it `closes` anyway; what they belong to may have `failed` nevertheless.
+    /// The same for several commands. The client is [closed](Outcome::Close) if one of them asks
+    /// for that, or if it `closes` anyway; the transaction may have `failed` nevertheless.
     pub(crate) fn outcome_of_all(all: Vec<Self>, mut closes: bool, failed: bool) -> Outcome {
         let end = |closes| if closes { Outcome::Close } else { Outcome::Done };
         if all.is_empty() {
@@ -61,7 +61,7 @@ impl AfterGrace {
         })
     }
 
-    /// Keeps the reply back, which is what follows `mark`.
+    /// Keeps back the reply, which follows `mark`.
     pub(crate) fn keep_reply(&mut self, out: &mut Out, mark: Mark) {
         for piece in out.pieces(mark, out.mark()) {
             self.reply.bytes.extend_from_slice(piece.as_slice());

@@ -1,4 +1,4 @@
-//! What commands on sessions and the server work with.
+//! The context of commands on sessions and the server.
 
 use engine::{Error, LockedShards, ScriptError, Visited};
 use resp::{Args, Reply};
@@ -10,7 +10,7 @@ use crate::execution::outcome::Outcome;
 use crate::execution::worker::Worker;
 use crate::host::{ClientWaker, GateAccess, GatedHost, Host};
 
-/// What a command on sessions or the server does.
+/// The handler of a command on sessions or the server.
 pub type NodeHandler = fn(&mut NodeCx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<(), Error>;
 
 /// The context of one command.

@@ -32,7 +32,7 @@ use crate::state::node::PAUSE_FOR_EVER;
 use crate::stats::counters::ThreadCounters;
 use crate::stats::used_memory::ThreadMemory;
 
-/// The number by which it counts keys: behind those of all threads.
+/// The number by which it counts keys, after those of all threads.
 const THREAD: usize = IO_THREADS_MAX as usize + 32;
 /// Memory for replies that is kept from command to command.
 const OUT_KEPT_BYTES_MAX: usize = 64 * 1024;
@@ -52,7 +52,7 @@ pub struct Applier {
     out: Out,
 }
 
-/// What came of a command.
+/// The outcome of an applied command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyOutcome {
     /// It replied.
@@ -61,10 +61,10 @@ pub enum ApplyOutcome {
     Failed(Vec<u8>),
     /// There is no such command.
     Unknown,
-    /// It did nothing, because commands are paused, its shards are in use, or the server goes down,
-    /// which may be called off: it is to be tried again.
+    /// It did nothing, because commands are paused, its shards are in use, or the server shuts
+    /// down, which may be called off: try it again.
     Later,
-    /// It did nothing, because the server goes down.
+    /// It did nothing, because the server shuts down.
     ShutDown,
 }
 
@@ -109,7 +109,7 @@ impl Applier {
         self.worker.turn.steady_ms = time.steady_ms;
     }
 
-    /// So many keys have come into each database by another way.
+    /// Counts keys that were added to each database in another way.
     pub fn add_keys(&mut self, db_keys: &[i64]) {
         for (number, keys) in (0..).zip(db_keys) {
             self.worker.turn.keys.add(number, *keys);
@@ -218,8 +218,8 @@ impl Applier {
         }
     }
 
-    /// Lets everyone see how much memory is in use, when this thread has taken so many bytes. To be
-    /// called now and then, outside the gate.
+    /// Publishes the memory in use, when this thread has taken so many bytes. Call it from time to
+    /// time, outside the gate.
     pub fn publish(&mut self, thread_bytes: i64) {
         self.worker.end_turn();
         self.worker.publish_memory(thread_bytes);

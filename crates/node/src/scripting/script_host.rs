@@ -1,4 +1,4 @@
-//! What a running script reaches: commands, on the shards that are locked for it.
+//! The host of a running script: it performs the script's commands on the shards that are locked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,13 @@ use crate::execution::outcome::Outcome;
 use crate::state::busy_scripts::{BusyScript, Held};
 use crate::state::script_registry::Running;
 
-/// Between two looks at how long a script has run, and at the clients that wait meanwhile.
+/// Microseconds between two looks at how long a script has run, and at the clients that wait
+/// meanwhile.
 const LOOK_US: u64 = 1000;
 /// Between two such looks of a script that waits for a shard.
 const SHARD_WAIT: Duration = Duration::from_millis(5);
 
-/// A script that runs, as it is called: by the SHA-1 of its text, or a function by its name.
+/// The name of a running script: the SHA-1 of its text, or the name of its function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptName<'c> {
     pub(super) text: &'c [u8],
@@ -45,7 +46,7 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) accessed: ScriptKeys,
     /// It has written, published or changed the server: it is not begun again.
     pub(super) has_acted: bool,
-    /// It needed a shard that another holds. What it does from here on does not count.
+    /// It needed a shard that another command holds. Its further commands have no effect.
     pub(super) is_refused: bool,
     /// It has closed its client: by CLIENT KILL, or with its user.
     pub(super) has_closed: bool,
@@ -95,7 +96,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         }
     }
 
-    /// Gives back what was borrowed, and tells the server that the run is over.
+    /// Returns borrowed lists, and notes that the run is over.
     pub(super) fn end(&mut self) {
         self.calls.worker.hashes = std::mem::take(&mut self.hashes);
         self.calls.worker.turn.in_script = false;
@@ -109,7 +110,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         self.calls.worker.micros((self.calls.tsc)())
     }
 
-    /// Time passes: looks about every [`LOOK_US`] at how long it has run. Returns the time.
+    /// Looks about every [`LOOK_US`] at how long the script has run. Returns the time.
     fn keep_time(&mut self) -> u64 {
         let now_us = self.now_us();
         let first_tick_us = *self.first_tick_us.get_or_insert(now_us);
@@ -125,14 +126,14 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         if !self.is_known {
             self.become_known();
         }
-        // As it is now: it may have been changed because this script does not end.
+        // The current value: it may have been changed because this script does not end.
         let threshold_ms = self.calls.worker.node.config().scripts.busy_reply_threshold_ms;
         let ran_ms = i64::try_from(now_us.saturating_sub(first_tick_us) / 1000).unwrap_or(i64::MAX);
         if !self.is_busy && threshold_ms > 0 && ran_ms >= threshold_ms {
             self.become_busy(ran_ms);
         }
         if self.is_busy {
-            // What it has published would wait for its end.
+            // Its messages would wait for its end otherwise.
             self.calls.worker.wake_receivers();
             let time = (self.calls.serve_others)();
             // As in Redis TIME goes on from then on, and the commands of a script expire nothing.
@@ -141,7 +142,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         }
     }
 
-    /// It runs for a moment already: others may know, and end it.
+    /// Registers the script, which has run for a moment, so that clients can kill it.
     fn become_known(&mut self) {
         self.is_known = true;
         let running = Running {
@@ -154,7 +155,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         worker.node.scripting.begin(worker.index, Arc::new(running));
     }
 
-    /// It has run for too long: nobody waits for it from now on.
+    /// Registers the script as busy: no thread waits for it from now on.
     fn become_busy(&mut self, ran_ms: i64) {
         self.is_busy = true;
         let worker = &self.calls.worker;
@@ -177,7 +178,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             if is_function { "FUNCTION KILL" } else { "SCRIPT KILL" },
             String::from_utf8_lossy(text)
         );
-        // Nobody waits for this thread any more.
+        // No thread waits for this one now.
         self.calls.host.outside(&StaysInside, |host| host.log(LogLevel::Warning, line.as_bytes()));
     }
 
@@ -256,7 +257,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             && (worker.index == 0 || !flags.has(Flags::MAIN))
     }
 
-    /// Locks what a command needs besides what is locked.
+    /// Locks the further shards that a command needs.
     fn lock_shards(&mut self, entry: &Entry, args: &Args<'_>) -> Result<(), ScriptError> {
         let HeldCalls { worker, .. } = &mut self.calls;
         self.hashes.clear();
@@ -275,8 +276,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         Ok(())
     }
 
-    /// Locks all shards. Whoever waits for one of them with the others in hand stops everyone who
-    /// uses keys, so a script that has done nothing yet is begun again when it can have them all.
+    /// Locks all shards. Waiting for one of them while holding the others would stop all commands
+    /// on keys, so a script that has done nothing yet is begun again when it can have all of them.
     fn lock_all(&mut self, shards: usize) -> Result<(), ScriptError> {
         self.accessed = ScriptKeys::All;
         let begins_again = self.grant.keys != ScriptKeys::All && !self.has_acted && !self.is_busy;
@@ -289,7 +290,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         (0..shards).try_for_each(|number| self.lock_shard(number))
     }
 
-    /// Locks a shard besides what is locked.
+    /// Locks a further shard.
     fn lock_shard(&mut self, number: usize) -> Result<(), ScriptError> {
         let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
         if !held.holds(number) {
@@ -304,7 +305,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
                 worker.node.scripting.busy.add(worker.index, number);
             }
         }
-        // Those who are blocked on other keys than the declared ones are served afterwards.
+        // Clients that are blocked on undeclared keys are served afterwards.
         if self.calls.shards.shard(number).has_waiters() {
             self.calls.worker.turn.effects.set_watched(true);
         }
@@ -399,7 +400,7 @@ impl VmHost for ScriptHost<'_, '_, '_> {
     }
 
     fn set_replication(&mut self, targets: ScriptReplication) {
-        // The log is the append-only file's, which nobody else reads.
+        // Only the append-only file reads the log.
         self.calls.worker.turn.effects.set_logged(targets.aof);
     }
 

@@ -13,16 +13,16 @@ use crate::execution::worker::Worker;
 use crate::state::node::Node;
 use crate::state::script_registry::{KillState, Running};
 
-/// Memory that one run may take.
+/// Bytes of memory that one run may take.
 const VM_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// The same of a library that is loaded from a file: what it may have taken when it was accepted,
-/// and as much for what libraries before it have left.
+/// The same for a library from a file: as much as it may have taken when it was accepted, and as
+/// much again for what earlier libraries have left.
 pub const FILE_VM_BYTES_MAX: usize = 2 * VM_BYTES_MAX;
 
 struct ThreadVm {
     /// The number of the server that it belongs to: a thread of a test may have several.
     server: u64,
-    /// How often scripts or libraries had been flushed when it last dropped those that are gone.
+    /// The number of flushes when it last dropped removed scripts and libraries.
     swept: u64,
     vm: Vm,
 }
@@ -30,7 +30,7 @@ struct ThreadVm {
 thread_local! {
     /// The thread's VM.
     static VM: Cell<Option<Box<ThreadVm>>> = const { Cell::new(None) };
-    /// That for libraries from files.
+    /// The VM for libraries from files.
     static FILE_VM: Cell<Option<Box<Vm>>> = const { Cell::new(None) };
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn with_vm<R>(node: &Node, work: impl FnOnce(&mut Vm) -> R) -> Result
     Ok(result)
 }
 
-/// Calls `work` with a VM for libraries from files, which keeps none of them: the VMs of several
-/// threads may have held together what one cannot.
+/// Calls `work` with a VM for libraries from files, which keeps none of them: one VM may not have
+/// room for the libraries of several.
 ///
 /// # Errors
 /// The interpreter could not be set up.
@@ -69,12 +69,12 @@ pub(crate) fn with_file_vm<R>(work: impl FnOnce(&mut Vm) -> R) -> Result<R, Stri
     Ok(result)
 }
 
-/// Gives the interpreter for libraries from files back.
+/// Frees the interpreter for libraries from files.
 pub(crate) fn end_file_vm() {
     drop(FILE_VM.take());
 }
 
-/// Gives the thread's interpreter back: what a thread holds when it ends would count for ever.
+/// Frees the thread's interpreter: its memory would count for ever after the thread's end.
 pub fn end_thread() {
     drop(VM.take());
 }
@@ -87,21 +87,21 @@ pub(crate) fn vm_bytes() -> usize {
     bytes
 }
 
-/// What the code of a library reaches while it registers its functions: no commands.
+/// The host of a library's code while it registers its functions: it performs no commands.
 pub(crate) struct Loading<'a> {
     worker: &'a mut Worker,
     tsc: &'a dyn Fn() -> u64,
-    /// The call of a function, and its name, for which a library is loaded that has loaded once.
+    /// The call of a function, and its name, for which a known library is loaded again.
     call: Option<(Args<'a>, &'a [u8])>,
     /// When its first tick came.
     first_tick: Option<Duration>,
-    /// Whether it is to end, once the server knows that it runs.
+    /// Whether it was killed, once it is registered as running.
     kill_state: Option<Arc<KillState>>,
-    /// It ends when the server goes down.
+    /// It ends when the server shuts down.
     is_from_file: bool,
 }
 
-/// When the server knows that a library is loaded again, as of a script that runs.
+/// After this time a library that is loaded again is registered like a running script.
 const KNOWN_AFTER: Duration = Duration::from_millis(1);
 
 impl<'a> Loading<'a> {
@@ -111,8 +111,8 @@ impl<'a> Loading<'a> {
     }
 
     /// The same for a library from a file, which may take as long as the server runs. The command
-    /// that loads it has done nothing if the server goes down before. FUNCTION KILL ends it while a
-    /// client waits for it and nobody else may do anything.
+    /// that loads it has done nothing if the server shuts down first. FUNCTION KILL ends it while a
+    /// client waits for it and all other commands are paused.
     pub(crate) fn from_file(worker: &'a mut Worker, tsc: &'a dyn Fn() -> u64) -> Self {
         Self { worker, tsc, call: None, first_tick: None, kill_state: None, is_from_file: true }
     }
@@ -149,8 +149,8 @@ impl<'a> Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// DEBUG RELOAD and DEBUG LOADAOF pause all other commands. At the server's start nobody waits
-    /// for a reply, and the library is not ended.
+    /// DEBUG RELOAD and DEBUG LOADAOF pause all other commands. At the server's start no client
+    /// waits for a reply, and the library is not ended.
     fn is_reloaded(&self) -> bool {
         self.is_from_file && self.worker.node.pause_begins()
     }

@@ -1,4 +1,4 @@
-//! What INFO tells of the append-only file. Whoever writes it keeps this up to date.
+//! The state of the append-only file for INFO. The thread that writes the file keeps it up to date.
 
 /// The state of the append-only file as INFO shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub struct AppendOnlyFigures {
     pub rewrite_began_ms: Option<i64>,
     /// A rewrite follows as soon as one can.
     pub is_rewrite_scheduled: bool,
-    /// Rewrites that were asked for, by BGREWRITEAOF. What was answered is shown until the thread
-    /// that writes knows of it.
+    /// Rewrites that BGREWRITEAOF has asked for. They are shown until the thread that writes knows
+    /// of them.
     pub asked: u64,
     /// Seconds that the last rewrite took.
     pub last_rewrite_seconds: Option<i64>,
@@ -22,7 +22,7 @@ pub struct AppendOnlyFigures {
     pub rewrites: u64,
     /// Rewrites that have failed since the last one that did not.
     pub rewrites_failed_in_row: u64,
-    /// Whether what was written last could be written.
+    /// Whether the last write succeeded.
     pub is_last_write_ok: bool,
     /// Bytes of old state that the last rewrite had to save before they were changed.
     pub last_saved_bytes: u64,

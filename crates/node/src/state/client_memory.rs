@@ -1,4 +1,4 @@
-//! Keeping what clients take of memory below `maxmemory-clients`: those that take the most are
+//! The memory that clients take, for `maxmemory-clients`: the clients that take the most are
 //! closed.
 //!
 //! ```text
@@ -8,11 +8,11 @@
 //!                              classes of clients, by their numbers <- the largest of them goes
 //! ```
 //!
-//! Who runs something for a client counts what it takes afterwards. Only when it comes into another
-//! class, and classes are powers of two, a lock is taken; the sum is one count for each thread. A
-//! thread that finds the sum over the limit when its turn ends closes clients until it is not, of
-//! whatever thread they are; there is one such thread at a time. What a closed client has taken
-//! does not count any more, although its owner frees it a moment later.
+//! A thread that works for a client counts the client's memory afterwards. It takes a lock only
+//! when the client's class changes, and classes are powers of two; the sum is one count for each
+//! thread. A thread that finds the sum over the limit when its turn ends closes clients of any
+//! thread until it is below; one thread does so at a time. The memory of a closed client stops
+//! counting at once, although its owner frees it a moment later.
 //!
 //! While there is no limit nothing is counted. As in Redis, clients that are protected by CLIENT
 //! NO-EVICT count and stay.
@@ -28,7 +28,7 @@ use crate::config::IO_THREADS_MAX;
 
 /// Locks for the classes.
 const PARTS: usize = 16;
-/// Clients of fewer bytes are of one class, as those of twice as many are of the next.
+/// Clients below this size are one class; clients below twice the size are the next.
 const CLASS_BYTES_MIN: u64 = 32 << 10;
 /// The class of a client that may not be closed, or is not counted.
 const NO_CLASS: u8 = 0;
@@ -36,22 +36,22 @@ const NO_CLASS: u8 = 0;
 /// Clients by their class and number.
 type Classes = BTreeMap<(u8, u64), Arc<ClientRecord>>;
 
-/// Alone on its cache lines.
+/// A value with cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
-/// What all clients take of memory, while that is limited.
+/// The memory of all clients, while that is limited.
 #[derive(Debug)]
 pub struct ClientMemory {
-    /// Bytes, by the thread that has counted them: the sum counts.
+    /// Bytes by the thread that has counted them. Only the sum has a meaning.
     bytes: Box<[OwnLine<AtomicI64>]>,
     /// Threads beyond these have counted nothing.
     threads: AtomicUsize,
-    /// Those that may be closed, by their numbers.
+    /// The clients that may be closed, by parts of their numbers.
     classes: Box<[OwnLine<Mutex<Classes>>]>,
-    /// Held by who closes clients: when it last said that none is left, in milliseconds on the
-    /// steady scale.
+    /// Held by the thread that closes clients: when it last warned that none is left, in
+    /// milliseconds on the steady scale.
     pub(crate) closing: Mutex<i64>,
 }
 
@@ -88,7 +88,7 @@ impl ClientMemory {
         &self.classes[client as usize % PARTS].0
     }
 
-    /// Counts what a client takes now, on a thread.
+    /// Counts the memory of a client, on a thread.
     pub(crate) fn count(&self, thread: usize, record: &Arc<ClientRecord>) {
         let bytes = record.memory_bytes();
         let Some(before) = record.counted.replace(bytes) else { return };
@@ -115,7 +115,7 @@ impl ClientMemory {
         }
     }
 
-    /// Counts a client no more.
+    /// Stops counting a client.
     pub(crate) fn forget(&self, thread: usize, record: &ClientRecord, is_gone: bool) {
         let mut classes = self.classes(record.id).lock();
         if let Some(before) = record.counted.take(is_gone) {
@@ -125,7 +125,7 @@ impl ClientMemory {
         }
     }
 
-    /// Takes out a client of the greatest class. None: there is none that may be closed.
+    /// Takes out a client of the greatest class; `None` if no client may be closed.
     pub(crate) fn take_largest(&self, thread: usize) -> Option<Arc<ClientRecord>> {
         loop {
             let class = |part: &usize| {
@@ -134,7 +134,7 @@ impl ClientMemory {
             let greatest = (0..PARTS).max_by_key(class)?;
             let mut classes = self.classes[greatest].0.lock();
             let Some((_, record)) = classes.pop_last() else {
-                // Others may have come and gone.
+                // Clients may have come and gone.
                 drop(classes);
                 if self.classes.iter().all(|part| part.0.lock().is_empty()) {
                     return None;
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(order[0], 1);
         assert_eq!(order.len(), 3, "{order:?}");
         assert_eq!(memory.total(), clients[2].memory_bytes() as i64);
-        // Who is gone is not counted again.
+        // A client that is gone is not counted again.
         memory.count(0, &clients[0]);
         assert!(memory.total() == clients[2].memory_bytes() as i64);
         assert!(memory.take_largest(0).is_none());

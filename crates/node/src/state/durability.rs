@@ -1,9 +1,9 @@
-//! Up to where the append-only file is durable, and what a client waits for with WAITAOF.
+//! Up to where the append-only file is durable, and the waits of WAITAOF.
 //!
-//! A client waits for its own writes: each thread knows the place in the log behind what it has
-//! appended last, and a client's session the place behind what its last write has appended. That a
-//! place is reached is told by whoever syncs the file. A place in a log that is no more is reached
-//! with the first base of the next one, which has all that was written before.
+//! A client waits for its own writes: each thread knows the position in the log after its last
+//! append, and a client's session the position after its own last write. The thread that syncs the
+//! file publishes the durable position. A position in a log that has ended is reached with the
+//! first base of the next one, which has all earlier writes.
 
 use parking_lot::Mutex;
 use store::LogPosition;
@@ -13,12 +13,12 @@ use store::LogPosition;
 pub struct Durability(Mutex<Option<LogPosition>>);
 
 impl Durability {
-    /// It is durable up to a place of its log. None: there is no file, or no base of it yet.
+    /// Sets the durable position; `None` if there is no file, or no base of it yet.
     pub fn set(&self, place: Option<LogPosition>) {
         *self.0.lock() = place;
     }
 
-    /// Whether what a client has written is durable; none if it has written nothing.
+    /// Whether a client's writes up to `written` are durable; `None` if it has written nothing.
     pub fn has(&self, written: Option<LogPosition>) -> bool {
         match (*self.0.lock(), written) {
             (None, _) => false,
@@ -30,14 +30,14 @@ impl Durability {
     }
 }
 
-/// What a client waits for that has sent WAITAOF.
+/// A wait of WAITAOF.
 #[derive(Clone, Copy, Debug)]
 pub struct LogWait {
-    /// Behind what it has written.
+    /// The position after the client's last write.
     pub written: Option<LogPosition>,
     /// It waits for the append-only file of this server.
     pub local: bool,
-    /// It waits for those of replicas. There are none, so only its time ends that.
+    /// It waits for those of replicas. There are none, so only the timeout ends that.
     pub replicas: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `maxmemory` and what is configured around it, as a thread needs it before each command; and how
-//! far all threads are over it.
+//! `maxmemory` and its options, as a thread needs them before each command; and by how much memory
+//! exceeds it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -8,13 +8,13 @@ use store::{LfuTuning, Turn};
 
 use crate::config::Config;
 
-/// The longest that a thread evicts before a command, in microseconds. Its other clients come
-/// next; where the configuration asks for more, the client waits and the thread goes on.
+/// Microseconds that a thread evicts before a command at most. Its other clients come next; if the
+/// configuration asks for more, the client waits and the thread goes on.
 const SLICE_US_MAX: f64 = 1000.0;
 /// The part of the limit by which memory may be over it before writes wait for evictions.
 const SLACK_PER_LIMIT: i64 = 256;
 
-/// What may be in use beyond what is known when the limit changes.
+/// Bytes that may be in use beyond the known ones when the limit changes.
 const BEGIN_BYTES: i64 = 1 << 20;
 
 /// Whether a thread evicts between its turns.
@@ -23,16 +23,17 @@ pub(crate) enum EvictsOn {
     #[default]
     No,
     AtOnce,
-    /// What waits to be freed is enough, or commands hold all shards that have keys which may go.
+    /// The bytes that wait to be freed are enough, or commands hold all shards with keys that may
+    /// be evicted.
     WhenFreed,
 }
 
 /// The limit of memory and how it is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limit {
-    /// Bytes; 0: there is none.
+    /// Bytes; 0 if there is no limit.
     pub(crate) bytes: i64,
-    /// How keys are chosen. None: no key goes.
+    /// How keys are chosen; `None` if no key may be evicted.
     pub(crate) choice: Option<EvictionChoice>,
     /// Keys looked at to choose one.
     pub(crate) samples: usize,
@@ -56,13 +57,13 @@ impl Limit {
         }
     }
 
-    /// The bytes above which commands that take more wait.
+    /// The bytes above which commands that take memory wait.
     pub(crate) fn bytes_max(&self) -> i64 {
         self.bytes.saturating_add(self.bytes / SLACK_PER_LIMIT)
     }
 }
 
-/// Has a thread's turns note the use of keys, and evictions, as a configuration asks.
+/// Makes a thread's turns note the use of keys, and evictions, as a configuration asks.
 pub(crate) fn follow_config(turn: &mut Turn, config: &Config) {
     let eviction = &config.eviction;
     let policy = eviction.maxmemory_policy;
@@ -87,22 +88,22 @@ fn patience_us(tenacity: u32) -> f64 {
 /// How far memory is over its limit, and since when.
 #[derive(Debug, Default)]
 pub struct EvictionState {
-    /// What memory must not grow beyond while it is over the limit. It follows memory down: a
-    /// limit may be set far below what is used, and then writes go on beside the evictions.
+    /// A ceiling for memory while it is over the limit. It follows memory down: a limit may be set
+    /// far below the memory in use, and then writes go on during the evictions.
     ceiling: AtomicI64,
     /// Since when evictions have not kept up, in milliseconds on the steady scale; 0: they do.
     behind_since_ms: AtomicI64,
-    /// How long that was before, in milliseconds.
+    /// Milliseconds for which that was the case earlier.
     behind_ms: AtomicU64,
 }
 
 impl EvictionState {
-    /// The limit has changed while about so much is in use.
+    /// The limit has changed while about `used` bytes are in use.
     pub(crate) fn begin(&self, used: i64) {
         self.ceiling.store(used.saturating_add(BEGIN_BYTES), Ordering::Relaxed);
     }
 
-    /// Evictions have not kept up: so much is in use. Returns whether commands that take more
+    /// Evictions have not kept up: `used` bytes are in use. Returns whether commands that take
     /// memory have to wait.
     pub(crate) fn fall_behind(&self, limit: &Limit, used: i64, steady_ms: i64) -> bool {
         if self.behind_since_ms.load(Ordering::Relaxed) == 0 {
@@ -111,7 +112,8 @@ impl EvictionState {
         let used_max = limit.bytes_max();
         let ceiling = self.ceiling.load(Ordering::Relaxed).max(used_max);
         if used < ceiling {
-            // Others may store a higher one at the same moment, which the next one corrects.
+            // Another thread may store a higher value at the same moment, which the next one
+            // corrects.
             self.ceiling.store(used.max(used_max), Ordering::Relaxed);
         }
         used > ceiling

@@ -1,8 +1,8 @@
-//! What the shards hold, in figures, as statistics last saw them.
+//! Figures about the contents of shards, as statistics last saw them.
 //!
-//! Looking takes each shard by try-lock and waits for none that a command holds for long, so that
-//! a report is never as slow as the slowest command. The figures of a shard that stays in use are
-//! those of the last look, and zero before the first. What they add up to is of no single moment.
+//! A look takes each shard by try-lock and waits for none that a command holds for long, so that a
+//! report is never as slow as the slowest command. The figures of a shard that stays in use are
+//! those of the last look, and zero before the first. Their sum is not of one moment.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(crate) struct DbFigures {
 }
 
 impl ShardFigures {
-    /// Looks at `count` shards anew, as far as they are free.
+    /// Looks at `count` shards again, as far as they are free.
     pub(crate) fn look(&mut self, shards: &mut LockedShards<'_>, count: usize, waits: &Waits) {
         self.shards.resize_with(count, OneShard::default);
         let mut look = |number: usize, wait| {

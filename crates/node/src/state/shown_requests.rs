@@ -1,4 +1,4 @@
-//! What the lines of MONITOR of all threads have in common: their time, and how much of them waits.
+//! The shared state of MONITOR lines of all threads: their time, and the bytes of lines that wait.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -8,16 +8,17 @@ pub(crate) const TIME_BYTES: usize = "1700000000.000000".len();
 /// Where it begins.
 pub(crate) const TIME_AT: usize = 1;
 
-/// What the lines of all threads have in common.
+/// The shared state of the lines of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct ShownRequests {
     /// The time of the last line, in microseconds since 1970. Written while no other line is.
     last_us: AtomicI64,
     /// Bytes of all lines.
     pub(crate) bytes: AtomicU64,
-    /// Those of the longest line that may be waiting.
+    /// Bytes of the longest line that may be waiting.
     pub(crate) longest: AtomicU64,
-    /// What waited for all who watch when it was last added up, and the bytes of all lines then.
+    /// The bytes that waited for all watching clients when they were last added up, and the bytes
+    /// of all lines then.
     pub(crate) waiting: AtomicU64,
     pub(crate) waiting_at: AtomicU64,
 }

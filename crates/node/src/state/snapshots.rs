@@ -1,6 +1,5 @@
-//! What the server knows of its RDB files: when it has saved, whether that went well, what is being
-//! saved or loaded, and when the next save is due. Whoever writes and reads the files keeps this up
-//! to date.
+//! The state of the RDB files: when the server has saved, whether that succeeded, and the progress
+//! of saving and loading. The threads that write and read the files keep it up to date.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -9,7 +8,7 @@ use parking_lot::Mutex;
 /// Why a snapshot is written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// SAVE, or the end of the server: somebody waits for it.
+    /// SAVE, or the end of the server, which wait for it.
     Save,
     /// BGSAVE, or `save`.
     Background,
@@ -20,7 +19,7 @@ pub enum Purpose {
 /// A snapshot that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Why.
+    /// The purpose.
     pub purpose: Purpose,
     /// When it began, in milliseconds on the steady scale.
     pub began_ms: i64,
@@ -28,7 +27,7 @@ pub struct Running {
     pub changes: u64,
 }
 
-/// How the last one ended of those that nobody waited for.
+/// How the last snapshot in the background ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Whether the file is whole and has its name.
@@ -39,10 +38,10 @@ pub struct Ended {
     pub at_ms: i64,
 }
 
-/// RDB files as INFO tells of them.
+/// RDB files as INFO shows them.
 #[derive(Clone, Debug, Default)]
 pub struct SnapshotFigures {
-    /// The one that is being written.
+    /// The snapshot that is being written.
     pub running: Option<Running>,
     /// BGSAVE waits for something else to be over.
     pub is_scheduled: bool,
@@ -58,7 +57,7 @@ pub struct SnapshotFigures {
     pub last_backup: Option<Ended>,
     /// Saves that SAVE, BGSAVE and `save` have begun.
     pub saves: u64,
-    /// Those before CONFIG RESETSTAT.
+    /// The saves before CONFIG RESETSTAT.
     pub saves_before: u64,
     /// Backups that succeeded.
     pub backups: u64,
@@ -75,7 +74,7 @@ impl SnapshotFigures {
     }
 }
 
-/// How far a snapshot is.
+/// The progress of a snapshot.
 #[derive(Debug, Default)]
 pub struct SaveProgress {
     /// Keys that were visited.
@@ -84,7 +83,7 @@ pub struct SaveProgress {
     pub keys_total: AtomicU64,
     /// Bytes of keys that were saved before they changed and have not been written yet.
     pub saved_bytes: AtomicU64,
-    /// The most of these.
+    /// The maximum of these bytes.
     pub saved_bytes_peak: AtomicU64,
 }
 
@@ -97,7 +96,7 @@ impl SaveProgress {
     }
 }
 
-/// How far loading is.
+/// The progress of loading.
 #[derive(Debug, Default)]
 pub struct LoadProgress {
     /// Seconds since 1970 when it began; 0 while nothing is loaded.
@@ -108,9 +107,10 @@ pub struct LoadProgress {
     pub bytes: AtomicU64,
     /// Keys that have been added.
     pub keys: AtomicU64,
-    /// Bytes of memory that were in use where the file was written; 0 when it does not tell.
+    /// Bytes of memory that were in use in the server that wrote the file; 0 if the file does not
+    /// say.
     pub writer_used_bytes: AtomicU64,
-    /// Set: loading is to end at once.
+    /// Set to end loading at once.
     pub cancel: AtomicBool,
 }
 
@@ -146,26 +146,26 @@ impl Snapshots {
         self.give_up(Purpose::Background);
     }
 
-    /// Gives up what is being saved for a purpose, and does not wait for its end.
+    /// Gives up a snapshot with this purpose, and does not wait for its end.
     pub fn give_up(&self, purpose: Purpose) {
-        // Under the lock: no other snapshot is noted as running meanwhile, which this would end.
+        // Under the lock, so that no other snapshot begins meanwhile, which this would end.
         let figures = self.figures.lock();
         if figures.running.is_some_and(|running| running.purpose == purpose) {
             self.cancel.store(true, Ordering::Relaxed);
         }
     }
 
-    /// FLUSHALL has run, and its shards are held still.
+    /// FLUSHALL has run, and still holds its shards.
     pub(crate) fn begin_emptied(&self) {
         self.emptied.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What it has to save is saved.
+    /// The save after FLUSHALL has ended.
     pub(crate) fn end_emptied(&self) {
         self.emptied.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether a file is to be saved before FLUSHALL is answered, or what has called it.
+    /// Whether a save must end before FLUSHALL, or its transaction or script, is answered.
     pub fn is_emptied(&self) -> bool {
         self.emptied.load(Ordering::Acquire) != 0
     }
@@ -179,20 +179,20 @@ impl Snapshots {
 /// Everything about RDB files.
 #[derive(Debug, Default)]
 pub struct Snapshots {
-    /// What happened.
+    /// Figures about saves and loads.
     pub figures: Mutex<SnapshotFigures>,
     /// The snapshot that is being written, or the last one.
     pub progress: SaveProgress,
-    /// Set: what is being saved is to end at once.
+    /// Set to end the current snapshot at once.
     pub cancel: AtomicBool,
-    /// Held while a file gets its name, which may take long; whether it is to is asked meanwhile.
+    /// Held while a file is renamed, which may take long, and while that is decided.
     pub naming: Mutex<()>,
-    /// Calls of FLUSHALL, in scripts too, that have removed keys and may not be answered yet: what
-    /// they save is not given up.
+    /// Calls of FLUSHALL, in scripts too, that have removed keys and may not be answered yet: their
+    /// saves are not given up.
     emptied: AtomicUsize,
-    /// What is being loaded, or was last.
+    /// The progress of the current or last load.
     pub loading: LoadProgress,
-    /// Nothing may be executed that reads or changes keys: they are being loaded.
+    /// Keys are being loaded: commands that read or change keys are refused.
     is_loading: AtomicBool,
 }
 

@@ -19,10 +19,11 @@ const PARTS: usize = 16;
 #[derive(Debug, Default)]
 pub struct Waits {
     parts: [Mutex<HashMap<u64, Arc<Waiter>>>; PARTS],
-    /// Changes while the shards of the wait's keys are locked, before they are unlocked when a wait
-    /// begins and after when it ends: who has a shard locked sees all who wait in it.
+    /// It changes while the shards of the wait's keys are locked when a wait begins, and after they
+    /// are unlocked when it ends: a thread that has a shard locked counts all clients that wait in
+    /// it.
     count: AtomicUsize,
-    /// Those of them that wait for more than one key.
+    /// The clients that wait for more than one key.
     for_several_keys: AtomicUsize,
 }
 
@@ -41,7 +42,7 @@ impl Waits {
         }
     }
 
-    /// Removes a client's wait, which is in no queue any more.
+    /// Removes a client's wait, which has left all queues.
     pub(crate) fn remove(&self, id: u64) {
         let Some(waiter) = self.part(id).lock().remove(&id) else { return };
         self.count.fetch_sub(1, Ordering::Relaxed);
@@ -58,8 +59,8 @@ impl Waits {
         self.find_surely(id)
     }
 
-    /// The same, also for a wait that is being added: either it is found, or whoever adds it sees
-    /// what the caller did before.
+    /// The same, also for a wait that is being added: either it is found, or the thread that adds
+    /// it sees the caller's earlier writes.
     pub(crate) fn find_surely(&self, id: u64) -> Option<Arc<Waiter>> {
         self.part(id).lock().get(&id).filter(|waiter| waiter.waits()).cloned()
     }
