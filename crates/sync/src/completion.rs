@@ -21,36 +21,36 @@
 
 use super::shim::Mutex;
 
-enum State<T> {
+enum CompletionState<T> {
     Open,
     Settled(T),
     Taken,
 }
 
 /// An outcome `T` that one of several threads settles.
-pub struct Completion<T>(Mutex<State<T>>);
+pub struct Completion<T>(Mutex<CompletionState<T>>);
 
 impl<T> Completion<T> {
     /// An open completion.
     pub fn new() -> Self {
-        Self(Mutex::new(State::Open))
+        Self(Mutex::new(CompletionState::Open))
     }
 
     /// Whether it has not been settled.
     pub fn is_open(&self) -> bool {
-        matches!(*self.0.lock(), State::Open)
+        matches!(*self.0.lock(), CompletionState::Open)
     }
 
     /// Settles it with the result of `attempt`, if it is open; `attempt` may leave it open. Returns
     /// whether this call settled it.
     pub fn settle(&self, attempt: impl FnOnce() -> Option<T>) -> bool {
         let mut state = self.0.lock();
-        if !matches!(*state, State::Open) {
+        if !matches!(*state, CompletionState::Open) {
             return false;
         }
         match attempt() {
             Some(outcome) => {
-                *state = State::Settled(outcome);
+                *state = CompletionState::Settled(outcome);
                 true
             }
             None => false,
@@ -60,12 +60,12 @@ impl<T> Completion<T> {
     /// The outcome, for the first caller after it is settled.
     pub fn take(&self) -> Option<T> {
         let mut state = self.0.lock();
-        if !matches!(*state, State::Settled(_)) {
+        if !matches!(*state, CompletionState::Settled(_)) {
             return None;
         }
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Settled(outcome) => Some(outcome),
-            State::Open | State::Taken => None,
+        match std::mem::replace(&mut *state, CompletionState::Taken) {
+            CompletionState::Settled(outcome) => Some(outcome),
+            CompletionState::Open | CompletionState::Taken => None,
         }
     }
 }

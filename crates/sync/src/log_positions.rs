@@ -94,7 +94,7 @@ pub struct Reservation {
 
 /// A reservation that was not finished when the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedUnit {
     /// Where it begins.
     pub position: u64,
     /// Its bytes.
@@ -293,11 +293,11 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     }
 
     /// The units that threads had not finished, for a log whose process has ended.
-    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
+    pub fn unfinished(&self) -> impl Iterator<Item = UnfinishedUnit> {
         (0..self.threads).filter_map(|thread| {
             let from = self.of_thread(thread).load(Ordering::Relaxed);
             let length = COMMON_WORDS + thread * THREAD_WORDS + LENGTH;
-            (from != FINISHED).then(|| Unfinished {
+            (from != FINISHED).then(|| UnfinishedUnit {
                 position: from & !UNCONFIRMED,
                 length: self.word(length).load(Ordering::Relaxed),
                 is_confirmed: from & UNCONFIRMED == 0,

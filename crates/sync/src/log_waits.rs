@@ -4,8 +4,8 @@
 //! ```text
 //!   a thread                                          who reads the log
 //!   append ... end of the turn: look() ---- wakes --> prepare_sleep(), awake()
-//!   a reply waits: Mark::wait(), urge() --- wakes -->
-//!              <------- tells the thread ------------ Mark::advance()
+//!   a reply waits: LogMark::wait(), urge() --- wakes -->
+//!              <------- tells the thread ------------ LogMark::advance()
 //! ```
 //!
 //! Invariants, each with a model in `tests/models`:
@@ -90,13 +90,13 @@ impl LogSleep {
 }
 
 /// How far the log has been processed in some respect, and which threads wait for that.
-pub struct Mark {
+pub struct LogMark {
     reached: CachePadded<AtomicU64>,
     /// For each thread, the position for which it waits.
     waiting: Box<[CachePadded<AtomicU64>]>,
 }
 
-impl Mark {
+impl LogMark {
     /// The position reached. So many threads may wait.
     pub fn new(threads: usize, reached: u64) -> Self {
         let waiting = (0..threads).map(|_| CachePadded::new(AtomicU64::new(NEVER))).collect();

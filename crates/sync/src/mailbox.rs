@@ -58,17 +58,17 @@ impl<F: Fn() + Send + Sync> Wake for F {
 
 /// The receiving end. It belongs to one thread; it can be moved to another but not shared.
 pub struct Mailbox<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<MailboxState<T>>,
     /// Makes the type `!Sync`: the protocol of sleeping knows only one owner.
     one_owner: PhantomData<Cell<()>>,
 }
 
 /// The sending end: any number of them, on any thread.
 pub struct Sender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<MailboxState<T>>,
 }
 
-struct Shared<T> {
+struct MailboxState<T> {
     queue: SegQueue<T>,
     /// On its own cache line: every send reads it, it changes only with sleep.
     asleep: CachePadded<AtomicBool>,
@@ -78,7 +78,7 @@ struct Shared<T> {
 impl<T> Mailbox<T> {
     /// An empty mailbox whose owner is awake, and is woken by `wake`.
     pub fn new(wake: impl Wake + 'static) -> Self {
-        let shared = Shared {
+        let shared = MailboxState {
             queue: SegQueue::new(),
             asleep: CachePadded::new(AtomicBool::new(false)),
             wake: Box::new(wake),
@@ -160,7 +160,7 @@ impl<T> Sender<T> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T> MailboxState<T> {
     /// Whether the caller is the one that ended the announced sleep: producers compete with one
     /// another and with the owner. Relaxed, because the flag only elects; the fences order.
     fn clear_flag(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::log::ring::LogRing;
 use crate::system::real_disk::RealDisk;
 
 /// The append-only file: the state that it saves, and the way to the thread that writes it.
-pub(crate) struct AppendOnly {
+pub(crate) struct AppendOnlyFile {
     /// The keys that it saves.
     pub(super) keyspace: Arc<SharedKeyspace>,
     /// The log that it reads.
@@ -30,7 +30,7 @@ pub(crate) struct AppendOnly {
 /// The reply and the log line when the append-only file cannot be begun, as in Redis.
 const START_FAILED: &str = "Unable to turn on AOF. Check server logs.";
 
-impl AppendOnly {
+impl AppendOnlyFile {
     /// No append-only file.
     pub(crate) fn new(keyspace: &Arc<SharedKeyspace>, log: &Arc<LogSlot>) -> Self {
         let (keyspace, log) = (Arc::clone(keyspace), Arc::clone(log));

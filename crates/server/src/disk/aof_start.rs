@@ -16,7 +16,7 @@ use node::config::Config;
 use persist::aof::{Aof, AofError, Cut, LogId};
 
 use super::aof_files::{names, random_position};
-use super::aof_handle::AppendOnly;
+use super::aof_handle::AppendOnlyFile;
 use super::aof_requests::Caller;
 use super::aof_thread::AofThread;
 use super::aof_writer::AofWriter;
@@ -37,7 +37,7 @@ use crate::system::server_log::{notice, warning};
 /// # Errors
 /// Why the server cannot start.
 pub(crate) fn load(
-    append_only: &AppendOnly,
+    append_only: &AppendOnlyFile,
     host: &dyn Host,
     memory: &CountedThread<'_>,
 ) -> Result<AofWriter<RealDisk>, String> {
@@ -233,7 +233,7 @@ fn begin(
 /// # Errors
 /// When the system refuses a thread.
 pub(crate) fn start_thread(
-    append_only: &AppendOnly,
+    append_only: &AppendOnlyFile,
     writer: Option<AofWriter<RealDisk>>,
     ring: Option<Arc<LogRing>>,
 ) -> Result<(), String> {

@@ -27,7 +27,7 @@ use script::RestorePolicy;
 use sync::gate::Pass;
 use sync::log_positions::POSITION_MAX;
 
-use super::load_rdb::{LoadOptions, Loaded, delay_load, load_rdb};
+use super::load_rdb::{LoadOptions, LoadedRdb, delay_load, load_rdb};
 use crate::keyspace::gate_passes::LOAD_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -197,7 +197,7 @@ impl<'a> AofLoader<'a> {
     ///
     /// # Errors
     /// When functions cannot be loaded.
-    pub fn take_over(&mut self, loaded: &Loaded) -> Result<(), String> {
+    pub fn take_over(&mut self, loaded: &LoadedRdb) -> Result<(), String> {
         self.applier.add_keys(&loaded.db_keys);
         self.applier
             .load_functions(&loaded.functions, RestorePolicy::Append, &sys::clock::tsc, self.host)

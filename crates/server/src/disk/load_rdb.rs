@@ -63,7 +63,7 @@ pub struct LoadOptions {
 
 /// The result of loading.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedRdb {
     /// Keys.
     pub keys: u64,
     /// Keys that had expired.
@@ -84,7 +84,7 @@ pub struct Loaded {
     pub db_keys: Vec<i64>,
 }
 
-impl Loaded {
+impl LoadedRdb {
     /// The metadata under a name.
     pub fn aux(&self, name: &str) -> Option<&str> {
         self.aux.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
@@ -125,7 +125,7 @@ impl std::error::Error for LoadError {}
 
 /// Keys with the bytes of their values.
 #[derive(Default)]
-struct Batch {
+struct RecordBatch {
     db: usize,
     /// Where the batch begins in the file.
     offset: u64,
@@ -141,7 +141,7 @@ struct BatchKey {
 }
 
 /// The state that the threads of one load share.
-struct Load<'a> {
+struct RdbLoad<'a> {
     keyspace: &'a SharedKeyspace,
     options: LoadOptions,
     progress: &'a LoadProgress,
@@ -153,7 +153,7 @@ struct Load<'a> {
     empty: AtomicU64,
     added: AtomicI64,
     /// Batches that were added, whose memory is used again.
-    used: Mutex<Vec<Batch>>,
+    used: Mutex<Vec<RecordBatch>>,
 }
 
 /// Loads a file from a source, on the calling thread and more of its own.
@@ -165,9 +165,9 @@ pub fn load_rdb<S: ByteSource>(
     source: S,
     options: LoadOptions,
     memory: &CountedThread<'_>,
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedRdb, LoadError> {
     let config = keyspace.node.config();
-    let load = Load {
+    let load = RdbLoad {
         keyspace,
         options,
         progress: &keyspace.node.snapshots.loading,
@@ -203,7 +203,7 @@ pub fn load_rdb<S: ByteSource>(
         workers.into_iter().for_each(|worker| drop(worker.join()));
         read
     });
-    let Load { failure, counts, empty, added, .. } = load;
+    let RdbLoad { failure, counts, empty, added, .. } = load;
     if let Some(error) = failure.into_inner() {
         return Err(error);
     }
@@ -214,7 +214,7 @@ pub fn load_rdb<S: ByteSource>(
     Ok(loaded)
 }
 
-impl Load<'_> {
+impl RdbLoad<'_> {
     fn fail(&self, error: LoadError) {
         self.failure.lock().get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
@@ -227,7 +227,7 @@ impl Load<'_> {
 
 /// Adds records to the keyspace, on one thread.
 struct Adder<'a> {
-    load: &'a Load<'a>,
+    load: &'a RdbLoad<'a>,
     turn: Turn,
     decoder: ValueDecoder<'a>,
     memory: &'a CountedThread<'a>,
@@ -238,7 +238,7 @@ struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    fn new(load: &'a Load<'a>, number: usize, memory: &'a CountedThread<'a>) -> Self {
+    fn new(load: &'a RdbLoad<'a>, number: usize, memory: &'a CountedThread<'a>) -> Self {
         let node = &load.keyspace.node;
         let keys = load.counts.of_thread(number);
         let mut turn = Turn::new(node.hasher, keys, Arc::clone(&node.shard_sets));
@@ -258,7 +258,7 @@ impl<'a> Adder<'a> {
     }
 
     /// Adds records until no more can come.
-    fn run(&mut self, batches: &std::sync::Mutex<Receiver<Batch>>) {
+    fn run(&mut self, batches: &std::sync::Mutex<Receiver<RecordBatch>>) {
         loop {
             let batch = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(batch) = batch else { return };
@@ -272,7 +272,7 @@ impl<'a> Adder<'a> {
         }
     }
 
-    fn add_batch(&mut self, batch: &Batch) -> Result<(), LoadError> {
+    fn add_batch(&mut self, batch: &RecordBatch) -> Result<(), LoadError> {
         let mut keys = 0;
         for chunk in batch.keys.chunks(AHEAD) {
             for key in chunk {
@@ -307,7 +307,7 @@ impl<'a> Adder<'a> {
 
     /// Prefetches for the records that have arrived, from their shards, which have been prefetched.
     fn prefetch_slots(&self, db: usize) {
-        let Load { keyspace, .. } = self.load;
+        let RdbLoad { keyspace, .. } = self.load;
         for (_, hash) in &self.ahead {
             let shard = keyspace.node.map.shard_of(*hash);
             keyspace.shards.try_peek(shard, db, |db| db.prefetch_slots(*hash));
@@ -342,7 +342,7 @@ impl<'a> Adder<'a> {
 
     /// So many keys were added.
     fn note(&mut self, keys: u64) {
-        let Load { progress, added, .. } = self.load;
+        let RdbLoad { progress, added, .. } = self.load;
         added.fetch_add(keys as i64, Ordering::Relaxed);
         progress.keys.fetch_add(keys, Ordering::Relaxed);
         self.turn.lazy_free.clear();
@@ -368,19 +368,19 @@ impl<'a> Adder<'a> {
 
 /// Reads the outline of a file.
 struct Reading<'a, 'b> {
-    load: &'a Load<'a>,
+    load: &'a RdbLoad<'a>,
     /// `None` if no worker could be started: then the reader adds everything itself.
-    sender: Option<SyncSender<Batch>>,
+    sender: Option<SyncSender<RecordBatch>>,
     own: &'b mut Adder<'a>,
 }
 
 impl Reading<'_, '_> {
-    fn read<S: ByteSource>(mut self, source: S) -> Result<Loaded, LoadError> {
+    fn read<S: ByteSource>(mut self, source: S) -> Result<LoadedRdb, LoadError> {
         let checks = self.load.options.checks;
         let mut reader =
             RdbReader::new(source, checks).map_err(|error| LoadError::File(0, error))?;
-        let mut loaded = Loaded { version: reader.version(), ..Loaded::default() };
-        let mut batch = Batch::default();
+        let mut loaded = LoadedRdb { version: reader.version(), ..LoadedRdb::default() };
+        let mut batch = RecordBatch::default();
         loop {
             let offset = reader.offset();
             let (db, keys_max) = (batch.db, reader.announced() / KEY_BYTES_MIN);
@@ -431,8 +431,8 @@ impl Reading<'_, '_> {
         &mut self,
         reader: &mut RdbReader<S>,
         mut key: BatchKey,
-        batch: &mut Batch,
-        loaded: &mut Loaded,
+        batch: &mut RecordBatch,
+        loaded: &mut LoadedRdb,
     ) -> Result<(), LoadError> {
         let offset = reader.offset();
         let failed = |error| LoadError::File(offset, error);
@@ -469,7 +469,7 @@ impl Reading<'_, '_> {
     }
 
     /// Gives a batch to the workers, and begins the next one, of the same database.
-    fn send(&mut self, batch: &mut Batch) -> Result<(), LoadError> {
+    fn send(&mut self, batch: &mut RecordBatch) -> Result<(), LoadError> {
         if self.load.is_over() {
             return Err(LoadError::Cancelled);
         }
@@ -497,7 +497,7 @@ pub(super) fn delay_load(keyspace: &SharedKeyspace, delay_us: i64, keys: u64, le
     delay(delay_us, keys, left, &is_wanted);
 }
 
-impl Batch {
+impl RecordBatch {
     /// Makes it empty, for keys of a database.
     fn clear_for(&mut self, db: usize) {
         (self.db, self.offset) = (db, 0);
@@ -520,7 +520,7 @@ impl Batch {
     }
 }
 
-impl Loaded {
+impl LoadedRdb {
     fn note_aux(&mut self, name: &[u8], value: &[u8]) {
         if self.aux.len() < AUX_MAX && name.len() + value.len() <= AUX_BYTES_MAX {
             let [name, value] = [name, value].map(|text| String::from_utf8_lossy(text).into());

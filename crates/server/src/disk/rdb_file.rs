@@ -5,7 +5,7 @@ use std::path::Path;
 use node::config::Config;
 use persist::disk::{Disk, DiskFile, FileSource};
 
-use super::load_rdb::{LoadOptions, Loaded, load_rdb};
+use super::load_rdb::{LoadOptions, LoadedRdb, load_rdb};
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::{RealDisk, RealFile};
@@ -27,7 +27,7 @@ pub(super) fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
 ///
 /// # Errors
 /// Why it was not loaded.
-pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loaded, String> {
+pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<LoadedRdb, String> {
     let config = keyspace.node.config();
     match find_rdb(&config)? {
         // Commands that load run on the main thread.
@@ -43,7 +43,7 @@ pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loa
 pub(crate) fn load_rdb_if_any(
     keyspace: &SharedKeyspace,
     memory: &CountedThread<'_>,
-) -> Result<Option<Loaded>, String> {
+) -> Result<Option<LoadedRdb>, String> {
     let file = find_rdb(&keyspace.node.config())?;
     file.map(|file| load_file(keyspace, file, false, memory)).transpose()
 }
@@ -57,7 +57,7 @@ pub(super) fn load_file(
     file: RealFile,
     replaces: bool,
     memory: &CountedThread<'_>,
-) -> Result<Loaded, String> {
+) -> Result<LoadedRdb, String> {
     let config = keyspace.node.config();
     let name = &config.saving.dbfilename;
     let failed = |why: &dyn std::fmt::Display| format!("Can't load {name}: {why}");
@@ -78,7 +78,7 @@ pub(super) fn load_file(
 }
 
 /// Says in the log what was loaded.
-fn report(loaded: &Loaded) {
+fn report(loaded: &LoadedRdb) {
     if let Some(version) = loaded.aux("redis-ver").or(loaded.aux("valkey-ver")) {
         notice!("Loading RDB produced by version {version}, format {}", loaded.version);
     }

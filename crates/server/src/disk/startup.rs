@@ -12,7 +12,7 @@ use node::Host;
 use node::config::Config;
 use parking_lot::Mutex;
 
-use super::aof_handle::AppendOnly;
+use super::aof_handle::AppendOnlyFile;
 use super::aof_start;
 use super::aof_writer::AofWriter;
 use super::load_aof::AofLoader;
@@ -41,7 +41,7 @@ enum LoadOutcome {
 
 /// Loading at start.
 pub(crate) struct Startup {
-    append_only: Arc<AppendOnly>,
+    append_only: Arc<AppendOnlyFile>,
     outcome: Arc<Mutex<Option<Result<LoadOutcome, String>>>>,
     /// The ring that the threads begin to append to.
     log: Option<(Box<AofWriter<RealDisk>>, Arc<LogRing>)>,
@@ -55,7 +55,7 @@ impl Startup {
     /// # Errors
     /// Why it cannot be loaded.
     pub(crate) fn begin(
-        append_only: &Arc<AppendOnly>,
+        append_only: &Arc<AppendOnlyFile>,
         host: Arc<dyn Host + Send + Sync>,
     ) -> Result<Option<Self>, String> {
         let node = &append_only.keyspace.node;

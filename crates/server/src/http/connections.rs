@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use node::config::Config;
 use sys::epoll::{Epoll, Event, Events, Interest};
 
-use super::exchange::{Exchange, ExchangeStep};
+use super::exchange::{ExchangeStep, HttpExchange};
 use super::source::{AnswerSource, StopEvent};
 use crate::net::listener::Listener;
 
@@ -31,7 +31,7 @@ pub(super) struct Connections {
     epoll: Epoll,
     listeners: Vec<Listener>,
     stop: Arc<StopEvent>,
-    open: [Option<Exchange>; CONNECTIONS_MAX],
+    open: [Option<HttpExchange>; CONNECTIONS_MAX],
     /// When the present period began, and how many connections were accepted in it.
     period: (Instant, usize),
     /// Nothing is accepted before the next period.
@@ -95,7 +95,7 @@ impl Connections {
         let slot = free.unwrap_or_else(|| self.oldest());
         self.close(slot);
         if self.epoll.add(stream.as_fd(), slot as u64, Interest::READ).is_ok() {
-            self.open[slot] = Some(Exchange::new(stream, Instant::now()));
+            self.open[slot] = Some(HttpExchange::new(stream, Instant::now()));
         }
     }
 
@@ -131,7 +131,7 @@ impl Connections {
 
     /// When there is something to do even if nothing comes, in milliseconds; -1: never.
     fn timeout_ms(&self, now: Instant) -> i32 {
-        let ends = self.open.iter().flatten().map(Exchange::ends);
+        let ends = self.open.iter().flatten().map(HttpExchange::ends);
         let resumes = self.is_paused.then(|| self.period.0 + PERIOD);
         let Some(next) = ends.chain(resumes).min() else { return -1 };
         // No sooner than it is time.

@@ -16,7 +16,7 @@ use sys::epoll::Interest;
 
 use super::answer::{Answer, answer};
 use super::source::AnswerSource;
-use crate::net::stream::Stream;
+use crate::net::stream::ClientStream;
 
 /// The most bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 8 * 1024;
@@ -46,16 +46,16 @@ enum ExchangePhase {
 }
 
 /// A connection.
-pub(super) struct Exchange {
-    pub(super) stream: Stream,
+pub(super) struct HttpExchange {
+    pub(super) stream: ClientStream,
     /// When it was accepted.
     pub(super) began: Instant,
     phase: ExchangePhase,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// A connection that was accepted.
-    pub(super) fn new(stream: Stream, now: Instant) -> Self {
+    pub(super) fn new(stream: ClientStream, now: Instant) -> Self {
         Self { stream, began: now, phase: ExchangePhase::Request(Vec::new()) }
     }
 
@@ -100,7 +100,7 @@ impl Exchange {
                 }
                 ExchangePhase::Answer { answer, sent } => match answer.rest(*sent) {
                     [] => {
-                        if let Stream::Tcp(stream) = &self.stream {
+                        if let ClientStream::Tcp(stream) = &self.stream {
                             stream.shutdown(Shutdown::Write)?;
                         }
                         self.phase = ExchangePhase::Goodbye { since: now, dropped: 0 };
@@ -119,7 +119,7 @@ impl Exchange {
     }
 }
 
-fn read(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
+fn read(stream: &mut ClientStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -128,7 +128,7 @@ fn read(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn write(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
+fn write(stream: &mut ClientStream, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match stream.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

@@ -1,7 +1,7 @@
 //! The queues of shards in one thread. Beside their source the models would run these tests too,
 //! and the models' locks need a scheduler.
 
-use super::shard_queues::{Call, Owner, RESERVED_US_MAX, ShardQueues, Ticket, gather_us};
+use super::shard_queues::{Owner, RESERVED_US_MAX, ShardQueues, Ticket, WakeCall, gather_us};
 
 const SHARD: usize = 3;
 
@@ -26,7 +26,7 @@ fn queue<const COUNT: usize>(since_us: [u64; COUNT]) -> (ShardQueues, [Ticket; C
     (queues, tickets)
 }
 
-fn called(call: Option<Call>) -> u64 {
+fn called(call: Option<WakeCall>) -> u64 {
     call.map_or(0, |call| call.client)
 }
 
@@ -34,7 +34,7 @@ fn called(call: Option<Call>) -> u64 {
 fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
     let (queues, [second, first]) = queue([200, 100]);
     assert!(queues.has(SHARD) && !queues.has(SHARD + 1));
-    assert_eq!(queues.let_go(SHARD, 5000), Some(Call { client: 2, owner: on_thread(2) }));
+    assert_eq!(queues.let_go(SHARD, 5000), Some(WakeCall { client: 2, owner: on_thread(2) }));
     assert_eq!(queues.let_go(SHARD, 5000), None, "it knows");
     assert!(!queues.admits(SHARD, None, 5100));
     assert!(!queues.admits(SHARD, Some(second), 5100));

@@ -75,7 +75,7 @@ pub struct Owner {
 
 /// A client that may take its shard now. Its thread must be notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct WakeCall {
     /// The client's number.
     pub client: u64,
     /// Where it is.
@@ -199,7 +199,7 @@ impl ShardQueues {
 
     /// A shard was released. Returns the client to notify.
     #[cold]
-    pub fn let_go(&self, shard: usize, now_us: u64) -> Option<Call> {
+    pub fn let_go(&self, shard: usize, now_us: u64) -> Option<WakeCall> {
         if !self.has(shard) {
             return None;
         }
@@ -305,14 +305,14 @@ impl ShardQueue {
     }
 
     /// The shard is free: reserves it for the first one. Returns that if it was not called before.
-    fn call(&mut self, now_us: u64) -> Option<Call> {
+    fn call(&mut self, now_us: u64) -> Option<WakeCall> {
         let ticket = self.first(now_us)?;
         let is_reserved = self.reserved.is_some_and(|(reserved, _)| reserved == ticket);
         let QueueEntry { owner, is_called, misses, .. } = self.places.get_mut(&ticket)?;
         if !is_reserved && ticket.has_waited_long(now_us) {
             self.reserved = Some((ticket, now_us + ticket.reserved_us(*misses, now_us)));
         }
-        let call = Call { client: ticket.client, owner: *owner };
+        let call = WakeCall { client: ticket.client, owner: *owner };
         (!std::mem::replace(is_called, true)).then_some(call)
     }
 }

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use super::shard_queues::{Call, Ticket};
+use super::shard_queues::{Ticket, WakeCall};
 use super::stop_waits::StopWaits;
 
 /// Shorter waits are skipped: waking up takes longer, and many of them would add up.
@@ -38,7 +38,7 @@ pub struct ThreadWaits {
     /// All that it needs, when it has waited for one of them so often that it asks for all.
     pub(super) needed: RefCell<Vec<usize>>,
     /// Clients that may take their shards now. Their threads are notified outside the gate.
-    pub(super) calls: RefCell<Vec<Call>>,
+    pub(super) calls: RefCell<Vec<WakeCall>>,
     /// Clients whose commands stop all other threads, and wait for the running commands.
     pub(super) stops: StopWaits,
 }
@@ -51,7 +51,7 @@ impl ThreadWaits {
     }
 
     /// The clients that were called since the last call. Their threads must be notified.
-    pub fn take_calls(&self) -> Vec<Call> {
+    pub fn take_calls(&self) -> Vec<WakeCall> {
         self.calls.take()
     }
 }

@@ -34,7 +34,7 @@ use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
 use store::{LogPosition, LogUnit, WriteLog};
 use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
-use sync::log_waits::{LogSleep, Mark};
+use sync::log_waits::{LogMark, LogSleep};
 use sys::shared_memory::SharedMemory;
 
 use super::places::Places;
@@ -60,9 +60,9 @@ pub(crate) struct LogRing {
     serves_reads: AtomicBool,
     /// Replies that depend on positions before this one may leave: those written, or synced if
     /// replies wait for that.
-    pub(crate) replies: Mark,
+    pub(crate) replies: LogMark,
     /// Up to where the log is synced.
-    pub(crate) synced: Mark,
+    pub(crate) synced: LogMark,
     sleep: LogSleep,
     reader: OnceLock<Thread>,
     /// Distinguishes it from other logs of the process.
@@ -143,9 +143,9 @@ impl LogRing {
             overflow: Mutex::default(),
             waits_always: AtomicBool::new(false),
             serves_reads: AtomicBool::new(false),
-            replies: Mark::new(threads, begin),
+            replies: LogMark::new(threads, begin),
             // The reader sets it.
-            synced: Mark::new(threads, 0),
+            synced: LogMark::new(threads, 0),
             sleep: LogSleep::default(),
             reader: OnceLock::new(),
             number: id.0[0],

@@ -11,7 +11,7 @@ use std::time::Duration;
 use node::config::Config;
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
-use crate::net::stream::Stream;
+use crate::net::stream::ClientStream;
 use crate::system::server_log::warning;
 
 /// The protocol of connections to a socket.
@@ -98,7 +98,7 @@ enum Bound {
 #[derive(Debug)]
 pub struct Accepted {
     /// The socket, not blocking.
-    pub stream: Stream,
+    pub stream: ClientStream,
     /// Address of the client.
     pub address: String,
     /// The address it connected to.
@@ -150,7 +150,7 @@ impl Listener {
                     address: plain(peer).to_string(),
                     local_address: stream.local_addr().map(plain)?.to_string(),
                     is_local: plain(peer).ip().is_loopback(),
-                    stream: Stream::Tcp(stream),
+                    stream: ClientStream::Tcp(stream),
                 })
             }
             Bound::Unix(socket, path) => {
@@ -161,7 +161,7 @@ impl Listener {
                     local_address: address.clone(),
                     address,
                     is_local: true,
-                    stream: Stream::Unix(stream),
+                    stream: ClientStream::Unix(stream),
                 })
             }
         }

@@ -1,4 +1,4 @@
-//! Pending output of a client's socket.
+//! PendingOutput output of a client's socket.
 //!
 //! ```text
 //!   out --keep--> [ 64 KB ][ 64 KB ][ a shared value ][ 12 KB ] --send--> socket
@@ -27,7 +27,7 @@ pub const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
 /// Replies waiting for the socket.
 #[derive(Debug, Default)]
-pub struct Pending {
+pub struct PendingOutput {
     chunks: VecDeque<Chunk>,
     /// Bytes of the first chunk that are sent.
     sent: usize,
@@ -80,7 +80,7 @@ impl Chunk {
     }
 }
 
-impl Pending {
+impl PendingOutput {
     /// Bytes not sent.
     pub fn len(&self) -> usize {
         self.bytes
@@ -238,9 +238,9 @@ mod tests {
 
     use super::*;
 
-    /// Pending bytes after these pieces, some of which are messages about keys.
-    fn pending(pieces: &[(Piece<'_>, usize)]) -> Pending {
-        let mut pending = Pending::default();
+    /// PendingOutput bytes after these pieces, some of which are messages about keys.
+    fn pending(pieces: &[(Piece<'_>, usize)]) -> PendingOutput {
+        let mut pending = PendingOutput::default();
         pieces.iter().for_each(|(piece, telling)| pending.keep([*piece].into_iter(), *telling));
         pending
     }
@@ -260,9 +260,10 @@ mod tests {
         ]);
         // Another client has it, too, and is done.
         drop(told);
-        let sum =
-            |pending: &Pending| pending.chunks.iter().map(Chunk::telling_bytes).sum::<usize>();
-        let has_told = |pending: &Pending| {
+        let sum = |pending: &PendingOutput| {
+            pending.chunks.iter().map(Chunk::telling_bytes).sum::<usize>()
+        };
+        let has_told = |pending: &PendingOutput| {
             let is_told = |chunk: &Chunk| matches!(chunk.data, Data::Shared(Shared::Told(_)));
             pending.chunks.iter().any(is_told)
         };
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn places_of_what_tells_of_keys_are_left_out() {
         let told = Shared::Told(Arc::new(Told::of_keys(vec![0; 98_304])));
-        let mut waiting = Pending::default();
+        let mut waiting = PendingOutput::default();
         for _ in 0..1000 {
             waiting.keep([Piece::Bytes(b"message"), Piece::Shared(&told)].into_iter(), 7);
         }
@@ -291,7 +292,7 @@ mod tests {
         assert!(waiting.uncounted.bytes() >= places + 7000 && places >= 2000 * size_of::<Chunk>());
         // Half of the entries are those of replies.
         let value = Shared::Value(Arc::new(vec![0; 100]));
-        let mut both = Pending::default();
+        let mut both = PendingOutput::default();
         for _ in 0..1000 {
             both.keep([Piece::Shared(&value), Piece::Shared(&told)].into_iter(), 0);
         }
@@ -313,7 +314,7 @@ mod tests {
         assert_eq!(bytes(&[]), 0);
         assert_eq!(bytes(&[(Piece::Shared(&value), 1000), (Piece::Bytes(&[0; 50]), 0)]), 0);
         assert_eq!(bytes(&[(Piece::Shared(&value), 0), (Piece::Bytes(&[0; 8]), 1000)]), 8);
-        let mut taken = Pending::default();
+        let mut taken = PendingOutput::default();
         taken.take_over(vec![0; 128], 118, 1000);
         assert_eq!(taken.telling_bytes, 10);
         drop(taken);

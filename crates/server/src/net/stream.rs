@@ -7,14 +7,14 @@ use std::os::unix::net::UnixStream;
 
 /// A client's socket.
 #[derive(Debug)]
-pub enum Stream {
+pub enum ClientStream {
     /// Over IPv4 or IPv6.
     Tcp(TcpStream),
     /// By a path.
     Unix(UnixStream),
 }
 
-impl Stream {
+impl ClientStream {
     /// Ends both directions, so that the peer notices even while the descriptor is open elsewhere.
     pub fn shut_down(&self) {
         let _ = match self {
@@ -24,7 +24,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for ClientStream {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
@@ -34,7 +34,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for ClientStream {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -55,7 +55,7 @@ impl Write for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for ClientStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),

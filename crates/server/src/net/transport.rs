@@ -3,14 +3,14 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::net::stream::Stream;
+use crate::net::stream::ClientStream;
 use crate::net::tls::TlsStream;
 
 /// A client's connection.
 #[derive(Debug)]
 pub enum Transport {
     /// The socket itself.
-    Plain(Stream),
+    Plain(ClientStream),
     /// The socket through TLS; its handshake may be under way.
     Tls(Box<TlsStream>),
 }

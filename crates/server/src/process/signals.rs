@@ -22,7 +22,7 @@ use sys::signal::{Signal, Signals};
 use crate::system::server_log::warning;
 use crate::threads::connection::Connection;
 use crate::threads::message::Message;
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 
 /// How long a signal waits for its log line, and the end for the removal of files.
 const WORDS_MAX: Duration = Duration::from_millis(300);
@@ -31,7 +31,7 @@ const WORDS_MAX: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// When the system refuses a thread.
-pub fn start(signals: Signals, shared: &Arc<Shared>) -> io::Result<()> {
+pub fn start(signals: Signals, shared: &Arc<SharedState>) -> io::Result<()> {
     let main = shared.threads.handles.read().first().map(|main| main.mailbox.clone());
     let main = main.ok_or(io::ErrorKind::NotFound)?;
     let thread = SignalThread { shared: Arc::clone(shared), main, speaker: None };
@@ -40,7 +40,7 @@ pub fn start(signals: Signals, shared: &Arc<Shared>) -> io::Result<()> {
 }
 
 struct SignalThread {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     main: Sender<Message<Box<Connection>>>,
     /// The thread that writes the log line of the last signal.
     speaker: Option<JoinHandle<()>>,

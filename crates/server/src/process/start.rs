@@ -27,7 +27,7 @@ use crate::threads::active_threads::SAMPLE_MS;
 use crate::threads::control::{self, RESERVED_FILES};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 use crate::threads::shared_setup::{main_thread, share};
 use crate::threads::{accept, apply};
 
@@ -135,7 +135,7 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     write_pidfile(&config);
     announce_start(&shared);
     let ready = || announce(&config, &shared, file.is_some());
-    main_loop(&mut main, &shared, Start { startup, ready: &ready })?;
+    main_loop(&mut main, &shared, StartWork { startup, ready: &ready })?;
     end(&mut main, &shared, &config);
     // The system takes the memory back at once; to free millions of keys takes seconds.
     std::mem::forget(shared);
@@ -217,7 +217,7 @@ const BANNER: &str = "
 ";
 
 /// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
-fn announce_start(shared: &Shared) {
+fn announce_start(shared: &SharedState) {
     let threads = shared.process.threads_started.load(Ordering::Relaxed);
     let port = shared.control.lock().tcp_port();
     notice!("Running mode=standalone, port={port}, threads={threads}. PID: {}", std::process::id());
@@ -225,7 +225,7 @@ fn announce_start(shared: &Shared) {
 }
 
 /// Says that the server is ready, in the lines that tools wait for.
-fn announce(config: &Config, shared: &Shared, with_file: bool) {
+fn announce(config: &Config, shared: &SharedState, with_file: bool) {
     let port = shared.control.lock().tcp_port();
     for (on, name) in [
         (config.port != 0, "tcp"),
@@ -247,14 +247,14 @@ fn announce(config: &Config, shared: &Shared, with_file: bool) {
 }
 
 /// The work before the server is ready.
-struct Start<'a> {
+struct StartWork<'a> {
     /// Keys are being loaded.
     startup: Option<Startup>,
     /// Says that it is ready.
     ready: &'a dyn Fn(),
 }
 
-impl Start<'_> {
+impl StartWork<'_> {
     /// Looks whether the server has become ready. Returns whether it is.
     fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
         if let Some(startup) = &mut self.startup
@@ -270,7 +270,11 @@ impl Start<'_> {
     }
 }
 
-fn main_loop(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(), String> {
+fn main_loop(
+    main: &mut IoThread,
+    shared: &SharedState,
+    start: StartWork<'_>,
+) -> Result<(), String> {
     let mut start = Some(start);
     let scripting = &shared.node.scripting;
     let mut ending = false;
@@ -321,7 +325,7 @@ fn main_loop(main: &mut IoThread, shared: &Shared, start: Start<'_>) -> Result<(
 
 /// Whether the shutdown must wait for a file. The save of FLUSHALL comes before all others, and its
 /// thread writes a file without keys instead of one that may take long.
-fn awaits_files(shared: &Shared) -> bool {
+fn awaits_files(shared: &SharedState) -> bool {
     let snapshots = &shared.node.snapshots;
     if !snapshots.is_emptied() {
         return awaits_base(shared);
@@ -332,7 +336,7 @@ fn awaits_files(shared: &Shared) -> bool {
 
 /// Whether the append-only file gets its first base, without which it has nothing. SHUTDOWN FORCE
 /// does not wait for that.
-fn awaits_base(shared: &Shared) -> bool {
+fn awaits_base(shared: &SharedState) -> bool {
     let node = &shared.node;
     let is_awaited = node.append_only.lock().awaits_first_base;
     // After a script was ended by force nothing is saved: half of its changes exist.
@@ -347,7 +351,7 @@ fn awaits_base(shared: &Shared) -> bool {
 
 /// Saves before the end, if that is wanted, when nothing is executed. Returns false if that has
 /// failed: then the server does not end.
-fn has_saved(shared: &Shared) -> bool {
+fn has_saved(shared: &SharedState) -> bool {
     let how = {
         let mut control = shared.control.lock();
         let Some(how) = control.shutdown else { return false };
@@ -386,12 +390,12 @@ fn has_saved(shared: &Shared) -> bool {
 }
 
 /// Whether the process ends in any case.
-fn is_forced(shared: &Shared) -> bool {
+fn is_forced(shared: &SharedState) -> bool {
     shared.control.lock().shutdown.is_some_and(|how| how.force)
 }
 
 /// Lets the other threads send their output, closes the sockets and reports the end.
-fn end(main: &mut IoThread, shared: &Shared, config: &Config) {
+fn end(main: &mut IoThread, shared: &SharedState, config: &Config) {
     shared.node.scripting.end_when_busy();
     {
         let mut control = shared.control.lock();

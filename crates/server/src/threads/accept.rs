@@ -17,7 +17,7 @@ use crate::net::transport::Transport;
 use crate::system::server_log::{verbose, warning};
 use crate::threads::connection::Connection;
 use crate::threads::listeners::LISTENER_TOKEN;
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 
 /// After an error that the next attempt would meet again, the most likely one being that the
 /// process is out of descriptors, nothing is accepted for so long.
@@ -30,7 +30,7 @@ switch protected mode off with 'CONFIG SET protected-mode no' or '--protected-mo
 this machine).\r\n";
 
 /// Accepts the connections that wait at a listening socket, up to the limit of one turn.
-pub fn accept(shared: &Shared, token: u64, steady_ms: i64) {
+pub fn accept(shared: &SharedState, token: u64, steady_ms: i64) {
     let config = shared.node.config();
     let mut left = usize::MAX;
     while left > 0 {
@@ -68,7 +68,7 @@ fn is_unprotected(node: &Node) -> bool {
 
 /// Takes a new connection, or refuses it.
 pub(crate) fn admit(
-    shared: &Shared,
+    shared: &SharedState,
     config: &Config,
     mut accepted: Accepted,
     kind: ListenerKind,

@@ -11,7 +11,7 @@ use crate::system::crash;
 use crate::system::server_log::warning;
 use crate::system::server_log::{self, Level};
 use crate::threads::control::{RESERVED_FILES, threads_wanted};
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 
 /// The reply of CONFIG SET when a socket cannot be opened, as in Redis; the log says why.
 const LISTEN_FAILED: &str = "Unable to listen on this port. Check server logs.";
@@ -52,7 +52,7 @@ pub fn open_syslog(config: &Config) {
 /// # Errors
 /// Why it cannot be followed. Nothing has changed then.
 pub fn apply<'a>(
-    shared: &'a Shared,
+    shared: &'a SharedState,
     step: Apply,
     old: &'a Config,
     new: &'a Config,
@@ -126,7 +126,7 @@ fn enter_directory(new: &Config) -> Result<Undo<'static>, String> {
 
 /// Begins or ends the append-only file, or lets its thread know of another policy.
 fn follow_append_only<'a>(
-    shared: &'a Shared,
+    shared: &'a SharedState,
     old: &Config,
     new: &Config,
 ) -> Result<Undo<'a>, String> {
@@ -161,7 +161,7 @@ fn log_error(result: Result<(), String>) {
 
 /// Sockets that the new configuration does not ask for listen on until the change is final.
 fn follow_listeners<'a>(
-    shared: &'a Shared,
+    shared: &'a SharedState,
     old: &'a Config,
     new: &Config,
 ) -> Result<Undo<'a>, String> {
@@ -192,7 +192,7 @@ fn follow_listeners<'a>(
 /// Serves metrics where the new configuration asks for them. The old sockets are closed before: a
 /// new one may have the port of an old one.
 fn follow_metrics<'a>(
-    shared: &'a Shared,
+    shared: &'a SharedState,
     old: &'a Config,
     new: &Config,
 ) -> Result<Undo<'a>, String> {
@@ -205,7 +205,7 @@ fn follow_metrics<'a>(
 }
 
 /// Gives the connections to come another TLS setup. The files are read before the lock is taken.
-fn follow_tls<'a>(shared: &'a Shared, new: &Config) -> Result<Undo<'a>, String> {
+fn follow_tls<'a>(shared: &'a SharedState, new: &Config) -> Result<Undo<'a>, String> {
     let setup = tls::configure(new)?;
     let before = std::mem::replace(&mut shared.control.lock().tls, setup);
     Ok(Box::new(move || shared.control.lock().tls = before))

@@ -31,7 +31,7 @@ use super::execute::{ExecutionContext, WaitingBatches};
 use super::io_thread::{HANDSHAKES_MAX, IoThread, MAILBOX_TOKEN};
 use super::keyspace_access::KeyspaceAccess;
 use super::listeners::LISTENER_TOKEN;
-use super::read_batch::{Batch, ReadBatch};
+use super::read_batch::{ClientBatch, ReadBatch};
 use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers};
 
 /// Events of one wait of a nested turn.
@@ -107,7 +107,7 @@ impl IoThread {
     }
 
     /// Queues the requests of a batch. They are executed in nested turns, or later in this turn.
-    pub(crate) fn defer_batch(&mut self, read_batch: &ReadBatch, batch: &mut Batch) {
+    pub(crate) fn defer_batch(&mut self, read_batch: &ReadBatch, batch: &mut ClientBatch) {
         self.finish_batch(read_batch, batch, batch.requests.start, Outcome::Postponed);
         // Later stages of the turn find no client for this batch.
         batch.slot = usize::MAX;

@@ -11,7 +11,7 @@ use sys::epoll::Interest;
 
 use crate::threads::connection::Connection;
 use crate::threads::io_thread::{IoThread, Moves};
-use crate::threads::message::{Message, Origin};
+use crate::threads::message::{Message, ReturnAddress};
 
 /// How long a server that shuts down continues to send replies to slow clients.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ impl IoThread {
     /// Moves a client with queued requests to the main thread, which returns it.
     pub(crate) fn send_to_main(&mut self, slot: usize) {
         if let Some(client) = self.slots.send_to_main(slot) {
-            let origin = Origin { thread: self.worker.index, slot };
+            let origin = ReturnAddress { thread: self.worker.index, slot };
             self.shared.send(0, Message::MoveToMain(client, origin));
         }
     }

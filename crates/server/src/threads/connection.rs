@@ -16,12 +16,12 @@ use resp::ProtocolError;
 use resp::out::{Mark, Out};
 use sys::epoll::Interest;
 
-use crate::net::output::{CHUNK_BYTES_MAX, Pending};
+use crate::net::output::{CHUNK_BYTES_MAX, PendingOutput};
 use crate::net::query_buffer::QueryBuffer;
 use crate::net::transport::Transport;
 use crate::threads::client_state::ClientState;
 use crate::threads::shard_wait::ShardWait;
-use crate::threads::slots::Client;
+use crate::threads::slots::SlotClient;
 
 /// Bytes written for one client in a turn, besides those that are written between its requests, so
 /// that the reader of a long reply does not delay the other clients of its thread.
@@ -63,7 +63,7 @@ pub struct Connection {
     /// The bytes after the queued requests break the protocol: the last reply says how.
     pub broken: Option<ProtocolError>,
     /// Replies that the socket did not take yet.
-    pub output: Option<Box<Pending>>,
+    pub output: Option<Box<PendingOutput>>,
     /// The last write ended at its bound: the socket may take more. Nothing is read until it has,
     /// so that requests do not come faster than their replies leave.
     pub throttled: bool,
@@ -84,21 +84,21 @@ pub struct Connection {
 
 /// The part of a client that stays with its thread while it is on the main thread.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct SlotTicket {
     /// Its descriptor, which goes with it and stays in the thread's epoll instance.
     pub fd: RawFd,
     /// It sent something or hung up, and is not watched until it is back.
     pub unwatched: bool,
 }
 
-impl Client for Box<Connection> {
-    type Ticket = Ticket;
+impl SlotClient for Box<Connection> {
+    type Ticket = SlotTicket;
 
-    fn ticket(&self) -> Ticket {
-        Ticket { fd: self.transport.as_fd().as_raw_fd(), unwatched: false }
+    fn ticket(&self) -> SlotTicket {
+        SlotTicket { fd: self.transport.as_fd().as_raw_fd(), unwatched: false }
     }
 
-    fn redeem(&mut self, ticket: Ticket) {
+    fn redeem(&mut self, ticket: SlotTicket) {
         if ticket.unwatched {
             self.watched = None;
         }
@@ -333,7 +333,7 @@ mod tests {
     use node::ClientRecord;
 
     use super::*;
-    use crate::net::stream::Stream;
+    use crate::net::stream::ClientStream;
     use crate::net::tls::tests::{Files, Pair, noise};
 
     const LONG: usize = 8 << 20;
@@ -345,7 +345,7 @@ mod tests {
         let (socket, _) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
         let record = Arc::new(ClientRecord::new(1, ("a".into(), "b".into()), 1, 0, 0));
-        let transport = Transport::Plain(Stream::Tcp(socket));
+        let transport = Transport::Plain(ClientStream::Tcp(socket));
         let users = UserRegistry::new(&Config::default());
         (Connection::new(Session::new(record, &users), transport), peer)
     }

@@ -19,9 +19,9 @@ use super::connection::{Connection, SEND_BYTES_MAX};
 use super::io_thread::IoThread;
 use super::keyspace_access::KeyspaceAccess;
 use super::prefetch::stages;
-use super::read_batch::{Batch, ReadBatch};
+use super::read_batch::{ClientBatch, ReadBatch};
 use super::shard_wait::ShardWait;
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers, ThreadShards};
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
@@ -35,7 +35,7 @@ pub(super) const OUT_KEPT_BYTES_MAX: usize = 1024 * 1024;
 /// The requests of the turn that wait while a script is executed.
 pub(super) struct WaitingBatches<'a> {
     pub(super) read_batch: &'a ReadBatch,
-    pub(super) batches: &'a mut [Batch],
+    pub(super) batches: &'a mut [ClientBatch],
 }
 
 impl IoThread {
@@ -55,7 +55,7 @@ impl IoThread {
             }
             let ready = index.checked_sub(stages.len());
             let ready = ready.and_then(|index| batches.get_mut(index..));
-            if let Some((batch, waiting)) = ready.and_then(<[Batch]>::split_first_mut) {
+            if let Some((batch, waiting)) = ready.and_then(<[ClientBatch]>::split_first_mut) {
                 self.answer_client(&read_batch, batch, waiting);
                 if self.is_awaited(self.turn_tsc.load(Ordering::Relaxed)) {
                     waiting.iter_mut().for_each(|batch| self.defer_batch(&read_batch, batch));
@@ -68,7 +68,12 @@ impl IoThread {
 
     /// Executes one client's requests and sends the replies, in parts when they are long. The
     /// batches in `waiting` come next.
-    fn answer_client(&mut self, read_batch: &ReadBatch, batch: &Batch, waiting: &mut [Batch]) {
+    fn answer_client(
+        &mut self,
+        read_batch: &ReadBatch,
+        batch: &ClientBatch,
+        waiting: &mut [ClientBatch],
+    ) {
         if let Some(client) = self.slots.client_mut(batch.slot) {
             client.state = ClientState::Reading;
             // CLIENT KILL has been answered: nothing that its client sent after that is executed.
@@ -132,8 +137,8 @@ impl IoThread {
     fn answer_scripts(
         &mut self,
         read_batch: &ReadBatch,
-        batch: &Batch,
-        waiting: &mut [Batch],
+        batch: &ClientBatch,
+        waiting: &mut [ClientBatch],
         next: &mut usize,
         since_tsc: u64,
     ) -> Option<Outcome> {
@@ -164,7 +169,7 @@ impl IoThread {
     pub(super) fn finish_batch(
         &mut self,
         read_batch: &ReadBatch,
-        batch: &Batch,
+        batch: &ClientBatch,
         rest: usize,
         outcome: Outcome,
     ) {
@@ -208,7 +213,7 @@ impl IoThread {
 pub(super) struct ExecutionContext<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) out: &'a mut Out,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a SharedState,
     /// `None` if the thread has no access to the keyspace; then its worker replies BUSY.
     pub(super) pass: Option<(&'a Pass, &'a ThreadWaits)>,
     pub(super) others: &'a dyn ServesOthers,
@@ -220,7 +225,7 @@ impl<'a> ExecutionContext<'a> {
     pub(super) fn of_thread(
         worker: &'a mut Worker,
         out: &'a mut Out,
-        shared: &'a Shared,
+        shared: &'a SharedState,
         access: Option<&'a KeyspaceAccess>,
     ) -> Self {
         let pass = access.map(|access| (&access.pass, &access.waits));
@@ -249,7 +254,7 @@ impl<'a> ExecutionContext<'a> {
         self,
         client: &mut Connection,
         read_batch: &ReadBatch,
-        batch: &Batch,
+        batch: &ClientBatch,
         next: &mut usize,
         since_tsc: u64,
     ) -> Option<Outcome> {

@@ -31,8 +31,8 @@ use super::message::Message;
 use super::read_batch::ReadBatch;
 use super::reply_waits::ReplyWaits;
 use super::shard_wait::{ShardWaits, VISIT_WAIT_MAX};
-use super::shared::Shared;
-use super::slots::{Action, Slots};
+use super::shared::SharedState;
+use super::slots::{SlotAction, Slots};
 use super::thread_list::ThreadMailbox;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::system::clock::Clock;
@@ -64,7 +64,7 @@ pub(crate) struct Moves {
 /// One thread's event loop and everything it owns.
 pub struct IoThread {
     /// The state that all threads share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedState>,
     /// Executes the requests; without access to the keyspace, a worker that replies BUSY.
     pub worker: Box<Worker>,
     /// Its epoll instance.
@@ -122,7 +122,7 @@ impl IoThread {
     /// # Errors
     /// When the process is out of descriptors, or has as many threads as the gate admits.
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         mut worker: Worker,
         post: ThreadMailbox,
     ) -> std::io::Result<Self> {
@@ -314,21 +314,21 @@ impl IoThread {
     pub(crate) fn handle(&mut self, message: Message<Box<Connection>>) {
         let shared = &self.shared;
         match self.slots.handle(message, || shared.thread_for_client()) {
-            Action::Nothing => {}
-            Action::Moved(slot) => self.moved(slot),
-            Action::Returned(slot) => self.returned(slot),
-            Action::Wake(slot) => self.wake(slot),
-            Action::Close(client) => self.end_client(client),
-            Action::Move(client, thread) => self.move_client(client, thread),
-            Action::Execute(client, origin) => self.serve_for_owner(client, origin),
-            Action::MoveAll => self.moves = Some(Moves { next: 0, all: true }),
-            Action::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
-            Action::Left(thread) => shared.control.lock().thread_left(shared, thread),
-            Action::PauseChanged => self.resume_paused(),
-            Action::FollowLog => self.follow_log(),
-            Action::LogReached => self.log_reached(),
-            Action::ShutDown if self.access.is_none() => self.ends_later = true,
-            Action::ShutDown => self.end(),
+            SlotAction::Nothing => {}
+            SlotAction::Moved(slot) => self.moved(slot),
+            SlotAction::Returned(slot) => self.returned(slot),
+            SlotAction::Wake(slot) => self.wake(slot),
+            SlotAction::Close(client) => self.end_client(client),
+            SlotAction::Move(client, thread) => self.move_client(client, thread),
+            SlotAction::Execute(client, origin) => self.serve_for_owner(client, origin),
+            SlotAction::MoveAll => self.moves = Some(Moves { next: 0, all: true }),
+            SlotAction::MoveSurplus => self.moves = Some(Moves { next: 0, all: false }),
+            SlotAction::Left(thread) => shared.control.lock().thread_left(shared, thread),
+            SlotAction::PauseChanged => self.resume_paused(),
+            SlotAction::FollowLog => self.follow_log(),
+            SlotAction::LogReached => self.log_reached(),
+            SlotAction::ShutDown if self.access.is_none() => self.ends_later = true,
+            SlotAction::ShutDown => self.end(),
         }
     }
 

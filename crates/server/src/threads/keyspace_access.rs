@@ -6,14 +6,14 @@ use node::Worker;
 use resp::Out;
 use sync::gate::Pass;
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::keyspace::thread_waits::ThreadWaits;
 
 /// A thread's access to the keyspace. While a script runs, the script has it, with the thread's
 /// worker and replies, and the thread has what otherwise lies here: a worker that replies BUSY, and
 /// an empty buffer for replies.
 pub(crate) struct KeyspaceAccess {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedState>,
     /// Its pass of the gate.
     pub(crate) pass: Pass,
     /// How its clients wait for shards.
@@ -24,7 +24,7 @@ pub(crate) struct KeyspaceAccess {
 
 impl KeyspaceAccess {
     /// That of the thread with this pass and worker.
-    pub(crate) fn new(shared: Arc<Shared>, pass: Pass, worker: &mut Worker) -> Box<Self> {
+    pub(crate) fn new(shared: Arc<SharedState>, pass: Pass, worker: &mut Worker) -> Box<Self> {
         let (busy, out) = (Box::new(worker.busy_worker()), Box::default());
         worker.admit_scripts(false);
         let waits = ThreadWaits::default();

@@ -7,7 +7,7 @@ use crate::keyspace::shard_locks::NoOtherClients;
 use crate::system::server_log::{notice, warning};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 
 impl IoThread {
     /// Whether a client's input may take so many bytes now; otherwise in a later turn, when enough
@@ -63,7 +63,7 @@ impl IoThread {
     }
 }
 
-fn warn_of_limit(shared: &Shared, limit: u64) {
+fn warn_of_limit(shared: &SharedState, limit: u64) {
     let used = &shared.node.used_memory;
     let used = used.sum(&used.of_thread(0), sys::allocator::thread_bytes());
     if used > limit {

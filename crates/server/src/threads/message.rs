@@ -12,7 +12,7 @@ pub enum Message<C> {
     /// any; only the main thread sends it to one of those.
     Move(C),
     /// A client comes to the main thread, which executes its queued requests and returns it.
-    MoveToMain(C, Origin),
+    MoveToMain(C, ReturnAddress),
     /// A client returns from the main thread; it lives in this slot.
     Return(C, usize),
     /// Close the client with this number, if it is still in this slot.
@@ -57,7 +57,7 @@ pub enum Message<C> {
 
 /// Where a client returns to from the main thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct ReturnAddress {
     /// The thread that owns it.
     pub thread: usize,
     /// Its slot there.

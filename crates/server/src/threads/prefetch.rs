@@ -5,7 +5,7 @@ use command::PrefetchHint;
 use store::Side;
 
 use super::io_thread::IoThread;
-use super::read_batch::{Batch, ReadBatch};
+use super::read_batch::{ClientBatch, ReadBatch};
 
 /// The memory that is prefetched in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +21,18 @@ pub(super) enum Stage {
 const STAGES: &[Stage] = &[Stage::Shard, Stage::Slot, Stage::Record, Stage::Object, Stage::Inside];
 
 /// The stages that these batches need. Each further stage keeps more in the cache at once.
-pub(super) fn stages(read_batch: &ReadBatch, batches: &[Batch]) -> &'static [Stage] {
+pub(super) fn stages(read_batch: &ReadBatch, batches: &[ClientBatch]) -> &'static [Stage] {
     if read_batch.prefetches_inside(batches) { STAGES } else { &STAGES[..3] }
 }
 
 impl IoThread {
     /// Prefetches the memory that a client's requests need next.
-    pub(super) fn prefetch(&mut self, read_batch: &mut ReadBatch, batch: &Batch, stage: Stage) {
+    pub(super) fn prefetch(
+        &mut self,
+        read_batch: &mut ReadBatch,
+        batch: &ClientBatch,
+        stage: Stage,
+    ) {
         let Some(client) = self.slots.client(batch.slot) else { return };
         let db = client.session.db;
         let map = self.worker.node.map;

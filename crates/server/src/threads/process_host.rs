@@ -16,14 +16,14 @@ use sys::signal::Signal;
 
 use super::apply::apply;
 use super::control::Control;
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::disk::saves::{NotBegun, SaveInProgress};
 use crate::disk::{aof_start, rdb_file};
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::system::files;
 use crate::system::server_log::{self, Level, notice, warning};
 
-impl Shared {
+impl SharedState {
     fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, SaveError> {
         self.saves.begin_save(purpose).map_err(|error| match error {
             NotBegun::Running(true) => SaveError::Saving,
@@ -67,7 +67,7 @@ impl Shared {
 impl Control {
     /// Takes the signals that have arrived, which ask to end the process. A signal that arrives
     /// while it ends may ask to do so by force.
-    pub fn take_signals(&mut self, shared: &Shared) {
+    pub fn take_signals(&mut self, shared: &SharedState) {
         if !shared.signalled.has_come() {
             return;
         }
@@ -91,13 +91,13 @@ impl Control {
     }
 }
 
-impl ClientWaker for Shared {
+impl ClientWaker for SharedState {
     fn wake_client(&self, client: &ClientRecord) {
-        Shared::wake_client(self, client);
+        SharedState::wake_client(self, client);
     }
 }
 
-impl Host for Shared {
+impl Host for SharedState {
     fn apply<'a>(
         &'a self,
         step: Apply,
@@ -108,11 +108,11 @@ impl Host for Shared {
     }
 
     fn close_client(&self, client: &ClientRecord) {
-        Shared::close_client(self, client);
+        SharedState::close_client(self, client);
     }
 
     fn pause_changed(&self) {
-        Shared::pause_changed(self);
+        SharedState::pause_changed(self);
     }
 
     fn rewrite_append_only(&self, later: bool) -> RewriteBegin {

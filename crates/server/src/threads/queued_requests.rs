@@ -12,7 +12,7 @@ use super::client_state::ClientState;
 use super::connection::{Connection, OwnedRequest};
 use super::execute::{ExecutionContext, OUT_BYTES_MAX, OUT_KEPT_BYTES_MAX};
 use super::io_thread::IoThread;
-use super::message::{Message, Origin};
+use super::message::{Message, ReturnAddress};
 use super::output::warn_over;
 use super::shard_wait::ShardWait;
 use crate::keyspace::thread_waits::Waited;
@@ -26,7 +26,7 @@ enum Which {
 }
 
 /// A busy script is exclusive, and the thread must go on without access to the keyspace.
-struct Outside;
+struct NoAccess;
 
 impl IoThread {
     /// Proceeds with a client that was suspended: executes its queue, sends the replies, and acts
@@ -60,7 +60,7 @@ impl IoThread {
     /// Executes for another thread the requests that only the main thread may execute, and returns
     /// the client. Its own thread executes those that follow: they may take long, and every thread
     /// needs the main thread.
-    pub(super) fn serve_for_owner(&mut self, mut client: Box<Connection>, origin: Origin) {
+    pub(super) fn serve_for_owner(&mut self, mut client: Box<Connection>, origin: ReturnAddress) {
         self.work_off_queue(&mut client, Which::OfMainThread);
         // A limit that was set applies when the reply leaves.
         self.keep_clients_small();
@@ -69,7 +69,7 @@ impl IoThread {
 
     fn work_off_queue(&mut self, client: &mut Connection, which: Which) {
         let done = self.with_scripts(None, |mut context| context.take_requests(client, which));
-        if let Err(Outside) = done {
+        if let Err(NoAccess) = done {
             self.without_access(|thread| {
                 let _ =
                     thread.with_scripts(None, |mut context| context.take_requests(client, which));
@@ -141,7 +141,7 @@ impl IoThread {
 impl ExecutionContext<'_> {
     /// Executes a client's queued requests until the queue is empty, a request suspends the client,
     /// or the client's time in this turn is used. The replies join what the client has to send.
-    fn take_requests(&mut self, client: &mut Connection, which: Which) -> Result<(), Outside> {
+    fn take_requests(&mut self, client: &mut Connection, which: Which) -> Result<(), NoAccess> {
         client.enter(Outcome::Done);
         let since_tsc = self.worker.last_tsc();
         let units = self.worker.turn.effects.logged_units();
@@ -153,7 +153,7 @@ impl ExecutionContext<'_> {
                 self.out.clear();
                 client.log_wrote = true;
                 self.worker.end_requests(&mut client.session);
-                return Err(Outside);
+                return Err(NoAccess);
             };
             match outcome {
                 Outcome::Done | Outcome::Failed => client.commands += 1,
@@ -206,7 +206,7 @@ impl ExecutionContext<'_> {
         client: &mut Connection,
         owned: &OwnedRequest,
         which: Which,
-    ) -> Result<Outcome, Outside> {
+    ) -> Result<Outcome, NoAccess> {
         let spans: Vec<Span> = (0..owned.args.len()).map(Span::own).collect();
         let args = Args::new(&[], &spans, &owned.args);
         let entry = self.worker.table.resolve(&args);
@@ -216,7 +216,7 @@ impl ExecutionContext<'_> {
         let id = client.session.record.id;
         let waited = client.shard_wait.clone();
         let locks = self.enter(waited.as_ref().map_or_else(Waited::default, |it| it.waited(id)));
-        let locks = locks.ok_or(Outside)?;
+        let locks = locks.ok_or(NoAccess)?;
         let hasher = self.worker.turn.hasher;
         let hash = entry.and_then(|entry| entry.single_key_hash(&args, |key| hasher.hash(key)));
         self.worker.go_on(locks.tsc(), || locks.time());

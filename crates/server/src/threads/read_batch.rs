@@ -31,7 +31,7 @@ const BATCHES_KEPT_BYTES_MAX: usize = 128 * 1024;
 
 /// One parsed request of the turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Queued {
+pub struct QueuedRequest {
     /// The command it names.
     pub entry: Option<&'static Entry>,
     /// The hash of its key, when it has one only key.
@@ -43,7 +43,7 @@ pub struct Queued {
 
 /// The requests of one client in this turn.
 #[derive(Debug)]
-pub struct Batch {
+pub struct ClientBatch {
     /// Where the thread keeps the client.
     pub slot: usize,
     /// Its requests in [`ReadBatch::requests`].
@@ -68,9 +68,9 @@ pub struct ReadBatch {
     spans: Vec<Span>,
     own: Vec<Arc<Vec<u8>>>,
     /// All requests, client after client.
-    pub requests: Vec<Queued>,
+    pub requests: Vec<QueuedRequest>,
     /// The clients that sent them.
-    pub batches: Vec<Batch>,
+    pub batches: Vec<ClientBatch>,
     commands: Commands,
 }
 
@@ -125,7 +125,7 @@ impl ReadBatch {
     }
 
     /// Forgets the turn's requests. `batches` is the list that was taken out to execute them.
-    pub fn clear(&mut self, mut batches: Vec<Batch>) {
+    pub fn clear(&mut self, mut batches: Vec<ClientBatch>) {
         self.used = 0;
         clear(&mut self.spans, REQUESTS_KEPT_BYTES_MAX);
         clear(&mut self.requests, REQUESTS_KEPT_BYTES_MAX);
@@ -279,7 +279,7 @@ impl ReadBatch {
         consumed_in_query_buffer: Option<usize>,
         error: Option<ProtocolError>,
     ) {
-        self.batches.push(Batch {
+        self.batches.push(ClientBatch {
             slot,
             requests: first..self.requests.len(),
             in_query_buffer: consumed_in_query_buffer.is_some(),
@@ -308,8 +308,9 @@ impl ReadBatch {
 
     /// Whether the requests of these batches reach into large values. It checks the first and the
     /// last of each, since most pipelines repeat one command.
-    pub fn prefetches_inside(&self, batches: &[Batch]) -> bool {
-        let ends = |batch: &Batch| [batch.requests.clone().next(), batch.requests.clone().last()];
+    pub fn prefetches_inside(&self, batches: &[ClientBatch]) -> bool {
+        let ends =
+            |batch: &ClientBatch| [batch.requests.clone().next(), batch.requests.clone().last()];
         batches.iter().flat_map(ends).flatten().any(|index| {
             let entry = self.requests.get(index).and_then(|request| request.entry);
             entry.is_some_and(|entry| entry.spec.prefetch != PrefetchHint::Record)
@@ -332,7 +333,7 @@ fn queue(
     spans_start: usize,
     commands: &mut Commands,
     hash: &impl Fn(&[u8]) -> u64,
-) -> Option<Queued> {
+) -> Option<QueuedRequest> {
     if spans.is_empty() {
         return None;
     }
@@ -340,7 +341,7 @@ fn queue(
     let entry = commands.resolve(&args);
     let hash = entry.and_then(|entry| entry.single_key_hash(&args, hash));
     let spans = (spans_start as u32, (spans_start + spans.len()) as u32);
-    Some(Queued { entry, hash, member_hash: None, spans })
+    Some(QueuedRequest { entry, hash, member_hash: None, spans })
 }
 
 #[cfg(test)]
@@ -350,15 +351,15 @@ mod tests {
     #[test]
     fn a_large_turn_leaves_a_bounded_amount_of_memory() {
         let mut batch = ReadBatch::new(node::table());
-        let none = Queued { entry: None, hash: None, member_hash: None, spans: (0, 0) };
+        let none = QueuedRequest { entry: None, hash: None, member_hash: None, spans: (0, 0) };
         batch.requests.resize(1_000_000, none);
         batch.spans.resize(3_000_000, Span::own(0));
         batch.own.resize(100_000, Arc::default());
         batch.clear(Vec::with_capacity(100_000));
         let spans = batch.spans.capacity() * size_of::<Span>();
-        let requests = batch.requests.capacity() * size_of::<Queued>();
+        let requests = batch.requests.capacity() * size_of::<QueuedRequest>();
         let own = batch.own.capacity() * size_of::<Arc<Vec<u8>>>();
-        let batches = batch.batches.capacity() * size_of::<Batch>();
+        let batches = batch.batches.capacity() * size_of::<ClientBatch>();
         assert!(spans.max(requests) <= REQUESTS_KEPT_BYTES_MAX);
         assert!(own.max(batches) <= BATCHES_KEPT_BYTES_MAX);
     }

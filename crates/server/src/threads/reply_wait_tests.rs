@@ -12,11 +12,11 @@ use sys::shared_memory::SharedMemory;
 use crate::log::ring::LogRing;
 use crate::log::ring_layout::{CAPACITY, memory_bytes};
 use crate::net::listener::{Accepted, ListenerKind};
-use crate::net::stream::Stream;
+use crate::net::stream::ClientStream;
 use crate::threads::accept::admit;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
-use crate::threads::shared::Shared;
+use crate::threads::shared::SharedState;
 use crate::threads::shared_setup::{main_thread, share};
 use persist::aof::LogId;
 
@@ -24,7 +24,7 @@ use persist::aof::LogId;
 const TURNS: usize = 4;
 
 struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     thread: IoThread,
     ring: Arc<LogRing>,
 }
@@ -53,7 +53,7 @@ impl Server {
         socket.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
         let (address, local_address) = ("a".into(), "b".into());
-        let stream = Stream::Tcp(socket);
+        let stream = ClientStream::Tcp(socket);
         let accepted = Accepted { stream, address, local_address, is_local: true };
         let config = self.shared.node.config();
         admit(&self.shared, &config, accepted, ListenerKind::Tcp, None, 0);

@@ -16,7 +16,7 @@ use super::signalled::Signalled;
 use super::slow_turns::{ObservedTurn, ThreadSchedule};
 use super::thread_list::{STUCK_MS, ThreadList};
 use super::thread_trials::ThreadWork;
-use crate::disk::aof_handle::AppendOnly;
+use crate::disk::aof_handle::AppendOnlyFile;
 use crate::disk::saves::Saves;
 use crate::http::MetricsService;
 use crate::keyspace::shard_locks::{ServesOthers, ThreadShards};
@@ -25,9 +25,9 @@ use crate::log::log_slot::LogSlot;
 use crate::system::process_figures::ProcessFigures;
 
 /// The state that all threads share.
-pub struct Shared {
+pub struct SharedState {
     /// The way to itself for threads that are started later.
-    pub me: Weak<Shared>,
+    pub me: Weak<SharedState>,
     /// The state of the server as Redis knows it.
     pub node: Arc<Node>,
     /// The keyspace.
@@ -37,7 +37,7 @@ pub struct Shared {
     /// Listening sockets and whatever else a change of configuration may touch.
     pub control: Mutex<Control>,
     /// The append-only file.
-    pub append_only: Arc<AppendOnly>,
+    pub append_only: Arc<AppendOnlyFile>,
     /// Dropped values on their way to the thread that frees them.
     pub garbage: Garbage,
     /// Writes RDB files.
@@ -54,7 +54,7 @@ pub struct Shared {
     pub cron_is_shared: AtomicBool,
 }
 
-impl Shared {
+impl SharedState {
     /// See [`SharedKeyspace::enter`].
     #[inline]
     pub fn enter<'a>(

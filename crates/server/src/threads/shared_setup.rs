@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use super::control::Control;
 use super::garbage::Garbage;
 use super::io_thread::IoThread;
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::signalled::Signalled;
 use super::thread_list::{ThreadList, ThreadMailbox};
-use crate::disk::aof_handle::AppendOnly;
+use crate::disk::aof_handle::AppendOnlyFile;
 use crate::disk::saves::Saves;
 use crate::http::MetricsService;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -27,7 +27,7 @@ use crate::system::thread_notifier::ThreadNotifier;
 /// Shards of a standalone server.
 const SHARDS: usize = 1024;
 
-pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>, String> {
+pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<SharedState>, String> {
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
     let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
@@ -41,11 +41,11 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<Shared>,
     let notifier: Arc<dyn ThreadNotifier> = Arc::clone(&threads) as _;
     let keyspace = Arc::new(SharedKeyspace::new(Arc::clone(&node), SHARDS, Arc::clone(&notifier)));
     let log = Arc::new(LogSlot::new(Arc::clone(&node), notifier));
-    Ok(Arc::new_cyclic(|me| Shared {
+    Ok(Arc::new_cyclic(|me| SharedState {
         me: me.clone(),
         node,
         control: Mutex::new(Control::new(executable, config_file)),
-        append_only: Arc::new(AppendOnly::new(&keyspace, &log)),
+        append_only: Arc::new(AppendOnlyFile::new(&keyspace, &log)),
         garbage,
         saves: Saves::new(&keyspace),
         signalled: Signalled::default(),
@@ -67,7 +67,7 @@ fn warn_of_disabled_users(node: &Node) {
     }
 }
 
-pub(crate) fn main_thread(shared: &Arc<Shared>) -> Result<IoThread, String> {
+pub(crate) fn main_thread(shared: &Arc<SharedState>) -> Result<IoThread, String> {
     let post = ThreadMailbox::new().map_err(|error| error.to_string())?;
     let seed = base::random::entropy_seed();
     let rate = sys::clock::tsc_per_micro();

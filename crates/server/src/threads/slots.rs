@@ -1,5 +1,5 @@
 //! The clients of one thread, and how they move from thread to thread: a state machine that answers
-//! each message with one [`Action`]. No input or output happens here.
+//! each message with one [`SlotAction`]. No input or output happens here.
 //!
 //! ```text
 //!             Move               MoveToMain
@@ -29,10 +29,10 @@
 //!
 //! This module does not watch sockets, count clients, or choose the thread for a client.
 
-use super::message::{Message, Origin};
+use super::message::{Message, ReturnAddress};
 
 /// The interface of a client to the slots.
-pub trait Client {
+pub trait SlotClient {
     /// The part of a client that stays in its slot while it is on the main thread.
     type Ticket;
     /// A ticket for the client, which leaves its slot.
@@ -48,7 +48,7 @@ pub trait Client {
 }
 
 /// The contents of a slot.
-enum Slot<C: Client> {
+enum ClientSlot<C: SlotClient> {
     /// No client.
     Free,
     /// A client.
@@ -61,7 +61,7 @@ enum Slot<C: Client> {
 
 /// The rest of a message, for the thread.
 #[derive(Debug)]
-pub enum Action<C> {
+pub enum SlotAction<C> {
     /// Nothing.
     Nothing,
     /// A client has moved into this slot: watch it. Its wait for a key may be over.
@@ -76,7 +76,7 @@ pub enum Action<C> {
     /// Move this client, which is in no slot, to another thread.
     Move(C, usize),
     /// Execute the queue of another thread's client and return it.
-    Execute(C, Origin),
+    Execute(C, ReturnAddress),
     /// [Take](Slots::remove) every client out of its slot and move it to its
     /// [destination](Slots::destination).
     MoveAll,
@@ -95,11 +95,11 @@ pub enum Action<C> {
 }
 
 /// The clients of one thread.
-pub struct Slots<C: Client> {
+pub struct Slots<C: SlotClient> {
     thread: usize,
-    entries: Vec<Slot<C>>,
+    entries: Vec<ClientSlot<C>>,
     free: Vec<usize>,
-    /// Slots that are [`Slot::OnMain`].
+    /// Slots that are [`ClientSlot::OnMain`].
     on_main: usize,
     leaving: bool,
     parked: bool,
@@ -108,7 +108,7 @@ pub struct Slots<C: Client> {
 /// The number of the main thread.
 const MAIN: usize = 0;
 
-impl<C: Client> Slots<C> {
+impl<C: SlotClient> Slots<C> {
     /// No clients yet.
     pub fn new(thread: usize) -> Self {
         Self {
@@ -123,46 +123,46 @@ impl<C: Client> Slots<C> {
 
     /// Does the part of a message that concerns the slots, and returns the rest. `chosen` is the
     /// thread for a new client; only the main thread calls it.
-    pub fn handle(&mut self, message: Message<C>, chosen: impl FnOnce() -> usize) -> Action<C> {
+    pub fn handle(&mut self, message: Message<C>, chosen: impl FnOnce() -> usize) -> SlotAction<C> {
         match message {
             Message::Move(client) => self.take(client, chosen),
             Message::Return(client, slot) => self.take_back(client, slot),
             Message::Close { id, slot } => match self.client(slot) {
                 Some(client) if client.id() == id => {
-                    self.remove(slot).map_or(Action::Nothing, Action::Close)
+                    self.remove(slot).map_or(SlotAction::Nothing, SlotAction::Close)
                 }
                 // The client is closed, or the thread that gets it next sees that it is killed.
-                _ => Action::Nothing,
+                _ => SlotAction::Nothing,
             },
             Message::Wake { id, slot } => match self.client(slot) {
-                Some(client) if client.id() == id => Action::Wake(slot),
+                Some(client) if client.id() == id => SlotAction::Wake(slot),
                 // The client is closed, or the thread that gets it next checks its wait.
-                _ => Action::Nothing,
+                _ => SlotAction::Nothing,
             },
-            Message::MoveToMain(client, origin) => Action::Execute(client, origin),
+            Message::MoveToMain(client, origin) => SlotAction::Execute(client, origin),
             // The message may be late: there may be no other thread left.
-            Message::MoveAll if self.destination(chosen) == self.thread => Action::Nothing,
-            Message::MoveAll => Action::MoveAll,
-            Message::MoveSurplus => Action::MoveSurplus,
-            Message::Left(thread) => Action::Left(thread),
+            Message::MoveAll if self.destination(chosen) == self.thread => SlotAction::Nothing,
+            Message::MoveAll => SlotAction::MoveAll,
+            Message::MoveSurplus => SlotAction::MoveSurplus,
+            Message::Left(thread) => SlotAction::Left(thread),
             Message::Park => {
                 self.parked = true;
-                Action::MoveAll
+                SlotAction::MoveAll
             }
             Message::Resume => {
                 self.parked = false;
-                Action::Nothing
+                SlotAction::Nothing
             }
             Message::Leave => {
                 self.leaving = true;
-                Action::MoveAll
+                SlotAction::MoveAll
             }
-            Message::PauseChanged => Action::PauseChanged,
+            Message::PauseChanged => SlotAction::PauseChanged,
             // The main thread checks for signals in each turn.
-            Message::Signalled => Action::Nothing,
-            Message::FollowLog => Action::FollowLog,
-            Message::LogReached => Action::LogReached,
-            Message::ShutDown => Action::ShutDown,
+            Message::Signalled => SlotAction::Nothing,
+            Message::FollowLog => SlotAction::FollowLog,
+            Message::LogReached => SlotAction::LogReached,
+            Message::ShutDown => SlotAction::ShutDown,
         }
     }
 
@@ -172,42 +172,45 @@ impl<C: Client> Slots<C> {
         if self.thread == MAIN { chosen() } else { MAIN }
     }
 
-    fn take(&mut self, client: C, chosen: impl FnOnce() -> usize) -> Action<C> {
+    fn take(&mut self, client: C, chosen: impl FnOnce() -> usize) -> SlotAction<C> {
         let stays = self.thread != MAIN && !self.passes_on();
         let home = if stays { self.thread } else { self.destination(chosen) };
         if home != self.thread {
-            return Action::Move(client, home);
+            return SlotAction::Move(client, home);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Slot::Free);
+            self.entries.push(ClientSlot::Free);
             self.entries.len() - 1
         });
         if client.take(self.thread, slot) {
             self.free.push(slot);
-            return Action::Close(client);
+            return SlotAction::Close(client);
         }
-        self.entries[slot] = Slot::Here(client);
-        Action::Moved(slot)
+        self.entries[slot] = ClientSlot::Here(client);
+        SlotAction::Moved(slot)
     }
 
-    fn take_back(&mut self, client: C, slot: usize) -> Action<C> {
+    fn take_back(&mut self, client: C, slot: usize) -> SlotAction<C> {
         let killed = client.is_killed();
         self.restore(slot, client);
         if !killed && !self.passes_on() {
-            return Action::Returned(slot);
+            return SlotAction::Returned(slot);
         }
         match self.remove(slot) {
-            Some(client) if killed => Action::Close(client),
-            Some(client) => Action::Move(client, MAIN),
-            None => Action::Nothing,
+            Some(client) if killed => SlotAction::Close(client),
+            Some(client) => SlotAction::Move(client, MAIN),
+            None => SlotAction::Nothing,
         }
     }
 
     /// Takes a client out for a while; its slot stays reserved until it is back.
     pub fn send_to_main(&mut self, slot: usize) -> Option<C> {
-        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
-        let Slot::Here(client) = std::mem::replace(entry, Slot::Free) else { return None };
-        *entry = Slot::OnMain(client.ticket());
+        let entry =
+            self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
+        let ClientSlot::Here(client) = std::mem::replace(entry, ClientSlot::Free) else {
+            return None;
+        };
+        *entry = ClientSlot::OnMain(client.ticket());
         self.on_main += 1;
         Some(client)
     }
@@ -215,18 +218,18 @@ impl<C: Client> Slots<C> {
     /// Puts a returned client back into its slot, which is reserved for it.
     fn restore(&mut self, slot: usize, mut client: C) {
         let entry = &mut self.entries[slot];
-        assert!(matches!(entry, Slot::OnMain(_)), "a client comes back to its own slot");
-        if let Slot::OnMain(ticket) = std::mem::replace(entry, Slot::Free) {
+        assert!(matches!(entry, ClientSlot::OnMain(_)), "a client comes back to its own slot");
+        if let ClientSlot::OnMain(ticket) = std::mem::replace(entry, ClientSlot::Free) {
             client.redeem(ticket);
         }
-        *entry = Slot::Here(client);
+        *entry = ClientSlot::Here(client);
         self.on_main -= 1;
     }
 
     /// The ticket in a slot whose client is on the main thread.
     pub fn ticket_mut(&mut self, slot: usize) -> Option<&mut C::Ticket> {
         match self.entries.get_mut(slot) {
-            Some(Slot::OnMain(ticket)) => Some(ticket),
+            Some(ClientSlot::OnMain(ticket)) => Some(ticket),
             _ => None,
         }
     }
@@ -235,9 +238,10 @@ impl<C: Client> Slots<C> {
     /// not find it, as if it were on the main thread, so they are checked afterwards.
     #[inline]
     pub fn take_out(&mut self, slot: usize) -> Option<C> {
-        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
-        match std::mem::replace(entry, Slot::Executing) {
-            Slot::Here(client) => Some(client),
+        let entry =
+            self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
+        match std::mem::replace(entry, ClientSlot::Executing) {
+            ClientSlot::Here(client) => Some(client),
             _ => None,
         }
     }
@@ -246,15 +250,21 @@ impl<C: Client> Slots<C> {
     #[inline]
     pub fn put_back(&mut self, slot: usize, client: C) {
         if let Some(entry) = self.entries.get_mut(slot) {
-            debug_assert!(matches!(entry, Slot::Executing), "a client comes back to its own slot");
-            *entry = Slot::Here(client);
+            debug_assert!(
+                matches!(entry, ClientSlot::Executing),
+                "a client comes back to its own slot"
+            );
+            *entry = ClientSlot::Here(client);
         }
     }
 
     /// Takes a client out for good.
     pub fn remove(&mut self, slot: usize) -> Option<C> {
-        let entry = self.entries.get_mut(slot).filter(|entry| matches!(entry, Slot::Here(_)))?;
-        let Slot::Here(client) = std::mem::replace(entry, Slot::Free) else { return None };
+        let entry =
+            self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
+        let ClientSlot::Here(client) = std::mem::replace(entry, ClientSlot::Free) else {
+            return None;
+        };
         self.free.push(slot);
         Some(client)
     }
@@ -263,7 +273,7 @@ impl<C: Client> Slots<C> {
     #[inline]
     pub fn client(&self, slot: usize) -> Option<&C> {
         match self.entries.get(slot) {
-            Some(Slot::Here(client)) => Some(client),
+            Some(ClientSlot::Here(client)) => Some(client),
             _ => None,
         }
     }
@@ -272,7 +282,7 @@ impl<C: Client> Slots<C> {
     #[inline]
     pub fn client_mut(&mut self, slot: usize) -> Option<&mut C> {
         match self.entries.get_mut(slot) {
-            Some(Slot::Here(client)) => Some(client),
+            Some(ClientSlot::Here(client)) => Some(client),
             _ => None,
         }
     }
@@ -291,7 +301,7 @@ impl<C: Client> Slots<C> {
     /// The clients that are here, with their slots.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut C)> {
         self.entries.iter_mut().enumerate().filter_map(|(slot, entry)| match entry {
-            Slot::Here(client) => Some((slot, client)),
+            ClientSlot::Here(client) => Some((slot, client)),
             _ => None,
         })
     }

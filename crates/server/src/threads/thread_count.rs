@@ -17,7 +17,7 @@
 
 /// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ThreadStep {
     /// From now on threads below this number take clients.
     Publish(usize),
     /// Order this thread to move its clients to other threads, and to continue without any.
@@ -76,7 +76,7 @@ impl ThreadCount {
     }
 
     /// Changes the number of threads to `wanted`, of which `active` take clients.
-    pub fn set(&mut self, wanted: usize, active: usize) -> Vec<Step> {
+    pub fn set(&mut self, wanted: usize, active: usize) -> Vec<ThreadStep> {
         if self.ending {
             return Vec::new();
         }
@@ -89,28 +89,28 @@ impl ThreadCount {
         if wanted <= before {
             self.started = wanted;
             let mut steps = self.set_active(active);
-            steps.extend((wanted..before).map(Step::Leave));
+            steps.extend((wanted..before).map(ThreadStep::Leave));
             return steps;
         }
         let mut steps = self.set_active(active);
-        steps.retain(|step| *step != Step::Rebalance);
+        steps.retain(|step| *step != ThreadStep::Rebalance);
         (self.started, self.running) = (wanted, wanted);
         for thread in before..wanted {
-            steps.push(Step::Start(thread));
+            steps.push(ThreadStep::Start(thread));
             if thread < active.max(2) {
                 self.active = thread + 1;
-                steps.push(Step::Publish(thread + 1));
+                steps.push(ThreadStep::Publish(thread + 1));
             }
         }
         if self.active > self.active_before {
-            steps.push(Step::Rebalance);
+            steps.push(ThreadStep::Rebalance);
         }
         steps
     }
 
     /// Changes the number of active threads, as far as there are so many. The main thread does not
     /// suffice when there are others.
-    pub fn set_active(&mut self, active: usize) -> Vec<Step> {
+    pub fn set_active(&mut self, active: usize) -> Vec<ThreadStep> {
         if self.ending {
             return Vec::new();
         }
@@ -118,12 +118,12 @@ impl ThreadCount {
         let before = std::mem::replace(&mut self.active, active);
         let mut steps = Vec::new();
         if active < before {
-            steps.push(Step::Publish(active));
-            steps.extend((active..before.min(self.started)).map(Step::Park));
+            steps.push(ThreadStep::Publish(active));
+            steps.extend((active..before.min(self.started)).map(ThreadStep::Park));
         }
         if active > before {
-            steps.extend((before..active).map(Step::Resume));
-            steps.extend([Step::Publish(active), Step::Rebalance]);
+            steps.extend((before..active).map(ThreadStep::Resume));
+            steps.extend([ThreadStep::Publish(active), ThreadStep::Rebalance]);
         }
         steps
     }
@@ -137,10 +137,10 @@ impl ThreadCount {
 
     /// A thread could not be started: it and those after it do not exist. Those before it may have
     /// been started just now.
-    pub fn start_failed(&mut self, thread: usize) -> Vec<Step> {
+    pub fn start_failed(&mut self, thread: usize) -> Vec<ThreadStep> {
         (self.started, self.running) = (thread, thread);
         self.active = self.active.min(thread);
-        if self.active > self.active_before { vec![Step::Rebalance] } else { Vec::new() }
+        if self.active > self.active_before { vec![ThreadStep::Rebalance] } else { Vec::new() }
     }
 
     /// Whether fewer threads run than `wanted` and no change is on its way: the system has refused
@@ -150,12 +150,12 @@ impl ThreadCount {
     }
 
     /// A thread has ended.
-    pub fn ended(&mut self) -> Vec<Step> {
+    pub fn ended(&mut self) -> Vec<ThreadStep> {
         self.running -= 1;
         if self.running > self.started {
             return Vec::new();
         }
-        let mut steps = vec![Step::Unlink(self.started)];
+        let mut steps = vec![ThreadStep::Unlink(self.started)];
         if let Some((wanted, active)) = self.wanted.take() {
             steps.extend(self.set(wanted, active));
         }
@@ -166,7 +166,7 @@ impl ThreadCount {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Step::{Leave, Park, Publish, Rebalance, Resume, Start, Unlink};
+    use ThreadStep::{Leave, Park, Publish, Rebalance, Resume, Start, Unlink};
 
     #[test]
     fn a_change_waits_for_threads_that_leave() {

@@ -12,9 +12,9 @@ use node::config::Config;
 use super::control::{Control, threads_wanted};
 use super::io_thread::IoThread;
 use super::message::Message;
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::slow_turns::SlowTurns;
-use super::thread_count::Step;
+use super::thread_count::ThreadStep;
 use super::thread_list::ThreadMailbox;
 use crate::keyspace::gate_passes::THREADS_MAX;
 use crate::net::tls;
@@ -36,7 +36,7 @@ impl Control {
     ///
     /// # Errors
     /// When the system refuses a thread.
-    pub fn set_threads(&mut self, shared: &Shared, wanted: usize) -> Result<(), String> {
+    pub fn set_threads(&mut self, shared: &SharedState, wanted: usize) -> Result<(), String> {
         // All that have a processor take clients, until it is seen how busy they are.
         let steps = self.thread_count.set(wanted, threads_usable(&shared.node.config()));
         let taken = self.take_steps(shared, steps).map_err(|error| error.to_string());
@@ -46,7 +46,7 @@ impl Control {
 
     /// Returns to the former number of threads. Threads that the system refuses are tried again
     /// later.
-    pub fn reset_threads(&mut self, shared: &Shared, wanted: usize) {
+    pub fn reset_threads(&mut self, shared: &SharedState, wanted: usize) {
         let reset = self.set_threads(shared, wanted);
         reset.unwrap_or_else(|error| self.note_refused(&error));
     }
@@ -58,7 +58,7 @@ impl Control {
 
     /// Adapts the number of active threads to their load and to the processors. Call it at
     /// intervals of about [`SAMPLE_MS`](super::active_threads::SAMPLE_MS).
-    pub fn balance(&mut self, shared: &Shared) {
+    pub fn balance(&mut self, shared: &SharedState) {
         let now_tsc = sys::clock::tsc();
         // Not the time of day, which can be set back.
         let now_ms = (now_tsc as f64 / sys::clock::tsc_per_micro() / 1000.0) as i64;
@@ -86,7 +86,7 @@ impl Control {
 
     /// Tries again to start threads that the system has refused after others had left. The log has
     /// reported that.
-    fn start_refused(&mut self, shared: &Shared) {
+    fn start_refused(&mut self, shared: &SharedState) {
         let wanted = threads_wanted(&shared.node.config());
         if !self.retries_threads || !self.thread_count.lacks(wanted) {
             return;
@@ -101,7 +101,7 @@ impl Control {
 
     /// Whether an active thread has run a slow command. `load` is that of all active threads, in
     /// processors: a thread that runs a slow command is busy.
-    fn is_slow(&mut self, shared: &Shared, load: f64, tsc: u64, now_ms: i64) -> bool {
+    fn is_slow(&mut self, shared: &SharedState, load: f64, tsc: u64, now_ms: i64) -> bool {
         let seen = self.slow_turns.not_judged();
         if load < SLOW_LOAD_MIN && seen == 0 {
             self.slow_turns = SlowTurns::default();
@@ -111,7 +111,7 @@ impl Control {
     }
 
     /// Activates further threads when all active ones are stuck in slow commands.
-    pub fn make_room(&mut self, shared: &Shared) {
+    pub fn make_room(&mut self, shared: &SharedState) {
         if shared.is_stuck() {
             self.set_active(shared, self.active_max());
         }
@@ -122,7 +122,7 @@ impl Control {
         (self.usable.max(1) - 1).min(self.thread_count.started() - 1)
     }
 
-    fn set_active(&mut self, shared: &Shared, active: usize) {
+    fn set_active(&mut self, shared: &SharedState, active: usize) {
         let steps = self.thread_count.set_active(active + 1);
         // No thread is started.
         let _ = self.take_steps(shared, steps);
@@ -130,7 +130,7 @@ impl Control {
 
     /// Shares the background work among the active threads, unless they do hardly anything: then
     /// only the main thread wakes for it.
-    fn share_cron(&mut self, shared: &Shared, load: f64) {
+    fn share_cron(&mut self, shared: &SharedState, load: f64) {
         let was_shared = shared.cron_is_shared.load(Ordering::Relaxed);
         let is_shared = load > if was_shared { CRON_LOAD_MIN } else { CRON_LOAD_MAX };
         if is_shared == was_shared {
@@ -143,22 +143,22 @@ impl Control {
         }
     }
 
-    fn take_steps(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
+    fn take_steps(&mut self, shared: &SharedState, steps: Vec<ThreadStep>) -> io::Result<()> {
         let taken = self.take_each(shared, steps);
         shared.process.threads_started.store(self.thread_count.started(), Ordering::Release);
         taken
     }
 
-    fn take_each(&mut self, shared: &Shared, steps: Vec<Step>) -> io::Result<()> {
+    fn take_each(&mut self, shared: &SharedState, steps: Vec<ThreadStep>) -> io::Result<()> {
         for step in steps {
             match step {
-                Step::Publish(active) => {
+                ThreadStep::Publish(active) => {
                     shared.process.threads_active.store(active, Ordering::Release);
                 }
-                Step::Park(thread) => shared.send(thread, Message::Park),
-                Step::Resume(thread) => shared.send(thread, Message::Resume),
-                Step::Leave(thread) => shared.send(thread, Message::Leave),
-                Step::Start(thread) => {
+                ThreadStep::Park(thread) => shared.send(thread, Message::Park),
+                ThreadStep::Resume(thread) => shared.send(thread, Message::Resume),
+                ThreadStep::Leave(thread) => shared.send(thread, Message::Leave),
+                ThreadStep::Start(thread) => {
                     let handle = match start_thread(shared, thread) {
                         Ok(handle) => handle,
                         Err(error) => {
@@ -172,8 +172,8 @@ impl Control {
                     self.threads.truncate(thread - 1);
                     self.threads.push(Some(handle));
                 }
-                Step::Unlink(started) => shared.threads.handles.write().truncate(started),
-                Step::Rebalance => {
+                ThreadStep::Unlink(started) => shared.threads.handles.write().truncate(started),
+                ThreadStep::Rebalance => {
                     shared.send(0, Message::MoveAll);
                     // Threads that have no clients yet learn that they tend shards.
                     (1..self.thread_count.active())
@@ -185,7 +185,7 @@ impl Control {
     }
 
     /// Joins a thread that has ended.
-    pub fn thread_left(&mut self, shared: &Shared, index: usize) {
+    pub fn thread_left(&mut self, shared: &SharedState, index: usize) {
         if let Some(thread) = self.threads.get_mut(index - 1).and_then(Option::take) {
             let _ = thread.join();
         }
@@ -197,7 +197,7 @@ impl Control {
     }
 }
 
-fn start_thread(shared: &Shared, index: usize) -> io::Result<JoinHandle<()>> {
+fn start_thread(shared: &SharedState, index: usize) -> io::Result<JoinHandle<()>> {
     let shared = shared.me.upgrade().ok_or(io::ErrorKind::NotFound)?;
     let post = ThreadMailbox::new()?;
     let worker = Worker::new(

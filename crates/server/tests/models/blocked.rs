@@ -25,7 +25,7 @@ use crate::message::Message;
 use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shards::Shards;
 use crate::shim::{Command, Fault};
-use crate::slots::{Action, Client, Slots};
+use crate::slots::{SlotAction, SlotClient, Slots};
 use crate::thread_waits::{ThreadWaits, Waited};
 
 const SHARDS: usize = 4;
@@ -48,7 +48,7 @@ pub(crate) struct TestClient {
 
 type TestMessage = Message<TestClient>;
 
-impl Client for TestClient {
+impl SlotClient for TestClient {
     type Ticket = ();
 
     fn ticket(&self) {}
@@ -294,7 +294,7 @@ impl Owner {
         let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
         let client = TestClient { session, state: ClientState::Reading, told, record };
         match self.slots.handle(Message::Move(client), || 0) {
-            Action::Moved(slot) => (slot, seen),
+            SlotAction::Moved(slot) => (slot, seen),
             other => panic!("a thread takes a client: {other:?}"),
         }
     }
@@ -406,11 +406,11 @@ impl Owner {
 
     fn handle(&mut self, message: TestMessage) {
         match self.slots.handle(message, || 2) {
-            Action::Nothing => {}
-            Action::Moved(_) if Fault::DeafOnArrival.is_planted() => {}
-            Action::Moved(slot) | Action::Wake(slot) => self.end_wait(slot),
-            Action::Close(client) => self.end(client),
-            Action::Move(client, thread) => self.world.send(thread, Message::Move(client)),
+            SlotAction::Nothing => {}
+            SlotAction::Moved(_) if Fault::DeafOnArrival.is_planted() => {}
+            SlotAction::Moved(slot) | SlotAction::Wake(slot) => self.end_wait(slot),
+            SlotAction::Close(client) => self.end(client),
+            SlotAction::Move(client, thread) => self.world.send(thread, Message::Move(client)),
             other => panic!("nobody asks for this: {other:?}"),
         }
     }

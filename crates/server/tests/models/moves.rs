@@ -15,10 +15,10 @@ use shuttle::sync::{Mutex, RwLock};
 use shuttle::thread::{self, JoinHandle};
 
 use crate::client_location::ClientLocation;
-use crate::message::{Message, Origin};
+use crate::message::{Message, ReturnAddress};
 use crate::shim::Fault;
-use crate::slots::{Action, Client, Slots};
-use crate::thread_count::{Step, ThreadCount};
+use crate::slots::{SlotAction, SlotClient, Slots};
+use crate::thread_count::{ThreadCount, ThreadStep};
 
 /// Requests in one batch of a client.
 const BATCH: u64 = 2;
@@ -49,7 +49,7 @@ pub(crate) struct TestClient {
 
 type TestMessage = Message<TestClient>;
 
-impl Client for TestClient {
+impl SlotClient for TestClient {
     type Ticket = u64;
 
     fn ticket(&self) -> u64 {
@@ -150,15 +150,17 @@ impl Owner {
     fn handle(&mut self, message: TestMessage) {
         let world = &self.world;
         match self.slots.handle(message, || world.chosen()) {
-            Action::Nothing => {}
-            Action::Moved(slot) | Action::Returned(slot) | Action::Wake(slot) => self.serve(slot),
-            Action::Close(client) => close(client),
-            Action::Move(client, thread) => self.move_client(client, thread),
-            Action::Execute(mut client, origin) => {
+            SlotAction::Nothing => {}
+            SlotAction::Moved(slot) | SlotAction::Returned(slot) | SlotAction::Wake(slot) => {
+                self.serve(slot)
+            }
+            SlotAction::Close(client) => close(client),
+            SlotAction::Move(client, thread) => self.move_client(client, thread),
+            SlotAction::Execute(mut client, origin) => {
                 execute(&mut client);
                 self.world.send(origin.thread, Message::Return(client, origin.slot));
             }
-            Action::MoveAll => {
+            SlotAction::MoveAll => {
                 if Fault::LeavesClientsOnMain.is_planted() && self.index != 0 {
                     self.ended = true;
                 }
@@ -168,15 +170,15 @@ impl Owner {
                 }
                 self.move_down_to(0);
             }
-            Action::MoveSurplus => self.move_down_to(1),
-            Action::Left(thread) => self.left.push(thread),
-            Action::PauseChanged => {
+            SlotAction::MoveSurplus => self.move_down_to(1),
+            SlotAction::Left(thread) => self.left.push(thread),
+            SlotAction::PauseChanged => {
                 for slot in 0..self.slots.len() {
                     self.serve(slot);
                 }
             }
-            Action::FollowLog | Action::LogReached => {}
-            Action::ShutDown => self.ended = true,
+            SlotAction::FollowLog | SlotAction::LogReached => {}
+            SlotAction::ShutDown => self.ended = true,
         }
         self.ended |= self.slots.has_left();
     }
@@ -218,7 +220,7 @@ impl Owner {
         if self.index == 0 {
             execute(client);
         } else if let Some(client) = self.slots.send_to_main(slot) {
-            let origin = Origin { thread: self.index, slot };
+            let origin = ReturnAddress { thread: self.index, slot };
             self.world.send(0, Message::MoveToMain(client, origin));
         }
     }
@@ -312,17 +314,17 @@ impl Main {
         self.take_steps(steps);
     }
 
-    fn take_steps(&mut self, steps: Vec<Step>) {
+    fn take_steps(&mut self, steps: Vec<ThreadStep>) {
         for step in steps {
             match step {
-                Step::Publish(active) => self.world.active.store(active, Ordering::Relaxed),
-                Step::Park(thread) if Fault::ParkedInName.is_planted() => {
+                ThreadStep::Publish(active) => self.world.active.store(active, Ordering::Relaxed),
+                ThreadStep::Park(thread) if Fault::ParkedInName.is_planted() => {
                     self.world.send(thread, Message::MoveAll);
                 }
-                Step::Park(thread) => self.world.send(thread, Message::Park),
-                Step::Resume(thread) => self.world.send(thread, Message::Resume),
-                Step::Leave(thread) => self.world.send(thread, Message::Leave),
-                Step::Start(index) => {
+                ThreadStep::Park(thread) => self.world.send(thread, Message::Park),
+                ThreadStep::Resume(thread) => self.world.send(thread, Message::Resume),
+                ThreadStep::Leave(thread) => self.world.send(thread, Message::Leave),
+                ThreadStep::Start(index) => {
                     let (owner, link) = Owner::new(&self.world, index);
                     self.world.links.write().expect("nobody panics").push(link);
                     self.threads.truncate(index - 1);
@@ -333,10 +335,10 @@ impl Main {
                         rest
                     })));
                 }
-                Step::Unlink(started) => {
+                ThreadStep::Unlink(started) => {
                     self.world.links.write().expect("nobody panics").truncate(started);
                 }
-                Step::Rebalance => {
+                ThreadStep::Rebalance => {
                     self.world.send(0, Message::MoveAll);
                     let active = self.count.active();
                     (1..active).for_each(|thread| self.world.send(thread, Message::MoveSurplus));

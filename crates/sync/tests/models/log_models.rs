@@ -7,7 +7,7 @@ use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicU64 as Byte, Ordering};
 use loom::thread;
 
-use crate::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Unfinished, Wanted};
+use crate::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, UnfinishedUnit, Wanted};
 use crate::shim::{AtomicU64, Fault};
 use crate::{fails_with, holds};
 
@@ -167,7 +167,7 @@ fn what_was_not_finished_is_found() {
         log.append(0, 2);
         assert_eq!(log.reserve(1, plain(3)).position, 2);
         log.append(0, 1);
-        let expected = Unfinished { position: 2, length: 3, is_confirmed: true };
+        let expected = UnfinishedUnit { position: 2, length: 3, is_confirmed: true };
         assert_eq!(log.positions.unfinished().collect::<Vec<_>>(), [expected]);
         assert_eq!((log.positions.readable_until(), log.positions.end()), (2, (6, false)));
     });
@@ -188,7 +188,7 @@ fn nothing_relies_on_what_was_not_finished() {
     });
     let killed = log.reserve(0, wanted(1, 1));
     let appended = other.join().expect("it ends");
-    let unfinished: Vec<Unfinished> = log.positions.unfinished().collect();
+    let unfinished: Vec<UnfinishedUnit> = log.positions.unfinished().collect();
     assert!(unfinished.len() == 1 && unfinished[0].position == killed.position);
     let first = appended[0];
     assert!(first.selects, "nothing relies on what was not finished");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::thread;
 
-use crate::log_waits::{LogSleep, Mark};
+use crate::log_waits::{LogMark, LogSleep};
 use crate::shim::{Fault, PRODUCER};
 use crate::{fails_with, holds};
 
@@ -89,7 +89,7 @@ fn a_reader_that_is_urged_without_a_fence_is_found() {
 /// A thread waits for one position and then for another, while both are reached. Whenever it is
 /// notified, it checks whether it still must wait.
 fn who_waits_is_told() {
-    let shared = Arc::new((Mark::new(1, 0), AtomicU64::new(0)));
+    let shared = Arc::new((LogMark::new(1, 0), AtomicU64::new(0)));
     let other = Arc::clone(&shared);
     let waits = producer(move || {
         let (mark, told) = &*other;

@@ -23,7 +23,7 @@ use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
-use crate::net::stream::Stream;
+use crate::net::stream::ClientStream;
 
 /// The longest record on the wire (RFC 5246, 6.2.3): header, data and the addition of a cipher.
 const RECORD_BYTES_MAX: usize = 5 + 16 * 1024 + 2048;
@@ -58,7 +58,7 @@ pub fn end_thread() {
 
 /// A client's connection through TLS.
 pub struct TlsStream {
-    socket: Stream,
+    socket: ClientStream,
     tls: UnbufferedServerConnection,
     /// Received, and not a whole record or handshake message yet.
     held: Vec<u8>,
@@ -92,7 +92,7 @@ impl TlsStream {
     ///
     /// # Errors
     /// When rustls does not accept the setup.
-    pub fn new(socket: Stream, setup: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+    pub fn new(socket: ClientStream, setup: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
         Ok(Self {
             socket,
             tls: UnbufferedServerConnection::new(setup)?,
