@@ -38,3 +38,9 @@ fn time_left(bar: &ProgressBar, share: f64) -> String {
 pub(crate) fn show_step(bar: &ProgressBar, text: &str, share: f64) {
     show(bar, share, &format!("{text}{}", time_left(bar, share)));
 }
+
+/// Shows the steps of a measurement in a bar, which disappears with the observer.
+pub(crate) fn observer() -> impl FnMut(&str, f64) {
+    let bar = bar();
+    move |text, share| show_step(&bar, text, share)
+}

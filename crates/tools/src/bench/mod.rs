@@ -75,10 +75,8 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
     let floor_bytes = Some(args.load.sizes.data_size);
     let targets = targets::targets(&args.targets, &args.running, floor_bytes)?;
     let plan = ComparisonPlan { cases: args.cases()?, rounds: args.rounds.into() };
-    let (bar, stop) = (progress::bar(), interrupted_flag()?);
-    let mut observe = |text: &str, share| progress::show_step(&bar, text, share);
-    let table = compare(&targets, &plan, &stop, &mut observe)?;
-    bar.finish_and_clear();
+    let stop = interrupted_flag()?;
+    let table = compare(&targets, &plan, &stop, &mut progress::observer())?;
     // The file is written even if the table cannot be printed. Without a measured line, an earlier
     // file stays.
     let written = match &args.html {
@@ -108,10 +106,8 @@ fn measure_memory(args: &MemoryArgs) -> Result<(), Error> {
         idle_clients: args.clients,
         idle_time: args.duration,
     };
-    let (bar, stop) = (progress::bar(), interrupted_flag()?);
-    let mut observe = |text: &str, share| progress::show_step(&bar, text, share);
-    let table = memory::measure(&targets, &plan, &stop, &mut observe)?;
-    bar.finish_and_clear();
+    let stop = interrupted_flag()?;
+    let table = memory::measure(&targets, &plan, &stop, &mut progress::observer())?;
     args.targets.form().print(&table)?;
     ended(table.interrupted, table.failure.iter().count())
 }
@@ -125,10 +121,8 @@ fn measure_stalls(args: &StallArgs) -> Result<(), Error> {
         repeats: args.repeats,
         row_time: args.duration,
     };
-    let (bar, stop) = (progress::bar(), interrupted_flag()?);
-    let mut observe = |text: &str, share| progress::show_step(&bar, text, share);
-    let table = stall::measure(&targets, &plan, &stop, &mut observe)?;
-    bar.finish_and_clear();
+    let stop = interrupted_flag()?;
+    let table = stall::measure(&targets, &plan, &stop, &mut progress::observer())?;
     args.targets.form().print(&table)?;
     let is_interrupted = table.lines.len() < table.planned;
     if is_interrupted {

@@ -26,14 +26,14 @@ pub(super) fn targets(
     };
     for text in &args.servers {
         let (name, words) = named_command(text)?;
-        let tls = args.tls.then(|| args.tls_files.options());
+        let tls = args.tls.then(|| args.tls_options.clone());
         let origin = TargetOrigin::Command(words);
         targets.push(ServerTarget { role: role(&name), name, origin, cpus: cpus.clone(), tls });
     }
     for text in running {
         let (name, host, port) = named_address(text)?;
-        let tls =
-            args.tls.then(|| TlsConnector::new(&args.tls_files.options(), &host)).transpose()?;
+        let connector = || TlsConnector::new(&args.tls_options, &host);
+        let tls = args.tls.then(connector).transpose()?;
         let endpoint = ServerEndpoint { tls, ..ServerEndpoint::at(host, port) };
         let origin = TargetOrigin::Running(Box::new(endpoint), None);
         targets.push(ServerTarget {

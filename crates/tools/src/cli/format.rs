@@ -67,22 +67,14 @@ impl Style {
             }
             ServerReply::Int(value) => push_int(*value, out),
             ServerReply::Array(items) | ServerReply::Set(items) | ServerReply::Push(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        out.extend_from_slice(&self.element_delimiter);
-                    }
-                    self.raw(item, out);
-                }
+                join(items, &self.element_delimiter, out, |item, out| self.raw(item, out));
             }
             ServerReply::Map(items) => {
-                for (at, pair) in items.chunks_exact(2).enumerate() {
-                    if at > 0 {
-                        out.extend_from_slice(&self.element_delimiter);
-                    }
+                join(items.chunks_exact(2), &self.element_delimiter, out, |pair, out| {
                     self.raw(&pair[0], out);
                     out.push(b' ');
                     self.raw(&pair[1], out);
-                }
+                });
             }
         }
     }
@@ -96,16 +88,28 @@ pub fn invalidation(reply: &ServerReply) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = b"-> invalidate: ".to_vec();
-    for (at, key) in keys.iter().enumerate() {
-        if at > 0 {
-            out.extend_from_slice(b", ");
-        }
+    join(keys, b", ", &mut out, |key, out| {
         out.push(b'\'');
         out.extend_from_slice(&printable_bytes(key.text().unwrap_or_default()));
         out.push(b'\'');
-    }
+    });
     out.push(b'\n');
     Some(out)
+}
+
+/// Writes the parts with a separator between them.
+fn join<T>(
+    parts: impl IntoIterator<Item = T>,
+    separator: &[u8],
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(T, &mut Vec<u8>),
+) {
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(separator);
+        }
+        write(part, out);
+    }
 }
 
 fn push_int(value: i64, out: &mut Vec<u8>) {
@@ -216,12 +220,7 @@ fn csv(reply: &ServerReply, out: &mut Vec<u8>) {
         | ServerReply::Set(items)
         | ServerReply::Push(items)
         | ServerReply::Map(items) => {
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                csv(item, out);
-            }
+            join(items, b",", out, csv);
         }
     }
 }
@@ -241,24 +240,16 @@ fn json(reply: &ServerReply, quoted: bool, out: &mut Vec<u8>) {
         ServerReply::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         ServerReply::Array(items) | ServerReply::Set(items) | ServerReply::Push(items) => {
             out.push(b'[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                json(item, quoted, out);
-            }
+            join(items, b",", out, |item, out| json(item, quoted, out));
             out.push(b']');
         }
         ServerReply::Map(items) => {
             out.push(b'{');
-            for (at, pair) in items.chunks_exact(2).enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
+            join(items.chunks_exact(2), b",", out, |pair, out| {
                 json_key(&pair[0], quoted, out);
                 out.push(b':');
                 json(&pair[1], quoted, out);
-            }
+            });
             out.push(b'}');
         }
     }

@@ -133,33 +133,11 @@ pub struct ServerOptions {
     /// Prefer IPv6 addresses
     #[arg(short = '6')]
     pub ipv6: bool,
-    /// Speak TLS
+    /// Speak TLS; without --cacert and --cacertdir, it trusts the authorities of the system
     #[arg(long)]
     pub tls: bool,
-    /// Name to ask for and verify, if it is not the host
-    #[arg(long, value_name = "HOST")]
-    pub sni: Option<String>,
-    /// Certificate authorities to trust; without them, those of the system
-    #[arg(long, value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
-    /// Folder with certificate authorities to trust
-    #[arg(long, value_name = "FOLDER")]
-    pub cacertdir: Option<PathBuf>,
-    /// Accept any certificate of the server
-    #[arg(long)]
-    pub insecure: bool,
-    /// The client's certificate
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-    /// Private key of the certificate
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-    /// Ciphers of TLS 1.2 by OpenSSL's names, separated by colons, the preferred first
-    #[arg(long, value_name = "LIST")]
-    pub tls_ciphers: Option<String>,
-    /// Ciphers of TLS 1.3
-    #[arg(long, value_name = "LIST")]
-    pub tls_ciphersuites: Option<String>,
+    #[command(flatten)]
+    pub tls_options: TlsOptions,
 }
 
 /// How replies are shown.
@@ -301,17 +279,8 @@ impl ServerOptions {
             (_, true) => PreferredFamily::V6,
             _ => PreferredFamily::Any,
         };
-        let tls = (self.tls || uri.tls).then(|| TlsOptions {
-            cacert: self.cacert.clone(),
-            cacertdir: self.cacertdir.clone(),
-            trusts_system: true,
-            cert: self.cert.clone(),
-            key: self.key.clone(),
-            insecure: self.insecure,
-            sni: self.sni.clone(),
-            ciphers: self.tls_ciphers.clone(),
-            ciphersuites: self.tls_ciphersuites.clone(),
-        });
+        let tls = (self.tls || uri.tls)
+            .then(|| TlsOptions { trusts_system: true, ..self.tls_options.clone() });
         let timeout = self.timeout.filter(|timeout| !timeout.is_zero());
         CliTarget { address, family, timeout, tls }
     }

@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -24,26 +25,35 @@ use crate::Error;
 /// The most bytes of a file with certificates or a key: those of all authorities have less.
 const PEM_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The user's options about TLS.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The options about TLS on a command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct TlsOptions {
-    /// PEM file with the certificate authorities to trust.
+    /// PEM file with certificate authorities to trust
+    #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// Folder of such files.
+    /// Folder of such files
+    #[arg(long, value_name = "FOLDER")]
     pub cacertdir: Option<PathBuf>,
     /// Trust the authorities of the system where neither of the two is given.
+    #[arg(skip)]
     pub trusts_system: bool,
-    /// PEM file with the client's certificate chain, for servers that ask for one.
+    /// PEM file with the client's certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
-    /// PEM file with the private key of `cert`.
+    /// PEM file with the private key of the client's certificate
+    #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Accept any certificate of the server.
+    /// Accept any certificate of the server
+    #[arg(long)]
     pub insecure: bool,
-    /// The name to ask for and verify, when it is not the host.
+    /// Server name to ask for and verify, if it is not the host
+    #[arg(long, value_name = "NAME")]
     pub sni: Option<String>,
-    /// Ciphers of TLS 1.2 to offer, by OpenSSL's names, the preferred first.
+    /// Ciphers of TLS 1.2 by OpenSSL's names, separated by colons, the preferred first
+    #[arg(long = "tls-ciphers", value_name = "LIST")]
     pub ciphers: Option<String>,
-    /// Ciphers of TLS 1.3.
+    /// Ciphers of TLS 1.3
+    #[arg(long = "tls-ciphersuites", value_name = "LIST")]
     pub ciphersuites: Option<String>,
 }
 

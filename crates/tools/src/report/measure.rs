@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::args::ReportExtent;
 use super::experiments::{Experiment, ExperimentPoint, ServerSetup};
-use super::machine::{Ticks, available_bytes};
+use super::machine::available_bytes;
 use super::progress::ReportProgress;
 use super::servers::{Fleet, Live, ServerState};
 use crate::Error;
@@ -21,6 +21,7 @@ use crate::load::shape::RequestShape;
 use crate::load::spec;
 use crate::load::spec::LoadSpec;
 use crate::servers::pin::Cpus;
+use crate::servers::processors::Ticks;
 use crate::servers::target::{Role, ServerTarget, TargetOrigin};
 use crate::statistics::{Interval, mean_interval};
 

@@ -2,7 +2,8 @@
 //!
 //! CPU time is the first field of `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU, user and
 //! system together, as the scheduler counts them (Documentation/scheduler/sched-stats). A thread
-//! that runs right now lags by at most one tick, so windows should last a second.
+//! that runs right now lags by at most one tick, so windows should last a second. Kernels without
+//! these statistics count in ticks.
 
 use std::collections::HashMap;
 use std::fs;
@@ -57,6 +58,13 @@ impl CpuSnapshot {
         Ok(CpuSnapshot { at: Instant::now(), threads })
     }
 
+    /// The kernel id, the name and the CPU time of each thread.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, &str, Duration)> {
+        self.threads
+            .iter()
+            .map(|(tid, (name, nanos))| (*tid, name.as_str(), Duration::from_nanos(*nanos)))
+    }
+
     /// The use between `self` and a later snapshot; threads that started in between count from 0.
     pub fn until(&self, end: &CpuSnapshot) -> CpuUse {
         let mut threads: Vec<ThreadUse> = end
@@ -99,10 +107,33 @@ impl CpuUse {
 
 fn thread_time(task: &Path) -> io::Result<(String, u64)> {
     let name = fs::read_to_string(task.join("comm"))?.trim_end().to_owned();
-    let schedstat = fs::read_to_string(task.join("schedstat"))?;
-    let nanos = schedstat.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
-    let nanos = nanos.ok_or_else(|| io::Error::other("schedstat has an unknown form"))?;
-    Ok((name, nanos))
+    let exact = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+    let exact = exact.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
+    let nanos = exact.filter(|nanos| *nanos > 0).or_else(|| {
+        let fields = stat_fields(task)?;
+        Some(((fields.get(11)? + fields.get(12)?) / ticks_per_second() * 1e9) as u64)
+    });
+    Ok((name, nanos.ok_or_else(|| io::Error::other("stat has an unknown form"))?))
+}
+
+/// The age of a process.
+pub fn age_seconds(pid: u32) -> Option<f64> {
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;
+    let start = *stat_fields(Path::new(&format!("/proc/{pid}")))?.get(19)?;
+    Some(uptime - start / ticks_per_second())
+}
+
+/// The fields of the file `stat` of a task after its name, which may contain any character; 0 for
+/// those that are no numbers.
+fn stat_fields(task: &Path) -> Option<Vec<f64>> {
+    let text = fs::read_to_string(task.join("stat")).ok()?;
+    let (_, rest) = text.rsplit_once(") ")?;
+    Some(rest.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect())
+}
+
+fn ticks_per_second() -> f64 {
+    rustix::param::clock_ticks_per_second() as f64
 }
 
 /// Resident memory of a process in bytes, counted page by page where the kernel offers it.
@@ -123,7 +154,8 @@ pub fn resident_bytes(pid: u32) -> Result<u64, Error> {
     })
 }
 
-fn kilobytes(text: &str, label: &str) -> Option<u64> {
+/// The number of kilobytes after a label in a file of `/proc`.
+pub fn kilobytes(text: &str, label: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(label))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -3,4 +3,5 @@
 pub(crate) mod account;
 pub mod certificates;
 pub mod pin;
+pub mod processors;
 pub mod target;

@@ -146,7 +146,7 @@ fn look(connection: &mut CliConnection) -> Result<LookAnswer, String> {
     if info.is_empty() {
         return Err("the server does not answer INFO as Redis does".to_owned());
     }
-    let pid = info.number("process_id").map(|pid| pid as u64);
+    let pid = info.number("process_id").map(|pid| pid as u32);
     let host = pid.and_then(|pid| host::look(pid, info.or_zero("uptime_in_seconds")));
     let slow = connection.ask(&["SLOWLOG", "GET", SLOW_ENTRIES]).map_err(lost)?;
     let hot = match info.text("weft_version") {

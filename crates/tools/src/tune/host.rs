@@ -87,34 +87,12 @@ pub fn chosen(list: &str) -> &str {
     in_brackets.map_or(list.trim(), |(word, _)| word)
 }
 
-/// Processors of a list such as `0-3,8`.
-pub fn processors(list: &str) -> Vec<usize> {
-    let mut all = Vec::new();
-    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>())
-        else {
-            continue;
-        };
-        // No machine has more; a damaged list must not fill the memory.
-        all.extend((first..=last).take(PROCESSORS_MAX));
-    }
-    all
-}
-
-/// The most processors of one range.
-const PROCESSORS_MAX: usize = 8192;
-
 #[cfg(test)]
 mod tests {
-    use crate::tune::host::{chosen, processors};
+    use crate::tune::host::chosen;
 
     #[test]
-    fn lists_of_the_kernel_are_read() {
-        assert_eq!(processors("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(processors("5"), [5]);
-        assert!(processors("").is_empty());
-        assert_eq!(processors("x,2,3-y"), [2]);
+    fn the_chosen_word_is_in_brackets() {
         assert_eq!(chosen("always [madvise] never"), "madvise");
         assert_eq!(chosen("never\n"), "never");
     }

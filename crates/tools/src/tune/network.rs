@@ -6,8 +6,9 @@
 
 use super::HostNeeds;
 use super::finding::{HostFinding, KernelSetting};
-use super::host::{HostFiles, processors};
+use super::host::HostFiles;
 use super::processors::online;
+use crate::servers::processors::listed;
 
 const DEVICES: &str = "/sys/class/net";
 /// With fewer processors it is not worthwhile to distribute packets.
@@ -98,7 +99,7 @@ fn served_by(host: &HostFiles, irqs: &[String]) -> Vec<usize> {
         let effective = file("effective_affinity_list").filter(|list| !list.is_empty());
         effective.or_else(|| file("smp_affinity_list")).unwrap_or_default()
     };
-    let mut all: Vec<usize> = irqs.iter().flat_map(|irq| processors(&list(irq))).collect();
+    let mut all: Vec<usize> = irqs.iter().flat_map(|irq| listed(&list(irq))).collect();
     all.sort_unstable();
     all.dedup();
     all

@@ -3,7 +3,9 @@
 use super::HostNeeds;
 use super::finding::{HostFinding, KernelSetting};
 use super::groups::Granted;
-use super::host::{HostFiles, processors};
+use super::host::HostFiles;
+use crate::servers::account::kilobytes;
+use crate::servers::processors;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const MEMORY: &str = "/proc/meminfo";
@@ -35,21 +37,16 @@ impl HostMachine {
 
 /// The processors that the process may run on.
 pub fn allowed(host: &HostFiles) -> Vec<usize> {
-    let status = host.of_process("status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    processors(list.unwrap_or_default())
+    processors::allowed(&host.of_process("status").unwrap_or_default())
 }
 
 /// The processors of the host.
 pub fn online(host: &HostFiles) -> Vec<usize> {
-    host.read(ONLINE).map(|list| processors(&list)).unwrap_or_default()
+    host.read(ONLINE).map(|list| processors::listed(&list)).unwrap_or_default()
 }
 
 fn total_memory(host: &HostFiles) -> Option<u64> {
-    let text = host.read(MEMORY)?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    kilobytes.checked_mul(1024)
+    kilobytes(&host.read(MEMORY)?, "MemTotal:")?.checked_mul(1024)
 }
 
 /// Processors and threads.

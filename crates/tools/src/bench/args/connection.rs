@@ -43,43 +43,8 @@ pub struct ConnectionArgs {
     /// Use TLS
     #[arg(long)]
     pub tls: bool,
-    /// Certificates that sign the server's.
     #[command(flatten)]
-    pub tls_files: TlsArgs,
-}
-
-/// The files of TLS.
-#[derive(Debug, Clone, Default, Args)]
-pub struct TlsArgs {
-    /// Trust the authorities in this PEM file
-    #[arg(long, value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
-    /// Show this client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-    /// Private key of the client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub insecure: bool,
-    /// Server name to ask for and verify, if not the host
-    #[arg(long, value_name = "NAME")]
-    pub sni: Option<String>,
-}
-
-impl TlsArgs {
-    /// The options of the connection.
-    pub fn options(&self) -> TlsOptions {
-        TlsOptions {
-            cacert: self.cacert.clone(),
-            cert: self.cert.clone(),
-            key: self.key.clone(),
-            insecure: self.insecure,
-            sni: self.sni.clone(),
-            ..TlsOptions::default()
-        }
-    }
+    pub tls_options: TlsOptions,
 }
 
 impl ConnectionArgs {
@@ -96,8 +61,8 @@ impl ConnectionArgs {
                 ServerAddress::Tcp { host: host.clone(), port }
             }
         };
-        let (options, tls) = (self.tls_files.options(), self.tls || uri.tls);
-        if !tls && options != TlsOptions::default() {
+        let (options, tls) = (&self.tls_options, self.tls || uri.tls);
+        if !tls && *options != TlsOptions::default() {
             return Err(Error::Usage("certificates are given, but --tls is not".into()));
         }
         let text = |bytes: Option<Vec<u8>>| {
@@ -110,7 +75,7 @@ impl ConnectionArgs {
         let db = db.map_err(|_| Error::Usage("--uri: no such database".into()))?;
         Ok(ServerEndpoint {
             address,
-            tls: tls.then(|| TlsConnector::new(&options, &host)).transpose()?,
+            tls: tls.then(|| TlsConnector::new(options, &host)).transpose()?,
             user: self.user.clone().or(text(uri.user)?),
             password: self.auth.clone().or(text(uri.password)?),
             resp: if self.resp == 3 || self.resp3 { Resp::Three } else { Resp::Two },

@@ -19,11 +19,12 @@ use super::memory::MemoryFigure;
 use super::server_table::TableForm;
 use super::stall;
 use crate::Error;
+use crate::client::tls::TlsOptions;
 use crate::load::spec::LoadSpec;
 use crate::load::workload::Workload;
 use crate::servers::pin::Cpus;
 
-pub use self::connection::{ConnectionArgs, TlsArgs};
+pub use self::connection::ConnectionArgs;
 pub use self::load::LoadArgs;
 pub use self::output::OutputArgs;
 
@@ -173,9 +174,8 @@ pub struct TargetArgs {
     /// Speak TLS with the servers; {port} is then their TLS port, and there is no floor
     #[arg(long)]
     pub tls: bool,
-    /// Certificates that sign the servers'.
     #[command(flatten)]
-    pub tls_files: TlsArgs,
+    pub tls_options: TlsOptions,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

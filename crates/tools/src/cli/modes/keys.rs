@@ -9,7 +9,7 @@ use base::quote::push_quoted;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::walk::{KeyWalk, ask_all, key_count};
-use super::{catch_interrupt, lost};
+use super::{Caught, catch_interrupt, lost};
 use crate::cli::format::Output;
 use crate::cli::options::Options;
 use crate::cli::output::{CliEnd, print};
@@ -143,6 +143,14 @@ impl WalkProgress {
         Ok(())
     }
 
+    /// Moves the bar and returns whether the user interrupted the walk.
+    fn end_step(&self, interrupt: &Caught) -> bool {
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.sampled);
+        }
+        interrupt.take()
+    }
+
     fn end(&self, percent: &str, interrupted: bool) -> Result<(), CliEnd> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -181,10 +189,7 @@ fn find_largest(options: &Options, session: &mut CliSession, memory: bool) -> Re
             }
             progress.count(&percent)?;
         }
-        if let Some(bar) = &progress.bar {
-            bar.set_position(progress.sampled);
-        }
-        interrupted = interrupt.take();
+        interrupted = progress.end_step(&interrupt);
         if interrupted {
             break;
         }
@@ -335,10 +340,7 @@ pub fn find_hot(options: &Options, session: &mut CliSession) -> Result<(), CliEn
             let at = hot.partition_point(|(other, _)| *other < often);
             hot.insert(at, (often, key));
         }
-        if let Some(bar) = &progress.bar {
-            bar.set_position(progress.sampled);
-        }
-        interrupted = interrupt.take();
+        interrupted = progress.end_step(&interrupt);
         if interrupted {
             break;
         }
