@@ -1,8 +1,8 @@
-//! What this build is: versions, and the commit that its source is from.
+//! The versions of this build, and the commit of its source.
 //!
-//! Whoever builds tells the commit in the environment: `WEFT_GIT_SHA1` is its hash, 8 digits or
-//! more, and `WEFT_GIT_DIRTY` the number of lines that were changed since. Without them the build
-//! is of no known commit, which Redis writes as zeros.
+//! The builder names the commit in the environment: `WEFT_GIT_SHA1` is its hash, 8 digits or more,
+//! and `WEFT_GIT_DIRTY` the number of lines that were changed since. Without them the commit is
+//! unknown, which Redis writes as zeros.
 
 /// The version of Redis whose behaviour clients find here: they choose commands by it.
 pub const COMPAT_VERSION: &str = "8.0.6";

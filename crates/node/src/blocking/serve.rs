@@ -71,7 +71,7 @@ pub(crate) fn missing(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap)
     missing
 }
 
-/// What [`missing`] knows of a shard that it has reached.
+/// The knowledge of [`missing`] about a shard that it has reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShardState {
     Unknown,

@@ -1,7 +1,7 @@
 //! The commands that a client has queued since MULTI.
 //!
-//! Their arguments lie one behind the other in one buffer, each request as it was received; long
-//! ones that have their own buffer are shared. Threads keep an emptied queue for the next
+//! Their arguments are one after another in one buffer, each request as it was received; long
+//! arguments that have their own buffer are shared. Threads keep an emptied queue for the next
 //! transaction.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::command_table::request::Request;
 /// Memory that an emptied queue keeps, for each of its lists.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// What the copied arguments of a transaction take at most, in bytes, whatever the configuration
-/// says: a span is a 32-bit place.
+/// The most bytes of copied arguments in a transaction, whatever the configuration says: a span is
+/// a 32-bit offset.
 const COPIED_BYTES_MAX: usize = 3 << 30;
 
 /// The commands queued since MULTI.
@@ -35,16 +35,16 @@ pub(crate) struct Transaction {
     facts: Facts,
 }
 
-/// What is known of all queued commands together.
+/// Facts about all queued commands together.
 #[derive(Debug, Default)]
 struct Facts {
     /// Bytes of arguments.
     bytes: usize,
-    /// Bytes that they take: with what lies between them.
+    /// Bytes that they take, with the bytes between them.
     taken_bytes: usize,
-    /// A command was rejected: EXEC executes none.
+    /// A command was rejected: EXEC executes no command.
     is_aborted: bool,
-    /// A command may write that is no script.
+    /// A command other than a script may write.
     may_write: bool,
     may_take_memory: bool,
     /// The admission flags of all commands.
@@ -56,7 +56,7 @@ struct Facts {
     scope: ShardScope,
     /// In which turn of the thread the first command was queued.
     turn: u64,
-    /// A command was queued in another turn, or has keys that nobody has asked the processor for.
+    /// A command was queued in another turn, or has keys that were not prefetched.
     is_unfetched: bool,
 }
 
@@ -105,7 +105,7 @@ impl Transaction {
         }
         self.facts.bytes += bytes;
         self.facts.taken_bytes += taken;
-        // Another one like the last adds nothing.
+        // A command like the last one adds nothing.
         let is_alike = matches!(entry.spec.scope, ShardScope::Keys)
             && self.commands.last().is_some_and(|last| std::ptr::eq(last.entry, entry));
         if !is_alike {
@@ -115,8 +115,8 @@ impl Transaction {
         true
     }
 
-    /// Copies arguments. Returns how many bytes they are, and how many are taken. None: there is no
-    /// room, and nothing was copied.
+    /// Copies arguments. Returns how many bytes they have, and how many they take; `None` if there
+    /// is no room, and nothing was copied.
     #[inline]
     fn copy(&mut self, args: &Args<'_>) -> Option<(usize, usize)> {
         let room = COPIED_BYTES_MAX.saturating_sub(self.copied.len());
@@ -172,7 +172,7 @@ impl Transaction {
         self.facts.bytes
     }
 
-    /// Bytes of memory that the queue takes, about.
+    /// Approximate bytes of memory of the queue.
     pub(crate) fn memory_bytes(&self) -> usize {
         let places = size_of_val(self.commands.as_slice())
             + size_of_val(self.spans.as_slice())
@@ -240,8 +240,8 @@ impl Transaction {
         &self.hashes
     }
 
-    /// Whether the processor has been asked for the keys of all commands, in this turn of the
-    /// thread: as each request was received.
+    /// Whether the keys of all commands were prefetched in this turn of the thread, as their
+    /// requests were received.
     pub(crate) fn is_fetched(&self, turn: u64) -> bool {
         !self.facts.is_unfetched && self.facts.turn == turn
     }
@@ -262,7 +262,7 @@ impl Facts {
     /// Notes what a queued command adds.
     #[inline(never)]
     fn note(&mut self, entry: &Entry, args: &Args<'_>, may_write: bool) {
-        // What a script declares may be another thing at EXEC.
+        // The script may declare something else at EXEC.
         let is_script = matches!(entry.call, Call::Script(_));
         self.may_write |= may_write && !is_script;
         self.may_take_memory |= entry.spec.flags.has(Flags::DENYOOM);
@@ -287,7 +287,7 @@ fn scope_of(entry: &Entry, args: &Args<'_>) -> ShardScope {
 mod tests {
     use super::*;
 
-    /// What EXEC needs for a command, and whether it is exclusive among scripts.
+    /// The scope of a command in EXEC, and whether it is exclusive among scripts.
     #[track_caller]
     fn check(command: &str, subcommands: &[&str], scope: ShardScope, is_exclusive: bool) {
         let table = crate::table();

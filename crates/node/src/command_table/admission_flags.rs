@@ -1,4 +1,4 @@
-//! Admission flags: reasons for which a command may not run here and now.
+//! Admission flags: reasons for which a command may not run immediately on this thread.
 //!
 //! Each entry has the flags that follow from its row. A thread has a mask of those that concern it
 //! at the moment; a command with none of them is admitted by one test.

@@ -14,11 +14,11 @@ impl Start {
     }
 }
 
-/// What requests call a command.
+/// The name of a command in requests.
 #[derive(Debug)]
 pub(super) struct CommandName {
     start: Start,
-    /// What follows the first eight bytes.
+    /// The bytes after the first eight.
     rest: Box<[u8]>,
 }
 

@@ -1,12 +1,13 @@
-//! What a command that runs scripts names: EVAL and EVALSHA a script, FCALL a function.
+//! The commands that run scripts, by the first argument: EVAL and EVALSHA name a script, FCALL a
+//! function.
 
 /// The position of the first key of a command that runs a script, after the number of keys.
 pub(crate) const FIRST_KEY: usize = 3;
 
-/// What a command that runs scripts names.
+/// A command that runs scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptCall {
-    /// What its first argument is.
+    /// The meaning of its first argument.
     pub(crate) what: Named,
     /// The script may not write.
     pub(crate) read_only: bool,

@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// Random numbers of one attempt.
 #[derive(Clone, Copy)]
-struct Draw {
+struct AttemptNumbers {
     /// Where a walk over slots begins.
     at: u64,
     /// Which database is looked at first.
@@ -61,7 +61,7 @@ impl Evictor {
             locks.prefetch(node.map.shard_of(best.hash));
         }
         locks.prefetch(self.start);
-        let draw = Draw { at: self.random.next_u64(), which: self.random.next_u64() };
+        let draw = AttemptNumbers { at: self.random.next_u64(), which: self.random.next_u64() };
         if choice.order == EvictionOrder::Random {
             return self.evict_in(worker, locks, shard, choice, draw);
         }
@@ -86,7 +86,7 @@ impl Evictor {
         first: usize,
         samples: usize,
         choice: EvictionChoice,
-        draw: Draw,
+        draw: AttemptNumbers,
     ) -> Option<()> {
         let (node, turn) = (&worker.node, &worker.turn);
         let set = set_of(node, choice);
@@ -158,7 +158,7 @@ impl Evictor {
         locks: &L,
         shard: usize,
         choice: EvictionChoice,
-        draw: Draw,
+        draw: AttemptNumbers,
     ) -> Step {
         let resume = self.resume.take();
         let evicted = locks.try_one(shard, |locked| {
@@ -212,7 +212,13 @@ struct Sampler<'a> {
 
 impl Sampler<'_> {
     /// Takes a sample into the pool. Returns how many keys it has.
-    fn sample(&mut self, locked: &mut Shard, turn: &Turn, samples: usize, draw: Draw) -> usize {
+    fn sample(
+        &mut self,
+        locked: &mut Shard,
+        turn: &Turn,
+        samples: usize,
+        draw: AttemptNumbers,
+    ) -> usize {
         let (place, choice) = (self.resume.take(), self.choice);
         let first = match place {
             Some(place) => place.db,

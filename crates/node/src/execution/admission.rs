@@ -14,9 +14,9 @@
 //! again what may have changed since ([`recheck`](super::recheck)).
 //!
 //! Later checks are one line each. The redirects of a cluster (MOVED, ASK, CROSSSLOT) follow the
-//! user: they need the command's keys and nothing of the server. READONLY, MASTERDOWN and NOREPLICAS
-//! follow [`check_loaded`](Executor::check_loaded), each with an admission flag. A check that
-//! concerns queued commands also has a line in [`queue`](Executor::queue).
+//! user: they need the command's keys and nothing of the server. READONLY, MASTERDOWN and
+//! NOREPLICAS follow [`check_loaded`](Executor::check_loaded), each with an admission flag. A check
+//! that concerns queued commands also has a line in [`queue`](Executor::queue).
 
 use std::sync::atomic::Ordering;
 
@@ -37,7 +37,7 @@ use crate::command_table::entry::{Call, Entry};
 use crate::command_table::request::Request;
 use crate::state::node::PAUSE_NONE;
 
-/// What the checks after the queue look at.
+/// The demands of a command, for the checks after the queue.
 struct Demands {
     /// Admission flags.
     flags: u16,

@@ -14,7 +14,7 @@ use crate::clients::session::{ReplyMode, Session};
 use crate::command_table::entry::{Call, Entry};
 use crate::host::{GatedHost, ShardLocks};
 
-/// What an error repeats of a name, and of all arguments together, in bytes.
+/// Bytes of a name, and of all arguments together, that an error repeats at most.
 pub(crate) const ECHOED_BYTES_MAX: usize = 128;
 
 /// Executes the requests of one client on one thread, inside the gate.

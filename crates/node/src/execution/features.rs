@@ -1,8 +1,8 @@
-//! What execution asks of the features above it.
+//! The interface of execution to the features above it.
 //!
 //! Execution knows no feature. Each is called by one function of this trait, which `commands`
 //! implements for every kind of shard locks (`commands/wiring.rs`), so that the compiler calls it
-//! directly. What needs no shard locks is called by the pointers of
+//! directly. Features that need no shard locks are called by the pointers of
 //! [`WorkerHooks`](super::worker::WorkerHooks) and [`HeldFeatures`].
 
 use engine::{LockedShards, ShardMap};

@@ -27,7 +27,7 @@ pub struct NodeCx<'a> {
     /// Reads the TSC.
     pub(crate) tsc: &'a dyn Fn() -> u64,
     pub(crate) host: GatedHost<'a>,
-    /// What happens after the reply, unless the command fails.
+    /// The outcome after the reply, unless the command fails.
     pub outcome: Outcome,
     /// It runs in a transaction or a script.
     pub is_nested: bool,
@@ -40,10 +40,10 @@ impl NodeCx<'_> {
         self.host.outside(self.gate, work)
     }
 
-    /// Makes what was prepared [outside](Self::outside) count, while still there: goes inside for
-    /// `commit`, which waits for nothing. Returns false, and the client is closed without a reply,
-    /// if it has been killed meanwhile: the killer has not waited for who was outside. It does for
-    /// a transaction, which has not left the gate and is executed whole.
+    /// Applies a change that was prepared [outside](Self::outside): enters the gate for `commit`,
+    /// which waits for nothing. Returns false if the client was killed meanwhile, and is closed
+    /// without a reply: the thread that kills does not wait for commands outside the gate. It waits
+    /// for a transaction, which has not left the gate and is executed whole.
     pub(crate) fn commit(&self, commit: impl FnOnce()) -> bool {
         self.gate.enter();
         let has_left = matches!(self.shards, LockedShards::Each(_));
@@ -55,7 +55,7 @@ impl NodeCx<'_> {
         is_admitted
     }
 
-    /// What the same request has kept, when it was executed before and had to wait for a shard.
+    /// The progress that the same request has kept when it had to wait for a shard.
     pub(crate) fn take_visited(&self) -> Visited {
         match self.shards {
             LockedShards::Each(_) => self.session.record.take_visited().unwrap_or_default(),
@@ -63,7 +63,7 @@ impl NodeCx<'_> {
         }
     }
 
-    /// Keeps what a request has come to that has to wait for a shard, until it is executed again.
+    /// Keeps the progress of a request that has to wait for a shard, until it is executed again.
     ///
     /// # Errors
     /// It waits.
@@ -72,9 +72,9 @@ impl NodeCx<'_> {
         Err(ScriptError::ShardInUse.into())
     }
 
-    /// Leaves `rest`, and the reply, to be done when every command that others have begun is over.
-    /// Commands that begin later see what was written before, and none of them is delayed. `rest`
-    /// returns what happens after the reply.
+    /// Defers `rest`, and the reply, until all commands that have begun on other threads are over.
+    /// Commands that begin later see earlier writes, and are not delayed. `rest` returns the
+    /// outcome after the reply.
     pub(crate) fn after_grace(
         &mut self,
         rest: impl FnOnce(&mut Worker, &dyn Host) -> Outcome + Send + 'static,
@@ -82,7 +82,7 @@ impl NodeCx<'_> {
         self.outcome = AfterGrace::outcome(rest);
     }
 
-    /// What may be used inside the gate.
+    /// The service that may be used inside the gate.
     pub(crate) fn waker(&self) -> &dyn ClientWaker {
         self.host.waker()
     }

@@ -35,7 +35,7 @@ pub(crate) enum Manner {
 struct RunEnd {
     /// The TSC.
     at_tsc: u64,
-    /// What the command took, in TSC cycles.
+    /// TSC cycles of the command.
     took_tsc: u64,
 }
 

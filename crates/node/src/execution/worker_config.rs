@@ -17,7 +17,7 @@ use crate::state::memory_limit::{EvictsOn, Limit, follow_config};
 use crate::stats::hot_keys::Participant;
 
 impl Worker {
-    /// Takes over a changed configuration, so that what follows in the batch sees it.
+    /// Takes over a changed configuration, so that later requests of the batch see it.
     #[inline]
     pub fn take_over_config(&mut self) {
         let generation = self.node.generation();
@@ -44,7 +44,7 @@ impl Worker {
         let Some(entry) = entry else { return false };
         let command_flags = match &session.transaction {
             None => entry.admission_flags,
-            // It is queued where it is.
+            // It is queued on this thread.
             Some(_) if !entry.spec.flags.has(Flags::NOT_QUEUED) => 0,
             Some(transaction) if matches!(entry.call, Call::Exec) => {
                 flags::of_exec(entry.admission_flags, transaction.admission_flags())
@@ -54,7 +54,7 @@ impl Worker {
         command_flags & self.flags_of_main() != 0
     }
 
-    /// Sets where what is written is logged, if it is. No command runs.
+    /// Sets the log of writes, if there is one. No command runs.
     pub fn set_log(&mut self, log: Option<Box<dyn WriteLog>>) {
         self.turn.effects.set_log(log);
         self.follow_config();
@@ -126,7 +126,7 @@ impl Worker {
         self.admission_mask = if admits { others } else { others | flags::SCRIPT };
     }
 
-    /// A number below `period`, drawn anew each time, for choosing what to look at.
+    /// A random number below `period`, for choosing runs to sample.
     pub(crate) fn sample_below(&mut self, period: u64) -> u64 {
         self.sampler.below(period)
     }
@@ -168,7 +168,7 @@ impl Worker {
             self.limit_changed = true;
         }
         self.out_of_memory &= self.limit.bytes != 0;
-        // Memory may be over a limit that is new, and nobody might send a command.
+        // Memory may be over a new limit while no client sends a command.
         if self.limit.bytes != 0 && self.index == 0 {
             self.evicts_on = EvictsOn::AtOnce;
         }

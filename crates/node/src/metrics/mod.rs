@@ -1,10 +1,9 @@
-//! What a server tells a monitoring system: all metrics in the text format of Prometheus, and
-//! whether it serves.
+//! Metrics for monitoring systems in the text format of Prometheus, and whether the server serves.
 //!
-//! Everything is read as INFO reads it, without a shard, on whatever thread asks. Counters are
-//! those since the start: CONFIG RESETSTAT hides nothing here but the codes of errors, the
-//! connections and the time over `maxmemory`, which begin anew as after a restart. Names and units
-//! follow <https://prometheus.io/docs/practices/naming/>.
+//! Everything is read as INFO reads it, without a shard, on any thread. Counters count since the
+//! start: CONFIG RESETSTAT only resets the codes of errors, the connections and the time over
+//! `maxmemory` here, as a restart does. Names and units follow
+//! <https://prometheus.io/docs/practices/naming/>.
 
 pub mod node_totals;
 mod page;
@@ -30,7 +29,7 @@ struct Snapshot<'a> {
     process: &'a ProcessInfo,
     config: Arc<Config>,
     time: Time,
-    /// What the threads counted, by their numbers.
+    /// The counts of the threads, by their numbers.
     threads: Vec<ThreadSums>,
     /// The sum over all threads.
     total: ThreadSums,
@@ -50,13 +49,13 @@ impl Snapshot<'_> {
 pub enum Unwell {
     /// Keys are being loaded.
     Loading,
-    /// It goes down.
+    /// It shuts down.
     Ending,
-    /// A script has run for longer than `busy-reply-threshold`: clients are told this.
+    /// A script has run for longer than `busy-reply-threshold`: clients get this error.
     Busy(ScriptError),
     /// Commands that change keys are refused, with this error.
     WritesRefused(String),
-    /// Memory is over `maxmemory`, and `maxmemory-policy` lets no key go.
+    /// Memory is over `maxmemory`, and `maxmemory-policy` evicts no key.
     OutOfMemory,
 }
 

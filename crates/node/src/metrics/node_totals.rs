@@ -19,7 +19,7 @@ const LAST_WALK_WEIGHT: f64 = 0.05;
 const CODES_DISABLED: &str = "ERRORSTATS_DISABLED";
 
 impl Node {
-    /// What each thread that ever ran counted since the last reset, by the threads' numbers.
+    /// The counts of each thread that ever ran since the last reset, by the threads' numbers.
     pub fn thread_sums(&self) -> Vec<ThreadSums> {
         let statistics = self.statistics.lock();
         let none = ThreadSums::default();
@@ -79,7 +79,7 @@ impl Node {
         all
     }
 
-    /// CONFIG RESETSTAT: counts begin anew for those who read them. On the main thread only.
+    /// CONFIG RESETSTAT: resets the counts as readers see them. On the main thread only.
     pub fn reset_totals(&self, steady_ms: i64) {
         let threads = self.threads.read();
         let mut statistics = self.statistics.lock();
@@ -132,7 +132,7 @@ impl Node {
         self.statistics.lock().expired_share
     }
 
-    /// What happens in a second, as the last samples show it.
+    /// The rates per second by the last samples.
     pub fn rates(&self) -> Load {
         let statistics = self.statistics.lock();
         let mean =

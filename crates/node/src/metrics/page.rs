@@ -7,11 +7,11 @@
 //! weft_keys{db="0"} 3
 //! ```
 //!
-//! A family is opened once and its samples follow it, as the format wants it.
+//! A family is opened once and its samples follow it, as the format requires.
 
 use std::fmt::Write;
 
-/// What a family's samples are.
+/// The type of a family's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A count that only grows.

@@ -9,7 +9,7 @@ use crate::state::snapshots::Due;
 /// time that the last one took.
 const RETRY_MS: i64 = 500;
 
-/// What is refused while saves fail, in Redis's words: clients look for them.
+/// The error for writes while saves fail, in Redis's words: clients look for them.
 const NOT_SAVED: &str = "MISCONF Redis is configured to save RDB snapshots, but it's currently \
     unable to persist to disk. Commands that may modify the data set are disabled, because this \
     instance is configured to report errors during writes if RDB snapshotting fails \
@@ -26,12 +26,12 @@ impl Node {
         self.refuse_writes(Cause::Snapshot, refuses.then(|| NOT_SAVED.to_owned()));
     }
 
-    /// Changes of the keyspace that no file has.
+    /// Changes of the keyspace since the last save.
     pub fn unsaved_changes(&self) -> u64 {
         self.changes().saturating_sub(self.snapshots.figures.lock().saved_changes)
     }
 
-    /// Why a save is due now, if it is: a point of `save`, one that had to wait, or a new try.
+    /// Why a save is due now, if it is: a point of `save`, a save that had to wait, or a new try.
     pub fn due_save(&self, config: &Config, unix_seconds: i64, steady_ms: i64) -> Option<Due> {
         let changes = self.changes();
         let figures = self.snapshots.figures.lock();

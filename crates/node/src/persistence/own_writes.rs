@@ -1,11 +1,11 @@
-//! What a client has written last in the log, which WAITAOF waits for.
+//! The position of a client's own last write in the log, which WAITAOF waits for.
 
 use crate::clients::session::Session;
 use crate::execution::worker::{UNKNOWN_UNITS, Worker};
 
 impl Worker {
-    /// Requests of one client follow, up to [`end_requests`](Self::end_requests): what is appended
-    /// to the log is of their writes.
+    /// Requests of one client follow, up to [`end_requests`](Self::end_requests): units appended to
+    /// the log are its writes.
     #[inline]
     pub fn begin_requests(&mut self) {
         self.units_before = self.turn.effects.logged_units();
@@ -20,8 +20,7 @@ impl Worker {
 }
 
 impl Session {
-    /// Notes what its requests have written since they began. If it is not certain whether they
-    /// have, they count as if.
+    /// Notes the position after the writes of its requests, if they have written or may have.
     pub(crate) fn note_written(&mut self, worker: &Worker) {
         if worker.units_before != worker.turn.effects.logged_units() {
             self.written = worker.turn.effects.log_place().or(self.written);

@@ -216,7 +216,7 @@ impl Worker {
                 self.tell_changed(member, &round.changed, &mut encoded);
             }
         }
-        // Only now: the main thread may look for a client that is lent to it.
+        // Only now, because the main thread may look for a client that was moved to it.
         let mut changed = node.trackers.changed[thread].lock();
         changed.drain(..count);
         changed.shrink_to(CHANGED_KEPT);

@@ -1,7 +1,7 @@
 //! How a client's subscriptions begin, end and change threads.
 //!
 //! The thread that has a client in its slots is the home of its subscriptions: messages for them go
-//! there. Nearly always it also runs the client's commands. A client that is lent to the main
+//! there. Nearly always it also runs the client's commands. A client that was moved to the main
 //! thread can change its subscriptions there only in a transaction that needs that thread; its home
 //! gets these changes in order with messages.
 //!

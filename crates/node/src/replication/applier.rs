@@ -1,7 +1,7 @@
 //! The applier: executes logged commands again, in the order of the log.
 //!
 //! They are executed as a client's are, on the same handlers and shards, by a session that may do
-//! everything. What differs is decided by the [`StreamOrigin`] of the log. From a file: nothing is
+//! everything. The [`StreamOrigin`] of the log decides the differences. From a file: nothing is
 //! evicted, no limit of length counts, no key expires that the log does not remove, and no client
 //! is notified. The commands leave no effects and are not counted among the commands of clients.
 //!

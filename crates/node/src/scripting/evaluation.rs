@@ -30,7 +30,7 @@ use crate::state::script_registry::KillState;
 /// The command as which requests are shown to clients that watch them: nothing in them is secret.
 const SHOWN_AS: &str = "eval";
 
-/// What a script gets for one run.
+/// The keys and rights that a script gets for one run.
 #[derive(Clone, Copy)]
 pub(super) struct Grant<'c> {
     /// With `Declared` the script runs beside others, and takes further shards only if they are
@@ -220,7 +220,7 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         let db = session.db;
         let mut again = false;
         let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
-            // Before the session is lent to the script.
+            // Before the script borrows the session.
             let admission = is_client.then(|| Admission::of(session, may_write, steady_ms));
             let kept_expired = match begin_admitted(admission, worker) {
                 Ok(kept_expired) => kept_expired,

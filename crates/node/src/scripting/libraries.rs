@@ -26,8 +26,8 @@ pub(crate) fn load(
     ran.map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?.map_err(failed)
 }
 
-/// Lets this thread's VM find the functions of libraries that are registered now. Without a VM it
-/// will run their code again, as it will that of libraries from a file.
+/// Adds registered libraries to this thread's VM. Without a VM the thread runs their code again
+/// when it needs them, like that of libraries from a file.
 pub(crate) fn add(worker: &Worker, new: Vec<NewLibrary>) {
     if !worker.loads_files {
         let _ = with_vm(&worker.node, |vm| new.into_iter().for_each(|new| vm.add_library(new)));
@@ -51,7 +51,7 @@ pub(crate) fn load_all(
     Ok((libraries, all))
 }
 
-/// Loads libraries from a file. Their code may take as long as it does, until the server goes down.
+/// Loads libraries from a file. Their code may take any time, until the server shuts down.
 ///
 /// # Errors
 /// Why one cannot be loaded; then none is.
@@ -67,7 +67,7 @@ pub fn load_sources(
     let ran = load_all(worker, tsc, sources);
     worker.loads_files = loads_files;
     end_file_vm();
-    // It was set if the server goes down: for commands.
+    // It was set if the server shuts down, for commands only.
     worker.refusal = None;
     std::mem::take(&mut worker.script_log).write(host);
     let (restored, _) = ran.map_err(text)?;

@@ -13,7 +13,7 @@ const LEN_MAX: usize = 16;
 /// A sampled key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// How much it deserves to go, when it was looked at.
+    /// Its score for eviction when it was sampled: higher scores go first.
     pub(crate) score: u64,
     pub(crate) hash: u64,
     pub(crate) db: usize,
@@ -37,7 +37,7 @@ impl Pool {
         self.len < LEN_MAX || score > self.candidates[0].score
     }
 
-    /// Remembers a key; when there are too many, the one that deserves it least is forgotten.
+    /// Remembers a key; if there are too many, the one with the lowest score is forgotten.
     pub(crate) fn add(&mut self, candidate: Candidate) {
         if !self.admits(candidate.score) {
             return;
@@ -53,24 +53,24 @@ impl Pool {
         }
     }
 
-    /// The key that deserves it most.
+    /// The key with the highest score.
     pub(crate) fn best(&self) -> Option<&Candidate> {
         self.candidates[..self.len].last()
     }
 
-    /// Takes the key that deserves it most.
+    /// Takes the key with the highest score.
     pub(crate) fn pop(&mut self) -> Option<Candidate> {
         self.len = self.len.checked_sub(1)?;
         Some(self.candidates[self.len])
     }
 }
 
-/// What a thread remembers from one eviction to the next.
+/// The memory of a thread from one eviction to the next.
 #[derive(Debug)]
 pub(crate) struct Evictor {
     pub(crate) pool: Pool,
     pub(crate) random: Random,
-    /// Where a walk goes on that has found nothing: the keys that may go are rare there.
+    /// Where a walk goes on that has found no key: keys that may be evicted are rare there.
     pub(crate) resume: Option<SlotPosition>,
     /// Where the next step looks for a shard.
     pub(crate) start: usize,

@@ -33,9 +33,10 @@ const LINES_BYTES_MAX: usize = 64 << 20;
 pub enum Delivery {
     /// A message to a channel.
     Published(PublishedMessage),
-    /// A subscription begins, of a client that comes to this thread, or that it has lent.
+    /// A subscription begins, of a client that comes to this thread, or that was moved to the main
+    /// thread.
     Begin(Box<Subscription>),
-    /// A subscription ends, of a client that this thread has lent.
+    /// A subscription ends, of a client that was moved to the main thread.
     End(Box<Subscription>),
     /// Notifications wait in the record of a client.
     Look(Arc<ClientRecord>),

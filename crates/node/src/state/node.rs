@@ -1,4 +1,4 @@
-//! What all threads of one server share besides the keyspace.
+//! The node: the state that all threads of one server share besides the keyspace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Why commands that change keys are refused: what they change could not be kept on the disk.
+//! Why commands that change keys are refused: their changes could not be kept on the disk.
 //!
 //! While nothing is refused, a command pays nothing: a bit of the worker's admission mask leads
 //! commands that change keys to `Node::refusal`, and threads set it when they take over a change.
@@ -7,7 +7,7 @@ use engine::Error;
 use engine::error::server::ServerError;
 use parking_lot::Mutex;
 
-/// What fails.
+/// The part that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Snapshots: `stop-writes-on-bgsave-error`.

@@ -1,30 +1,31 @@
-//! Waits that time alone may answer: XREADGROUP CLAIM waits also for entries to have been pending
-//! for long, and such a one becomes ready without anybody writing to its stream.
+//! Waits that time may answer: XREADGROUP CLAIM waits also until entries have been pending for
+//! long, and such an entry becomes ready without a write to its stream.
 //!
-//! Each attempt to answer says when the next is worth while, under the lock of the key it looked
-//! at. The waiter keeps that time for each of its keys; its owner looks at the soonest, on the way
-//! on which a writer would: whoever waits for the key is served, first come first served.
+//! Each attempt to answer says when the next one is worthwhile, under the lock of its key. The
+//! waiter keeps that time for each of its keys. Its owner retries at the soonest time, in the same
+//! way as a writer: the clients that wait for the key are served, first come first served.
 //!
 //! Invariants:
-//! - The owner looks at the soonest time or earlier. Who makes it sooner than the owner knows finds
-//!   that out in the same step and tells the owner, as if the wait were over.
-//! - Who makes it later tells nobody: the owner comes in vain, and knows then. So a key that is
-//!   always being written to costs no messages, and looks are at least a millisecond apart.
-//! - During CLIENT PAUSE nobody looks: what waits may write.
+//! - The owner retries at the soonest time or earlier. A thread that makes it sooner than the owner
+//!   knows notices that in the same step and notifies the owner, as if the wait were over.
+//! - A thread that makes it later notifies no one: the owner retries in vain, and learns the time
+//!   then. So a key with frequent writes costs no messages, and retries are at least a millisecond
+//!   apart.
+//! - During CLIENT PAUSE there are no retries, because the waiting command may write.
 
 use engine::ServeOutcome;
 use parking_lot::Mutex;
 
-/// No time at all: only a write can make the key ready.
+/// No time: only a write can make the key ready.
 const NEVER_MS: i64 = i64::MAX;
 
-/// When a wait's keys are worth a look.
+/// The retry times of a wait's keys.
 pub(crate) struct RetryTimes(Option<Mutex<Times>>);
 
 struct Times {
     /// For each key, in milliseconds since 1970.
     retry_at_ms: Vec<i64>,
-    /// The owner looks at this time at the latest.
+    /// The owner retries at this time at the latest.
     known_ms: i64,
 }
 
@@ -37,7 +38,7 @@ impl Times {
 impl RetryTimes {
     /// The times that the request named, for each of its keys or none.
     pub(crate) fn new(retry_at_ms: &[Option<i64>]) -> Self {
-        // The owner is on its way to ask.
+        // The owner will ask.
         let times = || Times {
             retry_at_ms: retry_at_ms
                 .iter()
@@ -48,8 +49,8 @@ impl RetryTimes {
         Self((!retry_at_ms.is_empty()).then(|| Mutex::new(times())))
     }
 
-    /// Notes what an attempt at those keys that `tried` names came to, at `now_ms`. Returns whether
-    /// the owner has to be told.
+    /// Notes the outcome of an attempt at the keys that `tried` names, at `now_ms`. Returns whether
+    /// the owner must be notified.
     pub(crate) fn record(
         &self,
         attempt: ServeOutcome,
@@ -72,15 +73,15 @@ impl RetryTimes {
         is_news
     }
 
-    /// When the owner has to look, which it knows now.
+    /// When the owner has to retry, which it knows now.
     pub(crate) fn know(&self) -> Option<i64> {
         let mut times = self.0.as_ref()?.lock();
         times.known_ms = times.soonest_ms();
         Some(times.known_ms).filter(|ms| *ms != NEVER_MS)
     }
 
-    /// Takes the keys out whose time has come, by their places, to be looked at by the owner, which
-    /// asks again afterwards.
+    /// Takes out the keys whose time has come, by their indexes, for the owner, which asks again
+    /// afterwards.
     pub(crate) fn take_due(&self, now_ms: i64) -> Vec<usize> {
         let Some(times) = &self.0 else { return Vec::new() };
         let times = &mut *times.lock();
@@ -91,7 +92,7 @@ impl RetryTimes {
         ripe
     }
 
-    /// Puts a key back that was not looked at, and is due still. The owner asks again afterwards.
+    /// Puts back a key that was not tried, and is still due. The owner asks again afterwards.
     pub(crate) fn put_back(&self, at: usize, now_ms: i64) {
         let Some(times) = &self.0 else { return };
         if let Some(retry_at_ms) = times.lock().retry_at_ms.get_mut(at) {

@@ -1,6 +1,5 @@
-//! What scripts log, until the thread that runs them is outside the gate: nothing inside it does
-//! I/O. Lines of levels that are not logged are not kept, and those that are take a bounded amount
-//! of memory.
+//! Lines that scripts log, until their thread is outside the gate: there is no I/O inside. Lines of
+//! levels that are not logged are not kept, and those that are take a bounded amount of memory.
 
 use script::LogLevel;
 
@@ -10,7 +9,7 @@ use crate::host::Host;
 /// Bytes of lines that are kept until they are written. Further lines are dropped and counted.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
-/// See the module.
+/// The log of one thread's scripts; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptLog {
     lines: Vec<(LogLevel, Vec<u8>)>,

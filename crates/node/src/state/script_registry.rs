@@ -210,7 +210,7 @@ impl Scripting {
         self.declared(call, args).is_some_and(needs_memory)
     }
 
-    /// What a request's script declares. `None` if it declares nothing, or is not known.
+    /// The flags that a request's script declares. `None` if it declares nothing, or is not known.
     fn declared(&self, call: ScriptCall, args: &Args<'_>) -> Option<ScriptFlags> {
         let name = args.text(1);
         match call.what {

@@ -115,7 +115,7 @@ pub struct LoadProgress {
 }
 
 impl LoadProgress {
-    /// Loading begins: so many bytes are to be read.
+    /// Loading begins: `bytes_total` bytes will be read.
     pub fn begin(&self, unix_seconds: i64, bytes_total: u64) {
         for value in [&self.bytes, &self.keys, &self.writer_used_bytes] {
             value.store(0, Ordering::Relaxed);

@@ -15,7 +15,7 @@ use crate::config::IO_THREADS_MAX;
 /// The audience of a prefix: the clients that are notified of its changes.
 pub type ClientAudience = Audience<Arc<ClientRecord>>;
 
-/// Prefixes that a client begins or ends to track while nobody else looks at them.
+/// Prefixes that are added or removed under one lock.
 const PREFIXES_LOCKED_MAX: usize = 256;
 
 /// Which clients track keys, and which keys.
@@ -24,16 +24,16 @@ pub struct Trackers {
     /// The keys that clients have read.
     pub keys: KeyTables,
     pub(crate) prefixes: RwLock<Prefixes<Arc<ClientAudience>>>,
-    /// How many there are, for those who need not look.
+    /// The number of prefixes, to skip the lock.
     prefix_count: AtomicUsize,
-    /// For each thread, the prefixes of whose changes it has to tell its clients.
+    /// For each thread, the changed prefixes of which it has to notify its clients.
     pub(crate) changed: Box<[Mutex<Vec<Arc<ClientAudience>>>]>,
     pub(crate) clients: RwLock<HashMap<u64, Arc<ClientRecord>>>,
     shard_sets: Arc<ShardSets>,
 }
 
 impl Trackers {
-    /// Nobody tracks.
+    /// No client tracks keys.
     pub(crate) fn new(shards: usize, shard_sets: Arc<ShardSets>) -> Self {
         Self {
             keys: KeyTables::new(shards),
@@ -50,7 +50,7 @@ impl Trackers {
         self.clients.read().len()
     }
 
-    /// Prefixes that clients are told of.
+    /// Prefixes that clients track.
     pub fn prefixes(&self) -> usize {
         self.prefix_count.load(Ordering::Relaxed)
     }
@@ -71,13 +71,13 @@ impl Trackers {
         self.clients.read().get(&client).cloned()
     }
 
-    /// Who is told of the prefixes of a client.
+    /// The audiences of a client's prefixes.
     pub(crate) fn audiences(&self, state: &TrackingState) -> Vec<Arc<ClientAudience>> {
         let prefixes = self.prefixes.read();
         state.prefixes().iter().filter_map(|prefix| prefixes.get(prefix).cloned()).collect()
     }
 
-    /// The same as far as a thread has to tell its clients of changes, or more.
+    /// The same as far as they have changed for a thread, or more of them.
     pub(crate) fn changed(&self, state: &TrackingState, thread: usize) -> Vec<Arc<ClientAudience>> {
         let changed = self.changed[thread].lock();
         if changed.len() > state.prefixes().len() {
@@ -88,7 +88,7 @@ impl Trackers {
         changed.iter().filter(is_own).cloned().collect()
     }
 
-    /// A client has begun to track prefixes, or these beside others.
+    /// Adds prefixes that a client has begun to track.
     pub(crate) fn join(&self, added: &[Prefix], record: &Arc<ClientRecord>, thread: usize) {
         for some in added.chunks(PREFIXES_LOCKED_MAX) {
             let mut prefixes = self.prefixes.write();

@@ -1,4 +1,4 @@
-//! What changes of users in a transaction have done to clients, until all of it has run.
+//! The effects on clients of changes of users in a transaction, until all of it has run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use acl::User;
 use super::node::Node;
 use crate::clients::record::{ClientRecord, flag};
 
-/// What a command has changed. As in Redis a client is looked at when the rules change of the user
-/// that it runs as now, whoever it was when it subscribed.
+/// A change of users. As in Redis it concerns the clients that run as the user now, whatever their
+/// user was when they subscribed.
 #[derive(Debug)]
 pub(crate) enum Changed {
-    /// The rules of a user, who was allowed channels before or not. Who was allowed none has none
-    /// to lose.
+    /// The rules of a user, and whether it was allowed channels before. A user without channels has
+    /// none to lose.
     Rules(Arc<[u8]>, bool),
-    /// There are no users of these names any more.
+    /// The users of these names are gone.
     Gone(Vec<Vec<u8>>),
     /// Any user may have changed, or be gone.
     All,
@@ -32,19 +32,19 @@ impl Changed {
     }
 }
 
-/// What the changes of a transaction have done to clients. All but its own stay as they are
-/// meanwhile: they are looked up once, however many changes there are.
+/// The effects of a transaction's changes on clients. Other clients do not change meanwhile: they
+/// are looked up once, however many changes there are.
 #[derive(Debug)]
 pub(crate) struct UserChanges {
     /// The own client.
     pub(crate) me: u64,
     /// The own client has lost a channel, and is the default user since.
     pub(crate) has_lost_user: bool,
-    /// The other clients, by the name of whom they run as.
+    /// The other clients, by the names of their users.
     pub(crate) clients: BTreeMap<Arc<[u8]>, Clients>,
     /// The users whose rules have changed.
     pub(crate) changed: BTreeSet<Arc<[u8]>>,
-    /// Those of the clients that are closed at the end.
+    /// The clients that are closed at the end.
     pub(crate) killed: Vec<Arc<ClientRecord>>,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct UserChanges {
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     pub(crate) subscribed: Vec<Arc<ClientRecord>>,
-    /// Those without subscriptions.
+    /// The clients without subscriptions.
     pub(crate) others: Vec<Arc<ClientRecord>>,
-    /// Those of both that are blocked.
+    /// The blocked clients of both lists.
     pub(crate) blocked: Vec<Arc<ClientRecord>>,
     /// The user whose rules allow all that they are subscribed to.
     pub(crate) allowed: Option<Arc<User>>,
@@ -129,7 +129,7 @@ impl UserChanges {
         }
     }
 
-    /// Whether the own client is not any more who it was, since this was asked last.
+    /// Whether the own client has lost its user since the last call.
     pub(crate) fn take_lost_user(&mut self) -> bool {
         std::mem::take(&mut self.has_lost_user)
     }

@@ -48,7 +48,7 @@ pub struct Waiter {
     tracks: bool,
     /// It is not answered, because of CLIENT REPLY.
     pub(crate) silent: bool,
-    /// What it waits for.
+    /// The object of the wait.
     awaited: Awaited,
     /// The request's arguments, for serving it.
     args: CopiedArgs,

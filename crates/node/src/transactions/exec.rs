@@ -138,10 +138,10 @@ impl<L: Features> Executor<'_, L> {
     }
 }
 
-/// Calls the queued commands one after another and replies what each of them replied. As in Redis,
-/// those behind one that removes the client's own user, or denies a channel to it that it is
-/// subscribed to, run by the rules of the default user, and what they reply is not sent: the client
-/// is closed. What commands leave for the end of a grace period is left by all of them.
+/// Performs the queued commands one after another and replies with all their replies. As in Redis,
+/// the commands after one that removes the client's own user, or denies a subscribed channel to it,
+/// run by the rules of the default user, and their replies are not sent: the client is closed. The
+/// work that commands leave for the end of a grace period is left by EXEC.
 fn perform_queued(
     mut calls: HeldCalls<'_, '_>,
     out: &mut Out,
@@ -167,7 +167,7 @@ fn perform_queued(
         }
         let came_of = calls.call(out, entry, args, hashes);
         if calls.worker.turn.effects.is_abandoned() {
-            // A script was ended that had written, because the server goes down.
+            // A script that had written was killed, because the server shuts down.
             calls.worker.turn.effects.end_transaction();
             calls.worker.user_changes = None;
             out.truncate(begin);
@@ -180,7 +180,7 @@ fn perform_queued(
         }
         let end = (calls.tsc)();
         let HeldCalls { worker, session, .. } = &mut calls;
-        // It may have changed users, which counts for those behind it.
+        // It may have changed users, which counts for the next commands.
         if entry.spec.flags.has(Flags::MAIN) && has_lost_user(worker, session) {
             replied.get_or_insert(out.mark());
         }

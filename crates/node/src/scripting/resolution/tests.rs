@@ -1,4 +1,4 @@
-//! What calls find, and what they need for it.
+//! How calls find scripts and functions, and when they need the exclusive slot.
 
 #![allow(clippy::unwrap_used)]
 
