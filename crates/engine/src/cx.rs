@@ -14,7 +14,7 @@ use crate::shard_map::ShardMap;
 
 /// The context of a command without its shards and keys.
 pub struct CxParts<'a> {
-    /// The time, and what commands leave: effects, counters.
+    /// The time, and the results of commands: effects, counters.
     pub turn: &'a mut Turn,
     /// The source of random numbers.
     pub random: &'a mut Random,
@@ -32,7 +32,7 @@ pub struct CxParts<'a> {
 
 /// The context of one command.
 pub struct Cx<'a> {
-    /// The time, and what commands leave: effects, counters.
+    /// The time, and the results of commands: effects, counters.
     pub turn: &'a mut Turn,
     /// The shards that are locked for the command.
     pub shards: LockedShards<'a>,
@@ -69,8 +69,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The context of another request on the same shards: of a blocked client that is served, of a
-    /// command in a script. It has that one's database and the hashes of its keys.
+    /// The context of another request on the same shards: of a blocked client that is served, or of
+    /// a command in a script. It has that request's database and hashes of keys.
     pub fn for_blocked<'b>(&'b mut self, db: usize, hashes: &'b [u64]) -> Cx<'b> {
         Cx {
             turn: self.turn,
@@ -161,14 +161,14 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Records what the command did to a key, as the effect of the write.
+    /// Records an event of a key, as the effect of the write.
     #[inline]
     pub fn wrote(&mut self, event: KeyspaceEvent, key: &[u8]) {
         self.turn.effects.note(event, key);
     }
 
-    /// Records that the command removed elements of a value: its own event, and `del` when none are
-    /// left.
+    /// Records that the command removed elements of a value: its own event, and `del` if no element
+    /// is left.
     #[inline]
     pub fn wrote_removal(&mut self, event: KeyspaceEvent, key: &[u8], emptied: bool) {
         self.wrote(event, key);

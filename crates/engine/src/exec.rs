@@ -1,7 +1,7 @@
-//! What a data command's handler is, and how its effect is sealed.
+//! The handler of a data command, and how its effect is sealed.
 //!
-//! On the way of a request: `node::execution::scope` has locked the shards; a handler's result goes
-//! back to the `Executor`.
+//! `node::execution::scope` has locked the shards before a handler is called; its result goes back
+//! to the `Executor`.
 
 use resp::{Args, Reply};
 
@@ -11,11 +11,11 @@ use crate::blocking::BlockRequest;
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// A data command: reads its arguments behind its name, reads and edits values, and replies once or
+/// A data command: reads the arguments after its name, reads and edits values, and replies once or
 /// returns an error.
 pub type Handler = fn(&mut Cx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<(), Error>;
 
-/// A data command that may wait for a key: instead of replying it may return what it waits for.
+/// A data command that may wait for a key: instead of replying it may return its wait.
 pub type BlockingHandler =
     fn(&mut Cx<'_>, &mut Args<'_>, &mut Reply<'_>) -> Result<Option<BlockRequest>, Error>;
 

@@ -12,8 +12,8 @@
 //! from its row before its handler runs. Nothing here locks, and a handler cannot reach a shard
 //! that is not locked for it.
 //!
-//! In a transaction the shards are those of all its commands: who visits each shard gets `Many`,
-//! with all shards in it.
+//! In a transaction the shards are those of all its commands: a command that visits each shard gets
+//! `Many`, with all shards in it.
 
 use std::time::Duration;
 
@@ -29,20 +29,20 @@ pub trait ShardAccess {
     /// Calls `work` once with the shard of this number, which is locked only for the call.
     ///
     /// # Errors
-    /// A script that has run for too long holds the shard, or another command does for longer than
-    /// is waited for it ([`ScriptError::ShardInUse`]). `work` was not called.
+    /// A busy script holds the shard, or another command does for longer than the wait budget
+    /// ([`ScriptError::ShardInUse`]). `work` was not called.
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) -> Result<(), ScriptError>;
 
-    /// The same for who can do without the shard: when it is in use for longer than `wait`, `work`
-    /// is not called, and the answer is false.
+    /// The same for a caller that can do without the shard: if it is in use for longer than `wait`,
+    /// `work` is not called, and this returns false.
     fn try_visit(&self, shard: usize, wait: Duration, work: &mut dyn FnMut(&mut Shard)) -> bool;
 
-    /// What the same request has kept, when it was executed before and had to wait for a shard.
+    /// The progress that the same request has kept when it had to wait for a shard.
     fn take_visited(&self) -> Option<Visited> {
         None
     }
 
-    /// Keeps what a request has come to that has to wait for a shard, until it is executed again.
+    /// Keeps the progress of a request that has to wait for a shard, until it is executed again.
     fn keep_visited(&self, _: Visited) {}
 
     /// Whether the visit must leave expired keys in place, because CLIENT PAUSE has begun since the
@@ -52,34 +52,33 @@ pub trait ShardAccess {
     }
 }
 
-/// What a command that visits one shard after another has come to.
+/// The progress of a command that visits one shard after another.
 #[derive(Debug, Default)]
 pub struct Visited {
-    /// The shard that it began with.
+    /// The first shard.
     pub first: usize,
     /// How many shards it has visited.
     pub shards: usize,
     /// How many elements it has found.
     pub found: usize,
-    /// What it has kept of them.
+    /// The elements that it has kept.
     pub kept: Vec<u8>,
     /// The [generation](store::KeyCount::generation) of databases in which it began.
     generation: u64,
-    /// How often it has begun anew because there was another one.
+    /// How often it has begun again because the generation had changed.
     restarts: u32,
 }
 
 impl Visited {
-    /// So often a command begins anew while databases are swapped, before it takes all shards.
+    /// How often a command begins again while databases are swapped, before it takes all shards.
     const RESTARTS_MAX: u32 = 4;
 
-    /// That of one that is to begin with this shard.
+    /// The progress of a command that will begin with this shard.
     pub fn from_shard(first: usize) -> Self {
         Self { first, ..Self::default() }
     }
 
-    /// Whether what it finds in the next shard, which is locked, belongs to what it has found in
-    /// those before.
+    /// Whether the elements of the next shard, which is locked, belong to those of earlier shards.
     pub fn belongs_to(&mut self, generation: u64) -> bool {
         if self.shards == 0 {
             self.generation = generation;
@@ -87,12 +86,12 @@ impl Visited {
         self.generation == generation
     }
 
-    /// It begins anew.
+    /// Begins again.
     pub fn restart(&mut self) {
         *self = Self { restarts: self.restarts + 1, ..Self::default() };
     }
 
-    /// Whether it has begun anew so often that it is to have all shards at once.
+    /// Whether it has begun again so often that it needs all shards at once.
     pub fn needs_all(&self) -> bool {
         self.restarts >= Self::RESTARTS_MAX
     }
@@ -112,19 +111,19 @@ pub trait HeldShards {
     /// As `shard`.
     fn shard_ref(&self, number: usize) -> &Shard;
 
-    /// Calls `work` with the shard of this number, unless someone else holds it. A shard that is
+    /// Calls `work` with the shard of this number, unless another command holds it. A shard that is
     /// not locked is locked for the call. Returns whether `work` was called.
     fn try_visit(&mut self, number: usize, work: &mut dyn FnMut(&mut Shard)) -> bool;
 
     /// Whether the shard of this number is locked.
     fn holds(&self, number: usize) -> bool;
 
-    /// Locks one more shard if nobody holds it. Returns whether it is locked now.
+    /// Locks one more shard if it is free. Returns whether it is locked now.
     fn try_add(&mut self, number: usize) -> bool;
 
     /// Locks one more shard, for which it waits no longer than `wait`. Returns whether it is locked
-    /// now. Only a script that runs alone among scripts may: since nobody else waits for a shard
-    /// while holding one, it gets it in the end.
+    /// now. Only the exclusive script may call this: no other command waits for a shard while it
+    /// holds one, so the script gets it in the end.
     fn add(&mut self, number: usize, wait: Duration) -> bool;
 }
 
@@ -177,8 +176,7 @@ impl LockedShards<'_> {
         }
     }
 
-    /// Whether the shard of this number is locked. One that is not is locked as well, if nobody
-    /// holds it and several can be.
+    /// Whether the shard of this number is locked. A free shard is locked now, if several can be.
     pub fn try_hold(&mut self, number: usize) -> bool {
         match self {
             Self::Many(shards) => shards.try_add(number),
@@ -201,15 +199,15 @@ impl LockedShards<'_> {
     ) -> Result<(), ScriptError> {
         match self {
             Self::Each(shards) => return shards.visit(number, work),
-            // Who calls such a command has locked all of them.
+            // The caller of such a command has locked all of them.
             Self::Many(shards) | Self::All(shards) => work(shards.shard(number)),
             Self::One(..) => unreachable!("the row names no visits"),
         }
         Ok(())
     }
 
-    /// The same for who can do without the shard: see [`ShardAccess::try_visit`]. While others are
-    /// locked, none is waited for.
+    /// The same for a caller that can do without the shard: see [`ShardAccess::try_visit`]. While
+    /// other shards are locked it waits for none.
     ///
     /// # Panics
     /// When only one shard is locked: the row does not say that it visits some.

@@ -26,7 +26,8 @@ pub trait GateAccess {
 pub trait ShardLocks: ShardAccess + GateAccess {
     /// Runs `work` with one shard.
     ///
-    /// # Errors A busy script holds it, or another command holds it for longer than the wait budget
+    /// # Errors
+    /// A busy script holds it, or another command holds it for longer than the wait budget
     /// ([`ScriptError::ShardInUse`]).
     fn one<R>(&self, shard: usize, work: impl FnOnce(&mut Shard) -> R) -> Result<R, ScriptError>;
 
@@ -45,7 +46,8 @@ pub trait ShardLocks: ShardAccess + GateAccess {
 
     /// Runs `work` with all shards, while no other command runs.
     ///
-    /// # Errors A script is busy.
+    /// # Errors
+    /// A script is busy.
     fn exclusive<R>(&self, work: impl FnOnce(&mut dyn HeldShards) -> R) -> Result<R, ScriptError>;
 
     /// The command had these shards, found that it needs more, and has done nothing. Until it is
@@ -306,7 +308,8 @@ pub trait Host: ClientWaker {
 
     /// Writes the keyspace to its RDB file, and waits until that is complete.
     ///
-    /// # Errors Why it was not written.
+    /// # Errors
+    /// Why it was not written.
     fn save(&self) -> Result<(), SaveError>;
 
     /// Begins to write the keyspace to its RDB file, in the background.
@@ -322,13 +325,15 @@ pub trait Host: ClientWaker {
 
     /// Begins to write the keyspace to another file, in the background.
     ///
-    /// # Errors Why it has not begun; `None` if another snapshot is being written.
+    /// # Errors
+    /// Why it has not begun; `None` if another snapshot is being written.
     fn begin_backup(&self, path: &str) -> Result<(), Option<String>>;
 
     /// Pauses commands until [`end_reload`](Self::end_reload), which takes the returned number, and
     /// saves the keyspace if `how` says so.
     ///
-    /// # Errors It could not be saved; no command is paused then.
+    /// # Errors
+    /// It could not be saved; no command is paused then.
     fn begin_reload(&self, how: Reload) -> Result<u64, SaveError>;
 
     /// Loads the RDB file into the keyspace, as [begun](Self::begin_reload).
@@ -339,7 +344,8 @@ pub trait Host: ClientWaker {
 
     /// Writes the whole log to the append-only file, before it is loaded again.
     ///
-    /// # Errors The disk's error, or that the working directory has no append-only file.
+    /// # Errors
+    /// The disk's error, or that the working directory has no append-only file.
     fn flush_append_only(&self) -> Result<(), String>;
 
     /// Loads the append-only file into the empty keyspace, as [begun](Self::begin_reload).
@@ -390,7 +396,8 @@ pub trait Host: ClientWaker {
 
     /// Replaces the file of users, whole or not at all.
     ///
-    /// # Errors Why it cannot be written, which is logged as well.
+    /// # Errors
+    /// Why it cannot be written, which is logged as well.
     fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
 
     /// Fills a buffer with unpredictable bytes, for passwords.

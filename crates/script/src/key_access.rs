@@ -1,22 +1,23 @@
-//! What has been seen of how a script or function uses keys: whether it keeps to those that its
-//! caller declares decides how it runs.
+//! The keys that a script or function has been seen to use: whether these are only the declared
+//! ones decides how it runs.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How a script uses keys.
+/// The keys that a script uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptKeys {
     /// It has not run to its end yet.
     Unknown,
-    /// So far it has used no keys but the declared ones.
+    /// It has used only declared keys so far.
     Declared,
     /// It has used other keys.
     Beyond,
-    /// A command that it called when it ran last needs all keys.
+    /// A command of its last run needs all keys.
     All,
 }
 
-/// The same, as all threads learn it. What is beyond stays so, or needs all keys.
+/// The same, shared by all threads. A script that has used other keys stays `Beyond`, or becomes
+/// `All`.
 #[derive(Debug, Default)]
 pub struct ScriptKeysSeen(AtomicU8);
 
@@ -25,7 +26,7 @@ const BEYOND: u8 = 2;
 const ALL: u8 = 3;
 
 impl ScriptKeysSeen {
-    /// What has been seen so far.
+    /// The keys that it has been seen to use so far.
     #[inline]
     pub fn known(&self) -> ScriptKeys {
         match self.0.load(Ordering::Relaxed) {
@@ -36,11 +37,11 @@ impl ScriptKeysSeen {
         }
     }
 
-    /// It has run; to its end, if it has used only declared keys.
+    /// Notes a run; one that used only declared keys has run to its end.
     pub fn saw(&self, used: ScriptKeys) {
         let seen = match (self.known(), used) {
             (_, ScriptKeys::All) => ALL,
-            // It has had all keys, so it is not known which of them it used.
+            // It had all keys, so it is not known which of them it used.
             (_, ScriptKeys::Beyond) | (ScriptKeys::All, ScriptKeys::Declared) => BEYOND,
             (ScriptKeys::Unknown, ScriptKeys::Declared) => DECLARED,
             _ => return,

@@ -22,7 +22,8 @@ use crate::state::client_line::client_line;
 
 /// Whether a user may run a command with these arguments.
 ///
-/// # Errors The part that is denied.
+/// # Errors
+/// The part that is denied.
 #[inline]
 pub(crate) fn check(user: &User, entry: &Entry, args: &Args<'_>) -> Result<(), Denied> {
     let request = AccessRequest { index: entry.index, spec: entry.spec, args, channels: &[] };
@@ -90,7 +91,8 @@ pub(crate) fn admit(
 
 /// Whether a client beyond `maxclients` may run a command.
 ///
-/// # Errors It may not, and must be closed.
+/// # Errors
+/// It may not, and must be closed.
 fn admit_beyond_limit(worker: &Worker, session: &mut Session, entry: &Entry) -> Result<(), Error> {
     let clients = &worker.node.clients;
     if clients.len() <= worker.config.maxclients as usize {

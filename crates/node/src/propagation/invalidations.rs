@@ -40,7 +40,8 @@ const CHANGED_KEPT: usize = 64;
 
 /// Begins tracking for a client.
 ///
-/// # Errors The options contradict each other, or earlier ones.
+/// # Errors
+/// The options contradict each other, or earlier ones.
 pub(crate) fn begin(
     worker: &mut Worker,
     session: &mut Session,
