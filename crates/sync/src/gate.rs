@@ -168,7 +168,7 @@ impl Gate {
     /// # Panics
     /// When `own` belongs to another gate or has already closed this one: the program is wrong.
     pub fn close<'a>(&'a self, own: Option<&'a Pass>) -> Closed<'a> {
-        self.try_close(own, None).unwrap_or_else(|| unreachable!("nobody gives up"))
+        self.try_close(own, None).unwrap_or_else(|| unreachable!("no closer gives up here"))
     }
 
     /// Returns `None` if it has given up; then `own` is outside.

@@ -14,7 +14,7 @@ use sync::gate::{Gate, GracePeriod};
 use sync::mailbox::Mailbox;
 
 /// Longer than any test may take: a wake that does not come in this time never comes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A wake that sticks, like an eventfd: a second one before the wait changes nothing.
 fn sticky_wake(wakes: &Arc<AtomicUsize>) -> (impl Fn() + Send + Sync + 'static, Receiver<()>) {
@@ -60,7 +60,7 @@ fn every_message_arrives_in_order_and_sleep_costs_one_wake() {
             }
             announced += 1;
             if mailbox.prepare_sleep() {
-                raised.recv_timeout(PATIENCE).expect("a lost wake-up");
+                raised.recv_timeout(WAIT_MAX).expect("a lost wake-up");
             }
             mailbox.awake();
         }
@@ -92,7 +92,7 @@ fn an_awake_owner_is_not_woken() {
 }
 
 #[test]
-fn what_nobody_will_read_is_dropped_with_the_mailbox() {
+fn unread_messages_are_dropped_with_the_mailbox() {
     let message = Arc::new(());
     let mailbox = Mailbox::new(|| ());
     let sender = mailbox.sender();
@@ -126,7 +126,7 @@ impl World {
 }
 
 #[test]
-fn closers_are_alone_while_threads_come_and_go() {
+fn closers_are_exclusive_while_threads_come_and_go() {
     const THREADS: usize = 4;
     const TURNS: usize = 8_000;
     const CLOSES_EACH: usize = TURNS / 40;
@@ -169,7 +169,7 @@ fn wait_for_end(period: &mut GracePeriod) {
 }
 
 #[test]
-fn a_grace_period_waits_for_who_is_inside_and_delays_nobody_else() {
+fn a_grace_period_waits_for_threads_inside_and_delays_no_other() {
     let gate = Gate::new(3);
     let (leave, left) = sync_channel::<()>(0);
     let (over, is_over) = sync_channel(1);
@@ -177,7 +177,7 @@ fn a_grace_period_waits_for_who_is_inside_and_delays_nobody_else() {
         let staying = gate.register().expect("a slot");
         staying.enter();
         scope.spawn(move || {
-            left.recv_timeout(PATIENCE).expect("the others came and went");
+            left.recv_timeout(WAIT_MAX).expect("the others came and went");
             staying.leave();
         });
         let mut period = gate.grace_period();
@@ -194,10 +194,10 @@ fn a_grace_period_waits_for_who_is_inside_and_delays_nobody_else() {
             }
             came.send(()).expect("the test waits for it");
         });
-        comes.recv_timeout(PATIENCE).expect("nobody is delayed");
+        comes.recv_timeout(WAIT_MAX).expect("no thread is delayed");
         assert!(is_over.try_recv().is_err(), "a visit was not waited for");
         leave.send(()).expect("it waits");
-        is_over.recv_timeout(PATIENCE).expect("the visit is over");
+        is_over.recv_timeout(WAIT_MAX).expect("the visit is over");
     });
 }
 
@@ -248,7 +248,7 @@ fn visits_that_a_grace_period_does_not_wait_for_see_what_was_written_before() {
 }
 
 #[test]
-fn a_row_of_closers_does_not_starve_who_enters() {
+fn a_row_of_closers_does_not_starve_entering_threads() {
     let gate = Gate::new(1);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -183,7 +183,7 @@ impl AofThread {
             return;
         }
         if let Some(Err(error)) = self.writer.as_mut().map(AofWriter::delete_history) {
-            warning!("Files that the append-only file does not need any more stay: {error}");
+            warning!("Files that the append-only file no longer needs remain: {error}");
         }
     }
 

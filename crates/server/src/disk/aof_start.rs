@@ -116,7 +116,7 @@ fn report_left(left: &LeftCommands, places: Option<Places>) {
         left.bytes.len()
     );
     if left.lost_bytes > 0 {
-        warning!("{} bytes that nobody was answered are dropped", left.lost_bytes);
+        warning!("{} bytes of unacknowledged commands are dropped", left.lost_bytes);
     }
     if left.damaged_bytes > 0 {
         let kept = places.map(|places| places.keep_damaged()).unwrap_or_default();

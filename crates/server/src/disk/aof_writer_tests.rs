@@ -63,7 +63,7 @@ impl LogSource for Ring {
     }
 
     fn with_bytes(&mut self, from: u64, until: u64, look: &mut dyn FnMut([&[u8]; 2], u64)) {
-        assert!(from >= self.released, "it is not in memory any more");
+        assert!(from >= self.released, "it is no longer in memory");
         let first = writes_before(from);
         let last = writes_before(until).min(first + self.shown.max(1));
         let all: Vec<u8> = (first + 1..=last).flat_map(bytes).collect();

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_once_in_half_a_minute() {
+    fn a_failure_is_reported_once_in_half_a_minute() {
         let mut complaint = Complaint::default();
         assert!(!complaint.end());
         assert!(complaint.is_due("full", 0));

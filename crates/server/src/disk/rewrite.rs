@@ -90,7 +90,7 @@ impl Rewrite {
         };
         result.map_err(|error| match error {
             WalkError::Sink(error) => error.to_string(),
-            WalkError::Cancelled => "it is not wanted any more".to_owned(),
+            WalkError::Cancelled => "it is no longer wanted".to_owned(),
             WalkError::Lost => "a part of the data was not seen".to_owned(),
         })?;
         base.finish().map_err(|error| error.to_string())

@@ -82,7 +82,7 @@ impl<'a> ShardGuards<'a> {
     }
 
     fn place_of(&self, number: usize) -> usize {
-        self.find(number).unwrap_or_else(|_| unreachable!("the shards of all keys are held"))
+        self.find(number).unwrap_or_else(|_| unreachable!("the shards of all keys are locked"))
     }
 
     fn insert(&mut self, number: usize, lock: impl FnOnce() -> Option<MutexGuard<'a, Shard>>) {

@@ -31,7 +31,7 @@ fn called(call: Option<WakeCall>) -> u64 {
 }
 
 #[test]
-fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
+fn the_longest_wait_is_called_and_no_other_client_is_admitted() {
     let (queues, [second, first]) = queue([200, 100]);
     assert!(queues.has(SHARD) && !queues.has(SHARD + 1));
     assert_eq!(queues.let_go(SHARD, 5000), Some(WakeCall { client: 2, owner: on_thread(2) }));
@@ -49,7 +49,7 @@ fn who_waits_for_longest_is_called_and_nobody_else_is_admitted() {
 }
 
 #[test]
-fn who_finds_a_shard_free_lets_it_go_for_the_first_one() {
+fn a_shard_found_free_is_released_for_the_first_client() {
     let (queues, [first]) = queue([100]);
     assert!(!queues.admits(SHARD, None, 5000));
     assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
@@ -69,7 +69,7 @@ fn others_may_be_faster_at_the_beginning() {
 }
 
 #[test]
-fn a_reservation_ends_and_who_comes_back_has_its_place() {
+fn a_reservation_ends_and_a_late_client_keeps_its_rank() {
     let (queues, [first, second]) = queue([100, 200]);
     queues.stand(&[SHARD], ticket(150, 9), on_thread(1));
     assert_eq!(called(queues.let_go(SHARD, 2100)), 1);
@@ -98,7 +98,7 @@ fn the_longer_a_client_has_waited_the_longer_a_shard_is_reserved() {
 }
 
 #[test]
-fn who_leaves_takes_its_reservation_along() {
+fn a_client_that_leaves_ends_its_reservation() {
     let (queues, [first, second]) = queue([100, 200]);
     assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
     queues.leave(&[SHARD], first);
@@ -111,7 +111,7 @@ fn who_leaves_takes_its_reservation_along() {
 }
 
 #[test]
-fn who_stands_in_several_queues_has_its_turn_when_it_is_the_first_in_all() {
+fn a_client_in_several_queues_has_its_turn_when_it_is_first_in_all() {
     let (queues, [first]) = queue([100]);
     let (both, later, owner) = ([SHARD, SHARD + 1], ticket(200, 2), on_thread(2));
     queues.stand(&both, later, owner);
@@ -129,7 +129,7 @@ fn who_stands_in_several_queues_has_its_turn_when_it_is_the_first_in_all() {
 /// Otherwise two clients that need both shards, each called for one of them, would wait for each
 /// other.
 #[test]
-fn who_has_waited_for_longer_comes_before_who_was_called() {
+fn a_longer_wait_comes_before_a_call() {
     let (queues, [called_before]) = queue([200]);
     assert_eq!(called(queues.let_go(SHARD, 5000)), 1);
     let older = ticket(100, 2);
@@ -160,7 +160,7 @@ fn shards_are_gathered_for_a_part_of_the_time_of_waiting() {
 }
 
 #[test]
-fn who_is_passed_by_a_script_keeps_others_back() {
+fn a_client_passed_by_a_script_keeps_others_back() {
     const ALONE: usize = 7;
     let (queues, [first, second]) = queue([100, 200]);
     let other = ticket(150, 3);
@@ -192,7 +192,7 @@ fn who_is_passed_by_a_script_keeps_others_back() {
 }
 
 #[test]
-fn who_is_late_again_and_again_gets_its_shard() {
+fn a_client_that_is_late_repeatedly_gets_its_shard() {
     const TURN_US: u64 = 500_000;
     let (queues, [first]) = queue([0]);
     let mut free_us = 100_000;

@@ -87,7 +87,7 @@ fn a_command_that_does_not_end_is_waited_for_without_spinning() {
 }
 
 #[test]
-fn who_asks_for_the_same_is_not_taken_for_someone_at_work() {
+fn threads_that_ask_for_the_same_do_not_count_as_working() {
     let gate = Gate::new(3);
     let [own, asking, working] = [(); 3].map(|()| gate.register().expect("there are three"));
     let stoppers = Stoppers::new();

@@ -144,7 +144,7 @@ fn the_ring_is_used_again_and_again() {
 }
 
 #[test]
-fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
+fn units_without_room_become_overflow_and_later_units_wait() {
     let ring = ring_at(0);
     let mut effects = thread(&ring, 0);
     append(&mut effects, 0, &[b"SET", b"a", b"1"]);
@@ -179,7 +179,7 @@ fn what_has_no_room_lies_aside_and_everyone_behind_waits() {
     assert_eq!(Arc::strong_count(&large), 1);
     let from = ring.end();
     append(&mut effects, 1, &[b"SET", b"c", b"3"]);
-    assert_eq!(ring.replies_wait_for(), None, "nothing lies aside any more");
+    assert_eq!(ring.replies_wait_for(), None, "there is no overflow left");
     assert_eq!(read(&ring, from), encoded(&[b"SET", b"c", b"3"]));
     assert_eq!(left(&ring, from).unwrap().bytes, encoded(&[b"SET", b"c", b"3"]));
 }
@@ -217,7 +217,7 @@ fn what_was_not_finished_is_left_out() {
 }
 
 #[test]
-fn what_is_no_command_is_told() {
+fn bytes_that_are_no_command_are_reported() {
     let ring = ring_at(0);
     let mut effects = thread(&ring, 0);
     append(&mut effects, 0, &[b"SET", b"a", b"1"]);

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_nothing_is_not_waited_for() {
+    fn a_log_that_is_not_read_is_not_waited_for() {
         let (sender, receiver) = channel::<()>();
         let work = move || while receiver.recv().is_ok() {};
         let speaker = within(Duration::from_millis(1), work).unwrap();

@@ -191,7 +191,7 @@ mod tests {
     /// The system's clocks are read with errors, the pace differs a little from the first
     /// measurement, and each thread asks at times of its own.
     #[test]
-    fn no_thread_is_behind_what_another_has_seen() {
+    fn no_thread_has_an_earlier_time_than_another_has_seen() {
         const RATE: f64 = 2.5;
         const ERROR_US: u64 = 40;
         for seed in 0..50 {

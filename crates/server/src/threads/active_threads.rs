@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_carry_than_there_are_processors() {
+    fn no_more_are_active_than_there_are_processors() {
         let mut threads = ActiveThreads::default();
         assert_eq!(changes(&mut threads, (7, 2), 1000, 1, even(7.0)), [2]);
         assert_eq!(changes(&mut threads, (2, 2), 2000, 20, even(7.0)), []);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hot_client_spreads_nobody_for_long() {
+    fn one_hot_client_spreads_no_others_for_long() {
         let hot = |_, count: usize| {
             let mut busy = vec![0.01; count];
             busy[0] = 1.0;

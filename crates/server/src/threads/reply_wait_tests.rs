@@ -105,7 +105,7 @@ impl Peer {
 }
 
 #[test]
-fn replies_wait_for_what_they_are_based_on() {
+fn replies_wait_for_the_writes_they_depend_on() {
     let mut server = Server::new(true);
     let (mut writer, mut reader) = (server.connect(), server.connect());
     assert_eq!(server.ask(&mut reader, "GET k\r\n"), "$-1\r\n", "there is nothing to wait for");
@@ -140,7 +140,7 @@ fn blocked_clients_and_those_that_quit_wait_as_well() {
 }
 
 #[test]
-fn everyone_waits_while_units_lie_aside() {
+fn all_clients_wait_while_there_is_overflow() {
     let mut server = Server::new(false);
     let (mut writer, mut reader) = (server.connect(), server.connect());
     assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "+OK\r\n");
@@ -187,7 +187,7 @@ fn writers_wait_for_room_and_readers_do_not() {
 }
 
 #[test]
-fn replies_that_are_held_leave_before_the_server_ends() {
+fn waiting_replies_leave_before_the_server_ends() {
     let mut server = Server::new(true);
     let mut writer = server.connect();
     assert_eq!(server.ask(&mut writer, "SET k 1\r\n"), "");
@@ -198,7 +198,7 @@ fn replies_that_are_held_leave_before_the_server_ends() {
 }
 
 #[test]
-fn what_subscribers_are_told_waits_for_the_log() {
+fn messages_to_subscribers_wait_for_the_log() {
     let mut server = Server::new(true);
     let (mut subscriber, mut writer) = (server.connect(), server.connect());
     server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
@@ -213,15 +213,15 @@ fn what_subscribers_are_told_waits_for_the_log() {
     let until = server.ring.readable_until();
     assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
     server.release_to(until);
-    let told = subscriber.received();
-    assert!(told.starts_with("+OK") && !told.contains("second"), "{told}");
+    let received = subscriber.received();
+    assert!(received.starts_with("+OK") && !received.contains("second"), "{received}");
     server.release();
     assert!(subscriber.received().contains("second"));
     assert_eq!(writer.received(), "+OK\r\n");
 }
 
 #[test]
-fn what_waits_for_a_full_socket_waits_for_the_log_as_well() {
+fn output_for_a_full_socket_waits_for_the_log_as_well() {
     let mut server = Server::new(true);
     let (mut subscriber, mut writer) = (server.connect(), server.connect());
     server.ask(&mut writer, "CONFIG SET notify-keyspace-events KEA\r\n");
@@ -236,21 +236,21 @@ fn what_waits_for_a_full_socket_waits_for_the_log_as_well() {
         assert_eq!(server.ask(&mut writer, &format!("PUBLISH channel {message}\r\n")), ":1\r\n");
     }
     assert_eq!(server.ask(&mut writer, "SET second 1\r\n"), "");
-    let mut told = subscriber.received();
+    let mut received = subscriber.received();
     while let more = server.ask(&mut subscriber, "")
         && !more.is_empty()
     {
-        told += &more;
+        received += &more;
     }
-    assert!(!told.contains("second"));
+    assert!(!received.contains("second"));
     server.release();
-    while !told.contains("second") {
-        told += &server.ask(&mut subscriber, "");
+    while !received.contains("second") {
+        received += &server.ask(&mut subscriber, "");
     }
 }
 
 #[test]
-fn changes_of_tracked_keys_are_told_when_they_are_in_the_log() {
+fn invalidations_are_sent_when_the_changes_are_in_the_log() {
     let mut server = Server::new(true);
     let (mut tracker, mut writer) = (server.connect(), server.connect());
     server.ask(&mut tracker, "HELLO 3\r\nCLIENT TRACKING ON\r\nGET k\r\n");
@@ -307,7 +307,7 @@ fn replies_wait_for_a_log_that_has_ended_until_all_of_it_is_safe() {
 }
 
 #[test]
-fn what_lies_aside_is_not_counted_against_maxmemory() {
+fn overflow_is_not_counted_against_maxmemory() {
     let mut server = Server::new(false);
     let mut writer = server.connect();
     let node = Arc::clone(&server.shared.node);

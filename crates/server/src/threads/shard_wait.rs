@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_wait_are_looked_at_once_in_a_millisecond_or_when_a_shard_is_free() {
+    fn waiting_clients_are_checked_once_in_a_millisecond_or_when_a_shard_is_free() {
         let mut waits = ShardWaits::default();
         assert_eq!(waits.wait_ms(), None);
         let entries = vec![(3, 7), (1, 8)];

@@ -58,9 +58,6 @@ mod tests {
         assert!(!signalled.has_come() && signalled.take().next().is_none());
         assert!(signalled.note(Signal::Interrupt), "it ends already");
         signalled.forget();
-        assert!(
-            !signalled.has_come() && !signalled.note(Signal::Interrupt),
-            "it does not any more"
-        );
+        assert!(!signalled.has_come() && !signalled.note(Signal::Interrupt), "it no longer ends");
     }
 }

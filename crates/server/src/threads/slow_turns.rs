@@ -117,14 +117,14 @@ mod tests {
     fn is_slow(looks: &[(f64, u64)]) -> bool {
         let mut slow_turns = SlowTurns::default();
         let looks = looks.iter().zip((1000..).step_by(100));
-        let told = looks.map(|((turn_ms, waited_ms), now_ms)| {
+        let found = looks.map(|((turn_ms, waited_ms), now_ms)| {
             slow_turns.look(&[turn(*turn_ms, 0, *waited_ms)], now_ms)
         });
-        told.fold(false, |any, told| any | told)
+        found.fold(false, |any, found| any | found)
     }
 
     #[test]
-    fn a_slow_command_is_told_at_the_next_look() {
+    fn a_slow_command_is_found_at_the_next_look() {
         let mut slow_turns = SlowTurns::default();
         let turns = |turn_ms| [turn(0.0, 0, 0), turn(turn_ms, 3, 7)];
         assert!(!slow_turns.look(&turns(0.0), 1000) && slow_turns.not_judged() == 0);
@@ -151,11 +151,11 @@ mod tests {
     fn a_command_of_seconds_is_slow() {
         for cpu_ms in [20, 25, 50, 60, 80, 100] {
             let mut slow_turns = SlowTurns::default();
-            let told = (0..30).filter(|look| {
+            let found = (0..30).filter(|look| {
                 let turn = turn(*look as f64 * 100.0 + 10.0, look * cpu_ms, look * (100 - cpu_ms));
                 slow_turns.look(&[turn], 1000 + *look as i64 * 100)
             });
-            assert!(told.count() >= 28, "{cpu_ms}");
+            assert!(found.count() >= 28, "{cpu_ms}");
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_where_the_system_or_the_process_stops_telling() {
+    fn nothing_is_found_where_the_system_or_the_process_stops_reporting() {
         let silent = |turn_ms| ObservedTurn { turn_ms, schedule: None };
         let looks = |second: ObservedTurn, third: ObservedTurn, third_ms| {
             let mut slow_turns = SlowTurns::default();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn no_thread_is_started_while_the_server_goes_down() {
+    fn no_thread_is_started_while_the_server_shuts_down() {
         let mut count = ThreadCount::default();
         count.set(3, 3);
         count.set(1, 1);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_do_not_carry_are_parked() {
+    fn threads_that_are_not_active_are_parked() {
         let mut count = ThreadCount::default();
         let started = [Start(1), Publish(2), Start(2), Publish(3), Start(3), Start(4), Rebalance];
         assert_eq!(count.set(5, 3), started);

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn another_load_is_not_held_back() {
+    fn another_load_is_not_limited() {
         let mut trials = ThreadTrials::default();
         let mut work = ThreadWork::default();
         let mut look = |now_ms, active, bytes: u64| {

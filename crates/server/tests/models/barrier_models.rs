@@ -41,9 +41,9 @@ fn nothing_is_written_after(barrier: fn(u64) -> String) {
     main.request(slot, &read);
     writer.join().expect("it ends");
     main.request(slot, &read);
-    let told = seen.told();
-    let [_, before, during, after] = &told[..] else { panic!("four replies: {told:?}") };
-    assert!(before == during && before == after, "a write took effect later: {told:?}");
+    let received = seen.received();
+    let [_, before, during, after] = &received[..] else { panic!("four replies: {received:?}") };
+    assert!(before == during && before == after, "a write took effect later: {received:?}");
 }
 
 /// All ways, one after another.
@@ -81,9 +81,11 @@ fn a_key_expires_in_a_pause() {
     main.request(slot, &exists);
     reader.join().expect("it ends");
     main.request(slot, &exists);
-    let told = seen.told();
-    let [_, _, _, before, during, after] = &told[..] else { panic!("six replies: {told:?}") };
-    assert!(before == during && before == after, "it was removed later: {told:?}");
+    let received = seen.received();
+    let [_, _, _, before, during, after] = &received[..] else {
+        panic!("six replies: {received:?}")
+    };
+    assert!(before == during && before == after, "it was removed later: {received:?}");
 }
 
 /// A pending entry becomes old enough for a client that waits for one while another client pauses
@@ -123,7 +125,7 @@ fn a_claim_is_due_in_a_pause() {
             owner.request(slot, &both);
         })
     });
-    let before = seen.told().len();
+    let before = seen.received().len();
     main.request(slot, "CLIENT PAUSE 100000 WRITE");
     let read = format!("XPENDING {stream} g - + 1");
     main.request(slot, &read);
@@ -132,13 +134,17 @@ fn a_claim_is_due_in_a_pause() {
     busy.into_iter().for_each(|thread| thread.join().expect("it ends"));
     let mut owner = owner.join().expect("it ends");
     main.request(slot, &read);
-    let told = seen.told();
-    let pending: Vec<bool> = told[before + 1..].iter().map(|told| told.contains("dead")).collect();
-    assert!(pending.windows(2).all(|two| two[0] == two[1]), "a write took effect later: {told:?}");
+    let received = seen.received();
+    let pending: Vec<bool> =
+        received[before + 1..].iter().map(|received| received.contains("dead")).collect();
+    assert!(
+        pending.windows(2).all(|two| two[0] == two[1]),
+        "a write took effect later: {received:?}"
+    );
     world.node.unpause_clients();
     owner.resume(waiting);
     owner.come_due_before(waiting, START_MS + 2 * IDLE_MS);
-    assert_eq!(claimed.told().len(), 1, "a retry is lost");
+    assert_eq!(claimed.received().len(), 1, "a retry is lost");
 }
 
 /// A thread uses a service of the process that waits for all other threads, one of which stops them
@@ -153,7 +159,7 @@ fn a_service_outside_the_gate() {
     main.request(slot, "MEMORY PURGE");
     main.request(slot, "DBSIZE");
     other.join().expect("it ends");
-    assert_eq!(seen.told(), ["+OK", ":0"]);
+    assert_eq!(seen.received(), ["+OK", ":0"]);
 }
 
 fn a_service_inside_the_gate() {

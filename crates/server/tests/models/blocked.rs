@@ -42,7 +42,7 @@ pub(crate) const START_MS: i64 = 1000;
 pub(crate) struct TestClient {
     session: Session,
     state: ClientState,
-    told: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     pub(crate) record: Arc<ClientRecord>,
 }
 
@@ -71,13 +71,13 @@ impl SlotClient for TestClient {
 /// The part of a client that a test keeps.
 pub(crate) struct Seen {
     pub(crate) record: Arc<ClientRecord>,
-    told: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Seen {
     /// Everything it received.
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.told.lock().expect("nobody panics").clone()
+    pub(crate) fn received(&self) -> Vec<String> {
+        self.received.lock().expect("no thread panics").clone()
     }
 }
 
@@ -134,7 +134,7 @@ impl World {
     }
 
     pub(crate) fn send(&self, thread: usize, message: TestMessage) {
-        let links = self.links.lock().expect("nobody panics");
+        let links = self.links.lock().expect("no thread panics");
         // A thread that has ended needs no message.
         let _ = links[thread].send(message);
     }
@@ -273,7 +273,7 @@ impl Owner {
     /// A thread with the next number; the first is the main thread.
     pub(crate) fn new(world: &Arc<World>) -> Self {
         let (sender, inbox) = channel();
-        let mut links = world.links.lock().expect("nobody panics");
+        let mut links = world.links.lock().expect("no thread panics");
         links.push(sender);
         let index = links.len() - 1;
         drop(links);
@@ -290,9 +290,9 @@ impl Owner {
         let record = Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
         self.world.node.clients.add(Arc::clone(&record));
         let session = Session::new(Arc::clone(&record), &self.world.node.users);
-        let told = Arc::default();
-        let seen = Seen { record: Arc::clone(&record), told: Arc::clone(&told) };
-        let client = TestClient { session, state: ClientState::Reading, told, record };
+        let received = Arc::default();
+        let seen = Seen { record: Arc::clone(&record), received: Arc::clone(&received) };
+        let client = TestClient { session, state: ClientState::Reading, received, record };
         match self.slots.handle(Message::Move(client), || 0) {
             SlotAction::Moved(slot) => (slot, seen),
             other => panic!("a thread takes a client: {other:?}"),
@@ -308,7 +308,7 @@ impl Owner {
             state => {
                 assert!(state.is_closing(), "{state:?}");
                 let client = self.slots.client(slot).expect("it is here");
-                assert!(client.is_killed(), "nobody else closes");
+                assert!(client.is_killed(), "no other thread closes");
             }
         }
         false
@@ -323,8 +323,8 @@ impl Owner {
     pub(crate) fn ask(&mut self, slot: usize, words: &str) -> String {
         assert!(!self.request(slot, words), "it is answered");
         let client = self.slots.client(slot).expect("it is here");
-        let told = client.told.lock().expect("nobody panics");
-        told.last().expect("it was answered").clone()
+        let received = client.received.lock().expect("no thread panics");
+        received.last().expect("it was answered").clone()
     }
 
     /// Executes MULTI, these commands and EXEC. Returns the reply of EXEC.
@@ -411,12 +411,12 @@ impl Owner {
             SlotAction::Moved(slot) | SlotAction::Wake(slot) => self.end_wait(slot),
             SlotAction::Close(client) => self.end(client),
             SlotAction::Move(client, thread) => self.world.send(thread, Message::Move(client)),
-            other => panic!("nobody asks for this: {other:?}"),
+            other => panic!("no test asks for this: {other:?}"),
         }
     }
 
     /// Waits until a client waits no more.
-    pub(crate) fn until_told(&mut self, slot: usize) {
+    pub(crate) fn until_received(&mut self, slot: usize) {
         while self.waits(slot) {
             self.turn();
         }
@@ -473,10 +473,10 @@ impl Owner {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
         blocked.waiter.time_out();
-        let told = Arc::clone(&client.told);
+        let received = Arc::clone(&client.received);
         self.end_wait(slot);
         if Fault::TimeOutAnyway.is_planted() {
-            *told.lock().expect("nobody panics") = vec!["*-1".to_owned()];
+            *received.lock().expect("no thread panics") = vec!["*-1".to_owned()];
         }
     }
 
@@ -525,7 +525,7 @@ impl Owner {
         }
         drop(locks);
         self.catch_up();
-        client.told.lock().expect("nobody panics").push("closed".to_owned());
+        client.received.lock().expect("no thread panics").push("closed".to_owned());
     }
 
     /// Gives a client to the main thread, which finds another owner for it.
@@ -546,6 +546,6 @@ fn schedule(worker: &Worker, client: &mut TestClient) {
 fn tell(client: &TestClient, out: &Out) {
     if !out.bytes.is_empty() {
         let text = String::from_utf8_lossy(&out.bytes).trim_end().replace("\r\n", " ");
-        client.told.lock().expect("nobody panics").push(text);
+        client.received.lock().expect("no thread panics").push(text);
     }
 }

@@ -39,7 +39,7 @@ fn sender(world: &Arc<World>, requests: Vec<String>) -> (Seen, JoinHandle<()>) {
 fn waiter(world: &Arc<World>, request: String) -> (Seen, JoinHandle<()>) {
     client(world, move |owner, slot| {
         owner.request(slot, &request);
-        owner.until_told(slot);
+        owner.until_received(slot);
     })
 }
 
@@ -54,13 +54,13 @@ fn left(world: &Arc<World>, keys: &[&String]) -> Vec<String> {
     for key in keys {
         owner.request(slot, &format!("LRANGE {key} 0 -1"));
     }
-    assert_eq!(world.node.waits.count(), 0, "somebody still waits");
-    seen.told().iter().flat_map(|told| elements(told)).collect()
+    assert_eq!(world.node.waits.count(), 0, "a client still waits");
+    seen.received().iter().flat_map(|received| elements(received)).collect()
 }
 
 /// The elements in a reply: they have one character, and are no lengths.
-fn elements(told: &str) -> Vec<String> {
-    let words: Vec<&str> = told.split(' ').collect();
+fn elements(received: &str) -> Vec<String> {
+    let words: Vec<&str> = received.split(' ').collect();
     let pairs = words.windows(2).filter(|pair| pair[0] == "$1");
     pairs.map(|pair| pair[1].to_owned()).collect()
 }
@@ -85,7 +85,7 @@ fn a_push_meets_every_other_end() {
         (0..wait_budget).for_each(|_| thread::yield_now());
         match ending {
             0 => owner.time_out(slot),
-            1 => owner.until_told(slot),
+            1 => owner.until_received(slot),
             _ => owner.close(slot),
         }
     });
@@ -96,19 +96,25 @@ fn a_push_meets_every_other_end() {
     let (unblocker, unblocker_thread) = sender(&world, vec![unblock]);
     join([hasty_thread, patient_thread, pusher, unblocker_thread]);
 
-    let told = hasty.told();
-    let is_closed = told.last().is_some_and(|told| told == "closed");
-    assert_eq!(told.len(), 1 + usize::from(is_closed && told.len() > 1), "told twice: {told:?}");
-    assert_eq!(patient.told().len(), 1, "told twice or never");
+    let received = hasty.received();
+    let is_closed = received.last().is_some_and(|received| received == "closed");
+    assert_eq!(
+        received.len(),
+        1 + usize::from(is_closed && received.len() > 1),
+        "received twice: {received:?}"
+    );
+    assert_eq!(patient.received().len(), 1, "received twice or never");
     let mut all: Vec<String> = left(&world, &[&key]);
-    all.extend([hasty, patient].iter().flat_map(Seen::told).flat_map(|told| elements(&told)));
+    all.extend(
+        [hasty, patient].iter().flat_map(Seen::received).flat_map(|received| elements(&received)),
+    );
     // An element served to a client that was closed a moment later is lost with its connection.
-    let lost_with_it = usize::from(is_closed && told.len() == 1 && all.len() == 1);
+    let lost_with_it = usize::from(is_closed && received.len() == 1 && all.len() == 1);
     let all = sorted(all);
     assert!(all == ["a", "b"] || lost_with_it == 1, "an element is lost or doubled: {all:?}");
-    let unblocked = told.iter().any(|told| told.starts_with("-UNBLOCKED"));
-    assert!(unblocker.told() == [":1"] || !unblocked, "unblocked by nobody");
-    let is_told = unblocker.told() == [":0"] || unblocked || is_closed;
+    let unblocked = received.iter().any(|received| received.starts_with("-UNBLOCKED"));
+    assert!(unblocker.received() == [":1"] || !unblocked, "unblocked by no client");
+    let is_told = unblocker.received() == [":0"] || unblocked || is_closed;
     assert!(is_told, "an unblocking is lost");
 }
 
@@ -123,9 +129,9 @@ fn waits_for_two_keys() {
     let (_, to_l) = sender(&world, vec![format!("RPUSH {l} b")]);
     join([first_thread, second_thread, to_k, to_l]);
     assert!(left(&world, &[&k, &l]).is_empty(), "an element is left");
-    let told: Vec<String> = [first, second].iter().flat_map(Seen::told).collect();
-    let told = sorted(told.iter().flat_map(|told| elements(told)).collect());
-    assert_eq!(told, ["a", "b"], "an element is lost or doubled");
+    let received: Vec<String> = [first, second].iter().flat_map(Seen::received).collect();
+    let received = sorted(received.iter().flat_map(|received| elements(received)).collect());
+    assert_eq!(received, ["a", "b"], "an element is lost or doubled");
 }
 
 /// Moves from list to list over three shards, all of them awaited or not yet.
@@ -140,16 +146,16 @@ fn a_chain_over_shards() {
     let (_, to_l) = sender(&world, vec![format!("RPUSH {l} b")]);
     join([first_thread, second_thread, last_thread, to_k, to_l]);
     for seen in [&first, &second, &last] {
-        assert_eq!(seen.told().len(), 1, "told twice or never");
+        assert_eq!(seen.received().len(), 1, "received twice or never");
     }
     let mut all = left(&world, &[&k, &l, &m]);
     assert_eq!(all.len(), 1, "one is left");
-    all.extend(last.told().iter().flat_map(|told| elements(told)));
+    all.extend(last.received().iter().flat_map(|received| elements(received)));
     assert_eq!(sorted(all), ["a", "b"], "an element is lost or doubled");
 }
 
 /// When every client of a chain already waits, no client can take an element on its way.
-fn nobody_steals_on_the_way() {
+fn no_client_takes_an_element_on_its_way() {
     let world = World::new();
     let _main = Owner::new(&world);
     let [k, l, m] = world.keys();
@@ -168,11 +174,11 @@ fn nobody_steals_on_the_way() {
     let (thief, thief_thread) =
         sender(&world, vec![format!("LPOP {l}"), format!("LPOP {m}"), format!("LPOP {k}")]);
     for (slot, seen) in &clients {
-        owner.until_told(*slot);
-        assert_eq!(seen.told().len(), 1, "told twice or never");
+        owner.until_received(*slot);
+        assert_eq!(seen.received().len(), 1, "received twice or never");
     }
     join([pusher, thief_thread]);
-    assert_eq!(thief.told(), ["$-1", "$-1", "$-1"], "an element was stolen");
+    assert_eq!(thief.received(), ["$-1", "$-1", "$-1"], "an element was stolen");
     assert!(left(&world, &[&k, &l, &m]).is_empty());
 }
 
@@ -217,9 +223,9 @@ fn a_waiting_client_moves() {
     }
     join([pusher, killer]);
     drop(second);
-    let told = seen.told();
+    let received = seen.received();
     if !kills {
-        assert_eq!(told.len(), 1, "told twice or never: {told:?}");
+        assert_eq!(received.len(), 1, "received twice or never: {received:?}");
         assert!(left(&world, &[&key]).is_empty(), "the element is left");
     }
 }
@@ -234,8 +240,8 @@ fn a_list_comes_with_a_database() {
     let fill = vec!["SELECT 1".to_owned(), format!("RPUSH {k} a"), "SWAPDB 0 1".to_owned()];
     let (_, filler) = sender(&world, fill);
     join([first_thread, second_thread, filler]);
-    assert_eq!(first.told(), ["$1 a"]);
-    assert_eq!(second.told().len(), 1, "told twice or never");
+    assert_eq!(first.received(), ["$1 a"]);
+    assert_eq!(second.received().len(), 1, "received twice or never");
     assert!(left(&world, &[&k, &l]).is_empty());
 }
 
@@ -289,11 +295,11 @@ fn a_pending_entry_is_made_older() {
     let [(first, first_thread), (second, second_thread)] = clients;
     join([first_thread, second_thread, older]);
     for seen in [first, second] {
-        let told = seen.told();
-        assert_eq!(told.len(), 1, "told twice or never");
-        assert!(told[0].contains(&format!(":{IDLE_MS}")), "late: {told:?}");
+        let received = seen.received();
+        assert_eq!(received.len(), 1, "received twice or never");
+        assert!(received[0].contains(&format!(":{IDLE_MS}")), "late: {received:?}");
     }
-    assert_eq!(world.node.waits.count(), 0, "somebody still waits");
+    assert_eq!(world.node.waits.count(), 0, "a client still waits");
 }
 
 /// The same while the client moves to another thread.
@@ -322,16 +328,16 @@ fn a_pending_entry_is_made_older_on_the_way() {
     }
     join([older]);
     drop(second);
-    assert_eq!(seen.told().len(), 1, "told twice or never");
+    assert_eq!(seen.received().len(), 1, "received twice or never");
 }
 
 #[test]
-fn every_end_of_a_wait_is_told_once() {
+fn every_wait_ends_with_one_reply() {
     holds(SCHEDULES, a_push_meets_every_other_end);
 }
 
 #[test]
-fn whoever_waits_for_several_keys_is_served_once() {
+fn a_client_that_waits_for_several_keys_is_served_once() {
     holds(SCHEDULES, waits_for_two_keys);
 }
 
@@ -341,8 +347,8 @@ fn chains_end_and_lose_nothing() {
 }
 
 #[test]
-fn what_is_on_its_way_is_nobody_else_s() {
-    holds(SCHEDULES, nobody_steals_on_the_way);
+fn an_element_on_its_way_has_one_client() {
+    holds(SCHEDULES, no_client_takes_an_element_on_its_way);
 }
 
 #[test]
@@ -367,7 +373,7 @@ fn without_a_wake_readers_of_what_is_pending_are_late() {
 }
 
 #[test]
-fn who_does_not_look_on_arrival_reads_too_late() {
+fn a_client_not_checked_on_arrival_reads_too_late() {
     let model = a_pending_entry_is_made_older_on_the_way;
     fails_with(Fault::DeafOnArrival, "deadlock", SCHEDULES_TO_FAIL, model);
 }
@@ -390,10 +396,15 @@ fn without_locks_a_wake_is_lost() {
 
 #[test]
 fn without_locks_a_chain_breaks() {
-    fails_with(Fault::OpenLocks, "deadlock", SCHEDULES_TO_FAIL, nobody_steals_on_the_way);
+    fails_with(
+        Fault::OpenLocks,
+        "deadlock",
+        SCHEDULES_TO_FAIL,
+        no_client_takes_an_element_on_its_way,
+    );
 }
 
 #[test]
-fn who_does_not_look_on_arrival_waits_for_ever() {
+fn a_client_not_checked_on_arrival_waits_for_ever() {
     fails_with(Fault::DeafOnArrival, "deadlock", SCHEDULES_TO_FAIL, a_waiting_client_moves);
 }

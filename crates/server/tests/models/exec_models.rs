@@ -32,9 +32,9 @@ fn client(world: &Arc<World>, requests: &[&str], look: fn(&str)) -> JoinHandle<(
             let commands: Vec<&str> = request.split("; ").collect();
             match &commands[..] {
                 [command] => {
-                    let told = owner.ask(slot, command);
-                    if told != "+OK" {
-                        look(&told);
+                    let received = owner.ask(slot, command);
+                    if received != "+OK" {
+                        look(&received);
                     }
                 }
                 commands => look(&owner.transaction(slot, commands)),
@@ -44,21 +44,21 @@ fn client(world: &Arc<World>, requests: &[&str], look: fn(&str)) -> JoinHandle<(
 }
 
 /// The strings in a reply, `-` for none.
-fn strings(told: &str) -> Vec<&str> {
-    let words: Vec<&str> = told.split(' ').collect();
+fn strings(received: &str) -> Vec<&str> {
+    let words: Vec<&str> = received.split(' ').collect();
     let lengths = words.iter().enumerate().filter(|(_, word)| word.starts_with('$'));
     lengths.map(|(at, word)| if *word == "$-1" { "-" } else { words[at + 1] }).collect()
 }
 
 /// The integers in a reply.
-fn integers(told: &str) -> Vec<&str> {
-    told.split(' ').filter_map(|word| word.strip_prefix(':')).collect()
+fn integers(received: &str) -> Vec<&str> {
+    received.split(' ').filter_map(|word| word.strip_prefix(':')).collect()
 }
 
 /// Every two strings in a reply are the values of two keys that are only written together.
-fn same_pairs(told: &str) {
-    for pair in strings(told).chunks(2) {
-        assert!(pair[0] == pair[1], "half of a transaction was seen: {told}");
+fn same_pairs(received: &str) {
+    for pair in strings(received).chunks(2) {
+        assert!(pair[0] == pair[1], "half of a transaction was seen: {received}");
     }
 }
 
@@ -84,12 +84,12 @@ fn a_ring_of_transactions() {
     switch_at_locks();
     take_exec_closings();
     let world = World::new();
-    let count = |told: &str| {
-        if told.starts_with('*') {
+    let count = |received: &str| {
+        if received.starts_with('*') {
             let closed = u64::from(take_exec_closings() > 0);
             let (gate, all) = THROUGH_GATE.get();
             THROUGH_GATE.set((gate + closed, all + 1));
-            assert_eq!(integers(told), strings(told), "changed within a transaction");
+            assert_eq!(integers(received), strings(received), "changed within a transaction");
         }
     };
     let ring = [["first", "second"], ["second", "third"], ["first", "third"]];
@@ -114,11 +114,11 @@ fn transactions_on_all_shards() {
         &["MGET first second", "GET first; GET second", "MGET second first"],
     ];
     join(requests.map(|requests| {
-        client(&world, requests, |told| {
-            same_pairs(told);
+        client(&world, requests, |received| {
+            same_pairs(received);
             // Removed keys come before.
-            let keys = integers(told).last().copied().unwrap_or("2");
-            assert_eq!(keys, "2", "half of a transaction was seen: {told}");
+            let keys = integers(received).last().copied().unwrap_or("2");
+            assert_eq!(keys, "2", "half of a transaction was seen: {received}");
         })
     }));
 }
@@ -133,11 +133,15 @@ fn a_transaction_that_visits_all_shards() {
         &["SET second 2; SET first 2", "GET second; GET first"],
     ];
     join(requests.map(|requests| {
-        client(&world, requests, |told| {
-            let Some(keys) = told.split(" *").nth(1) else { return };
+        client(&world, requests, |received| {
+            let Some(keys) = received.split(" *").nth(1) else { return };
             let count = &keys[..1];
-            let both = integers(told);
-            assert_eq!([both[0], both[2]], [count; 2], "half of a transaction was seen: {told}");
+            let both = integers(received);
+            assert_eq!(
+                [both[0], both[2]],
+                [count; 2],
+                "half of a transaction was seen: {received}"
+            );
         })
     }));
 }
@@ -154,11 +158,11 @@ fn a_transaction_feeds_a_blocked_client() {
     let wait = world.name_keys("BLPOP first 0");
     let waiter = thread::spawn(move || {
         owner.request(slot, &wait);
-        owner.until_told(slot);
+        owner.until_received(slot);
     });
     join([feeder, waiter]);
-    let told = seen.told();
-    assert_eq!(strings(&told[0])[1], "b", "half of a transaction was seen: {told:?}");
+    let received = seen.received();
+    assert_eq!(strings(&received[0])[1], "b", "half of a transaction was seen: {received:?}");
 }
 
 #[test]

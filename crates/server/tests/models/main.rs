@@ -53,10 +53,10 @@ mod thread_count;
 #[allow(dead_code)]
 mod thread_waits;
 
-mod alone_models;
 mod barrier_models;
 mod blocked;
 mod blocked_models;
+mod exclusive_models;
 mod exec_models;
 mod move_models;
 mod moves;

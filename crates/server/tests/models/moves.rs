@@ -92,7 +92,7 @@ pub(crate) struct World {
 
 impl World {
     fn send(&self, thread: usize, message: TestMessage) {
-        let link = self.links.read().expect("nobody panics").get(thread).cloned();
+        let link = self.links.read().expect("no thread panics").get(thread).cloned();
         match link.map(|link| link.send(message)) {
             // A message to a thread that has ended is dropped, unless it contains a client.
             Some(Ok(())) | None => {}
@@ -274,14 +274,14 @@ impl Main {
             records: Mutex::new(Vec::new()),
         });
         let (owner, link) = Owner::new(&world, 0);
-        world.links.write().expect("nobody panics").push(link);
+        world.links.write().expect("no thread panics").push(link);
         let (threads, rest) = (Vec::new(), Vec::new());
         Self { world, owner, threads, count: ThreadCount::default(), parked_from: 1000, rest }
     }
 
     /// A new client, as `accept` brings one.
     pub(crate) fn accept(&mut self, batches: u64) -> Arc<Record> {
-        let mut records = self.world.records.lock().expect("nobody panics");
+        let mut records = self.world.records.lock().expect("no thread panics");
         let record = Arc::new(Record {
             id: records.len() as u64,
             location: ClientLocation::new(),
@@ -326,7 +326,7 @@ impl Main {
                 ThreadStep::Leave(thread) => self.world.send(thread, Message::Leave),
                 ThreadStep::Start(index) => {
                     let (owner, link) = Owner::new(&self.world, index);
-                    self.world.links.write().expect("nobody panics").push(link);
+                    self.world.links.write().expect("no thread panics").push(link);
                     self.threads.truncate(index - 1);
                     self.threads.push(Some(thread::spawn(move || {
                         let world = Arc::clone(&owner.world);
@@ -336,7 +336,7 @@ impl Main {
                     })));
                 }
                 ThreadStep::Unlink(started) => {
-                    self.world.links.write().expect("nobody panics").truncate(started);
+                    self.world.links.write().expect("no thread panics").truncate(started);
                 }
                 ThreadStep::Rebalance => {
                     self.world.send(0, Message::MoveAll);
@@ -374,7 +374,7 @@ impl Main {
 
     /// Ends the pause on every thread.
     pub(crate) fn unpause(&self) {
-        let threads = self.world.links.read().expect("nobody panics").len();
+        let threads = self.world.links.read().expect("no thread panics").len();
         (0..threads).for_each(|thread| self.world.send(thread, Message::PauseChanged));
     }
 
@@ -397,7 +397,7 @@ impl Main {
         }
         let mut open = std::mem::take(&mut self.rest);
         open.extend(self.owner.finish());
-        let records = self.world.records.lock().expect("nobody panics");
+        let records = self.world.records.lock().expect("no thread panics");
         for client in &mut open {
             client.open = false;
             let record = &client.record;
@@ -408,7 +408,7 @@ impl Main {
         }
         let closed: u64 = records.iter().map(|r| r.closed.load(Ordering::Relaxed)).sum();
         let killed = records.iter().filter(|record| record.location.is_killed()).count();
-        assert_eq!(closed, killed as u64, "the killed are closed, and nobody else");
+        assert_eq!(closed, killed as u64, "the killed clients are closed, and no others");
         assert_eq!(open.len() + killed, records.len(), "a client is lost");
     }
 }

@@ -53,7 +53,7 @@ const GATHER_TRIES_MAX: u32 = 10;
 
 thread_local! {
     /// Clients of this test that were deferred.
-    static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
+    static DEFERRED: Cell<u64> = const { Cell::new(0) };
     /// Clients of this test that have begun to gather shards.
     static GATHERED: Cell<u64> = const { Cell::new(0) };
 }
@@ -91,15 +91,15 @@ impl Queues {
     }
 
     fn ring(&self, thread: usize) {
-        *self.bells[thread].has_rung.lock().expect("nobody panics") = true;
+        *self.bells[thread].has_rung.lock().expect("no thread panics") = true;
         self.bells[thread].rings.notify_one();
     }
 
     fn sleep(&self, thread: usize) {
         let bell = &self.bells[thread];
-        let mut has_rung = bell.has_rung.lock().expect("nobody panics");
+        let mut has_rung = bell.has_rung.lock().expect("no thread panics");
         while !std::mem::take(&mut *has_rung) {
-            has_rung = bell.rings.wait(has_rung).expect("nobody panics");
+            has_rung = bell.rings.wait(has_rung).expect("no thread panics");
         }
     }
 }
@@ -148,7 +148,7 @@ impl Client<'_> {
 
     /// Stands in the queue. Returns whether it may try at once.
     fn stands(&self, ticket: Ticket) -> bool {
-        PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+        DEFERRED.set(DEFERRED.get() + 1);
         let (shards, thread) = (&self.queues.world.shards, self.thread);
         shards.stand_in_queues(&[SHARD], ticket, Owner { thread, slot: 0 });
         if Fault::SleepsAtOnce.is_planted() {
@@ -247,9 +247,9 @@ impl Client<'_> {
             if stands.is_empty() {
                 return;
             }
-            PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+            DEFERRED.set(DEFERRED.get() + 1);
             tries += 1;
-            assert!(tries <= WAITS_MAX + GATHER_TRIES_MAX, "put aside {tries} times");
+            assert!(tries <= WAITS_MAX + GATHER_TRIES_MAX, "deferred {tries} times");
             if !Fault::ForgetsRounds.is_planted() {
                 waited.rounds = rounds;
             }
@@ -290,7 +290,7 @@ impl Client<'_> {
 }
 
 /// A client with a command on two shards, next to streams of commands on each of them.
-fn a_client_that_needs_both_beside_streams() {
+fn a_client_that_needs_both_next_to_streams() {
     let queues = Queues::new(3, SLOW_US);
     let_pass(WAITED_US);
     let mut threads: Vec<_> = BOTH
@@ -309,7 +309,7 @@ fn a_client_that_needs_both_beside_streams() {
 
 /// A client that gathers two shards, one of which a command holds until another one has had the
 /// other shard.
-fn a_client_that_gathers_beside_a_long_command() {
+fn a_client_that_gathers_next_to_a_long_command() {
     let queues = Queues::new(3, LONG_US);
     let is_over = Arc::new(AtomicU64::new(0));
     let waits_for_it = Arc::clone(&is_over);
@@ -355,7 +355,7 @@ fn end(queues: &Queues, threads: Vec<thread::JoinHandle<()>>, commands: u64) {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
     assert_eq!(queues.world.read(SHARD), commands, "an update was lost");
     let first = queues.world.shards.first_in_queue(SHARD, 0);
-    assert_eq!(first, None, "someone stands in the queue for ever");
+    assert_eq!(first, None, "a client stands in the queue for ever");
 }
 
 /// Three clients with two commands each, which sleep until they are called.
@@ -372,7 +372,7 @@ fn clients_that_are_called() {
 }
 
 /// One client next to two whose commands follow one another.
-fn a_client_beside_streams() {
+fn a_client_next_to_streams() {
     let queues = Queues::new(3, LONG_US);
     let mut threads: Vec<_> = (0..2)
         .map(|thread| queues.spawn(thread, |client| (0..STREAM).for_each(|_| client.runs(true))))
@@ -447,65 +447,65 @@ fn clients_that_need_both() {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
     assert_eq!(BOTH.map(|shard| queues.world.read(shard)), [3, 3], "an update was lost");
     let first = BOTH.map(|shard| queues.world.shards.first_in_queue(shard, 0));
-    assert_eq!(first, [None, None], "someone stands in a queue for ever");
+    assert_eq!(first, [None, None], "a client stands in a queue for ever");
 }
 
 #[test]
-fn who_needs_several_shards_is_put_aside_a_number_of_times() {
-    PUT_ASIDE.set(0);
+fn a_command_on_several_shards_is_deferred_a_bounded_number_of_times() {
+    DEFERRED.set(0);
     holds(SCHEDULES, clients_that_need_both);
-    assert!(PUT_ASIDE.get() > 0, "nobody found a shard in use");
+    assert!(DEFERRED.get() > 0, "no client found a shard in use");
 }
 
 #[test]
-fn who_forgets_how_often_it_has_come_is_put_aside_without_end() {
-    let model = a_client_that_needs_both_beside_streams;
-    fails_with(Fault::ForgetsRounds, "put aside", SCHEDULES_TO_FAIL, model);
+fn a_client_that_forgets_its_attempts_is_deferred_without_end() {
+    let model = a_client_that_needs_both_next_to_streams;
+    fails_with(Fault::ForgetsRounds, "deferred", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]
-fn who_gathers_shards_gets_them() {
+fn a_client_that_gathers_shards_gets_them() {
     GATHERED.set(0);
-    holds(SCHEDULES, a_client_that_needs_both_beside_streams);
-    assert!(GATHERED.get() > 0, "nobody has gathered shards");
+    holds(SCHEDULES, a_client_that_needs_both_next_to_streams);
+    assert!(GATHERED.get() > 0, "no client has gathered shards");
 }
 
 #[test]
-fn who_waits_for_one_shard_at_a_time_is_put_aside_without_end() {
-    let model = a_client_that_needs_both_beside_streams;
-    fails_with(Fault::WaitsForOne, "put aside", SCHEDULES_TO_FAIL, model);
+fn a_client_that_waits_for_one_shard_at_a_time_is_deferred_without_end() {
+    let model = a_client_that_needs_both_next_to_streams;
+    fails_with(Fault::WaitsForOne, "deferred", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]
-fn who_gathers_shards_does_not_stop_others_for_as_long_as_one_is_in_use() {
-    holds(SCHEDULES, a_client_that_gathers_beside_a_long_command);
+fn gathering_does_not_stop_others_for_as_long_as_one_shard_is_in_use() {
+    holds(SCHEDULES, a_client_that_gathers_next_to_a_long_command);
 }
 
 #[test]
-fn who_gathers_shards_without_end_stops_others() {
-    let model = a_client_that_gathers_beside_a_long_command;
+fn gathering_without_end_stops_others() {
+    let model = a_client_that_gathers_next_to_a_long_command;
     fails_with(Fault::GathersOn, "exceeded max_steps", SCHEDULES_TO_FAIL, model);
 }
 
 #[test]
-fn who_is_put_aside_is_called() {
-    PUT_ASIDE.set(0);
+fn a_deferred_client_is_called() {
+    DEFERRED.set(0);
     holds(SCHEDULES, clients_that_are_called);
-    assert!(PUT_ASIDE.get() > 0, "nobody found the shard in use");
+    assert!(DEFERRED.get() > 0, "no client found the shard in use");
 }
 
 #[test]
-fn who_has_waited_is_overtaken_by_few() {
-    holds(SCHEDULES, a_client_beside_streams);
+fn a_client_that_has_waited_is_overtaken_by_few() {
+    holds(SCHEDULES, a_client_next_to_streams);
 }
 
 #[test]
-fn nobody_waits_for_a_thread_that_does_not_come() {
+fn no_client_waits_for_a_thread_that_does_not_come() {
     holds(SCHEDULES, a_client_that_does_not_come);
 }
 
 #[test]
-fn nobody_stands_in_a_queue_for_ever() {
+fn no_client_stands_in_a_queue_for_ever() {
     holds(SCHEDULES, a_client_that_leaves);
 }
 
@@ -515,18 +515,18 @@ fn without_calls_clients_sleep_for_ever() {
 }
 
 #[test]
-fn who_does_not_look_again_sleeps_for_ever() {
+fn a_client_that_does_not_check_again_sleeps_for_ever() {
     fails_with(Fault::SleepsAtOnce, "deadlock", SCHEDULES_TO_FAIL, clients_that_are_called);
 }
 
 #[test]
-fn who_loses_its_place_is_overtaken_by_many() {
-    fails_with(Fault::LosesPlace, "overtaken", SCHEDULES_TO_FAIL, a_client_beside_streams);
+fn a_client_that_loses_its_rank_is_overtaken_by_many() {
+    fails_with(Fault::LosesPlace, "overtaken", SCHEDULES_TO_FAIL, a_client_next_to_streams);
 }
 
 #[test]
-fn who_is_not_respected_is_overtaken_by_many() {
-    fails_with(Fault::TakesAnyway, "overtaken", SCHEDULES_TO_FAIL, a_client_beside_streams);
+fn a_client_whose_rank_is_ignored_is_overtaken_by_many() {
+    fails_with(Fault::TakesAnyway, "overtaken", SCHEDULES_TO_FAIL, a_client_next_to_streams);
 }
 
 #[test]
@@ -536,6 +536,6 @@ fn a_reservation_without_end_stops_everyone() {
 }
 
 #[test]
-fn who_is_closed_and_stays_in_the_queue_is_found() {
+fn a_closed_client_that_stays_in_the_queue_is_found() {
     fails_with(Fault::StaysInQueue, "for ever", SCHEDULES_TO_FAIL, a_client_that_leaves);
 }

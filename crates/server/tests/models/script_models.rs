@@ -58,22 +58,22 @@ impl Scripts {
 
     /// A script that declares one shard and adds to the cells of two, the declared one first.
     fn run(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2], is_trusted: bool) {
-        if is_trusted && self.run_beside(locks, [own, other]) {
+        if is_trusted && self.take_if_free(locks, [own, other]) {
             return;
         }
         AGAIN.set(AGAIN.get() + u64::from(is_trusted));
         if self.all_wait {
-            return self.run_alone(locks, [own, other]);
+            return self.wait_as_exclusive(locks, [own, other]);
         }
         locks.leave();
         let alone = self.alone.lock();
         locks.enter();
-        self.run_alone(locks, [own, other]);
+        self.wait_as_exclusive(locks, [own, other]);
         drop(alone);
     }
 
     /// It takes the other shard if that is free. Returns whether it did.
-    fn run_beside(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) -> bool {
+    fn take_if_free(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) -> bool {
         let run = |held: &mut dyn HeldShards| {
             let is_suspended = held.try_add(other);
             if is_suspended {
@@ -86,7 +86,7 @@ impl Scripts {
     }
 
     /// It waits for the other shard.
-    fn run_alone(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) {
+    fn wait_as_exclusive(&self, locks: &ThreadShards<'_>, [own, other]: [usize; 2]) {
         let run = |held: &mut dyn HeldShards| {
             while !held.add(other, Duration::ZERO) {
                 thread::yield_now();
@@ -204,7 +204,7 @@ fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: boo
         }
     });
     let pass = world.gate.register().expect("there are as many passes as threads");
-    let mut told = 0;
+    let mut received = 0;
     while !killed.load(Ordering::Relaxed) {
         world.execute(&pass, |_, locks| match needs(locks) {
             Ok(()) | Err(ScriptError::ShardInUse) => {}
@@ -213,14 +213,14 @@ fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: boo
                 killed.store(true, Ordering::Relaxed);
             }
         });
-        told += 1;
+        received += 1;
         assert!(!pass.is_inside(), "inside after its command");
         thread::yield_now();
     }
     script.join().expect("it ends");
     other.join().expect("it ends");
     world.execute(&pass, |world, locks| world.add_on_many(locks, &[0, 1]));
-    assert_eq!([0, 1].map(|shard| world.read(shard)), [2, 2], "after {told} tries");
+    assert_eq!([0, 1].map(|shard| world.read(shard)), [2, 2], "after {received} tries");
 }
 
 /// Commands on one of the script's shards, on that and others, and on all.
@@ -231,7 +231,7 @@ const ALL_NEEDS: [Needs; 3] = [
 ];
 
 #[test]
-fn who_needs_what_a_busy_script_holds_is_told() {
+fn a_command_that_needs_shards_of_a_busy_script_is_refused() {
     for needs in [0, 1, 2] {
         NEEDS.set(needs);
         for holds_what in [Holds::One, Holds::Two, Holds::All] {
@@ -244,14 +244,14 @@ fn who_needs_what_a_busy_script_holds_is_told() {
 }
 
 #[test]
-fn who_waits_for_a_script_that_is_not_known_to_be_busy_waits_for_ever() {
+fn a_wait_for_a_script_not_known_to_be_busy_never_ends() {
     fails(NO_END, SCHEDULES_TO_FAIL, || {
         a_script_that_only_another_ends(Holds::One, ALL_NEEDS[1], false);
     });
 }
 
 #[test]
-fn who_waits_for_a_script_that_is_alone_and_not_known_to_be_busy_waits_for_ever() {
+fn a_wait_for_an_exclusive_script_not_known_to_be_busy_never_ends() {
     fails(NO_END, SCHEDULES_TO_FAIL, || {
         a_script_that_only_another_ends(Holds::All, ALL_NEEDS[0], false);
     });

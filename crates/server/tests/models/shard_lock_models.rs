@@ -44,7 +44,7 @@ thread_local! {
     /// Commands that visit each shard in this test and had a closer between two visits.
     static INTERRUPTED: Cell<u64> = const { Cell::new(0) };
     /// Commands of this test that did not get a shard and were tried again later.
-    static PUT_ASIDE: Cell<u64> = const { Cell::new(0) };
+    static DEFERRED: Cell<u64> = const { Cell::new(0) };
 }
 
 impl World {
@@ -84,7 +84,7 @@ impl World {
         loop {
             match run() {
                 Err(ScriptError::ShardInUse) => {
-                    PUT_ASIDE.set(PUT_ASIDE.get() + 1);
+                    DEFERRED.set(DEFERRED.get() + 1);
                     locks.leave();
                     thread::yield_now();
                     locks.enter();
@@ -185,7 +185,7 @@ fn readers_and_a_writer_of_two_shards() {
 }
 
 /// Two commands on the whole world, one on all shards and two on one.
-fn the_world_is_alone() {
+fn a_stopped_world_is_exclusive() {
     let world = World::new(4);
     let alone = |world: &World, locks: &ThreadShards<'_>| {
         world.add_on_one(locks, 0);
@@ -193,7 +193,7 @@ fn the_world_is_alone() {
             .exclusive(|visit| {
                 for shard in 0..SHARDS {
                     let working = world.working.load(Ordering::Relaxed);
-                    assert_eq!(working, 0, "someone works while the world is stopped");
+                    assert_eq!(working, 0, "a command runs while the world is stopped");
                     {
                         visit.shard(shard);
                         world.add(shard);
@@ -256,7 +256,7 @@ fn a_visitor_and_a_closer() {
         locks
             .exclusive(|_| {
                 let working = world.working.load(Ordering::Relaxed);
-                assert_eq!(working, 0, "someone works while the world is stopped");
+                assert_eq!(working, 0, "a command runs while the world is stopped");
                 world.add(0);
             })
             .expect("no script is busy");
@@ -280,7 +280,7 @@ fn a_long_command_and_a_closer() {
         locks
             .exclusive(|_| {
                 let working = world.working.load(Ordering::Relaxed);
-                assert_eq!(working, 0, "someone works while the world is stopped");
+                assert_eq!(working, 0, "a command runs while the world is stopped");
             })
             .expect("no script is busy");
     });
@@ -310,12 +310,12 @@ fn commands_on_several_shards_end_and_lose_nothing() {
 }
 
 #[test]
-fn commands_that_are_put_aside_end_and_lose_nothing() {
+fn deferred_commands_end_and_lose_nothing() {
     give_up_shards();
-    PUT_ASIDE.set(0);
+    DEFERRED.set(0);
     holds(SCHEDULES, a_ring_of_writers);
-    holds(SCHEDULES, the_world_is_alone);
-    assert!(PUT_ASIDE.get() > 0, "nobody found a shard in use");
+    holds(SCHEDULES, a_stopped_world_is_exclusive);
+    assert!(DEFERRED.get() > 0, "no client found a shard in use");
 }
 
 #[test]
@@ -324,8 +324,8 @@ fn a_command_on_several_shards_is_seen_whole() {
 }
 
 #[test]
-fn nobody_works_while_the_world_is_stopped() {
-    holds(SCHEDULES, the_world_is_alone);
+fn no_command_runs_while_the_world_is_stopped() {
+    holds(SCHEDULES, a_stopped_world_is_exclusive);
     holds(SCHEDULES, a_long_command_and_a_closer);
 }
 
@@ -390,5 +390,5 @@ fn a_gate_that_does_not_wait_is_found() {
 
 #[test]
 fn without_notices_a_closer_sleeps_for_ever() {
-    fails_with(Fault::NoNotice, "deadlock", SCHEDULES_TO_FAIL, the_world_is_alone);
+    fails_with(Fault::NoNotice, "deadlock", SCHEDULES_TO_FAIL, a_stopped_world_is_exclusive);
 }

@@ -137,7 +137,7 @@ fn by_broadcast() {
 }
 
 #[test]
-fn no_client_keeps_what_is_older_than_what_it_was_told() {
+fn no_client_keeps_a_value_older_than_its_invalidations() {
     holds(SCHEDULES, in_the_default_mode);
     holds(SCHEDULES, by_broadcast);
 }
@@ -148,7 +148,7 @@ fn a_read_that_is_remembered_too_late_is_found() {
 }
 
 #[test]
-fn what_is_told_before_the_reply_is_found() {
+fn an_invalidation_before_the_reply_is_found() {
     fails_with(Fault::TellsFirst, "older", SCHEDULES_TO_FAIL, in_the_default_mode);
 }
 

@@ -27,7 +27,7 @@ fn begin(world: &Arc<World>) -> (Owner, usize, impl Fn() -> Vec<String> + use<>)
     let mut main = Owner::new(world);
     let (slot, seen) = main.connect();
     main.request(slot, ADD);
-    (main, slot, move || seen.told())
+    (main, slot, move || seen.received())
 }
 
 /// A client logs in and sends requests from another thread until it is closed, while `changes` are
@@ -35,7 +35,7 @@ fn begin(world: &Arc<World>) -> (Owner, usize, impl Fn() -> Vec<String> + use<>)
 fn nothing_is_written_after(changes: &[&str], requests: &[&str]) {
     let world = World::new();
     let [first, second] = world.keys();
-    let (mut main, slot, told) = begin(&world);
+    let (mut main, slot, received) = begin(&world);
     let mut writer = Owner::new(&world);
     let (writing, wrote) = writer.connect();
     let named = |request: &&str| request.replace("first", &first).replace("second", &second);
@@ -43,7 +43,7 @@ fn nothing_is_written_after(changes: &[&str], requests: &[&str]) {
     let writer = thread::spawn(move || {
         writer.execute(writing, LOG_IN);
         // As the default user it could write for ever.
-        let is_user = wrote.told().last().is_some_and(|told| told == "+OK");
+        let is_user = wrote.received().last().is_some_and(|received| received == "+OK");
         for request in requests.into_iter().filter(|_| is_user) {
             if !matches!(writer.execute(writing, &request), ClientState::Reading) {
                 break;
@@ -59,9 +59,9 @@ fn nothing_is_written_after(changes: &[&str], requests: &[&str]) {
     main.request(slot, &read);
     writer.join().expect("it ends");
     main.request(slot, &read);
-    let told = told();
-    let [.., before, during, after] = &told[..] else { panic!("replies: {told:?}") };
-    assert!(before == during && before == after, "a write took effect later: {told:?}");
+    let received = received();
+    let [.., before, during, after] = &received[..] else { panic!("replies: {received:?}") };
+    assert!(before == during && before == after, "a write took effect later: {received:?}");
 }
 
 /// A write reaches its shards by the lock of one, by the locks of several, or behind the closed
@@ -87,22 +87,22 @@ fn a_user_of_the_same_name() {
 fn a_blocked_client() {
     let world = World::new();
     let [key] = world.keys();
-    let (mut main, slot, told) = begin(&world);
+    let (mut main, slot, received) = begin(&world);
     let mut popper = Owner::new(&world);
     let (popping, popped) = popper.connect();
     popper.request(popping, LOG_IN);
     let pop = format!("BLPOP {key} 0");
     let popper = thread::spawn(move || {
         popper.request(popping, &pop);
-        popper.until_told(popping);
+        popper.until_received(popping);
     });
     main.request(slot, "ACL SETUSER u resetkeys");
     main.request(slot, &format!("RPUSH {key} e"));
     main.request(slot, &format!("LLEN {key}"));
-    assert_eq!(told().last().map(String::as_str), Some(":1"), "an element was taken");
+    assert_eq!(received().last().map(String::as_str), Some(":1"), "an element was taken");
     popper.join().expect("it ends");
     let denied = "-NOPERM No permissions to access a key";
-    assert_eq!(popped.told().last().map(String::as_str), Some(denied));
+    assert_eq!(popped.received().last().map(String::as_str), Some(denied));
 }
 
 #[test]
@@ -141,6 +141,6 @@ fn a_client_of_a_former_user_is_found() {
 }
 
 #[test]
-fn a_wait_whose_end_is_not_told_is_found() {
+fn a_wait_whose_end_is_not_notified_is_found() {
     fails_with(Fault::NoWake, "deadlock", SCHEDULES_TO_FAIL, a_blocked_client);
 }

@@ -67,17 +67,17 @@ impl Attempt {
 
 /// WATCH, a read, and a transaction that reads again and sets the first key, which is a change.
 fn attempt(owner: &mut Owner, slot: usize, keys: &[String], value: &str) -> Attempt {
-    let (watch, told) = timed(|| owner.ask(slot, &format!("WATCH {}", keys.join(" "))));
-    assert_eq!(told, "+OK");
+    let (watch, received) = timed(|| owner.ask(slot, &format!("WATCH {}", keys.join(" "))));
+    assert_eq!(received, "+OK");
     let read = format!("MGET {}", keys.join(" "));
     let before = owner.ask(slot, &read);
     let set = format!("SET {} {value}", keys[0]);
-    let (exec, told) = timed(|| owner.transaction(slot, &[&read, &set]));
-    let executed = told != NOT_EXECUTED;
+    let (exec, received) = timed(|| owner.transaction(slot, &[&read, &set]));
+    let executed = received != NOT_EXECUTED;
     let (ran, kept) = OUTCOMES.get();
     OUTCOMES.set((ran + u64::from(executed), kept + u64::from(!executed)));
-    let same = told == format!("*2 {before} +OK");
-    assert!(!executed || same, "a change was missed: {before}, then {told}");
+    let same = received == format!("*2 {before} +OK");
+    assert!(!executed || same, "a change was missed: {before}, then {received}");
     Attempt { watch, exec, executed }
 }
 
@@ -234,7 +234,7 @@ fn a_watcher_that_ends() {
 }
 
 /// Clients that watch keys which do not change.
-fn watchers_of_what_nobody_changes() {
+fn watchers_of_unchanged_keys() {
     watchers_among(&OTHERS, &["w"]);
 }
 
@@ -284,12 +284,12 @@ fn a_change_of_a_whole_database_is_never_missed() {
 #[test]
 fn a_transaction_runs_if_no_watched_key_has_changed() {
     OUTCOMES.set((0, 0));
-    holds(SCHEDULES, watchers_of_what_nobody_changes);
+    holds(SCHEDULES, watchers_of_unchanged_keys);
     assert_eq!(OUTCOMES.get().1, 0);
 }
 
 #[test]
-fn a_watch_ends_with_its_client_alone() {
+fn a_watch_ends_only_with_its_client() {
     holds_with_both_outcomes(a_watcher_that_ends);
 }
 

@@ -19,11 +19,11 @@ fn a_kill_meets_a_move() {
     let killers = [kill(&location), kill(&location)];
     // The owner keeps the client as long as it has not learned of the kill.
     let kept = (1..=2).all(|thread| !location.take(thread, 7));
-    let told: Vec<_> =
+    let notified: Vec<_> =
         killers.into_iter().filter_map(|killer| killer.join().expect("it ends")).collect();
-    assert_eq!(told.len(), 1, "a kill was lost: one killer is the first");
+    assert_eq!(notified.len(), 1, "a kill was lost: one killer is the first");
     assert!(location.is_killed(), "a kill was lost: the mark stays");
-    assert!(!kept || told[0] == (2, 7), "a kill was lost");
+    assert!(!kept || notified[0] == (2, 7), "a kill was lost");
 }
 
 /// A thread leaves data for a client that moves twice.
@@ -42,8 +42,8 @@ fn a_gift_meets_a_move() {
         let _ = location.take(thread, 7);
         seen |= gift.load(Ordering::Relaxed) == 1;
     }
-    let told = giver.join().expect("it ends");
-    assert!(seen || told == (2, 7), "a gift was lost");
+    let notified = giver.join().expect("it ends");
+    assert!(seen || notified == (2, 7), "a gift was lost");
 }
 
 #[test]

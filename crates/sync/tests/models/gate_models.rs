@@ -38,7 +38,7 @@ impl Halves {
 
     fn read(&self) -> usize {
         let left = self.left.load(Ordering::Relaxed);
-        assert_eq!(left, self.right.load(Ordering::Relaxed), "not alone");
+        assert_eq!(left, self.right.load(Ordering::Relaxed), "not exclusive");
         left
     }
 }
@@ -173,7 +173,7 @@ fn two_closers(close: Close) {
 }
 
 /// A thread that sleeps in `enter` comes inside before the same closer is exclusive again.
-fn turn_of_who_waits() {
+fn turn_of_waiting_thread() {
     let gate = Gate::new(1);
     // A plain atomic, which loom does not see: the real order of events.
     let visited = Arc::new(PlainBool::new(false));
@@ -348,7 +348,7 @@ fn registration_in_a_grace_period() {
 }
 
 #[test]
-fn a_closer_is_alone_and_sees_everything() {
+fn a_closer_is_exclusive_and_sees_everything() {
     holds(3, exclusion::<2, 1>);
 }
 
@@ -363,8 +363,8 @@ fn two_closes_with_two_threads() {
 }
 
 #[test]
-fn who_waits_is_let_in_between_two_closes() {
-    holds(9, turn_of_who_waits);
+fn a_waiting_thread_enters_between_two_closes() {
+    holds(9, turn_of_waiting_thread);
 }
 
 #[test]
@@ -373,13 +373,13 @@ fn two_closers_that_were_inside_both_come_through() {
 }
 
 #[test]
-fn who_makes_way_is_outside_while_a_closer_is_alone() {
+fn a_thread_that_makes_way_is_outside_while_a_closer_is_exclusive() {
     holds(9, making_way);
 }
 
 #[test]
-fn who_makes_way_must_be_waited_for() {
-    fails_with(Fault::BlindMark, "not alone", 3, making_way);
+fn a_thread_that_makes_way_must_be_waited_for() {
+    fails_with(Fault::BlindMark, "not exclusive", 3, making_way);
 }
 
 #[test]
@@ -388,13 +388,13 @@ fn threads_may_come_while_the_gate_is_closed() {
 }
 
 #[test]
-fn a_closer_that_does_not_wait_is_not_alone() {
-    fails_with(Fault::BlindMark, "not alone", 2, exclusion::<1, 1>);
+fn a_closer_that_does_not_wait_is_not_exclusive() {
+    fails_with(Fault::BlindMark, "not exclusive", 2, exclusion::<1, 1>);
 }
 
 #[test]
 fn with_relaxed_orderings_a_closer_does_not_see_everything() {
-    fails_with(Fault::Relaxed, "not alone", 2, exclusion::<1, 1>);
+    fails_with(Fault::Relaxed, "not exclusive", 2, exclusion::<1, 1>);
 }
 
 #[test]
@@ -413,28 +413,28 @@ fn a_notice_between_look_and_sleep_is_missed() {
 }
 
 #[test]
-fn who_gives_up_is_inside_or_outside() {
+fn a_thread_that_gives_up_is_inside_or_outside() {
     holds(3, giving_up);
 }
 
 #[test]
-fn who_gives_up_while_the_gate_opens_must_be_noticed() {
+fn giving_up_while_the_gate_opens_must_be_noticed() {
     fails_with(Fault::TornExchange, "", 3, giving_up);
 }
 
 #[test]
-fn a_closer_that_has_given_up_leaves_the_gate_open_and_the_next_one_is_alone() {
+fn a_closer_that_has_given_up_leaves_the_gate_open_and_the_next_one_is_exclusive() {
     holds(3, a_closer_that_gives_up);
 }
 
 #[test]
-fn who_is_inside_stays_there_when_a_closer_gives_up() {
+fn threads_inside_stay_there_when_a_closer_gives_up() {
     fails_with(Fault::ZeroStore, "left twice", 3, a_closer_that_gives_up);
 }
 
 #[test]
-fn who_waits_starves_unless_it_is_put_inside() {
-    fails_with(Fault::ZeroStore, "starved", 2, turn_of_who_waits);
+fn a_waiting_thread_starves_unless_it_is_put_inside() {
+    fails_with(Fault::ZeroStore, "starved", 2, turn_of_waiting_thread);
 }
 
 #[test]
@@ -443,8 +443,8 @@ fn two_closers_that_stay_inside_block_one_another() {
 }
 
 #[test]
-fn who_registers_meanwhile_must_be_waited_for() {
-    fails_with(Fault::BlindMark, "not alone", 3, registration);
+fn a_thread_that_registers_must_be_waited_for() {
+    fails_with(Fault::BlindMark, "not exclusive", 3, registration);
 }
 
 #[test]
@@ -458,17 +458,17 @@ fn a_grace_period_and_one_thread_more_deeply() {
 }
 
 #[test]
-fn who_makes_way_for_a_grace_period_goes_on_as_it_must() {
+fn a_thread_that_makes_way_for_a_grace_period_continues() {
     holds(9, || stop([on_both_sides_of_a_way_made], then_wait));
 }
 
 #[test]
-fn who_works_alone_is_waited_for() {
+fn exclusive_work_is_waited_for() {
     holds(3, || stop([alone], then_wait));
 }
 
 #[test]
-fn who_works_alone_beside_visits_is_waited_for() {
+fn exclusive_work_next_to_visits_is_waited_for() {
     holds(2, || stop([alone, in_two_visits], then_wait));
 }
 
@@ -506,6 +506,6 @@ fn a_visit_that_ends_while_it_is_marked_must_not_be_awaited() {
 }
 
 #[test]
-fn who_works_alone_must_be_counted() {
+fn exclusive_work_must_be_counted() {
     fails_with(Fault::NoCount, "changed later", 3, || stop([alone], then_wait));
 }

@@ -226,7 +226,7 @@ fn a_unit_that_selects_others_leaves_none_selected() {
 }
 
 /// A thread keeps an overflow unit, and removes it when it has read it; another one appends.
-fn who_comes_behind_knows() {
+fn a_later_thread_knows() {
     let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
     let aside = Arc::new(Mutex::new(Vec::new()));
     let (other, others) = (Arc::clone(&log), Arc::clone(&aside));
@@ -245,7 +245,7 @@ fn who_comes_behind_knows() {
     log.positions.finish(0, reservation);
     let (position, (end, knows, first), (readable, units_seen)) = other.join().expect("it ends");
     if position > reservation.position {
-        assert!(knows && end > position, "who comes behind a unit aside knows of it");
+        assert!(knows && end > position, "a later thread knows of the overflow");
         assert_eq!(first, Some(reservation.position));
     }
     if readable > reservation.position {
@@ -254,16 +254,16 @@ fn who_comes_behind_knows() {
     let mut units = aside.lock().expect("not poisoned");
     units.clear();
     log.positions.end_overflow();
-    assert_eq!(log.positions.end(), (3, false), "nobody waits for it any more");
+    assert_eq!(log.positions.end(), (3, false), "no thread waits for it");
 }
 
 #[test]
-fn who_reserves_behind_a_unit_aside_knows_of_it() {
-    holds(3, who_comes_behind_knows);
+fn a_thread_that_reserves_after_overflow_knows_of_it() {
+    holds(3, a_later_thread_knows);
 }
 
 #[test]
-fn a_unit_aside_that_is_not_told_of_is_found() {
-    let failure = "who comes behind a unit aside knows of it";
-    fails_with(Fault::UntoldAside, failure, 3, who_comes_behind_knows);
+fn unknown_overflow_is_found() {
+    let failure = "a later thread knows of the overflow";
+    fails_with(Fault::UntoldAside, failure, 3, a_later_thread_knows);
 }

@@ -35,7 +35,7 @@ fn the_reader_is_woken() {
         for end in [1, 2] {
             appends.end.store(end, Ordering::Relaxed);
             if appends.sleep.look(end) {
-                assert!(end == 2, "nobody is woken too early");
+                assert!(end == 2, "no thread is woken too early");
                 appends.woken.store(true, Ordering::Relaxed);
             }
         }
@@ -73,7 +73,7 @@ fn the_reader_is_urged() {
     let sleeps = shared.sleep.prepare_sleep(100, || 0);
     waits.join().expect("it ends");
     let woken = shared.woken.load(Ordering::Relaxed);
-    assert!(!sleeps || woken || has_seen, "nobody waits for ever");
+    assert!(!sleeps || woken || has_seen, "no thread waits for ever");
 }
 
 #[test]
@@ -83,20 +83,20 @@ fn a_reader_sees_that_somebody_waits_or_is_woken() {
 
 #[test]
 fn a_reader_that_is_urged_without_a_fence_is_found() {
-    fails_with(Fault::NoProducerFence, "nobody waits for ever", 3, the_reader_is_urged);
+    fails_with(Fault::NoProducerFence, "no thread waits for ever", 3, the_reader_is_urged);
 }
 
 /// A thread waits for one position and then for another, while both are reached. Whenever it is
 /// notified, it checks whether it still must wait.
-fn who_waits_is_told() {
+fn a_waiting_thread_is_notified() {
     let shared = Arc::new((LogMark::new(1, 0), AtomicU64::new(0)));
     let other = Arc::clone(&shared);
     let waits = producer(move || {
-        let (mark, told) = &*other;
+        let (mark, notified) = &*other;
         let mut seen = 0;
         let mut waits = mark.wait(0, 1);
         for _ in 0..2 {
-            let now = told.load(Ordering::Acquire);
+            let now = notified.load(Ordering::Acquire);
             if !waits || now > seen {
                 seen = now;
                 waits = mark.wait(0, 2);
@@ -104,27 +104,37 @@ fn who_waits_is_told() {
         }
         (waits, seen)
     });
-    let (mark, told) = &*shared;
+    let (mark, notified) = &*shared;
     for position in [1, 2] {
         mark.advance(position, |_| {
-            told.fetch_add(1, Ordering::AcqRel);
+            notified.fetch_add(1, Ordering::AcqRel);
         });
     }
     let (waits, seen) = waits.join().expect("it ends");
-    assert!(!waits || told.load(Ordering::Acquire) > seen, "who waits is told");
+    assert!(!waits || notified.load(Ordering::Acquire) > seen, "a waiting thread is notified");
 }
 
 #[test]
-fn a_thread_that_waits_is_told() {
-    holds(3, who_waits_is_told);
+fn a_thread_that_waits_is_notified() {
+    holds(3, a_waiting_thread_is_notified);
 }
 
 #[test]
 fn an_advance_without_a_fence_is_found() {
-    fails_with(Fault::NoOwnerFence, "who waits is told", 3, who_waits_is_told);
+    fails_with(
+        Fault::NoOwnerFence,
+        "a waiting thread is notified",
+        3,
+        a_waiting_thread_is_notified,
+    );
 }
 
 #[test]
 fn a_wait_without_a_fence_is_found() {
-    fails_with(Fault::NoProducerFence, "who waits is told", 3, who_waits_is_told);
+    fails_with(
+        Fault::NoProducerFence,
+        "a waiting thread is notified",
+        3,
+        a_waiting_thread_is_notified,
+    );
 }

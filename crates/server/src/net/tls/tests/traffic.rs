@@ -167,7 +167,7 @@ fn the_server_says_goodbye() {
 }
 
 #[test]
-fn an_unfinished_handshake_is_told_from_a_connection() {
+fn an_unfinished_handshake_is_distinguished_from_a_connection() {
     let files = Files::new();
     let mut pair = Pair::new(files.server(), files.client(BOTH, None));
     let mut hello = Vec::new();
@@ -199,7 +199,7 @@ fn what_is_not_tls_is_refused_with_an_alert() {
 }
 
 #[test]
-fn a_forged_record_breaks_the_connection_behind_what_came_before() {
+fn a_forged_record_breaks_the_connection_after_earlier_bytes() {
     let mut pair = Pair::open(&Files::new());
     pair.client.writer().write_all(b"PING\r\n").unwrap();
     pair.client_sends();

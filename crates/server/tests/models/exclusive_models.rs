@@ -69,7 +69,7 @@ impl Scripts {
     }
 
     /// Whether a script is exclusive now.
-    fn has_alone(&self) -> bool {
+    fn has_exclusive(&self) -> bool {
         self.alone.try_lock().is_err()
     }
 }
@@ -101,7 +101,7 @@ impl Client<'_> {
             let begun = Ticket { since_us: now_us(), client: self.thread as u64 };
             let stands = *ticket.get_or_insert(begun);
             shards.stand_in_queues(&[shards.exclusive_queue()], stands, self.owner());
-            while self.scripts.has_alone()
+            while self.scripts.has_exclusive()
                 || shards.first_in_queue(shards.exclusive_queue(), self.thread) != Some(stands)
             {
                 thread::yield_now();
@@ -179,7 +179,7 @@ impl Client<'_> {
 }
 
 /// A client that needs both shards, next to two streams of scripts that take one or the other.
-fn a_client_beside_scripts_that_are_alone() {
+fn a_client_next_to_exclusive_scripts() {
     let scripts = Scripts::new(3);
     let mut threads: Vec<_> = BOTH
         .into_iter()
@@ -194,18 +194,18 @@ fn a_client_beside_scripts_that_are_alone() {
     let counts = BOTH.map(|shard| scripts.world.read(shard));
     assert_eq!(counts, [STREAM + 1; 2], "an update was lost");
     let first = scripts.world.shards.first_in_queue(scripts.world.shards.exclusive_queue(), 0);
-    assert_eq!(first, None, "someone stands in the queue for ever");
+    assert_eq!(first, None, "a client stands in the queue for ever");
 }
 
 #[test]
-fn who_gathers_shards_gets_them_beside_scripts_that_are_alone() {
+fn a_client_that_gathers_shards_gets_them_next_to_exclusive_scripts() {
     GATHERED.set(0);
-    holds(SCHEDULES, a_client_beside_scripts_that_are_alone);
-    assert!(GATHERED.get() > 0, "nobody has gathered shards");
+    holds(SCHEDULES, a_client_next_to_exclusive_scripts);
+    assert!(GATHERED.get() > 0, "no client has gathered shards");
 }
 
 #[test]
-fn who_is_passed_by_scripts_that_begin_nevertheless_is_passed_by_many() {
-    let model = a_client_beside_scripts_that_are_alone;
+fn a_client_passed_by_scripts_that_begin_regardless_is_passed_by_many() {
+    let model = a_client_next_to_exclusive_scripts;
     fails_with(Fault::LetsScriptsBegin, "passed by", SCHEDULES_TO_FAIL, model);
 }
