@@ -2,8 +2,8 @@
 //!
 //! Execution knows no feature. Each is called by one function of this trait, which `commands`
 //! implements for every kind of shard locks (`commands/wiring.rs`), so that the compiler calls it
-//! directly. Features that need no shard locks are called by the pointers of
-//! [`WorkerHooks`](super::worker::WorkerHooks) and [`HeldFeatures`].
+//! directly. Features that need no shard locks are called by the pointers of `WorkerHooks` and
+//! `HeldFeatures`.
 
 use engine::{LockedShards, ShardMap};
 

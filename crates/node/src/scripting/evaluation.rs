@@ -234,7 +234,7 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
             let mut reply = Reply::new(out, session.resp3);
             let calls = HeldCalls {
                 worker: &mut *worker,
-                session: &mut *session,
+                session,
                 host,
                 features: L::for_held_calls(),
                 tsc: &|| locks.tsc(),
@@ -254,7 +254,7 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
             _ => ShardScope::KeysAndFree,
         };
         let admission = None;
-        let mut scope = ExecutionScope { worker: &mut **worker, db, locks, admission, holds };
+        let mut scope = ExecutionScope { worker, db, locks, admission, holds };
         let outcome = scope.lock_growing(self.hashes, &mut work);
         (!again).then_some(outcome)
     }
