@@ -1,5 +1,5 @@
-//! What SCAN, HSCAN, SSCAN and ZSCAN have in common: the cursor, the options, and the pattern that
-//! KEYS knows as well.
+//! The common parts of SCAN, HSCAN, SSCAN and ZSCAN: the cursor, the options, and the pattern,
+//! which KEYS has too.
 
 use base::glob;
 use resp::{Args, Reply};

@@ -7,11 +7,11 @@
 //! ```text
 //!   lengths    0   5   9
 //!   by prefix  ""          -> *.log, ?, [ab]*
-//!              "news."     -> news.*, news.?.uk
-//!              "news.art." -> news.art.*
+//!              "mail."     -> mail.*, mail.?.uk
+//!              "mail.art." -> mail.art.*
 //! ```
 //!
-//! Publishing to `news.x` looks up "" and "news."; the name is too short for 9 bytes. Only the
+//! Publishing to `mail.x` looks up "" and "mail."; the name is too short for 9 bytes. Only the
 //! first `PREFIX_BYTES_MAX` bytes of a prefix count, so that lookups are few and quick. Patterns
 //! have no order, because clients are promised none.
 

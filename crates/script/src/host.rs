@@ -1,8 +1,8 @@
 //! The interface of a running script to the server.
 //!
 //! The command that runs a script implements [`VmHost`]; `redis.*` calls it. Callbacks of a VM live
-//! as long as the VM and cannot hold a borrow, so the host is lent to them in a thread-local
-//! variable that is set for one run only.
+//! as long as the VM and cannot hold a borrow, so the host is in a thread-local variable that is
+//! set for one run only.
 
 use std::time::Duration;
 

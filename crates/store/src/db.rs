@@ -153,18 +153,31 @@ impl Db {
     /// Removes the expired record at a slot. This is always a separate effect.
     pub(crate) fn expire(&mut self, turn: &mut Turn, at: usize) {
         let hash = turn.hasher.hash(self.table.at(at).key());
+        turn.counters.expired += 1;
+        let (event, unlink) = (KeyspaceEvent::new('x', "expired"), turn.unlink_expired);
+        let record = self.detach_without_command(turn, at, hash, event, unlink);
+        turn.lazy_free.extend(record.into_object());
+    }
+
+    /// Takes a record out of its slot that no command removes, as a separate effect.
+    pub(crate) fn detach_without_command(
+        &mut self,
+        turn: &mut Turn,
+        at: usize,
+        hash: u64,
+        event: KeyspaceEvent,
+        unlink: bool,
+    ) -> Record<Object> {
         let record = self.detach(turn, at, hash);
         turn.effects.touched_without_command();
-        turn.counters.expired += 1;
-        let (db, unix_ms, unlink) = (self.number as usize, turn.unix_ms, turn.unlink_expired);
-        turn.effects.change(Some(db), record.view().key());
-        let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
-        let events = [(KeyspaceEvent::new('x', "expired"), key)];
-        turn.effects.push(db, unix_ms, events, |command| {
-            command.arg(name);
+        let (db, unix_ms) = (self.number as usize, turn.unix_ms);
+        let key = record.view().key();
+        turn.effects.change(Some(db), key);
+        turn.effects.push(db, unix_ms, [(event, key)], |command| {
+            command.arg(if unlink { "UNLINK" } else { "DEL" });
             command.arg(key);
         });
-        turn.lazy_free.extend(record.into_object());
+        record
     }
 
     fn add_record(

@@ -166,18 +166,9 @@ impl Db {
     }
 
     fn evict_at(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Option<Object> {
-        let record = self.detach(turn, at, hash);
-        turn.effects.touched_without_command();
         turn.counters.evicted += 1;
-        let (db, unix_ms, unlink) = (self.number(), turn.unix_ms, turn.unlink_evicted);
-        turn.effects.change(Some(db), record.view().key());
-        let (key, name) = (record.view().key(), if unlink { "UNLINK" } else { "DEL" });
-        let events = [(KeyspaceEvent::new('e', "evicted"), key)];
-        turn.effects.push(db, unix_ms, events, |command| {
-            command.arg(name);
-            command.arg(key);
-        });
-        record.into_object()
+        let (event, unlink) = (KeyspaceEvent::new('e', "evicted"), turn.unlink_evicted);
+        self.detach_without_command(turn, at, hash, event, unlink).into_object()
     }
 }
 

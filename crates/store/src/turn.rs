@@ -58,7 +58,7 @@ pub struct Turn {
     pub touch: bool,
     /// How access clocks are updated.
     pub access: AccessPolicy,
-    /// What the turn counted.
+    /// Counts of the turn.
     pub counters: KeyspaceCounters,
     /// How many keys the databases have.
     pub keys: KeyCount,

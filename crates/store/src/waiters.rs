@@ -14,7 +14,7 @@ use base::hash::ByKeyHash;
 
 use crate::key::Key;
 
-/// What a client is blocked on.
+/// The kind of value that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedOn {
     /// Elements of a list. A key of another type does not end the wait.
@@ -46,7 +46,7 @@ impl BlockedOn {
 pub struct BlockedClient {
     /// The client's number.
     pub id: u64,
-    /// What it is blocked on.
+    /// The kind of value it waits for.
     pub blocked_on: BlockedOn,
     /// The hash of the key that serving the client writes to, such as the destination of BLMOVE.
     pub target: Option<u64>,

@@ -348,11 +348,11 @@ mod tests {
 
     fn step() -> impl Strategy<Value = AudienceStep> {
         prop_oneof![
-            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::Join(client, thread)),
+            1 => (1u64..5, 0usize..3).prop_map(|(c, thread)| AudienceStep::Join(c, thread)),
             1 => (1u64..5).prop_map(AudienceStep::Leave),
-            1 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::Relocate(client, thread)),
+            1 => (1u64..5, 0usize..3).prop_map(|(c, thread)| AudienceStep::Relocate(c, thread)),
             4 => (0u8..10).prop_map(AudienceStep::Note),
-            2 => (1u64..5, 0usize..3).prop_map(|(client, thread)| AudienceStep::CatchUp(client, thread)),
+            2 => (1u64..5, 0usize..3).prop_map(|(c, thread)| AudienceStep::CatchUp(c, thread)),
             2 => (0usize..3).prop_map(AudienceStep::Take),
         ]
     }

@@ -12,7 +12,7 @@
 //!        Audience::take, on each thread with members: one list of keys for all of them
 //! ```
 //!
-//! - [`options`]: the options of CLIENT TRACKING and their conflicts, and which reads are remembered.
+//! - [`options`]: the options of CLIENT TRACKING, their conflicts, and which reads are remembered.
 //! - [`keys`]: the keys that clients have read, a table for each shard.
 //! - [`prefixes`]: the prefixes whose changes are broadcast, found without trying all.
 //! - [`audience`]: the clients to notify of the changes of one prefix, and the changed keys.

@@ -43,7 +43,7 @@ pub(crate) enum ExpiryBase {
     Epoch,
 }
 
-/// What the amount of an expiry means.
+/// The meaning of an expiry's amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExpiryForm {
     pub(crate) unit: ExpiryUnit,

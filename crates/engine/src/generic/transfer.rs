@@ -56,7 +56,7 @@ pub const ROWS: &[Row<Handler>] = &[
             .flags(WRITE)
             .keys(&[SOURCE, KeySpec::one(2, Access::OW.with(Access::INSERT))])
             .arguments(&[Argument::key(), Argument::new("newkey", Shape::Key)])
-            .history(&[("3.2.0", "The new name may be the old one, which is no error any more.")]),
+            .history(&[("3.2.0", "The new name may be the old one, which is no longer an error.")]),
         renamenx,
     ),
 ];

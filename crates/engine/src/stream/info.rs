@@ -65,7 +65,7 @@ pub(super) const XINFO: Row<Handler> = Row::container(
                 .flags(Flags::READONLY)
                 .keys(KEY)
                 .arguments(&[Argument::key()])
-                .history(&[("7.0.0", "`entries-read` and `lag` tell how far a group has read.")]),
+                .history(&[("7.0.0", "`entries-read` and `lag` show how far a group has read.")]),
             groups,
         ),
         Row::new(
@@ -86,8 +86,8 @@ pub(super) const XINFO: Row<Handler> = Row::container(
                 .arguments(&[Argument::key(), FULL])
                 .history(&[
                     ("6.0.0", "`FULL` shows entries, groups and what they have pending."),
-                    ("7.0.0", "What lags are told from is shown, and lags."),
-                    ("7.2.0", "`active-time` is when an entry was had, `seen-time` any request."),
+                    ("7.0.0", "Lags are shown, and the counters that they derive from."),
+                    ("7.2.0", "`active-time` is the last delivery, `seen-time` the last request."),
                 ]),
             stream,
         ),

@@ -43,7 +43,7 @@ pub(super) const XPENDING: Row<Handler> = Row::new(
             GROUP,
             Argument::new("filters", Shape::Block(FILTERS)).optional(),
         ])
-        .history(&[("6.2.0", "`IDLE` leaves out the young; an end behind a bracket is excluded.")])
+        .history(&[("6.2.0", "`IDLE` selects entries by age; an end after a bracket is excluded.")])
         .tips(&["nondeterministic_output"]),
     xpending,
 );

@@ -32,7 +32,7 @@ const fn range(name: &'static str) -> Spec {
         .complexity("O(log M + N) for a stream of M entries of which N are returned.")
         .flags(Flags::READONLY)
         .keys(READ_KEY)
-        .history(&[("6.2.0", "An end behind a bracket is excluded.")])
+        .history(&[("6.2.0", "An end after a bracket is excluded.")])
 }
 
 pub(super) const XRANGE: Row<Handler> =

@@ -19,7 +19,7 @@ use crate::error::stream::StreamError;
 
 pub(super) const XREAD: Row<BlockingHandler> = Row::new(
     spec("xread", -4, "5.0.0")
-        .summary("Returns the entries of streams behind given IDs, or blocks until there are some.")
+        .summary("Returns the entries of streams after given IDs, or blocks until there are some.")
         // Redis documents none.
         .complexity("")
         .flags(Flags::READONLY.with(Flags::BLOCKING).with(Flags::MOVABLE_KEYS))

@@ -34,7 +34,7 @@ pub(super) const XSETID: Row<Handler> = Row::new(
                 .since("7.0.0")
                 .optional(),
         ])
-        .history(&[("7.0.0", "`ENTRIESADDED` and `MAXDELETEDID` set what lags are told from.")]),
+        .history(&[("7.0.0", "`ENTRIESADDED` and `MAXDELETEDID` set the counters of lags.")]),
     xsetid,
 );
 

@@ -49,7 +49,7 @@ enum Delivery {
     Adopt { client: u64, kind: ChannelKind, name: Name, hash: u64, since: u64 },
 }
 
-/// What a client has received, in order.
+/// The output that a client has received, in order.
 #[derive(Clone, Debug, PartialEq)]
 enum Received {
     Subscribed(ChannelKind),

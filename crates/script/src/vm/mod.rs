@@ -483,7 +483,7 @@ impl Vm {
         })
     }
 
-    /// Calls into Lua with the host lent and memory limited.
+    /// Calls into Lua, with the host set and memory limited.
     fn limited<R>(
         &self,
         host: &mut dyn VmHost,

@@ -38,7 +38,7 @@ const LOG_LINE_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that `redis.sha1hex` hashes between two checks of the host.
 const SHA_STEP_BYTES: usize = 1 << 20;
 
-/// What a native returns: true and a value, or false and a message.
+/// The results of a native: true and a value, or false and a message.
 type Returned = mlua::Result<(bool, Value)>;
 
 /// The table for the prelude. `inputs` is that of KEYS and ARGV.

@@ -168,11 +168,11 @@ fn step() -> impl Strategy<Value = StringStep> {
     let expires_at =
         prop_oneof![Just(ExpiryChange::Clear), Just(ExpiryChange::Keep), Just(ExpiryChange::At(9))];
     prop_oneof![
-        2 => (bytes(), expires_at).prop_map(|(bytes, expires_at)| StringStep::Put(bytes, expires_at)),
+        2 => (bytes(), expires_at).prop_map(|(bytes, at)| StringStep::Put(bytes, at)),
         3 => bytes().prop_map(StringStep::Append),
         3 => (length(), bytes()).prop_map(|(offset, bytes)| StringStep::WriteAt(offset, bytes)),
         2 => (length(), length()).prop_map(|(len, at)| StringStep::WithBytes(len, at)),
-        2 => (length(), length(), bytes()).prop_map(|(at, len, by)| StringStep::Splice(at, len, by)),
+        2 => (length(), length(), bytes()).prop_map(|(at, n, by)| StringStep::Splice(at, n, by)),
         1 => Just(StringStep::MakeRaw),
         2 => any::<i64>().prop_map(StringStep::SetInteger),
         2 => Just(StringStep::Send),

@@ -17,7 +17,7 @@ const MEMBERS_MAX: usize = if cfg!(test) { 8 } else { 128 };
 const CHUNKS_MAX: usize = if cfg!(test) { 2 } else { 16 };
 const BYTES_MAX: usize = 64 * 1024;
 
-/// What remains of a walk, which only needs to be dropped.
+/// The remains of a walk, which only need to be dropped.
 pub(crate) type Ended = Box<dyn Any + Send + Sync>;
 
 fn boxed(ended: impl Any + Send + Sync) -> Ended {

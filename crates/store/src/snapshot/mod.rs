@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! gate closed     mark each shard                      the cut
-//! Keys            saved keys, emptied databases,       small values whole; large collections become
-//!                 the tables of one shard after        pending, with their state at the cut
+//! Keys            saved keys, emptied databases,       small values whole; large collections
+//!                 the tables of one shard after        become pending, with their state
 //!                 the other
 //! Collections     one large collection after the other
 //! Leaving         each shard once                      it keeps nothing of the snapshot
