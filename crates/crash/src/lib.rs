@@ -1,13 +1,12 @@
-//! Rounds in which a server is killed at a random moment while writers remember what it has
-//! acknowledged, and is started again on the same files.
+//! Kills a server at random moments while clients write, and starts it again on the same files.
 //!
 //! ```text
-//!   start -> check what was acknowledged -> write, rewrite, change policy -> kill -9 -> start ...
+//!   start -> check the acknowledged writes -> write, rewrite, change policy -> kill -9 -> start ...
 //! ```
 //!
-//! What is checked: of each writer's commands all that were acknowledged are there, and of those
-//! that were sent and not acknowledged a beginning; what a transaction or script wrote is there
-//! whole or not at all. A [`Fault`] spoils the files between two rounds: it has to be found.
+//! After each start, all acknowledged writes of each writer are there, and a prefix of its writes
+//! without a reply. The writes of a transaction or a script are there completely or not at all. A
+//! [`Fault`] damages the files between two rounds and must be found.
 
 #![forbid(unsafe_code)]
 
@@ -22,17 +21,17 @@ use std::time::Duration;
 use test_support::{Client, Launch, Server, encode};
 use writer::{Sent, Writer};
 
-/// What spoils the files of a server that was killed.
+/// Damage to the files of a killed server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The last commands are lost.
     Forget,
-    /// A half of a transaction has come by.
+    /// Half of a transaction is added.
     Tear,
 }
 
 impl Fault {
-    /// All of them, by their names.
+    /// All faults by name.
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("forget", Self::Forget), ("tear", Self::Tear)];
 }
@@ -44,28 +43,28 @@ pub struct Plan {
     pub program: Vec<String>,
     /// How often the server is killed.
     pub rounds: u32,
-    /// Where the random numbers begin; when threads meet differs all the same.
+    /// Where the random numbers begin. Threads meet differently in each run all the same.
     pub seed: u64,
     /// Clients that write.
     pub writers: usize,
     /// The longest time between a start and its kill.
     pub round_max: Duration,
-    /// What spoils the files between two rounds.
+    /// The damage between two rounds.
     pub fault: Option<Fault>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Times the server was killed.
+    /// How often the server was killed.
     pub kills: u32,
-    /// Commands and transactions that were acknowledged.
+    /// Acknowledged commands and transactions.
     pub acknowledged: u64,
-    /// Those that were sent and not acknowledged, and were there nevertheless.
+    /// Writes that were found although they had no reply.
     pub kept: u64,
-    /// Rewrites that were asked for.
+    /// Requested rewrites.
     pub rewrites: u32,
-    /// What must not be.
+    /// Broken promises.
     pub failures: Vec<String>,
 }
 
@@ -74,8 +73,8 @@ impl fmt::Display for Report {
         let Self { kills, acknowledged, kept, rewrites, failures } = self;
         writeln!(
             f,
-            "{kills} kills, {rewrites} rewrites, {acknowledged} writes acknowledged, {kept} kept \
-             that were not"
+            "{kills} kills, {rewrites} rewrites, {acknowledged} acknowledged writes, {kept} kept \
+             without a reply"
         )?;
         failures.iter().try_for_each(|failure| writeln!(f, "FAILED: {failure}"))
     }
@@ -110,7 +109,7 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
             write_and_kill(plan, &mut server, &mut client, &mut writers, &mut random);
         report.kills += 1;
         if let Some(fault) = plan.fault {
-            spoil(folder.path(), fault)?;
+            damage(folder.path(), fault)?;
         }
     }
     report.acknowledged = writers.iter().map(Sent::acknowledged).sum();
@@ -131,7 +130,7 @@ fn start(
     started.map_err(|log| format!("the server does not start: {log}"))
 }
 
-/// Has the writers write until the server is killed. Returns how many rewrites were asked for.
+/// Lets the writers write until the server is killed. Returns the number of requested rewrites.
 fn write_and_kill(
     plan: &Plan,
     server: &mut Server,
@@ -165,8 +164,8 @@ fn write_and_kill(
     rewrites
 }
 
-/// Spoils the files of a server.
-fn spoil(folder: &Path, fault: Fault) -> Result<(), String> {
+/// Damages the files of a server.
+fn damage(folder: &Path, fault: Fault) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let directory = folder.join("appendonlydir");
     let entries = std::fs::read_dir(&directory).map_err(failed)?;

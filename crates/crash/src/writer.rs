@@ -1,19 +1,19 @@
-//! A client that writes and remembers what was acknowledged.
+//! A client that writes and remembers the acknowledged writes.
 //!
-//! A writer has a counter and a list to which each value of the counter is pushed, by a transaction
-//! or a script; and three more counters, which one transaction increments together.
+//! A writer counts one counter up and pushes each value to a list, by a transaction or a script.
+//! Another transaction increments three more counters together.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use test_support::{Client, Value, encode};
 
-/// Requests sent at once.
+/// Steps that are sent together.
 const BATCH_MAX: u64 = 20;
 /// Both writes of a step, as a script.
 const SCRIPT: &[u8] = b"redis.call('SET', KEYS[1], ARGV[1]) redis.call('RPUSH', KEYS[2], ARGV[1])";
 
-/// What a writer has sent, and what of it was acknowledged.
+/// The numbers of sent and acknowledged writes of a writer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     steps: Counter,
@@ -27,8 +27,8 @@ struct Counter {
 }
 
 impl Counter {
-    /// Compares with what is there, and goes on from that. Returns how much more is there than was
-    /// acknowledged.
+    /// Compares with the value that was found, and continues from there. Returns how many writes
+    /// were found beyond the acknowledged ones.
     fn check(&mut self, what: &str, found: u64) -> Result<u64, String> {
         let Self { sent, acknowledged } = *self;
         if !(acknowledged..=sent).contains(&found) {
@@ -45,15 +45,16 @@ fn keys(number: usize) -> [Vec<u8>; 5] {
 }
 
 impl Sent {
-    /// Commands that were acknowledged.
+    /// The number of acknowledged writes.
     pub fn acknowledged(&self) -> u64 {
         self.steps.acknowledged + self.transfers.acknowledged
     }
 
-    /// Checks what is there after a start. Returns how much of it was not acknowledged.
+    /// Checks the data after a start. Returns the number of writes that were found without an
+    /// acknowledgement.
     ///
     /// # Errors
-    /// What must not be.
+    /// A broken promise.
     pub fn check(&mut self, number: usize, client: &mut Client) -> Result<u64, String> {
         let [step, list, a, b, c] = keys(number);
         let ask = |client: &mut Client, args: &[&[u8]]| {
@@ -70,7 +71,7 @@ impl Sent {
         let [first, ..] = counters.elements() else { return Err(format!("MGET is {counters}")) };
         let first = number_of(first);
         if counters.elements().iter().any(|counter| number_of(counter) != first) {
-            return Err(format!("writer {number}: a transaction is not whole: {counters}"));
+            return Err(format!("writer {number}: a transaction is torn: {counters}"));
         }
         let transfers = format!("the transactions of writer {number} are");
         Ok(kept + self.transfers.check(&transfers, first)?)
@@ -145,7 +146,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Reads so many replies; an error among them acknowledges nothing.
+    /// Reads this many replies. An error among them acknowledges nothing.
     fn read(&mut self, replies: usize) -> io::Result<()> {
         for _ in 0..replies {
             let reply = self.connection.receive()?;

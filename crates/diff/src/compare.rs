@@ -1,13 +1,13 @@
-//! Whether two replies to the same request say the same.
+//! Whether two replies to the same request are equivalent.
 
 use test_support::Value;
 
-/// How two replies to a request are held against each other, when neither is an error.
+/// How two replies to a request are compared when neither is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
-    /// They are equal; maps and sets in any order.
+    /// They are equal, with maps and sets in any order.
     Exact,
-    /// They hold the same elements, so many at a time, in any order.
+    /// They have the same elements, in groups of this size, in any order.
     Unordered(usize),
     /// They have the same types and numbers of elements; strings and numbers may differ.
     Shape,
@@ -15,16 +15,16 @@ pub enum Compare {
     Near(u64),
     /// Times of consumers and pending entries differ by little; the rest is equal.
     Ages,
-    /// Asked again with the cursor of the reply until it is 0; all replies together hold the same
-    /// elements, so many at a time.
+    /// The request is repeated with the cursor of the reply until it is 0; all replies together
+    /// have the same elements, in groups of this size.
     Scan(usize),
     /// They have the same type and number of elements.
     Count,
-    /// They hold the same elements at every depth, in any order.
+    /// They have the same elements at every depth, in any order.
     Loose,
 }
 
-/// Milliseconds by which times and ages of stream consumers may be apart.
+/// The largest difference of times and ages of stream consumers, in milliseconds.
 const AGE_MS_MAX: u64 = 10_000;
 
 /// Names before a time or an age in the replies of XINFO.
@@ -33,7 +33,7 @@ const AGES: &[&[u8]] = &[b"idle", b"inactive", b"seen-time", b"active-time"];
 /// Names before numbers that depend on how a server is built.
 const INTERNALS: &[&[u8]] = &[b"radix-tree-keys", b"radix-tree-nodes"];
 
-/// Whether two replies say the same in this sense. An error equals only itself.
+/// Whether two replies are equivalent in this sense. An error equals only itself.
 pub fn same(how: Compare, left: &Value, right: &Value) -> bool {
     if left == right {
         return true;
@@ -60,14 +60,14 @@ pub fn same(how: Compare, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Elements in groups of this size, in an order that does not depend on how they came.
+/// The elements in groups of this size, sorted.
 pub fn groups(elements: &[Value], width: usize) -> Vec<&[Value]> {
     let mut groups: Vec<&[Value]> = elements.chunks(width.max(1)).collect();
     groups.sort();
     groups
 }
 
-/// Brings maps and sets at any depth into one order.
+/// Sorts maps and sets at any depth.
 fn ordered(value: Value) -> Value {
     let Value::Many(marker, elements) = value else { return value };
     let elements: Vec<Value> = elements.into_iter().map(ordered).collect();
@@ -79,7 +79,7 @@ fn ordered(value: Value) -> Value {
     Value::Many(marker, groups(&elements, width).concat())
 }
 
-/// Brings the elements at any depth into one order.
+/// Sorts the elements at any depth.
 fn loose(value: Value) -> Value {
     let Value::Many(marker, elements) = value else { return value };
     let mut elements: Vec<Value> = elements.into_iter().map(loose).collect();
@@ -125,8 +125,8 @@ fn near(left: &Value, right: &Value, most: u64) -> bool {
     }
 }
 
-/// Equal but for ages and internals, which are known by the name before them or, in lists of
-/// pending entries, by their place behind an id and perhaps a consumer.
+/// Equal except for ages and internals, which are recognised by the name before them or, in lists
+/// of pending entries, by their position after an id and perhaps a consumer.
 fn same_but_ages(left: &Value, right: &Value) -> bool {
     let (Value::Many(a, lefts), Value::Many(b, rights)) = (left, right) else {
         return left == right;
@@ -147,7 +147,7 @@ fn same_but_ages(left: &Value, right: &Value) -> bool {
     })
 }
 
-/// Where the time is in `[id, consumer, time, deliveries]` and `[id, time, deliveries]`.
+/// The position of the time in `[id, consumer, time, deliveries]` and `[id, time, deliveries]`.
 fn pending_age_at(elements: &[Value]) -> Option<usize> {
     let is_integer = |value: &Value| matches!(value, Value::Text(b':', _));
     let is_id = elements.first()?.bytes().is_some_and(|text| text.contains(&b'-'));

@@ -1,8 +1,8 @@
-//! Payloads of DUMP in both directions: what one server writes of a key the other one reads, and
-//! both then hold the same again.
+//! Payloads of DUMP in both directions: each server reads what the other writes, and then both hold
+//! the same data.
 //!
-//! A key is restored under another name, looked at in all ways and deleted. The payloads themselves
-//! are not compared: hash tables have no order, and versions have their numbers.
+//! A key is restored under another name, compared and deleted. The payloads are not compared: hash
+//! tables have no order, and versions differ.
 
 use test_support::Value;
 
@@ -12,14 +12,14 @@ use crate::look::{about, contents, look};
 use crate::pair::Pair;
 use crate::{ConnectionName, Request, request, rules};
 
-/// What stands before the name of a key that was restored.
+/// The prefix of the names of restored keys.
 const RESTORED: &[u8] = b"restored:";
 
-/// The first type of value that only Redis has and Valkey does not read: hashes whose fields
+/// The first value type that only Redis has and Valkey does not read: hashes with fields that
 /// expire.
 const FOREIGN_TYPE_MIN: u8 = 22;
 
-/// Exchanges the values of keys of the selected database. `types` are what TYPE says of them.
+/// Exchanges the values of keys of the selected database. `types` are the replies of TYPE.
 ///
 /// # Errors
 /// When a server does not answer.
@@ -65,7 +65,7 @@ pub(crate) fn compare(
     Ok(unlike)
 }
 
-/// Holds what the subject has read against what its own keys hold.
+/// Compares the keys that the subject has restored with its own keys.
 fn with_originals(
     pair: &mut Pair<'_>,
     database: &'static str,
@@ -96,13 +96,13 @@ fn restored(key: &[u8]) -> Vec<u8> {
     [RESTORED, key].concat()
 }
 
-/// The same request about the key that was restored.
+/// The same request about the original of a restored key.
 fn original(request: &Request) -> Request {
     let word = |word: &Vec<u8>| word.strip_prefix(RESTORED).unwrap_or(word).to_vec();
     request.iter().map(word).collect()
 }
 
-/// Whether a request restores what the reference does not read.
+/// Whether the reference cannot read the payload of a request.
 fn is_foreign(pair: &Pair<'_>, restore: &Request) -> bool {
     pair.is_valkey && restore[3].first().is_some_and(|number| *number >= FOREIGN_TYPE_MIN)
 }

@@ -1,30 +1,30 @@
-//! What must come before and after the requests of a list, wherever it was cut.
+//! The steps that must accompany the requests of a list, wherever the list was cut.
 //!
-//! What a random command wrote is not the same on both servers, so its keys are looked at from
-//! outside and then deleted. Inside a transaction that comes after EXEC, and nothing is queued
-//! behind such a request; a transaction that the list leaves open is discarded at its end. So every
-//! part of a list is itself a list that can be played.
+//! A random command writes different values on both servers, so its keys are compared loosely and
+//! then deleted. Inside a transaction the deletion follows EXEC, and no request is queued after a
+//! random command; a transaction that the list leaves open is discarded at its end. So every part
+//! of a list is a list that can be played.
 
 use crate::compare::Compare;
 use crate::rules::{self, Forget};
 use crate::{ConnectionName, Request, Step, request, scripts};
 
-/// A step of a list, or one that must come with it.
+/// A step of a list, or one that accompanies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Planned {
     pub(crate) step: Step,
-    /// The place of its cause in the list.
+    /// The position of its cause in the list.
     pub(crate) origin: usize,
-    /// Where it walks over a collection, the width of what it finds.
+    /// For a walk over a collection, the size of a group of elements.
     pub(crate) walk: Option<usize>,
-    /// Whether a key ends a millisecond after it.
+    /// Whether a key expires a millisecond after it.
     pub(crate) waits: bool,
 }
 
 /// A transaction that is open on a connection.
 #[derive(Debug, Default)]
 struct Open {
-    /// What must follow its end.
+    /// The requests that must follow its end.
     follow_ups: Vec<Request>,
     waits: bool,
 }
@@ -35,7 +35,7 @@ struct Planner {
     open: [Option<Open>; ConnectionName::ALL.len()],
 }
 
-/// A list with all that must come with it.
+/// A list with all accompanying steps.
 pub(crate) fn plan(list: &[Step]) -> Vec<Planned> {
     let mut planner = Planner::default();
     for (at, step) in list.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) fn plan(list: &[Step]) -> Vec<Planned> {
     planner.planned
 }
 
-/// A list in parts of about this many steps, none of which cuts a transaction.
+/// The list in parts of about this many steps, none of which splits a transaction.
 pub(crate) fn parts(list: &[Step], steps: usize) -> Vec<&[Step]> {
     let mut parts = Vec::new();
     let (mut from, mut open) = (0, [false; ConnectionName::ALL.len()]);
@@ -80,7 +80,7 @@ impl Planner {
         if is_over {
             self.add(&Step { client: *client, request: crate::request(&["EXEC"]) }, origin);
         }
-        // Connections of users that are gone are closed.
+        // The server closes the connections of deleted users.
         if rules::name(request) == "acl|deluser" {
             let reset = crate::request(&["RESET"]);
             self.add(&Step { client: ConnectionName::Second, request: reset }, origin);
@@ -104,7 +104,8 @@ impl Planner {
             last.walk = is_walk(request);
         }
         for request in follow_ups.into_iter().chain(closed.follow_ups) {
-            // The first connection may do all, so it is spared the change of connections.
+            // The user of the first connection may do everything, so the connection need not
+            // change.
             let client = match client {
                 ConnectionName::First => ConnectionName::First,
                 _ => ConnectionName::Observer,
@@ -133,8 +134,7 @@ fn edge(request: &Request) -> Option<Edge> {
     }
 }
 
-/// How a walk over a whole collection is judged: by what it found, so many at a time, and not by
-/// its cursors.
+/// How a walk over a whole collection is judged: by its elements in groups, and not by its cursors.
 fn is_walk(request: &Request) -> Option<usize> {
     match rules::compare(request) {
         Compare::Scan(width) => Some(width),
@@ -142,7 +142,7 @@ fn is_walk(request: &Request) -> Option<usize> {
     }
 }
 
-/// Whether nothing may run between a request and what must follow it.
+/// Whether no request may come between a request and the steps that must follow it.
 pub(crate) fn leaves_differences(request: &Request) -> bool {
     match scripts::carried(request) {
         Some(carried) => carried.calls.iter().any(leaves_differences),
@@ -150,7 +150,7 @@ pub(crate) fn leaves_differences(request: &Request) -> bool {
     }
 }
 
-/// Whether a request changes nothing, nor do those that it carries.
+/// Whether a request and the requests that it carries change nothing.
 pub(crate) fn is_read(request: &Request) -> bool {
     match scripts::carried(request) {
         Some(carried) => carried.calls.iter().all(rules::is_read),
@@ -168,8 +168,8 @@ fn follow_ups(request: &Request) -> Vec<Request> {
 }
 
 fn farewell(request: &Request) -> Vec<Request> {
-    // SORT unpacks sorted sets in Redis alone, and what SPOP leaves when it takes most of a set is
-    // made anew: then its encoding depends on which members are left.
+    // Only Redis unpacks the sorted set that SORT reads. SPOP of most of a set rebuilds the rest,
+    // whose encoding then depends on the members that are left.
     let changes_form = match &*rules::name(request) {
         "spop" => request.len() > 2,
         name => rules::SORT.contains(&name),
@@ -183,7 +183,7 @@ fn farewell(request: &Request) -> Vec<Request> {
     requests
 }
 
-/// Where the result of a search goes, if anywhere.
+/// The key that stores the result of a search, if any.
 fn stored(request: &Request) -> Option<&[u8]> {
     match &*rules::name(request) {
         "geosearchstore" => request.get(1).map(Vec::as_slice),
@@ -199,7 +199,7 @@ fn about(words: &str, key: &[u8]) -> Request {
 mod tests {
     use super::*;
 
-    /// Plans requests of the first connection, `;` between them, and of the second behind `2:`.
+    /// Plans requests of the first connection, separated by `;`, and of the second after `2:`.
     fn check(list: &str, wanted: &str) {
         let step = |text: &str| {
             let (client, text) = match text.strip_prefix("2:") {

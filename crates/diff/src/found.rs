@@ -7,17 +7,17 @@ use test_support::Value;
 use crate::peer::Unanswered;
 use crate::{Request, Step, rules, scripts};
 
-/// What two servers differ in.
+/// A difference between two servers.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// Replies to a request, and its place in the list; of a transaction, the queued request and
-    /// the elements of the reply of EXEC.
+    /// Different replies: the position in the list, the request and both replies; of a transaction,
+    /// the queued request and the elements of EXEC's reply.
     Reply(usize, Request, Value, Value),
-    /// What they hold after the list.
+    /// Different data after the list.
     State(Unlike),
-    /// A server ended or fell silent: its name, the place and the request, and what was seen.
+    /// A server ended or fell silent: its name, the position, the request and the reason.
     Lost(String, usize, Request, String),
-    /// An intended difference, its place and the reason.
+    /// An intended difference: its position and the reason.
     Explained(usize, &'static str),
 }
 
@@ -26,7 +26,7 @@ impl Found {
     pub fn kind(&self) -> String {
         match self {
             Self::Reply(_, request, subject, reference) => {
-                // What a user may not do has one cause, whatever a script would have sent.
+                // A denial has one cause, whatever a script would have sent.
                 let is_denial = |reply: &Value| {
                     reply.is_error()
                         && reply.bytes().is_some_and(|text| text.starts_with(b"NOPERM"))
@@ -43,7 +43,7 @@ impl Found {
         }
     }
 
-    /// How many requests of the list led to it.
+    /// How many requests of the list led to the difference.
     pub fn steps(&self, all: usize) -> usize {
         match self {
             Self::State(_) => all,
@@ -55,17 +55,17 @@ impl Found {
 /// A part of the state in which the servers differ.
 #[derive(Clone, Debug)]
 pub struct Unlike {
-    /// What was asked; its command names the aspect.
+    /// The request that reads it; its command names the aspect.
     pub request: Request,
     /// The number of the database.
     pub database: &'static str,
-    /// What the subject holds.
+    /// The reply of the subject.
     pub subject: Value,
-    /// What the reference holds.
+    /// The reply of the reference.
     pub reference: Value,
 }
 
-/// A server that did not answer a request.
+/// A server that did not reply to a request.
 #[derive(Debug)]
 pub struct Lost {
     pub(crate) name: String,

@@ -1,5 +1,5 @@
-//! Whether two replies to a request are both right, also where the request carries others: EXEC,
-//! whose reply has one element for each queued request, and scripts that pass requests on.
+//! Whether two replies to a request are both right. The elements of EXEC's reply are judged one by
+//! one, and so are the replies that a script passes on.
 //!
 //! Each carried request is judged by its own rule, as far as the reply still has its types.
 
@@ -10,18 +10,18 @@ use crate::rules;
 use crate::scripts::{self, Carried};
 use crate::{Request, follow};
 
-/// What two replies to a request come to.
+/// The verdict on two replies to a request.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// They say the same.
+    /// They are equivalent.
     Same,
-    /// They differ on purpose: why, and whether the request changed nothing.
+    /// They differ intentionally: the reason, and whether the request changed nothing.
     Explained(&'static str, bool),
-    /// They differ: the request, itself or queued, and what it got of both.
+    /// They differ: the request, itself or queued, and both replies.
     Differs(Request, Value, Value),
 }
 
-/// Judges the replies to a request. `queued` are those that an EXEC ran.
+/// Judges the replies to a request. `queued` are the requests of an EXEC.
 pub(crate) fn judge(
     request: &Request,
     queued: &[Request],
@@ -76,7 +76,7 @@ fn judge_one(request: &Request, subject: &Value, reference: &Value) -> Verdict {
     }
 }
 
-/// Inside a transaction or a script a walk is one reply.
+/// A walk inside a transaction or a script has one reply.
 fn single(how: Compare) -> Compare {
     match how {
         Compare::Scan(_) => Compare::Count,
@@ -88,8 +88,8 @@ fn differs(request: &Request, subject: &Value, reference: &Value) -> Verdict {
     Verdict::Differs(request.clone(), subject.clone(), reference.clone())
 }
 
-/// The first difference, or else the first that is intended; nothing goes on behind one that has
-/// changed something.
+/// The first difference, or else the first intended one. An intended difference of a write ends the
+/// comparison.
 fn together(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     let mut all = Verdict::Same;
     for verdict in verdicts {

@@ -1,19 +1,17 @@
-//! Two servers, the same random requests, and the differences in replies and data.
+//! Sends the same random requests to two servers, and finds differences in replies and data.
 //!
-//! Reading order: [`generate`] makes requests from the table of commands, and transactions, scripts
-//! and users out of them; [`scripts`] are the scripts that send requests; [`rules`] says what is
-//! not sent and which replies are compared other than byte for byte, `follow` what must come after
-//! a request; [`peer`] holds the connections, [`reply`] what comes back over them; [`pair`] are two
-//! servers, `play` sends a list to both, [`mod@compare`] and `judge` hold two replies against each
-//! other, [`state`] everything the servers hold, and `exchange` what each reads of the other's
-//! payloads; [`mod@run`] sends round after round, and [`mod@shrink`] makes a short list of requests
-//! out of a long one that failed.
+//! Reading order: [`generate`] makes requests, transactions, scripts and users from the table of
+//! commands; [`scripts`] has the scripts that send requests; [`rules`] lists the excluded commands
+//! and the replies that are not compared byte for byte; `follow` adds the steps that must accompany
+//! a request. [`peer`] holds the connections to one server and [`pair`] two servers; `play` sends a
+//! list to both; [`mod@compare`] and `judge` compare two replies, [`state`] all data, and
+//! `exchange` payloads of DUMP. [`mod@run`] plays round after round, and [`mod@shrink`] shortens a
+//! list that shows a difference.
 //!
-//! Invariants: a round begins with empty servers and depends on its seed alone, so that it can be
-//! repeated; a difference is never passed over in silence: it fails the run, or a row of
-//! [`rules`] says why it is intended and it is counted. Nothing here looks into a server
-//! in another way than any client could; replies are read by code of its own, so that a mistake
-//! in the server's crates does not hide itself.
+//! Invariants: a round begins with empty servers and depends only on its seed, so that it can be
+//! repeated. A difference fails the run unless a row of [`rules`] says why it is intended; then it
+//! is counted. The crate sees a server only as a client does, and reads replies by its own code, so
+//! that a mistake in the server's crates does not hide itself.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -42,14 +40,14 @@ pub use run::{Difference, Plan, Summary, run};
 /// A command and its arguments.
 pub type Request = Vec<Vec<u8>>;
 
-/// A connection to each server.
+/// The name of a connection; each server has all three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionName {
-    /// Most requests come over it. Its user may do everything.
+    /// Sends most requests. Its user may do everything.
     First,
-    /// Changes what the first one watches, and logs in as other users.
+    /// Changes keys that the first connection watches, and logs in as other users.
     Second,
-    /// Looks at the data. It is never inside a transaction, and may do everything.
+    /// Reads the data. It is never in a transaction, and its user may do everything.
     Observer,
 }
 
@@ -58,7 +56,7 @@ impl ConnectionName {
     pub const ALL: [Self; 3] = [Self::First, Self::Second, Self::Observer];
 }
 
-/// A request and the connection over which it comes.
+/// A request and its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The connection.
@@ -68,13 +66,13 @@ pub struct Step {
 }
 
 impl Step {
-    /// A request over the first connection.
+    /// A request on the first connection.
     pub fn first(request: Request) -> Self {
         Self { client: ConnectionName::First, request }
     }
 }
 
-/// A request of words without bytes that are hard to write.
+/// A request of words.
 pub fn request(words: &[&str]) -> Request {
     words.iter().map(|word| word.as_bytes().to_vec()).collect()
 }

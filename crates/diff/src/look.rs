@@ -35,7 +35,7 @@ pub(crate) fn about(keys: &[Vec<u8>], words: &[&str]) -> Vec<Request> {
     keys.iter().map(of_key).collect()
 }
 
-/// The requests that together give all that a key holds.
+/// The requests that read the whole value of a key.
 pub(crate) fn contents(key: &[u8], of_type: &Value) -> Vec<Request> {
     let asked: &[(&str, &[&str])] = match of_type.bytes().unwrap_or_default() {
         b"string" => &[("GET", &[])],

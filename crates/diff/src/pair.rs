@@ -1,4 +1,4 @@
-//! Two servers side by side: the same requests to both, and what they can differ in.
+//! Two servers that get the same requests.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,9 +15,9 @@ use crate::{ConnectionName, Peer, Request, Step, request, rules};
 pub struct Pair<'a> {
     /// The server under test.
     pub subject: Peer<'a>,
-    /// The one it is held against.
+    /// The server that it is compared with.
     pub reference: Peer<'a>,
-    /// The version of Redis that the reference says to be compatible with.
+    /// The version of Redis with which the reference is compatible.
     pub version: Version,
     /// Whether both reply when fields of hashes expire.
     pub(crate) hash_field_times: bool,
@@ -25,15 +25,15 @@ pub struct Pair<'a> {
     pub(crate) exchanges: bool,
     /// Whether the reference is Valkey.
     pub(crate) is_valkey: bool,
-    /// Commands in categories of one of them alone, since the other one does not know them.
+    /// Commands that only one server has in its categories, since the other does not know them.
     strangers: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> Pair<'a> {
-    /// Puts two servers together and asks what they are.
+    /// Connects two servers into a pair and asks for their versions.
     ///
     /// # Errors
-    /// When one does not answer.
+    /// When one does not reply.
     pub fn new(subject: Peer<'a>, reference: Peer<'a>) -> io::Result<Self> {
         let mut pair = Self {
             subject,
@@ -49,7 +49,7 @@ impl<'a> Pair<'a> {
         let line = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
         pair.version = version(line.unwrap_or_default());
         pair.is_valkey = text.lines().any(|line| line.starts_with("valkey_version:"));
-        // Another Weft knows what later versions brought as well.
+        // Another Weft knows the commands of later versions as well.
         if text.lines().any(|line| line.starts_with("weft_version:")) {
             pair.version = [u32::MAX; 3];
         }
@@ -58,7 +58,8 @@ impl<'a> Pair<'a> {
         pair.hash_field_times = is_known(&subject[0]) && is_known(&reference[0]);
         let asked = [
             request(&["COMMAND", "INFO", "restore"]),
-            // Without it Valkey reads nothing of Redis; others do not know it.
+            // Without this, Valkey reads no payload of Redis; other servers do not know the
+            // parameter.
             request(&["CONFIG", "SET", "rdb-version-check", "relaxed"]),
         ];
         let (subject, reference) = pair.both(&asked).map_err(|lost| lost.error())?;
@@ -83,7 +84,7 @@ impl<'a> Pair<'a> {
         Ok(&names(&subject) ^ &names(&reference))
     }
 
-    /// A reply without the commands that one server alone knows, where it is a list of commands.
+    /// A reply without the commands that only one server knows, if it is a list of commands.
     pub(crate) fn comparable(&self, request: &Request, reply: Value) -> Value {
         match reply {
             Value::Many(marker, mut elements) if rules::name(request) == "acl|cat" => {
@@ -96,10 +97,10 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The commands that both know, and the names of those that are left out.
+    /// The commands that both know, and the names of the others.
     ///
     /// # Errors
-    /// When one does not answer.
+    /// When one does not reply.
     pub fn known(
         &mut self,
         commands: Vec<Command>,
@@ -117,10 +118,10 @@ impl<'a> Pair<'a> {
         Ok((known, unknown))
     }
 
-    /// Sends the same requests of the observer to both, at the same time.
+    /// Sends the same requests of the observer to both at the same time.
     ///
     /// # Errors
-    /// When one does not answer; the subject is named before the reference.
+    /// When one does not reply; the subject takes precedence over the reference.
     pub fn both(&mut self, requests: &[Request]) -> Result<(Vec<Value>, Vec<Value>), Lost> {
         self.each(ConnectionName::Observer, requests, requests)
     }
@@ -128,7 +129,7 @@ impl<'a> Pair<'a> {
     /// Sends the steps that open a round to both.
     ///
     /// # Errors
-    /// As for `both`; the place is that among the steps.
+    /// As for `both`; the position counts the steps.
     pub fn open(&mut self, opening: &[Step]) -> Result<(), Lost> {
         for (at, step) in opening.iter().enumerate() {
             let request = std::slice::from_ref(&step.request);
@@ -137,7 +138,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Sends requests to the subject and others to the reference, at the same time.
+    /// Sends requests to the subject and others to the reference at the same time.
     ///
     /// # Errors
     /// As for `both`.
@@ -165,7 +166,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether a row of COMMAND INFO is there.
+/// Whether COMMAND INFO has a row.
 fn is_known(reply: &Value) -> bool {
     reply.elements().iter().any(|row| !row.elements().is_empty())
 }

@@ -1,7 +1,7 @@
-//! The connections to one of the two servers, over which requests go in batches.
+//! The connections to one of the two servers. Requests go out in batches.
 //!
-//! Replies are read on the thread that sent the batch, after all of it: a batch is kept small
-//! enough (see [`BATCH_BYTES_MAX`]) for the sockets to take it while nobody reads.
+//! The thread that sends a batch reads the replies after all of it. A batch is small enough (see
+//! [`BATCH_BYTES_MAX`]) for the sockets to hold it unread.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -11,10 +11,10 @@ use test_support::{Client, Value, push_request};
 
 use crate::{ConnectionName, Request};
 
-/// The most bytes of requests that are sent before replies are read.
+/// The most bytes of requests before replies are read.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// The most requests that are sent before replies are read.
+/// The most requests before replies are read.
 pub const BATCH_REQUESTS_MAX: usize = 128;
 
 /// How long a server may take for one reply.
@@ -27,7 +27,7 @@ type OpenClients = [Client; ConnectionName::ALL.len()];
 
 /// One of the two servers.
 pub struct Peer<'a> {
-    /// What it is called in the report.
+    /// Its name in the report.
     pub name: String,
     address: String,
     clients: OpenClients,
@@ -40,12 +40,12 @@ impl fmt::Debug for Peer<'_> {
     }
 }
 
-/// A server that did not answer.
+/// A server that did not reply.
 #[derive(Debug)]
 pub struct Unanswered {
-    /// How many requests of the batch it had answered.
+    /// How many requests of the batch have replies.
     pub answered: usize,
-    /// What the connection said.
+    /// The error of the connection.
     pub source: io::Error,
 }
 
@@ -53,21 +53,21 @@ impl<'a> Peer<'a> {
     /// Connects to a server at `HOST:PORT`.
     ///
     /// # Errors
-    /// What the system says.
+    /// When the connection fails.
     pub fn connect(name: &str, address: &str) -> io::Result<Self> {
         let clients = open_all(address)?;
         Ok(Self { name: name.to_owned(), address: address.to_owned(), clients, revive: None })
     }
 
-    /// Gives it a way to come back when its server has ended.
+    /// Sets how to start its server again.
     pub fn revived_by(self, revive: Revive<'a>) -> Self {
         Self { revive: Some(revive), ..self }
     }
 
-    /// Reconnects after a loss, and restarts the server where that is possible.
+    /// Reconnects after a loss, and restarts the server if possible.
     ///
     /// # Errors
-    /// What the system says.
+    /// When the connection fails.
     pub fn reconnect(&mut self) -> io::Result<()> {
         match (open_all(&self.address), &mut self.revive) {
             (Ok(clients), _) => self.clients = clients,
@@ -83,7 +83,7 @@ impl<'a> Peer<'a> {
     /// Sends one request and reads its reply.
     ///
     /// # Errors
-    /// When the connection breaks or the reply is none.
+    /// When the connection breaks or the bytes are no reply.
     pub fn ask(&mut self, client: ConnectionName, request: &Request) -> io::Result<Value> {
         let mut replies =
             self.ask_all(client, std::slice::from_ref(request)).map_err(|lost| lost.source)?;
@@ -93,7 +93,7 @@ impl<'a> Peer<'a> {
     /// Sends requests together and reads their replies.
     ///
     /// # Errors
-    /// When the connection breaks or a reply is none.
+    /// When the connection breaks or the bytes are no reply.
     pub fn ask_all(
         &mut self,
         client: ConnectionName,
@@ -128,7 +128,7 @@ fn open_all(address: &str) -> io::Result<OpenClients> {
     Ok([open()?, open()?, open()?])
 }
 
-/// How many of these requests go together; at least one.
+/// How many of these requests form the next batch; at least one.
 fn batch_len(requests: &[Request]) -> usize {
     let mut bytes = 0;
     let size = |request: &Request| request.iter().map(|word| word.len() + 16).sum::<usize>();

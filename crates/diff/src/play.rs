@@ -1,4 +1,4 @@
-//! Plays a list of steps on both servers, to the first thing in which they differ.
+//! Plays a list of steps on both servers up to the first difference.
 
 use std::time::Duration;
 
@@ -10,21 +10,22 @@ use crate::found::Lost;
 use crate::judge::{Verdict, judge};
 use crate::{ConnectionName, Found, Pair, Peer, Request, Step, rules, state};
 
-/// Replies to one walk with SCAN or its like; more say that it does not end.
+/// The most replies to one walk with SCAN and similar commands; a longer walk does not end.
 const WALK_REPLIES_MAX: usize = 20_000;
 
-/// After this time a key that was given a millisecond has ended on both servers.
+/// After this time a key with a time to live of a millisecond has expired on both servers.
 const SOON: Duration = Duration::from_millis(4);
 
-/// Sees each request that went well, the subject's reply, and why the other one differed.
+/// Observes each request whose replies agree, with the subject's reply and the reason of an
+/// intended difference.
 pub type Observe<'a> = dyn FnMut(&Request, &Value, Option<&'static str>) + 'a;
 
-/// The requests that each connection has queued since MULTI, as the servers say.
+/// The requests that each connection has queued since MULTI, according to the servers.
 #[derive(Debug, Default)]
 struct Queues([Vec<Request>; ConnectionName::ALL.len()]);
 
 impl Queues {
-    /// What a reply ends, or nothing; takes in a request that was queued.
+    /// Records a queued request; returns the queue that a reply ends.
     fn take(&mut self, client: ConnectionName, request: &Request, reply: &Value) -> Vec<Request> {
         let queue = &mut self.0[client as usize];
         if reply.bytes() == Some(b"QUEUED") {
@@ -39,8 +40,8 @@ impl Queues {
 }
 
 impl Pair<'_> {
-    /// Plays a list, and what must follow its requests, to the first difference; without one,
-    /// compares the data of the servers afterwards.
+    /// Plays a list with its accompanying steps up to the first difference; without one, compares
+    /// the data of the servers.
     pub fn play(&mut self, list: &[Step], observe: &mut Observe<'_>) -> Option<Found> {
         let planned = plan(list);
         let mut queues = Queues::default();
@@ -98,7 +99,7 @@ impl Pair<'_> {
             let queued = queues.take(client, request, &subject);
             match judge(request, &queued, &subject, &reference) {
                 Verdict::Same => observe(request, &subject, None),
-                // Both hold what they held, so the round can go on.
+                // The data of both servers is unchanged, so the round can go on.
                 Verdict::Explained(reason, true) => observe(request, &subject, Some(reason)),
                 Verdict::Explained(reason, false) => {
                     return Ok(Some(Found::Explained(at, reason)));
@@ -111,7 +112,7 @@ impl Pair<'_> {
         Ok(None)
     }
 
-    /// Asks both with their own cursors to the end, and compares what they found together.
+    /// Walks on both servers with their own cursors, and compares all elements.
     fn walk(
         &mut self,
         step: &Step,
@@ -145,7 +146,7 @@ fn judged(request: &Request, subject: &Value, reference: &Value) -> Found {
     }
 }
 
-/// Whether a walk begins at its beginning.
+/// Whether a walk starts at cursor 0.
 fn starts(request: &Request) -> bool {
     cursor_at(request).and_then(|at| request.get(at)).is_some_and(|cursor| cursor == b"0")
 }
@@ -156,7 +157,7 @@ fn cursor_at(request: &Request) -> Option<usize> {
     Some(if is_of_keys { 1 } else { 2 })
 }
 
-/// All that a walk finds, each once and in order, as one array.
+/// All elements of a walk, each once and sorted, as one array.
 fn walk_on(peer: &mut Peer<'_>, step: &Step, first: Value, width: usize) -> Result<Value, Lost> {
     let mut found: Vec<Value> = Vec::new();
     let mut reply = first;
@@ -180,15 +181,15 @@ fn walk_on(peer: &mut Peer<'_>, step: &Step, first: Value, width: usize) -> Resu
     Ok(Value::Many(b'*', each.concat()))
 }
 
-/// How many requests of one connection go out before a walk, a login, or before a key is waited for
-/// that ends.
+/// How many requests of one connection go out before a walk, a login, or a wait for a key to
+/// expire.
 fn batch_len(planned: &[Planned]) -> usize {
     let client = planned[0].step.client;
     let is_plain = |planned: &&Planned| planned.walk.is_none() && planned.step.client == client;
     let plain = planned.iter().take_while(is_plain).count();
     let waiting = planned[..plain].iter().position(|planned| planned.waits);
     let len = waiting.map_or(plain, |at| at + 1);
-    // Redis answers a failed AUTH only if no other reply waits to be sent.
+    // Redis replies to a failed AUTH only if no other reply waits.
     let is_login = |planned: &Planned| rules::name(&planned.step.request) == "auth";
     planned[1..len].iter().position(is_login).map_or(len, |at| at + 1)
 }

@@ -6,7 +6,7 @@ use crate::Step;
 use crate::found::Found;
 use crate::pair::Pair;
 
-/// Plays a list from empty servers and compares their data afterwards.
+/// Plays a list from empty servers, and compares the data afterwards.
 ///
 /// # Errors
 /// When a server was lost and cannot be reached again.
@@ -15,7 +15,7 @@ pub fn replay(pair: &mut Pair<'_>, opening: &[Step], steps: &[Step]) -> io::Resu
         Ok(()) => pair.play(steps, &mut |_, _, _| {}),
         Err(lost) => Some(lost.found(opening)),
     };
-    // A server that has sent too much or too little would be out of step in the next attempt.
+    // A server that has sent too many or too few replies would be out of step in the next attempt.
     if found.is_some() {
         pair.subject.reconnect()?;
         pair.reference.reconnect()?;

@@ -1,7 +1,7 @@
-//! What is not sent, which replies are compared other than byte for byte, and which differences are
-//! intended: three small tables, each row with its reason.
+//! The excluded commands, the replies that are not compared byte for byte, and the intended
+//! differences: three small tables with a reason in each row.
 //!
-//! A command without a row is sent, and its replies must be equal. Errors must be equal always.
+//! A command without a row is sent, and its replies must be equal. Errors must always be equal.
 
 use command::{Flags, Spec};
 use node::table;
@@ -12,26 +12,26 @@ use test_support::Value;
 use crate::Request;
 use crate::compare::{Compare, same};
 
-/// Commands whose replies are compared in another way than [`Compare::Exact`].
+/// Commands whose replies are not compared by [`Compare::Exact`].
 struct Rule {
     /// Full names as in the table of commands: `object|idletime`.
     commands: &'static [&'static str],
-    /// Which of their requests are meant.
+    /// The requests that the row covers.
     when: fn(&Request) -> bool,
     compare: Compare,
     forget: Forget,
     reason: &'static str,
 }
 
-/// What must be deleted after a request because it is no longer the same on both servers.
+/// The keys that are deleted after a request because they differ between the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forget {
     Nothing,
     /// All its keys, after a comparison of their values.
     Keys,
-    /// The first key, unseen.
+    /// The first key, without a comparison.
     First,
-    /// The key that the result of a search is stored under, unseen.
+    /// The key that stores the result of a search, without a comparison.
     Stored,
 }
 
@@ -54,7 +54,8 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("xinfo|help", "help texts are our own"),
 ];
 
-/// Milliseconds and seconds by which two servers may be apart in reaching the same request.
+/// The largest difference between the times at which two servers execute the same request, in
+/// milliseconds and in seconds.
 const APART_MS_MAX: u64 = 10_000;
 const APART_SECONDS_MAX: u64 = 10;
 
@@ -76,7 +77,7 @@ impl Rule {
     }
 }
 
-/// The first row that holds for a request counts.
+/// The first row that covers a request counts.
 const RULES: &[Rule] = &[
     rule(&["ttl", "expiretime", "httl", "hexpiretime"], Compare::Near(APART_SECONDS_MAX), "time"),
     rule(&["pttl", "pexpiretime", "hpttl", "hpexpiretime"], Compare::Near(APART_MS_MAX), "time"),
@@ -125,13 +126,13 @@ const GEO: &[&str] = &[
     "geosearchstore",
 ];
 
-/// Whether it asks for the nearest or the farthest, and not for whatever is found first.
+/// Whether it asks for the nearest or the farthest elements, and not for any.
 fn is_nearest(request: &Request) -> bool {
     has(request, "COUNT") && !has(request, "ANY")
 }
 
-/// Ordered by text from elsewhere, which may be the same or missing for several elements, or by
-/// nothing at all.
+/// Whether the elements are sorted by external text, which may be equal or missing for several
+/// elements, or not sorted.
 fn is_unordered_sort(request: &Request) -> bool {
     let by = after(request, "BY");
     by.is_some_and(|by| has(request, "ALPHA") || !by.contains(&b'*'))
@@ -143,15 +144,14 @@ fn is_cut_anywhere(request: &Request) -> bool {
 
 /// A difference that is intended.
 struct Explained {
-    /// Full names; none for all.
+    /// Full names; empty for all commands.
     commands: &'static [&'static str],
-    /// Whether the reply of the subject may differ from that of the reference in this way.
+    /// Whether the replies may differ in this way.
     holds: fn(&Request, &Value, &Value) -> bool,
     reason: &'static str,
 }
 
-/// Differences that are intended. What both servers hold afterwards may differ as well, so a round
-/// ends where one is met.
+/// Intended differences. The data may differ afterwards as well, so a round ends there.
 const EXPLAINED: &[Explained] = &[
     Explained {
         commands: &[],
@@ -224,7 +224,7 @@ const EXPLAINED: &[Explained] = &[
         holds: |request, subject, reference| {
             let texts = || subject.elements().iter().chain(reference.elements());
             let has_zero = texts().filter_map(Value::bytes).any(|text| text.contains(&0));
-            // Which of them a part holds is as open as their order.
+            // Their order is undefined, and so is which of them a part contains.
             let how = match has(request, "LIMIT") {
                 true => Compare::Shape,
                 false => Compare::Unordered(1),
@@ -268,7 +268,7 @@ fn double(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The texts of rules, with the pattern that Redis writes for one with access to all keys.
+/// The texts of rules, with the pattern that Redis writes for access to all keys.
 fn plain_pattern(value: &Value) -> Value {
     match value {
         Value::Text(marker, text) => {
@@ -294,7 +294,7 @@ fn same_start(subject: &Value, reference: &Value) -> bool {
     subject.starts_with(&reference) || reference.starts_with(&subject)
 }
 
-/// All rows of the tables, a line each: commands, what is done with them, and why.
+/// All rows of the tables, one a line: commands, treatment and reason.
 pub fn describe() -> String {
     let excluded = EXCLUDED.iter().map(|(name, reason)| format!("{name}: not sent: {reason}\n"));
     let rules = RULES
@@ -306,7 +306,7 @@ pub fn describe() -> String {
     excluded.chain(rules).chain(explained).collect()
 }
 
-/// Why a command is never sent, if so.
+/// Why a command is never sent, if it is excluded.
 pub fn excluded(name: &str) -> Option<&'static str> {
     EXCLUDED.iter().find(|(excluded, _)| *excluded == name).map(|(_, reason)| *reason)
 }
@@ -317,8 +317,8 @@ pub fn compare(request: &Request) -> Compare {
 }
 
 /// How replies are compared that a script with this protocol has passed on. Numbers, strings and
-/// arrays come through it as they are. In protocol 3 it sees maps and sets, which become tables of
-/// Lua: these have no order, and a client of protocol 2 gets arrays of them.
+/// arrays pass unchanged. In protocol 3 a script sees maps and sets as Lua tables, which have no
+/// order; a client of protocol 2 gets arrays.
 pub fn through_script(how: Compare, protocol: u8) -> Compare {
     match how {
         Compare::Scan(_) => Compare::Count,
@@ -328,12 +328,12 @@ pub fn through_script(how: Compare, protocol: u8) -> Compare {
     }
 }
 
-/// What must be deleted after a request.
+/// The keys that must be deleted after a request.
 pub(crate) fn forget(request: &Request) -> Forget {
     rule_of(request).map_or(Forget::Nothing, |rule| rule.forget)
 }
 
-/// The reason for which two different replies are both right, if there is one.
+/// Why two different replies are both right, if a row says so.
 pub fn explained(request: &Request, subject: &Value, reference: &Value) -> Option<&'static str> {
     let name = name(request);
     let is_meant = |row: &&Explained| row.commands.is_empty() || row.commands.contains(&&*name);
@@ -341,8 +341,8 @@ pub fn explained(request: &Request, subject: &Value, reference: &Value) -> Optio
     rows.find(|row| (row.holds)(request, subject, reference)).map(|row| row.reason)
 }
 
-/// Whether a request lets a key end a millisecond later. What comes next must wait for that: two
-/// servers would meet the end at different requests.
+/// Whether a request lets a key expire a millisecond later. The next request must wait for that:
+/// otherwise the key would expire at different requests on the two servers.
 pub fn ends_at_once(request: &Request) -> bool {
     let time = match &*name(request) {
         "pexpire" | "psetex" => request.get(2).map(Vec::as_slice),
@@ -354,14 +354,14 @@ pub fn ends_at_once(request: &Request) -> bool {
 
 /// Whether a request changes nothing.
 pub fn is_read(request: &Request) -> bool {
-    // Questions about users have no such flag.
+    // Requests about users have no such flag.
     spec_of(request).is_some_and(|(name, spec)| {
         spec.flags.has(Flags::READONLY) || matches!(name, "acl|getuser" | "acl|list" | "acl|dryrun")
     })
 }
 
-/// The full name of the command that a request names, as in the table; what it says itself when it
-/// is in no table.
+/// The full name of the command as in the table, or the first word of a request that is in no
+/// table.
 pub fn name(request: &Request) -> String {
     match spec_of(request) {
         Some((name, _)) => name.to_owned(),
@@ -410,7 +410,7 @@ fn has(request: &Request, word: &str) -> bool {
     request.iter().skip(1).any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// The argument behind the last such word, in any case.
+/// The argument after the last such word, in any case.
 pub(crate) fn after<'a>(request: &'a Request, word: &str) -> Option<&'a [u8]> {
     let at = request.iter().rposition(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))?;
     request.get(at + 1).map(Vec::as_slice)

@@ -1,5 +1,5 @@
-//! Round after round: empty servers, a stream of requests to both, and the comparison of replies
-//! and, every so often, of all they hold.
+//! Rounds: each empties the servers, sends a stream of requests to both, and compares the replies
+//! and, at intervals, all data.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::shrink::shrink;
 use crate::{Request, Step, rules};
 
-/// How often a failed round is played again before it counts as not repeatable.
+/// How often a failed round is repeated before it counts as not repeatable.
 const REPLAYS_MAX: usize = 3;
 
 /// What to run.
@@ -24,13 +24,13 @@ const REPLAYS_MAX: usize = 3;
 pub struct Plan {
     /// The commands on data that are sent.
     pub commands: Vec<Command>,
-    /// What is made of them.
+    /// The proportion of requests, transactions, scripts and users.
     pub mix: Mix,
-    /// Nothing that came later is sent.
+    /// Commands of later versions are not sent.
     pub version: Version,
-    /// How many requests.
+    /// The number of requests.
     pub requests: u64,
-    /// The seed of the first round; the next has the number after it.
+    /// The seed of the first round; each next round adds one.
     pub seed: u64,
     /// Requests between empty servers.
     pub round_requests: usize,
@@ -38,16 +38,16 @@ pub struct Plan {
     pub look_requests: usize,
     /// Different kinds of differences after which the run ends.
     pub differences_max: usize,
-    /// How long to look for a short list of requests that shows a difference.
+    /// How long to search for a short list of requests that shows a difference.
     pub shrink_time: Duration,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Requests that were sent and compared.
     pub sent: u64,
-    /// How long that took, without the search for short lists.
+    /// The time for that, without the search for short lists.
     pub elapsed: Duration,
     /// Requests and error replies of each command.
     pub tallies: BTreeMap<String, Tally>,
@@ -82,12 +82,12 @@ pub struct Difference {
     pub found: Found,
     /// The seed of its round.
     pub seed: u64,
-    /// A short list of requests that shows it; the first ones set the servers up. Without any it
-    /// could not be repeated.
+    /// A short list of requests that shows it; the first ones set up the servers. Empty if it could
+    /// not be repeated.
     pub steps: Vec<Step>,
 }
 
-/// Runs the plan. `progress` gets the number of requests sent and of differences found.
+/// Runs the plan. `progress` gets the numbers of requests and of differences.
 ///
 /// # Errors
 /// When a server cannot be reached at all, or again after it was lost.
@@ -96,7 +96,7 @@ pub fn run(
     plan: &Plan,
     progress: &mut dyn FnMut(u64, usize),
 ) -> io::Result<Summary> {
-    // The rules of users name any command.
+    // Rules of users name any command.
     let (named, _) = pair.known(all_commands())?;
     let settings = Settings::shared(&mut [&mut pair.subject, &mut pair.reference])?;
     let mut summary = Summary::default();
@@ -115,7 +115,7 @@ pub fn run(
     Ok(summary)
 }
 
-/// The requests between two times that the servers are emptied.
+/// The requests between two moments at which the servers are emptied.
 struct Round {
     seed: u64,
     opening: Vec<Step>,
@@ -145,7 +145,7 @@ impl Round {
         Self { seed, opening, steps }
     }
 
-    /// What was found, and how many requests led to it.
+    /// The difference, and how many requests led to it.
     fn play(
         &self,
         pair: &mut Pair<'_>,
@@ -179,7 +179,7 @@ impl Round {
     }
 }
 
-/// Counts what a round found; a new difference is played again, shortened and kept.
+/// Counts the result of a round; a new difference is repeated, shortened and kept.
 fn settle(
     pair: &mut Pair<'_>,
     round: &Round,

@@ -1,7 +1,7 @@
-//! The scripts that send generated requests, and what a request that runs one of them carries.
+//! The scripts that send generated requests, and the requests that a call of one of them carries.
 //!
-//! A script takes the words of its requests as arguments, so the same few scripts run everything:
-//! EVAL, EVALSHA and, in functions of a library, FCALL.
+//! A script takes the words of its requests as arguments, so a few scripts run everything: by EVAL,
+//! EVALSHA and, as functions of a library, FCALL.
 
 use std::sync::LazyLock;
 
@@ -12,17 +12,17 @@ use crate::{Request, Step, rules};
 /// A script.
 #[derive(Debug)]
 struct Script {
-    /// What its function in the library is called.
+    /// The name of its function in the library.
     function: &'static str,
     body: &'static str,
-    /// Whether it sends several requests, each behind the number of its words, and returns the list
-    /// of their replies.
+    /// Whether it sends several requests, each after the number of its words, and returns a list of
+    /// replies.
     is_list: bool,
     /// The protocol in which it sees replies.
     protocol: u8,
 }
 
-/// What a list of requests does after `redis.setresp`.
+/// The common part of the scripts that send a list, after `redis.setresp`.
 macro_rules! list_body {
     () => {
         "local replies, at = {}, 1 while at <= #ARGV do local last = at + tonumber(ARGV[at]) \
@@ -63,10 +63,10 @@ const SCRIPTS: &[Script] = &[
 /// How many scripts there are.
 pub const COUNT: usize = SCRIPTS.len();
 
-/// The number of one that sends several requests.
+/// The number of a script that sends several requests.
 pub const LIST: usize = 3;
 
-/// What functions that may not write are called behind the name of the script.
+/// The suffix of functions that may not write.
 const READ_ONLY: &str = "_ro";
 
 /// The requests that a script sends.
@@ -74,7 +74,7 @@ const READ_ONLY: &str = "_ro";
 pub struct Carried {
     /// The requests in order.
     pub calls: Vec<Request>,
-    /// Whether the reply is a list with an element for each.
+    /// Whether the reply is a list with one element for each request.
     pub is_list: bool,
     /// The protocol in which the script sees replies.
     pub protocol: u8,
@@ -106,7 +106,7 @@ pub fn evaluated(script: usize, keys: &[Vec<u8>], calls: &[Request]) -> Request 
     running(script, Run::Text, false, keys, calls)
 }
 
-/// A request that runs a script, perhaps one that is read-only, with these keys declared.
+/// A request that runs a script, perhaps a read-only one, with these keys declared.
 pub fn running(
     script: usize,
     run: Run,
@@ -135,7 +135,7 @@ pub fn running(
     request
 }
 
-/// The requests that load everything into a server whose libraries and scripts are gone.
+/// The requests that load all libraries and scripts into an empty server.
 pub fn loading() -> Vec<Request> {
     let mut requests = vec![crate::request(&["FUNCTION", "FLUSH"])];
     requests.push(crate::request(&["FUNCTION", "LOAD", &library()]));
@@ -144,7 +144,7 @@ pub fn loading() -> Vec<Request> {
     requests
 }
 
-/// Whether a list runs by its hash what a SCRIPT LOAD loads.
+/// Whether a list runs the script of a SCRIPT LOAD by its hash.
 pub fn is_run_by_hash(load: &Request, list: &[Step]) -> bool {
     let body = load.last().and_then(|body| std::str::from_utf8(body).ok());
     let Some(hash) = body.map(hash) else { return false };
@@ -163,8 +163,8 @@ fn library() -> String {
     code
 }
 
-/// What a request carries when it runs one of the scripts; none when it is something else, or its
-/// arguments are no requests.
+/// The requests that a call of one of the scripts carries. `None` for other requests and for
+/// arguments that are no requests.
 pub fn carried(request: &Request) -> Option<Carried> {
     let command = rules::name(request);
     let wanted = std::str::from_utf8(request.get(1)?).ok()?;
@@ -194,7 +194,7 @@ pub fn carried(request: &Request) -> Option<Carried> {
     Some(Carried { calls, is_list: script.is_list, protocol: script.protocol })
 }
 
-/// Whether a request names a script whose arguments are not what it reads.
+/// Whether a request calls a script with arguments that it cannot read.
 pub fn is_broken(request: &Request) -> bool {
     let runs = ["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro"];
     let reads_numbers = |text: &Vec<u8>| {
@@ -208,7 +208,8 @@ pub fn is_broken(request: &Request) -> bool {
         && carried(request).is_none()
 }
 
-/// What a difference in the replies to a request is called: its command, and what it carries.
+/// The name of a difference in the replies to a request: its command, and the requests that it
+/// carries.
 pub fn title(request: &Request) -> String {
     let name = rules::name(request);
     match carried(request).map(|carried| (carried.is_list, carried.calls)) {
@@ -219,7 +220,7 @@ pub fn title(request: &Request) -> String {
     }
 }
 
-/// A number of keys or words, as no server could read it in another way.
+/// A number of keys or words in its canonical form.
 fn number(word: &[u8]) -> Option<usize> {
     let is_plain = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
     is_plain.then(|| std::str::from_utf8(word).ok()?.parse().ok()).flatten()

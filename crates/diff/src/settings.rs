@@ -1,5 +1,5 @@
-//! How both servers are set before a round: the sizes at which encodings change, small in some
-//! rounds so that every few requests cross one, as Redis 8 has them in the others.
+//! The configuration of both servers in a round: the sizes at which encodings change are those of
+//! Redis 8, or small, so that every few requests cross one.
 
 use std::io;
 
@@ -8,8 +8,7 @@ use fastrand::Rng;
 use crate::generate::{Mix, USERS};
 use crate::{ConnectionName, Peer, Request, Step, request, rules, scripts};
 
-/// Parameters of the configuration with the values that rounds choose from; the default of Redis 8
-/// stands first.
+/// Parameters with the values that rounds choose from; the default of Redis 8 comes first.
 const PARAMETERS: &[(&str, &[&str])] = &[
     ("list-max-listpack-size", &["-2", "4", "16", "-1"]),
     ("list-compress-depth", &["0", "1", "2"]),
@@ -32,10 +31,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Asks the servers which parameters they know.
+    /// Asks the servers for the parameters that they know.
     ///
     /// # Errors
-    /// When one does not answer.
+    /// When one does not reply.
     pub fn shared(peers: &mut [&mut Peer<'_>]) -> io::Result<Self> {
         let mut shared = PARAMETERS.to_vec();
         for peer in peers {
@@ -49,7 +48,7 @@ impl Settings {
         Ok(Self { shared })
     }
 
-    /// The steps that open a round: connections as they begin, a protocol, thresholds, what `mix`
+    /// The steps that open a round: reset connections, a protocol, thresholds, whatever `mix`
     /// needs, and no data.
     pub fn opening(&self, mix: &Mix, rng: &mut Rng) -> Vec<Step> {
         let version = if rng.bool() { "3" } else { PROTOCOL };
@@ -76,10 +75,10 @@ impl Settings {
     }
 }
 
-/// The protocol of a connection that has not asked for another.
+/// The protocol of a connection without HELLO.
 const PROTOCOL: &str = "2";
 
-/// What a step of an opening is when everything is as it is by default; none when it is so.
+/// The default form of a step of an opening; `None` if it has the default already.
 pub fn default_of(opening: &Step) -> Option<Step> {
     let default = match (&*rules::name(&opening.request), opening.request.as_slice()) {
         ("hello", _) => request(&["HELLO", PROTOCOL]),
@@ -92,7 +91,7 @@ pub fn default_of(opening: &Step) -> Option<Step> {
     (default != opening.request).then_some(Step { client: opening.client, request: default })
 }
 
-/// An opening without what a new server does not need before this list.
+/// An opening without the steps that a new server does not need before this list.
 pub fn unusual(opening: &[Step], list: &[Step]) -> Vec<Step> {
     let runs = |start: &str| list.iter().any(|step| rules::name(&step.request).starts_with(start));
     let is_needed = |step: &&Step| match &*rules::name(&step.request) {

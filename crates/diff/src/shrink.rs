@@ -1,8 +1,8 @@
-//! Makes a short list of requests out of a long one that shows a difference.
+//! Shortens a list of requests that shows a difference.
 //!
-//! Parts of the list, ever smaller ones, are left out as long as what remains shows a difference of
-//! the same kind; then words of the requests that are left. Every attempt starts from empty
-//! servers. The search is bounded in time, so the result is short and not always the shortest.
+//! Smaller and smaller parts of the list are left out as long as the rest shows a difference of the
+//! same kind; then words of the remaining requests. Every attempt starts from empty servers. The
+//! search is bounded in time, so the result is short and not always the shortest.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use crate::replay::replay;
 use crate::settings::{default_of, unusual};
 use crate::{Step, rules, scripts};
 
-/// Requests of at most this many words are left as they are.
+/// Requests of at most this many words are not shortened.
 const WORDS_MIN: usize = 3;
 
-/// The shortest list found, the opening in front, and what it shows.
+/// The shortest list, after its opening, and the difference that it shows.
 ///
 /// # Errors
 /// When a server was lost and cannot be reached again.
@@ -57,7 +57,7 @@ pub fn shrink(
     Ok((steps, best.1))
 }
 
-/// Whether a step makes a user that no opening deletes.
+/// Whether a step creates a user that no opening deletes.
 fn makes_stray_user(step: &Step) -> bool {
     let is_known = |name: &Vec<u8>| USERS.iter().any(|user| user.as_bytes() == name);
     rules::name(&step.request) == "acl|setuser" && !step.request.get(2).is_some_and(is_known)
@@ -66,7 +66,7 @@ fn makes_stray_user(step: &Step) -> bool {
 type Best = (Vec<Step>, Found);
 type Attempt<'a> = dyn FnMut(&[Step]) -> io::Result<Option<Best>> + 'a;
 
-/// Halves, quarters and so on are left out, to single requests.
+/// Leaves out halves, quarters and so on, down to single requests.
 fn drop_requests(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
     let mut size = best.0.len().div_ceil(2);
     while size > 0 {
@@ -85,7 +85,7 @@ fn drop_requests(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Words of long requests are left out, from the end.
+/// Leaves out words of long requests, from the end.
 fn drop_words(best: &mut Best, attempt: &mut Attempt<'_>) -> io::Result<()> {
     let mut at = best.0.len();
     while at > 0 {

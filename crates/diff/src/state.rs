@@ -1,5 +1,5 @@
-//! All data of two servers, read as a client can: keys, types, encodings, times of
-//! expiry, and the whole content of each key.
+//! All data of two servers, read as a client can: keys, types, encodings, times of expiry, and the
+//! value of each key.
 
 use test_support::Value;
 
@@ -11,10 +11,10 @@ use crate::{Request, exchange, request};
 /// The databases that requests use.
 const DATABASES: &[&str] = &["0", "1"];
 
-/// Looks for the first part of the state that differs. Leaves both servers in database 0.
+/// Finds the first difference in the data. Leaves both servers in database 0.
 ///
 /// # Errors
-/// When a server does not answer.
+/// When a server does not reply.
 pub fn compare(pair: &mut Pair<'_>, hash_field_times: bool) -> Result<Option<Unlike>, Lost> {
     let mut found = None;
     for database in DATABASES {
@@ -45,7 +45,7 @@ fn compare_database(
     }
     let contents: Vec<Request> =
         keys.iter().zip(&types).flat_map(|(key, of_type)| contents(key, of_type)).collect();
-    // Contents first: what they differ in is closer to the cause than an encoding.
+    // Values first: their differences are closer to the cause than an encoding.
     let (replies, unlike) = look(pair, database, contents.clone())?;
     if unlike.is_some() {
         return Ok(unlike);
@@ -63,7 +63,7 @@ fn compare_database(
     }
 }
 
-/// Asks for the time at which each field of a hash ends.
+/// Asks for the time of expiry of each field of a hash.
 fn field_times(key: &[u8], pairs: &Value) -> Request {
     let fields: Vec<Vec<u8>> = texts(Some(pairs)).into_iter().step_by(2).collect();
     let mut request = request(&["HPEXPIRETIME"]);

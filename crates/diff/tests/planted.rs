@@ -1,9 +1,8 @@
-//! Weft against Weft agrees with itself, and against a Weft that has a fault the fault is found,
-//! repeated, and shown by a few requests.
+//! Weft agrees with itself; a fault in one of two Wefts is found, repeated, and shown by a few
+//! requests.
 //!
-//! The faults are planted by a proxy that exchanges bytes for others: a command or a rule on the
-//! way to the server, or a part of a reply on the way back. So the tests need no other server than
-//! the one of this source.
+//! A proxy plants the faults: it replaces a command or a rule in requests, or a part of a reply. So
+//! the tests need no other server.
 #![forbid(unsafe_code)]
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -17,13 +16,13 @@ use diff::run::Tally;
 use diff::{Difference, Found, Pair, Peer, Plan, Request, Step, Summary};
 use test_support::{Server, Value};
 
-/// Requests of one test: enough to meet each planted fault many times over.
+/// Requests of one test: enough to meet each planted fault many times.
 const REQUESTS: u64 = 12_000;
 
-/// Kinds of differences that one fault may show itself by.
+/// How many kinds of differences one fault may cause.
 const DIFFERENCES_MAX: usize = 3;
 
-/// Both sides are of this source, so what came after Redis 8.0 is sent as well.
+/// Both servers know all commands, so those later than Redis 8.0 are sent as well.
 const NEWEST: Version = [99, 0, 0];
 
 fn compare(reference: &str, subject: &str, only: &[&str]) -> Summary {
@@ -56,14 +55,14 @@ fn address(server: &Server) -> String {
     format!("127.0.0.1:{}", server.port)
 }
 
-/// The address of a proxy that says one word for another to a server.
+/// The address of a proxy that replaces one word by another in requests.
 fn with_fault(server: &Server, heard: &'static str, said: &'static str) -> String {
     assert_eq!(heard.len(), said.len(), "the lengths in the protocol stay right");
     proxy(server, [heard, said], [""; 2])
 }
 
-/// The address of a proxy that exchanges the first of two texts for the second, on the way to a
-/// server and on the way back; it serves until the test process ends.
+/// The address of a proxy that replaces the first of two texts by the second, in requests and in
+/// replies. It serves until the test process ends.
 fn proxy(server: &Server, asked: [&'static str; 2], replied: [&'static str; 2]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -79,7 +78,7 @@ fn proxy(server: &Server, asked: [&'static str; 2], replied: [&'static str; 2]) 
     address
 }
 
-/// Passes bytes on, one text exchanged for another; one that is cut by a read gets through.
+/// Forwards bytes with one text replaced by another. A text that a read splits passes unchanged.
 fn forward(mut from: TcpStream, mut to: TcpStream, [heard, said]: [&[u8]; 2]) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count) = from.read(&mut buffer) {
@@ -140,17 +139,17 @@ fn a_wrong_reply_is_found_and_shown_by_a_few_requests() {
         }
         other => panic!("{other:?}"),
     }
-    // The servers are emptied and the fault is met.
+    // FLUSHALL, and the request with the fault.
     assert!((2..=4).contains(&difference.steps.len()), "{:?}", difference.steps);
 }
 
 #[test]
 fn a_wrong_state_is_found_behind_right_replies() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
-    // Two elements are a right number of arguments, which no error speaks of.
+    // Two elements are a legal number of arguments, so there is no error.
     let faulty = with_fault(&two, "*4\r\n$5\r\nRPUSH\r\n", "*4\r\n$5\r\nLPUSH\r\n");
     let summary = compare(&address(&one), &faulty, &["rpush", "del"]);
-    // A refused request is told from the other as well, by the name of the command in its error.
+    // The error of a refused request names the command, so it differs, too.
     let is_state = |difference: &&Difference| matches!(difference.found, Found::State(_));
     let difference = summary.differences.iter().find(is_state).expect("the fault is found");
     match &difference.found {
@@ -163,7 +162,7 @@ fn a_wrong_state_is_found_behind_right_replies() {
 #[test]
 fn what_one_server_does_not_read_of_the_other_is_found() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
-    // What is restored under this name is no longer what the request says.
+    // The value restored under this name is not that of the key in the request.
     let faulty = with_fault(&two, "\r\nrestored:l1\r\n", "\r\nrestored:l2\r\n");
     let summary = compare(&address(&one), &faulty, &["rpush", "del"]);
     let difference = summary.differences.first().expect("the fault is found");
@@ -179,7 +178,7 @@ fn an_exchange_of_nothing_is_no_fault() {
     assert!(summary.differences.is_empty(), "{:?}", summary.differences);
 }
 
-/// What a run finds between a server and a proxy, and the first difference that is meant.
+/// The first expected difference between a server and a proxy.
 fn check_planted(
     one: &Server,
     faulty: &str,
@@ -205,7 +204,7 @@ fn a_transaction_that_leaves_out_a_reply_is_found() {
         request == &diff::request(&["EXEC"])
             && subject.elements().len() + 1 == reference.elements().len()
     });
-    // The servers are emptied; two requests stand between MULTI and EXEC.
+    // FLUSHALL first; two requests stand between MULTI and EXEC.
     let words: Vec<&[u8]> = steps.iter().map(|step| step.request[0].as_slice()).collect();
     let ends = [words.first(), words.get(words.len() - 4), words.last()];
     assert_eq!(ends, [Some(&&b"FLUSHALL"[..]), Some(&&b"MULTI"[..]), Some(&&b"EXEC"[..])]);
@@ -224,7 +223,7 @@ fn a_script_that_sees_nulls_of_the_other_protocol_is_found() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
     let faulty = with_fault(&two, "redis.setresp(3)", "redis.setresp(2)");
     let mix = Mix { requests: 10, ..Mix::of_kinds(&["scripting"]) };
-    // The null of protocol 3 is nil, where a list ends; that of protocol 2 is false.
+    // The null of protocol 3 is nil, which ends a list; that of protocol 2 is false.
     let steps =
         check_planted(&one, &faulty, &["mget", "set"], mix, |request, subject, reference| {
             request[1].starts_with(b"redis.setresp(3)") && nulls(subject) > nulls(reference)
@@ -235,7 +234,7 @@ fn a_script_that_sees_nulls_of_the_other_protocol_is_found() {
 #[test]
 fn a_rule_that_lets_a_key_through_is_found() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
-    // The rules look as they should: what is shown is exchanged as well.
+    // The rules look right, since the proxy replaces them in replies as well.
     let faulty = proxy(&two, ["\r\n$3\r\n~s*\r\n", "\r\n$3\r\n~**\r\n"], ["~**", "~s*"]);
     let mix = Mix::of_kinds(&["acl"]);
     let is_denied = |reply: &Value| {

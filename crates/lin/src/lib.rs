@@ -6,18 +6,18 @@
 //!      |
 //! session.go  <- faults.go     sends them, and records calls, returns and replies by one clock
 //!      |                       (a planted fault stands between it and the server)
-//! history.go                   what the connections of a group did
+//! history.go                   the operations of a group of connections
 //!      |
 //! check.go    <- model.go      Porcupine looks for an order that a server without concurrency
-//!                              could have had, and a violation is made shorter
+//!                              allows, and shortens a violation
 //! ```
 //!
-//! The program in `go/` does all of it, because the checker, [Porcupine], is a Go module, and one
-//! table there holds what a command does. Here it is built and started.
+//! The program in `go/` does all of this, because the checker, [Porcupine], is a Go module. One
+//! table there defines the effect of each command. This crate builds and starts the program.
 //!
-//! What cannot be decided from outside is left open, so that no correct server is refused: whether
-//! an operation took effect whose connection was cut, and whether a key is gone within 20 ms of its
-//! expiry. It does not test durability, nor commands on the server and its connections.
+//! Two questions stay open, so that no correct server fails: whether an operation took effect whose
+//! connection was cut, and whether a key is gone within 20 ms of its expiry. Durability and
+//! commands about the server and its connections are not tested.
 //!
 //! [Porcupine]: https://github.com/anishathalye/porcupine
 #![forbid(unsafe_code)]
@@ -39,23 +39,23 @@ pub struct Checker {
     program: PathBuf,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every history has an order that explains it, or could not be decided in time.
+    /// An order explains every history, except histories that could not be decided in time.
     Linearizable,
-    /// A history has none. The program printed it.
+    /// No order explains a history. The program printed it.
     Violation,
     /// The server did not answer, or the arguments are wrong. The program printed why.
     NotTested,
 }
 
-/// Why there is no program.
+/// Why the program was not built.
 #[derive(Debug)]
 pub enum BuildError {
     /// Go is not installed, or too old.
     NoGo,
-    /// `go` failed; what it printed.
+    /// `go` failed with this output.
     Failed(String),
 }
 
@@ -69,8 +69,8 @@ impl fmt::Display for BuildError {
 }
 
 impl Checker {
-    /// Builds the program into Cargo's target folder `target`, with caches of its own. Where
-    /// nothing has changed, that takes a moment.
+    /// Builds the program into Cargo's target folder `target`, with caches of its own. Without
+    /// changes, this takes a moment.
     ///
     /// # Errors
     /// When Go is missing, or the program does not build.
@@ -84,15 +84,15 @@ impl Checker {
         Ok(Self { program })
     }
 
-    /// The program, about to test the server at `HOST:PORT`. It ends after `-operations N` or
-    /// `-seconds S`; `-help` prints all its arguments.
+    /// The command that tests the server at `HOST:PORT`. It ends after `-operations N` or
+    /// `-seconds S`; `-help` prints all arguments.
     pub fn command(&self, address: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["-address", address]);
         command
     }
 
-    /// A line for each kind of history, `profile NAME`, and each fault that can be planted,
+    /// One line for each kind of history, `profile NAME`, and for each fault,
     /// `fault NAME: DESCRIPTION`.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Checker {
 }
 
 impl Verdict {
-    /// What the program's exit status says.
+    /// The verdict in the program's exit status.
     pub fn of(status: ExitStatus) -> Self {
         match status.code() {
             Some(0) => Self::Linearizable,
@@ -122,8 +122,8 @@ pub fn run_go_tests(target: &Path) -> Result<(), BuildError> {
     go(target, |go| go.args(["test", "-modcacherw", "."]))
 }
 
-/// Runs `go` on the sources. The caches are those of the Go client in `clients-test`, since most
-/// of what they hold is Go's library.
+/// Runs `go` on the sources. It shares its caches with the Go client in `clients-test`, since
+/// most of their contents are Go's library.
 fn go(target: &Path, args: impl FnOnce(&mut Command) -> &mut Command) -> Result<(), BuildError> {
     if go_minor().is_none_or(|minor| minor < GO_MINOR_MIN) {
         return Err(BuildError::NoGo);
@@ -142,7 +142,7 @@ fn go(target: &Path, args: impl FnOnce(&mut Command) -> &mut Command) -> Result<
     Err(BuildError::Failed(String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// The installed version of Go, `26` for `go version go1.26.8 linux/amd64`; nothing without one.
+/// The installed version of Go, `26` for `go version go1.26.8 linux/amd64`.
 fn go_minor() -> Option<u32> {
     let output = Command::new("go").arg("version").output().ok()?;
     minor_of(&String::from_utf8_lossy(&output.stdout))

@@ -1,4 +1,4 @@
-//! Weft is linearizable while its threads come and go, and planted faults are found.
+//! Weft is linearizable while its number of threads changes; planted faults are found.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -10,12 +10,12 @@ use lin::{BuildError, Checker, Verdict, run_go_tests};
 use test_support::Server;
 
 /// How long the server is tested.
-const SECONDS: &str = "10";
+const SECONDS: &str = "6";
 
-/// How long a fault may stay unnoticed. Most are found within a second.
+/// How long the server is tested with a fault. Most faults are found within a second.
 const FAULT_SECONDS_MAX: &str = "30";
 
-/// What a run has to have met before its verdict says anything.
+/// Events that must occur before a verdict counts.
 const MET: &[&str] = &[
     "histories",
     "changes of io-threads",
@@ -41,12 +41,12 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the folder is within target")
 }
 
-/// What was built; nothing where Go is missing and that is allowed.
+/// The result of a build; `None` without Go, unless CI requires it.
 fn available<T>(built: Result<T, BuildError>) -> Option<T> {
     match built {
         Ok(built) => Some(built),
         Err(BuildError::NoGo) if !std::env::var("CI").is_ok_and(|ci| ci == "true") => {
-            // Past the test runner, which hides what a passing test prints.
+            // Bypasses the test runner, which hides the output of a passing test.
             let line = format!("skipped the tests of linearizability: {}\n", BuildError::NoGo);
             let _ = std::io::stderr().write_all(line.as_bytes());
             None
@@ -63,7 +63,7 @@ fn run(checker: &Checker, server: &Server, args: &[&str]) -> (Verdict, String) {
     (Verdict::of(status), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// The number before a name in what the program prints.
+/// The number before a name in the output of the program.
 fn count(said: &str, name: &str) -> u64 {
     let lines = said.lines().filter_map(|line| line.trim_start().split_once(' '));
     let number =

@@ -24,7 +24,7 @@ static CHECKED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// panics when an execution fails.
 ///
 /// Call it from the thread of a `#[test]`: the child finds the test by the name of that thread. A
-/// test calls it once: its child fails at the first call, whatever a second one explores.
+/// test calls it once: its child fails at the first call.
 ///
 /// # Panics
 /// When no execution fails, when the failure has another message, when the child cannot start, or
@@ -36,7 +36,7 @@ pub fn fails(failure: &str, explore: impl FnOnce()) {
     }
 }
 
-/// Says why the model did not fail as expected. In the child it only explores.
+/// Returns why the model did not fail as expected. In the child it only explores.
 #[allow(clippy::expect_used)]
 fn check(failure: &str, explore: impl FnOnce()) -> Result<(), String> {
     if env::var_os(CHILD).is_some() {
@@ -65,7 +65,7 @@ fn check(failure: &str, explore: impl FnOnce()) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// What the parent is told about the model, or nothing in the child.
+    /// The error in the parent, or `None` in the child.
     fn reason(explore: impl FnOnce()) -> Option<String> {
         let outcome = check("lost update", explore);
         env::var_os(CHILD).is_none().then(|| outcome.err().unwrap_or_default())

@@ -1,7 +1,7 @@
-//! The kind of value for an argument, by its name.
+//! The kind of value for an argument, by the argument's name.
 //!
-//! A new command whose arguments are called as those of others needs nothing here; otherwise it
-//! gets what its shape says. The first row that fits counts.
+//! A new command whose arguments have the usual names needs no row; other arguments get values of
+//! their type. The first row that fits counts.
 
 use command::{Argument, Shape};
 
@@ -12,9 +12,9 @@ pub enum Class {
     Key,
     /// A key for ranges by name.
     LevelKey,
-    /// Any string: what is stored.
+    /// Any string that is stored.
     Value,
-    /// A string of a small pool, so that requests meet: member, field, element.
+    /// A string of a small pool, so that requests meet: a member, field or element.
     Member,
     Integer,
     Double,
@@ -24,7 +24,7 @@ pub enum Class {
     Count,
     /// An index of an element, from either end.
     Index,
-    /// A bound of a range of scores, of names, or any of both and an index.
+    /// A bound of a range of scores, of names, or of either or of an index.
     ScoreBound,
     NameBound,
     AnyBound,
@@ -34,11 +34,11 @@ pub enum Class {
     FieldOffset,
     BitValue,
     BitType,
-    /// What PFDEBUG is to show or do.
+    /// A subcommand of PFDEBUG.
     HllView,
     Seconds,
     Milliseconds,
-    /// The same, or one: the key's end is then waited for.
+    /// The same, or 1: then the next request waits for the expiry.
     MillisecondsOrOne,
     UnixSeconds,
     UnixMilliseconds,
@@ -54,25 +54,25 @@ pub enum Class {
     Longitude,
     Latitude,
     Distance,
-    /// The id of a new entry, of one that may be there, and of a bound.
+    /// The id of a new entry, of an entry that may exist, and of a bound.
     NewId,
     EntryId,
     IdBound,
-    /// Where to read on: an id, `$`, `>` or `+`.
+    /// The start of a read: an id, `$`, `>` or `+`.
     ReadFrom,
-    /// What a group has been given: an id or `$`.
+    /// The last delivered id of a group: an id or `$`.
     DeliveredUpTo,
-    /// How far a stream is trimmed: a length or an id.
+    /// The threshold of a trim: a length or an id.
     Threshold,
     GroupName,
     Consumer,
     /// Milliseconds of idle time.
     Idle,
-    /// What DUMP returns.
+    /// A payload of DUMP.
     Payload,
 }
 
-/// Commands (a name, a beginning with `*`, or all), arguments of that name, and what stands there.
+/// Commands (a name, a prefix with `*`, or all), arguments of that name, and their kind of value.
 const HINTS: &[(&str, &str, Class)] = &[
     ("*", "numkeys", Class::ListLength),
     ("*", "numfields", Class::ListLength),
@@ -80,7 +80,7 @@ const HINTS: &[(&str, &str, Class)] = &[
     // Times.
     ("*", "seconds", Class::Seconds),
     ("xread*", "milliseconds", Class::WaitMilliseconds),
-    // The fields of a hash go on counting for a while after their time.
+    // The fields of a hash are counted for a while after their expiry.
     ("h*", "milliseconds", Class::Milliseconds),
     ("*", "milliseconds", Class::MillisecondsOrOne),
     ("*", "unix-time-seconds", Class::UnixSeconds),
@@ -136,7 +136,7 @@ const HINTS: &[(&str, &str, Class)] = &[
     ("scan", "type", Class::TypeName),
     ("*", "db", Class::Database),
     ("*", "destination-db", Class::Database),
-    // Numbers of places and of things.
+    // Positions and counts.
     ("*", "start", Class::Index),
     ("*", "stop", Class::Index),
     ("*", "end", Class::Index),

@@ -1,17 +1,16 @@
 //! Random requests from the rows of commands.
 //!
-//! A row's arguments say the shape: words, alternatives, blocks, what is optional and what may be
-//! repeated. What stands for a value depends on the argument's name ([`hints`]) and is drawn from a
-//! small pool ([`values`]), so that requests meet on the same keys, members and ids. Most requests
-//! are right; some are then spoiled.
+//! The arguments of a row give the shape: words, alternatives, blocks, optional and repeated
+//! arguments. The kind of a value depends on the argument's name ([`hints`]), and the value comes
+//! from a small pool ([`values`]), so that requests meet on the same keys, members and ids. Most
+//! requests are right; some are then spoiled.
 //!
-//! Out of such requests a [`Stream`] makes transactions, requests through scripts, and what users
-//! may do.
+//! A [`Stream`] makes transactions, calls of scripts and requests about users from such requests.
 //!
-//! Most streams favour the commands of one group, so that it comes to states that need several of
-//! them: a group of consumers with pending entries, a hash whose fields end.
+//! Most streams favour the commands of one group, so that states occur that need several of them: a
+//! consumer group with pending entries, a hash with fields that expire.
 //!
-//! The same seed and commands always give the same requests: nothing here reads a clock.
+//! The same seed and commands always give the same requests: no clock is read.
 
 pub mod hints;
 mod scripts;
@@ -33,7 +32,7 @@ use crate::{Request, rules};
 use hints::Class;
 use values::Values;
 
-/// How often an optional argument is there, a list long, a request spoiled, and so on: one in
+/// How often an optional argument occurs, a list is long, a request is spoiled, and so on: one in
 /// this number.
 const OPTIONAL: u32 = 3;
 const LONG_LIST: u32 = 40;
@@ -43,24 +42,24 @@ const SHUFFLED: u32 = 5;
 const WRONG_COUNT: u32 = 15;
 const ODD_CASE: u32 = 10;
 const LEVEL: u32 = 3;
-/// Ids that the clock makes cannot be compared.
+/// Ids from the clock cannot be compared.
 const CLOCK_ID: u32 = 100;
 
-/// One stream in `UNFOCUSED` favours no group. In the others the commands of the favoured group
-/// come `FOCUS` times as often.
+/// One stream in `UNFOCUSED` favours no group. In the others, the commands of the favoured group
+/// are `FOCUS` times as frequent.
 const UNFOCUSED: u32 = 5;
 const FOCUS: u32 = 15;
 
-/// Optional arguments without which most requests are refused: the middle of GEOSEARCH.
+/// Optional arguments without which most requests fail: the centre of GEOSEARCH.
 const USUAL: &[&str] = &["from"];
 
-/// Elements of a repeated argument: usually, in a long list, and in one that makes containers
-/// of many parts.
+/// Elements of a repeated argument: usually, in a long list, and in a list that makes containers of
+/// several parts.
 const SHORT_LIST_MAX: usize = 4;
 const LONG_LIST_MAX: usize = 300;
 const HUGE_LIST_MAX: usize = 4_000;
 
-/// A command that requests are made for.
+/// A command for which requests are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     /// Its full name: `xgroup|create`.
@@ -69,7 +68,7 @@ pub struct Command {
     pub spec: &'static Spec,
 }
 
-/// All commands, but containers of others.
+/// All commands except containers of subcommands.
 pub fn all_commands() -> Vec<Command> {
     let entries = table().entries().iter().filter(|entry| !entry.spec.is_container);
     entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
@@ -82,7 +81,7 @@ pub fn groups() -> Vec<&'static str> {
     names.into_iter().collect()
 }
 
-/// The commands on data, but those that [`crate::rules`] excludes.
+/// The commands on data, except those that [`crate::rules`] excludes.
 pub fn data_commands() -> Vec<Command> {
     let entries = table().entries().iter().filter(|entry| {
         is_on_data(entry) && !entry.spec.is_container && rules::excluded(&entry.name).is_none()
@@ -90,7 +89,7 @@ pub fn data_commands() -> Vec<Command> {
     entries.map(|entry| Command { name: &entry.name, spec: entry.spec }).collect()
 }
 
-/// Commands of the group `server` depend on the process, even where they touch data. Those of
+/// Commands of the group `server` depend on the process, even where they touch data. Commands of
 /// transactions and scripts carry others ([`Stream`]).
 fn is_on_data(entry: &Entry) -> bool {
     use Group::{Connection, Scripting, Server, Transactions};
@@ -100,7 +99,7 @@ fn is_on_data(entry: &Entry) -> bool {
 /// A version such as 8.0.6.
 pub type Version = [u32; 3];
 
-/// The numbers of a version; what is missing or no number counts as 0.
+/// The numbers of a version; a missing or malformed number counts as 0.
 pub fn version(text: &str) -> Version {
     let mut numbers = text.split('.').map(|part| part.trim().parse().unwrap_or(0));
     std::array::from_fn(|_| numbers.next().unwrap_or(0))
@@ -118,7 +117,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Requests for these commands, with nothing that came after a version.
+    /// Requests for these commands, without arguments of versions later than this one.
     pub fn new(commands: Vec<Command>, version: Version, seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let focus = match rng.u32(..UNFOCUSED) {
@@ -135,12 +134,12 @@ impl Generator {
         Self { weights, commands, version, rng, values: Values::default() }
     }
 
-    /// The generator's randomness, for what else belongs to the same seed.
+    /// The random numbers of the same seed for other uses.
     pub fn rng(&mut self) -> &mut Rng {
         &mut self.rng
     }
 
-    /// The next request; none when there are no commands.
+    /// The next request; `None` without commands.
     pub fn request(&mut self) -> Option<Request> {
         let total = self.weights.last().copied()?;
         let drawn = self.rng.u32(..total);
@@ -169,7 +168,7 @@ impl Generator {
         draft.words
     }
 
-    /// Makes a ZRANGE one by name, of a key that is for such ranges.
+    /// Makes a ZRANGE one by name, with a key for such ranges.
     fn range_of_level(&mut self, draft: &mut Draft) {
         let mut draw = |class| self.values.draw(class, Group::SortedSet, &mut self.rng);
         let bounds = [draw(Class::LevelKey), draw(Class::NameBound), draw(Class::NameBound)];
@@ -177,7 +176,7 @@ impl Generator {
         draft.words.push(b"BYLEX".to_vec());
     }
 
-    /// Makes a ZADD one of score 0 to a key for ranges by name, which no other command writes to.
+    /// Makes a ZADD one of score 0, with a key for ranges by name, which no other command writes.
     fn level(&mut self, draft: &mut Draft) {
         let mut words = vec![draft.words[0].clone()];
         words.push(self.values.draw(Class::LevelKey, Group::SortedSet, &mut self.rng));
@@ -189,7 +188,7 @@ impl Generator {
         draft.words = words;
     }
 
-    /// The row's arguments; what is optional may come in another order.
+    /// The arguments of a row; optional ones may change their order.
     fn top_level(&mut self, draft: &mut Draft) {
         let arguments = draft.command.spec.arguments;
         let fixed = arguments.iter().take_while(|argument| !argument.optional).count();
@@ -204,7 +203,7 @@ impl Generator {
     }
 
     fn sequence(&mut self, draft: &mut Draft, arguments: &'static [Argument]) {
-        // Lists side by side have the same length: keys and ids, keys and weights.
+        // Parallel lists have the same length: keys and ids, keys and weights.
         draft.last_len = None;
         for argument in arguments {
             self.argument(draft, argument);
@@ -269,7 +268,7 @@ impl Generator {
                 }
                 let chosen = self.rng.choice(known);
                 if let Some(chosen) = chosen {
-                    // An alternative has been chosen: it is there.
+                    // A chosen alternative is not optional.
                     self.argument(draft, &Argument { optional: false, ..*chosen });
                 }
             }
@@ -290,8 +289,8 @@ impl Generator {
         argument.since.is_none_or(|since| version(since) <= self.version)
     }
 
-    /// Makes a request wrong, or perhaps only unusual. Numbers are not put in other places: a time
-    /// to live of few seconds would end between two looks, a huge offset take memory.
+    /// Makes a request wrong, or perhaps only unusual. Numbers keep their positions: a time to live
+    /// of few seconds would end between two comparisons, and a huge offset would take memory.
     fn spoil(&mut self, draft: &mut Draft, named: usize) {
         let words = &mut draft.words;
         let is_delicate = draft.command.spec.flags.has(Flags::BLOCKING)
@@ -321,24 +320,24 @@ impl Generator {
     }
 }
 
-/// A request being made.
+/// A request under construction.
 struct Draft {
     command: Command,
     words: Request,
     /// The position of the length of the next list.
     count_at: Option<usize>,
-    /// The length of the list just made.
+    /// The length of the last list.
     last_len: Option<usize>,
 }
 
 /// Whether a repeated argument has its word before each value, as the patterns of SORT and the
-/// reads of BITFIELD_RO have.
+/// reads of BITFIELD_RO.
 fn repeats_token(argument: &Argument) -> bool {
     argument.token == Some("GET")
 }
 
-/// Requests that put something in are frequent, so that there is something; those that delete are
-/// rare; those that may wait take time.
+/// Weights: commands that add data are frequent, those that delete are rare, and those that may
+/// wait are rarest because they take time.
 fn weight(command: &Command) -> u32 {
     let uses =
         |access: Access| command.spec.keys.iter().any(|keys| keys.access.0 & access.0 == access.0);
@@ -347,7 +346,7 @@ fn weight(command: &Command) -> u32 {
         () if flags.has(Flags::BLOCKING) && command.spec.group != Group::Stream => 3,
         () if command.name.ends_with("scan") || command.name == "xgroup|destroy" => 5,
         () if command.spec.group == Group::Generic && flags.has(Flags::WRITE) => 12,
-        // Nothing else fills a stream.
+        // No other command fills a stream.
         () if command.name == "xadd" => 150,
         () if uses(Access::INSERT) || uses(Access::UPDATE) && !uses(Access::ACCESS) => 40,
         () if uses(Access::DELETE) => 10,

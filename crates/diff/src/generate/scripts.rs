@@ -5,7 +5,7 @@ use crate::compare::Compare;
 use crate::scripts::{Run, is_list, running, sees_maps};
 use crate::{Request, follow, rules, scripts};
 
-/// The most words of the requests of a script: Lua's stack takes 8,000.
+/// The most words in the requests of a script: Lua's stack holds 8,000.
 const WORDS_MAX: usize = 3_900;
 
 /// The most requests of one script.
@@ -21,12 +21,12 @@ const WRONG_COUNT: u32 = 60;
 const WRONG_COUNTS: &[&str] = &["-1", "100000", "x", "", "9223372036854775808"];
 
 impl Stream {
-    /// A request that runs a script; none when there are no commands.
+    /// A request that runs a script; `None` without commands.
     pub(super) fn script(&mut self) -> Option<Request> {
         let script = self.rng().usize(..scripts::COUNT);
         let wanted = if is_list(script) { self.rng().usize(1..=CALLS_MAX) } else { 1 };
         let (mut calls, mut words) = (Vec::new(), 0);
-        // Long requests and those with ages in maps are drawn again, and perhaps again.
+        // Long requests, and requests with ages in maps, are replaced.
         for _ in 0..4 * wanted {
             let call = self.generator.request()?;
             let has_ages = sees_maps(script) && rules::compare(&call) == Compare::Ages;

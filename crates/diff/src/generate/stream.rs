@@ -1,36 +1,36 @@
 //! A stream of steps: plain requests, and between them transactions, scripts and users, each made
-//! out of generated requests.
+//! of generated requests.
 
 use fastrand::Rng;
 
 use super::{Command, Generator};
 use crate::{ConnectionName, Request, Step};
 
-/// How often what is made, in proportion.
+/// The proportion of each kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
-    /// Requests as they are.
+    /// Plain requests.
     pub requests: u32,
     /// Transactions, each of several requests.
     pub transactions: u32,
     /// Requests through scripts.
     pub scripts: u32,
-    /// Rules of users, questions about them, and what they do.
+    /// Rules of users, requests about them, and requests by them.
     pub users: u32,
 }
 
-/// What can be chosen beside the groups of commands on data; the names are those of what `Mix`
-/// counts.
+/// The kinds that can be chosen besides the groups of commands on data, named like the fields of
+/// `Mix`.
 pub const KINDS: &[&str] = &["transactions", "scripting", "acl"];
 
 impl Mix {
     /// Everything.
     pub const ALL: Self = Self { requests: 100, transactions: 4, scripts: 20, users: 8 };
 
-    /// Only requests as they are.
+    /// Only plain requests.
     pub const REQUESTS: Self = Self { transactions: 0, scripts: 0, users: 0, ..Self::ALL };
 
-    /// Only what is named, of [`KINDS`].
+    /// Only the named ones of [`KINDS`].
     pub fn of_kinds(named: &[&str]) -> Self {
         let weight = |at: usize, weight| if named.contains(&KINDS[at]) { weight } else { 0 };
         Self {
@@ -47,7 +47,7 @@ impl Mix {
 pub struct Stream {
     pub(super) generator: Generator,
     pub(super) mix: Mix,
-    /// The commands that rules of users name.
+    /// The commands in rules of users.
     pub(super) named: Vec<Command>,
 }
 
@@ -57,12 +57,12 @@ impl Stream {
         Self { generator, mix, named }
     }
 
-    /// The randomness, for what else belongs to the same seed.
+    /// The random numbers of the same seed for other uses.
     pub fn rng(&mut self) -> &mut Rng {
         self.generator.rng()
     }
 
-    /// The next steps that belong together; none when there are no commands.
+    /// The next steps that belong together; empty without commands.
     pub fn unit(&mut self) -> Vec<Step> {
         let Mix { requests, transactions, scripts, users } = self.mix;
         let drawn = self.rng().u32(..(requests + transactions + scripts + users).max(1));
@@ -79,7 +79,7 @@ impl Stream {
         request.map(Step::first).into_iter().collect()
     }
 
-    /// A request on data, as it is or through a script.
+    /// A request on data, plain or through a script.
     pub(super) fn request(&mut self) -> Option<Request> {
         let Mix { requests, scripts, .. } = self.mix;
         let drawn = self.rng().u32(..(requests + scripts).max(1));

@@ -1,4 +1,4 @@
-//! Transactions: what is watched and perhaps changed, MULTI, queued requests, and an end.
+//! Transactions: watched keys that may change, MULTI, queued requests, and an end.
 
 use super::stream::Stream;
 use crate::{ConnectionName, Request, Step, follow, request, rules};
@@ -14,12 +14,12 @@ const BY_SECOND: u32 = 6;
 
 const QUEUED_MAX: usize = 8;
 
-/// What is refused inside a transaction, with and without an end of it.
+/// Requests that fail inside a transaction; some of them end it.
 const UNSOUND_REQUESTS: &[&[&str]] =
     &[&["NOSUCH", "a"], &["GET"], &["MULTI"], &["WATCH", "s1"], &["MULTI", "x"], &["EXEC", "x"]];
 
 impl Stream {
-    /// A transaction, most often of this connection.
+    /// A transaction, mostly of this connection.
     pub(super) fn transaction(&mut self, client: ConnectionName) -> Vec<Step> {
         let client = if self.one_in(BY_SECOND) { ConnectionName::Second } else { client };
         let mut steps = Vec::new();
@@ -44,8 +44,8 @@ impl Stream {
         steps
     }
 
-    /// Watches the keys of a request, which then comes from this connection or, perhaps only when
-    /// requests are queued, from the other one. What comes then is returned.
+    /// Watches the keys of a request. The request then comes from this connection or from the other
+    /// one, perhaps only after requests are queued; in that case it is returned.
     fn watch(&mut self, client: ConnectionName, steps: &mut Vec<Step>) -> Option<Step> {
         let touching = self.generator.request()?;
         let mut watch: Request = request(&["WATCH"]);

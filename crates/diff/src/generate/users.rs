@@ -1,4 +1,4 @@
-//! Users: their rules, what is asked about them, and what they do.
+//! Users: their rules, requests about them, and requests by them.
 
 use super::stream::Stream;
 use crate::{ConnectionName, Request, Step, request};
@@ -8,7 +8,7 @@ pub const USERS: &[&str] = &["u1", "u2", "u3"];
 
 const PASSWORDS: &[&str] = &["p1", "p2", "", "p 3"];
 
-/// The hashes of two passwords, and what is none.
+/// The hashes of two passwords, and a text that is no hash.
 const HASHES: &[&str] = &[
     "f64551fcd6f07823cb87971cfb91446425da18286b3ab1ef935e0cbd7a69f68a",
     "3946ca64ff78d93ca61090a437cbb6b3d2ca0d488f5f9ccf3059608368b27693",
@@ -49,7 +49,7 @@ const KEY_PATTERNS: &[&str] = &[
     "*1*", "y*", "e[12]", "g*",
 ];
 
-/// The keys of most users who log in.
+/// The keys of most users that log in.
 const USUAL_KEYS: &[&str] = &["~*", "~*", "%R~*", "%W~*", "~s*", "~[a-m]*", "%R~[n-z]*"];
 
 const SWITCHES: &[&str] = &[
@@ -72,7 +72,7 @@ const SWITCHES: &[&str] = &[
     "AllKeys",
 ];
 
-/// No rules.
+/// Texts that are no rules.
 const WRONG: &[&str] = &[
     "",
     "nosuch",
@@ -111,7 +111,7 @@ const WRONG: &[&str] = &[
     "(reset)",
 ];
 
-/// Requests that are not on data, for what users may do.
+/// Requests that do not touch data, for the permissions of users.
 const OTHER_REQUESTS: &[&[&str]] = &[
     &["PING"],
     &["CONFIG", "GET", "hz"],
@@ -131,12 +131,12 @@ const OTHER_REQUESTS: &[&[&str]] = &[
     &["FUNCTION", "LIST", "LIBRARYNAME", "x"],
 ];
 
-/// The most rules in one request, and requests of a user who has logged in.
+/// The most rules in one request, and the most requests of a user that has logged in.
 const RULES_MAX: usize = 8;
 const SESSION_MAX: usize = 25;
 
 impl Stream {
-    /// What is done to, asked about, or done by users.
+    /// Requests about or by users.
     pub(super) fn user(&mut self) -> Vec<Step> {
         let user = self.pick(USERS);
         let request = match self.rng().u32(..32) {
@@ -194,7 +194,7 @@ impl Stream {
             10..18 => format!("~{}", self.pick(KEY_PATTERNS)),
             18..22 => {
                 let access = self.pick(&["R", "W", "R", "W", "RW", "r", "WR"]);
-                // Redis writes `%RW~*` so that it cannot be read back.
+                // Redis cannot read the `%RW~*` that it writes.
                 let mut pattern = self.pick(KEY_PATTERNS);
                 if pattern == "*" && access.len() == 2 {
                     pattern = "s*";
@@ -205,7 +205,7 @@ impl Stream {
             24..30 => format!("{}@{}", self.sign(), self.pick(CATEGORIES)),
             _ => {
                 let name = self.named();
-                // First arguments, which nothing but commands without subcommands has.
+                // First arguments, which only commands without subcommands have.
                 let first = self.one_in(10) && !name.contains('|');
                 let first = if first { self.pick(&["|s1", "|0", "|get", "|LIST"]) } else { "" };
                 format!("{}{name}{first}", self.sign())
@@ -217,7 +217,7 @@ impl Stream {
         if self.one_in(3) { "-" } else { "+" }
     }
 
-    /// The name of a command, on data or not.
+    /// The name of any command.
     fn named(&mut self) -> String {
         let named = &self.named;
         let command = self.generator.rng.choice(named).map_or("get", |command| command.name);
@@ -237,8 +237,8 @@ impl Stream {
         words
     }
 
-    /// The second connection logs in, sends requests, meets a change of its rules, and perhaps
-    /// returns to what it was.
+    /// The second connection logs in, sends requests, and perhaps gets new rules and logs in as its
+    /// old user again.
     fn session(&mut self, user: &'static str) -> Vec<Step> {
         let password = self.pick(PASSWORDS);
         let second = |request| Step { client: ConnectionName::Second, request };

@@ -1,23 +1,23 @@
 //! Pools of values.
 //!
-//! They are small, so that requests meet on the same things, and hold what goes wrong: edges of
-//! integers, infinities, empty and binary strings, sizes around the thresholds of encodings. What
-//! is left out on purpose: times to live that end during a run, offsets and counts that are legal
-//! and take gigabytes, and waiting without end.
+//! The pools are small, so that requests meet on the same values, and contain difficult ones: edges
+//! of integers, infinities, empty and binary strings, sizes around the thresholds of encodings.
+//! They omit times to live that end during a run, legal offsets and counts that take gigabytes, and
+//! endless waits.
 
 use command::Group;
 use fastrand::Rng;
 
 use super::hints::Class;
 
-/// Keys of each group of commands, and of those that belong to none.
+/// Keys of each group of commands, and keys of no group.
 const HOME_KEYS: u32 = 3;
 
-/// The longest strings; rare, since they cost time.
+/// The longest strings, which are rare because they cost time.
 const LONG_BYTES: usize = 1_000;
 const HUGE_BYTES: usize = 20_000;
 
-/// Lengths up to which some fit into a chunk of a list, alone or with a second one.
+/// Lengths up to the size of a list chunk, for one or two elements.
 const CHUNK_BYTES: &[usize] = &[2040, 3000, 4076, 4080, 4085, 4090, 8170, 8175, 8180, 8192, 8193];
 
 /// Lengths around the thresholds that [`crate::settings`] chooses from.
@@ -29,7 +29,7 @@ const WIDE_MEMBERS: u32 = 12_000;
 /// The first second of the year 2100, which no run reaches.
 const FAR_UNIX_SECONDS: u64 = 4_102_444_800;
 
-/// Integers at the edges of types, none of which is a count or an offset that would be obeyed.
+/// Integers at the edges of types, without legal counts and offsets.
 const EDGES: &[&str] = &[
     "9223372036854775807",
     "-9223372036854775808",
@@ -40,7 +40,7 @@ const EDGES: &[&str] = &[
     "4611686018427387904",
 ];
 
-/// The same, and those that only a number takes.
+/// The same, and values that are numbers but no integers.
 const INTEGERS: &[&str] = &[
     "9223372036854775806",
     "-9223372036854775807",
@@ -93,7 +93,7 @@ const DOUBLES: &[&str] = &[
 const JUNK: &[&str] =
     &["", "abc", "-1", "nan", "1.5", "9223372036854775808", "LIMIT", "COUNT", "*", "(", "[", "#"];
 
-/// Payloads of DUMP, one of each form.
+/// One payload of DUMP for each form.
 const PAYLOADS: &[&[u8]] = &[
     b"\x00\x04text\x0c\x00\xb7\x85\x12\xad0\x9f;x",
     b"\x00\xc0\n\x0c\x00\xa5\xe9c\x85\xf4\x84\xfd\xf2",
@@ -105,17 +105,17 @@ const PAYLOADS: &[&[u8]] = &[
     b"\x10\r\r\0\0\0\x02\0\x81f\x02\x81v\x02\xff\x0c\0\xeb\x87\t\x84\xd9~\x96\xd4",
 ];
 
-/// What is drawn depends on what was drawn before only in the ids of streams.
+/// Only the ids of streams depend on earlier values.
 #[derive(Debug, Default)]
 pub struct Values {
-    /// The milliseconds of the newest id that was made.
+    /// The milliseconds of the newest id.
     newest_id: u64,
-    /// Members are drawn from many, for a long list.
+    /// Draws members from a large pool, for a long list.
     pub wide: bool,
 }
 
 impl Values {
-    /// A value of a class; keys are most often those of a group's own type.
+    /// A value of a class; keys mostly have the type of the group.
     pub fn draw(&mut self, class: Class, home: Group, rng: &mut Rng) -> Vec<u8> {
         match class {
             Class::Key => return key(home, rng),
@@ -125,7 +125,7 @@ impl Values {
             Class::Payload => return payload(rng),
             _ => {}
         }
-        // Any value may come in any place.
+        // Any value may occur at any position.
         if rng.u32(..60) == 0 {
             return self.junk(rng);
         }
@@ -134,7 +134,7 @@ impl Values {
             .unwrap_or_else(|| word(class, rng))
     }
 
-    /// What fits nowhere.
+    /// A value that fits no class.
     pub fn junk(&self, rng: &mut Rng) -> Vec<u8> {
         match rng.u32(..8) {
             0 => b"\xff\x00\r\n".to_vec(),
@@ -143,7 +143,7 @@ impl Values {
         }
     }
 
-    /// How many of something.
+    /// A count.
     pub fn count(&self, rng: &mut Rng) -> String {
         match rng.u32(..12) {
             0 => pick(EDGES, rng).to_owned(),
@@ -250,8 +250,7 @@ impl Values {
     }
 }
 
-/// Ids, groups and what else streams have.
-/// A payload, now and then damaged.
+/// A payload, sometimes damaged.
 fn payload(rng: &mut Rng) -> Vec<u8> {
     let mut payload = PAYLOADS[rng.usize(..PAYLOADS.len())].to_vec();
     if rng.u32(..8) == 0 {
@@ -342,7 +341,7 @@ fn word(class: Class, rng: &mut Rng) -> Vec<u8> {
             pick(&["string", "list", "set", "zset", "hash", "stream", "String", "none", "x"], rng)
                 .into()
         }
-        // Some make it dense, which should be rare, and all registers are a long reply.
+        // Some make it dense, which should be rare, and all registers make a long reply.
         Class::HllView => match rng.u32(..16) {
             0 => pick(&["todense", "getreg", "none", ""], rng).into(),
             _ => pick(&["encoding", "decode", "DECODE"], rng).into(),
@@ -379,16 +378,16 @@ fn key(home: Group, rng: &mut Rng) -> Vec<u8> {
     format!("{}{}", char::from(prefix), rng.u32(1..=HOME_KEYS)).into_bytes()
 }
 
-/// The key of a sorted set whose members all have the same score, as ranges by name want it.
+/// The key of a sorted set with equal scores, for ranges by name.
 fn level_key(rng: &mut Rng) -> Vec<u8> {
     match rng.u32(..10) {
-        // Not one that may be a sorted set with other scores.
+        // Not a key that may hold other scores.
         0 => pick(&["none", "l1", "h1"], rng).into(),
         _ => format!("{LEVEL_PREFIX}{}", rng.u32(1..=HOME_KEYS)).into_bytes(),
     }
 }
 
-/// What the keys of sorted sets with one score begin with.
+/// The prefix of the keys of sorted sets with equal scores.
 pub const LEVEL_PREFIX: char = 'y';
 
 fn score(rng: &mut Rng) -> String {
@@ -407,8 +406,8 @@ fn bound(score: String, rng: &mut Rng) -> String {
     }
 }
 
-/// A time from now on that is over at once or lasts beyond the run. Two that are near each other
-/// would be told apart by the clock, so there are many.
+/// A time of expiry that has passed or lies beyond the run. Two near times would depend on the
+/// clock, so the pool is large.
 fn relative(rng: &mut Rng, per_second: u64) -> String {
     match rng.u32(..16) {
         0 => pick(EDGES, rng).to_owned(),

@@ -158,7 +158,7 @@ fn the_first_base_is_in_progress_from_the_answer_on() {
     let server = Server::start(&["--save", ""]);
     let mut client = server.client();
     (0..10).for_each(|n| client.ok(&format!("SET key:{n} v")));
-    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET rdb-key-save-delay 20000");
     client.ok("CONFIG SET appendonly yes");
     let info = client.ask("INFO persistence").text();
     assert!(info.contains("aof_rewrite_in_progress:1\r\naof_rewrite_scheduled:0"), "{info}");
@@ -269,7 +269,7 @@ fn a_rewrite_without_a_file_does_not_delay_the_end() {
     let mut server = Server::start(&["--save", ""]);
     let mut client = server.client();
     (0..2000).for_each(|n| client.ok(&format!("SET key:{n} v")));
-    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET rdb-key-save-delay 20000");
     client.ask("BGREWRITEAOF");
     eventually("it is in progress", || server.info("aof_rewrite_in_progress") == "1");
     server.signal("TERM");
@@ -295,7 +295,7 @@ fn it_may_end_and_begin_while_it_is_loaded() {
             let file = file.unwrap();
             std::fs::copy(file.path(), files.join(file.file_name())).unwrap();
         }
-        let slow = again(&["--key-load-delay", "5000"]);
+        let slow = again(&["--key-load-delay", "2000"]);
         let server =
             Launch::weft().in_folder(folder).options(&slow).until("Server initialized").start();
         let mut client = server.client();
@@ -463,7 +463,7 @@ fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
     client.ok("CONFIG SET appendonly no");
     client.ok("SET between 1");
     // What runs instead of the base delays it.
-    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET rdb-key-save-delay 20000");
     client.ask("BGSAVE");
     client.ok("CONFIG SET appendonly yes");
     client.ok("SET new 1");
@@ -477,7 +477,7 @@ fn a_rewrite_does_not_keep_the_server_from_ending() {
     let server = Server::start(&options);
     let mut client = server.client();
     (0..100).for_each(|n| client.ok(&format!("SET key:{n} v")));
-    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET rdb-key-save-delay 20000");
     client.ask("BGREWRITEAOF");
     assert_eq!(server.info("aof_rewrite_in_progress"), "1");
     let server = server.restart(&options);

@@ -29,16 +29,16 @@ const fn case(
 }
 
 const CASES: &[Case] = &[
-    case("int", (60_000, 1), &["SET {k} 123456789"]),
-    case("embstr", (60_000, 1), &["SET {k} {x13}"]),
+    case("int", (30_000, 1), &["SET {k} 123456789"]),
+    case("embstr", (30_000, 1), &["SET {k} {x13}"]),
     case("raw", (4_000, 1), &["SET {k} {x500}"]),
     case("raw", (100, 1), &["SET {k} {x100000}"]),
     case("raw", (200, 40), &["APPEND {k} {x250}"]),
-    case("listpack", (15_000, 1), &["RPUSH {k} {20*element:}"]),
+    case("listpack", (6_000, 1), &["RPUSH {k} {20*element:}"]),
     case("quicklist", (50, 100), &["RPUSH {k} {20*element:{j}:}"]),
     case("quicklist", (20, 20), &["RPUSH {k} {x20000}"]),
-    case("intset", (15_000, 1), &["SADD {k} {50*100000}"]),
-    case("listpack", (15_000, 1), &["SADD {k} {20*member:}"]),
+    case("intset", (6_000, 1), &["SADD {k} {50*100000}"]),
+    case("listpack", (6_000, 1), &["SADD {k} {20*member:}"]),
     case("hashtable", (30, 100), &["SADD {k} {20*member:{j}:}"]),
     case("listpack", (5_000, 1), &["HSET {k} {20*field:|value:}"]),
     case("hashtable", (30, 100), &["HSET {k} {20*field:{j}:|value:{j}:}"]),
@@ -54,7 +54,7 @@ const CASES: &[Case] = &[
     ),
     case("listpack", (5_000, 1), &["ZADD {k} {20*|member:}"]),
     case("skiplist", (30, 100), &["ZADD {k} {20*{j}|member:{j}:}"]),
-    case("stream", (120, 1_000), &["XADD {k} {j} field value:{j}"]),
+    case("stream", (60, 1_000), &["XADD {k} {j} field value:{j}"]),
     case(
         "stream",
         (60, 300),

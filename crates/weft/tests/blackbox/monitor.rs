@@ -188,7 +188,7 @@ fn those_who_stop_reading_share_what_may_wait() {
 /// The share of each is smaller than the line.
 #[test]
 fn one_line_is_never_too_long_for_those_who_read() {
-    const WATCHERS: usize = 100;
+    const WATCHERS: usize = 40;
     let server = Server::start(&["--io-threads", "2"]);
     let mut watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
     let mut writer = server.client();

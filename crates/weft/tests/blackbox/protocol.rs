@@ -14,26 +14,26 @@ fn send_beside(client: &Client, bytes: Vec<u8>) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_pipeline_of_100000_commands_is_answered_in_order() {
+fn a_pipeline_of_20000_commands_is_answered_in_order() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();
         let mut bytes = Vec::new();
-        for number in 0..25_000 {
+        for number in 0..5_000 {
             bytes.extend(request(&format!("SET key:{number} value:{number}")));
             bytes.extend(request("INCR count"));
             bytes.extend(format!("GET key:{number}\r\n").bytes());
             bytes.extend(request(&format!("MSET a:{number} {number} b:{number} {number}")));
         }
         let sender = send_beside(&client, bytes);
-        for number in 0..25_000 {
+        for number in 0..5_000 {
             assert_eq!(client.read(), Value::simple("OK"), "{model:?} {number}");
             assert_eq!(client.read().int(), number + 1, "{model:?}");
             assert_eq!(client.read().text(), format!("value:{number}"), "{model:?}");
             assert_eq!(client.read(), Value::simple("OK"), "{model:?} {number}");
         }
         sender.join().unwrap();
-        assert_eq!(client.ask("DBSIZE").int(), 75_001, "{model:?}");
+        assert_eq!(client.ask("DBSIZE").int(), 15_001, "{model:?}");
     }
 }
 

@@ -436,7 +436,7 @@ fn flushall_in_a_script_saves_before_it_is_answered() {
         .into_iter()
         .map(|mut client| {
             thread::spawn(move || {
-                for _ in 0..20 {
+                for _ in 0..5 {
                     client.ok("SET key:1 value");
                     client.ok("EVAL return(redis.call('flushall')) 0");
                     client.ask("BGSAVE");

@@ -104,7 +104,7 @@ fn databases_are_swapped_and_flushed_in_one_moment() {
         thread::scope(|scope| {
             let swapper = scope.spawn(|| {
                 let mut client = server.client();
-                for _ in 0..300 {
+                for _ in 0..100 {
                     client.ok("SWAPDB 0 1");
                     client.ok("MSET x 1 y 1");
                     client.ok("FLUSHDB");

@@ -234,7 +234,7 @@ fn a_subscriber_that_has_lost_a_channel_becomes_nobody_else() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     let (mut root, mut long) = (server.client(), Vec::new());
     root.ok("ACL SETUSER few on nopass +@all allkeys resetchannels &other");
-    for _ in 0..5 {
+    for _ in 0..2 {
         root.ok("ACL SETUSER u on >pw +@all allkeys allchannels");
         let mut subscribers: Vec<Client> = (0..8).map(|_| logged_in(&server)).collect();
         for client in &mut subscribers {
