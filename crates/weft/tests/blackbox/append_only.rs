@@ -1,4 +1,4 @@
-//! Append-only files: what is written is there after a restart, whatever ended the server.
+//! Append-only files: acknowledged writes are there after a restart, however the server ended.
 
 use std::fs;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use test_support::{Launch, encode, eventually, weft};
 
 use crate::{Client, Server};
 
-/// Nobody who waits is answered within this time.
+/// A waiting client gets no reply within this time.
 const WHILE: Duration = Duration::from_millis(20);
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 
-/// Writes something of every type, with expiries, a transaction, a script and a function.
+/// Writes values of every type, with expiries, a transaction, a script and a function.
 fn write_all(client: &mut Client) {
     for words in [
         "SET text value",
@@ -192,7 +192,7 @@ fn it_begins_and_ends_while_the_server_runs() {
     assert_eq!(digest(&server), before);
 }
 
-/// The first base may be taken before all threads log what they write, but not without it.
+/// The first base may begin before all threads log their writes, but must not miss any write.
 #[test]
 fn what_is_written_while_it_begins_is_in_it() {
     for threads in ["1", "1", "1", "1", "4", "4"] {
@@ -213,7 +213,7 @@ const ENDLESS: &[u8] = b"while true do end";
 /// A script of two seconds.
 const LONG: &[u8] = b"local till = os.clock() + 2 while os.clock() < till do end return 1";
 
-/// What it has read before it is told to leave, it executes.
+/// The thread executes the requests that it read before it must release the client.
 #[test]
 fn what_a_thread_writes_that_is_to_leave_is_in_it() {
     let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
@@ -233,12 +233,12 @@ fn what_a_thread_writes_that_is_to_leave_is_in_it() {
     let [first, second, writers @ ..] = &mut of_last[..] else { panic!("there are twelve") };
     first.send_raw(&encode(&[b"EVAL", ENDLESS, b"0"]));
     has_begun(control, 1);
-    // The thread reads all of it at once, when the first script has ended.
+    // The thread reads all of it at once, after the first script has ended.
     second.send_raw(&encode(&[b"EVAL", LONG, b"0"]));
     for (number, writer) in writers.iter_mut().enumerate() {
         writer.send(&format!("SET key:{number} v"));
     }
-    // It is known a millisecond after it began, which is long on a loaded machine.
+    // Other threads know of it a millisecond after its start, which is long on a loaded machine.
     eventually("it is killed", || control.ask("SCRIPT KILL").text() == "OK");
     assert!(first.read().text().starts_with("ERR Script killed"));
     has_begun(control, 2);
@@ -273,7 +273,7 @@ fn a_rewrite_without_a_file_does_not_delay_the_end() {
     client.ask("BGREWRITEAOF");
     eventually("it is in progress", || server.info("aof_rewrite_in_progress") == "1");
     server.signal("TERM");
-    // Not after the 200 seconds that the base takes.
+    // Long before the 200 seconds that the base takes.
     assert!(server.wait().success());
 }
 
@@ -284,7 +284,7 @@ fn it_may_end_and_begin_while_it_is_loaded() {
     (0..1000).for_each(|n| client.ok(&format!("SET key:{n} v")));
     client.ask("BGREWRITEAOF");
     server.wait_for_log("Background AOF rewrite finished successfully");
-    // It still removes what the base has replaced.
+    // The server still removes the files that the base has replaced.
     server.signal("TERM");
     assert!(server.wait().success());
     for (last, enabled) in [("yes", "1"), ("no", "0")] {
@@ -368,7 +368,7 @@ fn what_was_written_later_than_a_time_is_cut_off() {
     let now = |client: &mut Client| client.ask("TIME").items()[0].text().parse::<i64>().unwrap();
     let begun = now(&mut client);
     client.ok("SET x 1");
-    // A batch has the time at which it is written.
+    // A batch has the time of its write.
     client.ask("WAITAOF 1 0 0");
     let kept_to = now(&mut client);
     eventually("time goes on", || now(&mut client) > kept_to);
@@ -392,7 +392,7 @@ fn what_was_written_later_than_a_time_is_cut_off() {
     assert!(is_done && text.contains("Successfully truncated AOF"), "{text}");
     let server = Server::start_in(folder, &again(&options));
     assert_eq!(server.client().ask("GET x").text(), "1");
-    // A base tells its time as well.
+    // A base has its time as well.
     server.client().ask("BGREWRITEAOF");
     eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
     let base = fs::read_to_string(server.path("appendonlydir/appendonly.aof.2.base.aof")).unwrap();
@@ -446,7 +446,7 @@ fn files_are_looked_through() {
     assert!(is_whole && text.contains("RDB version 11"), "{text}");
     let (is_whole, _) = check(&["rdb", "--fix", "--yes", &path]);
     assert!(!is_whole);
-    // What is no file of ours is not touched.
+    // Unrelated files are not touched.
     let foreign = server.path("foreign").display().to_string();
     fs::write(&foreign, "something else").unwrap();
     for args in [["aof", "--fix", "--yes", &foreign], ["rdb", "--fix", "--yes", &foreign]] {
@@ -462,7 +462,7 @@ fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
     client.ok("SET old 1");
     client.ok("CONFIG SET appendonly no");
     client.ok("SET between 1");
-    // What runs instead of the base delays it.
+    // A save that runs first delays the base.
     client.ok("CONFIG SET rdb-key-save-delay 20000");
     client.ask("BGSAVE");
     client.ok("CONFIG SET appendonly yes");

@@ -1,6 +1,6 @@
-//! Append-only files when something is in the way: a full disk, a directory that cannot be written,
-//! the tail of a crash, damage. Reads are served, writes are refused until it is over, and nothing
-//! that was acknowledged is lost.
+//! Append-only files under faults: a full disk, a directory that is not writable, the tail of a
+//! crash, damage. Reads are served, writes are refused while the fault lasts, and no acknowledged
+//! write is lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::{Client, Server};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const MISCONF: &str = "MISCONF Errors writing to the AOF file: File too large";
-/// How soon it recovers.
+/// The longest time until the server recovers.
 const RECOVERY_MAX: Duration = Duration::from_secs(1);
 
 /// Limits the files of a server to 256 KB, as on a full disk. So the log lies in ordinary memory,
@@ -136,7 +136,7 @@ fn tails_of_crashes_are_dropped_and_damage_is_refused() {
     assert!(refused.contains("weft check aof --fix"), "{refused}");
 }
 
-/// A folder with the files of a server, but another last one.
+/// A folder with the files of a server, but with another last file.
 fn folder_with(server: &Server, last: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("appendonlydir");
@@ -148,7 +148,7 @@ fn folder_with(server: &Server, last: &[u8]) -> tempfile::TempDir {
     folder
 }
 
-/// What a server prints that does not start.
+/// The output of a server that does not start.
 fn refusal(folder: &tempfile::TempDir, options: &[&str]) -> String {
     let mut command = weft();
     command.args(["server", "--port", "0", "--dir", &folder.path().display().to_string()]);

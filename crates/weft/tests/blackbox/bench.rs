@@ -1,5 +1,5 @@
-//! `weft bench` with every workload against this very server, with few keys, and what is left of a
-//! comparison that fails or is interrupted.
+//! `weft bench` with every workload on few keys against this build's server, and the results of
+//! comparisons that fail or are interrupted.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use tools::load::workload::table::TABLE;
 
 use crate::{Client, Server, Value};
 
-/// As many workloads at once as have less to say than a pipe holds.
+/// The largest number of workloads whose output fits into a pipe.
 const ROWS_AT_ONCE: usize = 20;
 
 /// Whether the server has the first command of each of the row's requests.
@@ -69,7 +69,7 @@ fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Interrupts a bench; gives what it has printed, having checked its status.
+/// Interrupts a bench, checks its status, and returns its output.
 fn interrupted(child: Child, signal: &str) -> String {
     send_signal(child.id(), signal);
     let output = child.wait_with_output().unwrap();
@@ -108,7 +108,7 @@ fn a_comparison_goes_on_after_a_case_that_fails() {
     }
 }
 
-/// A comparison of two servers that run, with these words.
+/// A comparison of two running servers with these words.
 fn comparison(a: &Server, b: &Server, words: &[&str]) -> (String, Option<i32>) {
     let at =
         [("a", a), ("b", b)].map(|(name, server)| format!("--at={name}=127.0.0.1:{}", server.port));
@@ -153,7 +153,7 @@ fn what_cannot_be_written_is_found_out_before_the_measurement() {
     }
 }
 
-/// A bench whose output nobody reads, or which goes where it cannot be written.
+/// A bench whose output has no reader or cannot be written.
 fn unheard(out: Stdio, words: &[&str]) -> (String, Option<i32>) {
     let child = weft().args(words).stdout(out).stderr(Stdio::piped()).spawn().unwrap();
     let output = child.wait_with_output().unwrap();
@@ -298,7 +298,7 @@ fn an_interruption_is_heard_while_a_server_does_not_answer() {
     assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
     let since = Instant::now();
     assert_eq!(interrupted(child, "INT"), "");
-    // Less than it takes to give the server up.
+    // Less than the time after which the server counts as lost.
     assert!(since.elapsed() < Duration::from_secs(15));
 }
 

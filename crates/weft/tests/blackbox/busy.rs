@@ -1,5 +1,5 @@
-//! Scripts that do not end: nobody waits for them, who needs what they hold is told so, and any
-//! client can end them, and the server.
+//! Scripts that do not end: clients that need their keys get BUSY, other clients are served, and
+//! any client can end the script and the server.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ const EVAL_BUSY: &str =
 const FUNCTION_BUSY: &str =
     "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 const KILLED: &str = "ERR Script killed by user with SCRIPT KILL...";
-/// What a kill may take. The machine may be busy with other tests, so that there is more than the
-/// 100 ms that are promised.
+/// The longest time until a kill takes effect: more than the promised 100 ms, since other tests use
+/// the machine as well.
 const KILL_MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2000 } else { 500 });
 
-/// Servers with different threads, all of which carry clients.
+/// Servers with different threads, all of which have clients.
 const SERVERS: [&[&str]; 5] = [
     &["--io-threads", "1"],
     &["--io-threads", "2"],
@@ -24,7 +24,7 @@ const SERVERS: [&[&str]; 5] = [
     &["--io-threads", "3", "--io-threads-execute", "simple"],
     &["--io-threads", "3", "--io-threads-execute", "none"],
 ];
-/// The one of them with two threads that run scripts.
+/// The server of them with two threads that run scripts.
 const TWO: &[&str] = SERVERS[2];
 
 /// Scripts that never end, in different parts of the interpreter. None of them writes.
@@ -38,7 +38,7 @@ const LOOPS: [&str; 7] = [
     "repeat local ok = pcall(error, 'caught') until false",
 ];
 const WRITES: &str = "while true do redis.call('INCR', KEYS[1]) end";
-/// Names of keys, of which hardly more than one is in the shard of the script's.
+/// Key names; hardly more than one of them is in the shard of the script's key.
 const OTHERS: [&str; 4] = ["other1", "other2", "other3", "other4"];
 
 fn start(threads: &[&str]) -> Server {
@@ -47,7 +47,7 @@ fn start(threads: &[&str]) -> Server {
     Server::start(&options)
 }
 
-/// Clients that were connected one after another: each thread has some.
+/// Clients that connect one after another, so that each thread has some.
 fn clients<const COUNT: usize>(server: &Server) -> [Client; COUNT] {
     std::array::from_fn(|_| {
         let mut client = server.client();
@@ -61,7 +61,7 @@ fn thread_of(client: &mut Client) -> String {
     info.split("io-thread=").nth(1).unwrap().split(' ').next().unwrap().to_owned()
 }
 
-/// Begins a script that holds `key`, and waits until that is known by a client of any thread.
+/// Starts a script that holds `key`, and waits until clients of any thread get BUSY.
 #[track_caller]
 fn begin(runner: &mut Client, other: &mut Client, script: &str) {
     send_script(runner, script, "key");
@@ -88,8 +88,8 @@ fn is_busy(reply: &Value, text: &str) -> bool {
     }
 }
 
-/// Whether a client's reads of keys that the script does not hold are executed: all or none, but
-/// for one key that may be in the same shard as the script's.
+/// Whether a client's reads of other keys are executed: all or none, except for one key that may
+/// share the shard of the script's key.
 #[track_caller]
 fn is_served(client: &mut Client) -> bool {
     let replies = OTHERS.map(|key| client.ask(&format!("GET {key}")));
@@ -98,7 +98,7 @@ fn is_served(client: &mut Client) -> bool {
     refused <= 1
 }
 
-/// Ends the script, by this client and in time.
+/// Kills the script by this client, within the time limit.
 #[track_caller]
 fn kill(killer: &mut Client, runner: &mut Client) {
     let start = Instant::now();
@@ -117,8 +117,8 @@ fn any_client_ends_a_script_in_any_loop() {
         let own = thread_of(&mut runner);
         for (round, script) in LOOPS.into_iter().enumerate() {
             let beside = [&mut first, &mut second, &mut third].map(|client| match index {
-                // Where the script runs: on the main thread with `simple`, which then only executes
-                // what is more than a command on one key.
+                // The script's thread: the main thread with `simple`, which then executes only
+                // commands that are more than one command on one key.
                 3 => false,
                 4 => true,
                 _ => thread_of(client) == own,
@@ -162,7 +162,7 @@ fn a_script_that_writes_is_ended_by_shutdown_alone() {
             assert_eq!(client.ask("SHUTDOWN").text(), EVAL_BUSY);
             assert_eq!(client.ask("SHUTDOWN SAVE").text(), EVAL_BUSY);
         }
-        // A signal waits for it, and clients are served meanwhile.
+        // A signal waits for the script, and clients are served in the meantime.
         server.signal("TERM");
         server.wait_for_log("Received SIGTERM");
         assert!(is_busy(&first.ask("GET key"), EVAL_BUSY));
@@ -183,8 +183,8 @@ fn a_signal_ends_a_script_that_has_not_written() {
     }
 }
 
-/// What a script holds, and what stops everyone, is waited for until the script is busy, and not
-/// from then on.
+/// Requests for the script's keys, and commands that stop all threads, wait until the script is
+/// busy; from then on they get BUSY.
 #[test]
 fn whoever_waits_for_a_script_is_told() {
     for threads in SERVERS {
@@ -202,7 +202,7 @@ fn whoever_waits_for_a_script_is_told() {
             send_script(&mut runner, LOOPS[0], "key");
             first.send(words);
             until_busy(&mut second, EVAL_BUSY);
-            // It may have come before the script.
+            // The script may have started after it.
             is_busy(&first.read(), EVAL_BUSY);
             let again = first.ask(words);
             assert!(is_busy(&again, EVAL_BUSY), "{words}: {again:?}");
@@ -212,7 +212,7 @@ fn whoever_waits_for_a_script_is_told() {
     }
 }
 
-/// One client after another on the other thread than the runner.
+/// A client on another thread than the runner, one after another.
 fn on_two_threads(server: &Server) -> (Client, Client, Client) {
     let [mut runner] = clients(server);
     let own = thread_of(&mut runner);
@@ -221,7 +221,7 @@ fn on_two_threads(server: &Server) -> (Client, Client, Client) {
     (runner, same, other)
 }
 
-/// A client on a thread like this.
+/// A client on such a thread.
 fn client_where(server: &Server, is_wanted: impl Fn(&str) -> bool) -> Client {
     let mut others = Vec::new();
     loop {
@@ -229,7 +229,7 @@ fn client_where(server: &Server, is_wanted: impl Fn(&str) -> bool) -> Client {
         if is_wanted(&thread_of(&mut client)) {
             return client;
         }
-        // It stays, so that the next one goes elsewhere.
+        // The client stays, so that the next one goes elsewhere.
         others.push(client);
     }
 }
@@ -245,12 +245,12 @@ fn another_thread_goes_on() {
     assert!(is_served(&mut other));
     assert!(other.ask("INFO").text().contains("blocked_clients:1"));
     assert!(other.ask("CLIENT LIST").text().contains("cmd=eval"));
-    // Its script goes on, and the client is closed afterwards.
+    // Its script goes on, and the client is closed after it.
     let id = runner_id(&mut other);
     assert_eq!(other.ask(&format!("CLIENT KILL ID {id}")).int(), 1);
     other.ok("CLIENT PAUSE 1 WRITE");
     assert!(is_busy(&other.ask("GET key"), EVAL_BUSY));
-    // One that waits for a key on the script's thread has its element when the script is over.
+    // A client that waits for a key on the script's thread gets its element after the script.
     assert_eq!(other.ask("RPUSH list element").int(), 1);
     assert!(same.is_silent_for(Duration::from_millis(20)));
     third.ok("SCRIPT KILL");
@@ -259,7 +259,8 @@ fn another_thread_goes_on() {
     assert_eq!(other.ask("GET key"), Value::NULL);
 }
 
-/// As in Redis a pause of everything holds all commands back, but not those that end a script.
+/// As in Redis, a pause of all commands also holds back reads, but not the commands that end a
+/// script.
 #[test]
 fn a_script_can_be_ended_during_a_pause_of_everything() {
     let server = start(TWO);
@@ -280,8 +281,8 @@ fn a_script_can_be_ended_during_a_pause_of_everything() {
     }
 }
 
-/// The thread of the client that changes users begins an endless script before the main thread
-/// comes to the change.
+/// The thread of the client that changes users starts an endless script before the main thread
+/// executes the change.
 #[test]
 fn what_waits_for_commands_ends_beside_a_script() {
     let mut options = TWO.to_vec();
@@ -308,7 +309,7 @@ fn runner_id(other: &mut Client) -> String {
     line.split(' ').next().unwrap().strip_prefix("id=").unwrap().to_owned()
 }
 
-/// As in Redis: until then it stands still, and no key expires before the end of the script.
+/// As in Redis, time stands still in a script, so no key expires before its end.
 #[test]
 fn time_goes_on_for_a_script_that_runs_for_too_long() {
     let server = start(TWO);
@@ -324,7 +325,7 @@ fn two_scripts_that_do_not_end_and_one_that_reaches_for_a_key_of_theirs() {
     let server = start(TWO);
     let (mut runner, mut same, mut other) = on_two_threads(&server);
     let mut killer = server.client();
-    // A script that is known to keep to its keys runs beside others.
+    // A script that is known to use only its declared keys runs next to others.
     let known = b"if ARGV[1] == '1' then while true do end end";
     runner.ask_args(&[b"EVAL", known, b"0", b"0"]);
     runner.send_raw(&encode(&[b"EVAL", known, b"1", b"key", b"1"]));
@@ -359,8 +360,8 @@ fn transactions_meet_a_busy_script() {
         let aborted = format!("EXECABORT Transaction discarded because of: {EVAL_BUSY}");
         assert_eq!(first.ask("EXEC").text(), aborted);
         second.ok("UNWATCH");
-        // As in Redis it can be watched, so that a transaction sent as a whole does not go through
-        // unwatched when the script ends in the middle of it.
+        // As in Redis, WATCH works on it, so that a transaction is still watched when the script
+        // ends in the middle of the pipeline.
         third.ok("WATCH key");
         first.ok("WATCH key");
         assert_eq!(first.ask("RESET").text(), "RESET");
@@ -373,7 +374,7 @@ fn transactions_meet_a_busy_script() {
         assert_eq!(second.ask("EXEC").items()[0].text(), "OK");
         assert_eq!(first.ask("GET key").text(), "second");
 
-        // A script in a transaction that takes everything holds up everyone.
+        // A script in a transaction that locks everything stops all clients.
         runner.ok("MULTI");
         assert_eq!(runner.ask("FLUSHALL").text(), "QUEUED");
         send_script(&mut runner, LOOPS[1], "key");
@@ -423,7 +424,7 @@ fn clients_come_go_and_block_while_a_script_runs() {
         let [runner, mut blocked, mut leaves, mut watches, mut first, mut pushes] =
             clients(&server);
         let mut runner = runner;
-        // On the key that the script holds.
+        // These need the key that the script holds.
         blocked.send("BLPOP key 0");
         leaves.send("BLPOP key 0");
         watches.ok("WATCH key");
@@ -442,9 +443,9 @@ fn clients_come_go_and_block_while_a_script_runs() {
         eventually("nobody watches", || server.info("watching_clients") == "0");
         assert_eq!(pushes.ask("RPUSH key element").int(), 1);
         assert_eq!(blocked.read().items()[1].text(), "element");
-        // Those and the one that asks.
+        // Those clients and the one that asks.
         eventually("the others are gone", || server.info("connected_clients") == "5");
-        // The one that runs a script may leave as well.
+        // The client that runs a script may leave as well.
         begin(&mut runner, &mut first, LOOPS[0]);
         drop(runner);
         first.ok("SCRIPT KILL");
@@ -470,13 +471,13 @@ fn threads_come_and_go_while_a_script_runs() {
     }
 }
 
-/// Requests that have been read together with the script are answered as well.
+/// The server also replies to requests that it read together with the script.
 #[test]
 fn requests_of_the_same_turn_are_answered() {
     let server = start(&["--io-threads", "1", "--enable-debug-command", "yes"]);
     let [mut runner, mut first, mut second] = clients(&server);
     for _ in 0..10 {
-        // While the server sleeps, all of them come at once.
+        // While the server is stopped, all requests arrive together.
         first.send("DEBUG SLEEP 0.05");
         send_script(&mut runner, LOOPS[0], "key");
         second.send_raw(&[request("PING"), request("PING")].concat());
@@ -495,7 +496,7 @@ fn the_threshold_is_a_parameter_by_two_names() {
     assert_eq!(other.ask("CONFIG GET busy-reply-threshold").items()[1].text(), "7");
     other.ok("CONFIG SET lua-time-limit 0");
     assert_eq!(other.ask("CONFIG GET busy-reply-threshold").items()[1].text(), "0");
-    // Nobody is told, and whoever waits gets an answer in the end.
+    // No client gets BUSY, and each waiting client gets its reply in the end.
     let script = "local t = os.clock() while os.clock() - t < 0.1 do end return 1";
     send_script(&mut runner, script, "key");
     while runner.is_silent_for(Duration::from_millis(1)) {

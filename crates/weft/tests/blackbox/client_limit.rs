@@ -1,4 +1,5 @@
-//! `maxmemory-clients`: what counts, who goes first, and that the limit holds on all threads.
+//! `maxmemory-clients`: what counts, which clients are closed first, and that the limit holds on
+//! all threads.
 
 use std::thread;
 
@@ -8,7 +9,7 @@ use crate::{Client, Server};
 
 const MB: u64 = 1 << 20;
 
-/// A field of the line of a client, found by its name.
+/// A field of the line of a client with this name.
 fn field(admin: &mut Client, name: &str, field: &str) -> Option<u64> {
     let list = admin.ask("CLIENT LIST").text();
     let line = list.lines().find(|line| line.contains(&format!(" name={name} ")))?;
@@ -22,14 +23,14 @@ fn named(server: &Server, name: &str) -> Client {
     client
 }
 
-/// A client whose replies wait for it: about so many bytes, beyond what the kernel takes.
+/// A client with unread replies of about this many bytes, beyond the buffers of the kernel.
 fn reader(server: &Server, name: &str, requests: usize) -> Client {
     let mut client = named(server, name);
     client.send_lossy(&request("GET big").repeat(requests));
     client
 }
 
-/// A client's name, the field of CLIENT LIST that shows what it takes, and how it grows.
+/// A client's name, the field of CLIENT LIST that shows its memory, and how the memory grows.
 type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&mut Client));
 
 #[test]
@@ -167,7 +168,7 @@ fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
     let mut admin = named(&server, "admin");
     admin.ok("CLIENT NO-EVICT ON");
     admin.ask_args(&[b"SET", b"big", &vec![b'x'; 1 << 20]]);
-    // What the kernel takes for each connection differs: up to some megabytes.
+    // The buffers of the kernel differ between connections by some megabytes.
     let sizes = [12, 40, 12, 40, 12, 40, 12, 40];
     let mut clients: Vec<Client> = (0..)
         .zip(sizes)
@@ -183,7 +184,8 @@ fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
             field(&mut admin, &name, "tot-mem").unwrap_or(0) >= wants(size)
         });
     }
-    // There is room for the smaller ones and the protected one, and not for one of the others.
+    // The limit has room for the smaller clients and the protected one, but for none of the larger
+    // ones.
     let small = [0, 2, 4, 6].map(|number| format!("c{number}"));
     let stays = small.iter().map(String::as_str).chain(["admin", "kept"]);
     let stays = stays.map(|name| field(&mut admin, name, "tot-mem").unwrap_or(0));
@@ -196,7 +198,7 @@ fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
     });
     assert!(server.info("mem_clients_normal").parse::<u64>().unwrap() <= limit + MB);
     assert_eq!(server.info("evicted_clients"), "4");
-    // The protected one alone is beyond this.
+    // The protected client alone exceeds this.
     admin.ok("CONFIG SET maxmemory-clients 10mb");
     eventually("the others are closed", || {
         let list = admin.ask("CLIENT LIST").text();
@@ -231,7 +233,7 @@ fn the_limit_holds_while_four_threads_are_flooded() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..15 {
-                    // Ends when the server has closed it.
+                    // Ends when the server has closed the connection.
                     let mut client = server.client();
                     client.send_lossy(&request("GET big").repeat(2000));
                     client.end_sending();

@@ -1,5 +1,5 @@
-//! A transaction and the configuration: it sees one throughout, that of the moment when it begins
-//! and what it changes itself, and others see all that it changes or nothing.
+//! Transactions and the configuration: a transaction sees the configuration of its start and its
+//! own changes, and other clients see all its changes or none.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use test_support::{encode, eventually};
 
 use crate::{Client, Server, Value};
 
-/// Whoever waits is not answered within this time.
+/// A waiting client gets no reply within this time.
 const SHORT: Duration = Duration::from_millis(1);
-/// A function that runs for some tenths of a second, on no keys.
+/// A function without keys that runs for some tenths of a second.
 const RUNS: &str = "#!lua name=running
     redis.register_function('run', function()
         local t = os.clock() while os.clock() - t < 0.2 do end
@@ -24,7 +24,7 @@ fn start() -> Server {
     server
 }
 
-/// Three clients of one thread and one of the other.
+/// Three clients of one thread and one of another.
 fn clients(server: &Server) -> ([Client; 3], Client) {
     let mut threads: [Vec<Client>; 2] = Default::default();
     while threads[0].len() < 3 || threads[1].is_empty() {
@@ -44,19 +44,19 @@ fn transaction(commands: &[&str]) -> Vec<u8> {
         .collect()
 }
 
-/// Reads the replies to MULTI and so many commands.
+/// Reads the replies to MULTI and to this many commands.
 fn queued(client: &mut Client, commands: usize) {
     assert_eq!(client.read().text(), "OK");
     (0..commands).for_each(|_| assert_eq!(client.read().text(), "QUEUED"));
 }
 
-/// The replies of a transaction of so many commands.
+/// The replies of a transaction of this many commands.
 fn replies(client: &mut Client, commands: usize) -> Vec<Value> {
     queued(client, commands);
     client.read().items().to_vec()
 }
 
-/// The values that CONFIG GET has replied.
+/// The values in a reply of CONFIG GET.
 fn values(reply: &Value) -> Vec<String> {
     reply.items().iter().skip(1).step_by(2).map(Value::text).collect()
 }
@@ -98,7 +98,7 @@ fn a_transaction_sees_one_configuration() {
     assert_eq!([&seen[1], &seen[3]].map(values), [["8"], ["9"]], "its own changes");
 }
 
-/// It begins behind a slow command of its thread, in the same turn.
+/// The transaction begins after a slow command of its thread, in the same turn.
 #[test]
 fn a_transaction_sees_the_configuration_of_its_beginning() {
     const GET: &str = "CONFIG GET slowlog-max-len";
@@ -107,7 +107,7 @@ fn a_transaction_sees_the_configuration_of_its_beginning() {
     for number in 1..20 {
         first.send("FCALL run 0");
         eventually("a function runs", || runs(&mut writer));
-        // They are read together when that is over.
+        // The thread reads both after that command.
         slow.send("FCALL run 0");
         reader.send_raw(&transaction(&[GET, GET]));
         assert_eq!(first.read().text(), "ran");

@@ -1,4 +1,4 @@
-//! How clients may connect: addresses, unix sockets, limits, passwords, idleness.
+//! How clients connect: addresses, Unix sockets, limits, passwords, idle time.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -95,7 +95,7 @@ fn too_many_clients_are_told_so() {
     assert_eq!(ten.ask("PING").text() + &eleven.ask("PING").text(), "PONGPONG");
 }
 
-/// A client that asks for a place until it has one: none is taken from who has just come.
+/// A client that connects until the server accepts it: a new client is not closed for another.
 fn comes_in(server: &Server) -> Client {
     let mut last = None;
     eventually("it gets a place", || {
@@ -106,25 +106,25 @@ fn comes_in(server: &Server) -> Client {
     last.expect("it has a place")
 }
 
-/// Who is beyond the limit may administer the server, and those who say nothing make place.
+/// Beyond the limit, an administrator may still connect, and silent clients make room.
 #[test]
 fn a_server_without_places_is_administered() {
     for threads in ["1", "3"] {
         let server = Server::start(&["--maxclients", "4", "--io-threads", threads]);
         let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
         clients.iter_mut().for_each(|client| assert_eq!(client.ask("PING").text(), "PONG"));
-        // An application that connects and says nothing yet.
+        // An application that connects and sends nothing yet.
         let silent: Vec<Client> = (0..30).map(|_| server.client()).collect();
         let mut admin = comes_in(&server);
         assert!(admin.ask("INFO clients").text().contains("\r\nmaxclients:4\r\n"));
         assert!(admin.ask("CLIENT LIST").text().lines().count() <= 12);
-        // As many more do not take its place, nor do they all find one.
+        // Thirty more connections neither replace it nor are all accepted.
         let more: Vec<Client> = (0..30).map(|_| server.client()).collect();
         let other = comes_in(&server);
         assert_eq!(admin.ask("CLIENT GETNAME"), Value::NULL);
         drop((silent, more, other));
         admin.ok("CONFIG SET maxclients 20");
-        // It is a client like any other now.
+        // Now it is a client like any other.
         admin.ok("SET k v");
         admin.ok("CONFIG SET maxclients 4");
         eventually("the silent ones are gone", || {
@@ -152,15 +152,15 @@ fn idle_clients_are_closed_and_busy_ones_are_not() {
     eventually("the idle client is closed", || busy.ask("CLIENT LIST").text().lines().count() == 2);
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
     idle.is_closed();
-    // Who waits for the server is not idle.
+    // A blocked client is not idle.
     busy.ok("CLIENT UNPAUSE");
     assert!(paused.read().int() > 0);
 }
 
 #[test]
 fn connections_are_kept_alive_by_the_kernel() {
-    // /proc/net/tcp: the sixth field is `timer:when`; 02 is the keepalive timer. Both ends are
-    // compared: another server's closed connection may still have the same port of a client.
+    // In /proc/net/tcp, the sixth field is `timer:when`; 02 is the keepalive timer. Both ends are
+    // compared, since a closed connection of another server may still have the same client port.
     let timer_of = |server: &Server, client: &Client| {
         let address = client.local_address();
         let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
@@ -179,9 +179,9 @@ fn connections_are_kept_alive_by_the_kernel() {
     }
 }
 
-/// The address that this machine has in a network, if it is in one.
+/// The address of this machine in a network, if it has one.
 fn own_address() -> Option<IpAddr> {
-    // Nothing is sent: connecting a datagram socket only chooses the way.
+    // Nothing is sent: connecting a datagram socket only chooses the route.
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("192.0.2.1:9").ok()?;
     let ip = socket.local_addr().ok()?.ip();
@@ -255,7 +255,7 @@ fn ports_change_at_run_time() {
     let mut other = Client::tcp(SocketAddr::new(server.address().ip(), port));
     assert_eq!(other.ask("PING").text(), "PONG");
     assert!(Client::try_tcp(server.address()).is_err());
-    // One that is taken is refused, and everything stays as it was.
+    // A taken port is refused, and nothing changes.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken_port = taken.local_addr().unwrap().port();
     let failed = "ERR CONFIG SET failed (possibly related to argument";

@@ -1,5 +1,5 @@
-//! A control group of a test's own, which limits the processors of a server, where the system lets
-//! the test make one: `cpu.max` of version 2, the quota of version 1.
+//! A control group that limits the processors of a server, if the system lets the test create one:
+//! `cpu.max` of version 2, the quota of version 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use std::{process, thread};
 
 use test_support::Process;
 
-/// The time that quotas are parts of.
+/// The period of a quota in microseconds.
 const PERIOD_US: u32 = 100_000;
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// A group without processes, until one is added. It outlives its processes.
+/// A control group. It is removed after its processes.
 pub struct ControlGroup {
     folder: PathBuf,
-    /// The file of the limit, and what is written to it behind the quota.
+    /// The file of the limit, and the suffix after the quota.
     file: &'static str,
     behind: String,
 }
 
 impl ControlGroup {
-    /// A new group; `None` where there can be none.
+    /// A new group; `None` if the system does not allow it.
     pub fn new() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let path_of = |line: &str| {
@@ -45,12 +45,12 @@ impl ControlGroup {
         })
     }
 
-    /// Moves all threads of a process here.
+    /// Moves all threads of a process into the group.
     pub fn add(&self, process: Process) {
         fs::write(self.folder.join("cgroup.procs"), process.0.to_string()).unwrap();
     }
 
-    /// Limits the group to the time of so many processors.
+    /// Limits the group to this many processors.
     pub fn limit(&self, processors: u32) {
         let limit = format!("{}{}", processors * PERIOD_US, self.behind);
         fs::write(self.folder.join(self.file), limit).unwrap();
@@ -59,7 +59,7 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // Processes that were killed leave it a moment later.
+        // Killed processes leave the group a moment later.
         let removed = (0..500).any(|_| {
             thread::sleep(Duration::from_millis(2));
             fs::remove_dir(&self.folder).is_ok()

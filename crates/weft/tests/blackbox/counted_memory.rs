@@ -1,5 +1,4 @@
-//! What the threads count as memory in use beside what the allocator has handed out, after each
-//! kind of work with files.
+//! `used_memory` compared with the allocator's figure, after each kind of work with files.
 
 use std::time::Duration;
 
@@ -7,13 +6,13 @@ use test_support::eventually;
 
 use crate::{Client, Server};
 
-/// How far the two may be apart: what threads keep to themselves, with what is on its way.
+/// The largest difference: memory that threads keep for themselves, and memory in transit.
 const MARGIN: i64 = 2 << 20;
 const VALUE_BYTES: usize = 1000;
-/// With names, about 20 MB: more than a log takes into its ring.
+/// About 20 MB with names: more than the ring of a log.
 const KEYS: usize = 20_000;
 
-/// Bytes that are counted less those that are handed out. What the log keeps has to go, too.
+/// Counted bytes minus allocated bytes. The log must free its buffers as well.
 fn difference(server: &Server) -> i64 {
     let text = server.client().ask("INFO memory").text();
     let field = |name: &str| -> i64 {
@@ -102,15 +101,15 @@ fn memory_is_counted_once_whatever_is_done_with_files() {
     assert!(server.client().ask("DBSIZE").int() >= KEYS as i64);
 }
 
-/// How much `used_memory` may differ without any work: buffers of clients and of threads.
+/// How much `used_memory` may vary without work: buffers of clients and of threads.
 const BUFFERS: i64 = 32 << 10;
 const ROUNDS: usize = 60;
 
-/// Has `ROUNDS` rounds of work done, and looks that no more is in use than before.
+/// Repeats work `ROUNDS` times, and checks that memory in use does not grow.
 fn check_rounds(what: &str, options: &[&str], mut round: impl FnMut(&Server)) {
     let server = Server::start(options);
     let mut client = server.client();
-    // What is taken once is there then.
+    // Memory that is allocated once is allocated now.
     (0..ROUNDS / 4).for_each(|_| round(&server));
     let before = used(&mut client);
     (0..ROUNDS).for_each(|_| round(&server));

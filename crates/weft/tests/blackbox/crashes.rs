@@ -1,4 +1,4 @@
-//! What a server leaves in its log that ends by a mistake or by a signal of the kernel.
+//! The crash reports in the log of a server that ends by a bug or by a signal of the kernel.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -9,7 +9,7 @@ use crate::Server;
 const START: &str = "=== WEFT BUG REPORT START ===";
 const END: &str = "=== WEFT BUG REPORT END";
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
-/// The function of the command, as it is called in the program.
+/// The name of the function in the program that executes the command.
 const FUNCTION: &str = "commands::debug::debug";
 const ABORT: i32 = 6;
 const SEGMENTATION_FAULT: i32 = 11;
@@ -18,7 +18,7 @@ fn start(options: &[&str]) -> Server {
     Server::start(&[options, DEBUG].concat())
 }
 
-/// Waits until the server has ended by a signal, and looks through its report.
+/// Waits until a signal has ended the server, and checks its report.
 #[track_caller]
 fn check(server: &mut Server, signal: i32, report: impl FnOnce(&Server) -> String, words: &[&str]) {
     assert_eq!(server.wait().signal(), Some(signal), "{}", server.log());
@@ -58,7 +58,7 @@ fn reports_go_to_the_file_of_the_log() {
         eventually("it serves", || file_or_nothing(&server).contains(READY));
         server.client().send(&format!("DEBUG {command}"));
         check(&mut server, signal, file, &["Thread", "weft-main", FUNCTION]);
-        // A panic is told who has started it, too.
+        // The report of a panic also goes to standard error.
         assert_eq!(server.log().contains(START), command == "PANIC", "{}", server.log());
     }
 }
@@ -108,7 +108,7 @@ fn crashes_are_not_reported_where_that_is_not_wanted() {
     let mut server = start(&[]);
     server.client().ok("CONFIG SET crash-log-enabled no");
     server.client().send("DEBUG PANIC");
-    // Its words are kept, without the frames.
+    // The message is there, without frames.
     check(&mut server, ABORT, Server::log, &["panicked at"]);
     assert!(!server.log().contains(FUNCTION), "{}", server.log());
     let mut server = start(&["--crash-log-enabled", "no"]);
@@ -139,7 +139,7 @@ fn a_fault_that_a_signal_reports_ends_the_server_at_once() {
     server.signal("SEGV");
     assert_eq!(server.wait().signal(), Some(SEGMENTATION_FAULT));
     assert!(!server.log().contains(START), "{}", server.log());
-    // Where reports cannot be prepared there is no handler either. The limit is raised later.
+    // Where reports cannot be prepared, no handler is installed. The limit is raised later.
     let mut server = Server::start_by(&[], |command| {
         in_shell(command, "ulimit -S -n 4; exec \"$0\" \"$@\"");
         command

@@ -1,5 +1,4 @@
-//! What a command takes long for, or waits for, does not delay clients on threads that have nothing
-//! to do with it.
+//! A slow or waiting command does not delay clients on other threads.
 
 use std::time::Duration;
 
@@ -7,11 +6,11 @@ use test_support::eventually;
 
 use crate::{Client, Server};
 
-/// Options of a server with five threads that carry clients.
+/// Options of a server with five threads that have clients.
 const FIVE_CARRY: &[&str] = &["--io-threads", "6", "--io-threads-always-active", "yes"];
 
-/// Clients that were connected one after another to a server without others: each on its own
-/// thread, as long as there are threads.
+/// Clients that connect one after another to a server without clients: each gets its own thread
+/// while there are free ones.
 fn clients<const COUNT: usize>(server: &Server) -> [Client; COUNT] {
     std::array::from_fn(|_| {
         let mut client = server.client();
@@ -20,8 +19,8 @@ fn clients<const COUNT: usize>(server: &Server) -> [Client; COUNT] {
     })
 }
 
-/// Sends one command that takes some tenths of a second at least. Returns when it holds its shard,
-/// for which the other client waits from then on.
+/// Sends one command that takes at least some tenths of a second. Returns when it holds its shard
+/// and the other client waits for it.
 fn begin_slow(client: &mut Client, waiting: &mut Client) {
     client.ok("CONFIG SET hll-sparse-max-bytes 0");
     client.ask("PFADD slow element");
@@ -33,7 +32,7 @@ fn begin_slow(client: &mut Client, waiting: &mut Client) {
     });
 }
 
-/// Asks for as long as a slow command of another client runs. Returns the number of replies.
+/// Sends requests while a slow command of another client runs. Returns the number of replies.
 fn replies_beside(slow: &mut Client, other: &mut Client) -> u32 {
     let mut replies = 0;
     while slow.is_silent_for(Duration::from_micros(100)) {
@@ -102,7 +101,7 @@ fn a_pipeline_of_slow_commands_makes_way_for_others_of_its_thread() {
         eventually("it runs", || other.ask("EXISTS n").int() == 1);
         let mut replies = 0;
         for done in 1..=SLOW {
-            // On a machine that does nothing else, there is a reply beside each command.
+            // On an idle machine, each command gets a reply meanwhile.
             while slow.is_silent_for(Duration::from_micros(1)) {
                 assert_eq!(other.ask("PING").text(), "PONG");
                 replies += 1;

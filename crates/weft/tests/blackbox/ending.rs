@@ -1,5 +1,5 @@
-//! The end of a server beside commands that run: they are waited for, and nothing begins any more
-//! but what ends them.
+//! SHUTDOWN during commands: running commands are waited for, and no new command starts except
+//! those that end or abort the shutdown.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use test_support::{encode, eventually, request};
 
 use crate::{Client, Server, Value};
 
-/// Runs for about 50 ms, so that hardly ever none of four threads runs it.
+/// Runs for about 50 ms, so that one of four threads nearly always runs it.
 const SHORT: &[u8] = b"local t = os.clock() while os.clock() - t < 0.05 do end return 1";
 const ENDLESS: &[u8] = b"redis.call('get', KEYS[1]) while true do end";
 const READS: &[u8] = b"#!lua flags=no-writes\nredis.call('get', KEYS[1]) while true do end";
@@ -24,7 +24,7 @@ const CALLED_OFF: &str = "ERR Errors trying to SHUTDOWN. Check logs.";
 const BEGUN: &str = "User requested shutdown...";
 const BUSY: &str =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-/// Nobody who is held back is answered within this time.
+/// A client that is held back gets no reply within this time.
 const WHILE: Duration = Duration::from_millis(30);
 
 fn start(options: &[&str]) -> Server {
@@ -32,8 +32,8 @@ fn start(options: &[&str]) -> Server {
     Server::start(&[&threads[..], options].concat())
 }
 
-/// Begins a script that holds the key `held`, known to run, and returns its client and some of the
-/// other thread.
+/// Starts a script that holds the key `held`, and returns its client and some clients of another
+/// thread after the server knows of the script.
 fn begin<const COUNT: usize>(server: &Server, script: &[u8]) -> (Client, [Client; COUNT]) {
     let mut runner = server.client();
     let own = thread_of(&mut runner);
@@ -56,7 +56,7 @@ fn thread_of(client: &mut Client) -> String {
     info.split("io-thread=").nth(1).unwrap().split(' ').next().unwrap().to_owned()
 }
 
-/// Ends a server while scripts run one after another on all its threads.
+/// Ends a server while all its threads run one script after another.
 fn ends_under_load(end: impl FnOnce(&Server)) {
     let mut server = Server::start(&["--io-threads", "5", "--io-threads-always-active", "yes"]);
     let ran = Arc::new(AtomicUsize::new(0));
@@ -64,7 +64,7 @@ fn ends_under_load(end: impl FnOnce(&Server)) {
         let (mut client, ran) = (server.client(), Arc::clone(&ran));
         let key = format!("key{number}");
         let script = encode(&[b"EVAL", SHORT, b"1", key.as_bytes()]);
-        // It ends with its connection.
+        // The loop ends with the connection.
         thread::spawn(move || {
             loop {
                 client.send_lossy(&script);
@@ -104,9 +104,9 @@ fn nothing_begins_after_shutdown_but_what_ends_a_script() {
     assert!(third.is_silent_for(WHILE), "executed: {:?}", third.read());
     assert!(first.is_silent_for(WHILE), "answered: {:?}", first.read());
     eventually("the script is killed", || fourth.ask("SCRIPT KILL").text() == "OK");
-    // What is on its way arrives.
+    // Replies in transit arrive.
     assert!(runner.read().text().starts_with(KILLED));
-    // Who has sent SHUTDOWN and sees that its connection has ended connects nowhere.
+    // A client whose connection ends after SHUTDOWN does not reconnect.
     first.is_closed();
     assert!(UnixStream::connect(&socket).is_err());
     for client in [&mut runner, &mut second, &mut third, &mut fourth] {
@@ -185,7 +185,7 @@ fn commands_are_refused_while_a_signal_waits_for_a_script_that_does_not_end() {
     assert!(server.wait().success());
 }
 
-/// Begins a script that writes and goes on, alone or within EXEC.
+/// Starts a script that writes and goes on, directly or within EXEC.
 fn begin_to_write(server: &Server, exec: bool) -> Client {
     const SCRIPT: &[u8] =
         b"redis.call('set', KEYS[1], '1') while true do redis.call('get', KEYS[1]) end
@@ -276,7 +276,7 @@ fn a_signal_can_be_called_off_while_background_work_is_paused() {
     assert!(server.wait().success());
 }
 
-/// Removes all keys, and goes on with others.
+/// Removes all keys, and goes on with other keys.
 const EMPTIES: &str = "local done = redis.call('FLUSHALL')
     for at = 1, 5 do redis.call('SET', 'new:' .. at, '1') end return done";
 
@@ -286,14 +286,14 @@ fn the_end_leaves_no_keys_from_before_flushall_of_a_script_and_waits_for_no_othe
     let eval: &[&[u8]] = &[b"EVAL", EMPTIES.as_bytes(), b"0"];
     let fcall: &[&[u8]] = &[b"FCALL", b"f", b"0"];
     for (words, how, key_delay_us, kept) in [
-        // Each save of the keys behind FLUSHALL takes minutes, or a second.
+        // Each save after FLUSHALL takes minutes, or a second.
         (eval, "SHUTDOWN NOSAVE", "100000000", 0),
         (fcall, "SHUTDOWN NOSAVE NOW FORCE", "100000000", 0),
         (eval, "SHUTDOWN", "200000", 5),
     ] {
         let mut server = start(&["--save", "3600 1000000"]);
         let mut others = std::iter::repeat_with(|| server.client());
-        // The main thread would not read what ends it.
+        // Otherwise the main thread would not read the signal that ends it.
         let mut runner = others.find_map(|mut it| (thread_of(&mut it) != "0").then_some(it));
         let (mut runner, mut other) = (runner.take().unwrap(), server.client());
         assert_eq!(other.ask_args(&[b"FUNCTION", b"LOAD", library.as_bytes()]).text(), "lib");

@@ -1,5 +1,5 @@
-//! What subscribers make the server hold at most: names of any length, any number of subscriptions,
-//! and large messages for thousands who do not read, over TLS too.
+//! Memory of subscribers: names of any length, any number of subscriptions, and large messages for
+//! thousands of subscribers that do not read, also over TLS.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ fn a_channel_s_name_may_have_40_mb() {
     let mut subscribers = [server.client(), server.client()];
     let mut other = server.client();
     let name = vec![b'c'; 40 << 20];
-    // The confirmation has it, too: it is more than may wait for a subscriber.
+    // The confirmation contains the name and exceeds the limit of output for a subscriber.
     let mut closed = server.client();
     closed.send_raw(&encode(&[b"SUBSCRIBE", &name]));
     closed.read_to_end();
@@ -41,7 +41,8 @@ fn a_channel_s_name_may_have_40_mb() {
         assert!(message.items()[1].bytes() == Some(&name[..]));
         assert_eq!(message.items()[2].text(), "m");
     }
-    // The name, and the requests and replies that it came in: not another one for each place.
+    // One copy of the name, and the requests and replies that contain it, but no copy for each
+    // subscriber.
     let peak = server.process().memory("VmHWM") - before;
     assert!(peak < 260 * MB, "{} MB", peak / MB);
     for client in &mut subscribers {
@@ -75,7 +76,7 @@ fn many_subscriptions_take_the_memory_that_client_list_shows() {
     let grown = rss(&server) - before;
     assert!(grown < shown + 10 * MB, "{} MB, said to be {} MB", grown / MB, shown / MB);
     assert!(shown < 80 * MB, "{} MB", shown / MB);
-    // So the limit of all clients' memory is one for subscriptions, too.
+    // So `maxmemory-clients` limits subscriptions, too.
     other.ok("CONFIG SET maxmemory-clients 10mb");
     client.is_closed();
     eventually("none is left", || server.info("pubsub_channels") == "0");
@@ -83,7 +84,7 @@ fn many_subscriptions_take_the_memory_that_client_list_shows() {
     assert_eq!(server.info("evicted_clients"), "1");
 }
 
-/// Each holds what the kernel takes of its own, and all share what is left of a message.
+/// Each connection fills its kernel buffers, and all share the rest of a message.
 #[test]
 fn two_thousand_slow_subscribers_share_a_large_message() {
     const SLOW: usize = 2000;
@@ -105,10 +106,10 @@ fn two_thousand_slow_subscribers_share_a_large_message() {
         assert_eq!(receivers, SLOW as i64 + 1, "round {round}");
         assert_eq!(quick.read().items()[2].text().len(), message.len());
     }
-    // One each would be six gigabytes.
+    // A copy for each would be six gigabytes.
     let grown = rss(&server).saturating_sub(before);
     assert!(grown < 100 * MB, "{} MB", grown / MB);
-    // The fifth is beyond the limit of each.
+    // The fifth message exceeds the limit of each.
     while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 1 {
         admin.ask_args(&[b"PUBLISH", b"c", &message]);
         assert_eq!(quick.read().items()[2].text().len(), message.len());
@@ -119,7 +120,7 @@ fn two_thousand_slow_subscribers_share_a_large_message() {
     assert_eq!(quick.read().items()[2].text(), "end");
 }
 
-/// What waits for those who do not read is encrypted for each: it counts all the same.
+/// Output for a client that does not read is encrypted separately, and counts all the same.
 #[test]
 fn limits_of_output_hold_over_tls() {
     let files = Certificates::new();
@@ -152,7 +153,7 @@ fn limits_of_output_hold_over_tls() {
         };
         eventually("all have begun", || count(&mut admin) >= 8);
         for (session, socket) in &mut clients {
-            // The server closes while this is written, or before.
+            // The server closes the connection during this write or before it.
             let more = request("GET big").repeat(if class == "normal" { 40 } else { 0 });
             session.writer().write_all(&more).unwrap();
             let _ = session.complete_io(socket);
@@ -164,12 +165,12 @@ fn limits_of_output_hold_over_tls() {
             }
             server.info("client_output_buffer_limit_disconnections") == closed
         });
-        // Eight times the limit, and what is on its way.
+        // Eight times the limit, and bytes in transit.
         let peak = server.process().memory("VmHWM").saturating_sub(before);
         assert!(peak < 150 * MB, "{class}: {} MB", peak / MB);
         for (_, socket) in &mut clients {
             let mut rest = Vec::new();
-            // Whether by an end or by a reset.
+            // By an end or by a reset.
             let _ = socket.read_to_end(&mut rest);
             assert!(rest.len() < 20 << 20, "{class}: {}", rest.len());
         }

@@ -1,4 +1,4 @@
-//! Fields of hashes end without anybody asking for them, unless clients are paused.
+//! Fields of hashes expire without being read, unless clients are paused.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();
-        // Small ones and a table, and one whose fields do not all end.
+        // Small hashes, a hash table, and a hash in which some fields stay.
         for key in 0..50 {
             client.ask(&format!("HSET small:{key} a 1 b 2"));
             client.ask(&format!("HPEXPIRE small:{key} {} FIELDS 2 a b", 20 + key));
@@ -45,7 +45,7 @@ fn the_walk_over_expired_keys_is_measured() {
     client.ok("DEBUG SET-ACTIVE-EXPIRE 1");
     eventually("keys are found that have expired", || server.info("expired_stale_perc") != "0.00");
     eventually("all are gone", || client.ask("DBSIZE").int() == 0);
-    // Half a millisecond each time.
+    // Each cycle takes half a millisecond.
     assert_ne!(server.info("expired_time_cap_reached_count"), "0");
     assert_ne!(server.info("expire_cycle_cpu_milliseconds"), "0");
     client.ok("CONFIG RESETSTAT");

@@ -1,4 +1,4 @@
-//! The last save of a server beside what else writes files.
+//! The last save of a server during other writes of files.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use test_support::{eventually, request};
 
 use crate::Server;
 
-/// A save takes a while with these and three keys.
+/// With these options, a save of three keys takes a while.
 const SLOW: [&str; 4] = ["--save", "3600 1000000", "--rdb-key-save-delay", "50000"];
 
-/// A server with three keys, and a rewrite that begins when a save ends.
+/// A server with three keys, and a rewrite that starts when a save ends.
 fn start(appends: &str) -> Server {
     let server = Server::start(&[&SLOW[..], &["--appendonly", appends]].concat());
     let mut client = server.client();
@@ -38,7 +38,7 @@ fn a_rewrite_that_is_due_begins_when_the_last_save_has_failed() {
     client.ask("BGSAVE");
     let temporary = server.path(&format!("temp-{}.rdb", server.process().0));
     eventually("it saves", || temporary.exists());
-    // No file can be created there.
+    // No file can be created in such a folder.
     fs::remove_file(&temporary).unwrap();
     fs::create_dir(&temporary).unwrap();
     client.send_raw(&["BGREWRITEAOF", "SHUTDOWN"].map(request).concat());

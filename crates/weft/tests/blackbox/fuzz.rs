@@ -6,10 +6,10 @@ use test_support::encode;
 
 use crate::{Client, MODELS, Server};
 
-/// For each model.
+/// Rounds for each thread model.
 const TIME: Duration = Duration::from_millis(1500);
 
-/// xorshift64*, so that a failure can be repeated by its seed.
+/// The generator xorshift64*, so that a failure can be repeated from its seed.
 struct Random(u64);
 
 impl Random {
@@ -58,7 +58,7 @@ const WORDS: [&[u8]; 34] = [
     b"",
 ];
 
-/// Mostly well-formed requests of words that mean something, with mutations.
+/// Mostly well-formed requests of known words, with mutations.
 fn bytes(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..random.below(20) {

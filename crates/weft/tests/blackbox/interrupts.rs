@@ -1,4 +1,4 @@
-//! A second SIGINT ends the server at once, with status 1, whatever the main thread does.
+//! A second SIGINT ends the server at once with status 1, whatever the main thread does.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use crate::{Client, Server};
 const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
 const FIRST: &str = "Received SIGINT scheduling shutdown";
 const AGAIN: &str = "Received SIGINT again, exiting at once";
-/// For more than a minute, it hears of nobody.
+/// Keeps the main thread from reading signals for more than a minute.
 const LONG: &[u8] = b"redis.call('SET', 'a', '1') redis.log(redis.LOG_WARNING, 'it runs')
     local t = os.clock() while os.clock() - t < 100 do end";
 
@@ -24,7 +24,7 @@ fn is_saving(server: &Server) -> bool {
     names(server).iter().any(|name| name.starts_with("temp-"))
 }
 
-/// Interrupts a server twice, whose main thread does not hear of it.
+/// Interrupts a server twice while its main thread does not read signals.
 #[track_caller]
 fn interrupt_twice(server: &mut Server) {
     server.signal("INT");
@@ -36,7 +36,7 @@ fn interrupt_twice(server: &mut Server) {
     assert!(!is_saving(server), "{:?}", names(server));
 }
 
-/// A server with a dump, whose next save takes minutes, and what is in the dump.
+/// A server with a dump, whose next save takes minutes, and the bytes of the dump.
 fn saves_slowly(threads: &str) -> (Server, Client, Vec<u8>) {
     let options = [&["--save", "3600 1", "--io-threads", threads], DEBUG].concat();
     let server = Server::start(&options);
@@ -108,9 +108,9 @@ fn a_busy_script_that_has_written_ends() {
     interrupt_twice(&mut server);
 }
 
-/// Bytes of a pipe, as the system makes them.
+/// The default size of a pipe.
 const PIPE_BYTES: usize = 1 << 16;
-/// Room for the beginning of a report of SIGALRM, and not for the names of functions in it.
+/// Room for the beginning of a report of SIGALRM, but not for its function names.
 const ROOM_BYTES: usize = 1 << 10;
 /// The longest piece that a report is written in.
 const PIECE_BYTES: usize = 256;
@@ -142,7 +142,7 @@ fn a_report_that_nobody_reads_keeps_nothing_from_ending() {
         let line = status.lines().find_map(|line| line.strip_prefix(field));
         u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
     };
-    // Two that wait are one. SIGINT is the second of the bits.
+    // Two pending signals count as one. SIGINT is the second bit.
     eventually("the first is heard", || status("ShdPnd:") & 2 == 0);
     send_signal(id, "INT");
     let mut ended = None;

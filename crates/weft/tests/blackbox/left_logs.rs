@@ -1,5 +1,5 @@
-//! The log that a killed process leaves beside its append-only file: it goes on with that file and
-//! with no other, whatever became of the files meanwhile.
+//! The log of a killed process next to its append-only file: it continues that file and no other,
+//! whatever happened to the files in between.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -17,7 +17,7 @@ const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
 pub const FILES: &str = "appendonlydir";
 pub const LOG: &str = "appendonlydir/appendonly.aof.log";
 
-/// Starts a server by a shell, so that a limit of the size of files is told as an error.
+/// Starts a server by a shell that ignores SIGXFSZ, so that a file size limit causes an error.
 fn start_with(folder: TempDir, options: &[&str]) -> Server {
     start_by_shell(folder, options, "trap '' XFSZ; exec \"$0\" \"$@\"")
 }
@@ -26,7 +26,7 @@ pub fn start(folder: TempDir) -> Server {
     start_with(folder, ON)
 }
 
-/// Starts a server whose files may have so many bytes, as on a full disk.
+/// Starts a server with a limit on the size of files, as on a full disk.
 pub fn start_limited(folder: TempDir, options: &[&str], bytes: u64) -> Server {
     let script = format!("trap '' XFSZ; exec prlimit --fsize={bytes}:unlimited \"$0\" \"$@\"");
     start_by_shell(folder, options, &script)
@@ -44,7 +44,7 @@ fn end_limit(server: &Server) {
     assert!(raised.unwrap().success());
 }
 
-/// Acknowledges a write that only the log has, and is killed.
+/// Acknowledges a write that only the log contains, and kills the server.
 fn kill_after_unwritten(server: Server) -> TempDir {
     kill_after(server, &["SET unwritten 1"])
 }
@@ -69,7 +69,7 @@ fn remove_files(folder: &TempDir) {
     assert!(folder.path().join(LOG).is_file());
 }
 
-/// Starts a server and looks which of the keys are there.
+/// Starts a server and checks which of the keys exist.
 pub fn check(folder: TempDir, keys: &[(&str, bool)], said: &str) -> Server {
     let server = start(folder);
     let mut client = server.client();
@@ -88,7 +88,7 @@ const COPIED: &str = "is not used: it is a copy, or of an earlier start of the m
 fn killed() -> TempDir {
     let server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET before 1");
-    // The log of the next process begins where the files end, so that positions fit.
+    // The log of the next process begins where the files end, so that positions match.
     let server = start(restarted(server));
     kill_after_unwritten(server)
 }
@@ -186,7 +186,7 @@ fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
     assert_eq!(client.ask(&format!("SET filler {}", "x".repeat(8000))).text(), "OK");
     let written = |server: &Server| server.info("aof_current_size").parse::<u64>().unwrap() > 8000;
     eventually("it is written", || written(&server));
-    // The manifest may be written, but nothing more of the commands.
+    // The manifest can be written, but no further commands.
     let id = server.process().0.to_string();
     let limited = Command::new("prlimit").args(["--pid", &id, "--fsize=4000"]).status();
     assert!(limited.unwrap().success());
@@ -196,12 +196,12 @@ fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
     check(server.into_folder(), &[("before", true), ("unwritten", true)], USED);
 }
 
-/// Words of a log, of 8 bytes each: where its memory is, where it ends, and what the first thread
-/// has not finished.
+/// Words of a log, 8 bytes each: the position of its memory, its end, and the first unfinished
+/// write of the first thread.
 const PLACE: u64 = 3;
 pub const END: u64 = 16;
 const THREAD: u64 = 40;
-/// Bytes of its ring, at its end.
+/// The size of the ring at its end.
 pub const RING_BYTES: u64 = 64 << 20;
 
 pub fn words(file: &fs::File, at: u64, count: usize) -> Vec<u64> {
@@ -233,14 +233,14 @@ fn nothing_is_lost_by_two_kills_of_which_the_first_hits_an_unfinished_write() {
     let folder = server.into_folder();
     let log = open(&folder.path().join(LOG));
     let end = words(&log, END, 1)[0];
-    // As of a thread that has reserved its place and written nothing.
+    // As after a thread that reserved its range and wrote nothing.
     set_words(&log, THREAD, &[end >> 9, BYTES]);
     set_words(&log, END, &[end + (BYTES << 9)]);
     let folder = kill_after_unwritten(start(folder));
     check(folder, &[("before", true), ("unwritten", true)], USED);
 }
 
-/// Has the server answer commands that only the log has, and kills it.
+/// Lets the server acknowledge commands that only the log contains, and kills it.
 pub fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
     let mut client = server.client();
     // Nothing is written before.
@@ -251,7 +251,7 @@ pub fn kill_after(mut server: Server, commands: &[&str]) -> TempDir {
     server.into_folder()
 }
 
-/// Bytes of a SET in the log.
+/// The bytes of a SET in the log.
 pub fn set_bytes(key: &str, value: &str) -> u64 {
     let args = ["SET", key, value];
     let bytes: usize = args.iter().map(|arg| format!("${}\r\n{arg}\r\n", arg.len()).len()).sum();
@@ -264,17 +264,17 @@ fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_writes_a_part
     let sets: Vec<String> =
         ["a", "b", "x", "c", "d"].map(|key| format!("SET {key} {value}")).into();
     let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-    // Where the file ends when it cannot be written any more, in commands behind the first.
+    // The end of the file when it is no longer writable, inside the commands after the first.
     for written in 0..5 {
         let mut folder = kill_after(start(tempfile::tempdir().unwrap()), &sets);
         let log = open(&folder.path().join(LOG));
         let (end, bytes) = (words(&log, END, 1)[0] >> 9, set_bytes("x", &value));
-        // Another thread than the one that wrote has not finished the third.
+        // Another thread than the writer has not finished the third command.
         set_words(&log, THREAD + 8, &[end - 3 * bytes, bytes]);
         let file = folder.path().join(FILES).join("appendonly.aof.1.incr.aof");
         let limit = fs::metadata(&file).unwrap().len() + 500 + written * bytes;
         if written < 4 {
-            // Uncompressed, a base is too large as well.
+            // An uncompressed base is too large as well.
             let options = [ON, &["--rdbcompression", "no"]].concat();
             let mut server = start_limited(folder, &options, limit);
             server.wait_for_log("The append-only file can't be written: cannot write to");
@@ -305,7 +305,7 @@ fn nothing_is_lost_behind_what_another_server_has_written() {
 #[test]
 fn nothing_is_lost_while_the_manifest_cannot_be_replaced() {
     let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
-    // A directory in the place of the new manifest.
+    // A directory with the name of the new manifest.
     let temporary = folder.path().join(FILES).join("temp-appendonly.aof.manifest");
     fs::create_dir(&temporary).unwrap();
     let server = check(folder, &[("unwritten", true)], "The manifest can't name a new log");
@@ -335,7 +335,7 @@ fn a_position_that_no_log_has_is_not_gone_on_with() {
     server.wait();
     let folder = server.into_folder();
     let manifest = folder.path().join(FILES).join("appendonly.aof.manifest");
-    // As of another server, without a checksum.
+    // Written as by another server, without a checksum.
     let large = "file appendonly.aof.1.base.rdb seq 1 type b\n\
                  file appendonly.aof.1.incr.aof seq 1 type i startoffset 36028797018963968\n";
     fs::write(manifest, large).unwrap();
@@ -391,7 +391,7 @@ fn a_start_on_a_full_disk_serves_reads_and_loses_nothing() {
 fn what_expires_on_a_full_disk_does_not_make_it_writable() {
     let server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET filler 1");
-    // Nothing is logged when it expires.
+    // Nothing is logged when the key expires.
     let folder = kill_after(server, &["DEBUG SET-ACTIVE-EXPIRE 0", "SET k v PX 1"]);
     let server = start_limited(folder, ON, 1);
     let mut client = server.client();
@@ -421,7 +421,7 @@ fn a_log_is_kept_until_the_base_of_another_file_is_whole() {
     }
     server.signal("KILL");
     server.wait();
-    // Once more: what this one has left is of no use.
+    // The log of this server is of no use either.
     let mut server = start_without(server.into_folder());
     server.client().ok("CONFIG SET appendonly yes");
     server.signal("KILL");
@@ -480,7 +480,7 @@ fn a_forced_end_does_not_wait_for_the_first_base() {
     assert!(server.log().contains("Writing initial AOF. Exit anyway."), "{}", server.log());
 }
 
-/// Moves the log of a folder to where it lies when its own disk is full.
+/// Moves the log of a folder to its place when the folder's disk is full.
 fn move_to_memory(folder: &TempDir) -> TempFile {
     let facts = fs::metadata(folder.path().join(FILES)).unwrap();
     let name = format!("/dev/shm/weft-{:x}-{:x}-appendonly.aof.log", facts.dev(), facts.ino());
@@ -494,7 +494,7 @@ fn move_to_memory(folder: &TempDir) -> TempFile {
     to
 }
 
-/// A file that is removed in the end.
+/// A file that is removed on drop.
 struct TempFile(PathBuf);
 
 impl Drop for TempFile {
@@ -510,7 +510,7 @@ fn a_log_in_shared_memory_is_used_if_it_is_the_users_own() {
     check(folder, &[("unwritten", true)], USED);
     let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
     let log = move_to_memory(&folder);
-    // Only root can give files away: others would not be able to do what is tested either.
+    // Only root can give files away; other users cannot cause this situation.
     if std::os::unix::fs::chown(&log.0, Some(12345), None).is_ok() {
         check(folder, &[("unwritten", false)], "is not used: it is another user's");
     }
@@ -533,7 +533,7 @@ fn one_process_at_a_time_writes_an_append_only_file() {
     let refused = client.ask("CONFIG SET appendonly yes").text();
     assert!(refused.contains("Unable to turn on AOF. Check server logs."), "{refused}");
     other.wait_for_log("in use by another process");
-    // Nor does one that writes a base only.
+    // A server that writes only a base does not use it either.
     let lines = other.log().matches("in use by another process").count();
     client.ask("BGREWRITEAOF");
     let refused = || other.log().matches("in use by another process").count() > lines;

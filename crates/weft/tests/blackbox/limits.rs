@@ -1,4 +1,4 @@
-//! Big arguments and replies, and the limits of what a client may send and let wait.
+//! Large arguments and replies, and the limits on requests and unread replies of a client.
 
 use std::io::Write;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::{Client, MODELS, Server};
 
 const MB: u64 = 1 << 20;
 
-/// The same pattern nowhere twice within a page, so that a piece out of place is noticed.
+/// A pattern without repetition within a page, so that a misplaced piece is noticed.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len / 4 + 1).flat_map(|word| (word as u32).to_le_bytes()).take(len).collect()
 }
@@ -29,7 +29,7 @@ fn a_value_of_40_mb_is_neither_copied_in_nor_out() {
         let got = client.ask("GET big");
         assert!(got.bytes() == Some(&value[..]), "{model:?}: the value has changed");
         drop(got);
-        // Two replies of it at once, to a client that does not read, and not a byte more memory.
+        // Two replies of it at once, one to a client that does not read, take no more memory.
         let mut other = server.client();
         other.send("GET big");
         client.send("GET big");
@@ -37,7 +37,7 @@ fn a_value_of_40_mb_is_neither_copied_in_nor_out() {
         assert!(got.bytes() == Some(&value[..]));
         let get = server.process().memory("VmHWM") - before;
         assert!(get < 54 * MB, "{model:?}: GET of 40 MB took {} MB", get / MB);
-        // What is on its way to a client is not changed by a later write.
+        // A later write does not change a reply in transit.
         assert_eq!(client.ask("SETRANGE big 0 XXXX").int(), value.len() as i64);
         let got = other.read();
         assert!(got.bytes() == Some(&value[..]), "{model:?}: a waiting reply has changed");
@@ -62,7 +62,7 @@ fn big_and_small_arguments_mix_in_one_pipeline() {
         }
         let mut writer = client.writer();
         let sender = thread::spawn(move || {
-            // In pieces of an odd size, so that requests are cut everywhere.
+            // In pieces of an odd size, so that requests are split at all positions.
             bytes.chunks(9_973).for_each(|piece| writer.write_all(piece).unwrap());
         });
         for _ in 0..3 {
@@ -103,7 +103,7 @@ fn before_authentication_little_may_be_sent() {
 
 #[test]
 fn before_authentication_replies_do_not_wait() {
-    /// More than all that sockets hold.
+    /// More than all sockets hold.
     const SENT_BYTES_MAX: usize = 64 << 20;
     let unknown = [[b'x'; 128], [b'y'; 128]];
     let requests = encode(&[&unknown[0], &unknown[1]]).repeat(1000);
@@ -123,7 +123,7 @@ fn before_authentication_replies_do_not_wait() {
         assert!(held < 4 * MB, "{model:?}: {} MB for a client that does not read", held / MB);
         server.wait_for_log("exceeding the output buffer limit");
         eventually("it is gone", || other.ask("CLIENT LIST").text().lines().count() == 1);
-        // Who reads may ask as often as it likes.
+        // A client that reads may send any number of requests.
         let mut client = server.client();
         let mut writer = client.writer();
         let asked = requests.clone();
@@ -167,7 +167,7 @@ fn auth_opens_the_way_for_what_follows_in_the_same_write() {
 fn unfinished_input_has_a_limit() {
     let server = Server::start(&["--io-threads", "2", "--client-query-buffer-limit", "1mb"]);
     let unfinished = [
-        // One argument, many arguments, and one without a line end yet.
+        // One argument, many arguments, and an argument whose line has not ended.
         b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n".to_vec(),
         [b"*1000000\r\n".to_vec(), b"$10\r\n0123456789\r\n".repeat(100_000)].concat(),
     ];
@@ -234,7 +234,7 @@ fn the_longest_argument_can_be_set() {
     let server = Server::start(&["--io-threads", "3"]);
     let mut client = server.client();
     client.ok("CONFIG SET proto-max-bulk-len 1mb");
-    // Every thread has taken it over when a client of each has been answered.
+    // Every thread has the new limit when a client of each has a reply.
     for _ in 0..4 {
         let mut client = server.client();
         client.ask("PING");
@@ -244,7 +244,8 @@ fn the_longest_argument_can_be_set() {
     assert_eq!(client.ask_args(&[b"SET", b"k", &pattern(1 << 20)]).text(), "OK");
 }
 
-/// Asks for big replies until the server closes; returns how much the server held at most.
+/// Requests large replies until the server closes the connection; returns the server's largest
+/// memory.
 fn never_read(server: &Server, mut client: Client) -> u64 {
     let before = server.process().memory("VmRSS");
     let bytes = request("GET big").repeat(1000);
@@ -291,14 +292,14 @@ fn the_soft_limit_gives_time() {
     eventually("it is closed", || other.ask("CLIENT LIST").text().lines().count() == 1);
     assert!(start.elapsed() > Duration::from_secs(1), "{:?}", start.elapsed());
     drop(client);
-    // Who reads in time is not closed.
+    // A client that reads in time is not closed.
     let mut client = server.client();
     client.send("GET big");
     assert_eq!(client.read().bytes().map(<[u8]>::len), Some(30_000_000));
     assert_eq!(client.ask("PING").text(), "PONG");
 }
 
-/// As in Redis the limit counts before anything is sent, and what runs until then is not ended.
+/// As in Redis, the limit counts before anything is sent, and running commands are not ended.
 #[test]
 fn a_reply_beyond_the_hard_limit_is_not_sent() {
     for threads in ["1", "3"] {
@@ -313,7 +314,7 @@ fn a_reply_beyond_the_hard_limit_is_not_sent() {
         for commands in [
             &["LRANGE list 0 -1"][..],
             &["SET before 1", "MULTI", "SET k2 v2", "LRANGE list 0 -1", "SET k3 v3", "EXEC"],
-            // These would take gigabytes.
+            // Together, these would take gigabytes.
             &["HRANDFIELD hash -1000000000"],
             &["EVAL return{redis.call('LRANGE',KEYS[1],0,-1)} 1 list"],
         ] {
@@ -327,7 +328,7 @@ fn a_reply_beyond_the_hard_limit_is_not_sent() {
     }
 }
 
-/// A client may send all its requests before it reads a reply, whatever the sockets take.
+/// A client may send all its requests before it reads a reply, beyond the size of the sockets.
 #[test]
 fn who_reads_only_when_all_is_sent_is_answered() {
     const REQUESTS: usize = 800;
@@ -335,7 +336,7 @@ fn who_reads_only_when_all_is_sent_is_answered() {
         let server = Server::start(model);
         let mut client = server.client();
         client.ask_args(&[b"SET", b"big", &pattern(1 << 20)]);
-        // Twenty kilobytes each, which ask for a megabyte.
+        // Twenty kilobytes each, whose replies have a megabyte.
         let absent = vec![b'a'; 20_000];
         let bytes = encode(&[b"MGET", b"big", &absent]).repeat(REQUESTS / 100);
         for _ in 0..100 {
@@ -361,12 +362,12 @@ fn subscribers_have_their_own_limits_on_all_threads() {
     };
     let mut subscribers: Vec<Client> = (0..6).map(|_| subscribe()).collect();
     let message = vec![b'x'; 1 << 20];
-    // More than ordinary clients may have, and less than these.
+    // More than the limit of ordinary clients, and less than that of subscribers.
     (0..10).for_each(|_| assert_eq!(admin.ask_args(&[b"PUBLISH", b"c", &message]).int(), 6));
     for client in &mut subscribers {
         (0..10).for_each(|_| drop(client.read()));
     }
-    // The rest of the limit and what the kernel takes.
+    // The rest of the limit, and the buffers of the kernel.
     while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 0 {
         admin.ask_args(&[b"PUBLISH", b"c", &message]);
     }
@@ -376,7 +377,7 @@ fn subscribers_have_their_own_limits_on_all_threads() {
     let mut subscribers: Vec<Client> = (0..6).map(|_| subscribe()).collect();
     let start = Instant::now();
     (0..12).for_each(|_| assert_eq!(admin.ask_args(&[b"PUBLISH", b"c", &message]).int(), 6));
-    // Nothing more comes, and who reads stays.
+    // No more messages arrive, and a subscriber that reads stays.
     let mut reader = subscribers.remove(0);
     (0..12).for_each(|_| drop(reader.read()));
     eventually("the others are closed", || admin.ask("PUBSUB NUMSUB c").items()[1].int() == 1);

@@ -1,5 +1,5 @@
-//! What tells clients of keys and waits for them: it costs no keys up to a bound, and counts for
-//! nothing any more when it is sent or dropped, however that comes.
+//! Notifications about keys that wait for clients: up to a bound they evict no keys, and they stop
+//! counting when they are sent or dropped, however that happens.
 
 use std::thread;
 
@@ -8,19 +8,19 @@ use test_support::eventually;
 use crate::{Client, Server};
 
 const MB: u64 = 1 << 20;
-/// Four threads that carry clients, whatever the load and the processors.
+/// Four threads that have clients, whatever the load and the processors.
 const FOUR_THREADS: &[&str] = &["--io-threads", "5", "--io-threads-always-active", "yes"];
 
 fn memory(server: &Server, field: &str) -> u64 {
     server.info(field).parse().unwrap()
 }
 
-/// What waits for clients and tells them of keys.
+/// The memory of notifications that wait for clients.
 fn waiting(server: &Server) -> u64 {
     memory(server, "mem_clients_notifications")
 }
 
-/// Writes keys with names of so many bytes.
+/// Writes keys with names of this many bytes.
 fn write(server: &Server, (writer, keys): (usize, usize), name_bytes: usize) {
     let mut client = server.client();
     for key in 0..keys {
@@ -30,7 +30,7 @@ fn write(server: &Server, (writer, keys): (usize, usize), name_bytes: usize) {
     }
 }
 
-/// A client by RESP3 whose socket takes little.
+/// A RESP3 client with a small socket buffer.
 fn listener(server: &Server, listens: &str) -> Client {
     let mut client = Client::unix(&server.path("weft.sock"));
     client.ask("HELLO 3");
@@ -38,7 +38,7 @@ fn listener(server: &Server, listens: &str) -> Client {
     client
 }
 
-/// A client that has another one told, and that one.
+/// A client whose notifications are redirected to another, and that other client.
 fn redirect(server: &Server) -> [Client; 2] {
     let mut target = listener(server, "PING");
     let id = target.ask("CLIENT ID").int();
@@ -47,8 +47,8 @@ fn redirect(server: &Server) -> [Client; 2] {
     [target, redirecting]
 }
 
-/// What listeners that do not read are told of evictions waits in their outputs, and is more than
-/// all keys: none goes for that.
+/// Notifications of evictions to clients that do not read wait in their output, and take more
+/// memory than all keys. They evict no further keys.
 #[test]
 fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
     let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
@@ -74,7 +74,7 @@ fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
             let counted = memory(&server, "used_memory") - waiting(&server);
             counted < limit + limit / 50
         });
-        // It counts no more when it is dropped.
+        // They stop counting when they are dropped.
         drop(listeners);
         eventually("nothing waits", || waiting(&server) == 0);
         eventually("memory is below the limit", || {
@@ -83,8 +83,8 @@ fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
     }
 }
 
-/// What is too long to be copied is shared by the outputs of all who are told. One that does not
-/// read keeps it alone when the others have read it, and costs no keys either.
+/// Clients share a notification that is too long to be copied. A client that does not read keeps it
+/// after the others have read it; that evicts no keys either.
 #[test]
 fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
     let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "KEA"];
@@ -112,7 +112,7 @@ fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
                 scope.spawn(move || while !format!("{:?}", reader.read()).contains("last") {});
             }
             let written = [(); 4].map(|()| write());
-            // They are told in any case that it is the end.
+            // The notification arrives in any case.
             admin.ok("CONFIG SET maxmemory 0");
             admin.ok("SET last x");
             written
@@ -129,7 +129,7 @@ fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
     }
 }
 
-/// Those who do not read keep no more than the bound from counting.
+/// Clients that do not read exclude no more than the bound from counting.
 #[test]
 fn what_is_beyond_a_bound_counts() {
     let server = Server::start(&["--unixsocket", "weft.sock", "--notify-keyspace-events", "KA"]);
@@ -151,12 +151,12 @@ fn what_is_beyond_a_bound_counts() {
     assert!(memory(&server, "used_memory_peak") >= used);
 }
 
-/// Nothing waits any more, and nothing was taken off twice. INFO shows no sum below zero, but then
-/// of what is told next something would be missing.
+/// Nothing waits, and nothing was subtracted twice. INFO shows no negative sum, but then a part of
+/// the next notification would not count.
 fn nothing_waits(server: &Server, what: &str) {
     eventually(what, || waiting(server) == 0);
     let listener = listener(server, "PSUBSCRIBE __keyspace@0__:last*");
-    // No socket takes it all, and it lies in a block of a known size.
+    // It exceeds all sockets and lies in a block of known size.
     let name = [&b"last"[..], &[b'x'; MB as usize]].concat();
     assert_eq!(server.client().ask_args(&[b"SET", &name, b""]).text(), "OK");
     let block = MB + MB / 4;
@@ -168,7 +168,7 @@ fn nothing_waits(server: &Server, what: &str) {
     eventually(what, || waiting(server) == 0);
 }
 
-/// Whatever ends the wait of what tells a client of keys, it counts for nothing then.
+/// However the wait of a notification ends, it stops counting then.
 #[test]
 fn nothing_is_left_out_when_nobody_listens() {
     let options = ["--notify-keyspace-events", "KEA", "--unixsocket", "weft.sock"];

@@ -1,5 +1,5 @@
-//! `weft bench` as a load generator: the options of redis-benchmark and memtier_benchmark, what it
-//! prints and writes, and how it ends when something goes wrong.
+//! `weft bench` as a load generator: the options of redis-benchmark and memtier_benchmark, its
+//! output, and its end after an error.
 
 use std::fs;
 use std::io::Read;
@@ -20,7 +20,7 @@ fn bench(server: &Server, line: &str) -> Command {
     command
 }
 
-/// What a bench prints that ends without an error.
+/// The output of a bench that ends without an error.
 #[track_caller]
 fn shown(server: &Server, line: &str) -> String {
     let output = output_of(&mut bench(server, line));
@@ -56,7 +56,7 @@ fn the_options_of_redis_benchmark_mean_what_they_mean_there() {
     client.ok("SELECT 5");
     assert_eq!(client.ask("DBSIZE").int(), 50);
     assert_eq!(client.ask("STRLEN key:000000000007").int(), 7);
-    // A command with numbers of the range in it, and the last argument from a pipe.
+    // A command with numbers of the range, and the last argument from a pipe.
     let out = shown(&server, "-n 2000 -r 40 --warm-up 0 -q sadd numbers __rand_int__");
     assert!(out.starts_with("sadd numbers __rand_int__: "), "{out}");
     let mut client = server.client();
@@ -122,7 +122,7 @@ fn a_rate_that_is_not_reached_is_said_in_words() {
 fn the_options_of_memtier_mean_what_they_mean_there() {
     let server = Server::start(&["--io-threads", "1"]);
     let mut client = server.client();
-    // Writes come first in a ratio: all of these are.
+    // A ratio begins with writes: all of these are writes.
     let all = "--ratio 1:0 --key-pattern P:P --key-minimum 10 --key-maximum 109 --key-prefix m- \
                --data-size-range 5-9 --threads 2 -c 4 -n 100 --distinct-client-seed";
     let figures = json(&server, all);
@@ -130,7 +130,7 @@ fn the_options_of_memtier_mean_what_they_mean_there() {
     assert_eq!(client.ask("DBSIZE").int(), 100);
     let length = client.ask("STRLEN m-00000000000010").int();
     assert!((5..=9).contains(&length), "{length}");
-    // And these are reads of keys that are there.
+    // And these are reads of existing keys.
     let reads = all.replace("1:0", "0:1").replace("-n 100", "-n 300");
     let figures = json(&server, &reads);
     assert_eq!(figures["nulls_per_reply"], 0.0, "{figures}");
@@ -178,7 +178,7 @@ fn runs_are_summed_up_and_written_in_every_form() {
     assert!(out.starts_with(heading), "{out}");
     assert_eq!((lines.len(), lines[1][0], lines[2].last()), (3, "\"ping\"", Some(&"\"2\"")));
     assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{out}");
-    // One run shows its distribution, unless that is unwanted.
+    // One run prints its distribution unless an option forbids it.
     let line = "-t ping -n 3000";
     assert!(shown(&server, line).contains("100.0000% <="));
     assert!(!shown(&server, &format!("{line} --hide-histogram")).contains("100.0000% <="));
@@ -220,7 +220,7 @@ fn unix_sockets_and_uris_name_the_server() {
         let output = output_of(&mut command);
         assert!(output.status.success(), "{}", texts(&output).1);
     }
-    // Without the password, and where nobody listens.
+    // Without the password, and where no server listens.
     let output = output_of(&mut bench(&server, "-t get -n 10"));
     let errors = texts(&output).1;
     assert!(!output.status.success() && errors.contains("NOAUTH"), "{errors}");
@@ -259,7 +259,7 @@ fn errors_are_never_part_of_results_in_silence() {
     }
 }
 
-/// A bench that goes on for very long, when it has begun to load the server.
+/// An endless bench that has begun to load the server.
 fn begun(server: &Server, line: &str) -> Child {
     let mut command = bench(server, &format!("-t ping --duration 1000 --warm-up 0 {line}"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -271,7 +271,7 @@ fn begun(server: &Server, line: &str) -> Child {
     child
 }
 
-/// What it says when SIGINT has ended it.
+/// Its output after SIGINT.
 fn interrupted(child: Child) -> Output {
     send_signal(child.id(), "INT");
     child.wait_with_output().unwrap()
@@ -423,7 +423,7 @@ fn a_terminal_shows_how_it_goes_and_how_long_it_takes() {
         let count = reader.read(&mut bytes).unwrap();
         seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
-    // Ctrl-C ends it; whoever reads the terminal no more must not block it.
+    // Ctrl-C ends it, even if the terminal has no reader left.
     send_signal(child.process_id().unwrap(), "INT");
     while reader.read(&mut bytes).is_ok_and(|count| count > 0) {
         assert!(start.elapsed() < WAIT_MAX + Duration::from_secs(10));

@@ -1,5 +1,5 @@
-//! Libraries of functions that come from files: what was accepted once is there after a restart,
-//! however much the machine has to do, and a server that loads them can be ended.
+//! Libraries of functions in files: an accepted library is there after a restart, however busy the
+//! machine is, and a server that loads libraries can be ended.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{Client, Server};
 const ON: &[&str] = &["--appendonly", "yes", "--enable-debug-command", "yes"];
 const ENDLESS: &str = "#!lua name=endless\nwhile true do end";
 
-/// Starts a server on an append-only file with these libraries, and with a key behind them.
+/// Starts a server on an append-only file with these libraries and a key after them.
 fn start_on(libraries: &[&str], words: &str) -> Server {
     let folder = TempDir::new().unwrap();
     let commands = libraries.iter().map(|text| encode(&[b"FUNCTION", b"LOAD", text.as_bytes()]));
@@ -21,8 +21,8 @@ fn start_on(libraries: &[&str], words: &str) -> Server {
     Launch::weft().in_folder(folder).options(ON).until(words).start()
 }
 
-/// A library whose code takes longer than FUNCTION LOAD may, as one does that is accepted while the
-/// machine has less to do.
+/// A library whose code takes longer than FUNCTION LOAD may. A less busy machine could have
+/// accepted it.
 fn slow_library() -> String {
     let server = Server::start(&[]);
     let mut client = server.client();
@@ -104,7 +104,7 @@ fn a_library_without_an_end_that_is_reloaded_is_killed() {
     let options = ["--enable-debug-command", "yes", "--io-threads", "3"];
     let server = Server::start_in(folder, &options);
     let (mut client, mut other) = (server.client(), server.client());
-    // A file with a library, without a checksum.
+    // A file with a library and without a checksum.
     let length = [u8::try_from(ENDLESS.len()).unwrap()];
     let parts = [b"REDIS0011\xf5", &length[..], ENDLESS.as_bytes(), b"\xff", &[0; 8]];
     fs::write(file, parts.concat()).unwrap();

@@ -1,5 +1,5 @@
-//! The log is kept as long as the append-only file lacks something of it: also when that file ends,
-//! and when a start cannot write what it has found.
+//! The log is kept as long as the append-only file lacks a part of it, also when the file is turned
+//! off, and when a start cannot write the commands of the log.
 
 use std::os::unix::fs::FileExt;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn a_rewrite_that_is_given_up_with_its_file_loses_nothing() {
     let rewrites = server.log().matches("rewriting started").count();
     client.ask("BGREWRITEAOF");
     eventually("it begins", || server.log().matches("rewriting started").count() > rewrites);
-    // What follows is not written when the file ends.
+    // The following commands are not yet written when the file is turned off.
     client.ok("DEBUG AOF-FLUSH-SLEEP 300000");
     (0..20).for_each(|n| client.ok(&format!("SET late:{n} 1")));
     client.ok("CONFIG SET appendonly no");
@@ -37,7 +37,8 @@ fn kill_and_start(mut server: Server) -> Server {
     start(server.into_folder())
 }
 
-/// A server whose manifest may be written, but nothing more of the commands, of which one is not.
+/// A server that can write its manifest but no further commands, and whose log has an unwritten
+/// command.
 fn full() -> Server {
     let server = start(tempfile::tempdir().unwrap());
     let mut client = server.client();
@@ -135,7 +136,7 @@ fn a_second_interrupt_does_not_wait_for_the_first_base() {
 fn a_script_that_is_ended_by_force_leaves_no_base_to_wait_for() {
     let mut server = start_without(tempfile::tempdir().unwrap());
     let (mut client, mut script) = (server.client(), server.client());
-    // The base comes after it.
+    // The base starts after it.
     client.ask("BGSAVE");
     client.ok("CONFIG SET appendonly yes busy-reply-threshold 1");
     script.send_raw(&encode(&[b"EVAL", b"redis.call('SET', 'k', 1) while true do end", b"0"]));
@@ -156,7 +157,7 @@ fn a_base_without_an_append_only_file_ends_what_processes_have_left() {
         }
         let left = if switches { format!("{LOG}.previous") } else { LOG.to_owned() };
         assert!(server.path(&left).is_file());
-        // As long as there is no other base, it is needed.
+        // It is needed until there is another base.
         client.ask("BGREWRITEAOF");
         server.wait_for_log("Background append only file rewriting started");
         assert!(server.path(&left).is_file());

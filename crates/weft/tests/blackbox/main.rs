@@ -1,9 +1,9 @@
 //! Black-box tests: they start the `weft` binary and talk to it over sockets.
 //!
-//! Each test has its own servers, on free ports and in their own folders, and waits for events
-//! and never for time to pass, except where the passing of time is what is tested. What one command
-//! replies is tested elsewhere (the transcripts of `node`); here it is what only a whole process
-//! has: bytes on the wire, threads, limits, start and end.
+//! Each test has its own servers, on free ports and in their own folders. It waits for events and
+//! never for time to pass, except where the passing of time is tested. The transcripts of `node`
+//! test the replies of single commands; these tests cover a whole process: bytes on the wire,
+//! threads, limits, start and end.
 #![forbid(unsafe_code)]
 // A panic with a reason is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -65,7 +65,7 @@ mod waiting;
 
 use test_support::{Client, Server, Value};
 
-/// The ways in which threads may share the work: each must behave the same.
+/// How threads may share the work: each way must behave the same.
 const MODELS: [&[&str]; 4] = [
     &["--io-threads", "1"],
     &["--io-threads", "3", "--io-threads-execute", "all"],

@@ -1,5 +1,5 @@
-//! The servers that `weft report` and `weft bench compare` start: none outlives them, and a
-//! terminal interrupts only who has started them.
+//! The servers that `weft report` and `weft bench compare` start: none outlives its parent, and an
+//! interrupt from a terminal reaches only the parent.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tempfile::TempDir;
 use test_support::{eventually, send_signal, weft};
 
-/// A command line of a server of this build.
+/// The command line of this build's server.
 fn started() -> String {
     let line = shlex::try_join([env!("CARGO_BIN_EXE_weft"), "server", "--save", ""]).unwrap();
     format!("weft={line} --port {{port}} --dir {{dir}}")
@@ -28,7 +28,7 @@ fn compare() -> Vec<String> {
     words.split(' ').map(str::to_owned).chain([started()]).collect()
 }
 
-/// The state and the parent of a process, unless it has ended.
+/// The state and the parent of a process; `None` after its end.
 fn state_of(pid: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
@@ -36,7 +36,7 @@ fn state_of(pid: u32) -> Option<(char, u32)> {
 }
 
 fn has_ended(pid: u32) -> bool {
-    // Who inherits a process need not look at its end.
+    // An ended process may stay as a zombie of the process that inherits it.
     state_of(pid).is_none_or(|(state, _)| state == 'Z')
 }
 
@@ -46,14 +46,14 @@ fn children_of(parent: u32) -> Vec<u32> {
     ids.filter(|pid| state_of(*pid).is_some_and(|(_, of)| of == parent)).collect()
 }
 
-/// Starts it, and returns when one of its two servers is measured while the other is paused.
+/// Starts it, and returns when one of its two servers is measured while the other one is paused.
 fn begun(words: &[String]) -> (Child, Vec<u32>) {
     begun_with(words, &std::env::temp_dir())
 }
 
-/// The same with a folder for temporary files.
+/// The same with this folder for temporary files.
 fn begun_with(words: &[String], temporary: &Path) -> (Child, Vec<u32>) {
-    // What runs the tests may ignore SIGHUP.
+    // The test runner may ignore SIGHUP.
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_weft")]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -91,7 +91,7 @@ fn a_second_signal_ends_a_report_and_its_servers_at_once() {
         let (mut child, servers) = begun_with(&report(&folder), temporary.path());
         // Each of its servers has a folder.
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 2);
-        // The first lets the window go on. Two of them may become one.
+        // The first signal continues the window. Two signals may become one.
         eventually("it ends", || {
             send_signal(child.id(), signal);
             child.try_wait().unwrap().is_some()

@@ -1,22 +1,22 @@
-//! MEMORY USAGE beside what the allocator hands out, for every encoding.
+//! MEMORY USAGE compared with the allocator, for every encoding.
 
 use test_support::{encode, eventually};
 
 use crate::{Client, Server};
 
-/// How far the two may differ, in per cent.
+/// The largest difference in per cent.
 const PERCENT_MAX: f64 = 10.0;
 /// Requests in a pipeline.
 const BATCH: usize = 200;
 
-/// What keys of one encoding are made by.
+/// The requests that create keys of one encoding.
 struct Case {
     encoding: &'static str,
     keys: usize,
     /// How often the requests are sent for each key.
     times: usize,
-    /// `{k}` is the key, `{j}` counts the times from 1, `{x9}` is 9 bytes, and `{2*a|b}` is the
-    /// words a1, b1, a2 and b2.
+    /// `{k}` is the key, `{j}` counts from 1, `{x9}` is 9 bytes, and `{2*a|b}` is the words a1, b1,
+    /// a2 and b2.
     requests: &'static [&'static str],
 }
 
@@ -96,7 +96,7 @@ impl<'a> Pipeline<'a> {
     }
 }
 
-/// What a word of a request stands for.
+/// The words that a word of a request stands for.
 fn expand(word: &str) -> Vec<Vec<u8>> {
     let inside = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     match inside.and_then(|inside| inside.split_once('*')) {
@@ -110,7 +110,7 @@ fn expand(word: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// Bytes that the allocator has handed out, when nothing waits to be freed any more.
+/// The bytes that the allocator has handed out, after all pending frees.
 fn used(server: &Server) -> f64 {
     eventually("all is freed", || server.info("lazyfree_pending_objects") == "0");
     server.info("allocator_allocated").parse().unwrap()
@@ -123,7 +123,7 @@ fn usage_is_what_the_allocator_says() {
     let mut wrong = Vec::new();
     for (number, Case { encoding, keys, times, requests }) in CASES.iter().enumerate() {
         client.ok("FLUSHALL SYNC");
-        // What every shard needs once is there before.
+        // Memory that each shard needs once is allocated before.
         let mut pipeline = Pipeline::new(&mut client);
         for key in 0..8_000 {
             pipeline.send(&format!("SET base:{key} {key}"));

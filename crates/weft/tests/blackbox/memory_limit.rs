@@ -1,5 +1,5 @@
-//! `maxmemory` of a whole process: memory stays below it whatever the threads write, keys go in
-//! bounded steps, and no transaction sees half of one.
+//! `maxmemory` of a whole process: memory stays below it whatever the threads write, eviction takes
+//! bounded steps, and no transaction sees half of a step.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const MB: u64 = 1 << 20;
-/// Four threads that carry clients, whatever the load and the processors.
+/// Four threads that have clients, whatever the load and the processors.
 const FOUR_THREADS: &[&str] = &["--io-threads", "5", "--io-threads-always-active", "yes"];
 
 fn used(server: &Server) -> u64 {
@@ -23,13 +23,13 @@ fn set(client: &mut Client, key: &str, bytes: usize) -> Value {
     client.ask_args(&[b"SET", key.as_bytes(), &vec![b'x'; bytes]])
 }
 
-/// A size that is small mostly, and up to 1 MB.
+/// A size that is mostly small, and up to 1 MB.
 fn mixed_size(random: &mut Random) -> usize {
     let bits = 4 + random.below(17);
     random.below(1 << bits) as usize
 }
 
-/// Fills a server with so many keys of 500 bytes.
+/// Fills a server with this many keys of 500 bytes.
 fn fill(server: &Server, keys: usize) {
     let mut client = server.client();
     for first in (0..keys).step_by(1000) {
@@ -40,7 +40,7 @@ fn fill(server: &Server, keys: usize) {
     }
 }
 
-/// What a thread's interpreter takes is given back when the thread ends.
+/// A thread's interpreter frees its memory when the thread ends.
 #[test]
 fn threads_that_come_and_go_after_scripts_leave_nothing() {
     let server = Server::start(FOUR_THREADS);
@@ -77,7 +77,7 @@ fn four_threads_that_write_values_up_to_1_mb_stay_below_the_limit() {
                         let size = mixed_size(&mut random);
                         written += size as u64;
                         let value = vec![b'x'; size];
-                        // What cannot expire can never go under a volatile policy.
+                        // A volatile policy never evicts keys without an expiry.
                         let args = [&b"SET"[..], key.as_bytes(), &value, b"EX", b"1000"];
                         assert_eq!(client.ask_args(&args).text(), "OK", "{policy}");
                     }
@@ -89,7 +89,8 @@ fn four_threads_that_write_values_up_to_1_mb_stay_below_the_limit() {
         assert!(peak <= limit + limit / 100, "{policy}: {peak} were used");
         let evicted: u64 = server.info("evicted_keys").parse().unwrap();
         assert!(evicted > 0, "{policy}");
-        // What it says is what the allocator says, but for what threads keep for themselves.
+        // `used_memory` is the allocator's figure, except for memory that threads keep for
+        // themselves.
         let allocated: u64 = server.info("allocator_allocated").parse().unwrap();
         assert!(allocated.abs_diff(used(&server)) < 4 * MB, "{allocated}");
     }
@@ -122,7 +123,7 @@ fn a_limit_far_below_what_is_used_stops_nobody() {
             done.store(true, Ordering::Relaxed);
             longest = other.join().unwrap();
         });
-        // In one go it would take half a second here.
+        // In one step it would take half a second here.
         assert!(longest < Duration::from_millis(200), "not in time: a GET took {longest:?}");
         let mut client = server.client();
         client.ok("CONFIG SET maxmemory-policy noeviction maxmemory 10mb");
@@ -206,7 +207,7 @@ fn no_transaction_or_script_loses_a_key_on_its_way() {
 fn policies_change_under_load() {
     let server = Server::start(&[FOUR_THREADS, &["--maxmemory", "30mb"]].concat());
     let mut control = server.client();
-    // What the main thread needs for INFO it keeps, and it counts.
+    // The main thread keeps the memory for INFO, and it counts.
     used(&server);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -252,7 +253,7 @@ fn policies_change_under_load() {
     assert!(peak <= 30 * MB + 30 * MB / 100, "{peak}");
 }
 
-/// A key that goes is told to all who have read it, which takes more memory than the key.
+/// An eviction notifies all clients that have read the key, which takes more memory than the key.
 #[test]
 fn what_evictions_tell_clients_evicts_no_more_keys() {
     for threads in ["1", "3"] {
@@ -277,8 +278,8 @@ fn what_evictions_tell_clients_evicts_no_more_keys() {
     }
 }
 
-/// Threads tell subscribers of the keys that they evict at the same time: none goes because of what
-/// another thread has told.
+/// Threads notify subscribers of evictions at the same time: notifications of another thread evict
+/// no keys.
 #[test]
 fn what_threads_tell_subscribers_that_read_evicts_no_more_keys() {
     let notify = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
@@ -304,7 +305,7 @@ fn what_threads_tell_subscribers_that_read_evicts_no_more_keys() {
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         admin.ask("CLIENT KILL TYPE pubsub");
     });
-    // 3200 keys came, for which about 5000 smaller ones go.
+    // 3200 keys arrived, for which about 5000 smaller ones are evicted.
     assert_ne!(server.info("evicted_keys"), "0");
     let left = admin.ask("DBSIZE").int();
     assert!((12_000..23_200).contains(&left), "{left} are left");

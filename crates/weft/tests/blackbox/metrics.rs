@@ -1,5 +1,4 @@
-//! Metrics over HTTP: what they count, whether the server serves, and clients that are slow,
-//! hostile or wrong.
+//! Metrics over HTTP: their values, health, and clients that are slow, hostile or wrong.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,7 +19,7 @@ fn serve(client: &mut Client) -> SocketAddr {
         if reply == "OK" {
             return SocketAddr::from(([127, 0, 0, 1], port));
         }
-        // Somebody else has it by now.
+        // Another process has taken it.
         assert!(reply.contains("Unable to listen on this port"), "{reply}");
     }
 }
@@ -39,7 +38,7 @@ fn connect(metrics: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What is answered to these bytes until the connection ends.
+/// The bytes of the reply up to the end of the connection.
 fn exchange(metrics: SocketAddr, request: &[u8]) -> String {
     let mut stream = connect(metrics);
     stream.write_all(request).unwrap();
@@ -48,7 +47,7 @@ fn exchange(metrics: SocketAddr, request: &[u8]) -> String {
     answer
 }
 
-/// The body that is answered with this status.
+/// The body of a reply with this status.
 #[track_caller]
 fn body(metrics: SocketAddr, path: &str, status: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: weft\r\n\r\n");
@@ -59,7 +58,7 @@ fn body(metrics: SocketAddr, path: &str, status: &str) -> String {
     body.to_owned()
 }
 
-/// The value of a sample, by all that stands before it.
+/// The value of a sample with this name and labels.
 fn value(metrics: SocketAddr, sample: &str) -> Option<f64> {
     let text = body(metrics, "/metrics", "200 OK");
     let mut lines = text.lines();
@@ -94,7 +93,7 @@ fn counts_follow_what_clients_do() {
     ] {
         becomes(metrics, sample, expected);
     }
-    // A reset is not seen: who adds up rates would take it for a restart.
+    // A reset does not show: a tool that sums rates would take it for a restart.
     client.ok("CONFIG RESETSTAT");
     client.ask("GET k");
     becomes(metrics, "weft_commands_total{command=\"get\"}", 3.0);
@@ -103,7 +102,7 @@ fn counts_follow_what_clients_do() {
     becomes(metrics, "weft_pubsub_subscribed{kind=\"channel\"}", 1.0);
     client.send("BLPOP list 0");
     becomes(metrics, "weft_blocked_clients", 1.0);
-    // Each thread with clients has been busy, and the sum of theirs is what the processor was.
+    // Each thread with clients has been busy, and their sum is positive.
     let busy =
         |thread| value(metrics, &format!("weft_thread_busy_seconds_total{{thread=\"{thread}\"}}"));
     assert!(busy(1).unwrap() + busy(2).unwrap() > 0.0);
@@ -146,7 +145,7 @@ fn the_port_comes_and_goes_with_the_configuration() {
     assert!(TcpStream::connect(metrics).is_err());
     let other = SocketAddr::from(([127, 0, 0, 2], metrics.port()));
     assert_eq!(body(other, "/healthz", "200 OK"), "ok\n");
-    // What cannot be listened on changes nothing.
+    // A port that cannot be bound changes nothing.
     let taken = TcpListener::bind("127.0.0.2:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let refused = client.ask(&format!("CONFIG SET metrics-port {port}")).text();
@@ -177,7 +176,7 @@ fn health_says_why_not() {
     let options = ["--save", "3600 1", "--dbfilename", "dump.rdb"];
     let (server, mut client, metrics) = start(&options);
     assert_eq!(body(metrics, "/healthz", "200 OK"), "ok\n");
-    // A folder in the way of the file.
+    // A folder with the name of the file.
     std::fs::create_dir(server.path("dump.rdb")).unwrap();
     client.ok("SET k v");
     client.ask("BGSAVE");
@@ -258,7 +257,7 @@ fn requests_that_are_wrong_are_refused() {
         ("*1\r\n$4\r\nPING\r\n", "400 Bad Request"),
         (&format!("GET /{line} HTTP/1.1\r\n\r\n"), "431 Request Header Fields Too Large"),
         (&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65)), "431 Request Header"),
-        // Pipelined: each connection is for one.
+        // Pipelined requests: each connection serves one.
         ("GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n", "200 OK"),
     ] {
         let answer = exchange(metrics, request.as_bytes());
@@ -278,7 +277,7 @@ fn requests_that_are_wrong_are_refused() {
     assert!(answer.ends_with("ok\n"), "{answer}");
 }
 
-/// Whether the other side has ended the connection.
+/// Whether the server has closed the connection.
 fn is_closed(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     match stream.read(&mut [0; 16]) {
@@ -291,7 +290,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 fn slow_clients_hold_up_nobody_and_are_closed() {
     let (server, mut client, metrics) = start(&["--io-threads", "1"]);
     let before = server.process().files();
-    // More than there are places for, of those that send nothing and those that send a part.
+    // More connections than the limit; half of them send nothing, half a part of a request.
     let mut slow: Vec<_> = (0..3 * CONNECTIONS_MAX).map(|_| connect(metrics)).collect();
     for stream in slow.iter_mut().skip(1).step_by(2) {
         let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nA: ");
@@ -302,7 +301,7 @@ fn slow_clients_hold_up_nobody_and_are_closed() {
         slow.iter_mut().map(is_closed).filter(|is| *is).count() >= 2 * CONNECTIONS_MAX
     });
     assert!(server.process().files() <= before + CONNECTIONS_MAX + 1);
-    // Commands are served all the while.
+    // Commands are served in the meantime.
     client.ok("SET k v");
     eventually("their time is over", || slow.iter_mut().all(is_closed));
     assert!(started.elapsed() < WAIT_MAX);
@@ -312,7 +311,7 @@ fn slow_clients_hold_up_nobody_and_are_closed() {
 #[test]
 fn who_does_not_read_the_answer_costs_no_more_than_the_others() {
     let (server, mut client, metrics) = start(&[]);
-    // Many codes make a long answer, which a socket that is not read does not take.
+    // Many error codes make a long reply, which exceeds an unread socket.
     for number in 0..100 {
         let code = format!("E{number}{}", "x".repeat(100));
         client.ask_args(&[b"EVAL", b"return redis.error_reply(ARGV[1])", b"0", code.as_bytes()]);
@@ -344,7 +343,7 @@ fn a_flood_of_connections_leaves_the_processor_to_others() {
     assert!(busy > 0.0 && busy <= 0.9 * seconds, "{busy} of {seconds} s");
 }
 
-/// The page and the documentation name what is there.
+/// The page and the documentation name only existing metrics.
 #[test]
 fn every_metric_is_documented_and_the_page_reads_no_other() {
     let (_server, mut client, metrics) = start(&[]);

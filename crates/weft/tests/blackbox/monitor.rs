@@ -1,5 +1,5 @@
-//! MONITOR on several threads: all who watch see every request in one order, and who does not read
-//! is closed and slows nobody.
+//! MONITOR on several threads: all monitors see every request in one order, and a monitor that does
+//! not read is closed and slows no client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use test_support::{eventually, request};
 use crate::undisturbed::undisturbed;
 use crate::{Client, MODELS, Server, Value};
 
-/// A client that is shown all requests.
+/// A client with MONITOR.
 fn watcher(server: &Server) -> Client {
     let mut client = server.client();
     client.ok("MONITOR");
@@ -27,7 +27,7 @@ fn next(client: &mut Client) -> (f64, Vec<String>) {
     (time.parse().expect("a number"), words)
 }
 
-/// As in Redis, the line of an own request comes behind its reply and before that of the next one.
+/// As in Redis, the line of a client's own request follows its reply and precedes the next reply.
 #[test]
 fn own_requests_are_shown_between_their_replies() {
     for threads in ["1", "3"] {
@@ -159,13 +159,13 @@ fn watchers_change_threads_without_losing_a_line() {
             assert_eq!(next(client).1, ["SET", "k", &number.to_string()]);
         }
     }
-    // Nobody is shown anything any more, and nothing is left of them.
+    // No monitor gets lines now, and none of their memory is left.
     drop(watchers);
     eventually("all are gone", || server.client().ask("CLIENT LIST").text().lines().count() == 1);
     server.client().ok("SET k v");
 }
 
-/// Without a limit for each of them, they keep 256 MB together.
+/// Without a limit for each, they keep 256 MB together.
 #[test]
 fn those_who_stop_reading_share_what_may_wait() {
     const WATCHERS: usize = 16;
@@ -173,11 +173,11 @@ fn those_who_stop_reading_share_what_may_wait() {
     let watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
     let mut writer = server.client();
     let value = "x".repeat(1 << 20);
-    // What the kernel takes for each of them comes first.
+    // The buffers of the kernel fill first.
     for _ in 0..100 {
         writer.ok(&format!("SET k {value}"));
     }
-    // Those who are left have larger shares.
+    // The remaining monitors have larger shares.
     eventually("some are closed", || {
         let closed = server.info("client_output_buffer_limit_disconnections");
         closed.parse::<usize>().unwrap() >= WATCHERS / 2
@@ -185,7 +185,7 @@ fn those_who_stop_reading_share_what_may_wait() {
     drop(watchers);
 }
 
-/// The share of each is smaller than the line.
+/// The share of each monitor is smaller than the line.
 #[test]
 fn one_line_is_never_too_long_for_those_who_read() {
     const WATCHERS: usize = 40;

@@ -1,8 +1,8 @@
-//! RDB files and append-only files of Redis and Valkey, loaded by a whole server, and those of Weft
-//! loaded there: compared key by key, for values of every type and encoding.
+//! RDB files and append-only files of Redis and Valkey, loaded by a whole server, and files of Weft
+//! loaded by them: compared key by key, for values of every type and encoding.
 //!
 //! The environment variable WEFT_PEERS names a folder with `bin/redis-server` and
-//! `bin/valkey-server`. Without it, or for a program that is not there, nothing is tested.
+//! `bin/valkey-server`. A missing program is not tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn programs() -> Vec<PathBuf> {
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
-/// Starts a server of a peer, or of Weft without one, on the file of another one.
+/// Starts the server of a peer, or Weft without a program, on the file of another server.
 fn start(program: Option<&Path>, file: Option<&Path>) -> Server {
     let folder = tempfile::tempdir().unwrap();
     if let Some(file) = file {
@@ -41,7 +41,7 @@ fn start_in(program: Option<&Path>, folder: TempDir, options: &[&str]) -> Server
     launch.in_folder(folder).options(options).start()
 }
 
-/// Makes values of each type, of sizes from one element up, packed and not, in two databases.
+/// Creates values of each type, from one element up, packed and not, in two databases.
 fn fill(client: &mut Client) {
     let script = b"
         local function text(i)
@@ -87,7 +87,7 @@ fn fill(client: &mut Client) {
     assert_eq!(client.ask_args(&[b"FUNCTION", b"LOAD", library]).text(), "lib");
 }
 
-/// What a server tells of each key.
+/// The replies of a server about each key.
 fn contents(client: &mut Client) -> Vec<String> {
     let mut all = Vec::new();
     for db in [0, 11] {
@@ -149,7 +149,7 @@ fn files_of_peers_are_loaded_and_ours_there() {
         let mut ours = contents(&mut own.client());
         let there = start(Some(&program), Some(&own.path("dump.rdb")));
         let mut theirs = contents(&mut there.client());
-        // The time of day when keys expire is another.
+        // The time of day at which keys expire differs.
         for line in ours.iter_mut().chain(&mut theirs) {
             if line.contains("expires") {
                 line.clear();
@@ -159,7 +159,7 @@ fn files_of_peers_are_loaded_and_ours_there() {
     }
 }
 
-/// Valkey does not read how Redis writes hashes whose fields expire.
+/// Valkey cannot read Redis's format of hashes with fields that expire.
 fn forget_unknown(program: &Path, client: &mut Client) {
     if program.ends_with("valkey-server") {
         for db in [0, 11] {
@@ -177,7 +177,7 @@ fn similar(program: &Path, left: &[String], right: &[String]) {
     }
 }
 
-/// Changes values of each type by commands of their own, in transactions and alone.
+/// Changes values of each type by commands, in transactions and outside.
 fn change(client: &mut Client, round: i64) {
     for words in [
         "SELECT 11".to_owned(),
@@ -220,8 +220,8 @@ fn change(client: &mut Client, round: i64) {
     eventually("a key expires", || client.ask("EXISTS gone").int() == 0);
 }
 
-/// No command tells that an entry is pending that was deleted, so bases of commands do not, here
-/// and there.
+/// No command recreates the pending entry of a deleted entry, so bases of commands lack it on both
+/// sides.
 fn acknowledge_deleted(client: &mut Client) {
     for db in [0, 11] {
         client.ok(&format!("SELECT {db}"));
@@ -260,7 +260,7 @@ fn append_only_files_of_peers_are_loaded_and_ours_there() {
             let forms = ["--aof-use-rdb-preamble", preamble, "--aof-timestamp-enabled", stamps];
             let options = [&DEBUG[..], &options, &forms].concat();
             let new = |program| start_in(program, tempfile::tempdir().unwrap(), &options);
-            // Theirs here: the base of a rewrite, and what was written since.
+            // A peer's files in Weft: the base of a rewrite, and the commands after it.
             let mut server = new(Some(&program));
             fill(&mut server.client());
             acknowledge_deleted(&mut server.client());
@@ -273,7 +273,7 @@ fn append_only_files_of_peers_are_loaded_and_ours_there() {
                 change(&mut server.client(), round);
                 wanted = contents(&mut server.client());
             }
-            // Ours there.
+            // Weft's files in the peer.
             let mut server = new(None);
             fill(&mut server.client());
             acknowledge_deleted(&mut server.client());

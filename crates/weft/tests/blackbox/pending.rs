@@ -27,7 +27,7 @@ fn wait_for(client: &mut Client, idle_ms: u64) {
     client.send(&format!("XREADGROUP GROUP g me BLOCK 0 CLAIM {idle_ms} COUNT 1 STREAMS s >"));
 }
 
-/// The entry that a client got, and for how long it had been pending.
+/// The entry that a client got, and how long it had been pending.
 fn entry(reply: &Value) -> (String, u64) {
     let stream = &reply.items()[0];
     let entry = &stream.items()[1].items()[0];
@@ -46,7 +46,7 @@ fn entries_become_old_enough() {
             wait_for(client, IDLE_MS);
             blocked(&server, number + 1);
         }
-        // First come first served, the oldest entry first.
+        // Clients in order of arrival, the oldest entry first.
         for (number, client) in (1..).zip(&mut clients) {
             let (id, idle_ms) = entry(&client.read());
             assert_eq!(id, format!("1-{number}"), "{model:?}");
@@ -100,7 +100,7 @@ fn a_pause_of_writes_postpones_it() {
     let mut client = server.client();
     wait_for(&mut client, NEVER_MS);
     blocked(&server, 1);
-    // Both in one breath: the pause is there long before the entry is old enough.
+    // Both in one pipeline: the pause begins long before the entry is old enough.
     let mut both = request(&format!("XCLAIM s g other 0 1-1 IDLE {} JUSTID", NEVER_MS - 500));
     both.extend(request(&format!("CLIENT PAUSE {NEVER_MS} WRITE")));
     control.send_raw(&both);
@@ -117,7 +117,7 @@ fn waiting_for_what_is_pending_costs_nothing() {
     let server = Server::start(&["--io-threads", "3"]);
     let mut control = server.client();
     deliver(&mut control, 1);
-    // It stays pending, and there is nothing to read.
+    // The entry stays pending, and there is nothing to read.
     assert_eq!(control.ask("XDEL s 1-1").int(), 1);
     let mut clients: Vec<Client> = (0..20).map(|_| server.client()).collect();
     for client in &mut clients {

@@ -1,4 +1,4 @@
-//! Bytes on the wire: pipelines, requests in pieces, errors of the protocol, ends of connections.
+//! Bytes on the wire: pipelines, split requests, protocol errors, ends of connections.
 
 use std::io::Write;
 use std::thread;
@@ -7,7 +7,7 @@ use test_support::{encode, eventually, request};
 
 use crate::{Client, MODELS, Server, Value};
 
-/// Sends while it reads, as a client must that sends more than the sockets hold.
+/// Sends while the client reads, as it must for more bytes than the sockets hold.
 fn send_beside(client: &Client, bytes: Vec<u8>) -> thread::JoinHandle<()> {
     let mut writer = client.writer();
     thread::spawn(move || writer.write_all(&bytes).unwrap())
@@ -51,7 +51,7 @@ fn only_unfinished_input_is_kept() {
         };
         eventually("nothing is kept of what was executed", || kept() == 0);
         client.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\nabc");
-        // A length that was only declared takes no room.
+        // A declared length takes no memory.
         eventually("the beginning is kept", || (1..1000).contains(&kept()));
         client.send_raw(&[b'x'; 500_000]);
         eventually("half of it is kept", || (500_000..1_000_000).contains(&kept()));
@@ -89,8 +89,8 @@ fn requests_may_be_cut_at_any_byte() {
         for cut in 0..bytes.len() {
             let mut client = server.client();
             client.send_raw(&bytes[..cut]);
-            // A reply after that proves that the thread has read the first part: the
-            // new client's thread has one of the others.
+            // A reply to a new client of the same thread proves that the thread has read the first
+            // part.
             for other in &mut others {
                 assert_eq!(other.ask("PING").text(), "PONG");
             }
@@ -159,7 +159,8 @@ fn broken_protocol_is_answered_and_closed() {
     for model in MODELS {
         let server = Server::start(model);
         for (bytes, error) in &cases {
-            // Behind requests that are executed here, by the main thread, and across shards.
+            // After requests that this thread executes, that the main thread executes, and that
+            // span shards.
             for before in ["", "PING\r\n", "CLIENT PAUSE 0\r\nMSET a 1 b 2\r\nPING\r\n"] {
                 let mut client = server.client();
                 client.send_raw(before.as_bytes());
@@ -206,7 +207,7 @@ fn lines_of_http_end_the_connection() {
         client.is_closed();
     }
     assert_eq!(server.client().ask("EXISTS k").int(), 0);
-    // Nor is the line before answered, which is a request of its own.
+    // Nor does the line before it get a reply, which is a request of its own.
     let mut client = server.client();
     client.send_raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     client.is_closed();

@@ -1,5 +1,6 @@
-//! Messages on several threads: every subscriber receives what publishers have counted it for, in
-//! one order, whoever comes, goes or changes threads; and what those cost who do not read.
+//! Messages on several threads: every subscriber receives the messages that publishers counted for
+//! it, in one order, while clients come, go and change threads; and the cost of subscribers that do
+//! not read.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,7 +12,7 @@ use test_support::{encode, eventually, request};
 
 use crate::{Client, MODELS, Server, Value};
 
-/// A client that is subscribed to channels or patterns.
+/// A client with subscriptions to channels or patterns.
 fn subscriber(server: &Server, command: &str) -> Client {
     let mut client = server.client();
     client.send(command);
@@ -28,7 +29,7 @@ fn next(client: &mut Client) -> String {
     message.items().last().unwrap().text()
 }
 
-/// What is executed later than it was received: behind a pause, a script or a command for the main
+/// Requests that run later than they arrive: after a pause, a script or a command of the main
 /// thread.
 #[test]
 fn subscriptions_of_held_clients_begin_and_end() {
@@ -193,13 +194,13 @@ fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
     let mut slow: Vec<Client> = (0..SLOW).map(|_| subscriber(&server, "SUBSCRIBE c")).collect();
     let mut quick = subscriber(&server, "SUBSCRIBE c");
     let message = vec![b'x'; BYTES];
-    // What the kernel takes for each connection differs.
+    // The buffers of the kernel differ between connections.
     for round in 0..7 {
         let receivers = admin.ask_args(&[b"PUBLISH", b"c", &message]).int();
         assert_eq!(receivers, SLOW as i64 + 1, "round {round}");
         assert_eq!(next(&mut quick).len(), BYTES);
     }
-    // One each would be 700 MB.
+    // A copy for each would be 700 MB.
     let grown = server.process().memory("VmRSS").saturating_sub(before);
     assert!(grown < 200 << 20, "{} MB", grown >> 20);
     while admin.ask("PUBSUB NUMSUB c").items()[1].int() > 1 {
@@ -212,7 +213,7 @@ fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
     assert_eq!(next(&mut quick), "end");
 }
 
-/// One is closed while what came with its messages is written to the others.
+/// One is closed while the messages of the same batch are written to the others.
 #[test]
 fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
     const MESSAGES: usize = 1000;
@@ -249,7 +250,7 @@ fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
     }
 }
 
-/// Clients that are killed receive nothing from the answer on, wherever they are.
+/// Killed clients receive nothing after the reply to CLIENT KILL, on any thread.
 #[test]
 fn killed_subscribers_count_no_more() {
     for model in MODELS {
@@ -276,7 +277,7 @@ fn killed_subscribers_count_no_more() {
     }
 }
 
-/// Own messages stay between the requests of their client that is not answered.
+/// A client's own messages keep their place among its requests without replies.
 #[test]
 fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
     let server = Server::start(&["--io-threads", "3"]);
@@ -320,8 +321,8 @@ fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
     assert_eq!(client.read().text(), "PONG");
 }
 
-/// What a script or a transaction publishes cannot be written before its end, and is bounded by the
-/// limit of those who are to receive it.
+/// Messages of a script or a transaction cannot be written before its end, and the receivers' limit
+/// bounds them.
 #[test]
 fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
     let publish = "local text = string.rep('x', 1000000)
@@ -354,7 +355,7 @@ fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
     }
 }
 
-/// Only those wait for a busy thread whose messages go there.
+/// Only messages to a busy thread wait for it.
 #[test]
 fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
     const MESSAGES: usize = 250;
@@ -379,7 +380,7 @@ fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
     thread::scope(|scope| {
         scope.spawn(move || writer.write_all(&message.repeat(MESSAGES)).unwrap());
         let mut published = 0;
-        // As much as may wait for a thread.
+        // As many as may wait for a thread.
         while published < 150 || !publisher.is_silent_for(Duration::from_millis(200)) {
             assert_eq!(publisher.read().int(), 1);
             published += 1;
@@ -394,7 +395,7 @@ fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
     assert_eq!(busy.read().text().split(' ').next(), Some("ERR"));
 }
 
-/// The thread that serves a client.
+/// The thread of a client.
 fn thread_of(client: &mut Client) -> String {
     let info = client.ask("CLIENT INFO").text();
     info.split(' ').find_map(|field| field.strip_prefix("io-thread=")).unwrap().to_owned()
@@ -414,7 +415,7 @@ fn blocked_and_busy_clients_receive_in_between() {
     assert_eq!(next(&mut client), "m");
     assert_eq!(other.ask("RPUSH l x").int(), 1);
     assert_eq!(client.read().items()[1].text(), "x");
-    // Configuration is the main thread's: the client is away for a while.
+    // The main thread executes CONFIG, so the client leaves its thread for a while.
     let mut numbers = 0;
     for round in 0..50 {
         client.send("CONFIG GET maxclients");
@@ -430,7 +431,7 @@ fn blocked_and_busy_clients_receive_in_between() {
         }
     }
     assert_eq!(numbers, 50);
-    // What it publishes itself follows the reply.
+    // Its own message follows the reply.
     client.send_raw(&[request("PUBLISH c own"), request("PING")].concat());
     assert_eq!(client.read(), Value::number(1));
     assert_eq!(next(&mut client), "own");
@@ -492,8 +493,8 @@ fn keys_that_expire_are_told_of_by_whoever_removes_them() {
     assert_eq!(events, ["expire k", "expired k"]);
 }
 
-/// Some millions of bytes more than may wait: publishers are held, and writers of keys that others
-/// are notified of.
+/// Some megabytes more than may wait: publishers are held back, and so are writers of keys with
+/// notifications.
 #[test]
 fn nothing_is_lost_of_what_is_published_faster_than_delivered() {
     const MESSAGES: usize = 3000;

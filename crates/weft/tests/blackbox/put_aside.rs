@@ -1,5 +1,5 @@
-//! A request whose key is in use for long is put aside: its thread serves its other clients, and it
-//! is executed when its turn comes, or refused when a script turns out not to end.
+//! Deferred requests: while a request waits for a key in use, its thread serves other clients. It
+//! is executed in its turn, or refused with BUSY when a script does not end.
 //!
 //! The slow command is a script that runs until it is killed.
 
@@ -16,7 +16,7 @@ use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
 const ENDLESS: &[u8] = b"redis.call('exists', KEYS[1]) while true do end";
-/// Nobody who waits is answered within this time.
+/// A waiting client gets no reply within this time.
 const WHILE: Duration = Duration::from_millis(20);
 
 /// Three threads, two of which have clients, whatever the load.
@@ -30,7 +30,7 @@ fn thread_of(client: &mut Client) -> String {
     info.split("io-thread=").nth(1).unwrap().split(' ').next().unwrap().to_owned()
 }
 
-/// Where a scan of an otherwise empty server goes on behind this key.
+/// The cursor of a scan of an empty server after this key.
 pub(crate) fn cursor_behind(client: &mut Client, key: &str) -> u64 {
     client.ok("FLUSHALL");
     client.ok(&format!("SET {key} 1"));
@@ -39,7 +39,7 @@ pub(crate) fn cursor_behind(client: &mut Client, key: &str) -> u64 {
     cursor.parse().unwrap()
 }
 
-/// A key that is neither in the shard of one of `others` nor in the first one.
+/// A key in another shard than `others`, and not in the first one.
 fn key_beside(server: &Server, others: &[&str]) -> String {
     let mut client = server.client();
     let cursors: Vec<u64> = others.iter().map(|key| cursor_behind(&mut client, key)).collect();
@@ -51,7 +51,7 @@ fn key_beside(server: &Server, others: &[&str]) -> String {
     keys.find(is_beside).unwrap()
 }
 
-/// Whoever needs a key in use is not answered.
+/// A client that needs a key in use gets no reply.
 #[track_caller]
 fn silent(waiting: &mut Client) {
     if !waiting.is_silent_for(WHILE) {
@@ -62,12 +62,12 @@ fn silent(waiting: &mut Client) {
 /// A script that holds a key until [`end`](Self::end).
 pub(crate) struct Slow {
     client: Client,
-    /// Of the other thread.
+    /// A client of another thread.
     pub(crate) neighbour: Client,
 }
 
 impl Slow {
-    /// Starts it, and connects clients to the other thread.
+    /// Starts the script, and connects clients to another thread.
     pub(crate) fn start<const COUNT: usize>(server: &Server, key: &str) -> (Self, [Client; COUNT]) {
         let mut client = server.client();
         let own = thread_of(&mut client);
@@ -83,7 +83,8 @@ impl Slow {
         eventually("the script begins", || neighbour.ask(&own_line).text().contains(" cmd=eval "));
         eventually("the script holds its key", || {
             probe.send(&format!("EXISTS {key}"));
-            // A loaded machine is silent, too, but not for others of the same thread only.
+            // On a loaded machine all clients are silent, but not all clients except those of one
+            // thread.
             let waits = probe.is_silent_for(WHILE)
                 && neighbour.ask("PING") == Value::simple("PONG")
                 && probe.is_silent_for(WHILE);
@@ -92,7 +93,7 @@ impl Slow {
         (Self { client, neighbour }, others.try_into().unwrap())
     }
 
-    /// Whoever waits is not answered, and another client of its thread is.
+    /// The waiting client gets no reply, and another client of its thread does.
     pub(crate) fn stops_only(&mut self, waiting: &mut Client) {
         for _ in 0..20 {
             assert_eq!(self.neighbour.ask("PING").text(), "PONG");
@@ -102,13 +103,14 @@ impl Slow {
     }
 
     pub(crate) fn end(&mut self) {
-        // Others know of it a millisecond after it began, which is long on a loaded machine.
+        // Other threads know of it a millisecond after its start, which is long on a loaded
+        // machine.
         eventually("it is killed", || self.neighbour.ask("SCRIPT KILL").text() == "OK");
         assert!(self.client.read().is_error());
     }
 }
 
-/// Requests that need a key which is in use, and what they reply when it is not any more.
+/// Requests that need a key in use, and their replies after its release.
 const WAIT: [(&[&str], &str); 15] = [
     (&["GET", "key"], "$null"),
     (&["SET", "key", "value"], "+\"OK\""),
@@ -121,9 +123,9 @@ const WAIT: [(&[&str], &str); 15] = [
     (&["BLPOP", "none", "key", "0"], "*[$\"key\", $\"element\"]"),
     (&["WATCH", "other", "key"], "+\"OK\""),
     (&["MEMORY", "USAGE", "key"], "$null"),
-    // The main thread executes it.
+    // The main thread executes this.
     (&["DEBUG", "DIGEST-VALUE", "key"], "*[+\"0000000000000000000000000000000000000000\"]"),
-    // They stop all other commands.
+    // These stop all other commands.
     (&["SWAPDB", "0", "1"], "+\"OK\""),
     (&["SORT", "none", "BY", "w_*"], "*[]"),
     (&["FLUSHALL"], "+\"OK\""),
@@ -150,7 +152,7 @@ fn requests_of_one_client_stay_in_order() {
     waiting.send_raw(b"MULTI\r\nINCR n\r\nAPPEND key 3\r\nEXEC\r\nGET key\r\n");
     assert_eq!(waiting.read().int(), 1);
     slow.stops_only(&mut waiting);
-    // It comes behind those that wait already.
+    // It queues after the requests that wait already.
     later.send("GET key");
     silent(&mut later);
     waiting.send_raw(b"GETDEL key\r\n*x\r\n");
@@ -165,7 +167,7 @@ fn requests_of_one_client_stay_in_order() {
     assert!(matches!(later.read(), Value::Text(b'$', _) | Value::NULL));
 }
 
-/// Queued commands, and whether EXEC waits for a key that is in use and none of theirs.
+/// Queued commands, and whether EXEC waits for a key in use that none of them names.
 const QUEUED: [(&str, bool); 15] = [
     ("INFO", false),
     ("MEMORY STATS", false),
@@ -177,16 +179,16 @@ const QUEUED: [(&str, bool); 15] = [
     ("RANDOMKEY", true),
     ("DEBUG OBJECT mine", true),
     ("CONFIG RESETSTAT", false),
-    // They are answered when all that had begun is over.
+    // These get their reply after all commands that had begun.
     ("CLIENT PAUSE 0 WRITE", true),
-    // Nobody sees half of what several of them change.
+    // No client sees half of a change of several of them.
     ("CONFIG SET slowlog-max-len 200", true),
     ("ACL SETUSER somebody on", true),
     ("FUNCTION FLUSH", true),
     ("FLUSHDB", true),
 ];
 
-/// Transactions, and commands that change which scripts there are. EXEC sees these all along.
+/// Transactions, and commands that change the set of scripts. EXEC sees one set throughout.
 const BESIDE_A_TRANSACTION: [(&[&str], &str); 5] = [
     (&["SCRIPT LOAD return"], "$\"63143b6f8007b98c53ca2149822777b3566f9241\""),
     (&["SCRIPT FLUSH"], "+\"OK\""),
@@ -195,7 +197,7 @@ const BESIDE_A_TRANSACTION: [(&[&str], &str); 5] = [
     (&["MULTI", "SCRIPT EXISTS x", "EXEC"], "*[*[:\"0\"]]"),
 ];
 
-/// A script that is new may wait for further shards, as those of a transaction may.
+/// A new script may wait for further shards, as those of a transaction may.
 #[test]
 fn scripts_do_not_change_beside_one_that_is_alone() {
     for (lines, reply) in BESIDE_A_TRANSACTION {
@@ -233,7 +235,7 @@ fn a_transaction_that_looks_at_all_shards_stops_nobody() {
     }
 }
 
-/// What needs all keys, and what a script replies that calls it.
+/// Commands that need all keys, and their replies in a script.
 const NEEDS_ALL: [(&str, &str); 4] = [
     ("'FLUSHALL'", "+\"OK\""),
     ("'SWAPDB', 1, 2", "+\"OK\""),
@@ -247,7 +249,7 @@ fn a_script_that_needs_all_keys_stops_nobody() {
     let key = key_beside(&server, &["mine", "none"]);
     for (call, reply) in NEEDS_ALL {
         let script = format!("redis.call('GET', 'mine') return redis.call({call})");
-        // The first time, and when it is known what it needs.
+        // The first call, and a call after the needs of the script are known.
         for time in 0..2 {
             let (mut slow, [mut waiting]) = Slow::start(&server, &key);
             waiting.send_raw(&encode(&[b"EVAL", script.as_bytes(), b"1", b"none"]));
@@ -311,7 +313,8 @@ fn a_client_that_waits_can_be_killed_or_leave() {
     assert_eq!(slow.neighbour.read().text(), "PONG");
     killer.ok("CLIENT UNPAUSE");
     assert!(paused.read().int() >= 6);
-    // What was sent before it left was received, and what the killed one sent was not executed.
+    // Requests sent before the client left were received; those of the killed client were not
+    // executed.
     let text = killer.ask("GET key").text();
     assert!(["paused", "leftpaused", "pausedleft"].contains(&&*text), "{text}");
     killer.ask("DEL key");
@@ -343,7 +346,7 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
     }
     silent(&mut waiting);
     slow.end();
-    // Its thread has other work all the time.
+    // Its thread always has other work.
     let (replied, reply) = mpsc::channel();
     let awaits = thread::spawn(move || replied.send(waiting.read().int()));
     let overtaken = loop {
@@ -362,12 +365,12 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
 fn who_waits_does_not_leave_its_neighbours_behind_slow_commands() {
     let server = server(&[]);
     let mut script = server.client();
-    // It is known to keep to its keys from then on.
+    // From then on it is known to use only its declared keys.
     (0..2).for_each(|_| drop(script.ask_args(&[b"EVAL", TEN_MS, b"1", b"own"])));
     let (mut slow, [mut waiting, clients @ ..]) = Slow::start::<22>(&server, "key");
     let mut clients = Vec::from(clients);
     let (ended, is_ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-    // The next of them is there when one ends.
+    // The next script is ready when one ends.
     let busy = clients.split_off(18).into_iter().map(|mut client| {
         let (ended, is_ended) = (ended.clone(), is_ended.clone());
         thread::spawn(move || {
@@ -410,7 +413,7 @@ fn clients_that_wait_change_threads() {
     assert_eq!(other.read().items().len(), 2);
 }
 
-/// What a client waits for, and a command that feeds it.
+/// A blocking command, and a command that feeds it.
 const FED: [(&str, &str); 3] = [
     ("BLPOP key 0", "RPUSH key element"),
     ("BZPOPMIN key 0", "ZADD key 1 member"),
@@ -439,7 +442,7 @@ fn who_feeds_a_client_that_waits_gets_its_turn() {
                 assert!(matches!(reply, Value::Text(b':' | b'$', _)), "{feed}: {reply:?}");
             }
             assert!(matches!(waiting.read(), Value::Many(..)), "{wait}");
-            // It takes a millisecond, and took many seconds when they handed the key to one
+            // This takes a millisecond. It took many seconds when waiters handed the key to one
             // another.
             let took = ended.elapsed();
             assert!(took < Duration::from_secs(2), "not in time: {feed}: {took:?}");
@@ -447,7 +450,7 @@ fn who_feeds_a_client_that_waits_gets_its_turn() {
     });
 }
 
-/// A script of ten milliseconds that feeds nobody.
+/// A script of ten milliseconds that feeds no blocked client.
 const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < till do end
     return redis.call('EXISTS', KEYS[1])";
 
@@ -455,7 +458,8 @@ const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < 
 fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     know_script(&server, LOOKS_TEN_MS);
-    // Each script on the first key looks then who is to be served, and needs the other one, too.
+    // After each script on the first key, the server looks for clients to serve, which needs the
+    // other key, too.
     let mut waiting = server.client();
     waiting.send("BLMOVE from to LEFT RIGHT 0");
     let mut probe = server.client();
@@ -482,8 +486,8 @@ fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
 
 pub(crate) const IN_STREAMS: &[&str] = &["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 
-/// Starts threads whose clients execute a script on one key after another, until they are told to
-/// end. Counts them.
+/// Starts threads whose clients run one script after another on a key until the flag is set. Counts
+/// the scripts.
 pub(crate) fn streams<const COUNT: usize>(
     clients: [Client; COUNT],
     script: &'static [u8],
@@ -495,7 +499,7 @@ pub(crate) fn streams<const COUNT: usize>(
     })
 }
 
-/// The same on the keys that `keys_of` tells for each of them.
+/// The same on the keys that `keys_of` returns for each of them.
 pub(crate) fn streams_of<const COUNT: usize>(
     clients: [Client; COUNT],
     script: &'static [u8],
@@ -519,7 +523,7 @@ pub(crate) fn streams_of<const COUNT: usize>(
     })
 }
 
-/// Such scripts are known to keep to their keys.
+/// Such scripts are known to use only their declared keys.
 pub(crate) fn know_script(server: &Server, script: &[u8]) {
     let mut client = server.client();
     for _ in 0..2 {
@@ -537,7 +541,7 @@ fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
     let (mut slow, [mut waiting, a, b, c, d]) = Slow::start(&server, &key);
     let (begun, ended) = (Arc::default(), Arc::new(AtomicBool::new(false)));
     let streams = streams([a, b, c, d], TEN_MS, (&begun, &ended));
-    // One that closes the gate waits for the script that does not end, and so does everyone.
+    // A script that closes the gate waits for the endless script, and so do all clients.
     for _ in 0..20 {
         waiting.send(&format!("MGET {}", IN_STREAMS.join(" ")));
         assert_eq!(waiting.read().items().len(), IN_STREAMS.len());
@@ -548,22 +552,22 @@ fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
     slow.end();
 }
 
-/// What a script does before it reaches for a key that it has not declared, and whether it is not
-/// begun again then.
+/// A call of a script before it uses an undeclared key, and whether the script cannot be restarted
+/// then.
 const BEFORE_REACHING: [(&str, bool); 2] =
     [("'PUBLISH', 'channel', 'told'", true), ("'EXISTS', KEYS[1]", false)];
 
 #[test]
 fn what_a_script_does_before_it_is_begun_again_is_done_once() {
     for (call, is_refused) in BEFORE_REACHING {
-        // The script that does not end is new, and so alone among scripts.
+        // The endless script is new, and so the only running script.
         let server = server(&[]);
         let script = format!(
             "redis.call({call}) if ARGV[1] == '0' then return 0 end
              redis.log(redis.LOG_WARNING, 'logged by the script') return redis.call('GET', 'key')"
         );
         let eval = |reaches: &[u8]| encode(&[b"EVAL", script.as_bytes(), b"1", b"mine", reaches]);
-        // It is known to keep to its keys from then on.
+        // From then on it is known to use only its declared keys.
         let mut client = server.client();
         for _ in 0..2 {
             client.send_raw(&eval(b"0"));
@@ -585,7 +589,7 @@ fn what_a_script_does_before_it_is_begun_again_is_done_once() {
         }
         publisher.ask("PUBLISH channel last");
         assert_eq!(subscriber.read().items()[2].text(), "last");
-        // It is written before the script is answered, and read by another thread.
+        // The line is written before the script gets its reply, and another thread reads it.
         let lines = || server.log().matches("logged by the script").count();
         eventually("the script's line is read", || lines() > 0);
         assert_eq!(lines(), 1, "{call}");

@@ -1,5 +1,5 @@
-//! A server whose working directory is given another name goes on to work in it, and leaves alone
-//! what another server does that begins under the name before.
+//! A server whose working directory is renamed continues in that directory, and does not touch the
+//! files of another server that starts under the old name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use test_support::{Launch, eventually};
 use crate::Server;
 use crate::left_logs::{FILES, LOG, kill_after};
 
-/// What one of the servers has written, and must have after its end.
+/// The keys that a server has written, and that must be there after its end.
 const PARTS: [&str; 3] = ["before", "rewritten", "after"];
 
-/// A server in a directory, which keeps an append-only file or an RDB file only.
+/// A server in a directory, with an append-only file or only with an RDB file.
 fn start(directory: &Path, appends: bool) -> Server {
     let directory = directory.display().to_string();
     let appends = if appends { "yes" } else { "no" };
@@ -21,8 +21,8 @@ fn start(directory: &Path, appends: bool) -> Server {
     Server::start(&[&options[..], &["--dir", &directory, "--appendonly", appends]].concat())
 }
 
-/// A directory that a server began in, by its new name, with that server; and an empty one that has
-/// the name before.
+/// A directory under its new name, the server that started in it, and an empty directory with the
+/// old name.
 fn renamed(appends: bool) -> (TempDir, Server, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let folder_path = folder.path().canonicalize().unwrap();
@@ -35,7 +35,7 @@ fn renamed(appends: bool) -> (TempDir, Server, PathBuf, PathBuf) {
     (folder, server, data, moved)
 }
 
-/// Writes all files anew, and keys around that.
+/// Writes all files again, with new keys before and after.
 fn write(server: &Server, name: &str) {
     let mut client = server.client();
     client.ok(&format!("SET {name}:rewritten 1"));
@@ -48,7 +48,7 @@ fn write(server: &Server, name: &str) {
     client.ok(&format!("SET {name}:after 1"));
 }
 
-/// Looks which of a server's keys there are.
+/// Checks which keys a server has.
 #[track_caller]
 fn check(server: &Server, name: &str, parts: &[&str]) {
     let mut client = server.client();
@@ -75,7 +75,7 @@ fn two_servers_in_directories_of_one_name_have_their_own_data() {
         let server = start(directory, true);
         check(&server, name, &PARTS);
         kill(server);
-        // The RDB file is from before the last key.
+        // The RDB file is older than the last key.
         check(&start(directory, false), name, &PARTS[..2]);
     }
 }
@@ -88,7 +88,7 @@ fn the_end_of_a_server_leaves_the_log_of_another_one() {
     assert!(first.wait().success());
     assert!(!moved.join(LOG).exists());
     check(&start(&moved, true), "first", &PARTS[..1]);
-    // What it acknowledges is in its log only when it is killed.
+    // After a kill, acknowledged writes are only in its log.
     kill_after(second, &["SET second:before 1"]);
     check(&start(&data, true), "second", &PARTS[..1]);
 }
@@ -128,10 +128,10 @@ fn a_save_ends_in_the_directory_that_it_began_in() {
     eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
     assert!(moved.join("dump.rdb").is_file() && !is_saving(&moved));
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
-    // The directory that now has the name is another one, and the server is in it.
+    // The old name now belongs to another directory, and the server moves there.
     client.ok("SAVE");
     assert!(data.join("dump.rdb").is_file());
-    // The next save is given up, and its file removed, wherever it is by then.
+    // The running save is given up, and its file is removed from wherever it is.
     client.ok("CONFIG SET rdb-key-save-delay 10000000");
     client.ask("BGSAVE");
     eventually("it saves", || is_saving(&data));
@@ -157,7 +157,7 @@ fn the_directory_is_told_by_the_name_that_it_has() {
     assert_eq!(shown(&mut client), moved.join("sub").display().to_string());
     client.ok(&format!("CONFIG SET dir {}", data.display()));
     assert_eq!(shown(&mut client), data.display().to_string());
-    // The append-only file stays where it began.
+    // The append-only file stays in its first directory.
     write(&first, "first");
     assert!(!data.join(FILES).exists() && data.join("dump.rdb").is_file());
     kill(first);
@@ -197,7 +197,7 @@ fn a_server_whose_directory_is_removed_goes_to_another() {
     assert!(other.join("dump.rdb").exists());
 }
 
-/// What goes with CONFIG SET dir to a directory without an append-only file.
+/// CONFIG SET dir to a directory without an append-only file.
 #[test]
 fn no_key_goes_when_there_is_no_append_only_file_to_load() {
     let folder = tempfile::tempdir().unwrap();

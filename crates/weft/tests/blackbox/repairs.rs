@@ -25,7 +25,7 @@ fn fix(file: &Path) -> Output {
     weft().args(["check", "rdb", "--fix", "--yes"]).arg(file).output().unwrap()
 }
 
-/// The names in a folder, in order.
+/// The sorted names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =
@@ -49,7 +49,7 @@ fn the_new_file_has_everything_before_the_damage_and_loads() {
     let whole = fs::read(server.path("dump.rdb")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (file, new) = (folder.path().join("dump.rdb"), folder.path().join("dump.rdb.fixed"));
-    // Without the end and the checksum.
+    // Without the end mark and the checksum.
     let damaged = &whole[..whole.len() - 9];
     fs::write(&file, damaged).unwrap();
     let output = fix(&file);

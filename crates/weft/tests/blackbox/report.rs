@@ -1,4 +1,4 @@
-//! `weft report`: its pages, of servers that run and of servers that it starts, and its failures.
+//! `weft report`: pages about running servers and servers that it starts, and its failures.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn running(server: &Server) -> String {
     format!("weft=127.0.0.1:{}", server.port)
 }
 
-/// The command line of a server of this build.
+/// The command line of this build's server.
 fn started() -> String {
     let program = env!("CARGO_BIN_EXE_weft");
     let words = [program, "server", "--save", ""];
@@ -66,7 +66,7 @@ fn marks_of(page: &Path) -> Vec<(String, String, f64)> {
     })
 }
 
-/// Experiment, series and label of each point with its servers.
+/// Experiment, series and label of each point, with the servers of the point.
 fn points(data: &Json) -> Vec<(String, Vec<Json>)> {
     let mut points = Vec::new();
     for experiment in data["experiments"].as_array().unwrap() {
@@ -90,7 +90,7 @@ fn a_page_shows_what_was_measured() {
     let data = data_of(&page_in(&folder));
     let mut marks = marks_of(&page_in(&folder));
     for (place, servers) in points(&data) {
-        // A server that was not started here takes no part in other starts.
+        // A server that the report did not start has no start to measure.
         let expected: &[&str] = if place.starts_with("threads") { &[] } else { &["weft", "floor"] };
         let names: Vec<&str> =
             servers.iter().map(|server| server["name"].as_str().unwrap()).collect();
@@ -156,7 +156,7 @@ fn what_cannot_be_measured_is_said() {
     let nowhere = output_of(weft().args(["report", "-o", "/nowhere/page.html"]));
     let errors = String::from_utf8_lossy(&nowhere.stderr).into_owned();
     assert!(!nowhere.status.success() && errors.contains("cannot write /nowhere"), "{errors}");
-    // A folder that takes no file is noticed before anything is measured.
+    // A folder that is not writable is noticed before the measurement.
     let args = ["report", "--connect", "x=127.0.0.1:1", "-o", "/proc/page.html"];
     let refused = output_of(weft().args(args));
     let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -187,14 +187,14 @@ fn a_file_that_is_no_report_is_replaced_only_by_its_name() {
     refused(&["-o", "other.md"], "other.md would be the page and its Markdown");
     refused(&["-o", "other.md", "--markdown", "./other.md"], "would be the page and its Markdown");
     refused(&["-o", "."], ". is a folder");
-    // A pipe is not looked into.
+    // A pipe is not read.
     let made = std::process::Command::new("mkfifo").arg(path("pipe.md")).status().unwrap();
     assert!(made.success());
     refused(&["-o", "pipe.html"], "pipe.md exists and is no report");
     for name in ["page.html", "page.md", "weft-report.html"] {
         assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "notes", "{name}");
     }
-    // Both are named, and then both are reports.
+    // Both are named, and both are reports afterwards.
     let written = |files: &[&str]| {
         let (success, errors) = run(files);
         assert!(success, "{files:?}: {errors}");
@@ -206,7 +206,7 @@ fn a_file_that_is_no_report_is_replaced_only_by_its_name() {
     written(&[]);
 }
 
-/// Starts a report of two experiments, and returns when it has come to the second one.
+/// Starts a report of two experiments, and returns when the second one runs.
 fn half_done(folder: &TempDir, server: &Server) -> Child {
     let server = running(server);
     let options = ["--connect", &server, "--only", "operations,clients", "--no-floor"];

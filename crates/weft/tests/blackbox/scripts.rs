@@ -1,4 +1,4 @@
-//! Scripts beside each other and beside transactions, on different threads.
+//! Scripts next to each other and to transactions, on different threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use test_support::{encode, eventually};
 use crate::undisturbed::undisturbed;
 use crate::{Client, Server, Value};
 
-/// A function that holds its key until it has counted to its argument: for ever, if that is
-/// negative. FUNCTION STATS tells that it runs.
+/// A function that holds its key until it has counted to its argument: forever, if that is
+/// negative. FUNCTION STATS shows that it runs.
 const COUNTS: &str = "#!lua name=counting
     redis.register_function('count', function(keys, args)
         redis.call('GET', keys[1])
@@ -19,8 +19,8 @@ const COUNTS: &str = "#!lua name=counting
         while count ~= tonumber(args[1]) do count = count + 1 end
         return count
     end)";
-/// Keeps to its key when it runs for the first time, and reaches beyond it, having written, when it
-/// runs for the second.
+/// Uses only its declared key in its first run. In its second run it writes and then uses another
+/// key.
 const REACHES: &str = "local runs = redis.call('INCR', KEYS[1])
     if runs % 2 == 0 then redis.call('SET', 'beyond', runs) end
     return runs";
@@ -47,7 +47,7 @@ fn script(client: &mut Client, script: &str, key: &str) -> Value {
     client.read()
 }
 
-/// Begins a function that holds a key and does not end, and may be known to keep to the key.
+/// Starts an endless function that holds a key and may be known to use only that key.
 fn begin_endless(runner: &mut Client, other: &mut Client, key: &str, is_known: bool) {
     runner.send_raw(&encode(&[b"FUNCTION", b"LOAD", COUNTS.as_bytes()]));
     assert_eq!(runner.read().text(), "counting");
@@ -111,11 +111,11 @@ fn a_new_script_that_waits_for_another_leaves_its_thread_to_others() {
     assert_eq!(waiter.read(), Value::number(1));
 }
 
-/// However many new scripts wait for another one, they do not stop their thread.
+/// However many new scripts wait for another script, they do not stop their thread.
 #[test]
 fn new_scripts_that_wait_for_another_stop_nobody() {
     undisturbed(|| {
-        /// What 30 requests may take. If each script that waits took a millisecond of each turn,
+        /// The longest time of 30 requests. If each waiting script took a millisecond of each turn,
         /// they would take at least 60 times 30 ms.
         const TIME_MAX: Duration = Duration::from_millis(600);
         let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
@@ -143,7 +143,7 @@ fn new_scripts_that_wait_for_another_stop_nobody() {
     });
 }
 
-/// The one that runs always alone gives way to those who wait.
+/// A script that always runs exclusively gives way to waiting clients.
 #[test]
 fn new_scripts_one_after_another_starve_nobody() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);

@@ -1,5 +1,5 @@
-//! Files on a disk whose fsync fails, or whose calls take seconds: `strace` makes the calls of a
-//! real server so. Where it is missing or may not trace, there is nothing to see.
+//! Files on a disk whose fsync fails, or whose calls take seconds: `strace` injects both into a
+//! real server. Without the right to trace, nothing is tested.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -14,11 +14,11 @@ const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const CALLS: &str = "fdatasync,fsync";
 const MISCONF: &str = "MISCONF Errors writing to the AOF file: Input/output error";
 
-/// What makes the calls of a server special, until it is dropped.
+/// Injects faults into the calls of a server until it is dropped.
 struct Spoiler(Child);
 
 impl Spoiler {
-    /// `how` as in `strace -e inject=CALLS:how`. None: this machine does not let one trace.
+    /// `how` is as in `strace -e inject=CALLS:how`. `None` if this machine does not allow tracing.
     fn attach(server: &Server, how: &str) -> Option<Self> {
         Self::attach_to(CALLS, server, how)
     }
@@ -53,7 +53,7 @@ impl Spoiler {
 
 impl Drop for Spoiler {
     fn drop(&mut self) {
-        // It lets go of the server as it ends; when that is gone, it has ended.
+        // It detaches from the server when it ends; if the server is gone, it has ended.
         test_support::send_signal(self.0.id(), "INT");
         let _ = self.0.wait();
     }
@@ -105,7 +105,7 @@ fn nothing_is_lost_by_a_kill_while_an_fsync_takes_seconds() {
     let mut client = server.client();
     let Some(spoiler) = Spoiler::attach(&server, "delay_enter=3000000") else { return };
     client.ok("SET first v");
-    // The fsync is on its way when this has waited for it in vain.
+    // After this timeout, the fsync is running.
     assert!(!is_durable(&mut client, 1500));
     let began = Instant::now();
     (0..2000).for_each(|n| client.ok(&format!("SET key:{n} {n}")));
@@ -141,7 +141,7 @@ fn nobody_but_flushall_waits_for_the_name_of_a_file() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(other.read().text(), "OK");
-        // It is there by now, or was given up before.
+        // The file exists by now, or the save was given up before.
         let is_there = server.path("dump.rdb").exists();
         eventually("it is over", || server.info("rdb_bgsave_in_progress") == "0");
         assert_eq!(server.path("dump.rdb").exists(), is_there);

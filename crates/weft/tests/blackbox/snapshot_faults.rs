@@ -1,6 +1,5 @@
-//! RDB files when something is in the way: a full disk, a name that is taken, a damaged file, a
-//! server that ends. The file that is there stays whole, reads are served, and writes are refused
-//! until a save succeeds.
+//! RDB files under faults: a full disk, a taken name, a damaged file, a server that ends. The
+//! existing file stays whole, reads are served, and writes are refused until a save succeeds.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +11,7 @@ use crate::{Client, Server};
 
 const MISCONF: &str = "MISCONF Redis is configured to save RDB snapshots";
 
-/// Starts a server with files of at most 256 KB, as on a full disk.
+/// Limits the files of a server to 256 KB, as on a full disk.
 fn with_small_files(command: &mut Command) -> &mut Command {
     in_shell(command, "trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
     command
@@ -32,7 +31,7 @@ fn is_refused(client: &mut Client, words: &str) {
     assert!(reply.contains(MISCONF), "{words}: {reply}");
 }
 
-/// A server whose disk has been full when it has saved, and the file that it had before.
+/// A server with a full disk, and the file of its last successful save.
 fn begin_full(options: &[&str]) -> (Server, Client, Vec<u8>) {
     let options = [&["--save", "3600 1000000", "--rdbcompression", "no"], options].concat();
     let server = Server::start_by(&options, with_small_files);
@@ -67,7 +66,7 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_when_it_is_not() {
     is_refused(&mut client, "SET k v");
     assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
     assert_eq!(client.ask("GET k").text(), "v");
-    // Whoever knows better may write.
+    // An operator may allow writes all the same.
     client.ok("CONFIG SET stop-writes-on-bgsave-error no");
     eventually("threads follow", || client.ask("SET k other").text() == "OK");
     client.ok("CONFIG SET stop-writes-on-bgsave-error yes");
@@ -271,7 +270,7 @@ fn one_snapshot_is_written_at_a_time() {
         assert_eq!(client.ask(words).text(), refused, "{words}");
     }
     assert!(client.ask("WEFT BACKUP b.rdb").text().starts_with("ERR Another snapshot"));
-    // What was there is written, whatever becomes of it.
+    // The snapshot has the keys of its start.
     client.ok("FLUSHDB");
     client.ok("CONFIG SET rdb-key-save-delay 0");
     eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
@@ -280,7 +279,7 @@ fn one_snapshot_is_written_at_a_time() {
     fs::copy(server.path("dump.rdb"), copy.path().join("dump.rdb")).unwrap();
     let loaded = Server::start_in(copy, &["--save", ""]);
     assert_eq!(loaded.client().ask("DBSIZE").int(), 100);
-    // A backup makes BGSAVE wait, and the end of the server nobody.
+    // A running backup delays BGSAVE, but not the end of the server.
     client.ok("CONFIG SET rdb-key-save-delay 1000000");
     (0..100).for_each(|at| client.ok(&format!("SET key:{at} v")));
     assert_eq!(client.ask("WEFT BACKUP b.rdb").text(), "Backup started");

@@ -1,5 +1,5 @@
-//! RDB files of a whole server: data come back after a restart, a file has one moment of the
-//! keyspace however much is written meanwhile, and backups do not touch the file that is loaded.
+//! RDB files of a whole server: data are there after a restart, a file has one moment of the
+//! keyspace whatever is written meanwhile, and backups do not touch the file that is loaded.
 
 use std::fs;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn digest(client: &mut Client) -> String {
     client.ask("DEBUG DIGEST").text()
 }
 
-/// The stream's groups, which digests do not tell, without how long ago something was.
+/// The groups of streams, which digests omit, without times since an event.
 fn groups(client: &mut Client) -> String {
     let mut text = String::new();
     for words in ["XINFO GROUPS entries", "XPENDING entries group"] {
@@ -75,13 +75,13 @@ fn data_outlive_the_server() {
         assert_eq!((digest(&mut client), groups(&mut client)), (before, known), "{options:?}");
         assert_eq!((client.ask("DBSIZE").int(), client.ask("FCALL f 0").int()), (16, 42));
         assert_eq!(server.info("rdb_last_load_keys_loaded"), "516");
-        // Pending entries can be acknowledged, fields expire.
+        // Pending entries can be acknowledged, and fields expire.
         assert_eq!(client.ask(&format!("XACK entries group {round}-0")).int(), 1);
         assert!(client.ask("HPTTL fields FIELDS 1 f2999").items()[0].int() > 0);
     }
     let log = server.log();
     assert!(log.contains("Data lies in ") && log.contains("Done loading RDB, keys loaded: 516"));
-    // Nothing else is left in the folder.
+    // No other file is left in the folder.
     let files = fs::read_dir(server.folder()).unwrap().count();
     assert_eq!(files, 1);
 }
@@ -131,7 +131,7 @@ fn a_point_of_save_saves() {
     assert!(server.path("dump.rdb").exists());
 }
 
-/// Writers of pairs that are equal at each moment, and of a sorted set whose scores have one sum.
+/// Writers of pairs that are always equal, and of a sorted set whose scores have a constant sum.
 fn write_pairs(server: &Server, over: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<u64>> {
     let writers = (0..3).map(|writer: u64| {
         let (mut client, over) = (server.client(), Arc::clone(over));
@@ -149,7 +149,7 @@ fn write_pairs(server: &Server, over: &Arc<AtomicBool>) -> Vec<thread::JoinHandl
                 (0..7).for_each(|_| drop(client.read()));
                 client.ok(&format!("SET last:{writer} {written}"));
                 written += 1;
-                // Keys come, go and are renamed as well.
+                // Keys are also created, removed and renamed.
                 let (name, other) =
                     (format!("moving:{writer}:{at}"), format!("moved:{writer}:{at}"));
                 client.ok(&format!("SET {name} {written}"));
@@ -164,7 +164,7 @@ fn write_pairs(server: &Server, over: &Arc<AtomicBool>) -> Vec<thread::JoinHandl
     writers.collect()
 }
 
-/// What must hold of a server that was loaded from a file of that one.
+/// The properties of a server that was loaded from such a file.
 fn check_pairs(server: &Server, at_least: &[u64]) {
     let mut client = server.client();
     let script = b"
@@ -203,7 +203,7 @@ fn a_file_has_one_moment_of_a_keyspace_that_changes() {
         let least: Vec<u64> = (0..3)
             .map(|writer| client.ask(&format!("GET last:{writer}")).text().parse().unwrap())
             .collect();
-        // Slow enough for every writer to come between the steps.
+        // Slow enough for every writer to run between the steps.
         client.ok("CONFIG SET rdb-key-save-delay -3");
         client.ask("BGSAVE");
         eventually("it is saved", || server.info("rdb_bgsave_in_progress") == "0");
@@ -260,7 +260,7 @@ fn a_reload_changes_nothing() {
     );
     client.ok("DEBUG RELOAD NOSAVE");
     assert_eq!((digest(&mut client), client.ask("DBSIZE").int()), (before.0, 16));
-    // Others wait, and lose nothing.
+    // Other clients wait, and lose nothing.
     let over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..3)
         .map(|writer| {
@@ -347,7 +347,7 @@ fn flushall_gives_up_what_is_saved_in_the_background() {
         assert!(!server.path("dump.rdb").exists(), "{words}");
     }
     assert_eq!(server.info("rdb_saves"), "3", "all that have begun");
-    // What else removes keys leaves it, and FLUSHALL leaves a backup.
+    // Other commands that remove keys leave it, and FLUSHALL leaves a backup.
     begin(&mut client);
     client.ok("FLUSHDB");
     assert_eq!(server.info("rdb_bgsave_in_progress"), "1");
@@ -422,7 +422,7 @@ fn flushall_in_a_script_saves_before_it_is_answered() {
         assert!(!has_keys());
         assert_eq!(server.info("rdb_changes_since_last_save"), "0");
     }
-    // One that fails behind it has removed the keys as well.
+    // A script that fails after FLUSHALL has removed the keys as well.
     clients[0].ok("SET key:1 value");
     clients[0].ok("SAVE");
     let failed = clients[0].ask("EVAL redis.call('flushall')error('x') 0").text();
@@ -431,7 +431,7 @@ fn flushall_in_a_script_saves_before_it_is_answered() {
     assert_eq!(server.info("rdb_saves"), "7");
     clients[0].ok("CONFIG RESETSTAT");
     assert_eq!(server.info("rdb_saves"), "0");
-    // All at once, beside saves of others.
+    // All at once, during other saves.
     let threads: Vec<_> = clients
         .into_iter()
         .map(|mut client| {

@@ -1,4 +1,4 @@
-//! `weft bench stall` beside this very server, with few elements.
+//! `weft bench stall` against this build's server, with few elements.
 
 use std::fs;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use test_support::{eventually, output_of, send_signal, weft};
 use tools::bench::stall::table::TABLE;
 
-/// The option that has the bench start a server with some options.
+/// The option that lets the bench start a server with some options.
 fn server(options: &str) -> String {
     let program = env!("CARGO_BIN_EXE_weft");
     format!("--server=weft={program} server --port {{port}} --bind 127.0.0.1 {options}")
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Measures rows with few elements: all, or those that `rows` names.
+/// Measures rows with few elements: all, or those in `rows`.
 fn measure(rows: &[&str]) -> Vec<Json> {
     let options = server("--io-threads 3 --io-threads-execute all");
     let args =
@@ -35,8 +35,8 @@ fn replies(line: &Json, place: &str) -> u64 {
     line["servers"][0][place]["replies"].as_u64().unwrap_or(0)
 }
 
-/// Whether there was one request each millisecond of at least the time in which replies are
-/// awaited. A machine that does something else has fewer.
+/// Whether one request was sent in at least each millisecond of the measured time. A busy machine
+/// sends fewer.
 fn has_all_requests(line: &Json) -> bool {
     replies(line, "same_thread") + replies(line, "other_threads") >= 200 * threads(line)
 }

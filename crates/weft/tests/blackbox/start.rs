@@ -1,4 +1,4 @@
-//! The start and the end of the process: arguments, files, mistakes, signals, supervisors.
+//! The start and the end of the process: arguments, files, errors, signals, supervisors.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -96,7 +96,7 @@ fn the_title_of_the_process_follows_the_configuration() {
     assert_eq!(set(&mut client, &format!("{{tls-port}} {}", "long ".repeat(10_000))), "OK");
     let long = shown(&server);
     assert!(long.starts_with("0 long long") && long.len() > 100, "{long}");
-    // A port that cannot be had is taken back, and so is the title.
+    // A port that cannot be bound is reset, and so is the title.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     assert_eq!(set(&mut client, "at {port}"), "OK");
@@ -109,13 +109,13 @@ fn the_title_of_the_process_follows_the_configuration() {
     assert!(shown(&server).contains("\0--set-proc-title\0no"), "{}", shown(&server));
 }
 
-/// The socket of the system's log.
+/// The socket of the system log.
 struct SystemLog(UnixDatagram);
 
 impl SystemLog {
     const PATH: &str = "/dev/log";
 
-    /// None: the system has a log, or this user may not stand in for it.
+    /// `None` if the system has a log, or this user may not replace it.
     fn stand_in() -> Option<Self> {
         let nobody_listens = |error: std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
         if UnixDatagram::unbound().unwrap().connect(Self::PATH).is_err_and(nobody_listens) {
@@ -325,11 +325,11 @@ fn a_daemon_has_its_files() {
     assert!(log.contains(&format!("PID: {pid}")), "{log}");
     let mut client = Client::tcp(([127, 0, 0, 1], port).into());
     assert_eq!(client.ask("PING").text(), "PONG");
-    // A thread names itself when it begins, which may be after the server is ready.
+    // A thread sets its name after its start, perhaps after the server is ready.
     eventually("weft-io-2", || Process(pid).threads().contains_key("weft-io-2"));
     let dir = client.ask("CONFIG GET dir").items()[1].text();
     assert_eq!(Path::new(&dir), folder.path().canonicalize().unwrap());
-    // A terminal that goes away does not matter, and a request to end does.
+    // A hang-up of the terminal has no effect, and SIGTERM ends the server.
     for ignored in ["HUP", "USR2"] {
         send_signal(pid, ignored);
         assert_eq!(client.ask("PING").text(), "PONG", "{ignored}");
@@ -399,7 +399,7 @@ fn replies_on_their_way_arrive_before_the_end() {
         client.send_raw(&request("GET big"));
         let first = client.read();
         assert_eq!(first.bytes().map(<[u8]>::len), Some(value.len()));
-        // Executed all together, unlike requests that follow one another.
+        // Executed together, unlike separate requests of a pipeline.
         let requests = ["MULTI", "GET big", "INCR n", "EXEC"].map(request);
         client.send_raw(&requests.concat());
         let mut other = server.client();

@@ -1,5 +1,5 @@
-//! Commands that stop all others, beside slow commands that follow one another: they wait for those
-//! that run, and not for all that come.
+//! Commands that stop all others, during a stream of slow commands: they wait for running commands,
+//! and not for later ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,9 +13,10 @@ use crate::put_aside::{TEN_MS, know_script, streams_of};
 /// Commands that stop all others.
 const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"];
 
-/// Scripts that begin while such a command waits. There are four moments at each of which it waits
-/// for those that run then; it looks once in a turn, in which its thread has run three. Until it
-/// waits no more, after five seconds, there are several times as many.
+/// The largest number of scripts that begin while such a command waits. It waits at four moments
+/// for the scripts that run then; it checks once a turn, in which its thread has run three. A
+/// command that never stopped waiting would see several times as many before its limit of five
+/// seconds.
 pub(crate) const BEGUN_MAX: usize = 200;
 
 #[test]
@@ -48,9 +49,9 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
     streams.into_iter().for_each(|stream| stream.join().unwrap());
 }
 
-/// Scripts that begin while EXEC waits that stops all others, five times: those of all clients that
-/// stand before it in its thread's turn, and some at each of its looks. They are 50 to 70 each
-/// time; beside a thread whose turns do not end while it waits, 620 to 1,150 in all.
+/// The largest number of scripts that begin while five EXECs stop all others: those of all clients
+/// before it in its thread's turn, and some at each check. Usually 50 to 70 each time; next to a
+/// thread whose turns do not end while it waits, 620 to 1,150 in all.
 const BESIDE_EXEC_MAX: usize = 5 * 100;
 
 #[test]

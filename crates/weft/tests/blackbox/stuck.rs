@@ -1,5 +1,5 @@
-//! A slow command stops those who need its keys, and nobody else: neither the clients of other
-//! threads nor what waits for it there. The slow command is a script that runs until it is killed.
+//! A slow command stops only clients that need its keys: no clients of other threads, and no
+//! waiting commands there. The slow command is a script that runs until it is killed.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ fn thread_of(client: &mut Client) -> usize {
     field.expect("it has a thread").trim().parse().expect("a number")
 }
 
-/// So many clients on one thread, which is another than those given.
+/// This many clients on one thread, which is not the thread of the given clients.
 fn neighbours<const COUNT: usize>(server: &Server, others: &[usize]) -> (usize, [Client; COUNT]) {
     let mut clients: Vec<(usize, Client)> = Vec::new();
     loop {
         let mut client = server.client();
         let thread = thread_of(&mut client);
         if others.contains(&thread) {
-            // It stays, so that the next one goes elsewhere.
+            // The client stays, so that the next one goes elsewhere.
             clients.push((usize::MAX, client));
             continue;
         }
@@ -41,7 +41,7 @@ fn neighbours<const COUNT: usize>(server: &Server, others: &[usize]) -> (usize, 
     }
 }
 
-/// A script holds a key until [`end`](Self::end).
+/// A script that holds a key until [`end`](Self::end).
 struct Slow {
     client: Client,
     control: Client,
@@ -65,7 +65,7 @@ impl Slow {
     }
 }
 
-/// Ends a script that may have just begun, when there is nothing to end yet.
+/// Ends a script that may have just begun: until then there is nothing to kill.
 fn kill(control: &mut Client) {
     eventually("the script is killed", || control.ask("SCRIPT KILL").text() == "OK");
 }
@@ -105,7 +105,7 @@ fn a_pause_that_waits_stops_neither_the_main_thread_nor_its_neighbours() {
     for _ in 0..6 {
         pong(&mut server.client());
     }
-    // The main thread executes it.
+    // The main thread executes this.
     assert!(!neighbour.ask("CONFIG GET hz").items().is_empty());
     assert!(pauser.is_silent_for(Duration::from_millis(50)), "answered too early");
     neighbour.send("SET k v");
@@ -126,7 +126,7 @@ fn a_script_can_be_ended_while_a_pause_of_everything_waits_for_it() {
     pong(&mut pauser);
 }
 
-/// Nobody waits for a script that does not end, but for whatever else runs beside it.
+/// A pause does not wait for an endless script, but for all other running commands.
 #[test]
 fn a_pause_beside_a_busy_script_waits_for_other_commands() {
     let server = server();
@@ -134,7 +134,7 @@ fn a_pause_beside_a_busy_script_waits_for_other_commands() {
     let (slow_thread, [mut slow]) = neighbours(&server, &[busy]);
     let (_, [mut pauser, mut control, mut probe]) = neighbours(&server, &[busy, slow_thread]);
     control.ok("CONFIG SET busy-reply-threshold 30");
-    // When it is known to keep to its keys, it runs on several threads at once.
+    // A script that is known to use only its declared keys runs on several threads at once.
     let script = b"redis.call('get', KEYS[1]) while ARGV[1] == '1' do end";
     let run = |client: &mut Client, key: &[u8], is_endless: &[u8]| {
         client.send_raw(&encode(&[b"EVAL", script, b"1", key, is_endless]));
@@ -143,7 +143,7 @@ fn a_pause_beside_a_busy_script_waits_for_other_commands() {
     assert_eq!(endless.read(), Value::NULL);
     run(&mut endless, b"a", b"1");
     eventually("the script is busy", || control.ask("GET a").is_error());
-    // From now on none becomes busy.
+    // From now on no other script becomes busy.
     control.ok("CONFIG SET busy-reply-threshold 0");
     run(&mut slow, b"b", b"1");
     eventually("the other one holds its key", || {
@@ -175,7 +175,7 @@ fn a_pause_ends_though_its_client_has_gone() {
     assert_eq!(neighbour.read(), Value::simple("OK"));
 }
 
-/// What the main thread executes takes its client there, and nothing that comes behind.
+/// A command of the main thread takes only its own client there.
 #[test]
 fn a_slow_command_behind_one_for_the_main_thread_does_not_stop_that() {
     let threads = ["--io-threads", "4", "--io-threads-always-active", "yes"];
@@ -321,7 +321,7 @@ fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
         }
         slow.end();
         assert_eq!(hasty.read(), Value::NULL_ARRAY);
-        // Those who are gone or have gone on get nothing.
+        // Clients that left or went on get nothing.
         assert_eq!(neighbour.ask("RPUSH a x"), Value::number(1));
         assert_eq!(next.read().items().len(), 2, "the element is lost");
         hasty.send("BLPOP b 0");
@@ -337,7 +337,7 @@ fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
 
 #[test]
 fn clients_of_a_quiet_server_are_not_all_on_one_thread() {
-    /// After this time without load the number of threads that carry clients is looked at.
+    /// After this time without load, the number of active I/O threads is checked.
     const CALM: Duration = Duration::from_secs(5);
     if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
         return;

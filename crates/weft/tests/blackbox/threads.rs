@@ -1,5 +1,5 @@
 //! Several threads on one keyspace: atomic commands, clients that come, go and are killed, pauses,
-//! and what threads cost.
+//! and the cost of threads.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -57,7 +57,7 @@ fn mset_is_seen_whole_or_not_at_all() {
                 });
             }
             scope.spawn(|| {
-                // Everything stops for it, and goes on.
+                // All threads stop for it, and go on.
                 let mut client = server.client();
                 while !done.load(Ordering::Relaxed) {
                     client.ok("SWAPDB 1 2");
@@ -144,7 +144,8 @@ fn clients_are_killed_by_others_under_load() {
                     let mut confirmed = 0;
                     while !done.load(Ordering::Relaxed) {
                         let mut client = server.client();
-                        // What was answered before the kill has happened; the rest may have.
+                        // Commands with a reply before the kill were executed; the others may have
+                        // been.
                         let mut last = confirmed;
                         let bytes = request(&format!("INCR {key}")).repeat(10);
                         while !done.load(Ordering::Relaxed) {
@@ -200,7 +201,7 @@ fn thousands_come_and_go_and_leave_nothing() {
                         let mut client = server.client();
                         match (number + turn) % 4 {
                             0 => assert_eq!(client.ask("PING").text(), "PONG"),
-                            // Leaves in the middle of a request, or of the replies.
+                            // The client leaves in the middle of a request, or of the replies.
                             1 => client.send_raw(b"*3\r\n$3\r\nSET\r\n$100000\r\nabc"),
                             2 => client.send_raw(&request("COMMAND").repeat(2)),
                             _ => {}
@@ -248,7 +249,7 @@ fn a_burst_of_clients_is_spread_evenly() {
     assert_eq!(threads_of_clients(&mut clients[0]), even.into());
 }
 
-/// How many clients each thread has.
+/// The number of clients of each thread.
 pub fn threads_of_clients(client: &mut Client) -> BTreeMap<String, usize> {
     let mut threads = BTreeMap::new();
     for line in client.ask("CLIENT LIST").text().lines() {
@@ -284,7 +285,7 @@ fn a_pause_of_writes_holds_writes_in_their_order() {
         control.ok("CLIENT UNPAUSE");
         let values: Vec<Value> = (0..4).map(|_| client.read()).collect();
         assert!(start.elapsed() < Duration::from_secs(5));
-        // The client that is gone may have written in between, once: before any of the four.
+        // The killed client may have written once before any of the four requests.
         let known = (0..=4).map(|written_at| {
             let first = if written_at == 0 { 9 } else { 1 };
             let seen = if written_at == 1 { 8 } else { first };
@@ -330,7 +331,7 @@ fn a_pause_ends_in_time() {
 fn threads_bear_their_names() {
     let server = Server::start(&["--io-threads", "3"]);
     for name in ["weft-main", "weft-io-1", "weft-io-2", "weft-free"] {
-        // A thread names itself when it begins.
+        // A thread sets its name after its start.
         eventually(name, || server.process().threads().contains_key(name));
     }
 }
@@ -358,10 +359,10 @@ fn idle_threads_with_many_clients_sleep() {
         assert_eq!(client.ask("PING").text(), "PONG");
     }
     let (busy, start) = (server.process().busy(), Instant::now());
-    // Nothing happens that could be awaited: it is this time that is measured.
+    // There is no event to wait for: this time is measured.
     thread::sleep(Duration::from_secs(2));
     let busy = (server.process().busy() - busy) as f64 / start.elapsed().as_nanos() as f64;
-    // One per cent of a core is the promise; unoptimised code gets three times that.
+    // The promise is one per cent of a core; unoptimised code gets three times that.
     let allowed = if cfg!(debug_assertions) { 0.03 } else { 0.01 };
     assert!(busy < allowed, "{:.2}% of a core", busy * 100.0);
     eprintln!("idle: {:.2}% of a core", busy * 100.0);
@@ -386,11 +387,11 @@ fn config_get_does_not_wait_for_the_main_thread() {
 
 #[test]
 fn a_client_with_input_does_not_spin_while_it_is_away() {
-    // Every command goes to the main thread, which sleeps meanwhile.
+    // The main thread executes every command, and sleeps in between.
     let options = ["--io-threads", "2", "--io-threads-execute", "none"];
     let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
     let mut client = server.client();
-    // The thread that reads this has named itself before.
+    // The thread that replies to this has set its name before.
     client.ask("PING");
     let before = server.process().threads()["weft-io-1"];
     client.send("DEBUG SLEEP 1");
@@ -406,14 +407,14 @@ fn a_client_that_hangs_up_does_not_spin_while_it_is_away() {
     let options = ["--io-threads", "2", "--io-threads-execute", "none", "--unixsocket", "w.sock"];
     let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
     let mut client = server.client();
-    // The end of a unix socket's client is a hang-up, which epoll reports whatever it watches for.
+    // The end of a Unix socket's client is a hang-up, which epoll always reports.
     let mut ended = Client::unix(&server.path("w.sock"));
     assert_eq!(ended.ask("PING").text(), "PONG");
     client.ask("PING");
     let before = server.process().threads()["weft-io-1"];
     client.send("DEBUG SLEEP 1");
     ended.send("PING");
-    // The thread lends the client before it hears of its end.
+    // The thread hands the client to the main thread before it sees the client's end.
     thread::sleep(Duration::from_millis(100));
     drop(ended);
     assert_eq!(client.read().text(), "OK");
@@ -449,7 +450,7 @@ fn hostile_neighbours_do_not_delay_a_client() {
                         });
                     }
                 };
-                // Pipelines without end, a big argument without end, replies that pile up.
+                // Endless pipelines, an endless argument, and replies that pile up.
                 neighbour(request("INCR n").repeat(2000), true);
                 neighbour(request("MGET a b c d e f").repeat(2000), true);
                 let mut long = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n".to_vec();
@@ -477,8 +478,8 @@ fn hostile_neighbours_do_not_delay_a_client() {
                 }
                 drop(slow);
                 times.sort();
-                // What they share is a thread, so the client waits for some of their requests in
-                // each turn, but never for all of them.
+                // They share a thread, so the client waits for some of their requests in each turn,
+                // but never for all of them.
                 let late = &times[80..];
                 assert!(times[90] < Duration::from_millis(400), "not in time: {model:?}: {late:?}");
                 eprintln!("{model:?}: median {:?}, worst {:?}", times[50], times[99]);
@@ -495,7 +496,7 @@ fn dbsize_counts_what_all_threads_did() {
             let mut client = server.client();
             thread::spawn(move || {
                 for step in 0..500 {
-                    // The same keys for all, so that one removes what another has added.
+                    // All clients use the same keys, so that one removes elements of another.
                     client.ask(&format!("SET key:{} x", step % 50));
                     client.ask(&format!("DEL key:{}", (step * 7 + worker) % 50));
                     client.ask(&format!("SET own:{worker}:{step} x"));
@@ -512,7 +513,7 @@ fn dbsize_counts_what_all_threads_did() {
     assert_eq!(client.ask("DBSIZE").int(), 0);
     client.ok("SELECT 3");
     assert_eq!(client.ask("DBSIZE").int(), keys);
-    // Another thread may empty what others have filled.
+    // Another thread may have emptied the keys.
     server.client().ok("FLUSHALL");
     assert_eq!(client.ask("DBSIZE").int(), 0);
 }
@@ -520,7 +521,7 @@ fn dbsize_counts_what_all_threads_did() {
 #[test]
 fn a_killed_client_notices_before_its_killer_is_answered() {
     let server = Server::start(&["--io-threads", "3"]);
-    // In turn on the two threads that own clients.
+    // Alternately on the two threads that have clients.
     let [mut victim, mut killer, mut busy] = std::array::from_fn(|_| {
         let mut client = server.client();
         client.ask("PING");

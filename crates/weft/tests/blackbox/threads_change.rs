@@ -1,4 +1,4 @@
-//! Changing the number of threads, and where commands are executed, while clients work.
+//! The number of threads, and the threads that execute commands, change while clients work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -57,7 +57,7 @@ fn threads_come_and_go_under_load() {
         let server = Server::start(&["--io-threads", "2", "--io-threads-execute", execute]);
         let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
         for client in &mut idle {
-            // With half a request, which has to move along.
+            // Half a request moves with its client.
             client.send_raw(b"*2\r\n$4\r\nECHO\r\n$50000\r\nhel");
         }
         under_load(&server, |control| {
@@ -142,7 +142,7 @@ fn threads_without_a_processor_have_no_clients() {
         let carriers = threads_of_clients(&mut clients[0]).len();
         assert_eq!(carriers, cores.min(15));
         assert_eq!(server.info("io_threads_active"), carriers.to_string());
-        // Under a light load one thread is enough, and its clients are all there.
+        // Under a light load one thread is enough and has all clients.
         eventually("one thread has all clients", || {
             light_load(&mut clients[0]);
             let threads = threads_of_clients(&mut clients[0]);
@@ -152,7 +152,7 @@ fn threads_without_a_processor_have_no_clients() {
         for client in &mut clients {
             assert_eq!(client.ask("PING").text(), "PONG");
         }
-        // All have clients when that is asked for, and what they had in progress goes with them.
+        // All threads have clients when this is set, and requests in progress move with them.
         for client in &mut clients {
             client.send_raw(b"*2\r\n$4\r\nECHO\r\n$5\r\nhel");
         }
@@ -186,14 +186,14 @@ fn clients_are_spread_when_their_thread_is_busy() {
     });
 }
 
-/// Quick commands: clients share a thread under a light load, and not while nobody asks for much.
+/// A light load of quick commands, under which clients share a thread; without load they do not.
 fn light_load(client: &mut Client) {
-    // About 0.2 of a processor: 0.05 is too little, 0.4 too much, and others may disturb.
+    // About 0.2 of a processor: 0.05 is too little, 0.4 too much, and other processes may disturb.
     (0..160).for_each(|_| assert_eq!(client.ask("PING").text(), "PONG"));
     thread::sleep(Duration::from_millis(20));
 }
 
-/// Runs a server under load while it loses all processors but one and gets them back.
+/// Runs a loaded server while it loses all processors except one and gets them back.
 fn follows_its_processors(server: &Server, allow: impl Fn(&Server, bool)) {
     under_load(server, |_| {
         let carries = |threads: &str| {

@@ -1,5 +1,5 @@
-//! The threads have one time: what is asked after an answer, or after a command that had the key
-//! before, finds no earlier one.
+//! All threads have one time: a request after a reply, or after an earlier command on the same key,
+//! never sees an earlier time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,11 +11,11 @@ use crate::{Client, Server};
 const CLIENTS: usize = 4;
 const LEFT_MS: i64 = 60_000;
 
-/// Returns what was left of a key's time, and sets it anew.
+/// Returns the remaining time to live of a key, and sets it again.
 const RENEW: &[u8] = b"local left = redis.call('PTTL', KEYS[1]) \
     redis.call('SET', KEYS[1], 'v', 'PX', 60000) return left";
 
-/// Runs `work` with clients of different threads, which have much else to do.
+/// Runs `work` with clients of different threads under load.
 fn beside_load(work: impl FnOnce([Client; CLIENTS])) {
     let server = Server::start(&["--io-threads", "5", "--io-threads-always-active", "yes"]);
     let clients = std::array::from_fn(|_| {

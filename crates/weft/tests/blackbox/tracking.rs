@@ -1,9 +1,9 @@
-//! Client-side caches on several threads, which are checked: none keeps a value that is older than
-//! a write that was answered before the cache asked for the last time.
+//! Client-side caches on several threads: no cache keeps a value that is older than a write whose
+//! reply preceded the cache's last request.
 //!
-//! Each key has one writer, which counts up. A cache keeps what it has read until it is told that
-//! the key has changed. It asks PING now and then: by the answer it has been told of all writes
-//! that were answered before.
+//! Each key has one writer, which counts up. A cache keeps values until it is notified that their
+//! keys have changed. It sends PING now and then: the reply follows the notifications of all writes
+//! with earlier replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,15 +24,15 @@ enum Mode {
     Default,
     OptIn,
     Broadcast,
-    /// By another connection, which speaks RESP2.
+    /// By notifications to another connection, which speaks RESP2.
     Redirect,
 }
 
 const MODES: [Mode; 4] = [Mode::Default, Mode::OptIn, Mode::Broadcast, Mode::Redirect];
 
-/// What all clients of the test share.
+/// The state that all clients of the test share.
 struct World {
-    /// The last version of each key that was answered.
+    /// The last version of each key whose write has a reply.
     answered: Vec<AtomicU64>,
     done: AtomicBool,
     hits: AtomicU64,
@@ -53,12 +53,12 @@ impl World {
 #[derive(Default)]
 struct Kept {
     values: BTreeMap<usize, u64>,
-    /// Keys that are being read, and have not changed since.
+    /// Keys whose GET has no reply yet, without a change since.
     reading: BTreeSet<usize>,
 }
 
 impl Kept {
-    /// Takes in what a cache is told: an array of names, or nil.
+    /// Handles a notification: an array of names, or null.
     fn forget(&mut self, names: &Value) {
         let Value::Many(_, names) = names else {
             *self = Self::default();
@@ -77,7 +77,7 @@ impl Kept {
         }
     }
 
-    /// None of the values is older than these versions.
+    /// Checks that no value is older than these versions.
     #[track_caller]
     fn check(&self, versions: &[u64], mode: Mode) {
         for (key, version) in &self.values {
@@ -93,7 +93,7 @@ fn version(reply: &Value) -> u64 {
     }
 }
 
-/// Writes versions of its own keys in many ways.
+/// Writes versions of its own keys by many commands.
 fn write(server: &Server, world: &World, writer: usize) {
     let mut client = server.client();
     let mut round = 0;
@@ -133,7 +133,7 @@ struct Cache<'a> {
     mode: Mode,
     client: Client,
     kept: Arc<Mutex<Kept>>,
-    /// The connection that is told is lost.
+    /// The connection that gets the notifications is lost.
     is_deaf: Arc<AtomicBool>,
 }
 
@@ -168,14 +168,14 @@ impl<'a> Cache<'a> {
         client.send_lossy(&request(&format!("CLIENT TRACKING ON{options}")));
         let reply = client.try_read()?;
         if mode == Mode::Redirect && reply.is_error() {
-            // The other one was killed meanwhile.
+            // The other connection was killed meanwhile.
             return Err(io::ErrorKind::NotConnected.into());
         }
         assert_eq!(reply.text(), "OK");
         Ok(Self { world, mode, client, kept, is_deaf })
     }
 
-    /// The next reply. What the cache is told before that is taken in.
+    /// The next reply. Notifications before it are handled.
     fn read(&mut self) -> io::Result<Value> {
         loop {
             let reply = self.client.try_read()?;
@@ -194,7 +194,7 @@ impl<'a> Cache<'a> {
         self.read()
     }
 
-    /// Gets keys, which the cache may have. With `lent`, another thread executes the last one.
+    /// Gets keys that are not in the cache. With `lent`, another thread executes the last one.
     fn get(&mut self, keys: [usize; 2], lent: bool) -> io::Result<()> {
         let mut requests = Vec::new();
         let versions = self.world.answered();
@@ -239,7 +239,7 @@ impl<'a> Cache<'a> {
         Ok(())
     }
 
-    /// Checks what is kept. What another connection is told may come a moment later.
+    /// Checks the kept values. Notifications on another connection may arrive a moment later.
     fn check(&mut self) -> io::Result<()> {
         let versions = self.world.answered();
         assert_eq!(self.ask("PING")?.text(), "PONG");
@@ -303,7 +303,7 @@ fn caches_are_never_behind_what_they_were_told() {
     };
     let (server, world) = (&server, &world);
     thread::scope(|scope| {
-        // Whatever fails ends the others.
+        // A failure ends the other clients.
         let ends = |work: &mut dyn FnMut()| {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             if let Err(cause) = result {
@@ -318,7 +318,7 @@ fn caches_are_never_behind_what_they_were_told() {
             scope.spawn(move || {
                 ends(&mut || loop {
                     let cache = Cache::connect(server, world, MODES[nth % MODES.len()]);
-                    // One that was killed begins anew.
+                    // A killed cache starts again.
                     match cache.and_then(|mut cache| cache.work(nth)) {
                         Err(_) if !world.is_done() => {}
                         _ => return,

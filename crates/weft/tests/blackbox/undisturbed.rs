@@ -1,4 +1,4 @@
-//! What is to happen within a time, on a machine that may itself stand still for as long.
+//! Tests with time limits on a machine that may stand still for as long.
 
 use std::any::Any;
 use std::io::{self, Write};
@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// How the message of a failure begins that a machine may be the reason of.
+/// The prefix of failure messages that a slow machine may cause.
 const NOT_IN_TIME: &str = "not in time";
-/// How late a thread is that sleeps for a millisecond, where a processor stood still or was kept
-/// by others: near the times that tests bound.
+/// How late a thread wakes from a sleep of a millisecond if its processor stood still or was busy:
+/// close to the time limits of the tests.
 const DISTURBED: Duration = Duration::from_millis(20);
-/// A machine that is disturbed as often makes a test fail.
+/// A test fails after this many disturbed runs.
 const ATTEMPTS: usize = 5;
 
-/// Runs a test again which fails because something was not in time, as its message says, while a
-/// processor stood still. All else fails it at once, as what is not in time on an undisturbed
-/// machine.
+/// Repeats a test whose message says that it was late, if a processor stood still meanwhile. All
+/// other failures, and lateness on an undisturbed machine, count at once.
 pub fn undisturbed(test: impl Fn()) {
     for attempt in 1.. {
         let (result, late) = while_watched(|| catch_unwind(AssertUnwindSafe(&test)));
@@ -28,18 +27,18 @@ pub fn undisturbed(test: impl Fn()) {
             resume_unwind(failure);
         }
         let name = thread::current().name().unwrap_or_default().to_owned();
-        // What tests print is not shown when they pass, but this is.
+        // Test runners hide the output of passing tests, but not this line.
         let _ = writeln!(io::stderr(), "{name}: again, a processor stood still for {late:?}");
     }
 }
 
-/// Whether a machine may be the reason, on which a thread was as late.
+/// Whether the machine may be the reason, given how late a thread was.
 fn is_excused(failure: &(dyn Any + Send), late: Duration) -> bool {
     let text = failure.downcast_ref::<String>();
     late >= DISTURBED && text.is_some_and(|text| text.starts_with(NOT_IN_TIME))
 }
 
-/// What `test` returns, and how late a thread was on one of the processors meanwhile.
+/// The result of `test`, and how late a thread was on one of the processors meanwhile.
 fn while_watched<R>(test: impl FnOnce() -> R) -> (R, Duration) {
     let own = sched_getaffinity(None).unwrap();
     let is_over = &AtomicBool::new(false);
@@ -57,7 +56,7 @@ fn while_watched<R>(test: impl FnOnce() -> R) -> (R, Duration) {
 fn longest_delay(cpu: usize, is_over: &AtomicBool) -> Duration {
     let mut only = CpuSet::new();
     only.set(cpu);
-    // Where that is not allowed, it watches whichever processor it is given.
+    // Where affinity is not allowed, it watches any processor.
     let _ = sched_setaffinity(None, &only);
     let mut longest = Duration::ZERO;
     while !is_over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Users: when a change is answered it counts on all threads, and files of users outlive the
+//! Users: after the reply to a change it holds on all threads, and files of users outlive the
 //! process.
 
 use std::fs;
@@ -20,8 +20,8 @@ fn logged_in(server: &Server) -> Client {
     client
 }
 
-/// Clients of the user count as fast as they can while `change` takes the right from them. The
-/// number that they have come to when it is answered stays.
+/// Clients of the user count as fast as they can while `change` revokes the right. The counter must
+/// not change after the reply.
 #[track_caller]
 fn stops_counting(model: &[&str], change: &str) {
     let server = Server::start(model);
@@ -32,7 +32,8 @@ fn stops_counting(model: &[&str], change: &str) {
         for number in 0..4 {
             let mut client = logged_in(&server);
             let ended = &ended;
-            // Some alone, some in a transaction, which takes effect as a whole.
+            // Some outside transactions, some inside, where the change takes effect for the whole
+            // transaction.
             let requests = match number % 2 {
                 0 => "INCR n,INCR n,INCR n,INCR n",
                 _ => "MULTI,INCR n,INCR m,EXEC",
@@ -42,7 +43,7 @@ fn stops_counting(model: &[&str], change: &str) {
             scope.spawn(move || {
                 while !ended.load(Ordering::Relaxed) {
                     client.send_lossy(&batch);
-                    // A client of a user that is gone is closed.
+                    // The server closes clients of a deleted user.
                     if (0..replies).any(|_| client.try_read().is_err()) {
                         break;
                     }
@@ -60,7 +61,7 @@ fn stops_counting(model: &[&str], change: &str) {
     });
 }
 
-/// Ends the clients also when the test fails, which would wait for them for ever.
+/// Ends the clients also after a failure, which would wait for them forever.
 struct EndOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for EndOnDrop<'_> {
@@ -247,7 +248,7 @@ fn a_subscriber_that_has_lost_a_channel_becomes_nobody_else() {
             client.send_raw(&encode(&[b"EVAL", code.as_bytes(), b"0"]));
         }
         root.send("ACL SETUSER u resetchannels");
-        // It counts from some moment on, and is answered later.
+        // The change takes effect at some moment, and the reply comes later.
         eventually("it counts", || {
             let rules = format!("{:?}", server.client().ask("ACL GETUSER u"));
             !rules.contains("&*")
@@ -332,7 +333,7 @@ fn clients_of_a_deleted_user_are_closed_without_an_answer() {
                     scope.spawn(move || {
                         let batch = request("PING").repeat(20);
                         let mut first = true;
-                        // Until it is closed.
+                        // Until the server closes the connection.
                         while !ended.load(Ordering::Relaxed) {
                             client.send_lossy(&batch);
                             for _ in 0..20 {

@@ -1,5 +1,5 @@
-//! Commands that visit one shard after another, beside slow commands that use one or another of
-//! them all the time, and beside those that swap databases: they end, and reply what was there.
+//! Commands that visit one shard after another, while slow commands use the shards or databases are
+//! swapped: they end, and their replies are right.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::{Server, Value};
 const HUNDRED_MS: &[u8] = b"local till = os.clock() + 0.1 while os.clock() < till do end
     return redis.call('INCR', KEYS[1])";
 
-/// What visits shards.
+/// Commands that visit all shards.
 const VISIT: [&str; 4] =
     ["KEYS s*", "RANDOMKEY", "DEBUG DIGEST", "DEBUG DIGEST-VALUE s0 s1 s2 s3 s4 s5 s6 s7 s8"];
 
-/// Scripts that begin while such a command, three times, waits for one shard after another: each
-/// time it waits for each of the nine at most once, for a script that runs and for those that came
-/// before it.
+/// The largest number of scripts that begin while three such commands wait for one shard after
+/// another: each waits at most once for each of the nine, for the running script and for those
+/// queued before it.
 const BESIDE_VISITS_MAX: usize = 200;
 
 #[test]
@@ -68,7 +68,7 @@ fn what_was_found_by_a_command_that_is_refused_is_not_for_the_next_one() {
     let (mut slow, [mut waiting, mut admin]) = Slow::start(&server, &held);
     waiting.send("KEYS found*");
     slow.stops_only(&mut waiting);
-    // It is answered when what runs is over.
+    // It replies after the running script.
     admin.send("ACL SETUSER default -keys");
     eventually("it is denied", || {
         slow.neighbour.ask("ACL LIST").items()[0].text().contains("-keys")

@@ -1,4 +1,4 @@
-//! WAITAOF: a client waits until what it has written itself is on the disk, and nobody else does.
+//! WAITAOF: a client waits until its own writes are on the disk, and only for these.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn synced(client: &mut Client) -> i64 {
 fn it_waits_for_the_next_sync_and_keeps_nobody_else() {
     let server = Server::start(ON);
     let (mut client, mut other) = (server.client(), server.client());
-    // Behind a sync, the next one is up to a second away.
+    // After a sync, the next one is up to a second away.
     client.ok("SET k v");
     assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
     client.send_raw(
@@ -49,7 +49,7 @@ fn it_does_not_wait_for_the_writes_of_others() {
     client.ok("SET k v");
     assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
     client.ok("CONFIG SET appendfsync no");
-    // What is on its way is still synced.
+    // Writes in transit are still synced.
     eventually("nothing is synced any more", || {
         other.ok("SET k w");
         wait(&mut other, "1 0 1500") == (0, 0)
@@ -59,7 +59,7 @@ fn it_does_not_wait_for_the_writes_of_others() {
     assert_eq!((synced(&mut client), synced(&mut other)), (1, 0));
     client.ok("SET k v");
     assert_eq!(synced(&mut client), 0);
-    // A new base has it.
+    // A new base contains it.
     other.send_raw(&encode(&[b"WAITAOF", b"1", b"0", b"0"]));
     client.ask("BGREWRITEAOF");
     assert_eq!(pair(&other.read()), (1, 0));

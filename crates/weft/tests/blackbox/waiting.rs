@@ -1,5 +1,5 @@
-//! Clients that wait for keys, on several threads: nothing is lost, doubled or served out of turn,
-//! whoever pushes, goes away, moves or is killed meanwhile.
+//! Blocked clients on several threads: no element is lost, doubled or served out of order, while
+//! clients push, leave, move and are killed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::threads::threads_of_clients;
 use crate::undisturbed::undisturbed;
 use crate::{Client, MODELS, Server, Value};
 
-/// Waits until so many clients wait for keys.
+/// Waits until this many clients are blocked.
 fn blocked(server: &Server, count: usize) {
     eventually("they wait", || server.info("blocked_clients") == count.to_string());
 }
@@ -51,7 +51,7 @@ fn an_element_goes_through_a_chain_of_clients() {
         let server = Server::start(model);
         let links = 12;
         let mut clients: Vec<Client> = (0..=links).map(|_| server.client()).collect();
-        // The last first, and some that are added where others wait already.
+        // The last ones first, and some join keys that have blocked clients already.
         for (number, client) in clients.iter_mut().enumerate().rev() {
             match number == links {
                 true => client.send(&format!("BLPOP l{number} 0")),
@@ -68,8 +68,8 @@ fn an_element_goes_through_a_chain_of_clients() {
     }
 }
 
-/// Producers push numbered elements on one side, workers move them on, consumers take them, some
-/// with so little patience that their time is often over; `change` disturbs them.
+/// Producers push numbered elements, workers move them on, and consumers take them, some with very
+/// short timeouts; `change` disturbs them.
 fn a_factory(server: &Server, change: impl Fn(&mut Client, &AtomicBool) + Sync) {
     const PRODUCERS: usize = 3;
     const WORKERS: usize = 2;
@@ -119,7 +119,7 @@ fn a_factory(server: &Server, change: impl Fn(&mut Client, &AtomicBool) + Sync) 
         let mut control = server.client();
         eventually("all is taken", || {
             let count = PRODUCERS * ELEMENTS;
-            // In the order in which elements go, so that none is missed.
+            // Read in the order in which elements move, so that none is missed.
             let calls = control.ask("INFO commandstats").text();
             let left = control.ask("LLEN first").int() + control.ask("LLEN second").int();
             left == 0 && calls.contains(&format!("cmdstat_rpush:calls={count},"))
@@ -190,7 +190,7 @@ fn what_came_behind_a_wait_is_answered_after_it() {
         behind.extend(request("BLPOP q 0"));
         client.send_raw(&behind);
         blocked(&server, 1);
-        // This comes while the client waits, and stays unread.
+        // This arrives while the client is blocked, and stays unread.
         client.send("ECHO last");
         assert!(client.is_silent_for(Duration::from_millis(50)));
         let mut pusher = server.client();
@@ -204,7 +204,7 @@ fn what_came_behind_a_wait_is_answered_after_it() {
         assert_eq!(client.read().int(), 1);
         assert_eq!(texts(&client.read()), ["q", "3"]);
         assert_eq!(client.read().text(), "last", "{model:?}");
-        // A broken request behind a wait is answered when its turn comes.
+        // The reply to a broken request after a blocking one comes in its turn.
         client.send_raw(&[&request("BLPOP q 0")[..], b"*1\r\n!broken\r\n"].concat());
         blocked(&server, 1);
         pusher.ask("RPUSH q 4");
@@ -223,7 +223,7 @@ fn who_has_gone_takes_nothing() {
         for client in &mut clients {
             client.send("BLPOP q 0");
         }
-        // One has sent more, which is not read while it waits.
+        // One client has sent more, which is not read while it is blocked.
         blocked(&server, 4);
         clients[0].send("ECHO unread");
         clients[1].end_sending();
@@ -408,7 +408,8 @@ fn a_stream_that_expires_unseen_ends_the_wait_of_its_groups() {
     }
 }
 
-/// What a transaction or script adds may expire before it ends: then nobody is served with it.
+/// An element that a transaction or script adds may expire before its end: then it serves no
+/// client.
 #[test]
 fn what_expires_before_the_end_of_a_transaction_is_served_to_nobody() {
     for model in MODELS {

@@ -1,4 +1,4 @@
-//! The command lines of `cases.txt`, each with what it prints and returns.
+//! The command lines of `cases.txt`, each with its output and exit code.
 //!
 //! ```text
 //! # A comment.
@@ -10,9 +10,9 @@
 //! % differs from redis-cli on purpose
 //! ```
 //!
-//! PORT stands for the server's port. With CLI_BLESS in the environment the file is rewritten with
-//! what `weft cli` prints. The environment variable WEFT_PEERS names a folder with `bin/redis-cli`,
-//! which must then print the same.
+//! PORT stands for the server's port. With CLI_BLESS in the environment, the file is rewritten with
+//! the output of `weft cli`. The environment variable WEFT_PEERS names a folder with
+//! `bin/redis-cli`, whose output must be the same.
 
 use std::fmt::Write;
 use std::fs;
@@ -27,7 +27,7 @@ const BLANK: &str = "\\x20";
 
 const SCRIPT: &str = "return {KEYS, ARGV}";
 
-/// A command line and what follows it.
+/// A command line and its expectation.
 #[derive(Default)]
 struct Case {
     /// The lines before its own.
@@ -35,7 +35,7 @@ struct Case {
     args: String,
     input: Vec<String>,
     differs: Option<String>,
-    /// The expectation, as the file has it.
+    /// The expectation as written in the file.
     expected: String,
 }
 
@@ -68,7 +68,7 @@ fn read_cases() -> Vec<Case> {
     cases
 }
 
-/// Bytes as the file has them.
+/// Bytes in the form of the file.
 fn push_lines(mark: char, bytes: &[u8], port: &str, out: &mut String) {
     let text: String = String::from_utf8_lossy(bytes).replace(port, "PORT");
     for line in text.split_inclusive('\n') {
@@ -91,7 +91,7 @@ fn push_lines(mark: char, bytes: &[u8], port: &str, out: &mut String) {
     }
 }
 
-/// What a program does with a case, in the form of the file.
+/// The output of a program for a case, in the form of the file.
 fn outcome(case: &Case, server: &Server, mut command: Command) -> String {
     let port = server.port.to_string();
     let args = shlex::split(&case.args.replace("PORT", &port)).expect("quotes are closed");
@@ -110,7 +110,8 @@ fn outcome(case: &Case, server: &Server, mut command: Command) -> String {
     out
 }
 
-/// Whether a program shows what is expected: for walks in any order, as redis-cli lists types so.
+/// Whether the output is as expected; the lines of walks may have any order, as redis-cli lists
+/// types so.
 fn is_same(case: &Case, shown: &str) -> bool {
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

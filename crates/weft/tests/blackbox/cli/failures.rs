@@ -1,4 +1,4 @@
-//! Servers that fail: a sentence and a code, whatever the client was doing.
+//! Servers that fail: the client prints one sentence and exits with a code, whatever it was doing.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +9,7 @@ use test_support::weft;
 use super::{ask, cli, run, texts};
 use crate::Server;
 
-/// A server that answers each connection once with some bytes and closes it.
+/// A server that replies to each connection with some bytes and closes it.
 fn fake(answers: Vec<&'static [u8]>) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -109,7 +109,7 @@ fn a_wrong_password_is_told() {
         assert_eq!((out.as_str(), code), ("", Some(1)), "{mode}");
         assert!(errors.starts_with("AUTH failed: WRONGPASS "), "{mode}: {errors}");
     }
-    // A login during the conversation makes up for it.
+    // A later login repairs that.
     let (out, _, code) = ask(&server, &wrong, "auth right\nget k\n");
     assert_eq!((out.as_str(), code), ("OK\n\n", Some(0)));
 }
@@ -121,7 +121,7 @@ fn passwords_come_from_the_environment_and_from_standard_input() {
     let mut command = cli(server.folder());
     command.args(["-p", &port, "ping"]).env("REDISCLI_AUTH", "right");
     assert_eq!(texts(&run(&mut command, b"")), ("PONG\n".into(), String::new(), Some(0)));
-    // What is on the command line wins.
+    // The command line wins.
     let mut command = cli(server.folder());
     command.args(["-p", &port, "-a", "right", "--no-auth-warning", "ping"]);
     command.env("REDISCLI_AUTH", "wrong");

@@ -1,4 +1,4 @@
-//! A first word of `weft` that is nothing: the parts of weft are listed.
+//! An unknown first word of `weft` lists the parts of weft.
 
 use std::process::Stdio;
 
@@ -77,19 +77,19 @@ fn output_that_cannot_be_written_is_a_failure_and_no_crash() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{what}: {errors}");
         assert!(errors.starts_with("cannot print: No space left"), "{what}: {errors}");
-        // Who has closed the pipe wants no more, and the file is as it was found to be.
+        // A closed pipe is no error, and the file was intact.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = check().stdout(writer).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{what}");
     }
-    // Nobody reads what is said.
+    // The output has no reader.
     let output = weft().arg("nothing").stderr(full()).status().unwrap();
     assert_eq!(output.code(), Some(1));
 }
 
-/// An RDB file of version 12 whose checksum is left out.
+/// An RDB file of version 12 without a checksum.
 fn rdb_without_keys() -> Vec<u8> {
     [&b"REDIS0012\xff"[..], &[0; 8]].concat()
 }

@@ -1,7 +1,7 @@
-//! `weft cli` and `weft top` from outside: what scripts and people see of them.
+//! `weft cli` and `weft top` from outside, for scripts and for people.
 //!
-//! `cases.txt` holds command lines with what they print, which is compared with redis-cli where it
-//! is at hand. What takes time, fails or draws on a terminal has tests of its own.
+//! `cases.txt` holds command lines with their output, which is compared with redis-cli if it is
+//! there. Cases that take time, fail or draw on a terminal have their own tests.
 
 mod cases;
 mod failures;
@@ -19,14 +19,14 @@ use test_support::weft;
 
 use crate::Server;
 
-/// Runs a program with some input until it ends.
+/// Runs a program with some input to its end.
 fn run(command: &mut Command, input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
-        // A program that needs no input ends before it has read any.
+        // A program without need for input may end before it reads any.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -34,14 +34,14 @@ fn run(command: &mut Command, input: &[u8]) -> Output {
     output
 }
 
-/// `weft cli` in a folder that is its home, too.
+/// `weft cli` in a folder that is also its home.
 fn cli(folder: &Path) -> Command {
     let mut command = weft();
     command.arg("cli").current_dir(folder).env("HOME", folder).env_remove("REDISCLI_AUTH");
     command
 }
 
-/// What `weft cli` prints with these arguments and this input, and its exit code.
+/// The output of `weft cli` with these arguments and this input, and its exit code.
 fn ask(server: &Server, args: &[&str], input: &str) -> (String, String, Option<i32>) {
     let mut command = cli(server.folder());
     command.args(["-p", &server.port.to_string()]).args(args);

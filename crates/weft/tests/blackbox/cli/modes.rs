@@ -1,4 +1,4 @@
-//! Modes that go on: what they print, and what ends them.
+//! Endless modes: their output, and how they end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use test_support::send_signal;
 use super::{ask, cli};
 use crate::{Client, Server, Value};
 
-/// A client that goes on until it is told to end.
+/// A client that runs until it is interrupted.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -29,7 +29,7 @@ impl Running {
         line
     }
 
-    /// The rest of the output after Ctrl-C, and the code.
+    /// The rest of the output after Ctrl-C, and the exit code.
     fn interrupt(mut self) -> (String, Option<i32>) {
         send_signal(self.child.id(), "INT");
         let mut rest = String::new();
@@ -128,7 +128,7 @@ fn a_walk_ends_on_ctrl_c_with_what_it_has() {
     for number in 0..1000 {
         client.ok(&format!("SET k{number} 1"));
     }
-    // One step of a hundred, and then a long pause that is cut into steps.
+    // One step of a hundred, and then a long pause in short steps.
     let slow = ["--scan", "--count", "1", "-i", "0.01"];
     let mut running = Running::start(&server, &slow);
     assert!(running.line().starts_with('k'));
@@ -212,7 +212,7 @@ fn messages_and_requests_come_as_they_happen() {
 fn pushes_are_shown_where_asked() {
     let server = start();
     let tracked = "client tracking on\nget k\nset k 1\nping\n";
-    // What a client changes itself it is told after the answer.
+    // The notification of a client's own change follows the reply.
     let (hidden, ..) = ask(&server, &["-3"], tracked);
     assert_eq!(hidden, "OK\n\nOK\nPONG\n");
     let (shown, ..) = ask(&server, &["-3", "--no-raw", "--show-pushes", "yes"], tracked);

@@ -16,7 +16,7 @@ use crate::{Client, Server};
 
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
-/// What the screen shows, and whether the program has ended.
+/// The contents of the screen, and whether the program has ended.
 struct Screen {
     state: Mutex<(vt100::Parser, bool)>,
     changed: Condvar,
@@ -37,7 +37,7 @@ impl Terminal {
         Self::run(&cli(folder), folder, args)
     }
 
-    /// A program with further arguments.
+    /// Starts a program with further arguments.
     pub fn run(program: &Command, folder: &Path, args: &[&str]) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
         let mut command = CommandBuilder::new(program.get_program());
@@ -69,7 +69,7 @@ impl Terminal {
         Self { child, keys, screen, master: pair.master, mode }
     }
 
-    /// The lines of the screen down to the last that is not empty.
+    /// The lines of the screen down to the last one that is not empty.
     pub fn text(&self) -> String {
         self.screen.state.lock().unwrap().0.screen().contents()
     }
@@ -86,7 +86,7 @@ impl Terminal {
         assert!(text.trim_end().ends_with(words.trim_end()), "no {words:?} at the end of:\n{text}");
     }
 
-    /// Waits until something is so of what the screen shows.
+    /// Waits until the screen satisfies a condition.
     #[track_caller]
     pub fn waits(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let state = self.screen.state.lock().unwrap();
@@ -101,14 +101,14 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Types a command and waits for what follows.
+    /// Types a command and waits for its output.
     #[track_caller]
     fn enter(&mut self, line: &str, shown: &str) {
         self.type_keys(&format!("{line}\r"));
         self.shows(shown);
     }
 
-    /// Ends it by a signal, after which the terminal is as it was.
+    /// Ends the program by a signal; afterwards the terminal is as before.
     #[track_caller]
     pub fn ends_by(mut self, signal: &str, code: u32) {
         assert_ne!(mode_of(&*self.master), self.mode);
@@ -134,7 +134,7 @@ impl Terminal {
     }
 }
 
-/// How a terminal treats what is typed.
+/// How a terminal treats input.
 fn mode_of(master: &dyn MasterPty) -> String {
     let termios = master.get_termios().unwrap();
     format!("{:?} {:?}", termios.input_flags, termios.local_flags)
@@ -150,7 +150,7 @@ const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const UP: &str = "\x1b[A";
 
-/// A server and a terminal at its prompt, without options or with `-n DB`.
+/// A server, and a terminal at its prompt, without options or with `-n DB`.
 fn start(args: &[&str]) -> (Server, Terminal, String) {
     let server = Server::start(&["--io-threads", "1"]);
     let port = server.port.to_string();
@@ -204,7 +204,7 @@ fn ctrl_c_and_ctrl_d_leave_the_prompt() {
 fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
     for signal in ["TERM", "HUP"] {
         let (_server, terminal, _) = start(&[]);
-        // The crate for terminals has 1 for every signal.
+        // The crate for terminals reports 1 for every signal.
         terminal.ends_by(signal, 1);
     }
 }
@@ -289,7 +289,7 @@ fn messages_come_until_ctrl_c_or_a_key() {
     terminal.enter("subscribe c", &format!("3) (integer) 1\n{reading}"));
     client.ask("PUBLISH c hello");
     terminal.shows(&format!("3) \"hello\"\n{reading}"));
-    // A key brings the prompt, where it stands already.
+    // A key brings the prompt back, at the same position.
     terminal.type_keys("s");
     terminal.shows(&format!("{prompt}(subscribed mode)> s"));
     client.ask("PUBLISH c second");
@@ -338,7 +338,7 @@ fn a_terminal_without_a_server_has_a_prompt() {
     let prompt = format!("127.0.0.1:{}>", server.port);
     terminal.enter(&format!("connect 127.0.0.1 {}", server.port), &prompt);
     terminal.enter("ping", &format!("PONG\n{prompt}"));
-    // By now the commands are known.
+    // The commands are known by now.
     terminal.type_keys("get ");
     terminal.shows(&format!("{prompt} get key"));
 }
@@ -360,7 +360,7 @@ fn slow_commands_show_their_time() {
     let line = text.lines().find(|line| line.starts_with('(') && line.ends_with("s)")).unwrap();
     let seconds: f64 = line[1..line.len() - 2].parse().unwrap();
     assert!(seconds >= 0.5, "{text}");
-    // Ctrl-C does not wait for the answer.
+    // Ctrl-C does not wait for the reply.
     terminal.type_keys("blpop nothing 0\r");
     terminal.shows("blpop nothing 0");
     terminal.type_keys(CTRL_C);

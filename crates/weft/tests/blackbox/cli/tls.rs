@@ -1,4 +1,4 @@
-//! TLS: whom the client trusts and who it is, and what it says when that fails.
+//! TLS: trusted servers, certificates of clients, and error messages.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn start(auth_clients: &str) -> Server {
     launch.certified(&files, auth_clients).options(&["--io-threads", "1"]).start()
 }
 
-/// The answer to PING with these options.
+/// The reply to PING with these options.
 fn ping(server: &Server, options: &str) -> (String, String, Option<i32>) {
     let port = server.tls_port.to_string();
     let mut command = cli(server.folder());
@@ -104,7 +104,7 @@ fn a_long_transfer_passes_through_tls() {
     let port = server.tls_port.to_string();
     let folder: &Path = server.folder();
     let options = ["-h", "localhost", "--tls", "--cacert", "ca.pem", "-p", &port, "--pipe"];
-    // Inline requests are short, these are not.
+    // These are too long for inline requests.
     let input = encode(&input);
     let (out, errors, code) = texts(&run(cli(folder).args(options), &input));
     assert!(out.ends_with("errors: 0, replies: 100\n"), "{out}{errors}");

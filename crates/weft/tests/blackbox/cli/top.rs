@@ -1,4 +1,4 @@
-//! `weft top`: one report as text and JSON, the screen in a pseudo-terminal, and what goes wrong.
+//! `weft top`: one report as text and JSON, the screen in a pseudo-terminal, and failures.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -22,12 +22,12 @@ fn top(args: &[&str]) -> Command {
     command
 }
 
-/// What `weft top` prints, and its exit code.
+/// The output of `weft top`, and its exit code.
 fn ask(args: &[&str]) -> (String, String, Option<i32>) {
     texts(&run(&mut top(args), b""))
 }
 
-/// A client that is never done, until this is dropped.
+/// A client that sends requests until this is dropped.
 struct Load {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -81,7 +81,7 @@ fn a_report_tells_what_the_server_does() {
     let sum =
         |field: &str| -> f64 { threads.iter().map(|thread| thread[field].as_f64().unwrap()).sum() };
     assert!(sum("cpu") > 0.0 && sum("busy") > 0.0 && sum("reads_per_second") > 0.0, "{report}");
-    // Those of the load and of the client that asks.
+    // The connections of the load and of `weft top`.
     assert_eq!(sum("clients"), 2.0, "{report}");
     let commands = report["commands"].as_array().unwrap();
     let get = commands.iter().find(|command| command["name"] == "get").unwrap();
@@ -99,7 +99,7 @@ fn a_report_tells_what_the_server_does() {
     for words in ["Weft ", "\nlimit   ", "\nadvice  ", "\nTHREADS\n", "\nCOMMANDS\n", "SLOW LOG"] {
         assert!(text.contains(words), "no {words:?} in:\n{text}");
     }
-    // What a key holds does not reach the terminal.
+    // Bytes of a key that control the terminal do not reach it.
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 
@@ -111,7 +111,7 @@ fn a_report_costs_the_server_hardly_anything() {
         ask(&["-p", &server.port.to_string(), "--once", "-i", "0.1"]);
     }
     let ms = (server.process().busy() - before) / rounds / 1_000_000;
-    // Of the second that a report takes by itself; this build is without optimisation.
+    // Part of the second that a report takes; this build is not optimised.
     assert!(ms < 200, "{ms} ms for each report");
 }
 
@@ -178,7 +178,7 @@ fn what_is_no_info_is_said() {
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut bytes = [0; 4096];
-        // Each request comes alone, since its reply is waited for.
+        // Each request arrives alone, since the client waits for its reply.
         while stream.read(&mut bytes).is_ok_and(|count| count > 0) {
             stream.write_all(b"+OK\r\n").unwrap();
         }
@@ -244,7 +244,7 @@ fn the_screen_says_that_the_server_is_silent_or_gone() {
     }
     server.signal("STOP");
     silent.waits("silence", |text| text.contains("no answer from the server for"));
-    // Keys count all the same.
+    // Keys still work.
     silent.type_keys("q");
     silent.ends_with(0);
     server.signal("KILL");
@@ -300,7 +300,7 @@ fn it_ends_with_its_terminal_whatever_is_ignored() {
     assert_eq!(status.unwrap().exit_code(), 129);
 }
 
-/// The peers that are at hand: their folder is in `WEFT_PEERS`.
+/// The available peers: `WEFT_PEERS` names their folder.
 #[test]
 fn the_peers_are_watched_as_well() {
     let Some(folder) = std::env::var_os("WEFT_PEERS").map(PathBuf::from) else {
