@@ -24,7 +24,7 @@ fn report(folder: &TempDir) -> Vec<String> {
 }
 
 fn compare() -> Vec<String> {
-    let words = "bench compare -t get --keys 100 --rounds 5000 --duration 0.2 --warm-up 0 --server";
+    let words = "bench compare -t get --keys 100 --rounds 1000 --duration 0.3 --warm-up 0 --server";
     words.split(' ').map(str::to_owned).chain([started()]).collect()
 }
 
