@@ -138,7 +138,7 @@ fn scripts_of_an_old_redis_are_loaded_again() {
 }
 
 #[test]
-fn what_a_script_leaves_to_replicas_is_not_in_the_file() {
+fn writes_of_scripts_for_replicas_are_not_in_the_file() {
     let server = start(&[]);
     let script =
         b"for key, targets in pairs({none = redis.REPL_NONE, replicas = redis.REPL_REPLICA,
@@ -168,7 +168,7 @@ fn the_first_base_is_in_progress_from_the_answer_on() {
 }
 
 #[test]
-fn it_begins_and_ends_while_the_server_runs() {
+fn the_file_is_turned_on_and_off_while_the_server_runs() {
     let server = Server::start(&["--save", "", "--enable-debug-command", "yes"]);
     let mut client = server.client();
     write_all(&mut client);
@@ -194,7 +194,7 @@ fn it_begins_and_ends_while_the_server_runs() {
 
 /// The first base may begin before all threads log their writes, but must not miss any write.
 #[test]
-fn what_is_written_while_it_begins_is_in_it() {
+fn writes_during_the_first_base_are_in_the_file() {
     for threads in ["1", "1", "1", "1", "4", "4"] {
         let options = ["--save", "", "--io-threads", threads, "--io-threads-always-active", "yes"];
         let server = Server::start(&options);
@@ -215,7 +215,7 @@ const LONG: &[u8] = b"local till = os.clock() + 2 while os.clock() < till do end
 
 /// The thread executes the requests that it read before it must release the client.
 #[test]
-fn what_a_thread_writes_that_is_to_leave_is_in_it() {
+fn writes_of_a_stopping_thread_are_in_the_file() {
     let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
     let options = [&["--save", "", "--busy-reply-threshold", "600000"][..], &threads].concat();
     let server = Server::start(&options);
@@ -253,7 +253,7 @@ fn what_a_thread_writes_that_is_to_leave_is_in_it() {
 }
 
 #[test]
-fn it_begins_beside_a_rewrite_that_was_asked_for_before() {
+fn the_file_is_turned_on_during_a_requested_rewrite() {
     let server = Server::start(&["--save", ""]);
     let mut client = server.client();
     for _ in 0..20 {
@@ -265,7 +265,7 @@ fn it_begins_beside_a_rewrite_that_was_asked_for_before() {
 }
 
 #[test]
-fn a_rewrite_without_a_file_does_not_delay_the_end() {
+fn a_rewrite_without_a_file_does_not_delay_shutdown() {
     let mut server = Server::start(&["--save", ""]);
     let mut client = server.client();
     (0..2000).for_each(|n| client.ok(&format!("SET key:{n} v")));
@@ -278,7 +278,7 @@ fn a_rewrite_without_a_file_does_not_delay_the_end() {
 }
 
 #[test]
-fn it_may_end_and_begin_while_it_is_loaded() {
+fn the_file_may_be_turned_off_and_on_while_it_is_loaded() {
     let mut server = start(&[]);
     let mut client = server.client();
     (0..1000).for_each(|n| client.ok(&format!("SET key:{n} v")));
@@ -361,7 +361,7 @@ fn times_are_written_between_commands() {
 }
 
 #[test]
-fn what_was_written_later_than_a_time_is_cut_off() {
+fn writes_after_a_time_are_cut_off() {
     let options = ["--aof-timestamp-enabled", "yes", "--aof-use-rdb-preamble", "no"];
     let mut server = start(&options);
     let mut client = server.client();
@@ -456,7 +456,7 @@ fn files_are_looked_through() {
 }
 
 #[test]
-fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
+fn a_new_append_only_file_is_complete_after_shutdown() {
     let server = Server::start(&[ON, &["--appendfsync", "always"]].concat());
     let mut client = server.client();
     client.ok("SET old 1");
@@ -472,7 +472,7 @@ fn an_append_only_file_that_has_just_begun_has_everything_at_the_end() {
 }
 
 #[test]
-fn a_rewrite_does_not_keep_the_server_from_ending() {
+fn a_rewrite_does_not_delay_shutdown() {
     let options = [ON, &["--save", "3600 1"]].concat();
     let server = Server::start(&options);
     let mut client = server.client();

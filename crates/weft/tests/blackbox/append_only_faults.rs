@@ -71,7 +71,7 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_within_a_second() {
 }
 
 #[test]
-fn a_base_that_fails_again_and_again_is_told_of_once() {
+fn repeated_failures_of_a_base_are_logged_once() {
     let server = Server::start_by(&["--save", "", "--rdbcompression", "no"], with_small_files);
     let mut client = server.client();
     let large = vec![b'x'; 300 << 10];

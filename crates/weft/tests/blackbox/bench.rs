@@ -136,7 +136,7 @@ fn a_peer_that_lacks_an_option_is_no_failure_and_one_without_memory_is() {
 }
 
 #[test]
-fn what_cannot_be_written_is_found_out_before_the_measurement() {
+fn an_unwritable_output_is_found_before_the_measurement() {
     let (server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
     let (port, missing) = (server.port.to_string(), folder.path().join("missing/file"));
     let at = format!("--at=weft=127.0.0.1:{port}");
@@ -161,7 +161,7 @@ fn unheard(out: Stdio, words: &[&str]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn what_is_measured_reaches_its_files_though_it_cannot_be_printed() {
+fn results_reach_their_files_without_a_terminal() {
     let (server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
     let (port, at) = (server.port.to_string(), format!("--at=weft=127.0.0.1:{}", server.port));
     let file = folder.path().join("results");
@@ -190,7 +190,7 @@ fn what_is_measured_reaches_its_files_though_it_cannot_be_printed() {
 }
 
 #[test]
-fn the_reason_why_a_server_closes_connections_is_told() {
+fn the_reason_of_a_closed_connection_is_printed() {
     let few = Server::start(&["--maxclients", "20"]);
     let short = Server::start(&["--proto-max-bulk-len", "1mb"]);
     let (few, short) = (few.port.to_string(), short.port.to_string());
@@ -213,7 +213,7 @@ fn the_reason_why_a_server_closes_connections_is_told() {
 }
 
 #[test]
-fn a_server_without_tls_is_told() {
+fn a_server_without_tls_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let server = std::thread::spawn(move || {
@@ -229,7 +229,7 @@ fn a_server_without_tls_is_told() {
 }
 
 #[test]
-fn a_bench_without_end_ends_when_nobody_reads_it() {
+fn an_endless_bench_ends_when_its_output_is_closed() {
     let (server, (reader, writer)) = (Server::start(&[]), std::io::pipe().unwrap());
     drop(reader);
     let words = ["bench", "-l", "-n", "10", "-t", "ping", "-p", &server.port.to_string()];
@@ -303,7 +303,7 @@ fn an_interruption_is_heard_while_a_server_does_not_answer() {
 }
 
 #[test]
-fn interrupted_figures_of_memory_leave_those_before() {
+fn an_interrupt_keeps_earlier_figures_of_memory() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");
     let temporary = folder.path().join("tmp");

@@ -152,7 +152,7 @@ fn any_client_ends_a_script_in_any_loop() {
 }
 
 #[test]
-fn a_script_that_writes_is_ended_by_shutdown_alone() {
+fn only_shutdown_ends_a_script_that_has_written() {
     for threads in SERVERS {
         let mut server = start(threads);
         let [mut runner, mut first, mut second] = clients(&server);
@@ -186,7 +186,7 @@ fn a_signal_ends_a_script_that_has_not_written() {
 /// Requests for the script's keys, and commands that stop all threads, wait until the script is
 /// busy; from then on they get BUSY.
 #[test]
-fn whoever_waits_for_a_script_is_told() {
+fn clients_that_wait_for_a_busy_script_get_busy() {
     for threads in SERVERS {
         let server = start(threads);
         let [mut runner, mut first, mut second, mut third] = clients(&server);
@@ -284,7 +284,7 @@ fn a_script_can_be_ended_during_a_pause_of_everything() {
 /// The thread of the client that changes users starts an endless script before the main thread
 /// executes the change.
 #[test]
-fn what_waits_for_commands_ends_beside_a_script() {
+fn waits_for_commands_end_during_a_busy_script() {
     let mut options = TWO.to_vec();
     options.extend(["--enable-debug-command", "yes", "--io-threads-always-active", "yes"]);
     options.extend(["--busy-reply-threshold", "30"]);
@@ -321,7 +321,7 @@ fn time_goes_on_for_a_script_that_runs_for_too_long() {
 }
 
 #[test]
-fn two_scripts_that_do_not_end_and_one_that_reaches_for_a_key_of_theirs() {
+fn two_endless_scripts_and_one_that_needs_their_key() {
     let server = start(TWO);
     let (mut runner, mut same, mut other) = on_two_threads(&server);
     let mut killer = server.client();

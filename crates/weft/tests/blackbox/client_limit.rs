@@ -115,7 +115,7 @@ fn wait_for_many_keys(client: &mut Client) {
 }
 
 #[test]
-fn what_a_client_waits_for_counts_until_the_wait_ends() {
+fn the_keys_of_a_blocked_client_count_until_it_is_served() {
     let server = Server::start(&["--io-threads", "2"]);
     let mut admin = server.client();
     let mut client = named(&server, "waits");
@@ -144,7 +144,7 @@ fn a_queue_in_which_several_wait_counts_once() {
 }
 
 #[test]
-fn a_watched_name_counts_for_one_client_after_another() {
+fn a_watched_name_counts_for_its_clients_in_turn() {
     let server = Server::start(&["--io-threads", "2"]);
     let mut admin = server.client();
     let key = vec![b'k'; 4 << 20];

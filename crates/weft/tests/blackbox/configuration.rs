@@ -67,7 +67,7 @@ fn runs(client: &mut Client) -> bool {
 }
 
 #[test]
-fn nobody_sees_half_of_what_a_transaction_sets() {
+fn no_client_sees_half_of_a_configuration_change() {
     let server = start();
     let ([mut writer, ..], mut reader) = clients(&server);
     let set = ["CONFIG SET slowlog-max-len 7", "FCALL run 0", "CONFIG SET acllog-max-len 7"];

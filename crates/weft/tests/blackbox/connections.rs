@@ -20,7 +20,7 @@ fn both_families_are_served() {
 }
 
 #[test]
-fn clients_beyond_those_of_one_turn_are_accepted_in_the_next() {
+fn clients_beyond_one_turn_are_accepted_in_the_next() {
     let server = Server::start(&["--max-new-connections-per-cycle", "1"]);
     let mut clients: Vec<Client> = (0..20).map(|_| server.client()).collect();
     for client in &mut clients {
@@ -72,7 +72,7 @@ fn a_unix_socket_has_its_permissions_and_goes_with_the_server() {
 }
 
 #[test]
-fn too_many_clients_are_told_so() {
+fn too_many_clients_get_an_error() {
     let server = Server::start(&["--maxclients", "10", "--io-threads", "3"]);
     let mut clients: Vec<Client> = (0..10).map(|_| server.client()).collect();
     for client in &mut clients {
@@ -108,7 +108,7 @@ fn comes_in(server: &Server) -> Client {
 
 /// Beyond the limit, an administrator may still connect, and silent clients make room.
 #[test]
-fn a_server_without_places_is_administered() {
+fn an_administrator_connects_beyond_maxclients() {
     for threads in ["1", "3"] {
         let server = Server::start(&["--maxclients", "4", "--io-threads", threads]);
         let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();

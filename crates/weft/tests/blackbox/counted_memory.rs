@@ -37,7 +37,7 @@ fn is_over(server: &Server, field: &str) {
 }
 
 #[test]
-fn memory_is_counted_once_whatever_is_done_with_files() {
+fn memory_is_counted_once_during_work_with_files() {
     let options = ["--enable-debug-command", "yes", "--save", "", "--io-threads", "3"];
     let with_log = [&options[..], &["--appendonly", "yes"]].concat();
     let server = Server::start(&with_log);
@@ -129,7 +129,7 @@ fn used(client: &mut Client) -> i64 {
 }
 
 #[test]
-fn threads_that_end_leave_nothing_in_use() {
+fn stopped_threads_free_their_memory() {
     let options = ["--enable-debug-command", "yes", "--save", "", "--io-threads", "1"];
     check_rounds("SAVE", &options, |server| {
         eventually("it is saved", || server.client().ask("SAVE").text() == "OK");

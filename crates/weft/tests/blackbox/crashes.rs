@@ -118,7 +118,7 @@ fn crashes_are_not_reported_where_that_is_not_wanted() {
 }
 
 #[test]
-fn a_look_at_what_a_server_does_leaves_it_alone() {
+fn a_stack_dump_does_not_disturb_the_server() {
     let mut server = start(&["--io-threads", "2"]);
     let mut client = server.client();
     for round in 1..=2 {

@@ -43,7 +43,7 @@ fn replies_beside(slow: &mut Client, other: &mut Client) -> u32 {
 }
 
 #[test]
-fn a_kill_beside_a_slow_command_delays_nobody_else() {
+fn a_kill_during_a_slow_command_delays_no_other_client() {
     let server = Server::start(FIVE_CARRY);
     let [mut slow, mut waiting, mut killer, mut other, mut victim] = clients(&server);
     let id = victim.ask("CLIENT ID").int();
@@ -57,7 +57,7 @@ fn a_kill_beside_a_slow_command_delays_nobody_else() {
 }
 
 #[test]
-fn a_pause_beside_a_slow_command_delays_nobody_else() {
+fn a_pause_during_a_slow_command_delays_no_other_client() {
     let server = Server::start(FIVE_CARRY);
     let [mut slow, mut waiting, mut control, mut other, mut writer] = clients(&server);
     begin_slow(&mut slow, &mut waiting);
@@ -74,7 +74,7 @@ fn a_pause_beside_a_slow_command_delays_nobody_else() {
 }
 
 #[test]
-fn statistics_beside_a_slow_command_are_there_at_once() {
+fn statistics_during_a_slow_command_come_at_once() {
     let server = Server::start(FIVE_CARRY);
     let [mut slow, mut waiting, mut other] = clients(&server);
     begin_slow(&mut slow, &mut waiting);
@@ -87,7 +87,7 @@ fn statistics_beside_a_slow_command_are_there_at_once() {
 }
 
 #[test]
-fn a_pipeline_of_slow_commands_makes_way_for_others_of_its_thread() {
+fn a_pipeline_of_slow_commands_yields_to_other_clients() {
     const SLOW: usize = 40;
     for model in
         [&["--io-threads", "1"][..], &["--io-threads", "3", "--io-threads-execute", "none"]]

@@ -81,17 +81,17 @@ fn ends_under_load(end: impl FnOnce(&Server)) {
 }
 
 #[test]
-fn a_signal_ends_a_server_on_which_scripts_follow_one_another() {
+fn a_signal_ends_a_server_under_a_stream_of_scripts() {
     ends_under_load(|server| server.signal("TERM"));
 }
 
 #[test]
-fn shutdown_ends_a_server_on_which_scripts_follow_one_another() {
+fn shutdown_ends_a_server_under_a_stream_of_scripts() {
     ends_under_load(|server| server.client().send("SHUTDOWN"));
 }
 
 #[test]
-fn nothing_begins_after_shutdown_but_what_ends_a_script() {
+fn after_shutdown_only_commands_that_end_scripts_run() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let mut server = start(&["--unixsocket", socket.to_str().unwrap()]);
@@ -158,7 +158,7 @@ fn a_pause_outlives_a_shutdown_that_is_called_off() {
 }
 
 #[test]
-fn a_signal_is_called_off_beside_a_busy_script_on_the_only_thread() {
+fn a_signal_is_aborted_during_a_busy_script_on_one_thread() {
     let server = Server::start(&["--io-threads", "1", "--busy-reply-threshold", "30"]);
     let (mut runner, mut other) = (server.client(), server.client());
     runner.send_raw(&encode(&[b"EVAL", WRITES_FOR_A_WHILE, b"1", b"held"]));
@@ -172,7 +172,7 @@ fn a_signal_is_called_off_beside_a_busy_script_on_the_only_thread() {
 }
 
 #[test]
-fn commands_are_refused_while_a_signal_waits_for_a_script_that_does_not_end() {
+fn commands_are_refused_while_a_signal_waits_for_an_endless_script() {
     let mut server = start(&["--busy-reply-threshold", "30"]);
     let (_runner, [mut first, mut second]) = begin(&server, WRITES);
     eventually("the script is busy", || first.ask("GET held").text() == BUSY);
@@ -205,7 +205,7 @@ fn begin_to_write(server: &Server, exec: bool) -> Client {
 }
 
 #[test]
-fn of_a_script_that_shutdown_ends_nothing_is_kept() {
+fn writes_of_a_script_that_shutdown_ends_are_lost() {
     for (exec, policy) in [(false, "always"), (true, "everysec"), (true, "always")] {
         let options =
             ["--busy-reply-threshold", "30", "--appendonly", "yes", "--appendfsync", policy];
@@ -235,7 +235,7 @@ fn shutdown_is_refused_when_a_script_that_has_written_becomes_busy() {
 }
 
 #[test]
-fn the_last_save_is_not_called_off_and_nothing_is_acknowledged_beside_it() {
+fn the_last_save_cannot_be_aborted_and_no_write_is_acknowledged_during_it() {
     let threads = ["--io-threads", "3", "--io-threads-always-active", "yes"];
     let mut server = Server::start(&[&["--save", "3600 1"][..], &threads].concat());
     let mut clients: Vec<Client> = (0..6).map(|_| server.client()).collect();
@@ -281,7 +281,7 @@ const EMPTIES: &str = "local done = redis.call('FLUSHALL')
     for at = 1, 5 do redis.call('SET', 'new:' .. at, '1') end return done";
 
 #[test]
-fn the_end_leaves_no_keys_from_before_flushall_of_a_script_and_waits_for_no_others() {
+fn shutdown_keeps_no_keys_from_before_a_scripts_flushall() {
     let library = format!("#!lua name=lib\nredis.register_function('f', function() {EMPTIES} end)");
     let eval: &[&[u8]] = &[b"EVAL", EMPTIES.as_bytes(), b"0"];
     let fcall: &[&[u8]] = &[b"FCALL", b"f", b"0"];
@@ -317,7 +317,7 @@ fn the_end_leaves_no_keys_from_before_flushall_of_a_script_and_waits_for_no_othe
 }
 
 #[test]
-fn a_script_that_is_ended_behind_its_flushall_leaves_no_keys_in_the_file() {
+fn a_script_killed_after_flushall_leaves_no_keys_in_the_file() {
     let script = b"redis.call('flushall') redis.call('set', 'half', '1') while true do end";
     let options = ["--save", "3600 1000000", "--busy-reply-threshold", "1"];
     let mut server = start(&options);

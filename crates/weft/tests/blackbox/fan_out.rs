@@ -17,7 +17,7 @@ fn rss(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_channel_s_name_may_have_40_mb() {
+fn a_channel_name_may_have_40_mb() {
     let server = Server::start(&["--io-threads", "2"]);
     let mut subscribers = [server.client(), server.client()];
     let mut other = server.client();

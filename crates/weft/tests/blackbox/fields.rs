@@ -7,7 +7,7 @@ use test_support::eventually;
 use crate::{MODELS, Server, Value};
 
 #[test]
-fn fields_that_nobody_asks_for_end_and_take_their_key_along() {
+fn unread_fields_expire_and_remove_their_key() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();
@@ -68,7 +68,7 @@ fn the_mean_time_to_live_is_estimated() {
 }
 
 #[test]
-fn nothing_ends_while_clients_are_paused() {
+fn no_field_expires_while_clients_are_paused() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();

@@ -84,7 +84,7 @@ fn bytes(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn random_bytes_harm_nobody_else() {
+fn random_bytes_harm_no_other_client() {
     for (number, model) in MODELS.iter().enumerate() {
         let server = Server::start(model);
         let mut other = server.client();

@@ -74,7 +74,7 @@ fn the_last_save_ends() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_again() {
+fn acknowledged_writes_survive_a_double_interrupt() {
     let options = [&["--appendonly", "yes"], DEBUG].concat();
     for requests in [
         [request("MULTI"), request("DEBUG LOG now"), request("DEBUG SLEEP 100"), request("EXEC")],
@@ -98,7 +98,7 @@ fn what_was_acknowledged_is_there_again() {
 }
 
 #[test]
-fn a_busy_script_that_has_written_ends() {
+fn a_busy_script_that_has_written_is_interrupted() {
     let mut server = Server::start(&["--io-threads", "2", "--busy-reply-threshold", "30"]);
     let mut client = server.client();
     let script = b"redis.call('SET', 'a', '1') while true do end";
@@ -116,7 +116,7 @@ const ROOM_BYTES: usize = 1 << 10;
 const PIECE_BYTES: usize = 256;
 
 #[test]
-fn a_report_that_nobody_reads_keeps_nothing_from_ending() {
+fn an_unread_report_does_not_block_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     let mut command = weft();

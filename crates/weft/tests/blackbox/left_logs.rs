@@ -158,7 +158,7 @@ fn a_copy_of_a_log_is_not_used() {
 }
 
 #[test]
-fn a_log_is_not_used_behind_what_another_server_has_written() {
+fn a_log_is_not_used_after_writes_of_another_server() {
     let folder = killed();
     let file = folder.path().join(FILES).join("appendonly.aof.1.incr.aof");
     let mut bytes = fs::read(&file).unwrap();
@@ -179,7 +179,7 @@ fn a_log_is_not_used_where_its_files_have_become_shorter() {
 }
 
 #[test]
-fn what_could_not_be_written_when_the_server_ends_is_left_in_the_log() {
+fn unwritten_commands_stay_in_the_log_at_shutdown() {
     let mut server = start(tempfile::tempdir().unwrap());
     let mut client = server.client();
     client.ok("SET before 1");
@@ -259,7 +259,7 @@ pub fn set_bytes(key: &str, value: &str) -> u64 {
 }
 
 #[test]
-fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_writes_a_part() {
+fn commands_around_an_unfinished_write_survive_a_partial_start() {
     let value = "v".repeat(1000);
     let sets: Vec<String> =
         ["a", "b", "x", "c", "d"].map(|key| format!("SET {key} {value}")).into();
@@ -288,7 +288,7 @@ fn what_a_log_had_around_an_unfinished_write_survives_a_start_that_writes_a_part
 }
 
 #[test]
-fn nothing_is_lost_behind_what_another_server_has_written() {
+fn no_write_is_lost_after_writes_of_another_server() {
     let mut server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET before 1");
     server.signal("TERM");
@@ -388,7 +388,7 @@ fn a_start_on_a_full_disk_serves_reads_and_loses_nothing() {
 }
 
 #[test]
-fn what_expires_on_a_full_disk_does_not_make_it_writable() {
+fn expiries_on_a_full_disk_do_not_allow_writes() {
     let server = start(tempfile::tempdir().unwrap());
     server.client().ok("SET filler 1");
     // Nothing is logged when the key expires.
@@ -452,7 +452,7 @@ fn a_log_is_kept_when_another_file_cannot_begin() {
 }
 
 #[test]
-fn a_server_that_has_moved_leaves_the_logs_of_others_alone() {
+fn a_moved_server_keeps_the_logs_of_other_servers() {
     let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
     let options = [ON, &["--enable-protected-configs", "yes"]].concat();
     for switches in [true, false] {
@@ -470,7 +470,7 @@ fn a_server_that_has_moved_leaves_the_logs_of_others_alone() {
 }
 
 #[test]
-fn a_forced_end_does_not_wait_for_the_first_base() {
+fn a_forced_shutdown_does_not_wait_for_the_first_base() {
     let mut server = start_without(tempfile::tempdir().unwrap());
     let mut client = server.client();
     client.ok("CONFIG SET appendonly yes");
@@ -517,7 +517,7 @@ fn a_log_in_shared_memory_is_used_if_it_is_the_users_own() {
 }
 
 #[test]
-fn a_log_beside_its_file_is_used_after_the_servers_user_has_changed() {
+fn a_log_is_used_after_a_change_of_the_servers_user() {
     let folder = kill_after_unwritten(start(tempfile::tempdir().unwrap()));
     let _ = std::os::unix::fs::chown(folder.path().join(LOG), Some(12345), None);
     check(folder, &[("unwritten", true)], USED);

@@ -137,7 +137,7 @@ fn before_authentication_replies_do_not_wait() {
 }
 
 #[test]
-fn auth_opens_the_way_for_what_follows_in_the_same_write() {
+fn auth_allows_later_requests_of_the_same_write() {
     for model in MODELS {
         let server = Server::start(&[model, &["--requirepass", "secret"][..]].concat());
         let mut client = server.client();
@@ -330,7 +330,7 @@ fn a_reply_beyond_the_hard_limit_is_not_sent() {
 
 /// A client may send all its requests before it reads a reply, beyond the size of the sockets.
 #[test]
-fn who_reads_only_when_all_is_sent_is_answered() {
+fn a_client_may_send_everything_before_it_reads() {
     const REQUESTS: usize = 800;
     for model in MODELS {
         let server = Server::start(model);

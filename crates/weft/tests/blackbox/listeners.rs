@@ -50,7 +50,7 @@ fn redirect(server: &Server) -> [Client; 2] {
 /// Notifications of evictions to clients that do not read wait in their output, and take more
 /// memory than all keys. They evict no further keys.
 #[test]
-fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
+fn unread_notifications_evict_no_keys() {
     let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
     for listens in ["PSUBSCRIBE __key*__:*", "CLIENT TRACKING ON BCAST"] {
         let server =
@@ -86,7 +86,7 @@ fn what_waits_for_clients_that_do_not_read_evicts_no_more_keys() {
 /// Clients share a notification that is too long to be copied. A client that does not read keeps it
 /// after the others have read it; that evicts no keys either.
 #[test]
-fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
+fn one_client_that_does_not_read_costs_no_keys() {
     let limited = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "KEA"];
     let one_thread = &["--io-threads", "1"][..];
     for (threads, listens) in [
@@ -131,7 +131,7 @@ fn one_that_does_not_read_among_those_that_do_costs_no_keys() {
 
 /// Clients that do not read exclude no more than the bound from counting.
 #[test]
-fn what_is_beyond_a_bound_counts() {
+fn notifications_beyond_the_bound_count() {
     let server = Server::start(&["--unixsocket", "weft.sock", "--notify-keyspace-events", "KA"]);
     let mut admin = server.client();
     let unlimited: &[&[u8]] = &[b"CONFIG", b"SET", b"client-output-buffer-limit", b"pubsub 0 0 0"];
@@ -170,7 +170,7 @@ fn nothing_waits(server: &Server, what: &str) {
 
 /// However the wait of a notification ends, it stops counting then.
 #[test]
-fn nothing_is_left_out_when_nobody_listens() {
+fn without_listeners_all_memory_counts() {
     let options = ["--notify-keyspace-events", "KEA", "--unixsocket", "weft.sock"];
     let server = Server::start(&[FOUR_THREADS, &options].concat());
     let mut admin = server.client();

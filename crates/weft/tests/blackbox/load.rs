@@ -41,7 +41,7 @@ fn texts(output: &Output) -> (String, String) {
 }
 
 #[test]
-fn the_options_of_redis_benchmark_mean_what_they_mean_there() {
+fn the_options_of_redis_benchmark_keep_their_meaning() {
     let server = Server::start(&["--io-threads", "1"]);
     let line = "-h 127.0.0.1 -t SET,get,ping_mbulk -n 600 -c 3 -P 2 -d 7 -r 50 --threads 2 -3 \
                 --dbnum 5 --seed 9 -e -q";
@@ -71,7 +71,7 @@ fn the_options_of_redis_benchmark_mean_what_they_mean_there() {
 }
 
 #[test]
-fn a_number_of_requests_is_what_is_sent() {
+fn exactly_the_number_of_requests_is_sent() {
     let server = Server::start(&["--io-threads", "1"]);
     let mut client = server.client();
     for options in ["", "-P 16 -c 7 --threads 3", "-c 50", "-k 0 -c 20", "--rps 5000", "-P 2000"] {
@@ -119,7 +119,7 @@ fn a_rate_that_is_not_reached_is_said_in_words() {
 }
 
 #[test]
-fn the_options_of_memtier_mean_what_they_mean_there() {
+fn the_options_of_memtier_keep_their_meaning() {
     let server = Server::start(&["--io-threads", "1"]);
     let mut client = server.client();
     // A ratio begins with writes: all of these are writes.
@@ -312,7 +312,7 @@ fn an_interruption_ends_the_writing_of_keys() {
 }
 
 #[test]
-fn what_no_machine_can_do_is_refused_in_a_sentence() {
+fn impossible_loads_are_refused_in_a_sentence() {
     let server = Server::start(&["--io-threads", "1"]);
     let huge = u64::MAX;
     for (option, words) in [

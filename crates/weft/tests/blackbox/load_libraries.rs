@@ -86,7 +86,7 @@ fn libraries_that_one_interpreter_cannot_hold_are_loaded() {
 }
 
 #[test]
-fn libraries_that_are_there_are_replaced_by_those_of_a_file_only_with_merge() {
+fn a_file_replaces_existing_libraries_only_with_merge() {
     let server = Server::start(&["--enable-debug-command", "yes"]);
     let mut client = server.client();
     let text = b"#!lua name=l\nredis.register_function('f', function() return 1 end)";
@@ -98,7 +98,7 @@ fn libraries_that_are_there_are_replaced_by_those_of_a_file_only_with_merge() {
 }
 
 #[test]
-fn a_library_without_an_end_that_is_reloaded_is_killed() {
+fn the_reload_of_an_endless_library_is_killed() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("dump.rdb");
     let options = ["--enable-debug-command", "yes", "--io-threads", "3"];
@@ -116,7 +116,7 @@ fn a_library_without_an_end_that_is_reloaded_is_killed() {
 }
 
 #[test]
-fn a_server_ends_that_loads_a_library_without_an_end() {
+fn a_server_that_loads_an_endless_library_ends() {
     let start = || {
         let server = start_on(&[ENDLESS], "Data lies in");
         eventually("clients are served", || Client::try_tcp(server.address()).is_ok());

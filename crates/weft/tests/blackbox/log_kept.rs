@@ -54,7 +54,7 @@ fn full() -> Server {
 }
 
 #[test]
-fn what_could_not_be_written_when_its_file_ends_is_left_in_the_log() {
+fn unwritten_commands_stay_in_the_log_when_the_file_is_turned_off() {
     for signal in ["TERM", "KILL"] {
         let mut server = full();
         server.client().ok("CONFIG SET appendonly no");
@@ -68,7 +68,7 @@ fn what_could_not_be_written_when_its_file_ends_is_left_in_the_log() {
 }
 
 #[test]
-fn what_is_good_of_a_damaged_log_survives_a_start_on_a_full_disk() {
+fn the_intact_part_of_a_damaged_log_survives_a_full_disk() {
     let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET a 1", "SET b 1"]);
     let log = open(&folder.path().join(LOG));
     let end = words(&log, END, 1)[0] >> 9;
@@ -146,7 +146,7 @@ fn a_script_that_is_ended_by_force_leaves_no_base_to_wait_for() {
 }
 
 #[test]
-fn a_base_without_an_append_only_file_ends_what_processes_have_left() {
+fn a_base_without_an_append_only_file_removes_old_logs() {
     for switches in [true, false] {
         let folder = kill_after(start(tempfile::tempdir().unwrap()), &["SET unwritten 1"]);
         let server = start_without(folder);

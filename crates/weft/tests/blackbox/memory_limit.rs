@@ -97,7 +97,7 @@ fn four_threads_that_write_values_up_to_1_mb_stay_below_the_limit() {
 }
 
 #[test]
-fn a_limit_far_below_what_is_used_stops_nobody() {
+fn a_limit_far_below_used_memory_stops_no_client() {
     undisturbed(|| {
         let server = Server::start(FOUR_THREADS);
         fill(&server, 200_000);
@@ -255,7 +255,7 @@ fn policies_change_under_load() {
 
 /// An eviction notifies all clients that have read the key, which takes more memory than the key.
 #[test]
-fn what_evictions_tell_clients_evicts_no_more_keys() {
+fn notifications_of_evictions_evict_no_keys() {
     for threads in ["1", "3"] {
         let policy = ["--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"];
         let server = Server::start(&[&["--io-threads", threads], &policy[..]].concat());
@@ -281,7 +281,7 @@ fn what_evictions_tell_clients_evicts_no_more_keys() {
 /// Threads notify subscribers of evictions at the same time: notifications of another thread evict
 /// no keys.
 #[test]
-fn what_threads_tell_subscribers_that_read_evicts_no_more_keys() {
+fn notifications_to_subscribers_that_read_evict_no_keys() {
     let notify = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
     let server = Server::start(&[FOUR_THREADS, &notify].concat());
     let mut admin = server.client();

@@ -287,7 +287,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn slow_clients_hold_up_nobody_and_are_closed() {
+fn slow_clients_are_closed_and_delay_no_other() {
     let (server, mut client, metrics) = start(&["--io-threads", "1"]);
     let before = server.process().files();
     // More connections than the limit; half of them send nothing, half a part of a request.
@@ -309,7 +309,7 @@ fn slow_clients_hold_up_nobody_and_are_closed() {
 }
 
 #[test]
-fn who_does_not_read_the_answer_costs_no_more_than_the_others() {
+fn unread_replies_cost_no_more_memory_than_read_ones() {
     let (server, mut client, metrics) = start(&[]);
     // Many error codes make a long reply, which exceeds an unread socket.
     for number in 0..100 {

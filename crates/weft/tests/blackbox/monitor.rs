@@ -76,7 +76,7 @@ fn own_requests_are_shown_between_their_replies() {
 }
 
 #[test]
-fn all_watchers_see_one_order_and_rising_times() {
+fn all_monitors_see_one_order_and_rising_times() {
     const WRITERS: usize = 4;
     const REQUESTS: usize = 300;
     for model in MODELS {
@@ -120,7 +120,7 @@ fn all_watchers_see_one_order_and_rising_times() {
 }
 
 #[test]
-fn what_follows_from_an_answer_comes_behind_it() {
+fn requests_after_a_reply_come_after_it_in_monitors() {
     let server = Server::start(&["--io-threads", "4"]);
     let mut watcher = watcher(&server);
     let mut clients: Vec<Client> = (0..6).map(|_| server.client()).collect();
@@ -167,7 +167,7 @@ fn watchers_change_threads_without_losing_a_line() {
 
 /// Without a limit for each, they keep 256 MB together.
 #[test]
-fn those_who_stop_reading_share_what_may_wait() {
+fn monitors_that_do_not_read_share_a_limit() {
     const WATCHERS: usize = 16;
     let server = Server::start(&["--io-threads", "3"]);
     let watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
@@ -187,7 +187,7 @@ fn those_who_stop_reading_share_what_may_wait() {
 
 /// The share of each monitor is smaller than the line.
 #[test]
-fn one_line_is_never_too_long_for_those_who_read() {
+fn no_line_is_too_long_for_monitors_that_read() {
     const WATCHERS: usize = 40;
     let server = Server::start(&["--io-threads", "2"]);
     let mut watchers: Vec<Client> = (0..WATCHERS).map(|_| watcher(&server)).collect();
@@ -203,7 +203,7 @@ fn one_line_is_never_too_long_for_those_who_read() {
 }
 
 #[test]
-fn a_watcher_that_stops_reading_is_closed_and_slows_nobody() {
+fn a_monitor_that_stops_reading_is_closed_and_slows_no_client() {
     undisturbed(|| {
         let limit = ["--client-output-buffer-limit", "normal 4mb 0 0"];
         let server = Server::start(&[&["--io-threads", "3"], &limit[..]].concat());

@@ -113,7 +113,7 @@ fn a_pause_of_writes_postpones_it() {
 }
 
 #[test]
-fn waiting_for_what_is_pending_costs_nothing() {
+fn waits_for_pending_entries_cost_nothing() {
     let server = Server::start(&["--io-threads", "3"]);
     let mut control = server.client();
     deliver(&mut control, 1);

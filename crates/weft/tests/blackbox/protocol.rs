@@ -181,7 +181,7 @@ fn broken_protocol_is_answered_and_closed() {
 }
 
 #[test]
-fn the_protocol_error_follows_what_came_in_the_same_write() {
+fn a_protocol_error_follows_the_replies_of_the_same_write() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();

@@ -32,7 +32,7 @@ fn next(client: &mut Client) -> String {
 /// Requests that run later than they arrive: after a pause, a script or a command of the main
 /// thread.
 #[test]
-fn subscriptions_of_held_clients_begin_and_end() {
+fn subscriptions_of_suspended_clients_begin_and_end() {
     for threads in ["1", "3"] {
         let server = Server::start(&["--io-threads", threads]);
         let (mut client, mut other) = (subscriber(&server, "SUBSCRIBE c"), server.client());
@@ -94,7 +94,7 @@ fn all_subscribers_see_one_order() {
 }
 
 #[test]
-fn what_was_counted_is_received() {
+fn counted_messages_are_received() {
     let server = Server::start(&["--io-threads", "3"]);
     let (done, counted) = (AtomicBool::new(false), AtomicU64::new(0));
     let received: u64 = thread::scope(|scope| {
@@ -215,7 +215,7 @@ fn readers_that_are_too_slow_are_closed_and_share_a_long_message() {
 
 /// One is closed while the messages of the same batch are written to the others.
 #[test]
-fn a_slow_reader_that_is_closed_takes_nothing_from_the_others() {
+fn closing_a_slow_subscriber_loses_no_message_of_another() {
     const MESSAGES: usize = 1000;
     for threads in ["1", "3"] {
         let server = Server::start(&["--io-threads", threads]);
@@ -279,7 +279,7 @@ fn killed_subscribers_count_no_more() {
 
 /// A client's own messages keep their place among its requests without replies.
 #[test]
-fn what_a_client_publishes_itself_comes_before_what_it_asks_next() {
+fn a_clients_own_message_precedes_its_next_reply() {
     let server = Server::start(&["--io-threads", "3"]);
     let mut client = server.client();
     client.ask("HELLO 3");
@@ -357,7 +357,7 @@ fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
 
 /// Only messages to a busy thread wait for it.
 #[test]
-fn a_busy_thread_holds_only_who_publishes_to_its_clients() {
+fn a_busy_thread_delays_only_publishers_to_its_clients() {
     const MESSAGES: usize = 250;
     let options = ["--io-threads", "3", "--io-threads-always-active", "yes"];
     let events = ["--notify-keyspace-events", "KEA", "--busy-reply-threshold", "100000"];
@@ -472,7 +472,7 @@ fn a_transaction_subscribes_on_the_main_thread() {
 }
 
 #[test]
-fn keys_that_expire_are_told_of_by_whoever_removes_them() {
+fn expired_keys_are_notified_by_the_thread_that_removes_them() {
     let server = Server::start(&["--io-threads", "3", "--notify-keyspace-events", "Exgh"]);
     let mut listener = subscriber(&server, "PSUBSCRIBE __keyevent@*__:*");
     let mut client = server.client();
@@ -496,7 +496,7 @@ fn keys_that_expire_are_told_of_by_whoever_removes_them() {
 /// Some megabytes more than may wait: publishers are held back, and so are writers of keys with
 /// notifications.
 #[test]
-fn nothing_is_lost_of_what_is_published_faster_than_delivered() {
+fn no_message_is_lost_under_fast_publishers() {
     const MESSAGES: usize = 3000;
     const SUBSCRIBERS: usize = 60;
     let server = Server::start(&["--io-threads", "3", "--notify-keyspace-events", "K$"]);

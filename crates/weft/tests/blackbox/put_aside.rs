@@ -132,7 +132,7 @@ const WAIT: [(&[&str], &str); 15] = [
 ];
 
 #[test]
-fn who_waits_for_a_key_does_not_stop_its_neighbours() {
+fn a_client_that_waits_for_a_key_stops_no_neighbour() {
     let server = server(&["--enable-debug-command", "yes"]);
     for (words, reply) in WAIT {
         let (mut slow, [mut waiting]) = Slow::start(&server, "key");
@@ -199,7 +199,7 @@ const BESIDE_A_TRANSACTION: [(&[&str], &str); 5] = [
 
 /// A new script may wait for further shards, as those of a transaction may.
 #[test]
-fn scripts_do_not_change_beside_one_that_is_alone() {
+fn scripts_do_not_change_during_an_exclusive_one() {
     for (lines, reply) in BESIDE_A_TRANSACTION {
         let server = server(&[]);
         let (mut slow, [mut waiting]) = Slow::start(&server, "key");
@@ -213,7 +213,7 @@ fn scripts_do_not_change_beside_one_that_is_alone() {
 }
 
 #[test]
-fn a_transaction_that_looks_at_all_shards_stops_nobody() {
+fn a_transaction_that_reads_all_shards_stops_no_client() {
     let server = server(&["--enable-debug-command", "yes"]);
     let key = key_beside(&server, &["mine", "none"]);
     for (words, waits) in QUEUED {
@@ -244,7 +244,7 @@ const NEEDS_ALL: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_script_that_needs_all_keys_stops_nobody() {
+fn a_script_that_needs_all_keys_stops_no_client() {
     let server = server(&[]);
     let key = key_beside(&server, &["mine", "none"]);
     for (call, reply) in NEEDS_ALL {
@@ -263,7 +263,7 @@ fn a_script_that_needs_all_keys_stops_nobody() {
 }
 
 #[test]
-fn a_scan_ends_a_page_before_a_shard_in_use_and_waits_for_it_then() {
+fn a_scan_ends_its_page_before_a_shard_in_use() {
     let server = server(&[]);
     let (mut slow, [mut waiting]) = Slow::start(&server, &key_beside(&server, &[]));
     let page = waiting.ask("SCAN 0 COUNT 1000");
@@ -276,7 +276,7 @@ fn a_scan_ends_a_page_before_a_shard_in_use_and_waits_for_it_then() {
 }
 
 #[test]
-fn who_waits_is_told_when_the_script_does_not_end() {
+fn waiting_clients_get_busy_when_the_script_does_not_end() {
     let server = server(&["--busy-reply-threshold", "300"]);
     let (mut slow, [mut waiting, mut other]) = Slow::start(&server, "key");
     waiting.send("GET key");
@@ -335,7 +335,7 @@ pub(crate) const TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock
     return redis.call('INCR', KEYS[1])";
 
 #[test]
-fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
+fn a_stream_of_slow_commands_does_not_overtake_waiting_clients() {
     let server = server(&[]);
     let mut scripts: Vec<Client> = (0..6).map(|_| server.client()).collect();
     let (mut slow, [mut waiting, mut busy]) = Slow::start(&server, "key");
@@ -362,7 +362,7 @@ fn slow_commands_that_follow_one_another_do_not_overtake_who_waits() {
 }
 
 #[test]
-fn who_waits_does_not_leave_its_neighbours_behind_slow_commands() {
+fn a_waiting_client_does_not_put_neighbours_behind_slow_commands() {
     let server = server(&[]);
     let mut script = server.client();
     // From then on it is known to use only its declared keys.
@@ -421,7 +421,7 @@ const FED: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn who_feeds_a_client_that_waits_gets_its_turn() {
+fn a_client_that_feeds_a_blocked_one_gets_its_turn() {
     undisturbed(|| {
         for (wait, feed) in FED {
             let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
@@ -455,7 +455,7 @@ const LOOKS_TEN_MS: &[u8] = b"local till = os.clock() + 0.01 while os.clock() < 
     return redis.call('EXISTS', KEYS[1])";
 
 #[test]
-fn who_has_its_turn_for_one_key_does_not_pass_those_who_wait_for_another() {
+fn a_turn_for_one_key_does_not_overtake_waiters_for_another() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     know_script(&server, LOOKS_TEN_MS);
     // After each script on the first key, the server looks for clients to serve, which needs the
@@ -533,7 +533,7 @@ pub(crate) fn know_script(server: &Server, script: &[u8]) {
 }
 
 #[test]
-fn a_command_on_many_keys_beside_slow_ones_stops_nobody() {
+fn a_command_on_many_keys_during_slow_ones_stops_no_client() {
     let threads = ["--io-threads", "5", "--io-threads-always-active", "yes"];
     let server = Server::start(&[&threads[..], &["--busy-reply-threshold", "600000"]].concat());
     let key = key_beside(&server, IN_STREAMS);
@@ -558,7 +558,7 @@ const BEFORE_REACHING: [(&str, bool); 2] =
     [("'PUBLISH', 'channel', 'told'", true), ("'EXISTS', KEYS[1]", false)];
 
 #[test]
-fn what_a_script_does_before_it_is_begun_again_is_done_once() {
+fn a_restarted_script_acts_once() {
     for (call, is_refused) in BEFORE_REACHING {
         // The endless script is new, and so the only running script.
         let server = server(&[]);

@@ -81,7 +81,7 @@ fn two_servers_in_directories_of_one_name_have_their_own_data() {
 }
 
 #[test]
-fn the_end_of_a_server_leaves_the_log_of_another_one() {
+fn the_end_of_a_server_keeps_the_log_of_another() {
     let (_folder, mut first, data, moved) = renamed(true);
     let second = start(&data, true);
     first.signal("TERM");
@@ -107,7 +107,7 @@ fn an_append_only_file_begins_in_the_directory_of_the_server() {
 }
 
 #[test]
-fn a_save_ends_in_the_directory_that_it_began_in() {
+fn a_save_ends_in_the_directory_of_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let (data, moved) = (folder.path().join("data"), folder.path().join("moved"));
     fs::create_dir(&data).unwrap();
@@ -147,7 +147,7 @@ fn a_save_ends_in_the_directory_that_it_began_in() {
 }
 
 #[test]
-fn the_directory_is_told_by_the_name_that_it_has() {
+fn the_directory_is_shown_by_its_present_name() {
     let (folder, first, data, moved) = renamed(true);
     let mut client = first.client();
     let shown = |client: &mut crate::Client| client.ask("CONFIG GET dir").items()[1].text();

@@ -80,7 +80,7 @@ fn points(data: &Json) -> Vec<(String, Vec<Json>)> {
 }
 
 #[test]
-fn a_page_shows_what_was_measured() {
+fn a_page_shows_the_measurements() {
     let (server, folder) = (Server::start(&["--io-threads", "1"]), tempfile::tempdir().unwrap());
     let server = running(&server);
     let options = ["--connect", &server, "--only", "clients,pipelining,threads"];
@@ -134,7 +134,7 @@ fn started_servers_take_part_in_all_experiments() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said() {
+fn impossible_measurements_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let check = |options: &[&str], expected: &str| {
         let output = output_of(&mut report(&folder, options));
@@ -237,7 +237,7 @@ fn an_interrupt_leaves_the_results_so_far() {
 }
 
 #[test]
-fn a_server_that_dies_is_a_failure_beside_the_results() {
+fn a_server_that_dies_is_reported_next_to_the_results() {
     let (mut server, folder) = (Server::start(&[]), tempfile::tempdir().unwrap());
     let mut child = half_done(&folder, &server);
     server.signal("KILL");

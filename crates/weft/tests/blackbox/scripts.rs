@@ -81,7 +81,7 @@ fn a_script_that_has_written_waits_for_a_shard_beyond_its_keys() {
 }
 
 #[test]
-fn transactions_with_new_scripts_stop_nobody() {
+fn transactions_with_new_scripts_stop_no_client() {
     let server = start();
     let [mut holder, mut user, mut other] = clients(&server);
     begin_endless(&mut holder, &mut other, "held", true);
@@ -96,7 +96,7 @@ fn transactions_with_new_scripts_stop_nobody() {
 }
 
 #[test]
-fn a_new_script_that_waits_for_another_leaves_its_thread_to_others() {
+fn a_new_script_that_waits_for_another_frees_its_thread() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
     let mut holder = server.client();
     let thread = thread_of(&mut holder);
@@ -113,7 +113,7 @@ fn a_new_script_that_waits_for_another_leaves_its_thread_to_others() {
 
 /// However many new scripts wait for another script, they do not stop their thread.
 #[test]
-fn new_scripts_that_wait_for_another_stop_nobody() {
+fn new_scripts_that_wait_for_another_stop_no_client() {
     undisturbed(|| {
         /// The longest time of 30 requests. If each waiting script took a millisecond of each turn,
         /// they would take at least 60 times 30 ms.
@@ -145,7 +145,7 @@ fn new_scripts_that_wait_for_another_stop_nobody() {
 
 /// A script that always runs exclusively gives way to waiting clients.
 #[test]
-fn new_scripts_one_after_another_starve_nobody() {
+fn a_stream_of_new_scripts_starves_no_client() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
     let [mut client, mut other, _] = clients(&server);
     assert_ne!(thread_of(&mut client), thread_of(&mut other));

@@ -119,7 +119,7 @@ fn nothing_is_lost_by_a_kill_while_an_fsync_takes_seconds() {
 }
 
 #[test]
-fn nobody_but_flushall_waits_for_the_name_of_a_file() {
+fn only_flushall_waits_for_the_name_of_a_file() {
     undisturbed(|| {
         const TAKES: Duration = Duration::from_secs(3);
         let server = Server::start(&["--save", "", "--io-threads", "1"]);

@@ -81,7 +81,7 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_when_it_is_not() {
 }
 
 #[test]
-fn flushall_that_cannot_save_says_so_in_the_log_alone() {
+fn flushall_that_cannot_save_reports_only_in_the_log() {
     let server = Server::start(&["--save", "3600 1000000"]);
     let mut client = server.client();
     client.ok("SET k v");

@@ -219,7 +219,7 @@ fn a_file_has_one_moment_of_a_keyspace_that_changes() {
 }
 
 #[test]
-fn a_backup_is_beside_what_is_loaded() {
+fn a_backup_does_not_touch_the_loaded_file() {
     let server = Server::start(&["--save", "3600 1"]);
     let mut client = server.client();
     client.ok("SET k v");
@@ -323,7 +323,7 @@ fn flushall_leaves_no_keys_in_the_file_where_save_is_configured() {
 }
 
 #[test]
-fn flushall_gives_up_what_is_saved_in_the_background() {
+fn flushall_gives_up_a_background_save() {
     let server = Server::start(&["--save", "", "--rdb-key-save-delay", "100000000"]);
     let mut client = server.client();
     let begin = |client: &mut Client| {
@@ -363,7 +363,7 @@ fn flushall_gives_up_what_is_saved_in_the_background() {
 }
 
 #[test]
-fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
+fn flushall_during_a_backup_leaves_no_keys_in_the_file() {
     let server = Server::start(&["--save", "3600 1", "--io-threads", "2"]);
     let mut client = server.client();
     let library = b"#!lua name=lib\nredis.register_function('f', function() return 42 end)";
@@ -390,7 +390,7 @@ fn flushall_beside_a_backup_leaves_no_keys_in_the_file() {
 }
 
 #[test]
-fn flushall_of_no_keys_beside_a_backup_leaves_none_in_the_file() {
+fn flushall_of_no_keys_during_a_backup_leaves_none_in_the_file() {
     let server = Server::start(&["--save", "3600 1", "--enable-debug-command", "yes"]);
     let mut client = server.client();
     client.ok("SET key:1 value");

@@ -81,7 +81,7 @@ fn an_error_reply_is_shown_and_fails() {
 }
 
 #[test]
-fn an_interrupted_measurement_prints_what_it_has() {
+fn an_interrupted_measurement_prints_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");
     let program = env!("CARGO_BIN_EXE_weft");

@@ -163,7 +163,7 @@ fn the_log_goes_to_the_log_of_the_system_too() {
 }
 
 #[test]
-fn the_environment_is_there_behind_the_title() {
+fn the_environment_survives_the_title() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -185,7 +185,7 @@ fn parameters_without_effect_are_logged_at_start_and_when_they_change() {
 }
 
 #[test]
-fn the_version_tells_what_was_built() {
+fn the_version_names_the_build() {
     let output = output_of(weft().arg("--version"));
     let text = String::from_utf8(output.stdout).unwrap();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -342,7 +342,7 @@ fn a_daemon_has_its_files() {
 }
 
 #[test]
-fn systemd_is_told_when_the_server_is_ready() {
+fn systemd_is_notified_when_the_server_is_ready() {
     for (kind, supervised) in [("path", "systemd"), ("abstract", "auto")] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
@@ -390,7 +390,7 @@ fn signals_end_the_server_in_order() {
 }
 
 #[test]
-fn replies_on_their_way_arrive_before_the_end() {
+fn replies_in_transit_arrive_before_the_end() {
     for model in MODELS {
         let mut server = Server::start(model);
         let mut client = server.client();
@@ -432,7 +432,7 @@ fn shutdown_ends_the_server() {
 }
 
 #[test]
-fn the_end_comes_under_load() {
+fn a_loaded_server_ends() {
     for model in MODELS {
         let mut server = Server::start(model);
         std::thread::scope(|scope| {

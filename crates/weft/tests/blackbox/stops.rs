@@ -20,7 +20,7 @@ const STOP: [&str; 4] = ["FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SORT none BY w_*"
 pub(crate) const BEGUN_MAX: usize = 200;
 
 #[test]
-fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another() {
+fn a_stream_of_scripts_does_not_delay_commands_that_stop_all_others() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let streams: Vec<_> = (0..8)
@@ -55,7 +55,7 @@ fn who_stops_all_others_is_not_kept_waiting_by_scripts_that_follow_one_another()
 const BESIDE_EXEC_MAX: usize = 5 * 100;
 
 #[test]
-fn who_stops_all_others_does_not_wait_for_all_clients_of_its_thread_at_each_look() {
+fn commands_that_stop_all_others_do_not_wait_for_their_own_thread() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
     know_script(&server, TEN_MS);
     let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::new(AtomicBool::new(false)));

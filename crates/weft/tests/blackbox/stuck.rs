@@ -128,7 +128,7 @@ fn a_script_can_be_ended_while_a_pause_of_everything_waits_for_it() {
 
 /// A pause does not wait for an endless script, but for all other running commands.
 #[test]
-fn a_pause_beside_a_busy_script_waits_for_other_commands() {
+fn a_pause_during_a_busy_script_waits_for_other_commands() {
     let server = server();
     let (busy, [mut endless]) = neighbours(&server, &[]);
     let (slow_thread, [mut slow]) = neighbours(&server, &[busy]);
@@ -177,7 +177,7 @@ fn a_pause_ends_though_its_client_has_gone() {
 
 /// A command of the main thread takes only its own client there.
 #[test]
-fn a_slow_command_behind_one_for_the_main_thread_does_not_stop_that() {
+fn a_slow_command_does_not_stop_an_earlier_one_of_the_main_thread() {
     let threads = ["--io-threads", "4", "--io-threads-always-active", "yes"];
     for first in ["CONFIG SET hz 10", "INFO server"] {
         let server = Server::start(&[&threads[..], &["--busy-reply-threshold", "0"]].concat());
@@ -290,7 +290,7 @@ fn new_clients_do_not_go_to_a_thread_that_is_stuck() {
 }
 
 #[test]
-fn who_leaves_a_key_in_use_does_not_stop_its_neighbours() {
+fn leaving_a_key_in_use_stops_no_neighbour() {
     undisturbed(|| {
         let server = server();
         let (stuck, [client]) = neighbours(&server, &[]);

@@ -386,7 +386,7 @@ fn config_get_does_not_wait_for_the_main_thread() {
 }
 
 #[test]
-fn a_client_with_input_does_not_spin_while_it_is_away() {
+fn a_client_with_input_does_not_spin_on_the_main_thread() {
     // The main thread executes every command, and sleeps in between.
     let options = ["--io-threads", "2", "--io-threads-execute", "none"];
     let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
@@ -403,7 +403,7 @@ fn a_client_with_input_does_not_spin_while_it_is_away() {
 }
 
 #[test]
-fn a_client_that_hangs_up_does_not_spin_while_it_is_away() {
+fn a_client_that_hangs_up_does_not_spin_on_the_main_thread() {
     let options = ["--io-threads", "2", "--io-threads-execute", "none", "--unixsocket", "w.sock"];
     let server = Server::start(&[&options[..], &["--enable-debug-command", "yes"]].concat());
     let mut client = server.client();

@@ -210,7 +210,7 @@ fn follows_its_processors(server: &Server, allow: impl Fn(&Server, bool)) {
 }
 
 #[test]
-fn threads_that_carry_follow_the_affinity() {
+fn active_threads_follow_the_affinity() {
     let own = sched_getaffinity(None).unwrap();
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| own.is_set(*cpu));
     let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
@@ -230,7 +230,7 @@ fn threads_that_carry_follow_the_affinity() {
 }
 
 #[test]
-fn threads_that_carry_follow_the_quota() {
+fn active_threads_follow_the_quota() {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let Some(group) = ControlGroup::new().filter(|_| cores >= 2) else {
         return eprintln!("needs two processors and the right to make a control group");
@@ -241,7 +241,7 @@ fn threads_that_carry_follow_the_quota() {
 }
 
 #[test]
-fn paused_clients_survive_the_end_of_their_thread() {
+fn paused_clients_survive_the_stop_of_their_thread() {
     let server = Server::start(&["--io-threads", "4"]);
     let mut control = server.client();
     let mut clients: Vec<Client> = (0..9).map(|_| server.client()).collect();
@@ -268,7 +268,7 @@ fn paused_clients_survive_the_end_of_their_thread() {
 }
 
 #[test]
-fn a_server_ends_while_a_change_waits_for_threads_that_leave() {
+fn a_server_ends_while_a_change_waits_for_stopping_threads() {
     for _ in 0..5 {
         let mut server = Server::start(&["--io-threads", "3"]);
         let requests = ["CONFIG SET io-threads 1", "CONFIG SET io-threads 3", "SHUTDOWN NOSAVE"];

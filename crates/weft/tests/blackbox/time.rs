@@ -41,7 +41,7 @@ fn beside_load(work: impl FnOnce([Client; CLIENTS])) {
 }
 
 #[test]
-fn what_is_asked_after_an_answer_finds_no_earlier_time() {
+fn a_request_after_a_reply_sees_no_earlier_time() {
     beside_load(|mut clients| {
         for round in 0..2000 {
             clients[round % CLIENTS].ok("SET key value PX 60000");
@@ -52,7 +52,7 @@ fn what_is_asked_after_an_answer_finds_no_earlier_time() {
 }
 
 #[test]
-fn scripts_on_one_key_find_no_earlier_time_than_those_before() {
+fn scripts_on_one_key_see_no_earlier_time() {
     beside_load(|clients| {
         thread::scope(|scope| {
             for mut client in clients {

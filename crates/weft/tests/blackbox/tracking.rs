@@ -293,7 +293,7 @@ fn disturb(server: &Server, world: &World) {
 }
 
 #[test]
-fn caches_are_never_behind_what_they_were_told() {
+fn caches_never_keep_overwritten_values() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
     let world = World {
         answered: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),

@@ -68,7 +68,7 @@ fn longest_delay(cpu: usize, is_over: &AtomicBool) -> Duration {
 }
 
 #[test]
-fn only_what_is_not_in_time_on_a_disturbed_machine_is_excused() {
+fn only_lateness_on_a_disturbed_machine_is_excused() {
     let late = format!("{NOT_IN_TIME}: planted");
     let calm = DISTURBED - Duration::from_millis(1);
     for (text, delay, excused) in
@@ -79,7 +79,7 @@ fn only_what_is_not_in_time_on_a_disturbed_machine_is_excused() {
 }
 
 #[test]
-fn what_is_wrong_is_not_tried_again() {
+fn wrong_results_are_not_repeated() {
     let attempts = AtomicUsize::new(0);
     let attempt = || {
         attempts.fetch_add(1, Ordering::Relaxed);

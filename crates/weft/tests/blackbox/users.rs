@@ -231,7 +231,7 @@ fn users_of_a_configuration_file_outlive_the_process() {
 }
 
 #[test]
-fn a_subscriber_that_has_lost_a_channel_becomes_nobody_else() {
+fn a_subscriber_without_its_channel_cannot_log_in_as_another_user() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     let (mut root, mut long) = (server.client(), Vec::new());
     root.ok("ACL SETUSER few on nopass +@all allkeys resetchannels &other");

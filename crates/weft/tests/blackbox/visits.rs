@@ -25,7 +25,7 @@ const VISIT: [&str; 4] =
 const BESIDE_VISITS_MAX: usize = 200;
 
 #[test]
-fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
+fn visits_of_all_shards_continue_after_a_wait() {
     let threads = ["--io-threads", "6", "--io-threads-always-active", "yes"];
     let server = Server::start(&[&threads[..], &["--enable-debug-command", "yes"]].concat());
     know_script(&server, HUNDRED_MS);
@@ -58,7 +58,7 @@ fn who_visits_each_shard_goes_on_where_it_had_to_wait() {
 }
 
 #[test]
-fn what_was_found_by_a_command_that_is_refused_is_not_for_the_next_one() {
+fn a_refused_command_leaves_nothing_to_the_next() {
     let server = Server::start(&["--io-threads", "3", "--io-threads-always-active", "yes"]);
     let mut client = server.client();
     // Its shard is one of the last.
@@ -84,7 +84,7 @@ fn what_was_found_by_a_command_that_is_refused_is_not_for_the_next_one() {
 const KEYS: usize = 60;
 
 #[test]
-fn keys_are_those_of_one_database_whatever_is_swapped_meanwhile() {
+fn keys_lists_one_database_during_swaps() {
     let server = Server::start(&["--io-threads", "4", "--io-threads-always-active", "yes"]);
     know_script(&server, TEN_MS);
     let mut client = server.client();

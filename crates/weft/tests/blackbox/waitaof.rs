@@ -23,7 +23,7 @@ fn synced(client: &mut Client) -> i64 {
 }
 
 #[test]
-fn it_waits_for_the_next_sync_and_keeps_nobody_else() {
+fn waitaof_waits_for_the_next_sync_and_stops_no_client() {
     let server = Server::start(ON);
     let (mut client, mut other) = (server.client(), server.client());
     // After a sync, the next one is up to a second away.
@@ -43,7 +43,7 @@ fn it_waits_for_the_next_sync_and_keeps_nobody_else() {
 }
 
 #[test]
-fn it_does_not_wait_for_the_writes_of_others() {
+fn waitaof_does_not_wait_for_writes_of_other_clients() {
     let server = Server::start(ON);
     let (mut client, mut other) = (server.client(), server.client());
     client.ok("SET k v");
@@ -67,7 +67,7 @@ fn it_does_not_wait_for_the_writes_of_others() {
 }
 
 #[test]
-fn it_ends_with_the_append_only_file_and_waits_for_the_first_base() {
+fn waitaof_ends_with_the_file_and_waits_for_the_first_base() {
     let server = Server::start(&[ON, &["--appendfsync", "no"]].concat());
     let (mut client, mut other) = (server.client(), server.client());
     client.ok("SET k v");

@@ -179,7 +179,7 @@ fn nothing_is_lost_while_execution_moves_and_the_world_stops() {
 }
 
 #[test]
-fn what_came_behind_a_wait_is_answered_after_it() {
+fn requests_after_a_blocking_command_follow_it() {
     for model in MODELS {
         let server = Server::start(model);
         let mut client = server.client();
@@ -215,7 +215,7 @@ fn what_came_behind_a_wait_is_answered_after_it() {
 }
 
 #[test]
-fn who_has_gone_takes_nothing() {
+fn disconnected_clients_take_no_element() {
     for model in MODELS {
         let server = Server::start(model);
         let mut pusher = server.client();
@@ -281,7 +281,7 @@ fn time_runs_out_to_the_millisecond_and_costs_nothing() {
 }
 
 #[test]
-fn others_end_a_wait() {
+fn other_clients_end_a_wait() {
     let server = Server::start(&["--io-threads", "4"]);
     let mut control = server.client();
     let mut clients: Vec<Client> = (0..9).map(|_| server.client()).collect();
@@ -411,7 +411,7 @@ fn a_stream_that_expires_unseen_ends_the_wait_of_its_groups() {
 /// An element that a transaction or script adds may expire before its end: then it serves no
 /// client.
 #[test]
-fn what_expires_before_the_end_of_a_transaction_is_served_to_nobody() {
+fn elements_that_expire_before_exec_ends_serve_no_client() {
     for model in MODELS {
         let server = Server::start(&[model, &["--enable-debug-command", "yes"]].concat());
         let (mut waiter, mut client) = (server.client(), server.client());

@@ -145,7 +145,7 @@ fn check(server: &Server, program: &str, command: impl Fn() -> Command) {
 }
 
 #[test]
-fn weft_cli_prints_what_the_cases_say() {
+fn weft_cli_prints_the_output_of_the_cases() {
     let server = start();
     if std::env::var_os("CLI_BLESS").is_none() {
         return check(&server, "weft cli", || cli(server.folder()));

@@ -36,7 +36,7 @@ fn fails(answer: &'static [u8], args: &[&str], input: &str, expected: &str) {
 }
 
 #[test]
-fn a_server_that_closes_is_told() {
+fn a_server_that_closes_is_reported() {
     let closed = "Error: Server closed the connection\n";
     fails(b"", &["ping"], "", closed);
     fails(b"$10\r\nabc", &["get", "k"], "", closed);
@@ -58,7 +58,7 @@ fn a_server_that_closes_is_told() {
 }
 
 #[test]
-fn a_server_that_speaks_something_else_is_told() {
+fn a_server_with_another_protocol_is_reported() {
     let text = "Error: Protocol error, got \"H\" as reply type byte\n";
     fails(b"HTTP/1.1 400 Bad Request\r\n\r\n", &["ping"], "", text);
     fails(b"HTTP/1.1 400 Bad Request\r\n\r\n", &["--scan"], "", text);
@@ -69,7 +69,7 @@ fn a_server_that_speaks_something_else_is_told() {
 }
 
 #[test]
-fn what_redis_cli_has_beyond_this_is_told() {
+fn missing_options_of_redis_cli_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (args, said) in [
         (&["--cluster", "info", "127.0.0.1:6379"][..], "--cluster manages a Redis Cluster"),
@@ -94,7 +94,7 @@ fn verbose_changes_nothing() {
 }
 
 #[test]
-fn a_wrong_password_is_told() {
+fn a_wrong_password_is_reported() {
     let server = Server::start(&["--requirepass", "right", "--io-threads", "1"]);
     let wrong = ["--no-auth-warning", "-a", "wrong"];
     let (out, errors, code) = ask(&server, &[&wrong[..], &["get", "k"]].concat(), "");

@@ -110,7 +110,7 @@ fn stat_prints_lines() {
 }
 
 #[test]
-fn intrinsic_latency_ends_on_ctrl_c_with_what_it_has() {
+fn intrinsic_latency_prints_its_results_on_ctrl_c() {
     let server = start();
     let mut running = Running::start(&server, &["--intrinsic-latency", "600"]);
     assert!(running.line().starts_with("Max latency so far: "));
@@ -122,7 +122,7 @@ fn intrinsic_latency_ends_on_ctrl_c_with_what_it_has() {
 }
 
 #[test]
-fn a_walk_ends_on_ctrl_c_with_what_it_has() {
+fn a_walk_prints_its_results_on_ctrl_c() {
     let server = start();
     let mut client = server.client();
     for number in 0..1000 {

@@ -210,7 +210,7 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn hints_follow_what_is_typed() {
+fn hints_follow_the_input() {
     let (_server, mut terminal, prompt) = start(&[]);
     let mut check = |line: &str, hint: &str| {
         terminal.type_keys(line);

@@ -83,7 +83,7 @@ fn a_server_that_cannot_be_trusted_is_refused() {
 }
 
 #[test]
-fn a_client_shows_who_it_is() {
+fn a_client_shows_its_certificate() {
     let server = start("yes");
     let own = "--tls --cacert ca.pem --cert client.pem --key client.key";
     assert_eq!(ping(&server, own), ("PONG\n".into(), String::new(), Some(0)));

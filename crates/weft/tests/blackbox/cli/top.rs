@@ -65,7 +65,7 @@ fn report(port: u16) -> Value {
 }
 
 #[test]
-fn a_report_tells_what_the_server_does() {
+fn a_report_shows_the_work_of_the_server() {
     let server = Server::start(&["--io-threads", "3", "--slowlog-log-slower-than", "0"]);
     server.client().ok("SET k\u{1b}[31m v");
     let load = Load::begin(server.client());
@@ -116,7 +116,7 @@ fn a_report_costs_the_server_hardly_anything() {
 }
 
 #[test]
-fn problems_are_told_in_a_sentence() {
+fn problems_are_reported_in_a_sentence() {
     let server = Server::start(&["--requirepass", "right"]);
     server.client().send("AUTH right");
     let port = server.port.to_string();
@@ -172,7 +172,7 @@ fn a_server_that_goes_away_ends_it() {
 }
 
 #[test]
-fn what_is_no_info_is_said() {
+fn a_malformed_info_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let server = thread::spawn(move || {
@@ -274,7 +274,7 @@ fn the_screen_stays_while_a_script_keeps_the_server_busy() {
 }
 
 #[test]
-fn it_ends_with_its_terminal_whatever_is_ignored() {
+fn top_ends_with_its_terminal() {
     let server = Server::start(&[]);
     let pair = native_pty_system().openpty(PtySize::default()).unwrap();
     let mut command = CommandBuilder::new("sh");
