@@ -231,7 +231,7 @@ impl Saves {
                     match self.save_empty(changes, saved) {
                         Ok(true) => notice!("DB saved on disk"),
                         Ok(false) => continue,
-                        Err(why) => warning!("SaveInProgress to {filename} failed: {why}"),
+                        Err(why) => warning!("Saving to {filename} failed: {why}"),
                     }
                     return;
                 }
@@ -290,7 +290,7 @@ impl Saves {
             return;
         }
         if let Due::Point { changes, seconds } = due {
-            notice!("{changes} changes in {seconds} seconds. SaveInProgress...");
+            notice!("{changes} changes in {seconds} seconds. Saving...");
         }
         // A save that runs instead ends soon, and then this one is due again.
         let _ = self.begin_save(Purpose::Background);
@@ -359,8 +359,8 @@ fn finish(
     match &written {
         Ok(()) if running.purpose == Purpose::Backup => notice!("Backup saved to {path}"),
         Ok(()) => notice!("DB saved on disk"),
-        Err(None) => notice!("SaveInProgress to {path} was ended before it was complete"),
-        Err(Some(why)) => warning!("SaveInProgress to {path} failed: {why}"),
+        Err(None) => notice!("Saving to {path} was ended before it was complete"),
+        Err(Some(why)) => warning!("Saving to {path} failed: {why}"),
     }
     let saved_bytes = node.snapshots.progress.saved_bytes_peak.load(Ordering::Relaxed);
     let mut figures = node.snapshots.figures.lock();
