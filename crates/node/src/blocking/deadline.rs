@@ -73,8 +73,8 @@ pub fn on_deadline<L: ShardLocks>(
                 continue;
             }
             let outcome = try_key(worker, waiter.db, key, locks, Some(admission));
-            let is_put_off = matches!(outcome, Outcome::Paused | Outcome::ShardInUse);
-            if worker.refusal.take().is_some() || is_put_off {
+            let is_deferred = matches!(outcome, Outcome::Paused | Outcome::ShardInUse);
+            if worker.refusal.take().is_some() || is_deferred {
                 // Shards were in use, a pause began, or users changed, before the key's shards were
                 // held.
                 waiter.retries.put_back(at, worker.turn.unix_ms);

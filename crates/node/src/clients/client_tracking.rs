@@ -48,7 +48,7 @@ impl Mode {
 
 /// A notification of a client that tracks keys.
 #[derive(Clone, Debug)]
-pub(crate) enum News {
+pub(crate) enum Invalidation {
     /// A key has changed.
     Key(Box<[u8]>),
     /// Keys have changed: the array of their names in the protocol, shared by all clients that are
@@ -60,7 +60,7 @@ pub(crate) enum News {
     Broken(u64),
 }
 
-impl News {
+impl Invalidation {
     /// Approximate bytes of memory that it keeps when it follows `last` for the same client. A
     /// client to which many others redirect gets the same array from each of them.
     fn bytes_behind(&self, last: Option<&Self>) -> usize {
@@ -80,7 +80,7 @@ impl News {
 
 #[derive(Debug)]
 struct Message {
-    news: News,
+    invalidation: Invalidation,
     /// Another client has redirected it.
     redirected: bool,
 }
@@ -98,10 +98,14 @@ struct Shared {
 
 impl Shared {
     fn count(&mut self) {
-        let news = || self.messages.iter().map(|message| &message.news);
-        let lasts = std::iter::once(None).chain(news().map(Some));
-        self.bytes = news().zip(lasts).map(|(news, last)| news.bytes_behind(last)).sum();
-        self.uncounted.set(self.messages.iter().map(|message| message.news.own_bytes()).sum());
+        let invalidation = || self.messages.iter().map(|message| &message.invalidation);
+        let lasts = std::iter::once(None).chain(invalidation().map(Some));
+        self.bytes = invalidation()
+            .zip(lasts)
+            .map(|(invalidation, last)| invalidation.bytes_behind(last))
+            .sum();
+        self.uncounted
+            .set(self.messages.iter().map(|message| message.invalidation.own_bytes()).sum());
     }
 }
 
@@ -154,7 +158,7 @@ impl ClientTracking {
 
     /// Leaves a notification for the client; `redirected` if it is another client's. Returns
     /// whether the thread that has the client must be notified.
-    pub(crate) fn push(&self, news: News, redirected: bool) -> bool {
+    pub(crate) fn push(&self, invalidation: Invalidation, redirected: bool) -> bool {
         let mut shared = self.shared.lock();
         let is_gone = self.is_gone.load(Ordering::Relaxed);
         if is_gone || shared.is_none() && !redirected {
@@ -162,15 +166,15 @@ impl ClientTracking {
             return false;
         }
         let shared = shared.get_or_insert_default();
-        let last = shared.messages.last().map(|message| &message.news);
-        let bytes = shared.bytes + news.bytes_behind(last);
+        let last = shared.messages.last().map(|message| &message.invalidation);
+        let bytes = shared.bytes + invalidation.bytes_behind(last);
         if bytes <= MESSAGES_BYTES_MAX {
             shared.bytes = bytes;
-            shared.uncounted.set(shared.uncounted.bytes() + news.own_bytes());
-            shared.messages.push(Message { news, redirected });
+            shared.uncounted.set(shared.uncounted.bytes() + invalidation.own_bytes());
+            shared.messages.push(Message { invalidation, redirected });
         } else {
             let redirected = redirected || shared.messages.iter().any(|message| message.redirected);
-            shared.messages = vec![Message { news: News::All, redirected }];
+            shared.messages = vec![Message { invalidation: Invalidation::All, redirected }];
             shared.count();
         }
         !self.has_messages.swap(true, Ordering::Relaxed)
@@ -213,18 +217,23 @@ impl ClientTracking {
 /// Writes the notifications that wait for a client. For its owner, between two replies.
 pub fn write_messages(session: &Session, out: &mut Out) {
     if session.record.tracking.has_messages() {
-        for Message { news, redirected } in session.record.tracking.take() {
-            write(&news, redirected, session, out);
+        for Message { invalidation, redirected } in session.record.tracking.take() {
+            write(&invalidation, redirected, session, out);
         }
     }
 }
 
 /// Writes one notification, if the client's protocol has a form for it.
-pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut Out) {
+pub(crate) fn write(
+    invalidation: &Invalidation,
+    redirected: bool,
+    session: &Session,
+    out: &mut Out,
+) {
     let before = out.bytes.len();
     let mut reply = Reply::new(out, session.resp3);
-    match news {
-        News::Broken(client) => {
+    match invalidation {
+        Invalidation::Broken(client) => {
             if session.resp3 {
                 reply.push(2);
                 reply.bulk(b"tracking-redir-broken");
@@ -243,36 +252,38 @@ pub(crate) fn write(news: &News, redirected: bool, session: &Session, out: &mut 
         }
         _ => return,
     }
-    match news {
-        News::Key(name) => {
+    match invalidation {
+        Invalidation::Key(name) => {
             reply.array(1);
             reply.bulk(name);
         }
         // Like long messages: an array that waits for many clients is kept once.
-        News::Keys(names) if names.len() > COPIED_BYTES_MAX => out.push_told(Arc::clone(names)),
-        News::Keys(names) => reply.raw(names),
-        News::All | News::Broken(_) => reply.null(),
+        Invalidation::Keys(names) if names.len() > COPIED_BYTES_MAX => {
+            out.push_told(Arc::clone(names))
+        }
+        Invalidation::Keys(names) => reply.raw(names),
+        Invalidation::All | Invalidation::Broken(_) => reply.null(),
     }
     out.note_telling(out.bytes.len() - before);
 }
 
 /// The notification for a client of changed keys, without the changes of client `but`; `None` if
 /// there is none. `encoded` keeps the array that other clients share.
-pub(crate) fn news_of(
+pub(crate) fn invalidation_of(
     changed: &ChangedKeys,
     but: Option<u64>,
     encoded: &mut Option<Arc<Told>>,
-) -> Option<News> {
+) -> Option<Invalidation> {
     if changed.are_all() {
-        return Some(News::All);
+        return Some(Invalidation::All);
     }
     if but.is_some_and(|client| changed.has_source(client)) {
-        return changed.encode(but).map(|array| News::Keys(Arc::new(Told::of_keys(array))));
+        return changed.encode(but).map(|array| Invalidation::Keys(Arc::new(Told::of_keys(array))));
     }
     if encoded.is_none() {
         *encoded = changed.encode(None).map(|array| Arc::new(Told::of_keys(array)));
     }
-    encoded.clone().map(News::Keys)
+    encoded.clone().map(Invalidation::Keys)
 }
 
 #[cfg(test)]
@@ -286,15 +297,15 @@ mod tests {
     #[test]
     fn what_waits_for_a_client_is_left_out() {
         let tracking = ClientTracking::default();
-        let key = || News::Key(vec![b'x'; 1000].into());
+        let key = || Invalidation::Key(vec![b'x'; 1000].into());
         assert!(!tracking.push(key(), false), "it does not track");
         tracking.set_mode(Some(Mode::default()));
         let names = Arc::new(Told::of_keys(vec![0; 20_480]));
-        let news = || News::Keys(Arc::clone(&names));
-        assert!(tracking.push(key(), false) && !tracking.push(news(), true));
+        let invalidation = || Invalidation::Keys(Arc::clone(&names));
+        assert!(tracking.push(key(), false) && !tracking.push(invalidation(), true));
         // An array that several clients share is kept once, and left out once.
         let others = [1, 2].map(|_| ClientTracking::default());
-        others.iter().for_each(|other| assert!(other.push(news(), true)));
+        others.iter().for_each(|other| assert!(other.push(invalidation(), true)));
         drop(names);
         assert_eq!(thread_bytes(), 1000 + 20_480 + 4 * MESSAGE_BYTES as i64);
         assert!(others[0].memory_bytes() > 20_480);
@@ -317,7 +328,7 @@ mod tests {
         let tracking = ClientTracking::default();
         let names = Arc::new(Told::of_keys(vec![0; 1 << 20]));
         for _ in 0..60 {
-            tracking.push(News::Keys(Arc::clone(&names)), true);
+            tracking.push(Invalidation::Keys(Arc::clone(&names)), true);
         }
         let bytes = tracking.memory_bytes();
         assert!((1 << 20..2 << 20).contains(&bytes), "{bytes}");
@@ -331,7 +342,7 @@ mod tests {
     fn what_others_are_told_too_counts_in_full() {
         let tracking = ClientTracking::default();
         for _ in 0..20 {
-            tracking.push(News::Keys(Arc::new(Told::of_keys(vec![0; 1 << 20]))), true);
+            tracking.push(Invalidation::Keys(Arc::new(Told::of_keys(vec![0; 1 << 20]))), true);
             assert!(thread_bytes() <= MESSAGES_BYTES_MAX as i64);
         }
         assert!((3 << 20..5 << 20).contains(&tracking.memory_bytes()));
@@ -340,7 +351,8 @@ mod tests {
     #[test]
     fn too_much_is_told_in_one_message() {
         let tracking = ClientTracking::default();
-        let firsts = (0..20).filter(|_| tracking.push(News::Key(vec![0; 1 << 20].into()), true));
+        let firsts =
+            (0..20).filter(|_| tracking.push(Invalidation::Key(vec![0; 1 << 20].into()), true));
         assert_eq!(firsts.count(), 1);
         assert!((3 << 20..5 << 20).contains(&thread_bytes()), "{}", thread_bytes());
         drop(tracking);

@@ -17,7 +17,7 @@ pub(crate) struct WatchedKeys {
     /// By database and hash, each once.
     keys: Vec<WatchedKey>,
     /// Bytes of the names that no shard knows of.
-    untold_bytes: usize,
+    unknown_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct WatchedKey {
     /// Shared with the shard and with other clients that watch the key.
     name: Arc<[u8]>,
     /// The shard knows of it.
-    is_told: bool,
+    is_known: bool,
 }
 
 impl WatchedKeys {
@@ -44,10 +44,10 @@ impl WatchedKeys {
     /// if the shard was in use, and the caller has marked the watch.
     pub(crate) fn add(&mut self, db: usize, key: Key<'_>, name: Option<Arc<[u8]>>) {
         if let Err(at) = self.position_of(db, key) {
-            let (hash, is_told) = (key.hash, name.is_some());
-            self.untold_bytes += if is_told { 0 } else { key.bytes.len() };
+            let (hash, is_known) = (key.hash, name.is_some());
+            self.unknown_bytes += if is_known { 0 } else { key.bytes.len() };
             let name = name.unwrap_or_else(|| key.bytes.into());
-            self.keys.insert(at, WatchedKey { db, hash, name, is_told });
+            self.keys.insert(at, WatchedKey { db, hash, name, is_known });
         }
     }
 
@@ -63,7 +63,7 @@ impl WatchedKeys {
 
     /// Bytes of memory that they take besides those that their shards count.
     pub(crate) fn list_bytes(&self) -> usize {
-        self.keys.len() * size_of::<WatchedKey>() + self.untold_bytes
+        self.keys.len() * size_of::<WatchedKey>() + self.unknown_bytes
     }
 
     pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
@@ -91,9 +91,9 @@ impl WatchedKeys {
     /// Forgets all keys, after all shards have forgotten the watch. Returns whether it can be used
     /// again. Keeps a bounded amount of memory.
     pub(crate) fn clear(&mut self) -> bool {
-        let Self { watch, keys, untold_bytes } = self;
+        let Self { watch, keys, unknown_bytes } = self;
         clear(keys, KEPT_BYTES_MAX);
-        *untold_bytes = 0;
+        *unknown_bytes = 0;
         Arc::get_mut(watch).map(Watch::reset).is_some()
     }
 
@@ -107,7 +107,7 @@ impl WatchedKeys {
         let watch = &self.watch;
         self.keys.retain(|key| {
             let mut leave = |shard: &mut Shard| shard.db(key.db).unwatch(key.hash, watch);
-            key.is_told && !shards.try_visit(map.shard_of(key.hash), Duration::ZERO, &mut leave)
+            key.is_known && !shards.try_visit(map.shard_of(key.hash), Duration::ZERO, &mut leave)
         });
         (!self.keys.is_empty()).then_some(self)
     }

@@ -8,7 +8,8 @@ use resp::{Args, Reply};
 
 use super::executor::Executor;
 use super::features::Features;
-use super::held_calls::{HeldCalls, OnShards, finish, handle_data};
+use super::handler::{OnShards, finish, handle_data};
+use super::held_calls::HeldCalls;
 use super::node_cx::NodeCx;
 use super::outcome::Outcome;
 use super::recheck::Admission;

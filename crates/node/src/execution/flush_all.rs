@@ -9,7 +9,7 @@ use resp::Reply;
 
 use super::executor::Executor;
 use super::features::Features;
-use super::held_calls::{OnShards, handle_data};
+use super::handler::{OnShards, handle_data};
 use super::outcome::Outcome;
 use super::recheck::Admission;
 use super::scope::ExecutionScope;

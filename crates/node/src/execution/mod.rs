@@ -3,7 +3,8 @@
 //! ```text
 //!   admission   the ordered list of checks before a command
 //!   perform     the accounting around it
-//!   call        its handler, on the shards that scope and scope_serving lock
+//!   call        the shards of its keys, which scope and scope_serving lock
+//!   handler     its handler in engine
 //! ```
 //!
 //! Execution calls the features above it only through [`features`] and the hooks of the worker.
@@ -18,6 +19,7 @@ pub(crate) mod exclusive_script;
 pub mod executor;
 pub mod features;
 mod flush_all;
+pub(crate) mod handler;
 pub(crate) mod held_calls;
 pub mod node_cx;
 pub mod outcome;

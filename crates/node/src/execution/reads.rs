@@ -4,7 +4,7 @@ use command::Flags;
 use resp::Args;
 
 use super::worker::Worker;
-use crate::clients::client_tracking::News;
+use crate::clients::client_tracking::Invalidation;
 use crate::clients::session::Session;
 use crate::command_table::entry::{Call, Entry};
 
@@ -22,7 +22,7 @@ pub(crate) struct Reads {
 pub(crate) struct OwnNotifications {
     /// 0: no client, or one that does not track.
     pub(crate) client: u64,
-    pub(crate) waiting: Vec<News>,
+    pub(crate) waiting: Vec<Invalidation>,
 }
 
 impl Worker {

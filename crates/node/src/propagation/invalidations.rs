@@ -22,7 +22,7 @@ use resp::out::Told;
 use tracking::audience::{ChangedKeys, NOBODY};
 use tracking::{Conflict, Options, TrackingState};
 
-use crate::clients::client_tracking::{Mode, News, news_of, write, write_messages};
+use crate::clients::client_tracking::{Invalidation, Mode, invalidation_of, write, write_messages};
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::command_table::entry::{Call, Entry};
@@ -85,7 +85,7 @@ pub fn arrived(worker: &mut Worker, session: &Session) {
     let record = Arc::clone(&session.record);
     for audience in worker.node.trackers.audiences(state) {
         if let Some(changed) = audience.relocate(record.id, worker.index) {
-            worker.tell_changed(&record, &changed, &mut None);
+            worker.notify_changed(&record, &changed, &mut None);
         }
     }
 }
@@ -101,7 +101,7 @@ impl Worker {
             let home = record.location.place().0 as usize;
             for audience in self.node.trackers.changed(state, home) {
                 if let Some(changed) = audience.catch_up(record.id, home) {
-                    self.tell_changed(record, &changed, &mut None);
+                    self.notify_changed(record, &changed, &mut None);
                 }
             }
         }
@@ -110,14 +110,14 @@ impl Worker {
 
     /// Notifies clients of the keys that have changed. The shards of these keys are locked, or a
     /// turn ends in which they were.
-    pub(crate) fn tell_touched(&mut self) {
+    pub(crate) fn notify_touched(&mut self) {
         let Some(touched) = self.turn.effects.take_touched() else { return };
         let node = Arc::clone(&self.node);
         for (name, by_command) in touched.keys() {
             let hash = self.turn.hasher.hash(name);
             let source = if by_command { self.own_notifications.client } else { NOBODY };
             if let Some(readers) = node.trackers.keys.take(name, hash) {
-                readers.iter().for_each(|client| self.tell_reader(client, name, source));
+                readers.iter().for_each(|client| self.notify_reader(client, name, source));
             }
             if node.trackers.prefixes() > 0 {
                 // As in Redis, a script is another client than its caller.
@@ -127,7 +127,7 @@ impl Worker {
         if touched.are_all() {
             node.trackers.keys.clear();
             let clients: Vec<_> = node.trackers.clients.read().values().cloned().collect();
-            clients.iter().for_each(|record| self.tell(record, News::All));
+            clients.iter().for_each(|record| self.notify(record, Invalidation::All));
         }
         self.turn.effects.reuse_touched(touched);
     }
@@ -149,47 +149,52 @@ impl Worker {
     }
 
     /// Notifies a client that has read a key of its change.
-    fn tell_reader(&mut self, client: u64, name: &[u8], source: u64) {
+    fn notify_reader(&mut self, client: u64, name: &[u8], source: u64) {
         let Some(record) = self.node.trackers.find(client) else { return };
         let mode = record.tracking.mode().filter(|mode| !mode.broadcasts);
-        let is_told = mode.is_some_and(|mode| !(mode.no_loop && source == client));
-        if is_told {
-            self.tell(&record, News::Key(name.into()));
+        let is_notified = mode.is_some_and(|mode| !(mode.no_loop && source == client));
+        if is_notified {
+            self.notify(&record, Invalidation::Key(name.into()));
         }
     }
 
     /// Notifies a client, or the client that it redirects to. Notifications of its own command
     /// follow the reply.
-    fn tell(&mut self, record: &Arc<ClientRecord>, news: News) {
+    fn notify(&mut self, record: &Arc<ClientRecord>, invalidation: Invalidation) {
         if record.id == self.own_notifications.client {
-            self.own_notifications.waiting.push(news);
+            self.own_notifications.waiting.push(invalidation);
         } else {
-            self.tell_now(record, news);
+            self.notify_now(record, invalidation);
         }
     }
 
-    fn tell_now(&mut self, record: &Arc<ClientRecord>, news: News) {
+    fn notify_now(&mut self, record: &Arc<ClientRecord>, invalidation: Invalidation) {
         let Some(mode) = record.tracking.mode() else { return };
         if mode.redirect == 0 {
-            return self.leave_for(record, news, false);
+            return self.leave_for(record, invalidation, false);
         }
         let target = self.node.clients.find(mode.redirect);
         let is_here =
             |target: &Arc<ClientRecord>| !target.has(flag::CLOSING) && !target.location.is_killed();
         match target.filter(is_here) {
-            Some(target) => self.leave_for(&target, news, true),
+            Some(target) => self.leave_for(&target, invalidation, true),
             None => {
                 record.tracking.set_broken();
-                self.leave_for(record, News::Broken(mode.redirect), false);
+                self.leave_for(record, Invalidation::Broken(mode.redirect), false);
             }
         }
     }
 
-    fn leave_for(&mut self, record: &Arc<ClientRecord>, news: News, redirected: bool) {
+    fn leave_for(
+        &mut self,
+        record: &Arc<ClientRecord>,
+        invalidation: Invalidation,
+        redirected: bool,
+    ) {
         if record.location.is_killed() {
             return;
         }
-        if record.tracking.push(news, redirected) {
+        if record.tracking.push(invalidation, redirected) {
             // Otherwise the thread that receives the client next looks for itself.
             let thread = record.location.place_after().0 as usize;
             if thread == self.index {
@@ -202,7 +207,7 @@ impl Worker {
 
     /// Notifies the clients of this thread of changed keys with their prefixes, if a round is due.
     /// As in Redis, in the order of the prefixes.
-    pub fn tell_rounds(&mut self) {
+    pub fn notify_rounds(&mut self) {
         if !self.deliveries.begins_round() {
             return;
         }
@@ -214,7 +219,7 @@ impl Worker {
             let Some(round) = audience.take(thread) else { continue };
             let mut encoded = None;
             for member in &round.members {
-                self.tell_changed(member, &round.changed, &mut encoded);
+                self.notify_changed(member, &round.changed, &mut encoded);
             }
         }
         // Only now, because the main thread may look for a client that was moved to it.
@@ -226,27 +231,29 @@ impl Worker {
         }
     }
 
-    fn tell_changed(
+    fn notify_changed(
         &mut self,
         record: &Arc<ClientRecord>,
         changed: &ChangedKeys,
         encoded: &mut Option<Arc<Told>>,
     ) {
         let Some(mode) = record.tracking.mode().filter(|mode| mode.broadcasts) else { return };
-        if let Some(news) = news_of(changed, mode.no_loop.then_some(record.id), encoded) {
-            self.tell_now(record, news);
+        if let Some(invalidation) =
+            invalidation_of(changed, mode.no_loop.then_some(record.id), encoded)
+        {
+            self.notify_now(record, invalidation);
         }
     }
 
     /// Writes the notifications of a tracking client's own command, which has replied.
-    fn end_own_news(&mut self, session: &Session, out: &mut Out) {
+    fn write_own_invalidations(&mut self, session: &Session, out: &mut Out) {
         self.own_notifications.client = NOBODY;
         let record = &session.record;
         let redirects = session.tracking.as_ref().is_some_and(|state| state.redirect != 0);
-        for news in std::mem::take(&mut self.own_notifications.waiting) {
+        for invalidation in std::mem::take(&mut self.own_notifications.waiting) {
             match redirects {
-                true => self.tell_now(&Arc::clone(record), news),
-                false => write(&news, false, session, out),
+                true => self.notify_now(&Arc::clone(record), invalidation),
+                false => write(&invalidation, false, session, out),
             }
         }
     }
@@ -267,7 +274,7 @@ impl Worker {
             }
             let start = self.random.next_u64() as usize;
             if let Some((name, readers)) = node.trackers.keys.forget_one(start) {
-                readers.iter().for_each(|client| self.tell_reader(client, &name, NOBODY));
+                readers.iter().for_each(|client| self.notify_reader(client, &name, NOBODY));
             }
         }
         node.trackers.keys.len() > max
@@ -303,7 +310,7 @@ pub(crate) fn perform_tracked<L: ShardLocks>(
     executor.worker.own_notifications.client = executor.session.record.id;
     let outcome = executor.perform_counted(entry, request);
     executor.worker.turn.effects.set_remembered(false);
-    executor.worker.end_own_news(executor.session, executor.out);
+    executor.worker.write_own_invalidations(executor.session, executor.out);
     let stays = outcome.is_later() || entry.name.starts_with("client|");
     if !stays && executor.session.transaction.is_none() {
         executor.session.end_announced();

@@ -14,7 +14,7 @@ use crate::execution::worker::Worker;
 /// are sent to their channels.
 #[inline(never)]
 pub(crate) fn publish_changes(worker: &mut Worker) {
-    worker.tell_touched();
+    worker.notify_touched();
     if worker.turn.effects.is_remembered() {
         worker.remember_reads();
     }

@@ -22,7 +22,7 @@ use crate::command_table::entry::{Call, Entry};
 use crate::command_table::request::Request;
 use crate::config::{Config, IO_THREADS_MAX, NotifiedEvents};
 use crate::execution::executor::Executor;
-use crate::execution::held_calls::{OnShards, handle_data, handle_without_blocking};
+use crate::execution::handler::{OnShards, handle_data, handle_without_blocking};
 use crate::execution::outcome::Outcome;
 use crate::execution::scope::ExecutionScope;
 use crate::execution::worker::Worker;

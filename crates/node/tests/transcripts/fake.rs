@@ -302,7 +302,7 @@ impl TestServer {
 
     /// Writes what clients that track keys are told of changes.
     fn tell(&mut self) {
-        self.worker.tell_rounds();
+        self.worker.notify_rounds();
         while let Some(record) = self.worker.deliveries.next_look() {
             let mut clients = self.clients.iter();
             let found = clients.find(|(_, client)| client.session.record.id == record.id);

@@ -18,7 +18,7 @@ use crate::threads::io_thread::IoThread;
 impl IoThread {
     /// Sends the thread's clients the invalidations that wait for them.
     pub(crate) fn send_invalidations(&mut self) {
-        self.worker.tell_rounds();
+        self.worker.notify_rounds();
         let since_tsc = sys::clock::tsc();
         while let Some(record) = self.worker.deliveries.next_look() {
             self.send_invalidations_to(&record);
