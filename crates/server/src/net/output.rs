@@ -1,4 +1,4 @@
-//! PendingOutput output of a client's socket.
+//! Pending output of a client's socket.
 //!
 //! ```text
 //!   out --keep--> [ 64 KB ][ 64 KB ][ a shared value ][ 12 KB ] --send--> socket
@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// PendingOutput bytes after these pieces, some of which are messages about keys.
+    /// Pending bytes after these pieces, some of which are messages about keys.
     fn pending(pieces: &[(Piece<'_>, usize)]) -> PendingOutput {
         let mut pending = PendingOutput::default();
         pieces.iter().for_each(|(piece, telling)| pending.keep([*piece].into_iter(), *telling));

@@ -15,16 +15,8 @@ impl IoThread {
         self.end_log_waits();
     }
 
-    /// Acts on a log that has advanced, was replaced or has ended.
-    pub(crate) fn log_reached(&mut self) {
-        self.release_waiting();
-        if !self.log.waits.is_empty() {
-            self.end_log_waits();
-        }
-    }
-
     /// Ends the waits that are over, and asks for a notification when the others are.
-    fn end_log_waits(&mut self) {
+    pub(super) fn end_log_waits(&mut self) {
         let ring = self.shared.log.ring();
         // Asked before the check below, so that no progress is missed.
         if let Some(ring) = &ring {

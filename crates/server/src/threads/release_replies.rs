@@ -121,6 +121,14 @@ impl IoThread {
         true
     }
 
+    /// Acts on a log that has advanced, was replaced or has ended.
+    pub(crate) fn log_reached(&mut self) {
+        self.release_waiting();
+        if !self.log.waits.is_empty() {
+            self.end_log_waits();
+        }
+    }
+
     /// Sends the output that no longer waits for the log, and continues with those clients.
     pub(crate) fn release_waiting(&mut self) {
         self.release_waiting_before(

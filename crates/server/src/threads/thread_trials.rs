@@ -34,7 +34,7 @@ const FEWER_SHARE: f64 = 0.9;
 /// Fewer threads stay if they do at least this fraction of the work done before: the same work then
 /// takes less processor time.
 const AS_MUCH_SHARE: f64 = 0.97;
-/// ActiveThreads are full that run, or wait for a processor, for this part of the time.
+/// Active threads are full that run, or wait for a processor, for this part of the time.
 const FULL_SHARE: f64 = 0.6;
 /// For how long an outcome holds at most: that fewer do less, or do as much as so often before.
 const HOLD_MS: i64 = 30_000;
