@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_what_the_glob_matches(
+        fn prepared_patterns_match_like_globs(
             pattern in "[abc*?\\[\\]^\\\\-]{0,14}", literal in "[ab]{0,20}", name in "[ab]{0,24}",
         ) {
             for pattern in [&pattern, &format!("{literal}*"), &format!("{literal}{pattern}")] {

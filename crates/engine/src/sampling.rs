@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_are_selected_as_wanted() {
+    fn the_wanted_number_is_selected() {
         let mut random = Random::new(5);
         for len in 0..20 {
             for wanted in 0..=len {

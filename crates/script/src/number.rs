@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_c_prints_them() {
+    fn numbers_are_printed_as_in_c() {
         let check = |value: f64, expected: &str| assert_eq!(number_text(value), expected);
         check(0.0, "0");
         check(-0.0, "-0");

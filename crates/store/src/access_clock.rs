@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn restored_keys_keep_what_the_policy_asks_for() {
+    fn restored_keys_keep_the_clock_of_the_policy() {
         let by_time = turn(None);
         let now = by_time.access_clock();
         assert_eq!(by_time.restored_clock(Some(100), None), now - 100);

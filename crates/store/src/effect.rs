@@ -522,7 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_changes_in_a_transaction_each_awaited_key_is_remembered_once() {
+    fn a_transaction_remembers_each_awaited_key_once() {
         let mut effects = Effects::default();
         effects.set_watched(true);
         let is_awaited = |key: &[u8]| key.starts_with(b"q");

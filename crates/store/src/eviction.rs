@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eviction_is_a_deletion_with_an_event_of_its_own() {
+    fn an_eviction_is_replayed_as_a_deletion_with_its_own_event() {
         let (mut turn, mut db) = (turn(), Db::default());
         turn.effects.set_consumed(true);
         for (unlink, command) in [(false, "DEL"), (true, "UNLINK")] {

@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_walk_finds_all_that_had_expired(
+        fn one_walk_finds_all_expired_keys(
             seed: u64,
             dead in 0usize..1500,
             alive in 0usize..200,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn removals_by_time_say_how_they_are_replayed() {
+    fn expired_and_evicted_keys_are_replayed_as_configured() {
         let mut turn = Turn::alone(KeyHasher::new(1));
         turn.effects.set_consumed(true);
         turn.set_time(NOW_MS * 1000);

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_has_what_all_threads_left_in_it() {
+    fn a_database_counts_the_keys_of_all_threads() {
         let all = Arc::new(KeyCounts::new(2));
         let (first, second) = (all.of_thread(0), all.of_thread(2));
         first.add(1, 5);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_of_databases_are_their_own() {
+    fn each_database_has_its_own_generation() {
         let all = Arc::new(KeyCounts::new(GENERATIONS));
         let count = all.of_thread(0);
         let generations = || [Some(0), Some(3), None].map(|database| count.generation(database));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_together_is_seen_together() {
+    fn changes_of_one_command_become_visible_together() {
         let all = Arc::new(KeyCounts::new(3));
         let (writer, reader) = (all.of_thread(0), all.of_thread(1));
         let totals = |count: &KeyCount| [0, 1, 2].map(|database| count.total(database));

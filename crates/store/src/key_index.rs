@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_hash_that_is_due() {
+    fn the_first_due_hash_is_found() {
         let entry = |due| IndexEntry { due, class: None };
         let mut key_index = KeyIndex::default();
         key_index.changed(1, IndexEntry::ABSENT, entry(Some(20)));

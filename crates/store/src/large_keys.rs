@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shrinks_or_goes_is_forgotten() {
+    fn keys_that_shrink_or_are_removed_are_forgotten() {
         let mut large = LargeKeys::default();
         large.changed(1, None, class(SizeFamily::Lists, 12));
         large.changed(2, class(SizeFamily::Lists, 9), class(SizeFamily::Lists, 10));

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_all_types_come_together() {
+    fn bytes_of_all_types_are_added_up() {
         let text = |bytes: usize| Object::String(Arc::new(vec![0; bytes]));
         let table_of = |keys: u32| {
             let (hasher, mut table) = (KeyHasher::new(1), Table::default());

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_first_come_first_served() {
+    fn a_queue_serves_clients_in_order_of_arrival() {
         let mut waiters = Waiters::default();
         let (a, b) = (client(1, BlockedOn::List, Some(1)), client(2, BlockedOn::SortedSet, None));
         let c = client(3, BlockedOn::List, Some(3));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_clients_that_leave() {
+    fn clients_that_leave_free_their_memory() {
         let mut waiters = Waiters::default();
         let a = client(1, BlockedOn::List, None);
         waiters.add(0, key(b"k"), a);

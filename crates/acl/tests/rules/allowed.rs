@@ -45,7 +45,7 @@ fn subcommands_and_first_arguments() {
 }
 
 #[test]
-fn keys_for_what_they_are_used() {
+fn keys_need_permission_for_their_access() {
     check("+@all ~a*", &[("get a", YES), ("get ab", YES), ("get b", Err(Key(1)))]);
     check("+@all ~a ~b", &[("mget a b a", YES), ("mget a b c a", Err(Key(3)))]);
     check("+@all %R~a", &[("get a", YES), ("set a x", Err(Key(1))), ("strlen a", YES)]);
@@ -85,7 +85,7 @@ fn channels() {
 }
 
 #[test]
-fn one_selector_allows_all_of_a_request() {
+fn one_selector_must_allow_a_whole_request() {
     let rules = "+get ~a (+set ~b) (+mget +copy %R~c %W~d)";
     check(
         rules,
@@ -121,7 +121,7 @@ fn an_option_that_reads_any_key() {
 }
 
 #[test]
-fn a_user_without_restrictions_is_known() {
+fn unrestricted_users_are_recognized() {
     for (rules, expected) in [
         ("+@all ~* &*", true),
         ("(+@all ~* &*)", true),

@@ -105,7 +105,7 @@ fn users_by_name() {
 }
 
 #[test]
-fn lines_of_configuration_files_are_quoted_where_they_must_be() {
+fn lines_of_configuration_files_are_quoted_where_necessary() {
     let commands = commands();
     let context = RuleContext { commands: &commands, all_channels: false };
     let mut users = Users::new(context);

@@ -72,7 +72,7 @@ fn an_event_is_compared_with_the_newest_entries() {
 }
 
 #[test]
-fn what_is_denied_names_an_argument() {
+fn a_denial_names_an_argument() {
     assert_eq!(Reason::of(Denied::Command), Some((Reason::Command, 0)));
     assert_eq!(Reason::of(Denied::Key(3)), Some((Reason::Key, 3)));
     assert_eq!(Reason::of(Denied::Channel(2)), Some((Reason::Channel, 2)));

@@ -112,7 +112,7 @@ proptest! {
     #![proptest_config(rounds())]
 
     #[test]
-    fn what_is_shown_makes_the_same_user(words in words()) {
+    fn shown_words_reproduce_the_user(words in words()) {
         let user = user_of(&words);
         let text = String::from_utf8(user.words().join(&b' ')).unwrap();
         let shown = user_of(&[]);
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn any_words_end(words: Vec<Vec<u8>>) {
+    fn any_words_are_handled(words: Vec<Vec<u8>>) {
         let commands = commands();
         let context = RuleContext { commands: &commands, all_channels: false };
         let user = User::new(b"u", context);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn any_file_ends(lines in prop::collection::vec(
+    fn any_file_is_handled(lines in prop::collection::vec(
         prop_oneof![
             Just(b"user ".to_vec()),
             Just(b"\n".to_vec()),

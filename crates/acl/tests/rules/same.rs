@@ -7,7 +7,7 @@ use acl::{DEFAULT_USER, RuleContext, Users};
 use crate::table::commands;
 
 #[test]
-fn a_user_that_is_added_again_is_another_one() {
+fn a_user_added_again_is_another_user() {
     let commands = commands();
     let context = RuleContext { commands: &commands, all_channels: true };
     let mut users = Users::new(context);

@@ -111,7 +111,7 @@ fn rules_about_commands_keep_their_order() {
 }
 
 #[test]
-fn words_that_are_no_rules() {
+fn words_that_are_not_rules() {
     for wrong in ["+nosuch", "-nosuch", "+", "-", "+@nosuch", "-@", "+get|a|b", "-get|a", "+|a"] {
         refused(wrong, wrong, "Unknown command or category name");
     }
@@ -167,7 +167,7 @@ fn a_change_is_complete_or_has_no_effect() {
 }
 
 #[test]
-fn many_words_take_time_in_proportion() {
+fn many_words_take_linear_time() {
     let patterns: String = (0..100_000).map(|n| format!("~key:{n} &channel:{n} ")).collect();
     let arguments: String = (0..50_000).map(|n| format!("+select|{n} ")).collect();
     let user = user(&format!("{patterns}{arguments}"));

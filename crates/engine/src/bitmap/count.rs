@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_equal_a_look_at_each_bit() {
+    fn ranges_equal_a_bitwise_count() {
         let mut random = base::random::Random::new(3);
         for round in 0..3000 {
             let len = 1 + random.below(40) as usize;

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_else_changes() {
+    fn a_written_integer_is_read_back_and_nothing_else_changes() {
         let mut random = base::random::Random::new(11);
         for _ in 0..5000 {
             let signed = random.below(2) == 0;

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_up_to_a_zero() {
+    fn echoed_bytes_are_restored_up_to_a_zero() {
         let all: Vec<u8> = (1..=255).collect();
         assert_eq!(to_bytes(&echo(&all)), all);
         assert_eq!(to_bytes(&echo(b"a\xff\0b")), b"a\xff");

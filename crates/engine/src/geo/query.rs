@@ -4,7 +4,7 @@ use base::geohash::Point;
 use base::number::parse_i64;
 use resp::Args;
 
-use super::shape::{Area, GeoShape};
+use super::shape::{GeoArea, GeoShape};
 use super::{point, unit};
 use crate::args::count::positive;
 use crate::args::number::{float, integer};
@@ -63,7 +63,7 @@ pub(super) struct GeoQuery {
 struct GeoDraft<'a> {
     query: GeoQuery,
     center: Option<Point>,
-    area: Option<Area>,
+    area: Option<GeoArea>,
     from_member: bool,
     from_position: bool,
     search: GeoSearch,
@@ -169,9 +169,9 @@ impl GeoDraft<'_> {
 
     /// Parses the options that GEOSEARCH has instead of leading arguments.
     fn center_or_shape(&mut self, args: &mut Args<'_>, behind: usize) -> Result<(), Error> {
-        let polygon = matches!(self.area, Some(Area::Polygon(_)));
-        let circle = matches!(self.area, Some(Area::Circle(_)));
-        let a_box = matches!(self.area, Some(Area::Box(..)));
+        let polygon = matches!(self.area, Some(GeoArea::Polygon(_)));
+        let circle = matches!(self.area, Some(GeoArea::Circle(_)));
+        let a_box = matches!(self.area, Some(GeoArea::Box(..)));
         let from = self.from_member || self.from_position;
         if behind > 0 && !self.from_position && !polygon && args.take_word("frommember") {
             self.member(args.next().unwrap_or_default())?;
@@ -203,23 +203,23 @@ impl GeoDraft<'_> {
         Ok(())
     }
 
-    fn circle(&mut self, radius: &[u8], word: &[u8]) -> Result<Area, Error> {
+    fn circle(&mut self, radius: &[u8], word: &[u8]) -> Result<GeoArea, Error> {
         let radius = float(radius).map_err(|_| GeoError::Radius)?;
         if radius < 0.0 {
             return Err(GeoError::RadiusNegative.into());
         }
         self.query.unit_m = unit(word)?;
-        Ok(Area::Circle(radius * self.query.unit_m))
+        Ok(GeoArea::Circle(radius * self.query.unit_m))
     }
 
-    fn a_box(&mut self, args: &mut Args<'_>) -> Result<Area, Error> {
+    fn a_box(&mut self, args: &mut Args<'_>) -> Result<GeoArea, Error> {
         let width = float(args.next().unwrap_or_default()).map_err(|_| GeoError::Width)?;
         let height = float(args.next().unwrap_or_default()).map_err(|_| GeoError::Height)?;
         if height < 0.0 || width < 0.0 {
             return Err(GeoError::BoxNegative.into());
         }
         self.query.unit_m = unit(args.next().unwrap_or_default())?;
-        Ok(Area::Box(width * self.query.unit_m, height * self.query.unit_m))
+        Ok(GeoArea::Box(width * self.query.unit_m, height * self.query.unit_m))
     }
 
     /// Checks the options together.
@@ -235,7 +235,7 @@ impl GeoDraft<'_> {
             return Err(GeoError::NothingToShow(who).into());
         }
         if matches!(search, GeoSearch::Geosearch | GeoSearch::Geosearchstore) {
-            let polygon = matches!(area, Some(Area::Polygon(_)));
+            let polygon = matches!(area, Some(GeoArea::Polygon(_)));
             if !from_member && !from_position && !polygon {
                 return Err(GeoError::From(name()).into());
             }
@@ -251,7 +251,7 @@ impl GeoDraft<'_> {
             query.order = DistanceOrder::Ascending;
         }
         query.shape = match (center, area) {
-            (_, Some(Area::Polygon(vertices))) => Some(GeoShape::polygon(vertices)),
+            (_, Some(GeoArea::Polygon(vertices))) => Some(GeoShape::polygon(vertices)),
             (Some(center), Some(area)) => Some(GeoShape { center, area }),
             _ => None,
         };
@@ -259,7 +259,7 @@ impl GeoDraft<'_> {
     }
 }
 
-fn polygon_of(args: &mut Args<'_>) -> Result<Area, Error> {
+fn polygon_of(args: &mut Args<'_>) -> Result<GeoArea, Error> {
     let count = args.next().and_then(parse_i64).and_then(|count| i32::try_from(count).ok());
     let count = count.ok_or(GeoError::Vertices)?;
     let count = usize::try_from(count).ok().filter(|count| *count >= 3);
@@ -268,5 +268,5 @@ fn polygon_of(args: &mut Args<'_>) -> Result<Area, Error> {
         let (longitude, latitude) = (args.next(), args.next());
         point(longitude.unwrap_or_default(), latitude.unwrap_or_default())
     });
-    vertices.collect::<Result<_, _>>().map(Area::Polygon)
+    vertices.collect::<Result<_, _>>().map(GeoArea::Polygon)
 }

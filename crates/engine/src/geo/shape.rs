@@ -8,7 +8,7 @@ const ROUNDING: (f64, f64) = (1e-9, 1e-3);
 
 /// The area to search.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Area {
+pub(super) enum GeoArea {
     /// Up to a distance from the center, in metres.
     Circle(f64),
     /// Width and height of a box around the center, in metres.
@@ -22,27 +22,27 @@ pub(super) enum Area {
 pub(super) struct GeoShape {
     /// The point from which distances are measured.
     pub(super) center: Point,
-    pub(super) area: Area,
+    pub(super) area: GeoArea,
 }
 
 impl GeoShape {
     /// A polygon around its own center.
     pub(super) fn polygon(vertices: Vec<Point>) -> Self {
-        Self { center: centroid(&vertices), area: Area::Polygon(vertices) }
+        Self { center: centroid(&vertices), area: GeoArea::Polygon(vertices) }
     }
 
     /// The cells that contain all positions inside.
     pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
         let (bounds, radius_m) = match &self.area {
-            Area::Circle(radius_m) => {
+            GeoArea::Circle(radius_m) => {
                 (Bounds::around(self.center, *radius_m, *radius_m), *radius_m)
             }
-            Area::Box(width_m, height_m) => {
+            GeoArea::Box(width_m, height_m) => {
                 let (east_m, north_m) = (width_m / 2.0, height_m / 2.0);
                 let corner_m = (east_m * east_m + north_m * north_m).sqrt();
                 (Bounds::around(self.center, east_m, north_m), corner_m)
             }
-            Area::Polygon(vertices) => {
+            GeoArea::Polygon(vertices) => {
                 let bounds = Bounds::of(vertices);
                 let corner =
                     |longitude, latitude| self.center.distance_m(Point { longitude, latitude });
@@ -60,7 +60,7 @@ impl GeoShape {
     #[inline]
     pub(super) fn distance_m(&self, position: Point) -> Option<f64> {
         match &self.area {
-            Area::Circle(radius_m) => {
+            GeoArea::Circle(radius_m) => {
                 // Most outside positions are excluded by latitude alone, without trigonometry.
                 let reach_m = radius_m + radius_m * ROUNDING.0 + ROUNDING.1;
                 if self.center.north_distance_m(position) > reach_m {
@@ -69,7 +69,7 @@ impl GeoShape {
                 let distance_m = self.center.distance_m(position);
                 (distance_m <= *radius_m).then_some(distance_m)
             }
-            Area::Box(width_m, height_m) => {
+            GeoArea::Box(width_m, height_m) => {
                 if position.north_distance_m(self.center) > height_m / 2.0 {
                     return None;
                 }
@@ -79,7 +79,7 @@ impl GeoShape {
                 }
                 Some(self.center.distance_m(position))
             }
-            Area::Polygon(vertices) => {
+            GeoArea::Polygon(vertices) => {
                 is_between(vertices, position).then(|| self.center.distance_m(position))
             }
         }
@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends_where_the_distance_says() {
+    fn a_circle_ends_at_its_radius() {
         let center = at(10.0, 50.0);
         for (east, north) in [(0.3, 0.0), (0.0, 0.3), (0.2, -0.2), (-0.1, 0.25)] {
             let position = at(10.0 + east, 50.0 + north);
             let distance_m = center.distance_m(position);
-            let circle = |radius_m| GeoShape { center, area: Area::Circle(radius_m) };
+            let circle = |radius_m| GeoShape { center, area: GeoArea::Circle(radius_m) };
             assert_eq!(circle(distance_m).distance_m(position), Some(distance_m));
             assert_eq!(circle(distance_m * (1.0 - 1e-12)).distance_m(position), None);
         }

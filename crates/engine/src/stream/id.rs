@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn new_ones_may_leave_the_sequence_open() {
+    fn new_identifiers_may_omit_the_sequence() {
         assert_eq!(parse_new(b"5-*"), Ok(NewId::In(5)));
         assert_eq!(parse_new(b"5"), Ok(NewId::At(Id::new(5, 0))));
         assert!(parse_new(b"*-5").is_err() && parse_new(b"+").is_err());
     }
 
     #[test]
-    fn intervals_exclude_behind_a_bracket() {
+    fn intervals_exclude_ends_after_a_bracket() {
         assert_eq!(parse_from(b"(5-1"), Ok(Id::new(5, 2)));
         assert_eq!(parse_from(b"-"), Ok(Id::MIN));
         assert_eq!(parse_to(b"5"), Ok(Id::new(5, u64::MAX)));

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_is_a_common_subsequence_of_full_length() {
+    fn backtracking_finds_a_common_subsequence_of_full_length() {
         let mut random = base::random::Random::new(5);
         for round in 0..2000 {
             // Wider than a machine word in every other round, where only the length is checked.

@@ -167,7 +167,7 @@ fn long_strings_are_shared_from_request_to_reply() {
 }
 
 #[test]
-fn a_reply_on_its_way_keeps_the_old_bytes() {
+fn a_reply_being_sent_keeps_the_old_bytes() {
     let mut bench = TestDb::new();
     assert!(bench.run("setrange k 19999 x", None));
     assert!(bench.run("get k", None));
@@ -267,7 +267,7 @@ fn no_string_grows_past_the_limit() {
 }
 
 #[test]
-fn each_command_stands_once_in_order() {
+fn each_command_is_listed_once_in_order() {
     assert_eq!(ROWS.len(), 26);
     assert!(ROWS.is_sorted_by(|a, b| a.spec.name < b.spec.name));
 }

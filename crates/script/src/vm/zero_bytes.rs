@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_bytes_elsewhere_are_no_symbol() {
+    fn zero_bytes_elsewhere_are_errors() {
         check(b"\x00", Err(1));
         check(b"x()\n\x00y()", Err(2));
         check(b"--[[\n\n]]return 1\x00 garbage(", Err(3));

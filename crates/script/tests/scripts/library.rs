@@ -118,7 +118,7 @@ fn another_vm_loads_a_library_when_it_needs_it() {
 }
 
 #[test]
-fn each_load_and_run_sees_its_own_globals_whatever_was_before() {
+fn each_load_and_run_sees_only_its_own_globals() {
     let calls = |name: &str| {
         format!(
             "#!lua name={name}\nlocal function ping() return redis.call('ping').ok end \
@@ -246,7 +246,7 @@ fn a_library_may_have_very_many_functions() {
 }
 
 #[test]
-fn a_load_that_is_refused_leaves_no_function() {
+fn a_refused_load_registers_no_function() {
     let (mut vm, mut libraries) = (vm(), Libraries::default());
     load(&mut vm, &mut libraries, &code("a", &["f1"]), false).unwrap();
     let refused = load(&mut vm, &mut libraries, &code("b", &["f1", "f2"]), false).unwrap_err();
@@ -263,7 +263,7 @@ fn a_load_that_is_refused_leaves_no_function() {
 }
 
 #[test]
-fn a_load_that_is_refused_leaves_the_variables_of_others() {
+fn a_refused_load_keeps_the_variables_of_other_libraries() {
     let (mut vm, mut libraries) = (vm(), Libraries::default());
     let counter = "#!lua name=a\nlocal n = 0
         redis.register_function('up', function() n = n + 1 return n end)
@@ -279,7 +279,7 @@ fn a_load_that_is_refused_leaves_the_variables_of_others() {
 }
 
 #[test]
-fn of_names_that_differ_in_case_the_last_is_found() {
+fn the_last_of_names_that_differ_in_case_is_found() {
     let (mut one, mut two, mut libraries) = (vm(), vm(), Libraries::default());
     load(&mut one, &mut libraries, &code("a", &["Foo", "foo"]), false).unwrap();
     let mut server = Server::default();
@@ -317,7 +317,7 @@ fn restored_libraries_join_by_policy() {
 }
 
 #[test]
-fn functions_may_change_libraries_when_these_are_replaced() {
+fn functions_may_move_between_replaced_libraries() {
     // The order of libraries in the register varies.
     for _ in 0..20 {
         let (mut vm, mut current, mut restored) =

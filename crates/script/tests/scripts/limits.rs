@@ -189,7 +189,7 @@ fn memory_is_limited() {
 }
 
 #[test]
-fn a_script_that_catches_the_lack_of_memory_goes_on_within_the_limit() {
+fn a_script_that_catches_memory_errors_stays_within_the_limit() {
     let mut vm = vm();
     let body = "local ok, e = pcall(function() local t = {} for i = 1, 1e9 do t[i] = i end end) \
                 return {tostring(ok), e}";
@@ -254,7 +254,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn one_long_string_in_many_places_is_not_copied_without_end() {
+fn a_long_string_repeated_in_a_reply_is_bounded() {
     let mut vm = vm();
     let check = |vm: &mut Vm, code: &str, expected: &str| {
         let body = format!(
@@ -283,7 +283,7 @@ fn one_long_string_in_many_places_is_not_copied_without_end() {
 
 /// Scripts whose replies have endless elements: each ends soon.
 #[test]
-fn a_reply_that_contains_itself_is_not_written_without_end() {
+fn a_reply_that_contains_itself_is_bounded() {
     let mut vm = vm();
     let mut check = |body: &str| {
         let reply = eval(&mut vm, body);
@@ -297,7 +297,7 @@ fn a_reply_that_contains_itself_is_not_written_without_end() {
 }
 
 #[test]
-fn a_reply_nests_deep_around_a_long_text() {
+fn a_reply_may_nest_deeply_around_a_long_text() {
     let body = "local t = string.rep('x', 2e7) for i = 1, 7900 do t = {t} end return t";
     let start = Instant::now();
     assert!(eval(&mut vm(), body).starts_with("*1 *1 *1"));
@@ -358,7 +358,7 @@ fn eval_with_bytes(vm: &mut Vm, body: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn nothing_is_left_of_large_arguments() {
+fn large_arguments_are_freed() {
     let bytes = SMALL_BYTES_MAX * 3 / 4;
     let check = |body: &str, expected: &str| {
         let mut vm = Vm::new(SMALL_BYTES_MAX).unwrap();

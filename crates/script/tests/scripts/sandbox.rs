@@ -204,7 +204,7 @@ fn errors_cannot_inject_replies() {
 }
 
 #[test]
-fn no_function_of_luau_is_there_because_it_is_compiled() {
+fn compiling_adds_no_functions_of_luau() {
     let is_absent = |call: &str| {
         let reply = eval(&mut vm(), &format!("return type({call})"));
         assert!(reply.starts_with("-ERR"), "{call}: {reply}");

@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn hashes_end_in_their_order_wherever_they_went(
+    fn hashes_expire_in_order_after_being_moved(
         seed: u64,
         ops in prop::collection::vec((0u8..8, 0u16..6, 0u16..6, 1i64..50), 1..80),
     ) {
@@ -206,7 +206,7 @@ proptest! {
 }
 
 #[test]
-fn many_fields_at_once_and_what_is_left_of_a_form() {
+fn many_fields_set_at_once_choose_the_right_form() {
     let (mut turn, mut db, limits) = (turn(1), Db::default(), limits());
     let encoding =
         |db: &mut Db, turn: &mut Turn, key| db.lookup(turn, key, Lookup::Quiet).unwrap().encoding();
@@ -234,7 +234,7 @@ fn many_fields_at_once_and_what_is_left_of_a_form() {
 }
 
 #[test]
-fn ended_fields_leave_an_effect_of_their_own() {
+fn expired_fields_are_removed_as_a_separate_effect() {
     let (mut turn, mut db, limits) = (turn(1), Db::default(), limits());
     turn.effects.set_consumed(true);
     let key = turn.key(b"h");

@@ -156,7 +156,7 @@ proptest! {
 
     /// Replacements grow a chunk far beyond its limit, and it shrinks again.
     #[test]
-    fn large_replacements_are_no_danger(
+    fn large_replacements_shrink_again(
         size in prop::sample::select(vec![8, 64, 128, 1000, i32::MAX]),
         elements in 1usize..80,
         changes in prop::collection::vec((0u8..10, any::<usize>(), 0usize..8, 0usize..8193), 1..40),
@@ -180,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn elements_that_grew_in_their_places_come_out_unchanged() {
+fn elements_replaced_by_longer_ones_are_read_back() {
     for size in [64, 128, i32::MAX] {
         let mut pair = ListPair::new(size);
         let elements: Vec<_> = (0..60u8).map(|byte| vec![b'e'; usize::from(byte) + 1]).collect();
@@ -242,7 +242,7 @@ fn forms_change_at_the_limit_and_at_half_of_it() {
 }
 
 #[test]
-fn nothing_counts_as_changed_when_nothing_is() {
+fn an_operation_without_effect_is_no_change() {
     let mut pair = ListPair::new(-2);
     pair.push(Side::Right, &[b"a".to_vec()]);
     assert!(!pair.edit(|list, limits| list.insert(b"x", true, b"y", limits)));
@@ -255,7 +255,7 @@ fn nothing_counts_as_changed_when_nothing_is() {
 }
 
 #[test]
-fn chunks_that_go_together_are_dropped_later() {
+fn removing_many_chunks_drops_them_after_the_turn() {
     let mut pair = ListPair::new(-1);
     let elements: Vec<_> = (0..70).map(|i| vec![i; 4000]).collect();
     pair.push(Side::Right, &elements);
@@ -266,7 +266,7 @@ fn chunks_that_go_together_are_dropped_later() {
 }
 
 #[test]
-fn a_result_is_packed_when_its_chunks_are_one() {
+fn a_result_of_one_chunk_is_packed() {
     let filled = |size: i32, elements: &[Vec<u8>]| {
         let mut pair = ListPair::new(size);
         pair.edit(|list, limits| list.fill(elements.iter().map(Vec::as_slice), limits));

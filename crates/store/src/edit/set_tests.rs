@@ -215,7 +215,7 @@ fn sorted_integers_have_a_limit_in_bytes() {
 }
 
 #[test]
-fn every_member_is_drawn_as_often() {
+fn every_member_is_drawn_equally_often() {
     let mut turn = Turn::alone(KeyHasher::new(5));
     let (mut db, mut random) = (Db::default(), Random::new(6));
     for many in [5, 7, 200] {

@@ -185,7 +185,7 @@ proptest! {
 }
 
 #[test]
-fn a_longer_score_may_lead_beyond_the_limit() {
+fn a_longer_score_may_exceed_the_limit() {
     let mut checked =
         CheckedSet::within(EncodingLimits { packed_bytes_max: 300, ..EncodingLimits::default() });
     for number in 0..25 {
@@ -198,7 +198,7 @@ fn a_longer_score_may_lead_beyond_the_limit() {
 }
 
 #[test]
-fn members_of_one_score_are_found_by_name() {
+fn members_with_equal_scores_are_found_by_name() {
     for entries_max in [4, 128] {
         let mut checked = CheckedSet::new(entries_max);
         for member in [&b"a"[..], b"b", b"c", b"10", b"9", b"d"] {
@@ -217,7 +217,7 @@ fn members_of_one_score_are_found_by_name() {
 }
 
 #[test]
-fn most_members_that_go_together_are_dropped_later() {
+fn removing_most_members_drops_them_after_the_turn() {
     // The ranks to remove, out of 1000, and whether the members become garbage of the turn.
     for (ranks, later) in
         [(0..1000, true), (0..900, true), (100..1000, true), (50..950, true), (0..500, false)]

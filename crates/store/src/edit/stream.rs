@@ -84,7 +84,7 @@ mod tests {
     const LIMITS: ChunkLimits = ChunkLimits { bytes_max: 0, entries_max: 10 };
 
     #[test]
-    fn a_stream_stays_when_it_has_nothing_left() {
+    fn an_empty_stream_is_kept() {
         let mut turn = Turn::alone(KeyHasher::new(1));
         let mut db = Db::default();
         let key = turn.key(b"s");

@@ -290,7 +290,7 @@ fn a_value_made_by_a_change_is_raw_and_a_long_one_is_moved() {
 }
 
 #[test]
-fn a_buffer_of_its_own_is_kept_and_not_copied() {
+fn an_existing_buffer_is_kept_and_not_copied() {
     let own = Arc::new(vec![b'1'; INLINE_BYTES_MAX + 1]);
     let NewString::Shared(text) = NewString::encode(&own, Some(&own)) else {
         panic!("a long string")

@@ -3,7 +3,7 @@
 //! Encodings, lengths, order, and that no field or member occurs twice are checked before bytes
 //! become a value. A packed collection is copied if its entries have the form that this server
 //! writes, as those of Redis have, and is encoded again otherwise. The form of the value depends on
-//! the limits, as in Redis; see [`store::new_value`].
+//! the limits, as in Redis; see [`store::NewValue`].
 
 mod distinct;
 mod hash;

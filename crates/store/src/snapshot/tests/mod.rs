@@ -57,7 +57,7 @@ fn planted_faults_are_found() {
 }
 
 #[test]
-fn an_aborted_snapshot_leaves_nothing() {
+fn an_aborted_snapshot_frees_its_memory() {
     for seed in 0..SCHEDULES / 5 {
         let mut world = SnapshotWorld::new(seed);
         (0..world.below(600)).for_each(|_| world.happen());
