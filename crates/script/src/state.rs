@@ -1,7 +1,7 @@
 //! State shared by the callbacks of one VM: the current run, and its buffers.
 //!
 //! Callbacks live as long as the VM, so they reach the run through this state and the host through
-//! [`HOST`]. Only the capacity of the buffers outlives a run, and it is bounded.
+//! `HOST`. Only the capacity of the buffers outlives a run, and it is bounded.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
