@@ -465,15 +465,26 @@ fn verdict_json(verdict: &PairVerdict) -> Value {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::bench::server_table::ServerTable;
     use crate::load::workload;
     use crate::load::workload::names;
 
-    fn case(row: &str, pipeline: usize) -> ComparedCase {
-        let load = LoadSpec { pipeline, ..LoadSpec::default() };
-        ComparedCase { row: names::find(row).unwrap(), load }
+    pub(in crate::bench) const FOUR: [(&str, Role); 4] =
+        [("floor", Role::Floor), ("weft", Role::Subject), ("a", Role::Peer), ("b", Role::Peer)];
+
+    /// A table of one line: GET on these servers.
+    pub(in crate::bench) fn table(
+        targets: &[(&str, Role)],
+        cells: Vec<ComparedCell>,
+    ) -> ComparisonTable {
+        let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
+        ComparisonTable {
+            targets: targets.iter().map(|(name, role)| ((*name).to_owned(), *role)).collect(),
+            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
+            interrupted: false,
+        }
     }
 
     fn cell(cpu_us: f64, per_second: f64) -> ComparedFigures {
@@ -481,22 +492,15 @@ mod tests {
         ComparedFigures { cpu_us, per_second, p50_us: 1.0, p99_us: 2.0, aborted_per_request: 0.0 }
     }
 
-    fn figures(cpu_us: f64, per_second: f64) -> ComparedCell {
+    pub(in crate::bench) fn figures(cpu_us: f64, per_second: f64) -> ComparedCell {
         ComparedCell::Figures(cell(cpu_us, per_second))
     }
 
     #[test]
     fn ratios_are_to_the_floor_and_to_the_best_peer() {
-        let case = case("get", 16);
         let cells = [(2.0, 400.0), (3.0, 300.0), (6.0, 150.0), (4.0, 120.0)];
         let cells = cells.map(|(cpu_us, per_second)| figures(cpu_us, per_second)).to_vec();
-        let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
-        let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = ComparisonTable {
-            targets: targets.collect(),
-            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
-            interrupted: false,
-        };
+        let table = table(&FOUR, cells);
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(150.0)));
         let text = table.to_string();
         let ratios: Vec<&str> = text.lines().filter(|l| l.contains(" x ")).collect();
@@ -507,16 +511,9 @@ mod tests {
 
     #[test]
     fn a_peer_that_refuses_a_command_has_no_figures() {
-        let case = case("get", 16);
         let cells =
             vec![figures(3.0, 300.0), ComparedCell::Unknown("ERR no".into()), figures(4.0, 120.0)];
-        let roles = [Role::Subject, Role::Peer, Role::Peer];
-        let targets = ["weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = ComparisonTable {
-            targets: targets.collect(),
-            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
-            interrupted: false,
-        };
+        let table = table(&FOUR[1..], cells);
         assert_eq!(table.best(&table.lines[0], Role::Peer), (Some(4.0), Some(120.0)));
         let text = table.to_string();
         let cpu = text.lines().find(|line| line.contains("CPU")).unwrap();
@@ -543,18 +540,12 @@ mod tests {
 
     #[test]
     fn aborted_transactions_have_a_line_if_there_are_any() {
-        let case = case("get", 1);
         let shown = |aborted_per_request| {
             let cells = vec![ComparedCell::Figures(ComparedFigures {
                 aborted_per_request,
                 ..cell(1.0, 2.0)
             })];
-            let targets = vec![("weft".to_owned(), Role::Subject)];
-            let table = ComparisonTable {
-                targets,
-                lines: vec![ComparedLine { case: case.clone(), cells, verdicts: vec![] }],
-                interrupted: false,
-            };
+            let table = table(&FOUR[1..2], cells);
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))
         };
         assert_eq!((shown(0.0), shown(0.001)), ([false; 2], [true; 2]));

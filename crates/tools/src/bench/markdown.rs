@@ -138,32 +138,14 @@ fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[Markdown
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::compare::ComparedCase;
+    use crate::bench::compare::tests::{FOUR, figures, table};
     use crate::bench::memory::MemoryLine;
-    use crate::load::spec::LoadSpec;
-    use crate::load::workload::names;
 
     #[test]
     fn the_subject_is_compared_with_the_floor_and_the_best_peer() {
-        let cell = |cpu_us, per_second| {
-            let (cpu_us, aborted_per_request) = (Some(cpu_us), 0.0);
-            ComparedCell::Figures(ComparedFigures {
-                cpu_us,
-                per_second,
-                p50_us: 1.0,
-                p99_us: 2.0,
-                aborted_per_request,
-            })
-        };
-        let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
-        let cells = vec![cell(2.0, 400.0), cell(3.0, 300.0), cell(6.0, 150.0), cell(4.0, 120.0)];
-        let roles = [Role::Floor, Role::Subject, Role::Peer, Role::Peer];
-        let targets = ["floor", "weft", "a", "b"].map(str::to_owned).into_iter().zip(roles);
-        let table = ComparisonTable {
-            targets: targets.collect(),
-            lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
-            interrupted: false,
-        };
+        let cells = [(2.0, 400.0), (3.0, 300.0), (6.0, 150.0), (4.0, 120.0)];
+        let cells = cells.map(|(cpu_us, per_second)| figures(cpu_us, per_second)).to_vec();
+        let table = table(&FOUR, cells);
         let text = table.markdown();
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
@@ -191,14 +173,11 @@ mod tests {
 
     #[test]
     fn a_failure_is_in_its_cell_and_below_the_table() {
-        let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
         let cells = vec![
             ComparedCell::Failed("it is <gone>".into()),
             ComparedCell::Unknown("ERR *".into()),
         ];
-        let targets = vec![("a|b".to_owned(), Role::Subject), ("c".to_owned(), Role::Peer)];
-        let lines = vec![ComparedLine { case, cells, verdicts: vec![] }];
-        let text = ComparisonTable { targets, lines, interrupted: false }.markdown();
+        let text = table(&[("a|b", Role::Subject), ("c", Role::Peer)], cells).markdown();
         let row = text.lines().find(|line| line.contains("p99")).unwrap();
         assert!(row.contains(" failed | ") && row.contains(" - |"), "{text}");
         let notes: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).collect();

@@ -20,6 +20,7 @@ use signal_hook::low_level::pipe;
 use crate::Error;
 use crate::client::address::ServerAddress;
 use crate::client::reply::{ReplyReader, ServerReply};
+use crate::client::request::request;
 use crate::client::stream::{ServerSocket, ServerStream};
 use crate::client::tls::{TlsConnector, TlsOptions};
 
@@ -208,14 +209,7 @@ impl CliConnection {
         Ok(Self { stream, parser: ReplyReader::default(), buffer, interrupt })
     }
     pub fn send(&mut self, words: &[impl AsRef<[u8]>]) -> Result<(), ConnectionFailure> {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            let word = word.as_ref();
-            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            bytes.extend_from_slice(word);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        Ok(self.stream.send(&bytes)?)
+        Ok(self.stream.send(&request(words))?)
     }
 
     /// Sends a command and waits for its reply. Pushes before the reply are dropped.

@@ -8,6 +8,7 @@ pub(crate) mod address;
 pub mod cluster;
 pub(crate) mod replies;
 pub(crate) mod reply;
+pub(crate) mod request;
 mod scanner;
 pub mod session;
 pub(crate) mod stream;

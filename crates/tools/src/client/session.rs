@@ -3,11 +3,11 @@
 //! Opens connections (AUTH, HELLO, SELECT), sends commands and returns the raw bytes of their
 //! replies. It is written for clarity; nothing here runs inside a measured window.
 
-use std::borrow::Cow;
 use std::io;
 
 use super::address::ServerAddress;
 use super::replies::{ReplyCounter, ReplyTally};
+use super::request::request;
 use super::scanner::NotResp;
 use super::stream::{ServerStream, patiently};
 use super::tls::TlsConnector;
@@ -62,12 +62,11 @@ impl ServerEndpoint {
     }
 
     /// The commands that a new connection sends first.
-    pub(crate) fn greeting(&self) -> Vec<Vec<Cow<'_, str>>> {
+    pub(crate) fn greeting(&self) -> Vec<Vec<String>> {
         let mut commands = Vec::new();
         if let Some(password) = self.password.as_deref() {
-            let user = self.user.as_deref();
-            let words = ["AUTH"].into_iter().chain(user).chain([password]);
-            commands.push(words.map(Cow::Borrowed).collect());
+            let words = ["AUTH"].into_iter().chain(self.user.as_deref()).chain([password]);
+            commands.push(words.map(str::to_owned).collect());
         }
         if self.resp == Resp::Three {
             commands.push(vec!["HELLO".into(), "3".into()]);
@@ -116,7 +115,7 @@ impl ServerSession {
             buffer: vec![0; 16 * 1024],
         };
         for words in endpoint.greeting() {
-            session.ask(&words[0], &words.iter().map(|word| &**word).collect::<Vec<_>>())?;
+            session.ask(&words[0], &words)?;
         }
         Ok(session)
     }
@@ -131,8 +130,8 @@ impl ServerSession {
     /// # Errors
     /// An error reply is [`Error::Refused`], which names the `step` instead of the command to keep
     /// passwords out of messages.
-    pub fn ask(&mut self, step: &str, words: &[&str]) -> Result<&[u8], Error> {
-        self.exchange(step, request(words).as_bytes(), 1)
+    pub fn ask(&mut self, step: &str, words: &[impl AsRef<[u8]>]) -> Result<&[u8], Error> {
+        self.exchange(step, &request(words), 1)
     }
 
     /// Sends a command of one argument for each of `names`.
@@ -140,8 +139,8 @@ impl ServerSession {
     /// # Errors
     /// The connection fails, or a reply is an error.
     pub fn ask_each(&mut self, command: &str, names: &[String]) -> Result<(), Error> {
-        let requests = names.iter().map(|name| request(&[command, name])).collect::<String>();
-        self.exchange(command, requests.as_bytes(), names.len() as u64).map(drop)
+        let requests: Vec<u8> = names.iter().flat_map(|name| request(&[command, name])).collect();
+        self.exchange(command, &requests, names.len() as u64).map(drop)
     }
 
     /// One section of INFO.
@@ -230,15 +229,6 @@ pub(crate) fn read_last(
             return;
         }
     }
-}
-
-/// A command in RESP.
-pub(crate) fn request(words: &[impl AsRef<str>]) -> String {
-    let mut request = format!("*{}\r\n", words.len());
-    for word in words.iter().map(AsRef::as_ref) {
-        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-    }
-    request
 }
 
 /// Bytes that are not RESP as an input/output error, for callers inside `pull`.

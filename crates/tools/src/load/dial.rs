@@ -13,7 +13,8 @@ use super::template::Template;
 use crate::Error;
 use crate::client::address::ServerAddress;
 use crate::client::replies::{ExpectedReplies, ReplyCounter};
-use crate::client::session::{ServerEndpoint, request};
+use crate::client::request::request;
+use crate::client::session::ServerEndpoint;
 use crate::client::stream::ServerStream;
 
 /// Opens connections to one server.
@@ -43,8 +44,7 @@ impl Dialer {
             }
         };
         let commands = endpoint.greeting();
-        let mut greeting: Vec<u8> =
-            commands.iter().flat_map(|words| request(words).into_bytes()).collect();
+        let mut greeting: Vec<u8> = commands.iter().flat_map(|words| request(words)).collect();
         let mut replies = commands.len() as u64;
         if let Some(more) = more {
             let template = Template::compile(more, shape)?;

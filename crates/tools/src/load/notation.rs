@@ -22,7 +22,7 @@ const DATA: &str = "__data__";
 
 /// The value of a digit field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Draw {
+pub(super) enum RandomDraw {
     /// The number of a key.
     Key,
     /// The number of the key before it in the request.
@@ -37,12 +37,12 @@ pub(super) struct DigitField {
     /// The position of its first digit.
     pub at: usize,
     pub width: usize,
-    pub draw: Draw,
+    pub draw: RandomDraw,
 }
 
 impl DigitField {
     pub fn is_key(&self) -> bool {
-        matches!(self.draw, Draw::Key | Draw::SameKey)
+        matches!(self.draw, RandomDraw::Key | RandomDraw::SameKey)
     }
 }
 
@@ -71,14 +71,14 @@ pub(super) fn table_argument(
                 let text = "{same-key} stands before any {key} of the request";
                 return Err(Error::Usage(text.into()));
             }
-            "key" => argument.push_key(Draw::Key, shape),
-            "same-key" => argument.push_key(Draw::SameKey, shape),
+            "key" => argument.push_key(RandomDraw::Key, shape),
+            "same-key" => argument.push_key(RandomDraw::SameKey, shape),
             "value" => argument.push_value(shape),
             other => match (script_text(other), integer_range(other)) {
                 (Some(script), _) => argument.body.extend_from_slice(script.as_bytes()),
                 (None, Some((low, high))) => {
                     let width = decimal_width(high);
-                    let draw = Draw::Integer { low, span: high - low + 1 };
+                    let draw = RandomDraw::Integer { low, span: high - low + 1 };
                     argument.fields.push(DigitField { at: argument.body.len(), width, draw });
                     argument.body.extend_from_slice(low.to_string().as_bytes());
                 }
@@ -95,7 +95,7 @@ pub(super) fn table_argument(
 }
 
 impl TemplateArgument {
-    fn push_key(&mut self, draw: Draw, shape: &RequestShape) {
+    fn push_key(&mut self, draw: RandomDraw, shape: &RequestShape) {
         self.body.extend_from_slice(shape.prefix.as_bytes());
         self.body.resize(self.body.len() + shape.key_digits(), b'0');
         let width = shape.moving_digits();
@@ -124,7 +124,7 @@ pub(super) fn word_argument(word: &[u8], shape: &RequestShape) -> Result<Templat
     while let Some((at, name)) = next(rest) {
         argument.body.extend_from_slice(&rest[..at]);
         match name {
-            KEY => argument.push_key(Draw::Key, shape),
+            KEY => argument.push_key(RandomDraw::Key, shape),
             DATA => argument.push_value(shape),
             _ => {
                 if shape.moving_digits() > RANDOM_DIGITS {
@@ -133,7 +133,7 @@ pub(super) fn word_argument(word: &[u8], shape: &RequestShape) -> Result<Templat
                 }
                 let (at, width) = (argument.body.len(), RANDOM_DIGITS);
                 argument.body.resize(at + width, b'0');
-                argument.fields.push(DigitField { at, width, draw: Draw::Key });
+                argument.fields.push(DigitField { at, width, draw: RandomDraw::Key });
             }
         }
         rest = &rest[at + name.len()..];

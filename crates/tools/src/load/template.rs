@@ -12,7 +12,7 @@ use fastrand::Rng;
 
 use super::keys::KeySource;
 use super::notation::{
-    DigitField, Draw, TemplateArgument, expand_groups, table_argument, word_argument,
+    DigitField, RandomDraw, TemplateArgument, expand_groups, table_argument, word_argument,
 };
 use super::shape::{RequestShape, ValueSizes};
 use crate::Error;
@@ -189,12 +189,12 @@ fn draw(
     let mut key = 0;
     for field in fields {
         let number = match field.draw {
-            Draw::Key => {
+            RandomDraw::Key => {
                 key = next_key(rng);
                 key
             }
-            Draw::SameKey => key,
-            Draw::Integer { low, span } => low + rng.u64(0..span),
+            RandomDraw::SameKey => key,
+            RandomDraw::Integer { low, span } => low + rng.u64(0..span),
         };
         write_digits(&mut request[field.at..field.at + field.width], number);
     }
