@@ -31,6 +31,9 @@ const COMBINED: &str = "multi_set10,watch_exec,eval_get,evalsha_get,fcall_get,ev
 const ON_THREADS: &str = "get,set,mixed_eval";
 const PIPELINE: &str = "16";
 
+/// The server on core 0, the load on core 1.
+const TWO_CORES: [&str; 4] = ["--pin-servers", "0", "--pin", "1"];
+
 /// Connections whose memory is measured: fewer than the 10,000 that servers allow by default.
 const IDLE_CONNECTIONS: &str = "9000";
 
@@ -134,57 +137,47 @@ fn questions(
     programs: &Programs,
     certificates: Option<&SelfSigned>,
 ) -> Vec<Question> {
+    let on_core = |title, load: &[&str], rounds, seconds| {
+        let question = Question::new(title, "compare", programs.servers(&[], 1), load);
+        question.with(&TWO_CORES).lasting(args, rounds, seconds)
+    };
     let of = |preset: &BenchPreset| match preset {
-        BenchPreset::GetSet => vec![pinned(args, programs)],
-        BenchPreset::All => vec![every_workload(args, programs)],
-        BenchPreset::Transactions => vec![combined(args, programs)],
+        BenchPreset::GetSet => vec![on_core(
+            "GET and SET: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
+            &["--workload", GET_SET, "--pipelines", PIPELINE],
+            5,
+            5.0,
+        )],
+        BenchPreset::All => vec![on_core(
+            "Every workload: server on core 0, load on core 1, 50 clients",
+            &["--all", "--pipelines", PIPELINE],
+            1,
+            1.0,
+        )],
+        // Most of these rows say with how many clients and at which depth they are measured.
+        BenchPreset::Transactions => vec![on_core(
+            "Transactions, scripts and users: server on core 0, load on core 1",
+            &["--workload", COMBINED, "--pipelines", PIPELINE],
+            5,
+            5.0,
+        )],
         BenchPreset::Threads => vec![threads_on(args, programs)],
         BenchPreset::Tls => {
             certificates.map(|files| over_tls(args, programs, files)).into_iter().collect()
         }
         BenchPreset::Memory => memory(programs).into(),
         BenchPreset::AppendOnly => vec![append_only(args, programs)],
-        BenchPreset::Fragmentation => vec![churn(programs)],
+        // Peers have active defragmentation on.
+        BenchPreset::Fragmentation => vec![Question::new(
+            "Resident memory after 50 rewrites of all values in random sizes over the same data \
+             freshly loaded",
+            "memory",
+            programs.servers(&[], 1),
+            &["--figures", "churn", "--keys", CHURNED_KEYS],
+        )],
         BenchPreset::Stall => vec![stalls(programs)],
     };
     args.presets.iter().flat_map(of).collect()
-}
-
-fn pinned(args: &PresetArgs, programs: &Programs) -> Question {
-    Question {
-        title: "GET and SET: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
-        kind: "compare",
-        servers: programs.servers(&[], 1),
-        args: words(&["--workload", GET_SET, "--pipelines", PIPELINE])
-            .chain(on_two_cores())
-            .chain(extent(args, 5, 5.0))
-            .collect(),
-    }
-}
-
-fn every_workload(args: &PresetArgs, programs: &Programs) -> Question {
-    Question {
-        title: "Every workload: server on core 0, load on core 1, 50 clients",
-        kind: "compare",
-        servers: programs.servers(&[], 1),
-        args: words(&["--all", "--pipelines", PIPELINE])
-            .chain(on_two_cores())
-            .chain(extent(args, 1, 1.0))
-            .collect(),
-    }
-}
-
-/// Most of these rows say with how many clients and at which depth they are measured.
-fn combined(args: &PresetArgs, programs: &Programs) -> Question {
-    Question {
-        title: "Transactions, scripts and users: server on core 0, load on core 1",
-        kind: "compare",
-        servers: programs.servers(&[], 1),
-        args: words(&["--workload", COMBINED, "--pipelines", PIPELINE])
-            .chain(on_two_cores())
-            .chain(extent(args, 5, 5.0))
-            .collect(),
-    }
 }
 
 /// Peers run at both of their settings, and the better one counts.
@@ -196,38 +189,25 @@ fn threads_on(args: &PresetArgs, programs: &Programs) -> Question {
         servers.push((two(name), peer(program, &[], 2)));
         servers.push((one(name), peer(program, &[], 1)));
     }
-    Question {
-        title: "Threads on: weft with io-threads 3, cores shared with a load of 2 threads",
-        kind: "compare",
-        servers,
-        args: words(&["--workload", ON_THREADS, "--pipelines", PIPELINE, "--threads", "2"])
-            .chain(extent(args, 5, 5.0))
-            .collect(),
-    }
+    let title = "Threads on: weft with io-threads 3, cores shared with a load of 2 threads";
+    let load = ["--workload", ON_THREADS, "--pipelines", PIPELINE, "--threads", "2"];
+    Question::new(title, "compare", servers, &load).lasting(args, 5, 5.0)
 }
 
 fn over_tls(args: &PresetArgs, programs: &Programs, certificates: &SelfSigned) -> Question {
     let files = certificates.server_options();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let authority = certificates.authority();
-    Question {
-        title: "TLS: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B",
-        kind: "compare",
-        servers: programs.servers(&files, 1),
-        args: words(&["--workload", GET_SET, "--tls", "--cacert", &authority])
-            .chain(on_two_cores())
-            .chain(extent(args, 5, 5.0))
-            .collect(),
-    }
+    let title = "TLS: server on core 0, load on core 1, 50 clients, 100,000 values of 256 B";
+    let load = ["--workload", GET_SET, "--tls", "--cacert", &certificates.authority()];
+    let question = Question::new(title, "compare", programs.servers(&files, 1), &load);
+    question.with(&TWO_CORES).lasting(args, 5, 5.0)
 }
 
 /// Sizes with one thread, idle CPU with threads that could be busy.
 fn memory(programs: &Programs) -> [Question; 3] {
-    let question = |title, threads, figures| Question {
-        title,
-        kind: "memory",
-        servers: programs.servers(&[], threads),
-        args: words(&["--figures", figures, "--connections", IDLE_CONNECTIONS]).collect(),
+    let question = |title, threads, figures| {
+        let load = ["--figures", figures, "--connections", IDLE_CONNECTIONS];
+        Question::new(title, "memory", programs.servers(&[], threads), &load)
     };
     [
         question("Resident memory", 1, "keys,expiring-keys,connections"),
@@ -249,25 +229,10 @@ fn append_only(args: &PresetArgs, programs: &Programs) -> Question {
         };
         programs.servers(&[], 1).into_iter().map(named).collect::<Vec<_>>()
     };
-    Question {
-        title: "SET with an append-only file: cores shared with the load, 50 clients",
-        kind: "compare",
-        servers: policies.into_iter().flat_map(with).collect(),
-        args: words(&["--workload", "set", "--pipelines", PIPELINE, "--no-floor"])
-            .chain(extent(args, 5, 5.0))
-            .collect(),
-    }
-}
-
-/// Peers have active defragmentation on.
-fn churn(programs: &Programs) -> Question {
-    Question {
-        title: "Resident memory after 50 rewrites of all values in random sizes over the same data \
-                freshly loaded",
-        kind: "memory",
-        servers: programs.servers(&[], 1),
-        args: words(&["--figures", "churn", "--keys", CHURNED_KEYS]).collect(),
-    }
+    let title = "SET with an append-only file: cores shared with the load, 50 clients";
+    let load = ["--workload", "set", "--pipelines", PIPELINE, "--no-floor"];
+    let servers = policies.into_iter().flat_map(with).collect();
+    Question::new(title, "compare", servers, &load).lasting(args, 5, 5.0)
 }
 
 /// Peers execute commands on one thread whatever `io-threads` says, so they run with 1. All threads
@@ -279,12 +244,8 @@ fn stalls(programs: &Programs) -> Question {
     let mut servers = vec![(SUBJECT.to_owned(), weft)];
     let peers = programs.peers.iter();
     servers.extend(peers.map(|(name, program)| ((*name).to_owned(), peer(program, &[], 1))));
-    Question {
-        title: "Slow commands: the longest reply to other clients, weft with io-threads 4",
-        kind: "stall",
-        servers,
-        args: Vec::new(),
-    }
+    let title = "Slow commands: the longest reply to other clients, weft with io-threads 4";
+    Question::new(title, "stall", servers, &[])
 }
 
 impl Programs {
@@ -316,21 +277,33 @@ fn server_options(more: &[&str], threads: usize) -> Vec<String> {
     words(listen).chain(words(&rest)).collect()
 }
 
-fn on_two_cores() -> impl Iterator<Item = String> {
-    words(&["--pin-servers", "0", "--pin", "1"])
-}
-
-fn extent(args: &PresetArgs, rounds: u16, seconds: f64) -> impl Iterator<Item = String> {
-    let rounds = args.rounds.unwrap_or(rounds).to_string();
-    let seconds = args.duration.map_or(seconds, |time| time.as_secs_f64()).to_string();
-    words(&["--rounds", &rounds, "--duration", &seconds]).collect::<Vec<_>>().into_iter()
-}
-
 fn words(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()
 }
 
 impl Question {
+    fn new(
+        title: &'static str,
+        kind: &'static str,
+        servers: Vec<(String, Vec<String>)>,
+        args: &[&str],
+    ) -> Question {
+        Question { title, kind, servers, args: words(args).collect() }
+    }
+
+    /// With further arguments.
+    fn with(mut self, more: &[&str]) -> Question {
+        self.args.extend(words(more));
+        self
+    }
+
+    /// With so many rounds of so many seconds, unless the command line says otherwise.
+    fn lasting(self, args: &PresetArgs, rounds: u16, seconds: f64) -> Question {
+        let rounds = args.rounds.unwrap_or(rounds).to_string();
+        let seconds = args.duration.map_or(seconds, |time| time.as_secs_f64()).to_string();
+        self.with(&["--rounds", &rounds, "--duration", &seconds])
+    }
+
     /// The words of its command line after the name of the program.
     fn words(&self) -> Result<Vec<String>, Error> {
         let mut all: Vec<String> =
