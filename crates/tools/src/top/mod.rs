@@ -96,7 +96,7 @@ pub fn run(args: &TopArgs) -> Result<(), Error> {
     let before = wait(&watch).map_err(refuse)?;
     std::thread::sleep(options.interval);
     let now = wait(&watch).map_err(refuse)?;
-    let report = report_of(&before, &now);
+    let report = TopReport::between(&before, &now);
     let text = match args.json {
         true => format!("{}\n", json::json(&report, &options.address)),
         false => TopView::new(&report, &options.address, unix_seconds()).text(),
@@ -125,10 +125,6 @@ fn wait(watch: &ServerWatch) -> Result<Box<ServerLook>, String> {
         Some(Err(reason)) => Err(reason),
         None => Err(format!("the server has not answered for {} seconds", ANSWER_TIME.as_secs())),
     }
-}
-
-fn report_of(before: &ServerLook, now: &ServerLook) -> TopReport {
-    TopReport::between(before, now)
 }
 
 fn unix_seconds() -> i64 {

@@ -14,9 +14,10 @@ use ratatui::widgets::{Cell, Paragraph, Row, Table as TableWidget, Wrap};
 use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::report::TopReport;
 use super::view::{TextTable, TopView};
 use super::watch::{LookAnswer, ServerLook, ServerWatch};
-use super::{Options, report_of, unix_seconds};
+use super::{Options, unix_seconds};
 
 /// The time between two checks for signals, and during a look also for keys.
 const KEYS: Duration = Duration::from_millis(50);
@@ -115,7 +116,7 @@ fn show(
             LookAnswer::Busy(words) => Some(ScreenTrouble::Busy(words)),
             LookAnswer::Look(look) => {
                 if let Some(before) = &last {
-                    let report = report_of(before, &look);
+                    let report = TopReport::between(before, &look);
                     view = Some(TopView::new(&report, &options.address, unix_seconds()));
                 }
                 last = Some(*look);
