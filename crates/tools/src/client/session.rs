@@ -72,7 +72,7 @@ impl ServerEndpoint {
             commands.push(vec!["HELLO".into(), "3".into()]);
         }
         if self.db > 0 {
-            commands.push(vec!["SELECT".into(), self.db.to_string().into()]);
+            commands.push(vec!["SELECT".into(), self.db.to_string()]);
         }
         commands
     }
