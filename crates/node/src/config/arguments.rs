@@ -1,26 +1,26 @@
 //! The arguments of the server: `[file] [-] [--name value ...] ...`, as redis-server takes them.
 //!
-//! Options become lines of a configuration text, one each, that is loaded after the file and
-//! standard input and so overrides both. Their quirks are Redis's: what follows an option is its
-//! value even when it starts with `--`, unless the option brought its value along in the same
-//! argument; further arguments up to the next `--` are further values; `--save` needs none.
-//! Nothing is wrong with an argument here: loading the lines finds out.
+//! Each option becomes a line of a configuration text, which is loaded after the file and standard
+//! input and overrides both. The quirks are those of Redis: the argument after an option is its
+//! value even if it starts with `--`, unless the option and its value share one argument; further
+//! arguments up to the next `--` are further values; `--save` needs no value. This module accepts
+//! every argument; errors appear when the lines are loaded.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use base::quote::{push_quoted, split_args};
 
-/// What the arguments ask for.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invocation {
     /// Run a server.
     Run {
-        /// The configuration file, as given.
+        /// Path of the configuration file.
         file: Option<OsString>,
-        /// Whether to read more configuration from standard input, after the file.
+        /// Whether to read configuration from standard input too, after the file.
         stdin: bool,
-        /// The options as configuration text, to load last; see [`super::Origin::CommandLine`].
+        /// The options as configuration text, to load last, with [`super::Origin::CommandLine`].
         options: Vec<u8>,
     },
     /// Print the version.
@@ -29,7 +29,7 @@ pub enum Invocation {
     Help,
 }
 
-/// How the server is called.
+/// The help text of the server.
 pub const USAGE: &str = "\
 Usage: weft server [FILE] [--NAME VALUE ...] [-]
 
@@ -46,7 +46,7 @@ Examples:
   echo 'loglevel verbose' | weft server -
 ";
 
-/// Sorts the arguments that follow the program's name (and its subcommand).
+/// Parses the arguments after the program's name and subcommand.
 pub fn parse_arguments(args: &[OsString]) -> Invocation {
     match args.first().map(|arg| arg.as_bytes()) {
         Some(b"-v" | b"--version") => return Invocation::Version,
@@ -73,7 +73,7 @@ pub fn parse_arguments(args: &[OsString]) -> Invocation {
 
 struct Options {
     text: Vec<u8>,
-    /// The last option has no value yet, so that whatever comes next is one.
+    /// The last option has no value yet, so the next argument is its value.
     takes_value: bool,
 }
 
@@ -95,9 +95,9 @@ impl Options {
         }
         self.text.extend_from_slice(option);
         self.text.push(b' ');
-        // "--port 6380" in one argument brings its value along.
+        // "--port 6380" may be one argument.
         self.takes_value = split_args(option).is_some_and(|words| words.len() <= 1);
-        // A script whose list of save points is empty says `--save --port 6380`, or just `--save`.
+        // A script with an empty list of save points passes `--save --port 6380`, or just `--save`.
         let valueless = next.is_none_or(|next| next.as_bytes().starts_with(b"--"));
         if valueless && option.eq_ignore_ascii_case(b"save") {
             self.text.extend_from_slice(b"\"\"");
@@ -110,7 +110,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    /// The options' text with lines joined by `|`, and what else there was.
+    /// File, whether standard input is read, and the options' text with lines joined by `|`.
     fn run(args: &[&str]) -> (Option<String>, bool, String) {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let Invocation::Run { file, stdin, options } = parse_arguments(&args) else {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn file_and_standard_input() {
+    fn file_and_standard_input_are_recognized() {
         let file = || Some("a.conf".to_owned());
         assert_eq!(run(&["a.conf"]), (file(), false, String::new()));
         assert_eq!(run(&["a.conf", "--port", "1", "-"]), (file(), true, "port \"1\"".to_owned()));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn version_and_help_come_first_or_not_at_all() {
+    fn version_and_help_count_only_as_first_argument() {
         for arg in ["-v", "--version"] {
             assert_eq!(parse_arguments(&[arg.into()]), Invocation::Version);
         }

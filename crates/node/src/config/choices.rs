@@ -1,10 +1,10 @@
-//! Parameters that take one of a few names.
+//! Enums for the parameters that take one of a few names.
 
 use store::eviction::{EvictionChoice, EvictionOrder};
 
 /// Declares an enum whose variants have names in configuration files.
 ///
-/// Names are matched in any case and printed as written here; their order is that of error texts.
+/// Names match in any case and are printed as written here.
 macro_rules! choice {
     (
         $(#[$meta:meta])*
@@ -15,10 +15,10 @@ macro_rules! choice {
         pub enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// What a configuration may say, in the order of error texts.
+            /// The accepted names, in the order of error texts.
             pub const NAMES: &'static [&'static str] = &[$($text),+];
 
-            /// The value of that name, in any case.
+            /// Parses a name in any case.
             pub fn from_name(name: &[u8]) -> Option<Self> {
                 $(if name.eq_ignore_ascii_case($text.as_bytes()) {
                     return Some(Self::$variant);
@@ -26,7 +26,7 @@ macro_rules! choice {
                 None
             }
 
-            /// The name a configuration gives this value.
+            /// The name of this value in a configuration.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -35,49 +35,49 @@ macro_rules! choice {
 }
 
 choice!(
-    /// `maxmemory-policy`: which keys go when memory is over its limit.
+    /// `maxmemory-policy`: which keys are evicted when memory exceeds its limit.
     EvictionPolicy {
-        /// Of the keys that have an expiry, those that were not used for the longest time.
+        /// Least recently used keys with an expiry.
         VolatileLru = "volatile-lru",
-        /// Of these, those that are used least often.
+        /// Least frequently used keys with an expiry.
         VolatileLfu = "volatile-lfu",
-        /// Of these, any.
+        /// Random keys with an expiry.
         VolatileRandom = "volatile-random",
-        /// Of these, those that expire first.
+        /// Keys that expire soonest.
         VolatileTtl = "volatile-ttl",
-        /// Of all keys, those that were not used for the longest time.
+        /// Least recently used keys.
         AllKeysLru = "allkeys-lru",
-        /// Of all, those that are used least often.
+        /// Least frequently used keys.
         AllKeysLfu = "allkeys-lfu",
-        /// Of all, any.
+        /// Random keys.
         AllKeysRandom = "allkeys-random",
-        /// None: commands that may take more memory are refused.
+        /// No eviction: commands that may use more memory are refused.
         None = "noeviction",
     }
 );
 
 choice!(
-    /// `appendfsync`: when what was appended is made certain to be on the disk.
+    /// `appendfsync`: when the append-only file is synced to disk.
     Fsync {
         /// In the background, once a second.
         EverySecond = "everysec",
-        /// Before the answer.
+        /// Before the reply.
         Always = "always",
-        /// When the system likes.
+        /// When the kernel decides.
         No = "no",
     }
 );
 
 choice!(
-    /// `loglevel`: the least grave line that is still logged.
+    /// `loglevel`: the lowest level that is logged.
     LogLevel {
-        /// Everything.
+        /// All lines.
         Debug = "debug",
-        /// What an administrator rarely needs.
+        /// Details that an operator rarely needs.
         Verbose = "verbose",
-        /// What happens in production.
+        /// Events that matter in production.
         Notice = "notice",
-        /// Only what someone should look at.
+        /// Only lines that need attention.
         Warning = "warning",
         /// No line at all.
         Nothing = "nothing",
@@ -85,97 +85,97 @@ choice!(
 );
 
 choice!(
-    /// `syslog-facility`: which part of the system's log lines belong to.
+    /// `syslog-facility`: the facility of lines in syslog.
     SyslogFacility {
-        /// Programs of users.
+        /// User-level programs.
         User = "user",
-        /// The first of those for local use.
+        /// Local use 0.
         Local0 = "local0",
-        /// The second.
+        /// Local use 1.
         Local1 = "local1",
-        /// The third.
+        /// Local use 2.
         Local2 = "local2",
-        /// The fourth.
+        /// Local use 3.
         Local3 = "local3",
-        /// The fifth.
+        /// Local use 4.
         Local4 = "local4",
-        /// The sixth.
+        /// Local use 5.
         Local5 = "local5",
-        /// The seventh.
+        /// Local use 6.
         Local6 = "local6",
-        /// The last.
+        /// Local use 7.
         Local7 = "local7",
     }
 );
 
 choice!(
-    /// `supervised`: who started the server and waits to hear that it is ready.
+    /// `supervised`: the supervisor that the server notifies when it is ready.
     Supervised {
-        /// Upstart: stops itself once with SIGSTOP.
+        /// Upstart: the server stops itself with SIGSTOP.
         Upstart = "upstart",
-        /// systemd: a datagram to `NOTIFY_SOCKET`.
+        /// systemd: the server sends a datagram to `NOTIFY_SOCKET`.
         Systemd = "systemd",
-        /// Whichever of them the environment shows.
+        /// Detected from the environment.
         Auto = "auto",
-        /// Nobody.
+        /// None.
         No = "no",
     }
 );
 
 choice!(
-    /// `tls-auth-clients`: whether clients of the TLS port must show a certificate.
+    /// `tls-auth-clients`: whether clients of the TLS port must present a certificate.
     ClientCerts {
-        /// None is asked for.
+        /// The server does not request one.
         No = "no",
-        /// Without a valid one the handshake fails.
+        /// The handshake fails without a valid one.
         Yes = "yes",
-        /// One that is shown must be valid.
+        /// A client may present one, which must be valid.
         Optional = "optional",
     }
 );
 
 choice!(
-    /// Who may use a dangerous feature: `enable-debug-command`, `enable-module-command`,
+    /// Clients that may use a dangerous feature: `enable-debug-command`, `enable-module-command`,
     /// `enable-protected-configs`.
     Permit {
-        /// Nobody.
+        /// No client.
         No = "no",
-        /// Everybody.
+        /// All clients.
         Yes = "yes",
-        /// Clients of this host: loopback addresses and the unix socket.
+        /// Clients of this host, by loopback address or unix socket.
         Local = "local",
     }
 );
 
 choice!(
-    /// `oom-score-adj`: whose score the kernel is told, by which it chooses a process to end when
-    /// memory is short.
+    /// `oom-score-adj`: how the server sets the score by which the kernel's OOM killer chooses a
+    /// process.
     OomScoreAdj {
-        /// Leave it as it is.
+        /// Leave the score unchanged.
         No = "no",
-        /// Add a value to what the score was; CONFIG GET prints this also for `relative`.
+        /// Add a value to the initial score; CONFIG GET prints this also for `relative`.
         Yes = "yes",
-        /// The same.
+        /// Same as `Yes`.
         Relative = "relative",
-        /// Set it to a value.
+        /// Set the score to a value.
         Absolute = "absolute",
     }
 );
 
 choice!(
-    /// `sanitize-dump-payload`: whose payloads Redis looks through before it takes a value.
+    /// `sanitize-dump-payload`: which RESTORE payloads Redis validates.
     Sanitize {
-        /// Nobody's.
+        /// None.
         No = "no",
-        /// Everybody's.
+        /// All.
         Yes = "yes",
-        /// Those of clients.
+        /// Those from clients.
         Clients = "clients",
     }
 );
 
 choice!(
-    /// `acl-pubsub-default`: which channels new users may use.
+    /// `acl-pubsub-default`: the channels that new users may use.
     PubsubDefault {
         /// All.
         All = "allchannels",
@@ -185,7 +185,7 @@ choice!(
 );
 
 choice!(
-    /// `io-threads-execute`: which commands run on the thread that read them.
+    /// `io-threads-execute`: the commands that run on the thread that read them.
     Execute {
         /// Every data command.
         All = "all",
@@ -197,7 +197,7 @@ choice!(
 );
 
 impl EvictionPolicy {
-    /// How keys are chosen. None: no key goes.
+    /// How keys are chosen; `None` for `noeviction`.
     pub fn choice(self) -> Option<EvictionChoice> {
         let of = |volatile, order| Some(EvictionChoice { volatile, order });
         match self {
@@ -212,12 +212,12 @@ impl EvictionPolicy {
         }
     }
 
-    /// Whether it counts how often keys are used.
+    /// Whether the policy depends on access frequency.
     pub fn is_lfu(self) -> bool {
         self.choice().is_some_and(|choice| choice.order == EvictionOrder::LeastFrequent)
     }
 
-    /// Whether it asks when keys were last used.
+    /// Whether the policy depends on the last access time.
     pub fn is_lru(self) -> bool {
         self.choice().is_some_and(|choice| choice.order == EvictionOrder::LeastRecent)
     }

@@ -1,17 +1,17 @@
-//! What goes wrong with a configuration, in texts that people read.
+//! Errors and warnings of configurations.
 //!
-//! The form of a fatal file error and the errors of CONFIG SET are Redis's, which tools look for;
-//! a fatal error also names the file.
+//! The form of a fatal file error and the errors of CONFIG SET are those of Redis, which tools look
+//! for; a fatal error also names the file.
 
 use std::error::Error;
 use std::fmt;
 
 use engine::echo;
 
-/// Where a configuration text came from.
+/// The source of a configuration text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A file of that name.
+    /// A file, by its name.
     File(String),
     /// Standard input.
     Stdin,
@@ -19,41 +19,41 @@ pub enum Origin {
     CommandLine,
 }
 
-/// A line that cannot be accepted: the server must not start.
+/// A line that is refused: the server must not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where the line is.
+    /// The text that has the line.
     pub origin: Origin,
     /// Its number, from 1.
     pub line: usize,
-    /// The line without white space around it.
+    /// The line, trimmed and without secrets.
     pub text: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// A line that was accepted but asks for something that will not happen.
+/// A line that was accepted but has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where the line is.
+    /// The text that has the line.
     pub origin: Origin,
     /// Its number, from 1.
     pub line: usize,
     /// The parameter.
     pub name: String,
-    /// Why it has no effect; None for what Weft does not support yet.
+    /// Why it has no effect; `None` if Weft does not support it yet.
     pub reason: Option<&'static str>,
 }
 
-/// Why CONFIG SET changed nothing. Displays as the error reply, without the leading `-`, in which
-/// characters stand for the bytes of names and reasons ([`engine::echo`]).
+/// Why CONFIG SET changed nothing. Displays as the error reply without the leading `-`; names and
+/// reasons are encoded by [`engine::echo`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetError {
     /// No parameter has this name.
     Unknown(String),
-    /// The parameter has to stay while keys are loaded.
+    /// The parameter cannot change while keys are loaded.
     Loading,
-    /// A parameter's value was refused, or could not be applied.
+    /// A value was refused or could not be applied.
     Failed {
         /// The parameter.
         name: String,

@@ -1,14 +1,13 @@
-//! `notify-keyspace-events`: of which events clients are notified, and on which channels.
+//! `notify-keyspace-events`: the events that are published, and their channels.
 
 use store::EventClasses;
 
-/// All classes that `A` stands for, in the order in which they are printed, and those that it does
-/// not stand for.
+/// The classes in the order in which they are printed; `A` stands for all but `n` and `m`.
 const CLASSES: &str = "g$lshzxetdn";
 const CLASSES_OF_ALL: &str = "g$lshzxetd";
 const MISSES: char = 'm';
 
-/// Of which events clients are notified.
+/// The events that are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotifiedEvents {
     /// On the channel of the key, `__keyspace@DB__:KEY`.
@@ -19,7 +18,7 @@ pub struct NotifiedEvents {
 }
 
 impl NotifiedEvents {
-    /// The classes of which clients are notified; none without a channel.
+    /// The published classes; none if neither channel is on.
     pub fn classes(self) -> EventClasses {
         if self.by_key || self.by_event { self.classes } else { EventClasses::default() }
     }
@@ -42,7 +41,7 @@ impl NotifiedEvents {
         Some(events)
     }
 
-    /// As Redis prints it, which leaves out `n` beside `A`.
+    /// Prints the letters as Redis does, which omits `n` after `A`.
     pub(super) fn print(self) -> String {
         let mut text = String::new();
         if CLASSES_OF_ALL.chars().all(|class| self.classes.contains(class)) {

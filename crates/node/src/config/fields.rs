@@ -1,7 +1,7 @@
-//! The values themselves: one plain struct, each field called as its parameter.
+//! The values of all parameters: plain structs whose fields have the parameters' names.
 //!
-//! A `Config` is always valid: the table's setters refuse what is out of range before it gets here.
-//! Defaults are those of Redis 8 except where Weft has its own (`io-threads auto`).
+//! A `Config` is always valid, because the setters in the table check ranges. Defaults are those of
+//! Redis 8, except `io-threads auto`.
 
 use store::EncodingLimits;
 use store::limits::STRING_BYTES_MAX;
@@ -14,7 +14,7 @@ use super::{
     AppendOnly, HZ_MAX, HZ_MIN, Latency, Metrics, NotifiedEvents, RenamedCommands, Saving,
 };
 
-/// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off is `default`.
+/// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off means `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalShutdown {
     /// Save first.
@@ -23,7 +23,7 @@ pub struct SignalShutdown {
     pub nosave: bool,
     /// Do not wait for replicas.
     pub now: bool,
-    /// End whatever fails.
+    /// Shut down even if a step fails.
     pub force: bool,
 }
 
@@ -46,11 +46,11 @@ pub struct UserLine {
 /// Users and their rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acl {
-    /// The `user` lines, which count when the server starts.
+    /// The `user` lines, which apply when the server starts.
     pub users: Vec<UserLine>,
     /// The `rename-command` lines.
     pub renamed_commands: RenamedCommands,
-    /// A path; empty for none.
+    /// A path; empty means none.
     pub file: String,
     /// Entries of ACL LOG.
     pub log_max_len: u64,
@@ -58,7 +58,7 @@ pub struct Acl {
     pub pubsub_default: PubsubDefault,
 }
 
-/// Rules may hold passwords, which no log must show.
+/// Omits the rules, which may hold passwords.
 impl std::fmt::Debug for UserLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UserLine").field("name", &self.name).finish_non_exhaustive()
@@ -66,7 +66,7 @@ impl std::fmt::Debug for UserLine {
 }
 
 impl Permit {
-    /// Whether a client may; `local` when it is on this host.
+    /// Whether a client may use the feature; `local` if it is on this host.
     pub fn allows(self, local: bool) -> bool {
         self == Self::Yes || (self == Self::Local && local)
     }
@@ -75,15 +75,15 @@ impl Permit {
 /// `io-threads`: how many threads serve clients, the main thread included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoThreads {
-    /// As many as the cores the process may use call for.
+    /// Chosen from the number of processors that the process may use.
     Auto,
-    /// That many, 1 to [`super::IO_THREADS_MAX`].
+    /// A fixed number, 1 to [`super::IO_THREADS_MAX`].
     Count(u16),
 }
 
 impl IoThreads {
-    /// How many threads that is for a process that may use so many processors: `auto` takes one
-    /// for each, and one more for the main thread's own work.
+    /// The number of threads if the process may use so many processors: `auto` gives one for each
+    /// processor, and one more for the main thread's own work.
     pub fn threads(self, processors: usize) -> usize {
         match (self, processors) {
             (Self::Count(count), _) => usize::from(count),
@@ -93,42 +93,42 @@ impl IoThreads {
     }
 }
 
-/// How much unsent output one client may have. 0 means no limit.
+/// Limits of the unsent output of one client. 0 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimit {
     /// Bytes at which the client is closed at once.
     pub hard_bytes: u64,
-    /// Bytes above which the client may stay for `soft_seconds` only.
+    /// Bytes above which the client is closed after `soft_seconds`.
     pub soft_bytes: u64,
-    /// How long it may stay there.
+    /// Seconds for which the client may exceed `soft_bytes`.
     pub soft_seconds: u32,
 }
 
 /// `client-output-buffer-limit`: one limit for each class of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// Clients that are neither of the others, MONITOR among them.
+    /// All other clients, including those in MONITOR.
     pub normal: OutputLimit,
-    /// Replicas; printed by its old name, `slave`.
+    /// Replicas; printed with the old name `slave`.
     pub replica: OutputLimit,
     /// Clients with a subscription.
     pub pubsub: OutputLimit,
 }
 
-/// The `tls-` parameters but for the port. An empty text means that it is not given.
+/// The `tls-` parameters except the port. Empty text means not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// `tls-cert-file`: the server's certificate chain, PEM.
     pub cert_file: String,
-    /// `tls-key-file`: its private key, PEM.
+    /// `tls-key-file`: the server's private key, PEM.
     pub key_file: String,
     /// `tls-key-file-pass`: the password of an encrypted key.
     pub key_file_pass: Vec<u8>,
     /// `tls-ca-cert-file`: the authorities that client certificates must come from, PEM.
     pub ca_cert_file: String,
-    /// `tls-ca-cert-dir`: a directory of such files.
+    /// `tls-ca-cert-dir`: a directory of such authorities.
     pub ca_cert_dir: String,
-    /// `tls-dh-params-file`; nothing reads it.
+    /// `tls-dh-params-file`; unused.
     pub dh_params_file: String,
     /// `tls-auth-clients`.
     pub auth_clients: ClientCerts,
@@ -138,7 +138,7 @@ pub struct Tls {
     pub ciphers: String,
     /// `tls-ciphersuites`: cipher names for TLS 1.3, separated by colons.
     pub ciphersuites: String,
-    /// `tls-prefer-server-ciphers`: the server's order decides, not the client's.
+    /// `tls-prefer-server-ciphers`: the server's order of ciphers wins.
     pub prefer_server_ciphers: bool,
     /// `tls-session-caching`: sessions may be resumed.
     pub session_caching: bool,
@@ -179,7 +179,7 @@ impl Default for Syslog {
     }
 }
 
-/// How many connections are accepted between two rounds of other work.
+/// Limits of accepted connections per turn of the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
 pub struct Accepting {
@@ -207,11 +207,11 @@ impl Default for CrashLog {
     }
 }
 
-/// The limit of memory and what happens at it.
+/// The memory limit and the eviction parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
 pub struct Eviction {
-    /// Bytes; 0 for no limit.
+    /// Bytes; 0 means no limit.
     pub maxmemory: u64,
     pub maxmemory_policy: EvictionPolicy,
     pub maxmemory_samples: u32,
@@ -222,20 +222,20 @@ pub struct Eviction {
     pub maxmemory_clients: ClientsLimit,
 }
 
-/// `maxmemory-clients`: what all clients may take of memory together.
+/// `maxmemory-clients`: the memory that all clients may use together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientsLimit {
-    /// So many bytes; 0 for no limit.
+    /// Bytes; 0 means no limit.
     Bytes(u64),
-    /// So much of `maxmemory`, of which 0 is no limit.
+    /// Per cent of `maxmemory`; without `maxmemory` there is no limit.
     Percent(u32),
 }
 
-/// The least limit that counts, so that a client which sets it wrong can set it right again.
+/// Lower limits are raised to this, so that a client can correct a limit that is too low.
 const CLIENTS_BYTES_MIN: u64 = 128 << 10;
 
 impl Eviction {
-    /// The bytes that all clients may take together. None: any number.
+    /// The bytes that all clients may use together; `None` means no limit.
     pub fn clients_bytes_max(&self) -> Option<u64> {
         let bytes = match self.maxmemory_clients {
             ClientsLimit::Bytes(0) | ClientsLimit::Percent(0) => return None,
@@ -276,7 +276,7 @@ pub struct LazyFree {
     pub lazy_user_flush: bool,
 }
 
-/// The `active-defrag-` parameters; nothing reads them.
+/// The `active-defrag-` parameters, which are unused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
 pub struct ActiveDefrag {
@@ -289,12 +289,12 @@ pub struct ActiveDefrag {
     pub threshold_upper: u32,
 }
 
-/// Everything that can be configured. Each field is called as its parameter, `-` written `_`.
+/// The whole configuration. Each field has the name of its parameter, with `_` for `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
 pub struct Config {
-    /// Addresses to listen on, IPv4, IPv6 or `*`; one that starts with `-` may be missing.
-    /// Empty: no TCP at all.
+    /// Addresses to listen on: IPv4, IPv6 or `*`; one that starts with `-` may be unavailable.
+    /// Empty disables TCP.
     pub bind: Vec<String>,
     pub port: u16,
     pub tls_port: u16,
@@ -311,14 +311,14 @@ pub struct Config {
     /// Seconds.
     pub tcp_keepalive: u32,
     pub maxclients: u32,
-    /// The password of the default user; empty for none. Never logged.
+    /// The password of the default user; empty means none. Never logged.
     pub requirepass: Vec<u8>,
     pub acl: Acl,
     /// Bytes.
     pub proto_max_bulk_len: u64,
     /// Bytes.
     pub client_query_buffer_limit: u64,
-    /// Keys remembered at most for the clients that track them; 0: no limit.
+    /// Keys that clients track, at most; 0 means no limit.
     pub tracking_table_max_keys: u64,
     pub client_output_buffer_limit: OutputLimits,
     pub notify_keyspace_events: NotifiedEvents,
@@ -351,7 +351,7 @@ pub struct Config {
     pub slowlog_max_len: u64,
     pub latency: Latency,
     pub loglevel: LogLevel,
-    /// A path; empty for standard output.
+    /// A path; empty means standard output.
     pub logfile: String,
     pub syslog: Syslog,
     pub hide_user_data_from_log: bool,
@@ -359,7 +359,7 @@ pub struct Config {
     pub append_only: AppendOnly,
     pub saving: Saving,
 
-    /// The working directory. The server stores the absolute path here once it went there.
+    /// The working directory; the absolute path once the server is in it.
     pub dir: String,
     pub daemonize: bool,
     pub supervised: Supervised,
@@ -368,7 +368,7 @@ pub struct Config {
     pub ignore_warnings: String,
     pub always_show_logo: bool,
     pub set_proc_title: bool,
-    /// [`super::process_title`] fills it in.
+    /// [`super::process_title`] fills in the variables.
     pub proc_title_template: String,
     pub oom_score_adj: OomScoreAdj,
     /// For a master, for a replica, and for background children.
@@ -384,12 +384,12 @@ pub struct Config {
 
 const MB: u64 = 1024 * 1024;
 
-/// With `dynamic-hz`, clients for each tick above which ticks come faster, as in Redis.
+/// Clients per tick above which `dynamic-hz` raises the rate, as in Redis.
 const CLIENTS_A_TICK_MAX: usize = 200;
 
 impl Config {
-    /// Background ticks a second while this many clients are connected: `hz`, doubled with
-    /// `dynamic-hz` until each tick has at most 200 clients.
+    /// Background ticks a second with this many clients: `hz`, doubled by `dynamic-hz` until each
+    /// tick has at most 200 clients.
     pub fn ticks_a_second(&self, clients: usize) -> u32 {
         let mut hz = self.hz.max(HZ_MIN);
         while self.dynamic_hz && hz < HZ_MAX && clients / hz as usize > CLIENTS_A_TICK_MAX {
@@ -462,7 +462,7 @@ impl Default for ActiveDefrag {
 }
 
 impl Config {
-    /// The longest argument and string: `proto-max-bulk-len`, as far as values can be as long.
+    /// The longest argument and string: `proto-max-bulk-len`, but at most [`STRING_BYTES_MAX`].
     pub fn bulk_bytes_max(&self) -> u64 {
         self.proto_max_bulk_len.min(STRING_BYTES_MAX)
     }

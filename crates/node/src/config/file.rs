@@ -6,9 +6,9 @@
 //!   argument  bare | "with \n \xff escapes" | 'with \' only'
 //! ```
 //!
-//! Names are taken in any case, later lines override earlier ones, and `include` puts other files
-//! in its place. A parameter that takes many arguments may have them in one, `bind "a b"`.
-//! What is not here: finding and reading files. The caller's [`Reader`] does that.
+//! Names match in any case, later lines override earlier ones, and `include` inserts other files. A
+//! parameter with several arguments may have them in one, as in `bind "a b"`. This module does not
+//! read files: the caller's [`Reader`] does.
 
 use acl::{EditError, RuleContext, RuleError, User};
 use base::quote::split_args;
@@ -18,16 +18,16 @@ use super::known_commands::KnownCommands;
 use super::parameter::{Parameter, Reason, WRONG_NUMBER};
 use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, UserLine, Warning, find};
 
-/// A file that an `include` stands for.
+/// An included file.
 pub struct Included {
-    /// Its name, for errors and to notice files that include themselves.
+    /// Its name, for errors and to detect files that include themselves.
     pub name: String,
-    /// What it says.
+    /// Its content.
     pub text: Vec<u8>,
 }
 
-/// Reads what `include PATH` means: one file, or for a pattern all files that match, in order.
-/// A pattern that matches nothing is no error; otherwise the error is a reason such as
+/// Reads the files of `include PATH`: one file, or all files that match a pattern, in order. It is
+/// not an error if a pattern matches no file. An error is a reason such as
 /// `No such file or directory`.
 pub type Reader<'a> = dyn FnMut(&str) -> Result<Vec<Included>, String> + 'a;
 
@@ -36,8 +36,8 @@ const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
 
 impl Config {
-    /// Changes the configuration as a text says, line by line. `Config::load` is this with the
-    /// server's commands.
+    /// Applies a configuration text line by line. `Config::load` calls this with the server's
+    /// commands.
     ///
     /// # Errors
     /// The first line that cannot be accepted. Lines before it have taken effect.
@@ -59,12 +59,12 @@ struct Loader<'a, 'r> {
     config: &'a mut Config,
     read: &'a mut Reader<'r>,
     known: KnownCommands,
-    /// Included files that are being read, the innermost last.
+    /// The chain of included files being read, innermost last.
     open: Vec<String>,
     warnings: Vec<Warning>,
 }
 
-/// Why a line failed: by itself, or by a line of a file that it includes.
+/// Why a line failed: its own error, or an error in a file that it includes.
 enum Fault {
     Here(Reason),
     Inside(ConfigError),
@@ -128,7 +128,7 @@ impl Loader<'_, '_> {
             return Ok(self.config.acl.renamed_commands.rename(old, new, &self.known)?);
         }
         if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| is(name, refused)) {
-            // An empty value is how a file says that there is none.
+            // An empty value disables the directive.
             let nothing = matches!(args, [only] if only.is_empty());
             return if nothing { Ok(()) } else { Err((*reason).into()) };
         }
@@ -159,7 +159,7 @@ impl Loader<'_, '_> {
         }
     }
 
-    /// A user and its rules, which are tried here and count when the server starts.
+    /// A user and its rules, which are checked here and applied when the server starts.
     fn user(&mut self, args: &[Vec<u8>]) -> Result<(), Reason> {
         let Some((name, rules)) = args.split_first() else { return Err(BAD_DIRECTIVE.into()) };
         let wrong = |word: &[u8], reason: String| -> Reason {
@@ -187,7 +187,7 @@ impl Loader<'_, '_> {
 
     fn include(&mut self, args: &[Vec<u8>]) -> Result<(), Fault> {
         let [path] = args else { return Err(BAD_DIRECTIVE.into()) };
-        let path = self.beside_dir(&String::from_utf8_lossy(path));
+        let path = self.in_directory(&String::from_utf8_lossy(path));
         if self.open.len() >= INCLUDE_DEPTH_MAX {
             return Err("files include each other too deeply".into());
         }
@@ -205,8 +205,8 @@ impl Loader<'_, '_> {
         Ok(())
     }
 
-    /// A relative path starts where an earlier `dir` line went, as Redis goes there at once.
-    fn beside_dir(&self, path: &str) -> String {
+    /// Resolves a relative path against an earlier `dir` line, to which Redis changes immediately.
+    fn in_directory(&self, path: &str) -> String {
         match self.config.dir.as_str() {
             "." | "./" => path.to_owned(),
             _ if path.starts_with('/') => path.to_owned(),
@@ -215,10 +215,10 @@ impl Loader<'_, '_> {
     }
 }
 
-/// A line as an error shows it: without the rules of a user and without a parameter's secret.
+/// A line as errors show it: without the rules of a user and the value of a secret parameter.
 fn shown(line: &[u8]) -> String {
     let parts = split_args(line);
-    // The name ends also where someone has misplaced a quote or an equals sign.
+    // A misplaced quote or equals sign ends the name too.
     let mut words = line.split(|byte| byte.is_ascii_whitespace() || b"\"'=".contains(byte));
     let name = words.find(|word| !word.is_empty()).unwrap_or_default();
     let kept: &[&[u8]] = match parts.as_deref() {

@@ -1,8 +1,7 @@
-//! Names that a redis.conf may hold besides the table's: what becomes of each is decided here.
+//! Parameters of Redis that are not in the table: ignored, deprecated or refused.
 //!
-//! A name in [`NOT_YET`] is accepted in files and on the command line and changes nothing;
-//! CONFIG GET does not list it and CONFIG SET does not know it. When a parameter gets a meaning,
-//! its line moves from here to the table.
+//! Files and the command line may have the names in [`NOT_YET`], without effect; CONFIG GET does
+//! not list them and CONFIG SET refuses them. A parameter that gets a meaning moves to the table.
 
 use base::size::parse_bytes;
 
@@ -10,20 +9,20 @@ use super::find;
 
 /// A parameter of Redis that has no effect here yet.
 pub struct NotYet {
-    /// Its name or one of its names, in lower case.
+    /// One of its names, in lower case.
     pub name: &'static str,
-    /// The value that asks for nothing beyond what happens anyway, mostly Redis's default. A line
-    /// that says so is no cause for a warning, which keeps the stock redis.conf quiet.
+    /// The value that matches what the server does anyway, mostly Redis's default. It causes no
+    /// warning, so that the stock redis.conf loads without any.
     pub quiet: &'static str,
 }
 
 impl NotYet {
-    /// The entry of that name, in any case.
+    /// Finds an entry by name, in any case.
     pub(super) fn find(name: &[u8]) -> Option<&'static Self> {
         NOT_YET.iter().find(|entry| name.eq_ignore_ascii_case(entry.name.as_bytes()))
     }
 
-    /// Whether these arguments ask for something that will not happen.
+    /// Whether the arguments differ from the quiet value.
     pub(super) fn asks_for_more(&self, args: &[Vec<u8>]) -> bool {
         let value = args.join(&b' ');
         let same = value.eq_ignore_ascii_case(self.quiet.as_bytes())
@@ -32,7 +31,7 @@ impl NotYet {
     }
 }
 
-/// Accepted and without effect in Redis 8 too; each takes one argument. No warning.
+/// Parameters without effect in Redis 8 too; each takes one argument and causes no warning.
 pub const DEPRECATED: &[&str] = &[
     "io-threads-do-reads",
     "list-max-ziplist-entries",
@@ -40,17 +39,17 @@ pub const DEPRECATED: &[&str] = &[
     "lua-replicate-commands",
 ];
 
-/// Directives that decide who may do what, with the reason why a file that has one is refused.
+/// Directives that restrict access, with the reason why a file with one is refused.
 pub const REFUSED: &[(&str, &str)] = &[
     ("loadmodule", "modules are not supported"),
     ("sentinel", "sentinel directive while not in sentinel mode"),
 ];
 
-/// Those of [`NOT_YET`] whose values are secrets, under the names of Redis and Valkey.
+/// Parameters outside the table whose values are secrets, with the names of Redis and Valkey.
 const SECRETS: &[&str] =
     &["masterauth", "masteruser", "primaryauth", "primaryuser", "tls-client-key-file-pass"];
 
-/// Whether the value of the parameter of this name is a secret, which no log may show.
+/// Whether the value of this parameter is a secret that no log may show.
 pub(crate) fn is_secret(name: &[u8]) -> bool {
     find(name).is_some_and(|row| row.sensitive)
         || SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()))

@@ -2,10 +2,11 @@
 
 use acl::CommandIndex;
 
-/// The commands that lines of a file may name. The configuration is below the table of commands.
+/// Finds commands. The loader gets it as an argument, because the table of commands is in a higher
+/// layer than the configuration.
 pub(crate) struct KnownCommands {
-    /// The name of the command that has this name in any case.
+    /// The command with this name in any case.
     pub(crate) find: fn(&[u8]) -> Option<&'static str>,
-    /// The commands as the rules of users see them.
+    /// The commands for ACL rules.
     pub(crate) for_rules: &'static CommandIndex,
 }

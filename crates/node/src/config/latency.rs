@@ -1,13 +1,13 @@
-//! `latency-monitor-threshold` and `latency-tracking`: what is noticed of how long things take.
+//! The parameters of latency monitoring and tracking.
 
-/// What is noticed of how long things take.
+/// The `latency-` parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Milliseconds from which on an event is remembered; 0 remembers none.
+    /// Milliseconds from which an event is recorded; 0 records none.
     pub monitor_threshold_ms: u64,
-    /// Whether it is recorded how long commands take.
+    /// Whether the latency of commands is recorded.
     pub tracking: bool,
-    /// What INFO shows of that, in millionths of a per cent.
+    /// The percentiles that INFO shows, in millionths of a per cent.
     pub tracking_info_percentiles: Vec<u32>,
 }
 
@@ -18,7 +18,6 @@ impl Default for Latency {
     }
 }
 
-/// Millionths in one.
 pub(super) const MILLIONTHS: f64 = 1e6;
 
 /// A percentile in millionths of a per cent as Redis writes it: `99.9`.

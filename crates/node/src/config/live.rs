@@ -1,30 +1,29 @@
 //! CONFIG GET and CONFIG SET on a running server.
 //!
-//! SET is all or nothing: every value is read into a copy, which replaces the configuration when
-//! all were good. The caller applies what changed, and keeps the old copy to return to.
+//! SET is all or nothing: all values are read into a copy, which replaces the configuration if none
+//! was refused. The caller applies the changes, and keeps the old configuration to undo them.
 
 use super::parameter::{Apply, Parameter};
 use super::{Config, PARAMETERS, SetError, find};
 
-/// Something that the running server must apply.
+/// A change that the running server must apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// What to apply; never [`Apply::Nothing`].
     pub apply: Apply,
-    /// The first parameter that asked for it, to be named when it fails.
+    /// The first parameter that requires it, named in the error if it fails.
     pub name: &'static str,
 }
 
 impl Config {
     /// CONFIG SET: changes all the named parameters, or none.
     ///
-    /// `local` tells whether the client is on this host, which protected parameters may ask for.
-    /// While keys are loaded `dir` stays: their files are found by it.
-    /// Returns what is to be applied, each thing once; parameters set to the value they already
-    /// have ask for nothing.
+    /// `local` is whether the client is on this host, which protected parameters may require. While
+    /// keys are loaded, `dir` cannot change, because it locates their files. Returns the changes to
+    /// apply, each once; a parameter set to its present value needs none.
     ///
     /// # Errors
-    /// Redis's reply for the first pair that cannot be accepted.
+    /// Redis's reply for the first pair that is refused.
     pub fn set(
         &mut self,
         pairs: &[(&[u8], &[u8])],
@@ -53,7 +52,7 @@ impl Config {
         }
         let mut new = self.clone();
         let mut changes: Vec<Change> = Vec::new();
-        // CONFIG SET replaces, unlike a further line of a file.
+        // CONFIG SET replaces save points; a further line of a file would add to them.
         new.saving.begin_points();
         for (row, name, value) in rows {
             row.read(&mut new, &split(row, value))
@@ -68,10 +67,10 @@ impl Config {
         Ok(changes)
     }
 
-    /// CONFIG GET: names and values of the parameters that match any of the patterns.
+    /// CONFIG GET: names and values of the parameters that match a pattern, each once.
     ///
-    /// A pattern without `*`, `?` or `[` is a name, and is printed as it was asked for. Aliases
-    /// count as names of their own. Nothing is listed twice.
+    /// A pattern without `*`, `?` or `[` is a name, which is printed as given. Aliases are matched
+    /// and listed like names.
     pub fn matching(&self, patterns: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut found: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         let mut push = |name: &[u8], value: &dyn Fn() -> Vec<u8>| {
@@ -98,8 +97,8 @@ impl Config {
     }
 }
 
-/// The arguments in a value of CONFIG SET: unlike in a file, single spaces part them and quotes
-/// mean nothing.
+/// The arguments in a value of CONFIG SET: single spaces separate them, and quotes have no meaning,
+/// unlike in a file.
 fn split(row: &Parameter, value: &[u8]) -> Vec<Vec<u8>> {
     match value {
         [] if row.multi => Vec::new(),
@@ -118,7 +117,7 @@ mod tests {
         let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
         let before = config.clone();
         let result = config.set(&pairs, false, false).map_err(|error| error.to_string());
-        assert!(result.is_ok() || *config == before, "a refused SET must change nothing");
+        assert!(result.is_ok() || *config == before, "a refused SET changed the configuration");
         result
     }
 
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_those_of_redis() {
+    fn errors_have_the_texts_of_redis() {
         let unknown = "ERR Unknown option or number of arguments for CONFIG SET - 'nope'";
         refused(&[("nope", "1")], unknown);
         refused(&[("nope", "1"), ("databases", "5")], unknown);
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn output_limits_are_set_class_by_class() {
+    fn output_limits_are_set_for_single_classes() {
         let name = "client-output-buffer-limit";
         let mut config = Config::default();
         assert!(set(&mut config, &[(name, "replica 1mb 5kb 3 PUBSUB 1 2 0")]).is_ok());
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_name_what_to_apply_once() {
+    fn each_change_to_apply_is_returned_once() {
         let mut config = Config::default();
         let change = |apply, name| Change { apply, name };
         assert_eq!(
@@ -197,13 +196,13 @@ mod tests {
         );
         assert_eq!(set(&mut config, &[("port", "0"), ("timeout", "0")]), Ok(vec![]));
         assert_eq!(set(&mut config, &[("protected-mode", "no")]), Ok(vec![]));
-        // The certificate behind an unchanged path may be a new one.
+        // An unchanged path may name a new certificate.
         let tls = Ok(vec![change(Apply::Tls, "tls-cert-file")]);
         assert_eq!(set(&mut config, &[("tls-cert-file", "")]), tls);
     }
 
     #[test]
-    fn protected_parameters_ask_who_the_client_is() {
+    fn protected_parameters_need_permission() {
         let pair: &[(&[u8], &[u8])] = &[(b"dir", b"/tmp")];
         for (permit, remote, local) in
             [(Permit::No, false, false), (Permit::Local, false, true), (Permit::Yes, true, true)]
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_are_no_paths() {
+    fn names_of_files_cannot_be_paths() {
         let mut config = Config::default();
         for (name, what) in [("appendfilename", "file"), ("appenddirname", "dir")] {
             let row = PARAMETERS.iter().find(|row| row.name == name);
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_save_are_replaced() {
+    fn config_set_replaces_save_points() {
         let mut config = Config::default();
         let mut check = |value: &str, printed: &str| {
             let saving = Ok(vec![Change { apply: Apply::Saving, name: "save" }]);

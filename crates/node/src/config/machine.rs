@@ -1,35 +1,35 @@
-//! A configuration file for a server that has a machine for itself: the few parameters that such a
-//! server sets, with the descriptions of the table and values for the machine's size.
+//! The configuration file for a server on a machine of its own: a few parameters with values for
+//! the size of the machine, and their descriptions from the table.
 //!
-//! `deploy/weft.conf` is this text for one machine; `weft tune --config` prints it for any other.
+//! `weft tune --config` prints it for any machine; `deploy/weft.conf` is an example.
 
 use super::{Config, ConfigError, Included, IoThreads, Origin, find};
 
-/// What a server has for itself.
+/// The resources of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Processors, of its affinity and of its control group's quota.
+    /// Processors, limited by the affinity and the control group's quota.
     pub processors: usize,
-    /// Bytes of memory, or of its control group's limit.
+    /// Bytes of memory, limited by the control group.
     pub memory_bytes: u64,
 }
 
-/// Of so many parts of the memory one is left beside `maxmemory`.
+/// One of this many parts of the memory stays free of `maxmemory`.
 const PARTS: u64 = 4;
 const MB: u64 = 1024 * 1024;
-/// From here on `maxmemory` is a whole number of gigabytes.
+/// From this size on, `maxmemory` is a whole number of gigabytes.
 const GIGABYTES_FROM: u64 = 4 * 1024 * MB;
 
-/// Where files with what is secret or local to one machine are read from.
+/// Files with secrets and with parameters local to one machine.
 const INCLUDES: &str = "/etc/weft/conf.d/*.conf";
 
-/// The parameters that are set, with what the table does not say about them.
+/// The parameters to set, each with a remark that the table does not have.
 const SET: &[(&str, &str)] = &[
-    ("io-threads", "One for each processor that the server may use, and the main thread."),
-    ("maxmemory", "A quarter is left for clients, saves, and the kernel."),
-    ("dir", "The unit, the image and the manifests give the server this folder."),
-    ("appendonly", "Nothing that was acknowledged is lost when the process is killed."),
-    ("supervised", "systemd is told when all keys are loaded."),
+    ("io-threads", "One for each available processor, and the main thread."),
+    ("maxmemory", "A quarter is left for clients, saves and the kernel."),
+    ("dir", "The systemd unit, the image and the manifests create this folder."),
+    ("appendonly", "No acknowledged write is lost when the process is killed."),
+    ("supervised", "The server notifies systemd when all keys are loaded."),
 ];
 
 impl Machine {
@@ -43,13 +43,13 @@ impl Machine {
     /// The text of the configuration file.
     ///
     /// # Errors
-    /// None for a machine that exists: each line is read as a server reads it.
+    /// Returns no error for a real machine: each line is loaded as a server loads it.
     pub fn config(self) -> Result<String, ConfigError> {
         let Self { processors, memory_bytes } = self;
         let mut text = format!(
-            "# Weft on a machine of its own: {processors} processors, {} of memory. Everything \
-             else has its\n# default; weft.conf at the root of the repository describes all \
-             parameters.\n",
+            "# Weft on a machine of its own: {processors} processors, {} of memory. All other \
+             parameters\n# have their defaults; weft.conf at the root of the repository describes \
+             them.\n",
             readable(memory_bytes)
         );
         for (name, more) in SET {
@@ -63,8 +63,8 @@ impl Machine {
             }
         }
         text.push_str(&format!(
-            "\n# What is secret or local to one machine, such as requirepass, bind and maxclients. \
-             Lines there\n# override those above.\ninclude {INCLUDES}\n"
+            "\n# Secrets and parameters local to one machine, such as requirepass, bind and \
+             maxclients. They\n# override the lines above.\ninclude {INCLUDES}\n"
         ));
         Ok(text)
     }
@@ -84,7 +84,7 @@ fn no_file(_: &str) -> Result<Vec<Included>, String> {
     Ok(Vec::new())
 }
 
-/// A size in gigabytes, if those are whole.
+/// A size in whole gigabytes, or else in megabytes.
 fn readable(bytes: u64) -> String {
     match bytes % (1024 * MB) {
         0 => format!("{} GiB", bytes / MB / 1024),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_for_a_machine_is_read_as_what_it_was_made_from() {
+    fn the_file_for_a_machine_loads_with_its_values() {
         let gigabytes = |count: u64| count * 1024 * MB;
         for (processors, memory_bytes, threads, maxmemory) in [
             (16, gigabytes(32), 17, gigabytes(24)),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_is_described() {
+    fn every_parameter_exists_in_the_table() {
         assert!(SET.iter().all(|(name, _)| find(name.as_bytes()).is_some()));
     }
 }

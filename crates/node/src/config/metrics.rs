@@ -1,11 +1,11 @@
-//! `metrics-port` and `metrics-bind`: where monitoring systems find what the server counts.
+//! `metrics-port` and `metrics-bind`: where metrics are served over HTTP.
 
 /// Where metrics are served over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {
-    /// Addresses, as those of `bind`.
+    /// Addresses, in the form of `bind`.
     pub bind: Vec<String>,
-    /// The port; 0: nowhere.
+    /// The port; 0 disables the metrics server.
     pub port: u16,
 }
 
@@ -16,7 +16,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Whether they are served.
+    /// Whether metrics are served.
     pub fn is_on(&self) -> bool {
         self.port != 0 && !self.bind.is_empty()
     }

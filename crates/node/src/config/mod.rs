@@ -1,25 +1,24 @@
-//! Configuration: what a redis.conf, a command line and CONFIG may say, and what they said.
+//! Configuration: parameters from a redis.conf, from the command line and from CONFIG.
 //!
-//! [`Config`] holds the values; the rows of [`PARAMETERS`] say everything about each of them: its
-//! names, kind, range, default, whether it may change while the server runs, and what must hear of
-//! it then. The file grammar, the `--name value` arguments, CONFIG GET, SET and REWRITE and the
-//! sample `weft.conf` work from that table alone, so that they cannot disagree.
+//! [`Config`] holds the values. A row of [`PARAMETERS`] describes one parameter: its names, kind,
+//! range and default, whether it may change while the server runs, and what the server must do
+//! then. The file grammar, the `--name value` arguments, CONFIG GET, SET and REWRITE and the
+//! sample `weft.conf` all use that table, so they cannot disagree.
 //!
 //! ```text
 //!   arguments --parse_arguments--> Invocation { file, stdin, options }
 //!   each text --Config::load-----> Config + warnings, or a ConfigError with file, line, reason
-//!   CONFIG SET --Config::set-----> the new values and what to tell the running server
+//!   CONFIG SET --Config::set-----> the new values and what the running server must apply
 //!   CONFIG GET --Config::matching, CONFIG REWRITE --Config::rewrite
 //! ```
 //!
-//! Parameters of Redis that mean nothing here yet are listed in [`NOT_YET`]: a file may carry
-//! them, so that an existing redis.conf starts the server, and the caller gets a warning to log
-//! where the value asks for something that will not happen. A name in no list is an error.
-//! Directives that decide who may do what ([`REFUSED`]) are errors too: to start without them
-//! would leave a server open that its owner had closed.
+//! [`NOT_YET`] lists the parameters of Redis that have no effect here yet. A file may have them, so
+//! that the server starts with an existing redis.conf. If such a value asks for something that will
+//! not happen, the caller gets a warning to log. A name in no list is an error. Directives that
+//! restrict access ([`REFUSED`]) are errors too: a server that ignored them would be open although
+//! its owner had closed it.
 //!
-//! Nothing here opens a file, reads a clock or talks to the running server: texts come in, and
-//! what must be applied goes out.
+//! This module opens no file, reads no clock and does not call the running server.
 
 mod append_only;
 mod arguments;

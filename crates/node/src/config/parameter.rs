@@ -1,8 +1,7 @@
 //! One parameter: its row, and how a value of each kind is read and printed.
 //!
-//! A row is data: constructors and modifiers are `const`, and the table is one constant. Reading
-//! checks everything before it writes, so that a refused value leaves the `Config` as it was.
-//! There is no percent form: no parameter that exists here takes one in Redis.
+//! Constructors and modifiers of rows are `const`, and the table is one constant. Reading checks
+//! all arguments before it changes the `Config`, so a refused value leaves it as it was.
 
 use std::borrow::Cow;
 use std::str;
@@ -17,46 +16,46 @@ use super::special::with_unit;
 /// Why a value was refused, in Redis's words where Redis has them.
 pub type Reason = Cow<'static, str>;
 
-/// What must be told to the running server when a parameter changes.
+/// What the running server must do when a parameter changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apply {
-    /// Nothing: whoever needs it reads it from the current configuration.
+    /// Nothing: users of the parameter read the current configuration.
     Nothing,
-    /// The log: the parameter of this name has no effect, for this reason.
+    /// Log that the parameter of this name has no effect, and the reason.
     NoEffect(&'static str, &'static str),
-    /// Listening sockets: addresses or ports changed.
+    /// Open and close listening sockets.
     Listeners,
-    /// Where metrics are served.
+    /// Move the sockets of the metrics server.
     Metrics,
-    /// Certificates, protocols or ciphers: new connections need a new TLS setup.
+    /// Set up TLS again for new connections.
     Tls,
-    /// Number of threads, or which commands they execute.
+    /// Change the number of threads, or the commands they execute.
     Threads,
-    /// The most clients: descriptors must be provided for them.
+    /// Provide file descriptors for more clients.
     Clients,
-    /// What the log writes.
+    /// Change the settings of the log.
     Log,
-    /// The working directory.
+    /// Change the working directory.
     Directory,
-    /// Whether writes are refused after a save has failed.
+    /// Refuse writes, or allow them again, after a failed save.
     Saving,
-    /// The allocator's background thread.
+    /// Start or stop the allocator's background thread.
     Allocator,
-    /// What `ps` shows of the process.
+    /// Change the process title.
     Title,
-    /// The append-only file: it begins or ends.
+    /// Start, stop or sync the append-only file differently.
     AppendOnly,
-    /// The score by which the kernel chooses a process to end when memory is short.
+    /// Change the score for the kernel's OOM killer.
     OomScore,
 }
 
-/// Where a value of type `T` lives in a `Config`.
+/// The field of type `T` that holds a value in a `Config`.
 pub struct Slot<T: 'static> {
     pub(super) of: fn(&Config) -> &T,
     pub(super) of_mut: fn(&mut Config) -> &mut T,
 }
 
-// Not derived, because that would ask for `T: Copy`.
+// Not derived, because the derive would require `T: Copy`.
 impl<T> Copy for Slot<T> {}
 impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
@@ -75,17 +74,18 @@ pub enum Notation {
     Octal,
 }
 
-/// A value that is read, printed and rewritten in a way of its own.
+/// A value with its own way of reading, printing and rewriting.
 #[derive(Clone, Copy)]
 pub struct Special {
     /// What CONFIG GET prints.
     pub(super) print: fn(&Config) -> String,
     /// Reads arguments; changes nothing when it refuses them.
     pub(super) read: fn(&mut Config, &[Vec<u8>]) -> Result<(), Reason>,
-    /// What follows the name on each line that CONFIG REWRITE writes. A value that needs several
-    /// lines always gives the same number, so that each can be compared with its default.
-    pub(super) lines: fn(&Config) -> Vec<String>,
-    /// What a value looks like, for documentation.
+    /// The text after the name on each line that CONFIG REWRITE writes. The number of lines does
+    /// not depend on the value, so that each line can be compared with its default. `None` if there
+    /// is one line with what CONFIG GET prints.
+    pub(super) lines: Option<fn(&Config) -> Vec<String>>,
+    /// The form of a value, for documentation.
     pub form: &'static str,
 }
 
@@ -108,20 +108,29 @@ pub enum Kind {
         #[doc(hidden)]
         write: fn(&mut Config, i64),
     },
-    /// UTF-8 text without zero bytes; most are paths. Empty means that it is not given.
+    /// UTF-8 text without zero bytes, often a path. Empty means not set.
     Text(Slot<String>),
-    /// Any bytes. Empty means that it is not given.
+    /// UTF-8 text of a certain form.
+    CheckedText {
+        #[doc(hidden)]
+        slot: Slot<String>,
+        #[doc(hidden)]
+        check: fn(&str, &Config) -> Result<(), Reason>,
+        /// The form of a value, for documentation.
+        form: &'static str,
+    },
+    /// Any bytes. Empty means not set.
     Secret(Slot<Vec<u8>>),
     /// One of `names`.
     Choice {
-        /// What may be said.
+        /// The accepted names.
         names: &'static [&'static str],
         #[doc(hidden)]
         read: fn(&Config) -> &'static str,
         #[doc(hidden)]
         write: fn(&mut Config, &[u8]) -> bool,
     },
-    /// In a way of its own.
+    /// A value of its own form.
     Special(Special),
 }
 
@@ -133,24 +142,24 @@ pub struct Parameter {
     pub alias: Option<&'static str>,
     /// What it takes.
     pub kind: Kind,
-    /// What it means, in a sentence or two, with the unit.
+    /// A description of one or two sentences, with the unit.
     pub about: &'static str,
-    /// The source file that reads its field, below `crates`; None only without effect.
-    /// `cargo xtask rows` looks for the field there.
+    /// The source file below `crates` that reads the field, where `cargo xtask rows` looks for it.
+    /// `None` if the parameter has no effect.
     pub reader: Option<&'static str>,
-    /// What to do when CONFIG SET changed it.
+    /// What the server does after CONFIG SET changed it.
     pub apply: Apply,
     /// CONFIG SET refuses it.
     pub immutable: bool,
     /// CONFIG SET refuses it unless `enable-protected-configs` allows it.
     pub protected: bool,
-    /// It is for tests: CONFIG GET shows it to who names it, and not for a pattern.
+    /// It is for tests: CONFIG GET shows it only for its exact name, not for a pattern.
     pub hidden: bool,
     /// Its value must not be logged or shown to other clients.
     pub sensitive: bool,
     /// It takes any number of arguments.
     pub multi: bool,
-    /// CONFIG SET to the present value still counts as a change: the file behind it may be new.
+    /// CONFIG SET to the present value counts as a change, because the named file may be new.
     pub volatile: bool,
     /// CONFIG REWRITE keeps a line whose value is empty, instead of removing it.
     pub keeps_empty: bool,
@@ -185,13 +194,13 @@ impl Parameter {
         self
     }
 
-    /// The log says why when it is set, in a file or by CONFIG SET.
+    /// The server logs the reason when the parameter is set in a file or by CONFIG SET.
     pub(super) const fn without_effect(self, reason: &'static str) -> Self {
         let name = self.name;
         self.applies(Apply::NoEffect(name, reason))
     }
 
-    /// Why it has no effect; None when it has one.
+    /// Why the parameter has no effect; `None` if it has one.
     pub fn no_effect(&self) -> Option<&'static str> {
         match self.apply {
             Apply::NoEffect(_, reason) => Some(reason),
@@ -240,7 +249,7 @@ impl Parameter {
             || self.alias.is_some_and(|alias| name.eq_ignore_ascii_case(alias.as_bytes()))
     }
 
-    /// Its name, or its alias if that is what it is called.
+    /// The alias if `called` is the alias, otherwise the name.
     pub(super) fn name_like(&self, called: &[u8]) -> &'static str {
         let alias = self.alias.filter(|alias| called.eq_ignore_ascii_case(alias.as_bytes()));
         alias.unwrap_or(self.name)
@@ -254,14 +263,14 @@ impl Parameter {
                 format!("{:o}", read(config)).into()
             }
             Kind::Number { read, .. } => read(config).to_string().into(),
-            Kind::Text(slot) => (slot.of)(config).clone().into(),
+            Kind::Text(slot) | Kind::CheckedText { slot, .. } => (slot.of)(config).clone().into(),
             Kind::Secret(slot) => (slot.of)(config).clone(),
             Kind::Choice { read, .. } => read(config).into(),
             Kind::Special(special) => (special.print)(config).into(),
         }
     }
 
-    /// What follows the name in a configuration file, for each line that it needs.
+    /// The text after the name on each of its lines in a configuration file.
     pub(super) fn file_values(&self, config: &Config) -> Vec<Vec<u8>> {
         let quoted = |bytes: &[u8]| {
             let mut out = Vec::new();
@@ -269,14 +278,20 @@ impl Parameter {
             vec![out]
         };
         match self.kind {
-            Kind::Text(slot) => quoted((slot.of)(config).as_bytes()),
+            Kind::Text(slot) | Kind::CheckedText { slot, .. } => {
+                quoted((slot.of)(config).as_bytes())
+            }
             Kind::Secret(slot) => quoted((slot.of)(config)),
             Kind::Number { notation: Notation::Bytes, read, .. } => {
                 vec![with_unit(read(config).unsigned_abs()).into()]
             }
-            Kind::Special(special) => {
-                (special.lines)(config).into_iter().map(String::into_bytes).collect()
+            Kind::Special(Special { lines: Some(lines), .. }) => {
+                lines(config).into_iter().map(String::into_bytes).collect()
             }
+            Kind::Special(_) => match self.print(config) {
+                empty if empty.is_empty() => vec![b"\"\"".to_vec()],
+                value => vec![value],
+            },
             _ => vec![self.print(config)],
         }
     }
@@ -299,6 +314,11 @@ impl Parameter {
                 write(config, parse_number(arg, notation, min, max)?);
             }
             Kind::Text(slot) => *(slot.of_mut)(config) = parse_text(arg)?,
+            Kind::CheckedText { slot, check, .. } => {
+                let text = parse_text(arg)?;
+                check(&text, config)?;
+                *(slot.of_mut)(config) = text;
+            }
             Kind::Secret(slot) => (slot.of_mut)(config).clone_from(arg),
             Kind::Choice { names, write, .. } => {
                 if !write(config, arg) {
@@ -327,7 +347,7 @@ pub(super) fn parse_yes_no(arg: &[u8]) -> Result<bool, Reason> {
     }
 }
 
-/// A text that can be a path: UTF-8, and no zero byte, which would end it for the kernel.
+/// Text that can be a path: UTF-8 without a zero byte, which would end a path.
 pub(super) fn parse_text(arg: &[u8]) -> Result<String, Reason> {
     match str::from_utf8(arg) {
         Ok(text) if !arg.contains(&0) => Ok(text.to_owned()),

@@ -1,23 +1,22 @@
-//! What commands are called where that is not their name: the lines `rename-command OLD NEW`.
+//! Renamed commands: the lines `rename-command OLD NEW`.
 //!
-//! As in Redis only requests see it, also those of scripts. Rules of users, statistics and COMMAND
-//! keep the names that commands have.
+//! As in Redis, only requests and the calls of scripts use the new names. ACL rules, statistics and
+//! COMMAND keep the original names.
 
 use std::collections::BTreeMap;
 
 use super::known_commands::KnownCommands;
 
-/// Commands that are called otherwise, by name: what they are called, or None for one that nobody
-/// can call.
+/// The new names of renamed commands by original name; `None` for a disabled command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenamedCommands(BTreeMap<&'static str, Option<Vec<u8>>>);
 
 impl RenamedCommands {
-    /// Calls a command otherwise; with an empty name nobody can call it any more. What counts for
-    /// `old` is what it is called so far, by earlier lines.
+    /// Renames a command; an empty name disables it. `old` is its present name, which an earlier
+    /// line may have changed.
     ///
     /// # Errors
-    /// Redis's texts: there is no such command, or another one is called so.
+    /// Redis's texts: no such command, or the new name is taken.
     pub(super) fn rename(
         &mut self,
         old: &[u8],
@@ -35,7 +34,7 @@ impl RenamedCommands {
         Ok(())
     }
 
-    /// The name of the command that is called so.
+    /// The original name of the command with this present name.
     fn command(&self, called: &[u8], known: &KnownCommands) -> Option<&'static str> {
         let is_called = |new: &Option<Vec<u8>>| {
             new.as_ref().is_some_and(|new| new.eq_ignore_ascii_case(called))
@@ -45,12 +44,12 @@ impl RenamedCommands {
         renamed.or_else(|| original().filter(|command| !self.0.contains_key(command)))
     }
 
-    /// Whether all commands are called by their names.
+    /// Whether no command is renamed.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a command is called, if anybody can call it.
+    /// The present name of a command; `None` if it is disabled.
     pub(crate) fn called(&self, command: &str) -> Option<Vec<u8>> {
         self.0.get(command).map_or_else(|| Some(command.as_bytes().to_vec()), Clone::clone)
     }

@@ -1,4 +1,4 @@
-//! The sample configuration file: every parameter with its default, made from the table.
+//! The sample configuration file, generated from the table: every parameter with its default.
 //!
 //! `weft.conf` at the root of the repository is this text; a test compares them.
 
@@ -9,12 +9,12 @@ const INTRODUCTION: &str = "\
 #
 #     weft server weft.conf --port 7000
 #
-# One parameter a line; \"quotes\" hold blanks and escapes such as \\n and \\xff. Sizes take units:
-# 1k is 1000 bytes and 1kb 1024, likewise m, mb, g and gb. Later lines override earlier ones, and
-# options of the command line override the file. `include other.conf` reads another file.
+# One parameter a line; \"quotes\" allow blanks and escapes such as \\n and \\xff. Sizes have units:
+# 1k is 1000 bytes and 1kb is 1024, likewise m, mb, g and gb. Later lines override earlier ones, and
+# command line options override the file. `include other.conf` reads another file.
 ";
 
-/// Headings, each before the parameter that opens its part of the table.
+/// Headings, each with the first parameter of its part of the table.
 const HEADINGS: &[(&str, &str)] = &[
     ("bind", "Network"),
     ("tls-port", "TLS"),
@@ -28,7 +28,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("dir", "Process"),
 ];
 
-/// The heading of the part of the table that a parameter opens.
+/// The heading before a parameter, if it is the first of its part.
 pub fn heading(name: &str) -> Option<&'static str> {
     HEADINGS.iter().find(|(first, _)| *first == name).map(|(_, heading)| *heading)
 }

@@ -1,35 +1,27 @@
-//! The parameters whose values have a form of their own: `bind`, `io-threads`, the lists of
-//! processors, `client-output-buffer-limit`, `maxmemory-clients`, `activedefrag`,
-//! `shutdown-on-sigint` and its like, `oom-score-adj-values`.
-//!
-//! Each reads all its arguments before it changes anything.
+//! Parameters with their own form of values: `bind`, `io-threads`, the lists of processors,
+//! `client-output-buffer-limit`, `maxmemory-clients`, `activedefrag`, `shutdown-on-sigint`,
+//! `shutdown-on-sigterm` and `oom-score-adj-values`.
 
 use base::number::parse_i64;
 use base::size::parse_bytes;
 
 use super::fields::{ClientsLimit, SignalShutdown};
 use super::parameter::{
-    Notation, Reason, Special, WRONG_NUMBER, not_among, parse_number, parse_text, parse_yes_no,
+    Kind, Notation, Reason, Slot, Special, WRONG_NUMBER, not_among, parse_number, parse_text,
+    parse_yes_no,
 };
 use super::{BIND_ADDRESSES_MAX, Config, IO_THREADS_MAX, IoThreads, OutputLimit, OutputLimits};
 
 /// `bind`: a list of addresses. A single empty argument, or none, means no TCP.
 pub(super) const BIND: Special = Special {
     print: |config| config.bind.join(" "),
-    read: read_bind,
-    lines: |config| vec![print_addresses(&config.bind)],
+    read: |config, args| {
+        config.bind = read_addresses(args)?;
+        Ok(())
+    },
+    lines: None,
     form: "address ...",
 };
-
-fn read_bind(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
-    config.bind = read_addresses(args)?;
-    Ok(())
-}
-
-/// A list of addresses as a file has it.
-pub(super) fn print_addresses(addresses: &[String]) -> String {
-    if addresses.is_empty() { "\"\"".to_owned() } else { addresses.join(" ") }
-}
 
 pub(super) fn read_addresses(args: &[Vec<u8>]) -> Result<Vec<String>, Reason> {
     if args.len() > BIND_ADDRESSES_MAX {
@@ -37,7 +29,7 @@ pub(super) fn read_addresses(args: &[Vec<u8>]) -> Result<Vec<String>, Reason> {
     }
     let args = if matches!(args, [only] if only.is_empty()) { &[] } else { args };
     let addresses: Vec<_> = args.iter().map(|arg| parse_text(arg)).collect::<Result<_, _>>()?;
-    // An empty address among others, as two spaces in CONFIG SET give, can never be bound.
+    // Two spaces in CONFIG SET give an empty address, which cannot be bound.
     if addresses.iter().any(String::is_empty) {
         return Err("Failed to bind to specified addresses.".into());
     }
@@ -45,12 +37,8 @@ pub(super) fn read_addresses(args: &[Vec<u8>]) -> Result<Vec<String>, Reason> {
 }
 
 /// `io-threads`: a number, or `auto`.
-pub(super) const IO_THREADS: Special = Special {
-    print: print_io_threads,
-    read: read_io_threads,
-    lines: |config| vec![print_io_threads(config)],
-    form: "auto | number",
-};
+pub(super) const IO_THREADS: Special =
+    Special { print: print_io_threads, read: read_io_threads, lines: None, form: "auto | number" };
 
 fn print_io_threads(config: &Config) -> String {
     match config.io_threads {
@@ -70,54 +58,22 @@ fn read_io_threads(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> 
     Ok(())
 }
 
-/// The most processors that the kernel's affinity masks have room for.
+/// Processors in the kernel's affinity masks.
 const CPUS_MAX: usize = 1024;
 
-/// `server-cpulist`: processors as `taskset` takes them.
-pub(super) const CPU_LIST: Special = Special {
-    print: |config| config.server_cpulist.clone(),
-    read: |config, args| read_cpu_list(&mut config.server_cpulist, args),
-    lines: |config| vec![format!("\"{}\"", config.server_cpulist)],
-    form: CPU_LIST_FORM,
-};
-
-/// `aof-rewrite-cpulist`: the same.
-pub(super) const REWRITE_CPU_LIST: Special = Special {
-    print: |config| config.append_only.aof_rewrite_cpulist.clone(),
-    read: |config, args| read_cpu_list(&mut config.append_only.aof_rewrite_cpulist, args),
-    lines: |config| vec![format!("\"{}\"", config.append_only.aof_rewrite_cpulist)],
-    form: CPU_LIST_FORM,
-};
-
-/// `bio-cpulist`: the same.
-pub(super) const BIO_CPU_LIST: Special = Special {
-    print: |config| config.bio_cpulist.clone(),
-    read: |config, args| read_cpu_list(&mut config.bio_cpulist, args),
-    lines: |config| vec![format!("\"{}\"", config.bio_cpulist)],
-    form: CPU_LIST_FORM,
-};
-
-/// `bgsave-cpulist`: the same.
-pub(super) const SAVE_CPU_LIST: Special = Special {
-    print: |config| config.saving.bgsave_cpulist.clone(),
-    read: |config, args| read_cpu_list(&mut config.saving.bgsave_cpulist, args),
-    lines: |config| vec![format!("\"{}\"", config.saving.bgsave_cpulist)],
-    form: CPU_LIST_FORM,
-};
-
-const CPU_LIST_FORM: &str = "number[-number[:step]],...";
-
-fn read_cpu_list(list: &mut String, args: &[Vec<u8>]) -> Result<(), Reason> {
-    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-    let text = parse_text(arg)?;
-    if !text.is_empty() && cpus(&text).is_none() {
-        return Err("argument must be a list of processors, such as 0-3,5 or 0-6:2".into());
-    }
-    *list = text;
-    Ok(())
+/// A list of processors in the form of `taskset`.
+pub(super) const fn cpu_list(slot: Slot<String>) -> Kind {
+    Kind::CheckedText { slot, check: check_cpu_list, form: "number[-number[:step]],..." }
 }
 
-/// The processors of a list; None when it has another form.
+fn check_cpu_list(text: &str, _: &Config) -> Result<(), Reason> {
+    match text.is_empty() || cpus(text).is_some() {
+        true => Ok(()),
+        false => Err("argument must be a list of processors, such as 0-3,5 or 0-6:2".into()),
+    }
+}
+
+/// The processors of a list; `None` if it is malformed.
 pub fn cpus(list: &str) -> Option<Vec<usize>> {
     let number = |text: &str| text.parse().ok().filter(|number| *number < CPUS_MAX);
     let mut cpus = Vec::new();
@@ -137,12 +93,12 @@ pub fn cpus(list: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// `client-output-buffer-limit`: class, hard limit, soft limit, seconds; again for other classes.
-/// Classes that are not named keep their limits.
+/// `client-output-buffer-limit`: class, hard limit, soft limit and seconds for one or more classes.
+/// Other classes keep their limits.
 pub(super) const OUTPUT_LIMITS: Special = Special {
     print: print_output_limits,
     read: read_output_limits,
-    lines: |config| {
+    lines: Some(|config| {
         let limits = &config.client_output_buffer_limit;
         let line = |class: &str, limit: &OutputLimit| {
             let (hard, soft) = (with_unit(limit.hard_bytes), with_unit(limit.soft_bytes));
@@ -153,7 +109,7 @@ pub(super) const OUTPUT_LIMITS: Special = Special {
             line("replica", &limits.replica),
             line("pubsub", &limits.pubsub),
         ]
-    },
+    }),
     form: "class hard-limit soft-limit soft-seconds ...",
 };
 
@@ -162,7 +118,7 @@ fn print_output_limits(config: &Config) -> String {
     let one = |class: &str, limit: &OutputLimit| {
         format!("{class} {} {} {}", limit.hard_bytes, limit.soft_bytes, limit.soft_seconds)
     };
-    // Redis prints the old name of the replica class here; tools that parse this expect it.
+    // Redis prints the old name of the replica class, which tools expect.
     [one("normal", &limits.normal), one("slave", &limits.replica), one("pubsub", &limits.pubsub)]
         .join(" ")
 }
@@ -172,8 +128,8 @@ fn read_output_limits(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reaso
     let (groups, []) = args.as_chunks::<4>() else {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
     };
-    for [class, hard, soft, seconds] in groups {
-        read_output_limit(&mut limits, class, hard, soft, seconds)?;
+    for group in groups {
+        read_output_limit(&mut limits, group)?;
     }
     config.client_output_buffer_limit = limits;
     Ok(())
@@ -181,10 +137,7 @@ fn read_output_limits(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reaso
 
 fn read_output_limit(
     limits: &mut OutputLimits,
-    class: &[u8],
-    hard: &[u8],
-    soft: &[u8],
-    seconds: &[u8],
+    [class, hard, soft, seconds]: &[Vec<u8>; 4],
 ) -> Result<(), Reason> {
     let limit = match class.to_ascii_lowercase().as_slice() {
         b"normal" => &mut limits.normal,
@@ -204,7 +157,7 @@ fn read_output_limit(
     Ok(())
 }
 
-/// `maxmemory-clients`: bytes, or a part of `maxmemory`.
+/// `maxmemory-clients`: bytes, or a share of `maxmemory`.
 pub(super) const CLIENTS_LIMIT: Special = Special {
     print: |config| match config.eviction.maxmemory_clients {
         ClientsLimit::Bytes(bytes) => bytes.to_string(),
@@ -215,10 +168,10 @@ pub(super) const CLIENTS_LIMIT: Special = Special {
         config.eviction.maxmemory_clients = read_clients_limit(arg)?;
         Ok(())
     },
-    lines: |config| match config.eviction.maxmemory_clients {
+    lines: Some(|config| match config.eviction.maxmemory_clients {
         ClientsLimit::Bytes(bytes) => vec![with_unit(bytes)],
         ClientsLimit::Percent(percent) => vec![format!("{percent}%")],
-    },
+    }),
     form: "bytes | percent%",
 };
 
@@ -227,7 +180,7 @@ fn read_clients_limit(arg: &[u8]) -> Result<ClientsLimit, Reason> {
     if let Some(percent) = arg.strip_suffix(b"%") {
         let percent = parse_i64(percent).filter(|percent| *percent >= 0).ok_or(FORM)?;
         return match u32::try_from(percent) {
-            // As in Redis it is the same as no bytes.
+            // As in Redis, 0% means no limit.
             Ok(0) => Ok(ClientsLimit::Bytes(0)),
             Ok(percent @ ..=100) => Ok(ClientsLimit::Percent(percent)),
             _ => Err("percentage argument must be less or equal to 100".into()),
@@ -237,7 +190,7 @@ fn read_clients_limit(arg: &[u8]) -> Result<ClientsLimit, Reason> {
     Ok(ClientsLimit::Bytes(bytes))
 }
 
-/// `activedefrag`: nothing is moved.
+/// `activedefrag`: always `no`.
 pub(super) const ACTIVE_DEFRAG: Special = Special {
     print: |_| "no".to_owned(),
     read: |_, args| {
@@ -250,7 +203,7 @@ pub(super) const ACTIVE_DEFRAG: Special = Special {
         }
         Ok(())
     },
-    lines: |_| vec!["no".to_owned()],
+    lines: None,
     form: "no",
 };
 
@@ -261,18 +214,18 @@ pub(super) const ON_SIGINT: Special = Special {
         config.shutdown_on_sigint = read_shutdown(args)?;
         Ok(())
     },
-    lines: |config| vec![print_shutdown(config.shutdown_on_sigint)],
+    lines: None,
     form: SHUTDOWN_FORM,
 };
 
-/// `shutdown-on-sigterm`: the same.
+/// `shutdown-on-sigterm`: `default`, or options of SHUTDOWN.
 pub(super) const ON_SIGTERM: Special = Special {
     print: |config| print_shutdown(config.shutdown_on_sigterm),
     read: |config, args| {
         config.shutdown_on_sigterm = read_shutdown(args)?;
         Ok(())
     },
-    lines: |config| vec![print_shutdown(config.shutdown_on_sigterm)],
+    lines: None,
     form: SHUTDOWN_FORM,
 };
 
@@ -286,6 +239,7 @@ fn print_shutdown(shutdown: SignalShutdown) -> String {
 }
 
 fn read_shutdown(args: &[Vec<u8>]) -> Result<SignalShutdown, Reason> {
+    const OPTIONS: &[&str] = &["default", "save", "nosave", "now", "force"];
     let mut shutdown = SignalShutdown::default();
     for arg in args {
         match arg.to_ascii_lowercase().as_slice() {
@@ -294,11 +248,11 @@ fn read_shutdown(args: &[Vec<u8>]) -> Result<SignalShutdown, Reason> {
             b"nosave" => shutdown.nosave = true,
             b"now" => shutdown.now = true,
             b"force" => shutdown.force = true,
-            _ => return Err(no_shutdown_option()),
+            _ => return Err(not_among(OPTIONS)),
         }
     }
     if args.is_empty() {
-        return Err(no_shutdown_option());
+        return Err(not_among(OPTIONS));
     }
     if shutdown.save && shutdown.nosave {
         return Err("shutdown options SAVE and NOSAVE can't be used simultaneously".into());
@@ -306,15 +260,11 @@ fn read_shutdown(args: &[Vec<u8>]) -> Result<SignalShutdown, Reason> {
     Ok(shutdown)
 }
 
-fn no_shutdown_option() -> Reason {
-    not_among(&["default", "save", "nosave", "now", "force"])
-}
-
 /// `oom-score-adj-values`: for a master, a replica, and background children.
 pub(super) const OOM_SCORES: Special = Special {
     print: print_oom_scores,
     read: read_oom_scores,
-    lines: |config| vec![print_oom_scores(config)],
+    lines: None,
     form: "master replica child",
 };
 
@@ -326,19 +276,15 @@ fn read_oom_scores(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> 
     let [_, _, _] = args else { return Err(WRONG_NUMBER.into()) };
     let mut values = [0; 3];
     for (value, arg) in values.iter_mut().zip(args) {
-        let parsed = parse_number(arg, Notation::Decimal, -2000, 2000);
-        let Ok(parsed) = parsed else {
-            return Err(
-                "Invalid oom-score-adj-values, elements must be between -2000 and 2000.".into()
-            );
-        };
-        *value = parsed as i32;
+        *value = parse_number(arg, Notation::Decimal, -2000, 2000)
+            .map_err(|_| "Invalid oom-score-adj-values, elements must be between -2000 and 2000.")?
+            as i32;
     }
     config.oom_score_adj_values = values;
     Ok(())
 }
 
-/// Bytes in the largest unit that leaves no remainder, as a configuration file would have them.
+/// Bytes in the largest unit that leaves no remainder, as written in a configuration file.
 pub(super) fn with_unit(bytes: u64) -> String {
     for (shift, unit) in [(30, "gb"), (20, "mb"), (10, "kb")] {
         if bytes != 0 && bytes.trailing_zeros() >= shift {
@@ -353,7 +299,7 @@ mod tests {
     use super::cpus;
 
     #[test]
-    fn lists_of_processors() {
+    fn lists_of_processors_are_parsed() {
         assert_eq!(cpus("0"), Some(vec![0]));
         assert_eq!(cpus("0-3,5"), Some(vec![0, 1, 2, 3, 5]));
         assert_eq!(cpus("1-6:2,0"), Some(vec![1, 3, 5, 0]));

@@ -1,50 +1,52 @@
-//! Parameters whose values are in files of their own: how they are read and printed.
+//! How the parameters of files, events, latency, metrics and saving are read and printed.
 
 use base::number::parse_i64;
 
 use super::latency::{MILLIONTHS, percentile_text};
-use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
-use super::special::{print_addresses, read_addresses};
+use super::parameter::{Kind, Reason, Slot, Special};
+use super::saving::PointsGiven;
+use super::special::read_addresses;
 use super::{Config, NotifiedEvents, SavePoint};
 
-/// `appendfilename`: a name, not a path.
-pub(super) const FILE_NAME: Special = Special {
-    print: |config| config.append_only.appendfilename.clone(),
-    read: |config, args| read_name(&mut config.append_only.appendfilename, args, "file"),
-    lines: |config| vec![quoted(&config.append_only.appendfilename)],
-    form: "name",
-};
-
-/// `appenddirname`: the same.
-pub(super) const DIRECTORY_NAME: Special = Special {
-    print: |config| config.append_only.appenddirname.clone(),
-    read: |config, args| read_name(&mut config.append_only.appenddirname, args, "dir"),
-    lines: |config| vec![quoted(&config.append_only.appenddirname)],
-    form: "name",
-};
-
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    base::quote::push_quoted(&mut out, text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
+/// The name of a file or directory, without a path.
+pub(super) const fn name(
+    slot: Slot<String>,
+    check: fn(&str, &Config) -> Result<(), Reason>,
+) -> Kind {
+    Kind::CheckedText { slot, check, form: "name" }
 }
 
-fn read_name(name: &mut String, args: &[Vec<u8>], of: &str) -> Result<(), Reason> {
-    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-    let text = parse_text(arg)?;
-    // The directory itself and the one above it are no names of something within.
-    if text.is_empty() || text.contains('/') || text == "." || text == ".." {
-        return Err(format!("append{of}name can't be a path, just a {of}name").into());
+/// Checks `appendfilename`.
+pub(super) fn check_append_file(name: &str, _: &Config) -> Result<(), Reason> {
+    check_append_name(name, "file")
+}
+
+/// Checks `appenddirname`.
+pub(super) fn check_append_directory(name: &str, _: &Config) -> Result<(), Reason> {
+    check_append_name(name, "dir")
+}
+
+fn check_append_name(name: &str, of: &str) -> Result<(), Reason> {
+    // `.` and `..` name the directory and its parent, not an entry in it.
+    match name.is_empty() || name.contains('/') || name == "." || name == ".." {
+        true => Err(format!("append{of}name can't be a path, just a {of}name").into()),
+        false => Ok(()),
     }
-    *name = text;
-    Ok(())
 }
 
-/// The parameter.
+/// Checks `dbfilename`.
+pub(super) fn check_rdb_file(name: &str, _: &Config) -> Result<(), Reason> {
+    match name.contains('/') {
+        true => Err("dbfilename can't be a path, just a filename".into()),
+        false => Ok(()),
+    }
+}
+
+/// `notify-keyspace-events`.
 pub(super) const NOTIFIED_EVENTS: Special = Special {
     print: |config| config.notify_keyspace_events.print(),
     read: read_events,
-    lines: |config| vec![format!("\"{}\"", config.notify_keyspace_events.print())],
+    lines: Some(|config| vec![format!("\"{}\"", config.notify_keyspace_events.print())]),
     form: "letters",
 };
 
@@ -56,16 +58,9 @@ fn read_events(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
     Ok(())
 }
 
-/// `latency-tracking-info-percentiles`. A single empty argument, or none, means none.
-pub(super) const PERCENTILES: Special = Special {
-    print: print_percentiles,
-    read: read_percentiles,
-    lines: |config| {
-        let list = print_percentiles(config);
-        vec![if list.is_empty() { "\"\"".to_owned() } else { list }]
-    },
-    form: "number ...",
-};
+/// `latency-tracking-info-percentiles`. An empty argument, or none, means no percentiles.
+pub(super) const PERCENTILES: Special =
+    Special { print: print_percentiles, read: read_percentiles, lines: None, form: "number ..." };
 
 fn print_percentiles(config: &Config) -> String {
     let percentiles = config.latency.tracking_info_percentiles.iter();
@@ -91,35 +86,26 @@ fn read_percentiles(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason>
     Ok(())
 }
 
-/// `metrics-bind`: a list of addresses. A single empty argument, or none, means nowhere.
+/// `metrics-bind`: a list of addresses. An empty argument, or none, disables the metrics server.
 pub(super) const METRICS_BIND: Special = Special {
     print: |config| config.metrics.bind.join(" "),
     read: |config: &mut Config, args| {
         config.metrics.bind = read_addresses(args)?;
         Ok(())
     },
-    lines: |config| vec![print_addresses(&config.metrics.bind)],
+    lines: None,
     form: "address ...",
 };
 
-/// `save`: pairs of seconds and changes, or an empty argument for none. In files, the first line
-/// replaces the default and the others add to it.
-pub(super) const SAVE: Special = Special {
-    print: print_points,
-    read: read_points,
-    lines: point_lines,
-    form: "seconds changes ...",
-};
+/// `save`: pairs of seconds and changes; an empty argument means none. In a file, the first line
+/// replaces the default, and later lines add to it.
+pub(super) const SAVE: Special =
+    Special { print: print_points, read: read_points, lines: None, form: "seconds changes ..." };
 
 fn print_points(config: &Config) -> String {
     let points = config.saving.save.iter();
     let points = points.map(|SavePoint { seconds, changes }| format!("{seconds} {changes}"));
     points.collect::<Vec<_>>().join(" ")
-}
-
-fn point_lines(config: &Config) -> Vec<String> {
-    let points = print_points(config);
-    vec![if points.is_empty() { "\"\"".to_owned() } else { points }]
 }
 
 fn read_points(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
@@ -138,33 +124,13 @@ fn read_points(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
     });
     let points = points.collect::<Result<Vec<_>, &str>>()?;
     let saving = &mut config.saving;
-    if !saving.points_given || points.is_empty() {
+    if !saving.points_given.0 || points.is_empty() {
         saving.save.clear();
     }
-    saving.points_given = true;
+    saving.points_given = PointsGiven(true);
     saving.save.extend(points);
     Ok(())
 }
-
-/// `dbfilename`: a name without a folder.
-pub(super) const FILENAME: Special = Special {
-    print: |config| config.saving.dbfilename.clone(),
-    read: |config, args| {
-        let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-        let name = parse_text(arg)?;
-        if name.contains('/') {
-            return Err("dbfilename can't be a path, just a filename".into());
-        }
-        config.saving.dbfilename = name;
-        Ok(())
-    },
-    lines: |config| {
-        let mut out = Vec::new();
-        base::quote::push_quoted(&mut out, config.saving.dbfilename.as_bytes());
-        vec![String::from_utf8_lossy(&out).into_owned()]
-    },
-    form: "name",
-};
 
 #[cfg(test)]
 mod tests {
@@ -179,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_numbers_up_to_a_hundred() {
+    fn percentiles_are_numbers_from_0_to_100() {
         check(&[], Ok(""));
         check(&[""], Ok(""));
         check(&["0", "50.0", "99.99", "1e2"], Ok("0 50 99.99 100"));

@@ -1,7 +1,7 @@
-//! The table of parameters, one row each; see [`Parameter`] for what a row says.
+//! The table of parameters, one row each; see [`Parameter`] for the fields of a row.
 //!
-//! Ranges and names are those of Redis 8, which clients and tools check. What has no meaning yet
-//! is not here but in [`super::NOT_YET`].
+//! Ranges and names are those of Redis 8, which clients and tools check. Parameters without a
+//! meaning are in [`super::NOT_YET`] instead.
 
 use super::fields::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
@@ -9,13 +9,14 @@ use super::fields::{
 };
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
 use super::special::{
-    ACTIVE_DEFRAG, BIND, BIO_CPU_LIST, CLIENTS_LIMIT, CPU_LIST, IO_THREADS, ON_SIGINT, ON_SIGTERM,
-    OOM_SCORES, OUTPUT_LIMITS, REWRITE_CPU_LIST, SAVE_CPU_LIST,
+    ACTIVE_DEFRAG, BIND, CLIENTS_LIMIT, IO_THREADS, ON_SIGINT, ON_SIGTERM, OOM_SCORES,
+    OUTPUT_LIMITS, cpu_list,
 };
 use super::special_values::{
-    DIRECTORY_NAME, FILE_NAME, FILENAME, METRICS_BIND, NOTIFIED_EVENTS, PERCENTILES, SAVE,
+    METRICS_BIND, NOTIFIED_EVENTS, PERCENTILES, SAVE, check_append_directory, check_append_file,
+    check_rdb_file, name,
 };
-use super::title::TITLE_TEMPLATE;
+use super::title::title_template;
 use super::{HZ_MAX, HZ_MIN};
 
 const I32_MAX: i64 = i32::MAX as i64;
@@ -67,29 +68,26 @@ const USERS: &str = "node/src/clients/users.rs";
 const USER_FILE: &str = "node/src/commands/acl/file.rs";
 const WORKER: &str = "node/src/execution/worker.rs";
 
-// Why parameters have no effect, where several share a reason.
-const NO_DEFRAG: &str = "nothing is moved against fragmentation";
+const NO_DEFRAG: &str = "values are not moved to reduce fragmentation";
 
-/// Where a field is.
+/// The slot of a field.
 macro_rules! slot {
     ($($field:ident).+) => { Slot { of: |c| &c.$($field).+, of_mut: |c| &mut c.$($field).+ } };
 }
 
-/// A yes or no.
 macro_rules! flag {
     ($name:literal, $($field:ident).+, $about:literal) => {
         Parameter::new($name, Kind::Flag(slot!($($field).+)), $about)
     };
 }
 
-/// A path or other text.
 macro_rules! text {
     ($name:literal, $($field:ident).+, $about:literal) => {
         Parameter::new($name, Kind::Text(slot!($($field).+)), $about)
     };
 }
 
-/// A number. The range check comes before `write`, which makes its cast exact.
+/// A number. The range is checked before `write` is called, so its cast is exact.
 macro_rules! number {
     ($name:literal, $($field:ident).+, $notation:ident $min:tt..=$max:expr, $about:literal) => {
         Parameter::new($name, Kind::Number {
@@ -102,7 +100,6 @@ macro_rules! number {
     };
 }
 
-/// One of an enum's names.
 macro_rules! choice {
     ($name:literal, $($field:ident).+, $type:ident, $about:literal) => {
         Parameter::new($name, Kind::Choice {
@@ -116,7 +113,7 @@ macro_rules! choice {
     };
 }
 
-/// `hz` is a hint: what is out of its range is brought into it instead of refused.
+/// A value of `hz` outside the range is clamped instead of refused.
 const TICK_RATE: Kind = Kind::Number {
     notation: Notation::Decimal,
     min: 0,
@@ -125,7 +122,7 @@ const TICK_RATE: Kind = Kind::Number {
     write: |c, value| c.hz = (value as u32).clamp(HZ_MIN, HZ_MAX),
 };
 
-/// `relative` is another name of `yes`.
+/// `relative` is another name for `yes`.
 const OOM_SCORE: Kind = Kind::Choice {
     names: OomScoreAdj::NAMES,
     read: |c| c.oom_score_adj.name(),
@@ -147,125 +144,127 @@ const OOM_SCORE: Kind = Kind::Choice {
 pub static PARAMETERS: &[Parameter] = &[
     // Network.
     Parameter::new("bind", Kind::Special(BIND),
-        "Addresses to listen on, IPv4, IPv6 or *. One that starts with - may be missing.")
+        "Addresses to listen on: IPv4, IPv6 or *. One that starts with - may be unavailable.")
         .multi().applies(Apply::Listeners).read_in(LISTENER),
     number!("port", port, Decimal 0..=65535,
-        "TCP port; 0 listens on none.").applies(Apply::Listeners).read_in(LISTENER),
+        "TCP port; 0 disables TCP.").applies(Apply::Listeners).read_in(LISTENER),
     number!("tcp-backlog", tcp_backlog, Decimal 0..=I32_MAX,
-        "Connections that may wait to be accepted. The kernel's somaxconn caps it.").immutable()
+        "Connections that may wait to be accepted, at most the kernel's somaxconn.").immutable()
         .read_in(LISTENER),
     text!("unixsocket", unixsocket,
         "Path of a unix socket to listen on.").immutable().read_in(LISTENER),
     number!("unixsocketperm", unixsocketperm, Octal 0..=0o777,
-        "Permissions of that socket, octal; 0 leaves them to the umask.").immutable()
+        "Permissions of the unix socket, octal; 0 uses the umask.").immutable()
         .read_in(LISTENER),
     number!("socket-mark-id", socket_mark_id, Decimal 0..=U32_MAX,
-        "Mark of the listening sockets' packets for rules of the firewall; 0 for none.")
+        "Mark for firewall rules on packets of the listening sockets; 0 sets none.")
         .immutable().read_in(LISTENER),
     flag!("protected-mode", protected_mode,
-        "While the default user has no password, serve clients of this host only.")
+        "Serve only clients of this host while the default user has no password.")
         .read_in(ACCEPT),
     number!("metrics-port", metrics.port, Decimal 0..=65535,
-        "Port for metrics over HTTP: /metrics, /healthz and a page, without a password; 0: none.")
+        "HTTP port, without a password, for /metrics, /healthz and a page; 0 disables it.")
         .applies(Apply::Metrics).read_in(LISTENER),
     Parameter::new("metrics-bind", Kind::Special(METRICS_BIND),
-        "Addresses of that port, as those of bind.")
+        "Addresses for metrics-port, in the form of bind.")
         .multi().applies(Apply::Metrics).read_in(LISTENER),
 
     // TLS.
     number!("tls-port", tls_port, Decimal 0..=65535,
-        "TCP port for TLS; 0 listens on none.").applies(Apply::Listeners).read_in(LISTENER),
+        "TCP port for TLS; 0 disables it.").applies(Apply::Listeners).read_in(LISTENER),
     text!("tls-cert-file", tls.cert_file,
-        "The server's certificate chain, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
+        "Certificate chain of the server, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
     text!("tls-key-file", tls.key_file,
-        "Its private key, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
+        "Private key of the server, PEM.").volatile().applies(Apply::Tls).read_in(TLS_FILES),
     Parameter::new("tls-key-file-pass", Kind::Secret(slot!(tls.key_file_pass)),
-        "Password of an encrypted private key.").applies(Apply::Tls).read_in(TLS_FILES),
+        "Password of the private key if it is encrypted.").applies(Apply::Tls).read_in(TLS_FILES),
     text!("tls-ca-cert-file", tls.ca_cert_file,
-        "Authorities that client certificates must come from, PEM.")
+        "Certificate authorities that clients' certificates must come from, PEM.")
         .volatile().applies(Apply::Tls).read_in(TLS),
     text!("tls-ca-cert-dir", tls.ca_cert_dir,
-        "A directory of such files.").volatile().applies(Apply::Tls).read_in(TLS),
+        "Directory with certificate authorities, PEM.").volatile().applies(Apply::Tls).read_in(TLS),
     text!("tls-dh-params-file", tls.dh_params_file,
-        "Parameters of Diffie-Hellman key exchange, PEM.")
+        "Parameters for the Diffie-Hellman key exchange, PEM.")
         .without_effect("TLS exchanges keys by elliptic curves only"),
     choice!("tls-auth-clients", tls.auth_clients, ClientCerts,
-        "Whether clients must show a certificate.").applies(Apply::Tls).read_in(TLS),
+        "Whether clients must present a certificate.").applies(Apply::Tls).read_in(TLS),
     text!("tls-protocols", tls.protocols,
-        "Protocol versions, such as \"TLSv1.2 TLSv1.3\"; empty for both.").applies(Apply::Tls)
+        "Protocol versions, such as \"TLSv1.2 TLSv1.3\"; empty allows both.").applies(Apply::Tls)
         .read_in(TLS),
     text!("tls-ciphers", tls.ciphers,
-        "Ciphers for TLS 1.2, separated by colons; empty for the usual ones.")
+        "Ciphers for TLS 1.2, separated by colons; empty uses the defaults.")
         .applies(Apply::Tls).read_in(TLS),
     text!("tls-ciphersuites", tls.ciphersuites,
-        "Ciphers for TLS 1.3, separated by colons; empty for the usual ones.")
+        "Ciphers for TLS 1.3, separated by colons; empty uses the defaults.")
         .applies(Apply::Tls).read_in(TLS),
     flag!("tls-prefer-server-ciphers", tls.prefer_server_ciphers,
-        "The server's order of ciphers decides, not the client's.").applies(Apply::Tls)
+        "Prefer the server's order of ciphers to the client's.").applies(Apply::Tls)
         .read_in(TLS),
     flag!("tls-session-caching", tls.session_caching,
-        "Clients may resume sessions, which spares most of the handshake.").applies(Apply::Tls)
+        "Let clients resume sessions, which skips most of the handshake.").applies(Apply::Tls)
         .read_in(TLS),
     number!("tls-session-cache-size", tls.session_cache_size, Decimal 0..=I32_MAX,
-        "Sessions remembered; 0 means no limit.").applies(Apply::Tls).read_in(TLS),
+        "Cached sessions at most; 0 means no limit.").applies(Apply::Tls).read_in(TLS),
     number!("tls-session-cache-timeout", tls.session_cache_timeout, Decimal 0..=I32_MAX,
-        "Seconds a session can be resumed.").applies(Apply::Tls).read_in(TLS),
+        "Seconds for which a session can be resumed.").applies(Apply::Tls).read_in(TLS),
 
     // Users.
     Parameter::new("requirepass", Kind::Secret(slot!(requirepass)),
-        "Password of the default user; empty for none.").read_in(USERS),
+        "Password of the default user; empty means none.").read_in(USERS),
     text!("aclfile", acl.file,
-        "File with the rules of all users, for ACL LOAD and ACL SAVE; empty for none.")
+        "File with all users and their rules, for ACL LOAD and ACL SAVE; empty means none.")
         .immutable().read_in(USER_FILE),
     choice!("acl-pubsub-default", acl.pubsub_default, PubsubDefault,
-        "Channels that new users may use: allchannels or resetchannels (none).").read_in(USERS),
+        "Pub/sub channels of new users: allchannels, or resetchannels for none.").read_in(USERS),
     number!("acllog-max-len", acl.log_max_len, Decimal 0..=i64::MAX,
-        "Entries of the log of what was denied to users; ACL LOG shows them.").read_in(ACCESS),
+        "Entries that ACL LOG keeps about denied commands, keys, channels and logins.")
+        .read_in(ACCESS),
     // Clients.
     number!("maxclients", maxclients, Decimal 1..=U32_MAX,
-        "Clients connected at once; further ones get an error.").applies(Apply::Clients)
+        "Connected clients at most; further connections get an error.").applies(Apply::Clients)
         .read_in(ACCEPT),
     number!("timeout", timeout, Decimal 0..=I32_MAX,
-        "Close a client that was idle for so many seconds; 0 never does.").read_in(CRON),
+        "Seconds after which an idle client is closed; 0 means never.").read_in(CRON),
     number!("tcp-keepalive", tcp_keepalive, Decimal 0..=I32_MAX,
-        "Ask silent clients after so many seconds whether they still exist; 0 never does.")
+        "Seconds between TCP keepalive probes to idle clients; 0 sends none.")
         .read_in(LISTENER),
     number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
-        "The longest argument and string, in bytes; never more than 3 GB.").read_in(FIELDS),
+        "The longest argument and string value, in bytes; 3 GB at most.").read_in(FIELDS),
     number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
-        "The longest unfinished request of one client, in bytes.").read_in(IO_THREAD),
+        "The longest unfinished request of a client, in bytes.").read_in(IO_THREAD),
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
-        "Unsent output at which a client is closed: at once, or when it lasts so many seconds.")
+        "Unsent output at which a client is closed: at once, or after some seconds above it.")
         .multi().read_in(CONNECTION),
     Parameter::new("notify-keyspace-events", Kind::Special(NOTIFIED_EVENTS),
-        "Events of keys that are published: classes, and K or E for their channels; empty: none.")
+        "Keyspace events to publish: classes, and K or E for their channels; empty means none.")
         .read_in(WORKER),
 
     number!("tracking-table-max-keys", tracking_table_max_keys, Decimal 0..=i64::MAX,
-        "Keys that clients have read and track, at most; 0 for no limit.").read_in(TRACKING),
+        "Keys in the tracking table of client-side caching at most; 0 means no limit.")
+        .read_in(TRACKING),
 
     number!("max-new-connections-per-cycle", accepting.max_new_connections_per_cycle,
         Decimal 1..=1000,
-        "Connections accepted from a listening socket in one turn.").read_in(ACCEPT),
+        "Connections accepted from a listening socket per turn of the event loop.").read_in(ACCEPT),
     number!("max-new-tls-connections-per-cycle", accepting.max_new_tls_connections_per_cycle,
         Decimal 1..=1000,
-        "The same for TLS, whose handshakes take longer.").read_in(ACCEPT),
+        "TLS connections accepted per turn; their handshakes take longer.").read_in(ACCEPT),
 
     // Threads.
     Parameter::new("io-threads", Kind::Special(IO_THREADS),
-        "The most threads that serve clients, the main thread included; auto looks at the cores.")
+        "Threads that serve clients at most, including the main thread; auto uses the cores.")
         .applies(Apply::Threads).read_in(CONTROL),
     flag!("io-threads-always-active", io_threads_always_active,
-        "Give all I/O threads clients, not only as many as the cores and the load call for.")
+        "Keep all I/O threads active instead of as many as the load and the cores need.")
         .applies(Apply::Threads).read_in(CONTROL),
     choice!("io-threads-execute", io_threads_execute, Execute,
-        "Commands that run on the thread that read them: all, simple (one key), or none.")
+        "Commands that I/O threads execute: all, simple (one key) or none.")
         .applies(Apply::Threads).read_in(WORKER),
-    Parameter::new("server-cpulist", Kind::Special(CPU_LIST),
-        "Processors to run on, such as 0-3,5 or 0-6:2; empty for all.")
+    Parameter::new("server-cpulist", cpu_list(slot!(server_cpulist)),
+        "Processors to run on, such as 0-3,5 or 0-6:2; empty means all.")
         .alias("server_cpulist").immutable().read_in(START),
-    Parameter::new("bio-cpulist", Kind::Special(BIO_CPU_LIST),
-        "Processors of the thread that frees memory in the background; empty for all.")
+    Parameter::new("bio-cpulist", cpu_list(slot!(bio_cpulist)),
+        "Processors for the thread that frees memory in the background; empty means all.")
         .alias("bio_cpulist").immutable().read_in(START),
     Parameter::new("hz", TICK_RATE,
         "Background ticks a second, 1 to 500.").read_in(FIELDS),
@@ -274,250 +273,257 @@ pub static PARAMETERS: &[Parameter] = &[
 
     // Keys and memory.
     number!("databases", databases, Decimal 1..=I32_MAX,
-        "Databases that SELECT can choose from.").immutable().read_in(NODE),
+        "Number of databases.").immutable().read_in(NODE),
     number!("maxmemory", eviction.maxmemory, Bytes 0..=i64::MAX,
-        "Bytes of memory above which keys are evicted or writes refused; 0 for no limit.")
+        "Bytes of memory above which keys are evicted or writes refused; 0 means no limit.")
         .read_in(EVICTION),
     choice!("maxmemory-policy", eviction.maxmemory_policy, EvictionPolicy,
-        "Keys that go: none (noeviction), allkeys-lru, -lfu, -random, or volatile- these or -ttl.")
+        "Eviction policy: noeviction, allkeys-{lru,lfu,random} or volatile-{lru,lfu,random,ttl}.")
         .read_in(EVICTION),
     Parameter::new("maxmemory-clients", Kind::Special(CLIENTS_LIMIT),
-        "Bytes that all clients may take together, or a part of maxmemory such as 5%; 0: any.")
+        "Memory of all clients: bytes, or a share of maxmemory such as 5%; 0: no limit.")
         .read_in(FIELDS),
     number!("maxmemory-samples", eviction.maxmemory_samples, Decimal 1..=64,
-        "Keys looked at to choose one of them.").read_in(EVICTION),
+        "Keys sampled for each eviction.").read_in(EVICTION),
     number!("maxmemory-eviction-tenacity", eviction.maxmemory_eviction_tenacity, Decimal 0..=100,
-        "How long a command waits for evictions: 50 us for each up to 10, then 15% more for each.")
+        "Time a command may wait for evictions: 50 us per unit up to 10, then 15% more per unit.")
         .read_in(EVICTION),
     number!("lfu-log-factor", eviction.lfu_log_factor, Decimal 0..=I32_MAX,
-        "How hard it is for a key's frequency to rise under the policies by frequency.")
+        "How slowly a key's access counter grows under the LFU policies; higher is slower.")
         .read_in(EVICTION),
     number!("lfu-decay-time", eviction.lfu_decay_time_minutes, Decimal 0..=I32_MAX,
-        "Minutes in which that frequency falls by one; 0: it does not.").read_in(EVICTION),
+        "Minutes after which the access counter decreases by one; 0 means never.")
+        .read_in(EVICTION),
     flag!("replica-ignore-maxmemory", eviction.replica_ignore_maxmemory,
-        "A replica evicts nothing: its master does.").alias("slave-ignore-maxmemory")
+        "Leave evictions on a replica to its master.").alias("slave-ignore-maxmemory")
         .without_effect("there are no replicas"),
     number!("active-expire-effort", active_expire_effort, Decimal 1..=10,
-        "How hard to look for expired keys, 1 to 10.").read_in(CRON),
+        "Effort of the search for expired keys, 1 to 10.").read_in(CRON),
     flag!("script-parallel", scripts.parallel,
-        "Whether scripts that keep to their declared keys run beside each other")
+        "Run scripts that use only their declared keys in parallel.")
     .read_in(SCRIPTING),
     number!("busy-reply-threshold", scripts.busy_reply_threshold_ms, Decimal 0..=i64::MAX,
-        "Milliseconds that others wait for a script before they get BUSY; 0 for ever.")
+        "Milliseconds a script runs before other clients get BUSY replies; 0 means never.")
         .alias("lua-time-limit").read_in(SCRIPT_HOST),
     flag!("lazyfree-lazy-expire", lazyfree.lazy_expire,
-        "Replay the removal of expired keys as UNLINK instead of DEL.").read_in(WORKER),
+        "Log the removal of expired keys as UNLINK instead of DEL.").read_in(WORKER),
     flag!("lazyfree-lazy-eviction", lazyfree.lazy_eviction,
-        "Replay the removal of evicted keys as UNLINK instead of DEL.").read_in(EVICTION),
+        "Log the removal of evicted keys as UNLINK instead of DEL.").read_in(EVICTION),
     flag!("lazyfree-lazy-server-del", lazyfree.lazy_server_del,
-        "Replay removals that other commands cause as UNLINK instead of DEL.").read_in(WORKER),
+        "Log removals that other commands cause as UNLINK instead of DEL.").read_in(WORKER),
     flag!("lazyfree-lazy-user-del", lazyfree.lazy_user_del,
-        "DEL frees in the background, as UNLINK does.")
+        "Let DEL free memory in the background, like UNLINK.")
         .without_effect("values that take long to free are always freed in the background"),
     flag!("lazyfree-lazy-user-flush", lazyfree.lazy_user_flush,
-        "FLUSHALL and FLUSHDB free in the background unless told SYNC.")
+        "Let FLUSHALL and FLUSHDB free memory in the background unless SYNC is given.")
         .without_effect("a database is always freed in the background"),
     choice!("sanitize-dump-payload", sanitize_dump_payload, Sanitize,
-        "Whose payloads RESTORE looks through: no, yes or clients.")
-        .without_effect("all payloads are looked through"),
+        "Which RESTORE payloads are validated: no (none), yes (all) or clients.")
+        .without_effect("all payloads are validated"),
     flag!("activerehashing", activerehashing,
-        "Move entries to a resized table in the background, too.")
+        "Move entries to a resized hash table in the background too.")
         .without_effect("tables are never rehashed as a whole"),
     flag!("disable-thp", disable_thp,
-        "Keep transparent huge pages off for this process.").immutable().read_in(START),
+        "Disable transparent huge pages for this process.").immutable().read_in(START),
     flag!("jemalloc-bg-thread", jemalloc_bg_thread,
-        "Let the allocator return memory from a thread of its own.").applies(Apply::Allocator)
+        "Let a background thread of the allocator return memory to the system.")
+        .applies(Apply::Allocator)
         .read_in(START),
     Parameter::new("activedefrag", Kind::Special(ACTIVE_DEFRAG),
-        "Move values closer together when much memory lies between them.")
+        "Move values to reduce fragmentation.")
         .without_effect(NO_DEFRAG),
     number!("active-defrag-cycle-min", active_defrag.cycle_min, Decimal 1..=99,
-        "Per cent of a processor that this takes at the lower threshold.")
+        "Per cent of a processor for defragmentation at the lower threshold.")
         .without_effect(NO_DEFRAG),
     number!("active-defrag-cycle-max", active_defrag.cycle_max, Decimal 1..=99,
-        "The same at the upper threshold.").without_effect(NO_DEFRAG),
+        "Per cent of a processor for defragmentation at the upper threshold.")
+        .without_effect(NO_DEFRAG),
     number!("active-defrag-ignore-bytes", active_defrag.ignore_bytes, Bytes 1..=i64::MAX,
-        "Bytes between values for which nothing is moved.").without_effect(NO_DEFRAG),
+        "Fragmentation in bytes below which values are not moved.").without_effect(NO_DEFRAG),
     number!("active-defrag-max-scan-fields", active_defrag.max_scan_fields, Decimal 1..=i64::MAX,
-        "Elements above which a collection is not moved in one go.").without_effect(NO_DEFRAG),
+        "Elements above which a collection is moved in several steps.").without_effect(NO_DEFRAG),
     number!("active-defrag-threshold-lower", active_defrag.threshold_lower, Decimal 0..=1000,
-        "Per cent of memory between values at which moving begins.").without_effect(NO_DEFRAG),
+        "Per cent of fragmentation at which defragmentation starts.").without_effect(NO_DEFRAG),
     number!("active-defrag-threshold-upper", active_defrag.threshold_upper, Decimal 0..=1000,
-        "The same at which it takes the most time.").without_effect(NO_DEFRAG),
+        "Per cent of fragmentation at which defragmentation uses the most time.")
+        .without_effect(NO_DEFRAG),
     text!("locale-collate", locale_collate,
-        "Locale by which SORT ALPHA compares; empty for that of the environment.").keeps_empty()
+        "Locale for SORT ALPHA; empty uses that of the environment.").keeps_empty()
         .without_effect("SORT ALPHA compares bytes"),
 
     // Small forms of collections.
     number!("hash-max-listpack-entries", limits.hash_max_listpack_entries, Decimal 0..=i64::MAX,
-        "Fields of a packed hash.")
+        "Fields of a packed hash at most.")
         .alias("hash-max-ziplist-entries").read_in(HASH),
     number!("hash-max-listpack-value", limits.hash_max_listpack_value, Bytes 0..=i64::MAX,
-        "Bytes of each field and value of a packed hash.")
+        "Bytes of a field or value in a packed hash at most.")
         .alias("hash-max-ziplist-value").read_in(HASH),
     number!("hll-sparse-max-bytes", limits.hll_sparse_max_bytes, Bytes 0..=i64::MAX,
-        "Bytes of a HyperLogLog that is still sparse.").read_in(HYPERLOGLOG),
+        "Bytes of a HyperLogLog in the sparse encoding at most.").read_in(HYPERLOGLOG),
     number!("list-compress-depth", limits.list_compress_depth, Decimal 0..=I32_MAX,
-        "Chunks at each end of a list that are not compressed.")
+        "Uncompressed chunks at each end of a list.")
         .without_effect("chunks of lists are not compressed"),
     number!("list-max-listpack-size", limits.list_max_listpack_size,
         Decimal (-(1 << 31))..=I32_MAX,
         "Elements in a chunk of a list; -1 to -5 mean 4, 8, 16, 32 and 64 KB instead.")
         .alias("list-max-ziplist-size").read_in(LIST),
     number!("set-max-intset-entries", limits.set_max_intset_entries, Decimal 0..=i64::MAX,
-        "Members of a set of integers that is kept sorted.").read_in(SET),
+        "Members of a set of integers at most for the encoding as a sorted array.").read_in(SET),
     number!("set-max-listpack-entries", limits.set_max_listpack_entries, Decimal 0..=i64::MAX,
-        "Members of a packed set.").read_in(SET),
+        "Members of a packed set at most.").read_in(SET),
     number!("set-max-listpack-value", limits.set_max_listpack_value, Decimal 0..=i64::MAX,
-        "Bytes of each member of a packed set.").read_in(SET),
+        "Bytes of a member in a packed set at most.").read_in(SET),
     number!("stream-node-max-bytes", limits.stream_node_max_bytes, Bytes 0..=i64::MAX,
-        "Bytes of a chunk of a stream; 0 for no limit.").read_in(STREAM),
+        "Bytes in a chunk of a stream at most; 0 means no limit.").read_in(STREAM),
     number!("stream-node-max-entries", limits.stream_node_max_entries, Decimal 0..=i64::MAX,
-        "Entries of a chunk of a stream; 0 for no limit.").read_in(STREAM),
+        "Entries in a chunk of a stream at most; 0 means no limit.").read_in(STREAM),
     number!("zset-max-listpack-entries", limits.zset_max_listpack_entries, Decimal 0..=i64::MAX,
-        "Members of a packed sorted set.")
+        "Members of a packed sorted set at most.")
         .alias("zset-max-ziplist-entries").read_in(SORTED_SET),
     number!("zset-max-listpack-value", limits.zset_max_listpack_value, Bytes 0..=i64::MAX,
-        "Bytes of each member of a packed sorted set.")
+        "Bytes of a member in a packed sorted set at most.")
         .alias("zset-max-ziplist-value").read_in(SORTED_SET),
 
     // Append-only file.
     flag!("appendonly", append_only.appendonly,
-        "Write each change to an append-only file, which is loaded at start.")
+        "Log each change to an append-only file, which is loaded at start.")
         .applies(Apply::AppendOnly).read_in(STARTUP),
-    Parameter::new("appendfilename", Kind::Special(FILE_NAME),
-        "How the names of its files begin.").immutable().read_in(APPEND_ONLY),
-    Parameter::new("appenddirname", Kind::Special(DIRECTORY_NAME),
-        "The directory of its files, within the working directory.").immutable()
+    Parameter::new("appendfilename", name(slot!(append_only.appendfilename), check_append_file),
+        "Prefix of the names of its files.").immutable().read_in(APPEND_ONLY),
+    Parameter::new("appenddirname",
+        name(slot!(append_only.appenddirname), check_append_directory),
+        "Directory of its files, inside the working directory.").immutable()
         .read_in(APPEND_ONLY),
     choice!("appendfsync", append_only.appendfsync, Fsync,
-        "When it is synced to the disk: everysec, always (before the answer) or no.")
+        "When it is synced to disk: everysec, always (before the reply) or no.")
         .applies(Apply::AppendOnly).read_in(LOG_THREAD),
     flag!("no-appendfsync-on-rewrite", append_only.no_appendfsync_on_rewrite,
-        "Do not sync it while a base is written, which may take long on a busy disk.")
+        "Do not sync it during a rewrite, when a sync may take long.")
         .read_in(LOG_THREAD),
     number!("auto-aof-rewrite-percentage", append_only.auto_aof_rewrite_percentage,
         Decimal 0..=I32_MAX,
-        "Rewrite it when it has grown by so many per cent since the last time; 0: never.")
+        "Growth in per cent since the last rewrite that starts a new one; 0 means never.")
         .read_in(LOG_REWRITES),
     number!("auto-aof-rewrite-min-size", append_only.auto_aof_rewrite_min_size,
         Bytes 0..=i64::MAX,
-        "But not before it has so many bytes.").read_in(LOG_REWRITES),
+        "Size in bytes below which no automatic rewrite starts.").read_in(LOG_REWRITES),
     flag!("aof-load-truncated", append_only.aof_load_truncated,
-        "Drop the tail that a crash leaves in a file. Otherwise the server does not start.")
+        "Drop an incomplete command at the end of the file; otherwise the server does not start.")
         .read_in(LOAD_AOF),
     flag!("aof-use-rdb-preamble", append_only.aof_use_rdb_preamble,
-        "Write bases as RDB files, not as commands.").read_in(LOG_REWRITES),
+        "Write base files in the RDB format instead of as commands.").read_in(LOG_REWRITES),
     flag!("aof-timestamp-enabled", append_only.aof_timestamp_enabled,
-        "Write the time between commands, once a second.").read_in(LOG_THREAD),
+        "Write timestamps between commands, at most one a second.").read_in(LOG_THREAD),
     flag!("aof-rewrite-incremental-fsync", append_only.aof_rewrite_incremental_fsync,
-        "Sync a base every few megabytes while it is written.").read_in(REWRITE),
-    Parameter::new("aof-rewrite-cpulist", Kind::Special(REWRITE_CPU_LIST),
-        "Processors of the thread that writes bases; empty for all.")
+        "Sync a base file every few megabytes while it is written.").read_in(REWRITE),
+    Parameter::new("aof-rewrite-cpulist", cpu_list(slot!(append_only.aof_rewrite_cpulist)),
+        "Processors for the thread that writes base files; empty means all.")
         .alias("aof_rewrite_cpulist").immutable().read_in(REWRITE),
     flag!("aof-disable-auto-gc", append_only.aof_disable_auto_gc,
-        "Keep the files that a rewrite has made superfluous.").read_in(LOG_REWRITES),
+        "Keep files that a rewrite has made obsolete.").read_in(LOG_REWRITES),
 
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
-        "The least grave line to log: debug, verbose, notice, warning or nothing.")
+        "Lowest level to log: debug, verbose, notice, warning or nothing.")
         .applies(Apply::Log).read_in(APPLY),
     text!("logfile", logfile,
-        "File to log to; empty for standard output.").immutable().keeps_empty().read_in(APPLY),
+        "File to log to; empty means standard output.").immutable().keeps_empty().read_in(APPLY),
     flag!("syslog-enabled", syslog.enabled,
-        "Log to the system's log, too.").immutable().read_in(START),
+        "Log to syslog too.").immutable().read_in(START),
     text!("syslog-ident", syslog.ident,
-        "Name of the server there.").immutable().keeps_empty().read_in(APPLY),
+        "Name of the server in syslog.").immutable().keeps_empty().read_in(APPLY),
     choice!("syslog-facility", syslog.facility, SyslogFacility,
-        "Part of the system's log: user, or local0 to local7.").immutable().read_in(APPLY),
+        "Syslog facility: user, or local0 to local7.").immutable().read_in(APPLY),
     flag!("hide-user-data-from-log", hide_user_data_from_log,
-        "Keep keys, values and names of users out of the log.").applies(Apply::Log)
+        "Keep keys, values and user names out of the log.").applies(Apply::Log)
         .without_effect("the log never holds keys or values"),
     flag!("crash-log-enabled", crash_log.enabled,
-        "Log where the process crashed, and what it was doing.").applies(Apply::Log)
+        "Log a report when the process crashes.").applies(Apply::Log)
         .read_in(CRASH),
     flag!("crash-memcheck-enabled", crash_log.memcheck_enabled,
         "Test the memory when the process crashes.")
         .without_effect("a crash does not test the memory"),
     text!("ignore-warnings", ignore_warnings,
-        "Warnings about the system that do not keep the server from starting.").keeps_empty()
-        .without_effect("no warning keeps the server from starting"),
+        "System warnings that do not prevent the start.").keeps_empty()
+        .without_effect("no warning prevents the start"),
     flag!("always-show-logo", always_show_logo,
-        "Show the logo at start even when the log is not a terminal.").immutable().read_in(START),
+        "Show the logo at start even if the log is not a terminal.").immutable().read_in(START),
     number!("slowlog-log-slower-than", slowlog_log_slower_than, Decimal (-1)..=i64::MAX,
-        "Log commands that take more microseconds; 0 logs all of them, -1 none.").read_in(WORKER),
+        "Microseconds above which the slow log keeps a command; 0 keeps all, -1 none.")
+        .read_in(WORKER),
     number!("slowlog-max-len", slowlog_max_len, Decimal 0..=i64::MAX,
-        "Commands that the slow log remembers.").read_in(ACCOUNTING),
+        "Commands that the slow log keeps.").read_in(ACCOUNTING),
     number!("latency-monitor-threshold", latency.monitor_threshold_ms, Decimal 0..=i64::MAX,
-        "Remember for LATENCY what takes as many milliseconds or more; 0 remembers nothing.")
+        "Milliseconds from which LATENCY records an event; 0 records none.")
         .read_in(WORKER),
     flag!("latency-tracking", latency.tracking,
-        "Record how long commands take, for INFO and LATENCY HISTOGRAM.").read_in(WORKER),
+        "Record the latency of commands for INFO and LATENCY HISTOGRAM.").read_in(WORKER),
     Parameter::new("latency-tracking-info-percentiles", Kind::Special(PERCENTILES),
-        "The percentiles of that in INFO, 0 to 100.").multi().read_in(STATISTICS),
+        "Latency percentiles that INFO shows, 0 to 100.").multi().read_in(STATISTICS),
 
     // Snapshots.
     Parameter::new("save", Kind::Special(SAVE),
-        "Save when so many seconds have passed and so many keys changed: pairs, or \"\" for never.")
+        "Pairs of seconds and changes: save after that time if so many keys changed; \"\": never.")
         .multi().keeps_empty().applies(Apply::Saving).read_in(SNAPSHOTS),
-    Parameter::new("dbfilename", Kind::Special(FILENAME),
-        "The file, in the working directory.").protected().read_in(SAVES),
+    Parameter::new("dbfilename", name(slot!(saving.dbfilename), check_rdb_file),
+        "Name of the RDB file, in the working directory.").protected().read_in(SAVES),
     flag!("rdbcompression", saving.rdbcompression,
-        "Compress strings in the file.").read_in(SAVES),
+        "Compress strings in RDB files.").read_in(SAVES),
     flag!("rdbchecksum", saving.rdbchecksum,
-        "End the file with a checksum, and check it when it is loaded.").immutable()
+        "Write a checksum at the end of RDB files, and verify it when loading.").immutable()
         .read_in(SAVES),
     flag!("rdb-save-incremental-fsync", saving.rdb_save_incremental_fsync,
-        "Have the disk write while the file grows, not all of it at its end.").read_in(SAVES),
+        "Sync an RDB file every few megabytes while it is written.").read_in(SAVES),
     flag!("stop-writes-on-bgsave-error", saving.stop_writes_on_bgsave_error,
-        "Refuse commands that change keys after a save has failed, until one succeeds.")
+        "Refuse writes after a failed background save until one succeeds.")
         .applies(Apply::Saving).read_in(SNAPSHOTS),
-    Parameter::new("bgsave-cpulist", Kind::Special(SAVE_CPU_LIST),
-        "Processors that the thread which saves may use, as taskset takes them; empty: all.")
+    Parameter::new("bgsave-cpulist", cpu_list(slot!(saving.bgsave_cpulist)),
+        "Processors for the thread that saves; empty means all.")
         .alias("bgsave_cpulist").immutable().read_in(SAVES),
     flag!("rdb-del-sync-files", saving.rdb_del_sync_files,
-        "Remove files that were only for replicas.")
+        "Remove RDB files that only replicas needed.")
         .without_effect("no file is written for replicas"),
     number!("rdb-key-save-delay", saving.rdb_key_save_delay, Decimal (-I32_MAX)..=I32_MAX,
-        "For tests: microseconds to wait after each key saved; negative: one after so many keys.")
+        "For tests: microseconds to wait after each saved key; -N waits 1 us after N keys.")
         .hidden().read_in(SAVES),
     number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
-        "The same for keys that are loaded.").hidden().read_in("server/src/disk/load_rdb.rs"),
+        "For tests: microseconds to wait after each loaded key; -N waits 1 us after N keys.")
+        .hidden().read_in("server/src/disk/load_rdb.rs"),
 
     // Process.
     text!("dir", dir,
-        "Working directory: where relative paths start.").protected().volatile()
+        "Working directory, where relative paths start.").protected().volatile()
         .applies(Apply::Directory).read_in(APPLY),
     flag!("daemonize", daemonize,
         "Leave the terminal and run in the background.").immutable().read_in(START),
     choice!("supervised", supervised, Supervised,
-        "Who waits to hear that the server is ready: no, systemd, upstart or auto.").immutable()
+        "Supervisor to notify when the server is ready: no, systemd, upstart or auto.").immutable()
         .read_in(NOTIFY),
     text!("pidfile", pidfile,
-        "File for the process id.").immutable().read_in(START),
+        "File to write the process id to.").immutable().read_in(START),
     flag!("set-proc-title", set_proc_title,
-        "Show a title instead of the command line in ps and top.").immutable().read_in(CONTROL),
-    Parameter::new("proc-title-template", Kind::Special(TITLE_TEMPLATE),
-        "The title; it may name {title}, {listen-addr}, {port}, {tls-port} and {config-file}.")
+        "Show a title in ps and top instead of the command line.").immutable().read_in(CONTROL),
+    Parameter::new("proc-title-template", title_template(slot!(proc_title_template)),
+        "The process title, with {title}, {listen-addr}, {port}, {tls-port} and {config-file}.")
         .applies(Apply::Title).read_in(TITLE),
     Parameter::new("oom-score-adj", OOM_SCORE,
-        "Whether to tell the kernel by how much the process may be ended before others.")
+        "Whether to set the score by which the kernel's OOM killer chooses a process.")
         .applies(Apply::OomScore).read_in(OOM),
     Parameter::new("oom-score-adj-values", Kind::Special(OOM_SCORES),
-        "The score to add or to set. Replicas and children, which have the others, do not exist.")
+        "The score; the second and third value, for replicas and children, are not used.")
         .multi().applies(Apply::OomScore).read_in(OOM),
     number!("shutdown-timeout", shutdown_timeout, Decimal 0..=I32_MAX,
-        "Seconds that a shutdown waits for replicas that lag.")
-        .without_effect("there are no replicas that a shutdown could wait for"),
+        "Seconds that a shutdown waits for lagging replicas.")
+        .without_effect("there are no replicas"),
     Parameter::new("shutdown-on-sigint", Kind::Special(ON_SIGINT),
-        "Options of the shutdown after SIGINT.").multi().read_in(CONTROL),
+        "Options for the shutdown on SIGINT.").multi().read_in(CONTROL),
     Parameter::new("shutdown-on-sigterm", Kind::Special(ON_SIGTERM),
-        "Options of the shutdown after SIGTERM.").multi().read_in(CONTROL),
+        "Options for the shutdown on SIGTERM.").multi().read_in(CONTROL),
     choice!("enable-protected-configs", enable_protected_configs, Permit,
-        "Who may CONFIG SET protected parameters: no, yes or local clients.").immutable()
+        "Clients that may change protected parameters: no (none), yes (all) or local.").immutable()
         .read_in(LIVE),
     choice!("enable-module-command", enable_module_command, Permit,
-        "Who may use MODULE: no, yes or local clients.").immutable().read_in(MODULE),
+        "Clients that may use MODULE: no (none), yes (all) or local.").immutable().read_in(MODULE),
     choice!("enable-debug-command", enable_debug_command, Permit,
-        "Who may use DEBUG: no, yes or local clients.").immutable().read_in(DEBUG),
+        "Clients that may use DEBUG: no (none), yes (all) or local.").immutable().read_in(DEBUG),
 ];

@@ -1,11 +1,11 @@
-//! The table checked as a whole, and the grammar of files.
+//! Tests of the whole table and of the grammar of files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// Loads a text that includes nothing.
+/// Loads a text without includes.
 fn load(text: &str) -> Result<(Config, Vec<Warning>), ConfigError> {
     let mut config = Config::default();
     let origin = Origin::File("a.conf".to_owned());
@@ -18,7 +18,7 @@ fn loads(text: &str) -> Config {
     load(text).unwrap().0
 }
 
-/// The text must be refused at that line for that reason.
+/// Asserts that the text is refused at this line for this reason.
 #[track_caller]
 fn refuses(text: &str, line: usize, reason: &str) {
     let error = load(text).unwrap_err();
@@ -43,7 +43,7 @@ fn names_are_unique_and_in_lower_case() {
     }
 }
 
-/// What CONFIG GET prints of every parameter by default.
+/// The default of every parameter, as CONFIG GET prints it.
 const DEFAULTS: &[(&str, &str)] = &[
     ("bind", "* -::*"),
     ("port", "6379"),
@@ -189,7 +189,7 @@ const DEFAULTS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn defaults_print_as_in_redis_except_where_weft_has_its_own() {
+fn defaults_are_those_of_redis_except_a_few() {
     let config = Config::default();
     let printed: Vec<_> = PARAMETERS
         .iter()
@@ -205,7 +205,7 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
         Kind::Flag(_) if row.print(config) == b"yes" => b"no".to_vec(),
         Kind::Flag(_) => b"yes".to_vec(),
         Kind::Number { notation: Notation::Octal, max, .. } => format!("{max:o}").into_bytes(),
-        // The tick's rate is lowered to its limit instead of refused.
+        // A higher rate of ticks is clamped instead of refused.
         Kind::Number { max, .. } if row.name == "hz" => {
             max.min(i64::from(HZ_MAX)).to_string().into()
         }
@@ -216,7 +216,7 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
             let present = row.print(config);
             names.iter().find(|name| name.as_bytes() != present).unwrap().as_bytes().to_vec()
         }
-        Kind::Special(_) => match row.name {
+        Kind::CheckedText { .. } | Kind::Special(_) => match row.name {
             "bind" => b"127.0.0.1 -::1".to_vec(),
             "maxmemory-clients" => b"7%".to_vec(),
             "io-threads" => b"128".to_vec(),
@@ -237,8 +237,8 @@ fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
 }
 
 #[test]
-fn every_parameter_takes_back_what_it_prints() {
-    // That one has no other value.
+fn every_parameter_reads_the_value_that_it_prints() {
+    // `activedefrag` has no other value.
     for row in PARAMETERS.iter().filter(|row| row.name != "activedefrag") {
         let mut config = Config::default();
         for value in [row.print(&config), other_value(row, &config)] {
@@ -254,7 +254,7 @@ fn every_parameter_takes_back_what_it_prints() {
         let changed =
             PARAMETERS.iter().filter(|other| other.print(&config) != other.print(&others));
         let changed: Vec<_> = changed.map(|other| other.name).collect();
-        assert_eq!(changed, [row.name], "a setter must change its own field only");
+        assert_eq!(changed, [row.name], "a setter changed another field");
         let file = config.rewrite(b"", &[]);
         assert_eq!(loads(std::str::from_utf8(&file).unwrap()), config, "{}", row.name);
     }
@@ -295,13 +295,13 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     assert_eq!(loads("unixsocketperm 0770").unixsocketperm, 0o770);
     assert_eq!(loads("proto-max-bulk-len 2GB").proto_max_bulk_len, 2 << 30);
     assert_eq!(loads("proto-max-bulk-len 2GB").bulk_bytes_max(), 2 << 30);
-    // As Redis accepts it, but no value is as long.
+    // Accepted as in Redis, although no value can be as long.
     assert_eq!(loads("proto-max-bulk-len 8GB").proto_max_bulk_len, 8 << 30);
     assert_eq!(loads("proto-max-bulk-len 8GB").bulk_bytes_max(), (3 << 30) - (1 << 20));
 }
 
 #[test]
-fn options_of_a_shutdown_are_combined() {
+fn shutdown_options_are_combined() {
     let config = loads("shutdown-on-sigint force SAVE force default\nshutdown-on-sigterm now");
     let SignalShutdown { save, nosave, now, force } = config.shutdown_on_sigint;
     assert_eq!((save, nosave, now, force), (true, false, false, true));
@@ -319,7 +319,7 @@ fn print(name: &str, config: &Config) -> String {
 }
 
 #[test]
-fn scores_for_the_kernel() {
+fn oom_scores_are_checked() {
     for (name, printed) in [("Relative", "yes"), ("yes", "yes"), ("absolute", "absolute")] {
         assert_eq!(print("oom-score-adj", &loads(&format!("oom-score-adj {name}"))), printed);
     }
@@ -336,7 +336,7 @@ fn scores_for_the_kernel() {
 }
 
 #[test]
-fn a_title_that_would_be_empty_or_has_unknown_variables_is_refused() {
+fn an_empty_title_or_an_unknown_variable_is_refused() {
     let reason = "template format is invalid or contains unknown variables";
     for wrong in ["\"\"", "\" \"", "{title}", "{nosuch}", "{title"] {
         refuses(&format!("proc-title-template {wrong}"), 1, reason);
@@ -346,7 +346,7 @@ fn a_title_that_would_be_empty_or_has_unknown_variables_is_refused() {
 }
 
 #[test]
-fn clients_have_a_limit_in_bytes_or_per_cent() {
+fn maxmemory_clients_is_in_bytes_or_per_cent() {
     let limit = |text: &str| {
         let config = load(text).unwrap().0;
         (config.eviction.maxmemory_clients, config.eviction.clients_bytes_max())
@@ -366,18 +366,18 @@ fn clients_have_a_limit_in_bytes_or_per_cent() {
 }
 
 #[test]
-fn memory_is_not_defragmented() {
+fn active_defragmentation_is_refused() {
     assert_eq!(load("activedefrag no\nactive-defrag-cycle-min 1").unwrap().1, []);
     refuses("activedefrag maybe", 1, "argument must be 'yes' or 'no'");
     let reason = "Active defragmentation cannot be enabled: values are not moved. Memory that is \
         freed is used for later values, and MEMORY PURGE returns whole pages that are unused";
     refuses("activedefrag yes", 1, reason);
     let warnings = load("active-defrag-threshold-upper 50").unwrap().1;
-    assert_eq!(warnings[0].reason, Some("nothing is moved against fragmentation"));
+    assert_eq!(warnings[0].reason, Some("values are not moved to reduce fragmentation"));
 }
 
 #[test]
-fn the_grammar_of_lines() {
+fn lines_follow_the_grammar() {
     let config = loads("# comment\r\n\r\n  \t PORT\t7000  \r\nport 7001\nlogfile 'a b'\n");
     assert_eq!((config.port, config.logfile.as_str()), (7001, "a b"));
     assert_eq!(loads("requirepass \"a\\xff\\n#\"").requirepass, b"a\xff\n#");
@@ -391,7 +391,7 @@ fn the_grammar_of_lines() {
 }
 
 #[test]
-fn commands_are_renamed() {
+fn rename_command_renames_or_disables_commands() {
     let renamed = "rename-command GET fetch\nrename-command Fetch take\nrename-command set ''\n\
                    rename-command MGET mget\nrename-command append get";
     let config = loads(renamed);
@@ -451,7 +451,7 @@ fn a_fatal_error_names_file_line_and_reason() {
 }
 
 #[test]
-fn parameters_without_effect_warn_when_they_ask_for_something() {
+fn unsupported_parameters_cause_a_warning_unless_quiet() {
     let quiet = "repl-timeout 60\nrepl-backlog-size 1mb\nreplica-priority 100\n\
                  oom-score-adj-values 0 200 800\nio-threads-do-reads yes\naclfile \"\"";
     assert_eq!(load(quiet).unwrap(), (Config::default(), vec![]));
@@ -466,7 +466,7 @@ fn parameters_without_effect_warn_when_they_ask_for_something() {
 }
 
 #[test]
-fn lines_of_save_add_up_and_replace_the_default() {
+fn save_lines_add_up_and_replace_the_default() {
     for (text, printed) in [
         ("", "3600 1 300 100 60 10000"),
         ("save 900 1\nsave 30 5", "900 1 30 5"),
@@ -483,7 +483,7 @@ fn lines_of_save_add_up_and_replace_the_default() {
 }
 
 #[test]
-fn parameters_without_effect_say_why_when_they_are_set() {
+fn setting_a_parameter_without_effect_gives_the_reason() {
     let (_, warnings) = load("list-compress-depth 0\nlazyfree-lazy-user-del YES").unwrap();
     let texts: Vec<_> = warnings.iter().map(Warning::to_string).collect();
     let text = "'lazyfree-lazy-user-del' has no effect: values that take long to free are always \
@@ -502,7 +502,7 @@ fn parameters_without_effect_say_why_when_they_are_set() {
 }
 
 #[test]
-fn every_parameter_has_a_reader_or_says_that_it_has_no_effect() {
+fn every_parameter_has_a_reader_or_no_effect() {
     for row in PARAMETERS {
         assert_ne!(row.reader.is_some(), row.no_effect().is_some(), "{}", row.name);
     }
@@ -518,13 +518,13 @@ fn ticks_follow_the_number_of_clients() {
 }
 
 #[test]
-fn directives_that_guard_the_server_are_not_ignored() {
+fn directives_that_restrict_access_are_refused() {
     for (name, reason) in REFUSED {
         refuses(&format!("{name} x y"), 1, reason);
     }
 }
 
-/// Loads a text whose includes are found among `files`, by name.
+/// Loads a text whose includes are in `files`, by name.
 fn load_with(files: &[(&str, &str)], text: &str) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     config.load(text.as_bytes(), Origin::CommandLine, &mut |path| {
@@ -543,7 +543,7 @@ fn load_with(files: &[(&str, &str)], text: &str) -> Result<Config, ConfigError> 
 }
 
 #[test]
-fn includes_stand_for_their_files() {
+fn includes_insert_their_files() {
     let files = &[("a", "port 1\nhz 20"), ("b", "include a\nhz 30"), ("/etc/c", "port 3")];
     let config = load_with(files, "port 5\ninclude b\ntimeout 9").unwrap();
     assert_eq!((config.port, config.hz, config.timeout), (1, 30, 9));
@@ -555,7 +555,7 @@ fn includes_stand_for_their_files() {
 }
 
 #[test]
-fn errors_in_included_files_name_them() {
+fn errors_in_included_files_name_the_file() {
     let files = &[("a", "port x"), ("b", "include a"), ("loop", "hz 1\ninclude loop")];
     let error = load_with(files, "include b").unwrap_err();
     assert_eq!((error.origin, error.line), (Origin::File("a".to_owned()), 1));
@@ -564,7 +564,7 @@ fn errors_in_included_files_name_them() {
 }
 
 #[test]
-fn includes_do_not_nest_for_ever() {
+fn the_depth_of_includes_is_limited() {
     let mut config = Config::default();
     let mut count = 0;
     let result = config.load(b"include x", Origin::Stdin, &mut |_| {
@@ -575,9 +575,9 @@ fn includes_do_not_nest_for_ever() {
 }
 
 #[test]
-fn the_sample_file_is_the_table_and_loads_quietly() {
+fn the_sample_file_matches_the_table_and_loads_without_warnings() {
     let file = include_str!("../../../../weft.conf");
-    assert_eq!(file, sample(), "weft.conf must be what node::config::sample() gives");
+    assert_eq!(file, sample(), "weft.conf differs from node::config::sample()");
     assert_eq!(load(file).unwrap(), (Config::default(), vec![]));
     assert!(file.lines().all(|line| line.len() <= 100));
 }

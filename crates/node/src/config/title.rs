@@ -1,53 +1,41 @@
-//! `proc-title-template`: what `ps` shows of the server, with `{variables}` that are filled in.
-
-use base::quote::push_quoted;
+//! `proc-title-template`: the process title that `ps` shows, with `{variables}`.
 
 use super::Config;
-use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
+use super::parameter::{Kind, Reason, Slot};
 
-pub(super) const TITLE_TEMPLATE: Special = Special {
-    print: |config| config.proc_title_template.clone(),
-    read: read_template,
-    lines: |config| {
-        let mut line = Vec::new();
-        push_quoted(&mut line, config.proc_title_template.as_bytes());
-        vec![String::from_utf8(line).unwrap_or_default()]
-    },
-    form: "text",
-};
-
-fn read_template(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
-    let [arg] = args else { return Err(WRONG_NUMBER.into()) };
-    let template = parse_text(arg)?;
-    let title = expand(&template, config, "", "");
-    if title.is_none_or(|title| title.is_empty()) {
-        return Err("template format is invalid or contains unknown variables".into());
-    }
-    config.proc_title_template = template;
-    Ok(())
+/// The kind of `proc-title-template`.
+pub(super) const fn title_template(slot: Slot<String>) -> Kind {
+    Kind::CheckedText { slot, check: check_template, form: "text" }
 }
 
-/// The title that a configuration asks for. `program` is the name that the server was started by,
-/// `config_file` the path of its file, empty if there is none.
+fn check_template(template: &str, config: &Config) -> Result<(), Reason> {
+    match expand(template, config, "", "") {
+        Some(title) if !title.is_empty() => Ok(()),
+        _ => Err("template format is invalid or contains unknown variables".into()),
+    }
+}
+
+/// The process title. `program` is the name with which the server was started; `config_file` is the
+/// path of its file, or empty without one.
 pub fn process_title(config: &Config, program: &str, config_file: &str) -> String {
     expand(&config.proc_title_template, config, program, config_file).unwrap_or_default()
 }
 
-/// A template without blanks around it and with its variables filled in; `{{` stands for a brace.
-/// None: it has an unknown variable or ends within one.
+/// Fills in the variables and trims blanks; `{{` stands for a brace. Returns `None` for an unknown
+/// or incomplete variable.
 fn expand(template: &str, config: &Config, program: &str, config_file: &str) -> Option<String> {
     let mut title = String::new();
     let mut rest = template;
-    while let Some((text, behind)) = rest.split_once('{') {
+    while let Some((text, after)) = rest.split_once('{') {
         title.push_str(text);
-        if let Some(behind) = behind.strip_prefix('{') {
+        if let Some(after) = after.strip_prefix('{') {
             title.push('{');
-            rest = behind;
+            rest = after;
             continue;
         }
-        let (name, behind) = behind.split_once('}')?;
+        let (name, after) = after.split_once('}')?;
         title.push_str(&variable(name, config, program, config_file)?);
-        rest = behind;
+        rest = after;
     }
     title.push_str(rest);
     Some(title.trim_matches(' ').to_owned())
@@ -64,7 +52,7 @@ fn variable(name: &str, config: &Config, program: &str, config_file: &str) -> Op
             let port = if config.port == 0 { config.tls_port } else { config.port };
             format!("{address}:{port}")
         }
-        // A standalone server has no name for its mode.
+        // A standalone server has an empty mode.
         "server-mode" => String::new(),
         "port" => config.port.to_string(),
         "tls-port" => config.tls_port.to_string(),

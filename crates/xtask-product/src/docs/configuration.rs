@@ -83,6 +83,7 @@ fn values(kind: &Kind) -> String {
         Kind::Choice { names, .. } => {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         }
+        Kind::CheckedText { form, .. } => form.to_owned(),
         Kind::Special(special) => special.form.to_owned(),
         // A test finds the empty cell of a new `Kind`.
         _ => String::new(),
