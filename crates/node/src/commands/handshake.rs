@@ -86,7 +86,7 @@ fn describe(cx: &NodeCx<'_>, reply: &mut Reply<'_>) {
     reply.bulk(b"server");
     reply.bulk(b"redis");
     reply.bulk(b"version");
-    reply.bulk(crate::COMPAT_VERSION.as_bytes());
+    reply.bulk(crate::version::COMPAT_VERSION.as_bytes());
     reply.bulk(b"proto");
     reply.int(if cx.session.resp3 { 3 } else { 2 });
     reply.bulk(b"id");

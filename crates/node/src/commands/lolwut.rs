@@ -54,7 +54,7 @@ fn lolwut(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         text = weave(&mut random, columns, rows);
         text.push_str("\nA weft runs across the warp. ");
     }
-    text.push_str(&format!("Weft ver. {}\n", crate::VERSION));
+    text.push_str(&format!("Weft ver. {}\n", crate::version::VERSION));
     reply.verbatim("txt", text.as_bytes());
     Ok(())
 }

@@ -7,12 +7,14 @@ use engine::{LockedShards, ShardMap};
 
 use super::acl::end_user_changes;
 use super::all_commands::{acl_commands, node_handler, table, table_with};
+use crate::blocking::{missing, serve_key_changed, serve_ready};
 use crate::clients::users::UserRegistry;
 use crate::command_table::entry::Entry;
 use crate::command_table::index::Table;
 use crate::command_table::request::Request;
 use crate::command_table::script_call::ScriptCall;
 use crate::config::{Config, ConfigError, KnownCommands, Origin, Reader, Warning};
+use crate::eviction::keep_to_memory;
 use crate::execution::executor::Executor;
 use crate::execution::features::Features;
 use crate::execution::held_calls::HeldFeatures;
@@ -20,12 +22,14 @@ use crate::execution::node_cx::NodeHandler;
 use crate::execution::outcome::Outcome;
 use crate::execution::worker::{Worker, WorkerHooks};
 use crate::host::{ClientWaker, ShardLocks};
+use crate::propagation::invalidations::perform_tracked;
+use crate::propagation::{publish_changes, show_request};
 use crate::replication::{Applier, StreamOrigin};
+use crate::scripting::{perform as perform_script, perform_queued, vm_bytes};
 use crate::state::node::Node;
 use crate::state::user_changes::UserChanges;
 use crate::state::waiter::ChangedKey;
 use crate::stats::used_memory::ThreadMemory;
-use crate::{blocking, eviction, propagation, scripting};
 
 #[allow(private_interfaces)]
 impl<L: ShardLocks> Features for L {
@@ -34,7 +38,7 @@ impl<L: ShardLocks> Features for L {
     }
 
     fn for_held_calls() -> HeldFeatures {
-        HeldFeatures { node_handler, perform_script: scripting::perform_queued }
+        HeldFeatures { node_handler, perform_script: perform_queued }
     }
 
     fn perform_transaction(executor: &mut Executor<'_, Self>) -> Outcome {
@@ -46,7 +50,7 @@ impl<L: ShardLocks> Features for L {
         call: ScriptCall,
         request: &Request<'_>,
     ) -> Outcome {
-        scripting::perform(executor, call, request)
+        perform_script(executor, call, request)
     }
 
     fn perform_tracked(
@@ -54,7 +58,7 @@ impl<L: ShardLocks> Features for L {
         entry: &'static Entry,
         request: &Request<'_>,
     ) -> Outcome {
-        propagation::invalidations::perform_tracked(executor, entry, request)
+        perform_tracked(executor, entry, request)
     }
 
     fn keep_to_memory(
@@ -62,7 +66,7 @@ impl<L: ShardLocks> Features for L {
         entry: &'static Entry,
         request: &Request<'_>,
     ) -> Option<Outcome> {
-        eviction::keep_to_memory(executor, entry, request)
+        keep_to_memory(executor, entry, request)
     }
 
     fn serve_waiters(
@@ -72,15 +76,15 @@ impl<L: ShardLocks> Features for L {
         locked: LockedShards<'_>,
         elsewhere: Option<&mut Vec<ChangedKey>>,
     ) {
-        blocking::serve_ready(worker, db, locks, locked, elsewhere);
+        serve_ready(worker, db, locks, locked, elsewhere);
     }
 
     fn shards_to_serve(locked: &mut LockedShards<'_>, fed: &[u64], map: ShardMap) -> Vec<usize> {
-        blocking::missing(locked, fed, map)
+        missing(locked, fed, map)
     }
 
     fn serve_changed_key(worker: &mut Worker, key: ChangedKey, locks: &Self) {
-        blocking::serve_key_changed(worker, key, locks);
+        serve_key_changed(worker, key, locks);
     }
 
     fn end_user_changes(
@@ -116,11 +120,7 @@ impl Worker {
         seed: u64,
         tsc_per_micro: f64,
     ) -> Self {
-        let hooks = WorkerHooks {
-            publish_changes: propagation::publish_changes,
-            show_request: propagation::show_request,
-            interpreter_bytes: scripting::vm_bytes,
-        };
+        let hooks = WorkerHooks { publish_changes, show_request, interpreter_bytes: vm_bytes };
         Self::with_hooks(hooks, node, index, table, seed, tsc_per_micro)
     }
 }

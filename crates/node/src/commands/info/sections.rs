@@ -15,8 +15,8 @@ const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
 
 pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     let (process, config) = (&snapshot.memory.process, snapshot.config);
-    page.line("redis_version", crate::COMPAT_VERSION);
-    page.line("weft_version", crate::VERSION);
+    page.line("redis_version", crate::version::COMPAT_VERSION);
+    page.line("weft_version", crate::version::VERSION);
     page.line("redis_git_sha1", version::GIT_SHA1);
     page.line("redis_git_dirty", version::GIT_DIRTY);
     page.line("redis_build_id", version::build_id());
