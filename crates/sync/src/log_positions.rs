@@ -7,7 +7,7 @@
 //!        | whole, for     | reserved: whole (=)
 //!        | whoever reads  | or being written (.)
 //!
-//!   the word of the end:   position (55 bits) | units lie aside (1) | selected database (8)
+//!   the word of the end:   position (55 bits) | has overflow (1) | selected database (8)
 //! ```
 //!
 //! The bytes appended at once are a *unit*. A thread reserves room for it by one

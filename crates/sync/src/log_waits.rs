@@ -2,10 +2,10 @@
 //! threads have replies that wait until the log is written or synced.
 //!
 //! ```text
-//!   a thread                                          who reads the log
+//!   a thread                                          the log reader
 //!   append ... end of the turn: look() ---- wakes --> prepare_sleep(), awake()
 //!   a reply waits: LogMark::wait(), urge() --- wakes -->
-//!              <------- tells the thread ------------ LogMark::advance()
+//!              <------- notifies the thread --------- LogMark::advance()
 //! ```
 //!
 //! Invariants, each with a model in `tests/models`:

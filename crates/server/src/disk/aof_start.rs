@@ -2,7 +2,7 @@
 //! log continues where it ended.
 //!
 //! ```text
-//! files of the manifest -> what a killed process had beyond them, from its ring -> new ring
+//! files of the manifest -> later commands of a killed process, from its ring -> new ring
 //! no files              -> the RDB file, if there is one -> first base          -> new ring
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! manifest -> base: RDB file, loaded on all processors, or commands -> incremental files
-//!          -> what the log of a killed process has behind them
+//!          -> commands after them in the log of a killed process
 //! ```
 //!
 //! The commands of a transaction are kept until its EXEC and dropped when there is none. A tail

@@ -2,8 +2,8 @@
 //! clients continue.
 //!
 //! ```text
-//! begin    gate closed: all shards are marked, the caller notes what else belongs to the moment
-//! walk     a step in a shard, under its lock -> what it gave goes on, without any lock -> ...
+//! begin    gate closed: all shards are marked, the caller notes its part of the moment
+//! walk     a step in a shard, under its lock -> its result is passed on, without a lock -> ...
 //! ```
 //!
 //! The walk is background work: it takes a shard that is free, and otherwise comes back a moment

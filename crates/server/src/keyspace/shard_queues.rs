@@ -1,10 +1,10 @@
 //! The queues of clients that wait for shards in use: first come, first served.
 //!
 //! ```text
-//!   stand         the shard is let go, or found free by another
+//!   stand         the shard is released, or found free by another
 //!     |                        |
 //!     v                        v        called: its thread is woken; from a millisecond of
-//!   [ place | place | place ] first --> waiting on, the shard is reserved for it for a while
+//!   [ entry | entry | entry ] first --> waiting on, the shard is reserved for it for a while
 //!                                       |                        |
 //!                                       | takes the shard        | does not come in time
 //!                                       v                        v
