@@ -25,31 +25,35 @@ const MB: i64 = 1024 * 1024;
 
 // The files that read parameters, below `crates`.
 const ACCESS: &str = "node/src/execution/access.rs";
-const ACCEPT: &str = "server/src/net/accept.rs";
+const ACCEPT: &str = "server/src/threads/accept.rs";
 const ACCOUNTING: &str = "node/src/execution/accounting.rs";
-const CONNECTION: &str = "server/src/net/connection.rs";
-const APPEND_ONLY: &str = "server/src/disk/append_only.rs";
+const CONNECTION: &str = "server/src/threads/connection.rs";
+const AOF_FILES: &str = "server/src/disk/aof_files.rs";
 const APPLY: &str = "server/src/threads/apply.rs";
 const CONTROL: &str = "server/src/threads/control.rs";
-const CRASH: &str = "server/src/process/crash.rs";
+const CRASH: &str = "server/src/system/crash.rs";
 const CRON: &str = "server/src/threads/cron.rs";
 const DEBUG: &str = "node/src/commands/debug.rs";
 const EVICTION: &str = "node/src/eviction/limit.rs";
 const FIELDS: &str = "node/src/config/fields.rs";
 const HASH: &str = "store/src/edit/hash.rs";
 const HYPERLOGLOG: &str = "engine/src/hyperloglog/mod.rs";
-const IO_THREAD: &str = "server/src/threads/io_thread.rs";
+const RECEIVE: &str = "server/src/threads/receive.rs";
 const LIST: &str = "store/src/edit/list.rs";
 const LISTENER: &str = "server/src/net/listener.rs";
 const LOAD_AOF: &str = "server/src/disk/load_aof.rs";
-const LOG_THREAD: &str = "server/src/disk/log_thread/mod.rs";
-const LOG_REWRITES: &str = "server/src/disk/log_thread/rewrites.rs";
+const AOF_THREAD: &str = "server/src/disk/aof_thread.rs";
+const AOF_REWRITES: &str = "server/src/disk/aof_rewrites.rs";
+const PROCESS_HOST: &str = "server/src/threads/process_host.rs";
+const RDB_SINK: &str = "server/src/disk/rdb_sink.rs";
+const SHARED_SETUP: &str = "server/src/threads/shared_setup.rs";
+const THREAD_SCALING: &str = "server/src/threads/thread_scaling.rs";
 const REWRITE: &str = "server/src/disk/rewrite.rs";
 const LIVE: &str = "node/src/config/live.rs";
 const MODULE: &str = "node/src/commands/module.rs";
 const NODE: &str = "node/src/node.rs";
 const NOTIFY: &str = "server/src/process/notify.rs";
-const OOM: &str = "server/src/process/oom_score.rs";
+const OOM: &str = "server/src/system/oom_score.rs";
 const SAVES: &str = "server/src/disk/saves.rs";
 const SNAPSHOTS: &str = "node/src/persistence/snapshots.rs";
 const STARTUP: &str = "server/src/disk/startup.rs";
@@ -231,7 +235,7 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("proto-max-bulk-len", proto_max_bulk_len, Bytes MB..=i64::MAX,
         "The longest argument and string value, in bytes; 3 GB at most.").read_in(FIELDS),
     number!("client-query-buffer-limit", client_query_buffer_limit, Bytes MB..=i64::MAX,
-        "The longest unfinished request of a client, in bytes.").read_in(IO_THREAD),
+        "The longest unfinished request of a client, in bytes.").read_in(RECEIVE),
     Parameter::new("client-output-buffer-limit", Kind::Special(OUTPUT_LIMITS),
         "Unsent output at which a client is closed: at once, or after some seconds above it.")
         .multi().read_in(CONNECTION),
@@ -256,7 +260,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .applies(Apply::Threads).read_in(CONTROL),
     flag!("io-threads-always-active", io_threads_always_active,
         "Keep all I/O threads active instead of as many as the load and the cores need.")
-        .applies(Apply::Threads).read_in(CONTROL),
+        .applies(Apply::Threads).read_in(THREAD_SCALING),
     choice!("io-threads-execute", io_threads_execute, Execute,
         "Commands that I/O threads execute: all, simple (one key) or none.")
         .applies(Apply::Threads).read_in(WORKER),
@@ -265,7 +269,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .alias("server_cpulist").immutable().read_in(START),
     Parameter::new("bio-cpulist", cpu_list(slot!(bio_cpulist)),
         "Processors for the thread that frees memory in the background; empty means all.")
-        .alias("bio_cpulist").immutable().read_in(START),
+        .alias("bio_cpulist").immutable().read_in(SHARED_SETUP),
     Parameter::new("hz", TICK_RATE,
         "Background ticks a second, 1 to 500.").read_in(FIELDS),
     flag!("dynamic-hz", dynamic_hz,
@@ -389,38 +393,38 @@ pub static PARAMETERS: &[Parameter] = &[
         "Log each change to an append-only file, which is loaded at start.")
         .applies(Apply::AppendOnly).read_in(STARTUP),
     Parameter::new("appendfilename", name(slot!(append_only.appendfilename), check_append_file),
-        "Prefix of the names of its files.").immutable().read_in(APPEND_ONLY),
+        "Prefix of the names of its files.").immutable().read_in(AOF_FILES),
     Parameter::new("appenddirname",
         name(slot!(append_only.appenddirname), check_append_directory),
         "Directory of its files, inside the working directory.").immutable()
-        .read_in(APPEND_ONLY),
+        .read_in(AOF_FILES),
     choice!("appendfsync", append_only.appendfsync, Fsync,
         "When it is synced to disk: everysec, always (before the reply) or no.")
-        .applies(Apply::AppendOnly).read_in(LOG_THREAD),
+        .applies(Apply::AppendOnly).read_in(AOF_THREAD),
     flag!("no-appendfsync-on-rewrite", append_only.no_appendfsync_on_rewrite,
         "Do not sync it during a rewrite, when a sync may take long.")
-        .read_in(LOG_THREAD),
+        .read_in(AOF_THREAD),
     number!("auto-aof-rewrite-percentage", append_only.auto_aof_rewrite_percentage,
         Decimal 0..=I32_MAX,
         "Growth in per cent since the last rewrite that starts a new one; 0 means never.")
-        .read_in(LOG_REWRITES),
+        .read_in(AOF_REWRITES),
     number!("auto-aof-rewrite-min-size", append_only.auto_aof_rewrite_min_size,
         Bytes 0..=i64::MAX,
-        "Size in bytes below which no automatic rewrite starts.").read_in(LOG_REWRITES),
+        "Size in bytes below which no automatic rewrite starts.").read_in(AOF_REWRITES),
     flag!("aof-load-truncated", append_only.aof_load_truncated,
         "Drop an incomplete command at the end of the file; otherwise the server does not start.")
         .read_in(LOAD_AOF),
     flag!("aof-use-rdb-preamble", append_only.aof_use_rdb_preamble,
-        "Write base files in the RDB format instead of as commands.").read_in(LOG_REWRITES),
+        "Write base files in the RDB format instead of as commands.").read_in(AOF_REWRITES),
     flag!("aof-timestamp-enabled", append_only.aof_timestamp_enabled,
-        "Write timestamps between commands, at most one a second.").read_in(LOG_THREAD),
+        "Write timestamps between commands, at most one a second.").read_in(AOF_THREAD),
     flag!("aof-rewrite-incremental-fsync", append_only.aof_rewrite_incremental_fsync,
         "Sync a base file every few megabytes while it is written.").read_in(REWRITE),
     Parameter::new("aof-rewrite-cpulist", cpu_list(slot!(append_only.aof_rewrite_cpulist)),
         "Processors for the thread that writes base files; empty means all.")
         .alias("aof_rewrite_cpulist").immutable().read_in(REWRITE),
     flag!("aof-disable-auto-gc", append_only.aof_disable_auto_gc,
-        "Keep files that a rewrite has made obsolete.").read_in(LOG_REWRITES),
+        "Keep files that a rewrite has made obsolete.").read_in(AOF_REWRITES),
 
     // Logs.
     choice!("loglevel", loglevel, LogLevel,
@@ -468,10 +472,10 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("dbfilename", name(slot!(saving.dbfilename), check_rdb_file),
         "Name of the RDB file, in the working directory.").protected().read_in(SAVES),
     flag!("rdbcompression", saving.rdbcompression,
-        "Compress strings in RDB files.").read_in(SAVES),
+        "Compress strings in RDB files.").read_in(RDB_SINK),
     flag!("rdbchecksum", saving.rdbchecksum,
         "Write a checksum at the end of RDB files, and verify it when loading.").immutable()
-        .read_in(SAVES),
+        .read_in(RDB_SINK),
     flag!("rdb-save-incremental-fsync", saving.rdb_save_incremental_fsync,
         "Sync an RDB file every few megabytes while it is written.").read_in(SAVES),
     flag!("stop-writes-on-bgsave-error", saving.stop_writes_on_bgsave_error,
@@ -516,9 +520,9 @@ pub static PARAMETERS: &[Parameter] = &[
         "Seconds that a shutdown waits for lagging replicas.")
         .without_effect("there are no replicas"),
     Parameter::new("shutdown-on-sigint", Kind::Special(ON_SIGINT),
-        "Options for the shutdown on SIGINT.").multi().read_in(CONTROL),
+        "Options for the shutdown on SIGINT.").multi().read_in(PROCESS_HOST),
     Parameter::new("shutdown-on-sigterm", Kind::Special(ON_SIGTERM),
-        "Options for the shutdown on SIGTERM.").multi().read_in(CONTROL),
+        "Options for the shutdown on SIGTERM.").multi().read_in(PROCESS_HOST),
     choice!("enable-protected-configs", enable_protected_configs, Permit,
         "Clients that may change protected parameters: no (none), yes (all) or local.").immutable()
         .read_in(LIVE),
