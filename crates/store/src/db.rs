@@ -202,8 +202,8 @@ impl Db {
     /// Takes the record of a key with this hash out of its slot.
     pub(crate) fn detach(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at, hash);
-        let told = marks::key_changes(turn, record.view().key());
-        self.changed(told, hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
+        let noted = marks::key_changes(turn, record.view().key());
+        self.changed(noted, hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
     }
 
@@ -374,8 +374,8 @@ impl Db {
         }
         drop(record);
         turn.counters.changes += 1;
-        let told = marks::key_changes(turn, key.bytes);
-        self.changed(told, key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
+        let noted = marks::key_changes(turn, key.bytes);
+        self.changed(noted, key.hash, IndexEntry::of_integer(old), IndexEntry::of_integer(sum));
         Some(Some(sum))
     }
 
@@ -400,8 +400,8 @@ impl Db {
         let Some(at) = found else {
             let clock = turn.new_clock();
             let record = Record::new(key.bytes, kind as u8, payload, expires_at, clock);
-            let told = marks::key_changes(turn, key.bytes);
-            self.changed(told, key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
+            let noted = marks::key_changes(turn, key.bytes);
+            self.changed(noted, key.hash, IndexEntry::ABSENT, IndexEntry::of(record.view()));
             self.add_record(turn, key.hash, record, cleared);
             turn.effects.note_new(self.number, key.bytes);
             return true;
@@ -427,8 +427,8 @@ impl Db {
         }
         let after = IndexEntry::of(record.view());
         drop(record);
-        let told = marks::key_changes(turn, key.bytes);
-        self.changed(told, key.hash, before, after);
+        let noted = marks::key_changes(turn, key.bytes);
+        self.changed(noted, key.hash, before, after);
         false
     }
 
@@ -454,8 +454,8 @@ impl Db {
             if record.view().key() == key.bytes { record } else { record.rekeyed(key.bytes) };
         let after = IndexEntry::of(record.view());
         marks::field_expires(turn, key.hash, after.due.is_some());
-        let told = marks::key_changes(turn, key.bytes);
-        self.changed(told, key.hash, IndexEntry::ABSENT, after);
+        let noted = marks::key_changes(turn, key.bytes);
+        self.changed(noted, key.hash, IndexEntry::ABSENT, after);
         let cleared = self.before_change(&turn.hasher, key.hash);
         self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
         self.add_record(turn, key.hash, record, cleared);
@@ -473,8 +473,8 @@ impl Db {
         let cleared = self.before_change(&turn.hasher, key.hash);
         self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
         let old = std::mem::replace(&mut *self.table.at_mut(at, cleared), record);
-        let told = marks::key_changes(turn, key.bytes);
-        self.changed(told, key.hash, before, after);
+        let noted = marks::key_changes(turn, key.bytes);
+        self.changed(noted, key.hash, before, after);
         turn.lazy_free.extend(old.into_object());
         turn.effects.note_new(self.number, key.bytes);
     }
@@ -499,8 +499,8 @@ impl Db {
         let cleared = self.before_change(&turn.hasher, key.hash);
         self.table.at_mut(at, cleared).set_expires_at(at_ms);
         marks::key_expires(turn, key.hash, at_ms.is_some());
-        let told = marks::key_changes(turn, key.bytes);
-        self.rewritten(told, key.hash);
+        let noted = marks::key_changes(turn, key.bytes);
+        self.rewritten(noted, key.hash);
         true
     }
 

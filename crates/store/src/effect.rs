@@ -122,8 +122,8 @@ impl Effects {
     }
 
     /// The position after the last unit in the log, if any.
-    pub fn log_place(&self) -> Option<LogPosition> {
-        self.log.as_ref().and_then(|log| log.place())
+    pub fn log_position(&self) -> Option<LogPosition> {
+        self.log.as_ref().and_then(|log| log.position())
     }
 
     /// Whether the log has room for the output of a command, or there is no log.
@@ -145,7 +145,7 @@ impl Effects {
     /// Whether there is work before the shards are unlocked: events to send, changed keys for
     /// tracking clients, or reads to remember.
     #[inline]
-    pub fn has_news(&self) -> bool {
+    pub fn has_pending_notifications(&self) -> bool {
         let news = self.wanted & (NOTIFIED | TOUCHED | REMEMBERED);
         news != 0 && (news != NOTIFIED || !self.notices.is_empty())
     }

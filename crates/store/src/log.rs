@@ -35,7 +35,7 @@ pub trait WriteLog: Debug + Send {
     fn has_room(&self) -> bool;
 
     /// The position after the last unit appended here, if any.
-    fn place(&self) -> Option<LogPosition>;
+    fn position(&self) -> Option<LogPosition>;
 }
 
 /// A position in a log.

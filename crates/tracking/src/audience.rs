@@ -32,7 +32,7 @@ const KEYS_BYTES_MAX: usize = 4 << 20;
 const KEY_BYTES: usize = 64;
 
 /// The source of a change that no client's command has made.
-pub const NOBODY: u64 = 0;
+pub const NO_CLIENT: u64 = 0;
 
 /// The last change of a key.
 #[derive(Clone, Copy, Debug)]
@@ -96,16 +96,16 @@ impl ChangedKeys {
     /// The array of their names in the protocol, without those that the client `but` changed last,
     /// or `None` if it is empty.
     pub fn encode(&self, but: Option<u64>) -> Option<Vec<u8>> {
-        let is_told = |change: &KeyChange| but.is_none_or(|client| client != change.source);
-        let count = self.keys.values().filter(|change| is_told(change)).count();
+        let is_listed = |change: &KeyChange| but.is_none_or(|client| client != change.source);
+        let count = self.keys.values().filter(|change| is_listed(change)).count();
         if count == 0 {
             return None;
         }
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, false);
         reply.array(count);
-        let told = self.keys.iter().filter(|(_, change)| is_told(change));
-        told.for_each(|(name, _)| reply.bulk(name));
+        let listed = self.keys.iter().filter(|(_, change)| is_listed(change));
+        listed.for_each(|(name, _)| reply.bulk(name));
         // The reply may wait for long, so it frees unused room.
         out.bytes.shrink_to_fit();
         Some(out.bytes)
@@ -117,7 +117,7 @@ struct Member<M> {
     client: u64,
     member: M,
     /// The number of the last change that it caught up with.
-    told: u64,
+    caught_up: u64,
 }
 
 #[derive(Debug)]
@@ -164,7 +164,7 @@ impl<M: Clone> Audience<M> {
         let mut parts = self.parts.lock();
         let is_member = |part: &ThreadPart<M>| part.place(client).is_ok();
         if !parts.iter().any(is_member) {
-            add(&mut parts, Member { client, member, told: 0 }, thread);
+            add(&mut parts, Member { client, member, caught_up: 0 }, thread);
         }
     }
 
@@ -184,16 +184,16 @@ impl<M: Clone> Audience<M> {
         }
         let changed = part.changed.clone();
         let member = take_out(&mut parts, client)?;
-        add(&mut parts, Member { client, member, told: 0 }, thread);
+        add(&mut parts, Member { client, member, caught_up: 0 }, thread);
         (!changed.is_empty()).then_some(changed)
     }
 
-    /// Records that a client, or [`NOBODY`], has changed a key. Calls `tell` for each thread that
+    /// Records that a client, or [`NO_CLIENT`], has changed a key. Calls `notify` for each thread that
     /// does not know yet that it has something to [take](Self::take).
-    pub fn note(&self, key: &[u8], source: u64, mut tell: impl FnMut(usize)) {
+    pub fn note(&self, key: &[u8], source: u64, mut notify: impl FnMut(usize)) {
         for part in self.parts.lock().iter_mut() {
             if !std::mem::replace(&mut part.knows, true) {
-                tell(part.thread);
+                notify(part.thread);
             }
             part.changes += 1;
             part.changed.add(key, KeyChange { source, number: part.changes });
@@ -206,11 +206,15 @@ impl<M: Clone> Audience<M> {
         let part = parts.iter_mut().find(|part| part.thread == thread)?;
         let member = part.place(client).ok()?;
         let is_alone = part.members.len() == 1;
-        let told = std::mem::replace(&mut part.members[member].told, part.changes);
-        if part.changed.is_empty() || told == part.changes {
+        let caught_up = std::mem::replace(&mut part.members[member].caught_up, part.changes);
+        if part.changed.is_empty() || caught_up == part.changes {
             return None;
         }
-        Some(if is_alone { std::mem::take(&mut part.changed) } else { part.changed.since(told) })
+        Some(if is_alone {
+            std::mem::take(&mut part.changed)
+        } else {
+            part.changed.since(caught_up)
+        })
     }
 
     /// Takes the changes that a thread has to send. The next change notifies the thread again.
@@ -221,8 +225,8 @@ impl<M: Clone> Audience<M> {
         if part.changed.is_empty() {
             return None;
         }
-        let untold = part.members.iter().filter(|member| member.told < part.changes);
-        let members = untold.map(|member| member.member.clone()).collect();
+        let outdated = part.members.iter().filter(|member| member.caught_up < part.changes);
+        let members = outdated.map(|member| member.member.clone()).collect();
         Some(InvalidationRound { members, changed: std::mem::take(&mut part.changed) })
     }
 }
@@ -274,11 +278,11 @@ mod tests {
     fn a_round_names_each_key_once() {
         let audience = Audience::new(b"");
         audience.join(1, (), 2);
-        let mut told = Vec::new();
-        for (key, source) in [("b", 1), ("a", NOBODY), ("b", 5), ("c", 1)] {
-            audience.note(key.as_bytes(), source, |thread| told.push(thread));
+        let mut notified = Vec::new();
+        for (key, source) in [("b", 1), ("a", NO_CLIENT), ("b", 5), ("c", 1)] {
+            audience.note(key.as_bytes(), source, |thread| notified.push(thread));
         }
-        assert_eq!(told, [2], "once until it takes them");
+        assert_eq!(notified, [2], "once until it takes them");
         assert!(audience.take(1).is_none());
         let round = audience.take(2).unwrap();
         let all = text(&round.changed, None).unwrap();
@@ -298,8 +302,10 @@ mod tests {
     fn a_member_that_caught_up_receives_only_new_keys() {
         let audience = Audience::new(b"");
         (1..4).for_each(|client| audience.join(client, client, 2));
-        let told = std::cell::Cell::new(0);
-        let note = |key: &str| audience.note(key.as_bytes(), NOBODY, |_| told.set(told.get() + 1));
+        let notified = std::cell::Cell::new(0);
+        let note = |key: &str| {
+            audience.note(key.as_bytes(), NO_CLIENT, |_| notified.set(notified.get() + 1))
+        };
         let caught_up =
             |client: u64| audience.catch_up(client, 2).map(|changed| text(&changed, None).unwrap());
         assert_eq!(caught_up(1), None);
@@ -320,7 +326,7 @@ mod tests {
         note("d");
         assert_eq!(audience.take(2).unwrap().members, [1]);
         assert!(audience.take(2).is_none());
-        assert_eq!(told.get(), 2);
+        assert_eq!(notified.get(), 2);
     }
 
     #[test]
@@ -328,11 +334,11 @@ mod tests {
         let audience = Audience::new(b"");
         audience.join(1, (), 0);
         for number in 0..KEYS_BYTES_MAX / 100 {
-            audience.note(format!("a key of a length: {number:045}").as_bytes(), NOBODY, |_| {});
+            audience.note(format!("a key of a length: {number:045}").as_bytes(), NO_CLIENT, |_| {});
         }
         let changed = audience.take(0).unwrap().changed;
         assert!(changed.are_all() && changed.keys.is_empty());
-        audience.note(b"k", NOBODY, |_| {});
+        audience.note(b"k", NO_CLIENT, |_| {});
         assert!(!audience.take(0).unwrap().changed.are_all());
     }
 
@@ -364,35 +370,35 @@ mod tests {
         ) {
             let audience = Audience::new(b"");
             // The changed keys that each member has not received yet.
-            let mut untold: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
+            let mut outdated: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
             let mut threads: BTreeSet<usize> = BTreeSet::new();
-            let tell = |untold: &mut BTreeMap<u64, BTreeSet<Vec<u8>>>,
+            let notify = |outdated: &mut BTreeMap<u64, BTreeSet<Vec<u8>>>,
                             client: u64, changed: &ChangedKeys| {
-                let keys = untold.get_mut(&client).unwrap();
+                let keys = outdated.get_mut(&client).unwrap();
                 changed.keys.keys().for_each(|key| { keys.remove(&key.to_vec()); });
             };
             for step in steps {
                 match step {
                     AudienceStep::Join(client, thread) => {
                         audience.join(client, client, thread);
-                        untold.entry(client).or_default();
+                        outdated.entry(client).or_default();
                     }
                     AudienceStep::Leave(client) => {
-                        untold.remove(&client);
-                        prop_assert_eq!(audience.leave(client), untold.is_empty());
+                        outdated.remove(&client);
+                        prop_assert_eq!(audience.leave(client), outdated.is_empty());
                     }
                     AudienceStep::Relocate(client, thread) => {
                         if let Some(changed) = audience.relocate(client, thread) {
-                            tell(&mut untold, client, &changed);
+                            notify(&mut outdated, client, &changed);
                         }
                     }
                     AudienceStep::Note(key) => {
-                        audience.note(&[key], NOBODY, |thread| { threads.insert(thread); });
-                        untold.values_mut().for_each(|keys| { keys.insert(vec![key]); });
+                        audience.note(&[key], NO_CLIENT, |thread| { threads.insert(thread); });
+                        outdated.values_mut().for_each(|keys| { keys.insert(vec![key]); });
                     }
                     AudienceStep::CatchUp(client, thread) => {
                         if let Some(changed) = audience.catch_up(client, thread) {
-                            tell(&mut untold, client, &changed);
+                            notify(&mut outdated, client, &changed);
                         }
                     }
                     AudienceStep::Take(thread) => {
@@ -400,7 +406,7 @@ mod tests {
                         if let Some(round) = audience.take(thread) {
                             prop_assert!(knows);
                             for client in round.members {
-                                tell(&mut untold, client, &round.changed);
+                                notify(&mut outdated, client, &round.changed);
                             }
                         }
                     }
@@ -409,11 +415,11 @@ mod tests {
             for thread in threads {
                 if let Some(round) = audience.take(thread) {
                     for client in round.members {
-                        tell(&mut untold, client, &round.changed);
+                        notify(&mut outdated, client, &round.changed);
                     }
                 }
             }
-            prop_assert!(untold.values().all(BTreeSet::is_empty), "{untold:?}");
+            prop_assert!(outdated.values().all(BTreeSet::is_empty), "{outdated:?}");
         }
     }
 }

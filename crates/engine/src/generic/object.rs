@@ -96,17 +96,17 @@ pub const ROWS: &[Row<Handler>] = &[Row::container(
     ],
 )];
 
-/// Calls `tell` with the value under the key, or replies null.
+/// Calls `show` with the value under the key, or replies null.
 fn of_stored(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-    tell: fn(Stored<'_>, &Turn, &mut Reply<'_>) -> Result<(), Error>,
+    show: fn(Stored<'_>, &Turn, &mut Reply<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 2);
     let (db, turn) = cx.db(key);
     match db.lookup(turn, key, Lookup::Inspect) {
-        Some(stored) => tell(stored, turn, reply),
+        Some(stored) => show(stored, turn, reply),
         None => {
             reply.null();
             Ok(())

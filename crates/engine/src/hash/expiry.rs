@@ -145,7 +145,7 @@ fn expire(
     let word_at = if condition.add(args.text(3)) { 4 } else { 3 };
     let fields = FieldArgs::parse(args, word_at, HashError::NotAboveZero)?;
     // As in Redis, an expired field that still exists gets its new time.
-    let told = cx.turn.effects.is_consumed();
+    let is_replayed = cx.turn.effects.is_consumed();
     let (mut updated, mut removed, mut emptied) = (0, 0, false);
     let mut changed = Vec::new();
     let (db, turn) = cx.db(key);
@@ -162,7 +162,7 @@ fn expire(
                     edit.set_expiry(field, Some(at_ms));
                 }
                 *(if past { &mut removed } else { &mut updated }) += 1;
-                if told {
+                if is_replayed {
                     changed.push(field);
                 }
                 if past { REMOVED } else { DONE }

@@ -272,7 +272,7 @@ impl Worker {
     /// Publishes the changes of keys by the running command, as far as clients follow them.
     #[inline]
     pub(crate) fn publish_changes(&mut self) {
-        if self.turn.effects.has_news() {
+        if self.turn.effects.has_pending_notifications() {
             (self.hooks.publish_changes)(self);
         }
     }

@@ -23,7 +23,7 @@ impl Session {
     /// Notes the position after the writes of its requests, if they have written or may have.
     pub(crate) fn note_written(&mut self, worker: &Worker) {
         if worker.units_before != worker.turn.effects.logged_units() {
-            self.written = worker.turn.effects.log_place().or(self.written);
+            self.written = worker.turn.effects.log_position().or(self.written);
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use engine::Error;
 use resp::Out;
 use resp::out::Told;
-use tracking::audience::{ChangedKeys, NOBODY};
+use tracking::audience::{ChangedKeys, NO_CLIENT};
 use tracking::{Conflict, Options, TrackingState};
 
 use crate::clients::client_tracking::{Invalidation, Mode, invalidation_of, write, write_messages};
@@ -115,13 +115,13 @@ impl Worker {
         let node = Arc::clone(&self.node);
         for (name, by_command) in touched.keys() {
             let hash = self.turn.hasher.hash(name);
-            let source = if by_command { self.own_notifications.client } else { NOBODY };
+            let source = if by_command { self.own_notifications.client } else { NO_CLIENT };
             if let Some(readers) = node.trackers.keys.take(name, hash) {
                 readers.iter().for_each(|client| self.notify_reader(client, name, source));
             }
             if node.trackers.prefixes() > 0 {
                 // As in Redis, a script is another client than its caller.
-                self.note_changed(name, if self.turn.in_script { NOBODY } else { source });
+                self.note_changed(name, if self.turn.in_script { NO_CLIENT } else { source });
             }
         }
         if touched.are_all() {
@@ -247,7 +247,7 @@ impl Worker {
 
     /// Writes the notifications of a tracking client's own command, which has replied.
     fn write_own_invalidations(&mut self, session: &Session, out: &mut Out) {
-        self.own_notifications.client = NOBODY;
+        self.own_notifications.client = NO_CLIENT;
         let record = &session.record;
         let redirects = session.tracking.as_ref().is_some_and(|state| state.redirect != 0);
         for invalidation in std::mem::take(&mut self.own_notifications.waiting) {
@@ -274,7 +274,7 @@ impl Worker {
             }
             let start = self.random.next_u64() as usize;
             if let Some((name, readers)) = node.trackers.keys.forget_one(start) {
-                readers.iter().for_each(|client| self.notify_reader(client, &name, NOBODY));
+                readers.iter().for_each(|client| self.notify_reader(client, &name, NO_CLIENT));
             }
         }
         node.trackers.keys.len() > max

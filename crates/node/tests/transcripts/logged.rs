@@ -29,7 +29,7 @@ impl WriteLog for Logged {
         true
     }
 
-    fn place(&self) -> Option<LogPosition> {
+    fn position(&self) -> Option<LogPosition> {
         let position = self.1.load(Ordering::Relaxed);
         (position > 0).then_some(LogPosition { log: 1, position })
     }

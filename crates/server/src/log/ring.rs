@@ -429,7 +429,7 @@ impl WriteLog for Producer {
         self.ring.has_room()
     }
 
-    fn place(&self) -> Option<LogPosition> {
+    fn position(&self) -> Option<LogPosition> {
         self.end.map(|position| LogPosition { log: self.ring.number, position })
     }
 }

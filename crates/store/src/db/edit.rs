@@ -96,8 +96,8 @@ impl<T: StoredType> Edit<'_, T> {
 
     /// Marks the key as changed although its value is the same.
     pub(super) fn rewritten(&mut self) {
-        let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
-        self.db.rewritten(told, self.hash);
+        let noted = marks::key_changes(self.turn, self.db.table.at(self.at).key());
+        self.db.rewritten(noted, self.hash);
     }
 
     #[inline]
@@ -140,8 +140,8 @@ impl<T: StoredType> Drop for Edit<'_, T> {
         let after = if goes { IndexEntry::ABSENT } else { IndexEntry::of(self.record()) };
         marks::field_expires(self.turn, self.hash, after.due.is_some());
         if self.changed {
-            let told = marks::key_changes(self.turn, self.db.table.at(self.at).key());
-            self.db.changed(told, self.hash, self.before, after);
+            let noted = marks::key_changes(self.turn, self.db.table.at(self.at).key());
+            self.db.changed(noted, self.hash, self.before, after);
         }
         if goes {
             let record = self.db.take_record(self.turn, self.at, self.hash);

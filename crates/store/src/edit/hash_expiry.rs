@@ -105,9 +105,9 @@ impl Db {
             command.args(&removed);
         });
         let after = if emptied { IndexEntry::ABSENT } else { IndexEntry::of(record) };
-        let told = key_changes(turn, record.key());
+        let noted = key_changes(turn, record.key());
         turn.effects.touched_without_command();
-        self.changed(told, hash, before, after);
+        self.changed(noted, hash, before, after);
         if emptied {
             let record = self.take_record(turn, at, hash);
             turn.lazy_free.extend(record.into_object());

@@ -250,8 +250,8 @@ fn expired_fields_are_removed_as_a_separate_effect() {
     assert_eq!(db.expire_due_fields(&mut turn, 1), 1);
     assert_eq!(db.expire_all_fields(&mut turn, key), 1);
     let effects = turn.effects.take();
-    let told: Vec<_> = effects.iter().map(|effect| effect.events.len()).collect();
-    assert_eq!(told, [1, 1, 2]);
+    let counts: Vec<_> = effects.iter().map(|effect| effect.events.len()).collect();
+    assert_eq!(counts, [1, 1, 2]);
     assert_eq!(effects[0].commands[0].args, [&b"HDEL"[..], b"h", b"a"]);
     assert!(db.is_empty());
     assert_eq!((turn.counters.expired_fields, turn.counters.expired), (3, 0));

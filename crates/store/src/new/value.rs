@@ -280,7 +280,7 @@ impl NewList {
     }
 
     /// Adds a chunk of one element at the end.
-    pub fn push_alone(&mut self, element: Encoded<'_>) {
+    pub fn push_as_chunk(&mut self, element: Encoded<'_>) {
         self.list.push_alone(element);
     }
 

@@ -46,7 +46,7 @@ impl ValueDecoder<'_> {
         let mut list = NewList::new(self.limits);
         for _ in 0..nodes {
             match read_node(input, second, text, entries)? {
-                ListNode::Alone(element) => list.push_alone(encoded(element)),
+                ListNode::Alone(element) => list.push_as_chunk(encoded(element)),
                 ListNode::Packed(node) if nodes == 1 && NewList::packs(node, self.limits) => {
                     return Ok(NewValue::packed_list(node, value));
                 }

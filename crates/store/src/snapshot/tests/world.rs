@@ -175,8 +175,8 @@ impl SnapshotWorld {
         let long = vec![b'a' + (n % 26) as u8; 17_000];
         self.with_db(db, name, |db, turn| {
             let key = turn.key(name);
-            let told = db.in_snapshot;
-            db.in_snapshot = told && !skipped;
+            let was_in_snapshot = db.in_snapshot;
+            db.in_snapshot = was_in_snapshot && !skipped;
             match what {
                 0 => drop(db.put(turn, key, NewString::Integer(n as i64), ExpiryChange::Clear)),
                 1 => drop(db.add_to_integer(turn, key, n as i64)),
@@ -191,7 +191,7 @@ impl SnapshotWorld {
                     }
                 }
             }
-            db.in_snapshot = told;
+            db.in_snapshot = was_in_snapshot;
         });
     }
 
