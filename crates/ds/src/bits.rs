@@ -1,13 +1,13 @@
-//! Counting bits with the instructions that the processor has.
+//! Counts bits with the best instructions of the processor.
 //!
-//! The binary runs on any x86-64, whose first ones cannot count the bits of a word; so the loop is
-//! compiled once for those and once for all others, and the processor is asked.
+//! The binary runs on any x86-64 processor, but the first ones had no instruction for it. The loop
+//! is therefore compiled twice, and the choice is made at run time.
 
-/// How many bits of `bytes` are set.
+/// The number of set bits in `bytes`.
 pub fn ones(bytes: &[u8]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if bytes.len() >= 16 && has_vectors() {
-        // SAFETY: the processor has the instructions, as it was just asked.
+        // SAFETY: `has_vectors` has found the instructions.
         return unsafe { ones_by_vectors(bytes) };
     }
     ones_of(bytes)
@@ -18,7 +18,7 @@ fn has_vectors() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
 }
 
-/// The same loop for processors with AVX2.
+/// The loop compiled for processors with AVX2.
 ///
 /// # Safety
 /// The processor has AVX2 and POPCNT.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_count_the_same() {
+    fn both_loops_count_the_same() {
         let mut random = base::random::Random::new(1);
         let bytes: Vec<u8> = (0..300).map(|_| random.below(256) as u8).collect();
         for start in 0..20 {

@@ -1,13 +1,13 @@
-//! A set of integers as a sorted array of one width, in bytes that lie wherever the caller likes.
+//! A set of integers: a sorted array in a buffer of the caller.
 //!
 //! ```text
 //! offset 0   width  u8: 2, 4 or 8, the bytes of each integer
-//!        1   ints   little-endian, two's complement, ascending, none twice
+//!        1   ints   little-endian, two's complement, ascending, distinct
 //! ```
 //!
-//! The width is the least that fits what was ever added: a wider integer widens the whole array,
-//! and nothing narrows it again. No bytes at all are an empty set. Searching is binary; adding and
-//! removing move what lies behind, so callers bound how long the array becomes.
+//! The width is the smallest that fits all integers ever added: a wider integer widens the whole
+//! array, and a removal never narrows it. Zero bytes are an empty set. A search takes O(log n), but
+//! adding and removing move all following integers, so callers limit the length of the array.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub struct Iter<'a> {
     range: Range<usize>,
 }
 
-/// The bytes that an integer needs.
+/// The width that an integer needs.
 fn width_of(value: i64) -> usize {
     if i16::try_from(value).is_ok() {
         2
@@ -40,13 +40,13 @@ fn width_of(value: i64) -> usize {
     }
 }
 
-/// Integer number `at` of an array; `None` past its end.
+/// Integer `at` of an array, or `None` past its end.
 #[inline]
 fn int_at<const WIDTH: usize>(ints: &[u8], at: usize) -> Option<i64> {
     let bytes = ints.get(at * WIDTH..)?.first_chunk::<WIDTH>()?;
     let mut wide = [0; 8];
     wide[..WIDTH].copy_from_slice(bytes);
-    // The shifts carry the sign down.
+    // The shifts extend the sign.
     let unused_bits = 64 - 8 * WIDTH as u32;
     Some(i64::from_le_bytes(wide) << unused_bits >> unused_bits)
 }
@@ -55,7 +55,7 @@ fn int_at<const WIDTH: usize>(ints: &[u8], at: usize) -> Option<i64> {
 #[inline]
 fn search<const WIDTH: usize>(ints: &[u8], value: i64) -> Result<usize, usize> {
     let (mut low, mut len) = (0, ints.len() / WIDTH);
-    // Halving without leaving early lets the processor choose sides without guessing.
+    // Without an early exit, the loop compiles to conditional moves instead of branches.
     while len > 1 {
         let half = len / 2;
         let is_below = int_at::<WIDTH>(ints, low + half).is_some_and(|int| int <= value);
@@ -70,7 +70,7 @@ fn search<const WIDTH: usize>(ints: &[u8], value: i64) -> Result<usize, usize> {
 }
 
 impl<'a> IntSet<'a> {
-    /// The set in `bytes`, which only this module wrote.
+    /// The set in `bytes`, which this module wrote.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         match bytes.split_first() {
@@ -84,12 +84,12 @@ impl<'a> IntSet<'a> {
         self.width
     }
 
-    /// The integers as they are kept.
+    /// The encoded integers.
     pub fn bytes(self) -> &'a [u8] {
         self.ints
     }
 
-    /// Integers held.
+    /// The number of integers.
     #[inline]
     pub fn len(self) -> usize {
         match self.width {
@@ -99,12 +99,12 @@ impl<'a> IntSet<'a> {
         }
     }
 
-    /// Whether none is held.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.ints.is_empty()
     }
 
-    /// Integer number `at` in ascending order.
+    /// Integer `at` in ascending order.
     #[inline]
     pub fn at(self, at: usize) -> Option<i64> {
         match self.width {
@@ -185,7 +185,7 @@ pub fn remove(bytes: &mut impl Buffer, value: i64) -> bool {
     found.is_ok()
 }
 
-/// Removes the integers of a range of positions, which must be within the set.
+/// Removes the integers in a range of indexes, which must be within the set.
 pub fn remove_range(bytes: &mut impl Buffer, range: Range<usize>) {
     if range.is_empty() {
         return;
@@ -198,7 +198,6 @@ pub fn remove_range(bytes: &mut impl Buffer, range: Range<usize>) {
 fn widen(bytes: &mut impl Buffer, width: usize) {
     let set = IntSet::new(bytes.bytes());
     let mut wider = Vec::with_capacity(WIDTH_BYTES + (set.len() + 1) * width);
-    // 2, 4 or 8.
     wider.push(width as u8);
     for value in set {
         wider.extend_from_slice(&value.to_le_bytes()[..width]);
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_width_is_the_least_that_fits() {
+    fn each_width_is_the_smallest_that_fits() {
         let mut bytes = Vec::new();
         assert_eq!(IntSet::new(&bytes).width, 2);
         for (value, width) in [(-32_768, 2), (32_767, 2), (32_768, 4), (-2_147_483_649, 8)] {

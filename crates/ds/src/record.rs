@@ -10,12 +10,12 @@
 //!       ..   bytes       len bytes                  (only when the payload is inline bytes)
 //! ```
 //!
-//! The payload is either bytes that lie in the record or one owned `P`. The caller gives the 5 bits
-//! of `kind`, the 24 bits of `access_clock` and the 64 bits of `expires_at` their meaning.
+//! The payload is either inline bytes or one owned `P`. The caller defines the meaning of `kind`
+//! (5 bits), `access_clock` (24 bits) and `expires_at` (64 bits).
 //!
-//! Invariants: the allocation always has the size `class_bytes(size)`, so that a payload of another
-//! length is written in place exactly when both lengths fall into one class, and no capacity needs
-//! to be stored. The address fits 48 bits and is a multiple of 8.
+//! Invariants: the size of the allocation is always `class_bytes(size)`. No capacity is stored
+//! therefore, and a payload is overwritten in place exactly if old and new length are in one size
+//! class. The address fits 48 bits and is a multiple of 8.
 
 use std::alloc::{self, Layout};
 use std::fmt;
@@ -26,11 +26,11 @@ const HEAD_BYTES: usize = 8;
 const WIDE_BYTES: usize = 8;
 const EXPIRES_AT_BYTES: usize = 8;
 const ALIGN: usize = 8;
-/// Lengths from here on need the wide word.
+/// Lengths from this one on need the wide word.
 const NARROW_KEY_BYTES_END: usize = 1 << 12;
 const NARROW_VALUE_BYTES_END: usize = 1 << 20;
-/// No length is larger: 32 bits in the wide word. Callers have lower limits: 3 GB for a key or a
-/// string and 1 GB for what is packed, to which a hash's expiries may come.
+/// The largest length, which has 32 bits in the wide word. Callers have lower limits: 3 GB for a
+/// key or string, and 1 GB for a packed value plus the expiries of a hash.
 const LEN_BYTES_MAX: usize = u32::MAX as usize;
 /// The bits of an access clock.
 pub const ACCESS_CLOCK_MASK: u32 = (1 << 24) - 1;
@@ -107,13 +107,14 @@ impl Shape {
         let size = class_bytes(self.bytes_at::<P>() + self.len);
         match Layout::from_size_align(size, ALIGN) {
             Ok(layout) => layout,
-            // Both lengths are below 2^32, so that the sum stays far below isize::MAX.
+            // Both lengths are below 2^32, so the sum is far below isize::MAX.
             Err(_) => unreachable!("record lengths are bounded by LEN_BYTES_MAX"),
         }
     }
 }
 
-/// Rounds a size up to the allocator's class: steps of 8 to 64, then four steps a doubling.
+/// Rounds a size up to the allocator's size class: multiples of 8 up to 64, then four classes for
+/// each doubling.
 pub fn class_bytes(size: usize) -> usize {
     if size <= 64 {
         return size.max(16).next_multiple_of(8);
@@ -123,8 +124,10 @@ pub fn class_bytes(size: usize) -> usize {
 }
 
 impl<P> Record<P> {
-    /// A new record. `kind` has 5 bits and `access_clock` 24; a key or value of 4 GiB or more
-    /// panics, which the callers' limits rule out.
+    /// A new record. `kind` has 5 bits and `access_clock` 24.
+    ///
+    /// # Panics
+    /// If key or value have 4 GiB or more, which the limits of callers prevent.
     pub fn new(
         key: &[u8],
         kind: u8,
@@ -197,7 +200,7 @@ impl<P> Record<P> {
         self.view().shape()
     }
 
-    /// Sets the access clock; writes only when it differs, to leave the cache line clean.
+    /// Sets the access clock. Writes only if it differs, to keep the cache line clean.
     #[inline]
     pub fn set_access_clock(&mut self, access_clock: u32) {
         let head = self.head();
@@ -209,7 +212,7 @@ impl<P> Record<P> {
         }
     }
 
-    /// Sets, replaces or removes the expiry; adding or removing one moves the record.
+    /// Sets or removes the expiry. Adding or removing one moves the record.
     #[inline]
     pub fn set_expires_at(&mut self, expires_at: Option<i64>) {
         if expires_at.is_some() || self.view().has_expiry() {
@@ -224,7 +227,7 @@ impl<P> Record<P> {
         }
         if let Some(expires_at) = expires_at {
             let at = self.shape().expires_at_offset();
-            // SAFETY: the record has an expiry now and has the room.
+            // SAFETY: the record has an expiry now, and so has room for it.
             unsafe { self.base.as_ptr().add(at).cast::<i64>().write(expires_at) };
         }
     }
@@ -246,11 +249,11 @@ impl<P> Record<P> {
         shape.object.then(|| unsafe { &mut *self.base.as_ptr().add(shape.object_at()).cast::<P>() })
     }
 
-    /// Replaces the payload by `bytes`, in place when they fall into the same size class.
+    /// Replaces the payload with `bytes`, in place if the size class stays the same.
     #[inline]
     pub fn set_bytes(&mut self, kind: u8, bytes: &[u8]) {
         let old = self.shape();
-        // The next value of a key is often as long as the one before.
+        // Successive values of a key often have the same length.
         if old.len != bytes.len() || old.kind != kind || old.object {
             self.resize(kind, bytes.len(), false);
         }
@@ -259,15 +262,15 @@ impl<P> Record<P> {
         }
     }
 
-    /// Makes the inline payload `len` bytes long: keeps the prefix that both lengths share and
-    /// fills the rest with zeros. An object payload is dropped first and counts as empty.
+    /// Changes the length of the inline payload to `len`: cuts it off, or appends zeros. An object
+    /// payload is dropped first and counts as empty.
     pub fn resize_bytes(&mut self, kind: u8, len: usize) -> &mut [u8] {
         self.resize(kind, len, true);
         self.bytes_mut().unwrap_or_default()
     }
 
-    /// Gives the inline payload the length `len`. Bytes past the old length are zeros; unless
-    /// `keep` is set, the others may be zeros as well.
+    /// Changes the length of the inline payload to `len`. New bytes are zeros; unless `keep` is
+    /// set, old bytes may become zeros, too.
     fn resize(&mut self, kind: u8, len: usize, keep: bool) {
         assert!(len <= LEN_BYTES_MAX, "length limit of a record");
         let old = self.shape();
@@ -276,7 +279,6 @@ impl<P> Record<P> {
         }
         let old = self.shape();
         let new = Shape { kind, len, ..old };
-        // The next value of a key is often as long as the one before.
         if new.len == old.len && !old.object {
             if new.kind != old.kind {
                 self.write_shape(new);
@@ -285,9 +287,9 @@ impl<P> Record<P> {
         }
         if new.layout::<P>() == old.layout::<P>() && new.wide() == old.wide() {
             self.write_shape(new);
-            // The grown tail may never have been written: zero it so that it is initialised.
+            // The new bytes may be uninitialised memory.
             if len > old.len {
-                // SAFETY: the class of the allocation covers the new length.
+                // SAFETY: the allocation's size class covers the new length.
                 unsafe {
                     let start = self.base.as_ptr().add(new.bytes_at::<P>() + old.len);
                     start.write_bytes(0, len - old.len);
@@ -313,16 +315,16 @@ impl<P> Record<P> {
         }
     }
 
-    /// Moves the object out and leaves a record with empty inline bytes.
+    /// Moves the object out. The record then has empty inline bytes.
     fn take_object(&mut self, old: Shape) -> P {
         debug_assert!(old.object);
-        // SAFETY: the object is read once; the head written next says that it is gone.
+        // SAFETY: the object is read once; the head written next has no object.
         let object = unsafe { self.base.as_ptr().add(old.object_at()).cast::<P>().read() };
         self.reshape_parts(old, Shape { object: false, len: 0, ..old });
         object
     }
 
-    /// Replaces the payload by an object and returns the old object, if there was one.
+    /// Replaces the payload with an object and returns the old object.
     pub fn set_object(&mut self, kind: u8, object: P) -> Option<P> {
         let old = self.shape();
         let previous = old.object.then(|| self.take_object(old));
@@ -349,13 +351,13 @@ impl<P> Record<P> {
         Self::new(key, old.kind, Payload::Bytes(bytes), view.expires_at(), old.access_clock)
     }
 
-    /// Takes the record apart into its object, if it has one.
+    /// Drops the record except for its object.
     pub fn into_object(mut self) -> Option<P> {
         let shape = self.shape();
         shape.object.then(|| self.take_object(shape))
     }
 
-    /// Moves all parts to the places that `new` gives them. The payload keeps its first
+    /// Moves all parts to a new allocation with the layout of `new`. The payload keeps its first
     /// `min(old, new)` bytes or its object.
     fn reshape(&mut self, new: Shape) {
         let old = self.shape();
@@ -393,7 +395,7 @@ impl<P> Record<P> {
         std::mem::forget(fresh);
     }
 
-    /// The address, which the table keeps beside its tag.
+    /// The address, which a table stores next to its tag.
     pub(crate) fn into_raw(self) -> u64 {
         let address = self.base.as_ptr() as u64;
         std::mem::forget(self);
@@ -404,10 +406,10 @@ impl<P> Record<P> {
     ///
     /// # Safety
     /// `address` comes from `into_raw` of the same `P`, and no second record is made of it while
-    /// this one lives (wrap it in `ManuallyDrop` to look without owning).
+    /// this one lives. (To read without owning, wrap the record in `ManuallyDrop`.)
     #[inline]
     pub(crate) unsafe fn from_raw(address: u64) -> Self {
-        // SAFETY: `into_raw` gave the address of a live allocation, which is not null.
+        // SAFETY: `into_raw` returned the address of a live allocation, which is not null.
         let base = unsafe { NonNull::new_unchecked(address as *mut u8) };
         Self { base, owns: PhantomData }
     }
@@ -419,7 +421,7 @@ impl<P> fmt::Debug for Record<P> {
     }
 }
 
-/// A borrow of a record: what can be read of it, for as long as its owner is borrowed.
+/// A borrowed record, for reading.
 pub struct RecordRef<'a, P> {
     base: NonNull<u8>,
     borrows: PhantomData<&'a Record<P>>,
@@ -483,14 +485,14 @@ impl<'a, P> RecordRef<'a, P> {
     #[inline]
     pub fn key(self) -> &'a [u8] {
         let shape = self.shape();
-        // SAFETY: `key_len` initialised bytes lie there for as long as the record lives.
+        // SAFETY: `key_len` initialised bytes are there while the record lives.
         unsafe {
             let start = self.base.as_ptr().add(shape.key_at::<P>());
             std::slice::from_raw_parts(start, shape.key_len)
         }
     }
 
-    /// The 5 bits that the caller gave the payload.
+    /// The 5 bits of the payload's kind.
     #[inline]
     pub fn kind(self) -> u8 {
         self.head() as u8 & 31
@@ -522,7 +524,7 @@ impl<'a, P> RecordRef<'a, P> {
     #[inline]
     pub fn bytes(self) -> Option<&'a [u8]> {
         let shape = self.shape();
-        // SAFETY: `len` initialised bytes lie there when the payload is inline.
+        // SAFETY: `len` initialised bytes are there if the payload is inline.
         (!shape.object).then(|| unsafe {
             let start = self.base.as_ptr().add(shape.bytes_at::<P>());
             std::slice::from_raw_parts(start, shape.len)
@@ -537,7 +539,7 @@ impl<'a, P> RecordRef<'a, P> {
         shape.object.then(|| unsafe { &*self.base.as_ptr().add(shape.object_at()).cast::<P>() })
     }
 
-    /// Bytes of the record's own allocation, without what its object owns.
+    /// The size of the record's allocation, without memory that its object owns.
     pub fn allocated_bytes(self) -> usize {
         self.shape().layout::<P>().size()
     }
@@ -546,7 +548,7 @@ impl<'a, P> RecordRef<'a, P> {
     pub fn spare_bytes(self) -> usize {
         let shape = self.shape();
         let spare = shape.layout::<P>().size() - (shape.bytes_at::<P>() + shape.len);
-        // Up to where the lengths need another form.
+        // A longer payload would add the wide word.
         spare.min(if shape.wide() { spare } else { NARROW_VALUE_BYTES_END - 1 - shape.len })
     }
 

@@ -1,13 +1,13 @@
-//! A big sorted set: a dict that finds members by name and a ranked tree that orders them.
+//! A large sorted set: a dict finds members by name, and a ranked tree orders them.
 //!
 //! ```text
 //! dict     hash of the member  ->  record: key = member, inline bytes = score
 //! ranked   (score, member)     ->  address of the same record
 //! ```
 //!
-//! Invariants: both hold the same records, so that a member costs one record, one slot and its part
-//! of the tree; a record leaves the tree before its score changes and before it leaves the dict.
-//! Scores are never NaN, which is the callers' business.
+//! Invariants: the tree has the addresses of exactly the records in the dict. A record is removed
+//! from the tree before its score changes and before it is removed from the dict. Scores are never
+//! NaN, which callers ensure.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use crate::dict::{Dict, Member, MemberRef, Nothing, Place, Walker};
 use crate::ranked::{Ranked, Walk, score_of};
 use crate::record::Payload;
 
-/// Members that are looked up together where many are, so that their cache misses overlap.
-const TOGETHER: usize = 32;
+/// Members that are looked up in one batch, so that their cache misses overlap.
+const BATCH_LEN: usize = 32;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -35,20 +35,19 @@ impl Clone for SortedSet {
         let (dict, hasher) = (self.dict.clone(), self.hasher);
         let mut copy = Self { dict, ranked: Ranked::default(), hasher };
         let mut walk = self.ranked.walk(0..self.len());
-        let mut together = Vec::with_capacity(TOGETHER);
+        let mut batch = Vec::with_capacity(BATCH_LEN);
         loop {
-            let members = walk.by_ref().take(TOGETHER);
-            together.extend(members.map(|record| (hasher.hash(record.key()), record)));
-            if together.is_empty() {
+            let members = walk.by_ref().take(BATCH_LEN);
+            batch.extend(members.map(|record| (hasher.hash(record.key()), record)));
+            if batch.is_empty() {
                 return copy;
             }
-            together.iter().for_each(|(hash, _)| copy.dict.prefetch_slot(*hash));
-            together.iter().for_each(|(hash, _)| copy.dict.prefetch_record(*hash));
-            for (hash, record) in together.drain(..) {
+            batch.iter().for_each(|(hash, _)| copy.dict.prefetch_slot(*hash));
+            batch.iter().for_each(|(hash, _)| copy.dict.prefetch_record(*hash));
+            for (hash, record) in batch.drain(..) {
                 if let Some(member) = copy.dict.find(hash, record.key()) {
-                    // SAFETY: the record belongs to the dict beside the tree; every function here
-                    // takes it out of the tree before it changes or drops it. The order is that of
-                    // the original.
+                    // SAFETY: the set's dict owns the record; every function here removes it from
+                    // the tree before changing or dropping it. The order is that of the original.
                     unsafe { copy.ranked.push(member) };
                 }
             }
@@ -56,14 +55,14 @@ impl Clone for SortedSet {
     }
 }
 
-/// A record of a member and its score.
+/// The record of a member and its score.
 fn record(member: &[u8], score: f64) -> Member {
     Member::new(member, 0, Payload::Bytes(&score.to_le_bytes()), None, 0)
 }
 
-/// A sorted set in the making, of members in any order: the tree is built last, in one go.
+/// Builds a sorted set from members in any order. The tree is built at the end.
 ///
-/// Members that come in ascending or descending order, as files have them, are not sorted.
+/// Members in ascending or descending order, as in files, need no sorting.
 #[derive(Debug)]
 pub struct Builder {
     dict: Dict,
@@ -73,7 +72,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// No members yet, and room for so many; they are hashed so.
+    /// A builder with room for so many members.
     pub fn with_room(members: usize, hasher: KeyHasher) -> Self {
         let records = Vec::with_capacity(members);
         Self { dict: Dict::with_room(members, &hasher), records, hasher }
@@ -85,7 +84,7 @@ impl Builder {
         self.records.len()
     }
 
-    /// Adds a member with a score that is not NaN. Returns false when it is there already.
+    /// Adds a member; the score is not NaN. Returns false if the set has the member already.
     pub fn push(&mut self, member: &[u8], score: f64) -> bool {
         let hash = self.hasher.hash(member);
         if self.dict.place(hash, member).is_some() {
@@ -96,12 +95,11 @@ impl Builder {
         true
     }
 
-    /// The set.
+    /// Builds the set.
     pub fn finish(mut self) -> SortedSet {
         let mut records = std::mem::take(&mut self.records);
-        // Runs in either direction are found and not sorted.
+        // This sort finds runs in either direction. Scores are not NaN.
         records.sort_by(|a, b| {
-            // Scores are not NaN.
             let scores = a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal);
             scores.then_with(|| self.record(a.1).key().cmp(self.record(b.1).key()))
         });
@@ -115,14 +113,14 @@ impl Builder {
 
     /// The record at an address in `records`.
     fn record(&self, address: u64) -> MemberRef<'_> {
-        // SAFETY: the dict owns the record, which does not move while it is there; nothing removes
-        // it, and the borrow of `self` keeps the dict from being changed.
+        // SAFETY: the dict owns the record and does not move it; the builder removes no record, and
+        // the borrow of `self` prevents changes of the dict.
         unsafe { MemberRef::from_raw(address) }
     }
 }
 
 impl SortedSet {
-    /// An empty set that hashes members so.
+    /// An empty set.
     pub fn new(hasher: KeyHasher) -> Self {
         Self { dict: Dict::new(), ranked: Ranked::default(), hasher }
     }
@@ -133,23 +131,23 @@ impl SortedSet {
         self.dict.len()
     }
 
-    /// The members by their hashes.
+    /// The dict of the members.
     pub fn dict(&self) -> &Dict {
         &self.dict
     }
 
-    /// The walk over the members.
+    /// The walk over the members; see [`Dict::walker`].
     pub fn walker(&mut self) -> Walker<'_> {
         self.dict.walker()
     }
 
-    /// Where a member is, until a member is added or removed.
+    /// The slot of a member, which is valid until a member is added or removed.
     #[inline]
     pub fn place(&self, member: &[u8]) -> Option<Place> {
         self.dict.place(self.hasher.hash(member), member)
     }
 
-    /// The score of the member at a place.
+    /// The score of the member in a slot.
     #[inline]
     pub fn score_at(&self, place: Place) -> f64 {
         score_of(self.dict.at(place))
@@ -175,21 +173,21 @@ impl SortedSet {
         unsafe { self.ranked.insert(self.dict.at(place)) };
     }
 
-    /// Adds a member that is not in the set and belongs behind all others.
+    /// Adds a member that is not in the set and belongs after all others.
     pub fn push(&mut self, member: &[u8], score: f64) {
         let hash = self.hasher.hash(member);
         let place = self.dict.insert(hash, record(member, score), &self.hasher);
-        // SAFETY: as in `clone`; the caller promises the order.
+        // SAFETY: as in `clone`; the caller ensures the order.
         unsafe { self.ranked.push(self.dict.at(place)) };
     }
 
-    /// Gives the member at a place another score, not NaN.
+    /// Changes the score of the member in a slot. The score is not NaN.
     pub fn set_score(&mut self, place: Place, score: f64) {
         self.ranked.remove(self.dict.at(place));
         if let Some(bytes) = self.dict.at_mut(place).bytes_mut() {
             bytes.copy_from_slice(&score.to_le_bytes());
         }
-        // SAFETY: as in `clone`; the bytes were overwritten in place, so nothing has moved.
+        // SAFETY: as in `clone`; the bytes were overwritten in place, so the record has not moved.
         unsafe { self.ranked.insert(self.dict.at(place)) };
     }
 
@@ -206,17 +204,17 @@ impl SortedSet {
         let Self { dict, ranked, hasher } = self;
         let mut left = ranks.end.min(ranked.len()).saturating_sub(ranks.start);
         while left > 0 {
-            let count = left.min(TOGETHER);
-            let together = ranks.start..ranks.start + count;
-            let mut hashes = [0; TOGETHER];
-            // Of a single member nothing overlaps.
-            let looked_up = if count == 1 { 0..0 } else { together.clone() };
+            let count = left.min(BATCH_LEN);
+            let batch = ranks.start..ranks.start + count;
+            let mut hashes = [0; BATCH_LEN];
+            // Prefetching a single member gains nothing.
+            let looked_up = if count == 1 { 0..0 } else { batch.clone() };
             for (hash, record) in hashes.iter_mut().zip(ranked.walk(looked_up.clone())) {
                 *hash = hasher.hash(record.key());
                 dict.prefetch_slot(*hash);
             }
             let mut hashes = hashes.iter().take(looked_up.len());
-            ranked.remove_range(together, |record| {
+            ranked.remove_range(batch, |record| {
                 let hash = hashes.next().copied();
                 let hash = hash.unwrap_or_else(|| hasher.hash(record.key()));
                 let removed = dict.remove(hash, record.key(), hasher);
@@ -232,17 +230,17 @@ impl SortedSet {
         self.ranked.partition_point(before)
     }
 
-    /// The member of a rank.
+    /// The member with a rank.
     pub fn nth(&self, rank: usize) -> Option<MemberRef<'_>> {
         self.ranked.nth(rank)
     }
 
-    /// The members of a range of ranks, upwards or back.
+    /// Iterates over the members of a range of ranks, in descending order if `back` is set.
     pub fn walk(&self, ranks: Range<usize>, back: bool) -> Walk<'_, Nothing> {
         if back { self.ranked.walk_back(ranks) } else { self.ranked.walk(ranks) }
     }
 
-    /// A member at random, each equally likely.
+    /// A random member, each with the same probability.
     pub fn random(&self, random: &mut Random) -> Option<MemberRef<'_>> {
         self.dict.random(random).map(|place| self.dict.at(place))
     }
@@ -257,12 +255,12 @@ impl SortedSet {
         self.dict.scan(from, count, &self.hasher, visit)
     }
 
-    /// Bytes allocated, this struct not included.
+    /// Allocated bytes, without this struct.
     pub fn memory_bytes(&self) -> usize {
         self.dict.memory_bytes() + self.ranked.footprint().0
     }
 
-    /// About how many allocations dropping it frees.
+    /// The approximate number of allocations.
     pub fn allocations(&self) -> usize {
         self.dict.allocations() + self.ranked.footprint().1
     }
@@ -292,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_halves_agree(
+        fn behaves_as_a_sorted_map(
             seed: u64,
             ops in prop::collection::vec((0u8..9, -50i32..50, 0u16..300), 1..400),
         ) {

@@ -1,17 +1,17 @@
 //! Registers of 6 bits, packed: four in three bytes, lowest bits first.
 //!
-//! Eight registers are six bytes, which are read as one word and spread to a byte each without a
-//! loop over registers. With AVX2 it is 32 registers at a time.
+//! Eight registers in six bytes are read as one word and spread to a byte each, without a loop over
+//! registers. AVX2 processes 32 registers at a time.
 
 use super::estimate::Histogram;
-use super::{HEADER_BYTES, Place};
+use super::{HEADER_BYTES, Register};
 
 /// Bytes that hold eight registers.
 const GROUP_BYTES: usize = 6;
-/// Bytes that hold 32 registers, which vectors take at a time.
+/// Bytes that hold 32 registers, the unit of the vector code.
 const BLOCK_BYTES: usize = 24;
 
-/// The value of one register of a dense one.
+/// The value of a register in the dense encoding.
 #[inline]
 pub fn dense_value(bytes: &[u8], index: usize) -> u8 {
     let (at, shift) = bits_of(index);
@@ -19,37 +19,37 @@ pub fn dense_value(bytes: &[u8], index: usize) -> u8 {
     (u16::from_le_bytes([byte(at), byte(at + 1)]) >> shift & 63) as u8
 }
 
-/// Raises one register of a dense one, if its value is lower. Returns whether it was.
+/// Raises a register in the dense encoding. Returns false if it was as high already.
 #[inline]
-pub fn raise_dense(bytes: &mut [u8], place: Place) -> bool {
-    let (at, shift) = bits_of(place.index);
+pub fn raise_dense(bytes: &mut [u8], register: Register) -> bool {
+    let (at, shift) = bits_of(register.index);
     let Some([low, high, ..]) = bytes.get_mut(at..) else {
-        // The last register lies in the last byte alone.
+        // The last register has no following byte.
         let Some(byte) = bytes.get_mut(at) else { return false };
         let old = *byte >> shift & 63;
-        if old >= place.value {
+        if old >= register.value {
             return false;
         }
-        *byte = *byte & !(63 << shift) | place.value << shift;
+        *byte = *byte & !(63 << shift) | register.value << shift;
         return true;
     };
     let word = u16::from_le_bytes([*low, *high]);
-    if (word >> shift & 63) as u8 >= place.value {
+    if (word >> shift & 63) as u8 >= register.value {
         return false;
     }
-    let word = word & !(63 << shift) | u16::from(place.value) << shift;
+    let word = word & !(63 << shift) | u16::from(register.value) << shift;
     [*low, *high] = word.to_le_bytes();
     true
 }
 
-/// The byte where a register begins, and its lowest bit there.
+/// The byte where a register begins, and its lowest bit in that byte.
 #[inline]
 fn bits_of(index: usize) -> (usize, usize) {
     let bit = index * super::REGISTER_BITS;
     (HEADER_BYTES + bit / 8, bit % 8)
 }
 
-/// Raises each register of a dense one to that of another, if it is lower.
+/// Raises each register in the dense encoding to the one of `other`.
 pub fn merge_dense(bytes: &mut [u8], other: &[u8]) {
     let own = bytes.get_mut(HEADER_BYTES..).unwrap_or_default();
     let other = other.get(HEADER_BYTES..).unwrap_or_default();
@@ -57,9 +57,9 @@ pub fn merge_dense(bytes: &mut [u8], other: &[u8]) {
     let mut at = 0;
     #[cfg(target_arch = "x86_64")]
     if whole >= 2 * BLOCK_BYTES && is_x86_feature_detected!("avx2") {
-        // A block is read a little beyond its end, so the last ones are left to the loop below.
+        // The vector code reads past the end of a block, so the loop below merges the rest.
         at = (whole - BLOCK_BYTES) / BLOCK_BYTES * BLOCK_BYTES;
-        // SAFETY: the processor has AVX2, and both slices go on for a block behind `at`.
+        // SAFETY: the processor has AVX2, and both slices have a block after `at`.
         unsafe { vectors::merge(&mut own[..at + BLOCK_BYTES], &other[..at + BLOCK_BYTES], at) };
     }
     let groups = own[at..whole].as_chunks_mut::<GROUP_BYTES>().0.iter_mut();
@@ -81,7 +81,7 @@ fn word_of(group: &[u8; GROUP_BYTES]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
 }
 
-/// 8 times 6 bits to 8 bytes.
+/// Spreads 8 values of 6 bits to 8 bytes.
 #[inline]
 fn spread(word: u64) -> u64 {
     let word = word & 0xff_ffff | (word & 0xffff_ff00_0000) << 8;
@@ -99,7 +99,8 @@ fn gather(word: u64) -> u64 {
 
 /// How many registers have each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
-    // A table for each place in a group, so that equal neighbours do not wait for each other.
+    // A table for each position in a group, so that increments for equal neighbours do not depend
+    // on each other.
     let mut parts = [[0u16; 64]; 8];
     let packed = bytes.get(HEADER_BYTES..).unwrap_or_default();
     for group in packed.as_chunks::<GROUP_BYTES>().0 {
@@ -113,7 +114,7 @@ pub(super) fn histogram(bytes: &[u8]) -> Histogram {
 
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    //! 32 registers at a time: 24 bytes spread to 32, compared, and packed again.
+    //! Merges 32 registers at a time: spreads 24 bytes to 32, compares and packs them.
 
     use std::arch::x86_64::*;
 
@@ -141,17 +142,17 @@ mod vectors {
         }
     }
 
-    /// 32 registers, a byte each.
+    /// Reads 32 registers to a byte each.
     ///
     /// # Safety
     /// The processor has AVX2; 28 bytes can be read.
     #[target_feature(enable = "avx2")]
     unsafe fn load(from: *const u8) -> __m256i {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller ensures that 28 bytes can be read.
         let (low, high) = unsafe {
             (_mm_loadu_si128(from.cast()), _mm_loadu_si128(from.add(BLOCK_BYTES / 2).cast()))
         };
-        // Three bytes, which are four registers, to each word of 32 bits.
+        // Each word of 32 bits gets three bytes, which are four registers.
         let words = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), pattern(WORDS));
         let part = |mask: i32| _mm256_and_si256(words, _mm256_set1_epi32(mask));
         let pair = _mm256_or_si256(part(0x3f), _mm256_slli_epi32::<2>(part(0xfc0)));
@@ -177,7 +178,7 @@ mod vectors {
         let words = _mm256_or_si256(pair, other_pair);
         let packed = _mm256_shuffle_epi8(words, pattern(BYTES));
         let mut bytes = [0u8; 32];
-        // SAFETY: the array has 32 bytes; the caller vouches for the 24 behind `to`.
+        // SAFETY: the array has 32 bytes; the caller ensures that 24 bytes can be written.
         unsafe {
             _mm256_storeu_si256(bytes.as_mut_ptr().cast(), packed);
             to.copy_from_nonoverlapping(bytes.as_ptr(), BLOCK_BYTES / 2);
@@ -186,16 +187,16 @@ mod vectors {
         }
     }
 
-    /// Of 12 bytes three to each word.
+    /// Moves three of 12 bytes to each word.
     const WORDS: [i8; 16] = [0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1];
-    /// Of each word the lowest three bytes.
+    /// Collects the lowest three bytes of each word.
     const BYTES: [i8; 16] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1];
 
-    /// The same places in both halves of a vector.
+    /// The same positions in both halves of a vector.
     #[target_feature(enable = "avx2")]
-    fn pattern(places: [i8; 16]) -> __m256i {
+    fn pattern(positions: [i8; 16]) -> __m256i {
         // SAFETY: the array has 16 bytes.
-        let half = unsafe { _mm_loadu_si128(places.as_ptr().cast()) };
+        let half = unsafe { _mm_loadu_si128(positions.as_ptr().cast()) };
         _mm256_broadcastsi128_si256(half)
     }
 }

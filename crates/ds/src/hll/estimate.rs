@@ -1,7 +1,7 @@
-//! From a histogram of register values to a count: Ertl's improved raw estimator.
+//! Estimates the count from a histogram of register values: Ertl's improved raw estimator.
 //!
-//! The order of the floating-point operations belongs to the format, since the count is stored in
-//! the header and compared between servers.
+//! The order of the floating-point operations is part of the format: the count is stored in the
+//! header, and servers must agree on it.
 
 use super::{REGISTERS, RUN_BITS};
 
@@ -11,7 +11,7 @@ const ALPHA: f64 = 0.721_347_520_444_481_7;
 /// How many registers have each value.
 pub(super) type Histogram = [u32; 64];
 
-/// The estimated count of different elements.
+/// The estimated number of distinct elements.
 pub(super) fn count(histogram: &Histogram) -> u64 {
     let registers = REGISTERS as f64;
     let full = f64::from(histogram[RUN_BITS + 1]);
@@ -23,7 +23,7 @@ pub(super) fn count(histogram: &Histogram) -> u64 {
     (ALPHA * registers * registers / z).round() as u64
 }
 
-/// The share of registers that are still zero.
+/// Corrects for registers that are zero; `x` is their share.
 fn sigma(mut x: f64) -> f64 {
     if x == 1.0 {
         return f64::INFINITY;
@@ -40,7 +40,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// The share of registers that can no longer rise.
+/// Corrects for registers at the highest value; `x` is the share of the others.
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;

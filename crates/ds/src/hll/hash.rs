@@ -1,11 +1,11 @@
-//! MurmurHash64A, by Austin Appleby, in the public domain: the hash that places elements.
+//! MurmurHash64A by Austin Appleby, in the public domain: the hash of elements.
 //!
-//! Which hash it is belongs to the format: two servers agree on a count only when they agree on it.
+//! The hash is part of the format: servers with different hashes would not agree on counts.
 
 const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
 const SHIFT: u32 = 47;
 
-/// The 64-bit MurmurHash2 for 64-bit machines, words read little-endian.
+/// The 64-bit MurmurHash2 for 64-bit machines, with little-endian words.
 #[inline]
 pub fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
     let mut hash = seed ^ (bytes.len() as u64).wrapping_mul(MULTIPLIER);

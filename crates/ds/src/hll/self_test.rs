@@ -1,28 +1,29 @@
-//! The test that a running server can make of itself: PFSELFTEST.
+//! The self-test of a running server: PFSELFTEST.
 
 use super::{
-    DENSE_BYTES, EMPTY, Place, REGISTERS, Raise, count, dense_value, merge_dense, raise_dense,
+    DENSE_BYTES, EMPTY, REGISTERS, Raise, Register, count, dense_value, merge_dense, raise_dense,
     raise_sparse, to_dense,
 };
 use base::random::Random;
 
-/// Elements that are added; the count is compared at every doubling.
+/// Elements that the test adds. It compares the count at every power of two.
 const ELEMENTS: u64 = 1 << 18;
-/// How far a count may be off: seven standard errors of 1.04 / sqrt(16384).
+/// The largest relative error of a count: seven standard errors of 1.04 / sqrt(16384).
 const ERROR_MAX: f64 = 7.0 * 0.008_125;
-/// Room for the sparse encoding, for as long as it is compared.
+/// The limit of the sparse encoding. Only the dense one is tested beyond it.
 const SPARSE_BYTES_MAX: usize = 3000;
 
-/// Compares registers with what was written, both encodings, and counts with the truth.
+/// Compares registers with written values, both encodings with each other, and counts with the
+/// number of elements.
 ///
 /// # Errors
-/// The description of the first wrong result.
+/// Describes the first wrong result.
 pub fn self_test() -> Result<(), &'static str> {
     let mut random = Random::new(0x5eed);
     let mut dense = to_dense(&EMPTY).map_err(|_| "an empty value is corrupt")?;
     let values: Vec<u8> = (0..REGISTERS).map(|_| random.below(64) as u8).collect();
     for (index, value) in values.iter().enumerate() {
-        raise_dense(&mut dense, Place { index, value: *value });
+        raise_dense(&mut dense, Register { index, value: *value });
     }
     let is_as_written = |dense: &[u8]| {
         values.iter().enumerate().all(|(index, value)| dense_value(dense, index) == *value)
@@ -43,10 +44,10 @@ fn counts() -> Result<(), &'static str> {
     let mut dense = to_dense(&EMPTY).map_err(corrupt)?;
     let mut sparse = Some(EMPTY.to_vec());
     for number in 1..=ELEMENTS {
-        let place = Place::of(&number.to_le_bytes());
-        raise_dense(&mut dense, place);
+        let register = Register::of(&number.to_le_bytes());
+        raise_dense(&mut dense, register);
         if let Some(runs) = &mut sparse {
-            match raise_sparse(runs, place, SPARSE_BYTES_MAX).map_err(corrupt)? {
+            match raise_sparse(runs, register, SPARSE_BYTES_MAX).map_err(corrupt)? {
                 Raise::Nothing => {}
                 Raise::Splice(splice) => {
                     let range = splice.at..splice.at + splice.removed;
@@ -64,7 +65,7 @@ fn counts() -> Result<(), &'static str> {
         {
             return Err("both encodings do not count the same");
         }
-        // A few elements are counted exactly but for two that share a register.
+        // Small counts are exact, except if two elements share a register.
         if (counted as f64 - number as f64).abs() > (number as f64 * ERROR_MAX).max(1.0) {
             return Err("a count is too far from the truth");
         }

@@ -1,4 +1,4 @@
-//! Registers as runs of equal values.
+//! The sparse encoding: registers as runs of equal values.
 //!
 //! ```text
 //! 00xxxxxx           xxxxxx + 1 registers are 0
@@ -6,39 +6,39 @@
 //! 1vvvvvxx           xx + 1 registers are vvvvv + 1
 //! ```
 //!
-//! A value beyond 32, or runs that take more than a limit, need the dense encoding. Where runs are
-//! split and joined belongs to the format as well: the same elements in the same order must give
-//! the same bytes as elsewhere.
+//! Values above 32 and runs beyond a size limit need the dense encoding. How runs are split and
+//! joined is part of the format: the same elements in the same order must result in the same bytes
+//! on every server.
 
 use super::estimate::Histogram;
-use super::{Corrupt, HEADER_BYTES, Place, REGISTERS};
+use super::{Corrupt, HEADER_BYTES, REGISTERS, Register};
 
 const VALUE_MAX: u8 = 32;
 const VALUE_RUN_MAX: usize = 4;
 const SHORT_ZEROS_MAX: usize = 64;
-/// Runs that are looked at for joining after a change, the one before it included.
+/// Runs that a change tries to join, starting with the run before it.
 const JOINS_MAX: usize = 5;
-/// Bytes after a change that joining may look at, in runs of two bytes.
-const BEHIND_BYTES: usize = 2 * JOINS_MAX;
-/// The run before, three runs instead of one, and what lies behind.
-const SPLICE_BYTES_MAX: usize = 2 + 5 + BEHIND_BYTES;
+/// Bytes after a change that joining may read, in runs of two bytes.
+const FOLLOWING_BYTES: usize = 2 * JOINS_MAX;
+/// The run before, three runs instead of one, and the following bytes.
+const SPLICE_BYTES_MAX: usize = 2 + 5 + FOLLOWING_BYTES;
 
-/// Some neighbouring registers of one value.
+/// Neighbouring registers with one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// How many.
+pub struct RegisterRun {
+    /// The number of registers.
     pub len: usize,
     /// Their value.
     pub value: u8,
-    /// Bytes it takes.
+    /// The size of the run's encoding.
     bytes: usize,
 }
 
-impl Run {
+impl RegisterRun {
     #[inline]
     fn at(bytes: &[u8], at: usize) -> Result<Self, Corrupt> {
         let first = *bytes.get(at).ok_or(Corrupt)?;
-        // Which kind comes next can hardly be foretold, so there is no branch for it.
+        // The processor cannot predict the kind of the next run, so there is no branch for it.
         let (is_value, is_long) = (first >> 7 == 1, first >> 6 == 1);
         let second = bytes.get(at + 1);
         if is_long && second.is_none() {
@@ -54,13 +54,13 @@ impl Run {
         })
     }
 
-    /// Whether it was written by two bytes: PFDEBUG DECODE shows it.
+    /// Whether the run takes two bytes, which PFDEBUG DECODE shows.
     pub fn is_long(self) -> bool {
         self.bytes == 2
     }
 }
 
-/// The runs of a sparse one.
+/// An iterator over the runs of the sparse encoding.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     bytes: &'a [u8],
@@ -68,7 +68,7 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs behind the header of `bytes`.
+    /// The runs after the header of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: HEADER_BYTES }
     }
@@ -83,7 +83,6 @@ impl<'a> Runs<'a> {
             if registers > REGISTERS {
                 return Err(Corrupt);
             }
-            // At most 16,384, as was just seen.
             histogram[usize::from(run.value)] += run.len as u32;
         }
         if registers == REGISTERS { Ok(histogram) } else { Err(Corrupt) }
@@ -91,14 +90,14 @@ impl<'a> Runs<'a> {
 }
 
 impl Iterator for Runs<'_> {
-    type Item = Result<Run, Corrupt>;
+    type Item = Result<RegisterRun, Corrupt>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.bytes.len() {
             return None;
         }
-        let run = Run::at(self.bytes, self.at);
+        let run = RegisterRun::at(self.bytes, self.at);
         self.at = run.map_or(self.bytes.len(), |run| self.at + run.bytes);
         Some(run)
     }
@@ -107,27 +106,27 @@ impl Iterator for Runs<'_> {
 /// The change that raises a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raise {
-    /// Nothing: it is as high already.
+    /// The register is as high already.
     Nothing,
-    /// Other bytes instead of some.
+    /// Replace some bytes.
     Splice(Splice),
-    /// The dense encoding.
+    /// Convert to the dense encoding first.
     Dense,
 }
 
-/// Bytes to put in the place of others.
+/// A replacement of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splice {
     /// Where the replaced bytes begin.
     pub at: usize,
-    /// How many are replaced.
+    /// The number of replaced bytes.
     pub removed: usize,
     bytes: [u8; SPLICE_BYTES_MAX],
     len: usize,
 }
 
 impl Splice {
-    /// The bytes to put there.
+    /// The new bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -141,7 +140,7 @@ impl Splice {
         if len == 0 {
             return;
         }
-        // The lower byte of a length up to 16,384: all of it in a run of one byte.
+        // The lower byte of a length up to 16,384.
         let short = (len - 1) as u8;
         if value > 0 {
             self.push(&[value_run(value, len)]);
@@ -152,12 +151,12 @@ impl Splice {
         }
     }
 
-    /// Joins neighbouring runs of one value as far as one byte can say it.
+    /// Joins neighbouring runs of one value if one byte can hold the result.
     fn join(&mut self) {
         let mut at = 0;
         for _ in 0..JOINS_MAX {
-            let [byte, behind @ ..] = &self.bytes[at.min(self.len)..self.len] else { return };
-            let (byte, next) = (*byte, behind.first().copied());
+            let [byte, rest @ ..] = &self.bytes[at.min(self.len)..self.len] else { return };
+            let (byte, next) = (*byte, rest.first().copied());
             if byte >> 6 == 1 {
                 at += 2;
                 continue;
@@ -182,43 +181,44 @@ fn value_run(value: u8, len: usize) -> u8 {
     1 << 7 | (value - 1) << 2 | (len - 1) as u8
 }
 
-/// Where the run of a register is.
-struct Found {
+/// The position of a register's run.
+struct RunPosition {
     at: usize,
-    /// Its first register.
+    /// The first register of the run.
     first: usize,
-    /// Where the run before it is.
+    /// The position of the previous run.
     before: Option<usize>,
 }
 
 /// Finds the run of a register.
 ///
-/// Where a run begins follows from the kind of the one before, so a plain walk waits for one load
-/// after another. While elements are few, nearly all runs are long ones of zeros with one of a
-/// value behind: those are passed by pairs, three bytes at a step, which the processor can foresee.
-fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupt> {
+/// The start of a run depends on the kind of the previous one, so a plain loop waits for one load
+/// after another. With few elements, nearly all runs alternate between two bytes of zeros and one
+/// byte of a value. The loop skips such pairs in steps of three bytes, which the processor can
+/// predict.
+fn find(bytes: &[u8], index: usize) -> Result<RunPosition, Corrupt> {
     let (mut at, mut first, mut before) = (HEADER_BYTES, 0, None);
     loop {
         while let Some(&[zeros, more, value]) = bytes.get(at..).and_then(|rest| rest.first_chunk())
             && zeros >> 6 == 1
             && value >> 7 == 1
         {
-            let behind_zeros = first + (usize::from(zeros & 63) << 8 | usize::from(more)) + 1;
-            let behind_value = behind_zeros + usize::from(value & 3) + 1;
-            if index < behind_value {
-                return Ok(if index < behind_zeros {
-                    Found { at, first, before }
+            let zeros_end = first + (usize::from(zeros & 63) << 8 | usize::from(more)) + 1;
+            let value_end = zeros_end + usize::from(value & 3) + 1;
+            if index < value_end {
+                return Ok(if index < zeros_end {
+                    RunPosition { at, first, before }
                 } else {
-                    Found { at: at + 2, first: behind_zeros, before: Some(at) }
+                    RunPosition { at: at + 2, first: zeros_end, before: Some(at) }
                 });
             }
             before = Some(at + 2);
-            first = behind_value;
+            first = value_end;
             at += 3;
         }
-        let run = Run::at(bytes, at)?;
+        let run = RegisterRun::at(bytes, at)?;
         if index < first + run.len {
-            return Ok(Found { at, first, before });
+            return Ok(RunPosition { at, first, before });
         }
         before = Some(at);
         first += run.len;
@@ -226,34 +226,35 @@ fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupt> {
     }
 }
 
-/// Finds out how to raise a register of a sparse one that may take `bytes_max`, header included.
+/// Computes how to raise a register in the sparse encoding, which may take `bytes_max` including
+/// the header.
 ///
 /// # Errors
-/// When the runs end before the register, or in the middle of one.
-pub fn raise_sparse(bytes: &[u8], place: Place, bytes_max: usize) -> Result<Raise, Corrupt> {
-    if place.value > VALUE_MAX {
+/// If the runs end before the register, or a run is incomplete.
+pub fn raise_sparse(bytes: &[u8], register: Register, bytes_max: usize) -> Result<Raise, Corrupt> {
+    if register.value > VALUE_MAX {
         return Ok(Raise::Dense);
     }
-    let Found { at, first, before } = find(bytes, place.index)?;
-    let run = Run::at(bytes, at)?;
-    if run.value >= place.value {
+    let RunPosition { at, first, before } = find(bytes, register.index)?;
+    let run = RegisterRun::at(bytes, at)?;
+    if run.value >= register.value {
         return Ok(Raise::Nothing);
     }
     let start = before.unwrap_or(at);
     let mut splice = Splice { at: start, removed: 0, bytes: [0; SPLICE_BYTES_MAX], len: 0 };
     splice.push(&bytes[start..at]);
     let in_front = splice.len;
-    splice.push_run(run.value, place.index - first);
-    splice.push_run(place.value, 1);
-    splice.push_run(run.value, first + run.len - place.index - 1);
-    // A lone register changes where it is, so that its room is no question.
+    splice.push_run(run.value, register.index - first);
+    splice.push_run(register.value, 1);
+    splice.push_run(run.value, first + run.len - register.index - 1);
+    // A change that keeps the size is allowed beyond the limit, too.
     let growth = (splice.len - in_front).saturating_sub(run.bytes);
     if growth > 0 && bytes.len() + growth > bytes_max {
         return Ok(Raise::Dense);
     }
-    let behind = at + run.bytes;
-    let end = bytes.len().min(behind + BEHIND_BYTES);
-    splice.push(&bytes[behind..end]);
+    let rest_at = at + run.bytes;
+    let end = bytes.len().min(rest_at + FOLLOWING_BYTES);
+    splice.push(&bytes[rest_at..end]);
     splice.removed = end - start;
     splice.join();
     Ok(Raise::Splice(splice))

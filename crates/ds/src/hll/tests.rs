@@ -1,13 +1,13 @@
-//! Both encodings against one byte for each register, and against what Redis computed.
+//! Compares both encodings with an array of a byte for each register, and with results of Redis.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
 use proptest::prelude::*;
 
-/// Raises a register in whatever encoding `bytes` have, as a command does.
-fn raise(bytes: &mut Vec<u8>, place: Place, bytes_max: usize) -> bool {
+/// Raises a register in the encoding of `bytes`, as a command does.
+fn raise(bytes: &mut Vec<u8>, register: Register, bytes_max: usize) -> bool {
     if encoding(bytes) == Some(Encoding::Sparse) {
-        match raise_sparse(bytes, place, bytes_max).unwrap() {
+        match raise_sparse(bytes, register, bytes_max).unwrap() {
             Raise::Nothing => return false,
             Raise::Splice(splice) => {
                 bytes.splice(splice.at..splice.at + splice.removed, splice.bytes().iter().copied());
@@ -16,8 +16,8 @@ fn raise(bytes: &mut Vec<u8>, place: Place, bytes_max: usize) -> bool {
             Raise::Dense => *bytes = to_dense(bytes).unwrap(),
         }
     }
-    let lower = dense_value(bytes, place.index) < place.value;
-    assert_eq!(raise_dense(bytes, place), lower);
+    let lower = dense_value(bytes, register.index) < register.value;
+    assert_eq!(raise_dense(bytes, register), lower);
     lower
 }
 
@@ -34,8 +34,8 @@ fn count_registers(registers: &Registers) -> u64 {
     estimate::count(&histogram)
 }
 
-/// Places that often hit neighbours, so that runs are split and joined.
-fn place() -> impl Strategy<Value = Place> {
+/// Registers that are often neighbours, so that runs are split and joined.
+fn register() -> impl Strategy<Value = Register> {
     let index = prop_oneof![
         4 => 0..12usize,
         2 => 8000..8200usize,
@@ -43,22 +43,22 @@ fn place() -> impl Strategy<Value = Place> {
         1 => 0..REGISTERS
     ];
     let value = prop_oneof![8 => 1..4u8, 2 => 1..=32u8, 1 => 33..=51u8];
-    (index, value).prop_map(|(index, value)| Place { index, value })
+    (index, value).prop_map(|(index, value)| Register { index, value })
 }
 
 proptest! {
     #[test]
     fn both_encodings_equal_the_registers(
-        places in proptest::collection::vec(place(), 1..120),
+        raised_registers in proptest::collection::vec(register(), 1..120),
         limit in prop_oneof![Just(3000usize), 2..60usize],
     ) {
         let mut model = [0u8; REGISTERS];
         let (mut sparse, mut dense) = (EMPTY.to_vec(), to_dense(&EMPTY).unwrap());
-        for place in places {
-            let raised = model[place.index] < place.value;
-            model[place.index] = model[place.index].max(place.value);
-            prop_assert_eq!(raise(&mut sparse, place, limit), raised);
-            prop_assert_eq!(raise(&mut dense, place, limit), raised);
+        for register in raised_registers {
+            let raised = model[register.index] < register.value;
+            model[register.index] = model[register.index].max(register.value);
+            prop_assert_eq!(raise(&mut sparse, register, limit), raised);
+            prop_assert_eq!(raise(&mut dense, register, limit), raised);
             let is_sparse = encoding(&sparse) == Some(Encoding::Sparse);
             prop_assert!(!is_sparse || sparse.len() <= limit.max(EMPTY.len()));
         }
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn a_union_has_the_highest_registers(
         sets in proptest::collection::vec(
-            (proptest::collection::vec(place(), 0..40), any::<bool>()),
+            (proptest::collection::vec(register(), 0..40), any::<bool>()),
             1..5,
         ),
     ) {
@@ -80,14 +80,14 @@ proptest! {
         let mut union = Union::new(vec![7; 10]);
         let mut last = EMPTY.to_vec();
         let mut dense = false;
-        for (places, is_dense) in sets {
+        for (raised_registers, is_dense) in sets {
             last = EMPTY.to_vec();
             if is_dense {
                 last = to_dense(&last).unwrap();
             }
-            for place in places {
-                raise(&mut last, place, 3000);
-                model[place.index] = model[place.index].max(place.value);
+            for register in raised_registers {
+                raise(&mut last, register, 3000);
+                model[register.index] = model[register.index].max(register.value);
             }
             union.add(&last).unwrap();
             dense |= encoding(&last) == Some(Encoding::Dense);
@@ -98,17 +98,17 @@ proptest! {
         union.raise(&mut merged);
         prop_assert!(registers(&merged) == model);
         if !dense {
-            for place in union.above(&last).unwrap() {
-                prop_assert!(raise(&mut last, place, usize::MAX));
+            for register in union.above(&last).unwrap() {
+                prop_assert!(raise(&mut last, register, usize::MAX));
             }
             prop_assert!(registers(&last) == model);
         }
     }
 
     #[test]
-    fn any_bytes_are_taken(
+    fn no_bytes_cause_a_panic(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..40),
-        at in place(),
+        at in register(),
     ) {
         for magic in [&b""[..], b"HYLL\0", b"HYLL\x01"] {
             let len = magic.len().min(bytes.len());
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// The value that Redis 8.0.6 has after PFADD of "", "x", "xx" ... up to 23 letters, one by one.
+/// The value in Redis 8.0.6 after a PFADD each of "", "x", "xx" ... up to 23 letters.
 const OF_REDIS: &str = "48594c4c010000000000000000000080450880425a9043749040a784427a8042c08441a1\
     80416d84435c8441dd84464794460d8042858c407b80405f8043a68c33800d8440728041f68046968444fa90442d88\
     410b8408";
@@ -134,25 +134,25 @@ const OF_REDIS: &str = "48594c4c010000000000000000000080450880425a9043749040a784
 fn bytes_are_those_of_redis() {
     let mut bytes = EMPTY.to_vec();
     for len in 0..24 {
-        assert!(raise(&mut bytes, Place::of(&vec![b'x'; len]), 3000));
+        assert!(raise(&mut bytes, Register::of(&vec![b'x'; len]), 3000));
         mark_stale(&mut bytes);
     }
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!((hex.as_str(), count(&bytes)), (OF_REDIS, Ok(24)));
-    // Further counts that Redis gives.
+    // The dense count is also that of Redis.
     let mut dense = to_dense(&bytes).unwrap();
     for number in 0..1_000_000 {
-        raise(&mut dense, Place::of(number.to_string().as_bytes()), 3000);
+        raise(&mut dense, Register::of(number.to_string().as_bytes()), 3000);
     }
     assert_eq!(count(&dense), Ok(1_009_972));
 }
 
 #[test]
-fn counts_are_near_the_truth() {
+fn counts_have_the_expected_error() {
     let mut sparse = EMPTY.to_vec();
     assert_eq!(count(&sparse), Ok(0));
     for number in 1..=200_000u32 {
-        raise(&mut sparse, Place::of(&number.to_le_bytes()), 3000);
+        raise(&mut sparse, Register::of(&number.to_le_bytes()), 3000);
         if number.is_power_of_two() || number == 200_000 {
             let (counted, number) = (count(&sparse).unwrap() as f64, f64::from(number));
             // The standard error is 0.81%.
@@ -179,7 +179,7 @@ fn the_header_keeps_the_count() {
 }
 
 #[test]
-fn what_is_no_register_is_told() {
+fn invalid_bytes_are_rejected() {
     let dense = to_dense(&EMPTY).unwrap();
     assert_eq!(encoding(&dense), Some(Encoding::Dense));
     assert_eq!(encoding(&dense[1..]), None);
@@ -192,7 +192,7 @@ fn what_is_no_register_is_told() {
     long.push(0);
     assert_eq!(count(&long), Err(Corrupt));
     assert_eq!(to_dense(&long), Err(Corrupt));
-    let last = Place { index: REGISTERS - 1, value: 1 };
+    let last = Register { index: REGISTERS - 1, value: 1 };
     assert_eq!(raise_sparse(short, last, 3000), Err(Corrupt));
     assert_eq!(raise_sparse(&EMPTY[..16], last, 3000), Err(Corrupt));
 }

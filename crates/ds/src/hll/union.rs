@@ -1,47 +1,47 @@
-//! HyperLogLogs merged: the registers of several, each the highest of all.
+//! Merges HyperLogLogs: each register of the union is the highest one of all.
 //!
-//! As long as all of them are sparse the union is a list of runs, which is short when they are; the
-//! first dense one makes it dense.
+//! The union is a list of runs while all merged values are sparse. The first dense one makes it
+//! dense.
 
 use super::estimate::{Histogram, count};
 use super::sparse::Runs;
 use super::{
-    Corrupt, DENSE_BYTES, Encoding, HEADER_BYTES, Place, REGISTERS, dense, encoding, merge_dense,
-    raise_dense,
+    Corrupt, DENSE_BYTES, Encoding, HEADER_BYTES, REGISTERS, Register, dense, encoding,
+    merge_dense, raise_dense,
 };
 
 /// Registers merged from HyperLogLogs.
 #[derive(Debug, Default)]
 pub struct Union {
-    /// Length and value of each run; all registers together.
+    /// Length and value of each run. The lengths add up to all registers.
     runs: Vec<(usize, u8)>,
-    /// Where the next runs are made.
+    /// A buffer for the next runs.
     spare: Vec<(usize, u8)>,
-    /// A dense one with any header, once there is one; else empty.
+    /// The dense encoding with any header, or empty while all merged values are sparse.
     dense: Vec<u8>,
 }
 
 impl Union {
-    /// No registers raised. `room` is a buffer to work in, whatever it holds.
-    pub fn new(mut room: Vec<u8>) -> Self {
-        room.clear();
-        Self { runs: vec![(REGISTERS, 0)], spare: Vec::new(), dense: room }
+    /// An empty union. It uses `buffer` and ignores its contents.
+    pub fn new(mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
+        Self { runs: vec![(REGISTERS, 0)], spare: Vec::new(), dense: buffer }
     }
 
-    /// Whether a dense one was merged.
+    /// Whether a dense value was merged.
     pub fn is_dense(&self) -> bool {
         !self.dense.is_empty()
     }
 
-    /// The buffer to work in.
-    pub fn into_room(self) -> Vec<u8> {
+    /// Returns the buffer.
+    pub fn into_buffer(self) -> Vec<u8> {
         self.dense
     }
 
-    /// Merges another one.
+    /// Merges a HyperLogLog.
     ///
     /// # Errors
-    /// When the bytes are no HyperLogLog, or its runs are no registers.
+    /// If the bytes are invalid.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
         match (encoding(bytes).ok_or(Corrupt)?, self.is_dense()) {
             (Encoding::Dense, true) => {
@@ -71,39 +71,38 @@ impl Union {
         Ok(())
     }
 
-    /// The estimated count of different elements.
+    /// The estimated number of distinct elements.
     pub fn count(&self) -> u64 {
         if self.is_dense() {
             return count(&dense::histogram(&self.dense));
         }
         let mut histogram: Histogram = [0; 64];
         for (len, value) in &self.runs {
-            // The lengths of all runs add up to 16,384.
             histogram[usize::from(value & 63)] += *len as u32;
         }
         count(&histogram)
     }
 
-    /// The registers that are higher here than in a sparse one, in order; nothing when the union is
-    /// dense.
+    /// The registers that are higher in the union than in a sparse value, in order. Empty if the
+    /// union is dense.
     ///
     /// # Errors
-    /// When the bytes are no registers.
-    pub fn above(&self, sparse: &[u8]) -> Result<Vec<Place>, Corrupt> {
-        let (mut places, mut first) = (Vec::new(), 0);
+    /// If the bytes are invalid.
+    pub fn above(&self, sparse: &[u8]) -> Result<Vec<Register>, Corrupt> {
+        let (mut higher, mut first) = (Vec::new(), 0);
         if self.is_dense() {
-            return Ok(places);
+            return Ok(higher);
         }
         zip(self.runs.iter().copied(), sparse, |len, own, value| {
             if own > value {
-                places.extend((first..first + len).map(|index| Place { index, value: own }));
+                higher.extend((first..first + len).map(|index| Register { index, value: own }));
             }
             first += len;
         })?;
-        Ok(places)
+        Ok(higher)
     }
 
-    /// Raises the registers of a dense one to those of the union.
+    /// Raises the registers of a dense value to those of the union.
     pub fn raise(&self, bytes: &mut [u8]) {
         if self.is_dense() {
             merge_dense(bytes, &self.dense);
@@ -113,10 +112,10 @@ impl Union {
     }
 }
 
-/// The dense form of a sparse one; the header goes with it.
+/// Converts to the dense encoding and keeps the count in the header.
 ///
 /// # Errors
-/// When the bytes are no registers.
+/// If the bytes are invalid.
 pub fn to_dense(bytes: &[u8]) -> Result<Vec<u8>, Corrupt> {
     if encoding(bytes).ok_or(Corrupt)? == Encoding::Dense {
         return Ok(bytes.to_vec());
@@ -129,7 +128,7 @@ pub fn to_dense(bytes: &[u8]) -> Result<Vec<u8>, Corrupt> {
     Ok(dense)
 }
 
-/// The runs of a sparse one, all registers together.
+/// The runs of a sparse value, which must add up to all registers.
 fn all_runs(bytes: &[u8]) -> Result<Vec<(usize, u8)>, Corrupt> {
     let mut runs = Vec::new();
     zip(std::iter::once((REGISTERS, 0)), bytes, |len, _, value| runs.push((len, value)))?;
@@ -141,14 +140,15 @@ fn raise_runs(dense: &mut [u8], runs: impl Iterator<Item = (usize, u8)>) {
     for (len, value) in runs {
         if value > 0 {
             for index in first..first + len {
-                raise_dense(dense, Place { index, value });
+                raise_dense(dense, Register { index, value });
             }
         }
         first += len;
     }
 }
 
-/// Shows how many registers in a row have which values in both, from the first to the last.
+/// Iterates over two lists of runs in parallel: passes the number of registers with one pair of
+/// values, and both values.
 fn zip(
     mut runs: impl Iterator<Item = (usize, u8)>,
     sparse: &[u8],

@@ -1,4 +1,4 @@
-//! Looking through entries that come from elsewhere, before they are taken for a packed list.
+//! Validates entries from a file or another server before they are used as a packed list.
 
 use super::Encoded;
 use super::entry::{Entry, back_len};
@@ -8,16 +8,16 @@ use super::entry::{Entry, back_len};
 pub struct Checked {
     /// Elements.
     pub len: usize,
-    /// Whether each entry has the form that this crate writes. Lists of other programs may have
-    /// integers as text or in more bytes than necessary, and must be written again.
+    /// Whether each entry has the form that this crate writes. Other programs may write integers as
+    /// text or in more bytes than necessary; such lists must be encoded again.
     pub canonical: bool,
 }
 
-/// The longest head of an entry whose body is no text.
+/// The longest head of an integer.
 const INTEGER_BODY_BYTES_MAX: usize = 9;
 
-/// Looks through entries. `None` when they are not sound: an encoding that does not exist, a length
-/// that leads beyond the end or is not the one that stands behind the entry.
+/// Validates entries. Returns `None` for an unknown encoding, a length past the end, or a back
+/// length that differs from the entry's length.
 pub fn check(entries: &[u8]) -> Option<Checked> {
     let mut checked = Checked { len: 0, canonical: true };
     let mut rest = entries;
@@ -68,11 +68,11 @@ fn check_entry(rest: &[u8]) -> Option<(usize, bool)> {
     Some((end, encoded.head() == &own[..head]))
 }
 
-/// The length that stands behind a body.
+/// Decodes a back length.
 fn back_length(groups: &[u8]) -> Option<usize> {
     let mut value = 0;
     for (at, byte) in groups.iter().enumerate() {
-        // All but the first say that another one stands before them.
+        // The high bit is set in every group but the first.
         if (at > 0) != (byte & 0x80 != 0) {
             return None;
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_here_is_sound_and_canonical() {
+    fn own_entries_are_valid_and_canonical() {
         let all = all();
         assert_eq!(check(&all), Some(Checked { len: 12 + 33, canonical: true }));
         assert_eq!(check(b""), Some(Checked { len: 0, canonical: true }));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_of_the_same_elements_are_sound() {
+    fn longer_forms_of_elements_are_valid_but_not_canonical() {
         // 7 as text, as 13 bits, as 16 bits and as 64; `a` with a length of 12 bits and of 32.
         let others: &[&[u8]] = &[
             b"\x817\x02",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_found() {
+    fn faults_are_rejected() {
         let faults: &[&[u8]] = &[
             b"\x07",
             b"\x07\x02",
@@ -154,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_sound_can_be_read_in_both_directions() {
+    fn valid_entries_can_be_read_in_both_directions() {
         let (all, mut random) = (all(), Random::new(5));
         let small = &all[all.len() - 200..];
         let start = (0..200).find(|at| check(&small[*at..]).is_some()).unwrap();
-        let mut sound = 0;
+        let mut valid = 0;
         for _ in 0..50_000 {
             let mut bytes = small[start..].to_vec();
             for _ in 0..=random.below(3) {
@@ -166,12 +166,12 @@ mod tests {
                 bytes[at] = random.next_u64() as u8;
             }
             let Some(Checked { len, .. }) = check(&bytes) else { continue };
-            sound += 1;
+            valid += 1;
             let list = Packed::of_entries(&bytes, len);
             assert_eq!(list.iter().count(), len);
             assert_eq!(list.iter().rev().count(), len);
             assert_eq!(list.iter().rev().collect::<Vec<_>>().len(), len);
         }
-        assert!(sound > 1000, "{sound} were sound");
+        assert!(valid > 1000, "only {valid} lists were valid");
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of a packed list in whatever holds its bytes.
+//! Changes packed lists in any buffer.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use crate::record::Record;
 
 /// A container for the bytes of a packed list.
 pub trait Buffer {
-    /// The bytes.
+    /// The bytes for reading.
     fn bytes(&self) -> &[u8];
 
     /// The bytes for writing.
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// Replaces the bytes of `range` by `room` bytes of any content, which the caller writes next.
+    /// Replaces `range` with `room` bytes of unspecified content, which the caller then writes.
     /// Returns all bytes.
     fn splice(&mut self, range: Range<usize>, room: usize) -> &mut [u8];
 }
@@ -39,8 +39,8 @@ impl Buffer for Vec<u8> {
     }
 }
 
-/// The inline bytes of a record, which keeps its kind. An object counts as no bytes and is dropped
-/// by the first change.
+/// The inline bytes of a record. The record keeps its kind. An object counts as no bytes; the first
+/// change drops it.
 impl<P> Buffer for Record<P> {
     fn bytes(&self) -> &[u8] {
         self.view().bytes().unwrap_or_default()
@@ -67,7 +67,7 @@ impl<P> Buffer for Record<P> {
 
 /// A packed list opened for writing.
 ///
-/// Each change moves the bytes behind it once. Positions before a change stay what they were.
+/// Each change moves the following bytes once. Positions before a change stay valid.
 #[derive(Debug)]
 pub struct PackedMut<'a, B: Buffer> {
     buffer: &'a mut B,
@@ -86,20 +86,20 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         Packed::new(self.buffer.bytes())
     }
 
-    /// Adds an element behind the last.
+    /// Adds an element at the end.
     #[inline]
     pub fn push_back<'e>(&mut self, element: impl Into<Encoded<'e>>) {
         let end = self.view().end();
         self.insert(end, element);
     }
 
-    /// Adds an element before the first.
+    /// Adds an element at the front.
     #[inline]
     pub fn push_front<'e>(&mut self, element: impl Into<Encoded<'e>>) {
         self.insert(0, element);
     }
 
-    /// Puts an element at a position, before the one that is there.
+    /// Inserts an element before the one at position `at`.
     #[inline]
     pub fn insert<'e>(&mut self, at: usize, element: impl Into<Encoded<'e>>) {
         let element = element.into();
@@ -107,7 +107,7 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         element.write(room);
     }
 
-    /// Puts another element in the place of the one at a position.
+    /// Replaces the element at position `at`.
     #[inline]
     pub fn replace<'e>(&mut self, at: usize, element: impl Into<Encoded<'e>>) {
         let element = element.into();
@@ -116,7 +116,7 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         element.write(room);
     }
 
-    /// Removes at most `elements` elements from a position on. Returns how many they were.
+    /// Removes at most `elements` elements, starting at position `at`. Returns their number.
     pub fn remove(&mut self, at: usize, elements: usize) -> usize {
         let view = self.view();
         let mut end = at;
@@ -129,16 +129,15 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         removed
     }
 
-    /// Removes what lies between two positions, of which the caller knows that it is so many
-    /// elements.
+    /// Removes the `elements` elements between two positions.
     pub fn remove_span(&mut self, span: Range<usize>, elements: usize) {
         if elements > 0 {
             self.replace_span(span, elements, 0, 0);
         }
     }
 
-    /// Removes elements that equal `element`, at most `max` of them from the front, or from the
-    /// back. Returns how many they were.
+    /// Removes at most `max` elements that equal `element`, from the front or from the back.
+    /// Returns their number.
     pub fn remove_equal(&mut self, element: &Encoded<'_>, max: usize, from_back: bool) -> usize {
         let mut removed = 0;
         let mut at = if from_back { self.view().end() } else { 0 };
@@ -154,8 +153,8 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         removed
     }
 
-    /// Replaces the elements between two positions, of which the caller knows how many they are,
-    /// by others. Moves the bytes behind them once, however many they are.
+    /// Replaces the `elements` elements between two positions with `new`. Moves the following bytes
+    /// once, however many elements change.
     pub fn splice<'e, I>(&mut self, span: Range<usize>, elements: usize, new: I)
     where
         I: IntoIterator<Item: Into<Encoded<'e>>>,
@@ -172,7 +171,7 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         }
     }
 
-    /// Adds elements behind the last.
+    /// Adds elements at the end.
     pub fn extend<'e, I>(&mut self, new: I)
     where
         I: IntoIterator<Item: Into<Encoded<'e>>>,
@@ -182,14 +181,15 @@ impl<'a, B: Buffer> PackedMut<'a, B> {
         self.splice(end..end, 0, new);
     }
 
-    /// Adds all elements of another list behind the last.
+    /// Adds all elements of another list at the end.
     pub fn append(&mut self, more: Packed<'_>) {
         let end = self.view().end();
         let room = self.replace_span(end..end, 0, more.entries.len(), more.len());
         room.copy_from_slice(more.entries);
     }
 
-    /// Makes room for `count` new elements of `room` bytes in the place of `span`, and counts.
+    /// Replaces `removed` elements in `span` with room for `count` elements of `room` bytes, and
+    /// updates the stored count.
     #[inline]
     fn replace_span(
         &mut self,

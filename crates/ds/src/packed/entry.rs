@@ -1,4 +1,4 @@
-//! One entry of a packed list: how it is encoded, read and skipped.
+//! Encodes, reads and skips an entry of a packed list.
 //!
 //! The encodings are those of the listpack format
 //! (<https://github.com/antirez/listpack/blob/master/listpack.md>):
@@ -9,15 +9,15 @@
 //! 10llllll        l bytes                  text shorter than 64 bytes
 //! 110vvvvv        1 byte                   an integer of 13 bits, big-endian
 //! 1110llll        1 byte of l, l bytes     text shorter than 4096 bytes
-//! 11110000        4 bytes of l, l bytes    longer text, the length little-endian
+//! 11110000        4 bytes of l, l bytes    longer text; the length is little-endian
 //! 11110001 .. 4   2, 3, 4 or 8 bytes       an integer, little-endian
 //! ```
 //!
-//! Behind each stands its *back length*, how many bytes all of that takes, in groups of 7 bits to
-//! be read backwards: the upper bit of a byte says that another group stands before it.
+//! Each entry ends with its *back length*: the number of bytes before it, in groups of 7 bits that
+//! are read backwards. The high bit of a group says that another group precedes it.
 //!
-//! Invariant: a text that is the canonical spelling of an `i64` is always stored as an integer, in
-//! the shortest form, so that two entries are equal exactly when their bytes are.
+//! Invariant: the canonical text of an `i64` is always stored as an integer in the shortest form.
+//! Two entries are therefore equal exactly when their bytes are.
 
 use base::number::{INTEGER_BYTES_MAX, decimal_len_i64, parse_i64, write_i64};
 
@@ -32,17 +32,17 @@ const INTEGER_64: u8 = 0xf4;
 /// The longest head: a first byte and an integer of 64 bits.
 const HEAD_BYTES_MAX: usize = 9;
 const BACK_BYTES_MAX: usize = 5;
-/// Bytes that an entry takes at most besides its text. An integer's 9 bytes of head stand for a
-/// text that is longer.
+/// The most bytes that an entry takes in addition to its text. (An integer with 9 bytes of head
+/// replaces a text that is longer than that.)
 pub const FRAME_BYTES_MAX: usize = 5 + BACK_BYTES_MAX;
 
-/// Room for the digits of an integer that is read as text.
+/// A buffer for the digits of an integer that is read as text.
 pub type Digits = [u8; INTEGER_BYTES_MAX];
 
 /// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry<'a> {
-    /// Text that is no canonical integer.
+    /// Text that is not a canonical integer.
     Bytes(&'a [u8]),
     /// A canonical integer.
     Integer(i64),
@@ -58,7 +58,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The entry as text; an integer is written to `digits`.
+    /// The entry as text. An integer is formatted in `digits`.
     #[inline]
     pub fn text<'b>(self, digits: &'b mut Digits) -> &'b [u8]
     where
@@ -75,7 +75,7 @@ impl<'a> Entry<'a> {
         self.text(&mut Digits::default()).to_vec()
     }
 
-    /// The entry of a text: an integer when it is the canonical spelling of one.
+    /// The entry for `text`: an integer if the text is a canonical one.
     #[inline]
     pub fn of(text: &'a [u8]) -> Self {
         match parse_i64(text) {
@@ -84,7 +84,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The entry at `at`, where one begins.
+    /// Reads the entry that begins at `at`.
     #[inline]
     pub(crate) fn at(entries: &'a [u8], at: usize) -> Self {
         let rest = &entries[at..];
@@ -109,11 +109,11 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The integer of `N` bytes behind the first byte.
+/// The integer of `N` bytes after the first byte.
 fn integer<const N: usize>(rest: &[u8]) -> i64 {
     let mut bytes = [0; 8];
     bytes[8 - N..].copy_from_slice(&rest[1..=N]);
-    // In the upper bytes first, so that shifting back extends the sign.
+    // The bytes start in the upper half, so the shift extends the sign.
     i64::from_le_bytes(bytes) >> (64 - 8 * N)
 }
 
@@ -123,7 +123,7 @@ fn long_len(rest: &[u8]) -> usize {
     u32::from_le_bytes(bytes) as usize
 }
 
-/// Where the entry behind the one at `at` begins.
+/// Where the entry after the one at `at` begins.
 #[inline]
 pub(crate) fn after(entries: &[u8], at: usize) -> usize {
     let head = entries[at];
@@ -165,8 +165,8 @@ pub(crate) fn before(entries: &[u8], end: usize) -> usize {
     }
 }
 
-/// Bytes that the back length of a body takes. The limits are one lower than 7 bits a byte would
-/// allow: so are Redis's, and files hold the format.
+/// The length of the back length of a body. Most limits are one lower than 7 bits a byte allow,
+/// as in Redis, whose files have this format.
 pub(super) fn back_len(body: usize) -> usize {
     match body {
         0..=127 => 1,
@@ -177,18 +177,18 @@ pub(super) fn back_len(body: usize) -> usize {
     }
 }
 
-/// An element ready to be written or searched for.
+/// An element, encoded for writing or searching.
 #[derive(Clone, Copy, Debug)]
 pub struct Encoded<'a> {
     head: [u8; HEAD_BYTES_MAX],
     head_len: u8,
-    /// Bytes of an integer's text; what is no integer has its text in `data`.
+    /// The length of an integer's text; 0 for text, which is in `data`.
     digits: u8,
     data: &'a [u8],
 }
 
 impl<'a> Encoded<'a> {
-    /// An element by its text.
+    /// An element with this text.
     #[inline]
     pub fn text(text: &'a [u8]) -> Self {
         match parse_i64(text) {
@@ -197,7 +197,7 @@ impl<'a> Encoded<'a> {
         }
     }
 
-    /// An integer.
+    /// An integer element.
     pub fn integer(value: i64) -> Self {
         let wide = value.to_le_bytes();
         let mut head = [0; HEAD_BYTES_MAX];
@@ -219,11 +219,11 @@ impl<'a> Encoded<'a> {
             head[1..=bytes].copy_from_slice(&wide[..bytes]);
             bytes + 1
         };
-        // At most 9 and 20.
+        // The lengths are at most 9 and 20.
         Self { head, head_len: len as u8, digits: decimal_len_i64(value) as u8, data: &[] }
     }
 
-    /// Text that is no canonical integer.
+    /// Text that is not a canonical integer.
     fn bytes(text: &'a [u8]) -> Self {
         let mut head = [0; HEAD_BYTES_MAX];
         let len = text.len();
@@ -235,7 +235,7 @@ impl<'a> Encoded<'a> {
             head[1] = len as u8;
             2
         } else {
-            // Nothing that a caller can store is as long as 4 GiB.
+            // Callers store no element of 4 GiB or more.
             debug_assert!(u32::try_from(len).is_ok(), "an element is below 4 GiB");
             head[0] = TEXT_32;
             head[1..5].copy_from_slice(&(len as u32).to_le_bytes());
@@ -254,7 +254,7 @@ impl<'a> Encoded<'a> {
         usize::from(self.digits) + self.data.len()
     }
 
-    /// Bytes that the entry takes, the back length included.
+    /// The entry's length in bytes, including the back length.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(&self) -> usize {
@@ -276,7 +276,7 @@ impl<'a> Encoded<'a> {
             *byte = left as u8 | 0x80;
             left >>= 7;
         }
-        // Nothing stands before the first group.
+        // No group precedes the first one.
         room[body] &= 0x7f;
         end
     }

@@ -1,4 +1,4 @@
-//! A packed list in the inline bytes of a record, with a gap in front of it.
+//! A packed list in the inline bytes of a record, preceded by a gap.
 //!
 //! ```text
 //! offset 0   gap   u16, little-endian: bytes from here to the list
@@ -6,10 +6,9 @@
 //!      ...   the list: count, entries
 //! ```
 //!
-//! Elements removed from the front leave a gap, and elements added there fill it, so that a queue
-//! moves only the bytes of the element. Invariant: after a removal the gap is at most a quarter
-//! of the list, or a few bytes, and never more than its field can hold. No bytes at all are the
-//! empty list too.
+//! Removing an element from the front widens the gap, and adding one there narrows it, so a queue
+//! moves only the bytes of the element. Invariant: after a removal the gap is at most a quarter of
+//! the list or a few bytes, and always fits its field. Zero bytes are an empty list, too.
 
 use std::ops::Range;
 
@@ -20,42 +19,42 @@ use crate::table::prefetch_bytes;
 const HEADER_BYTES: usize = 2;
 /// The longest gap: a longer one does not fit the header and is closed.
 const GAP_BYTES_MAX: usize = u16::MAX as usize;
-/// A gap up to this is left alone.
+/// A removal never closes a gap up to this size.
 const GAP_BYTES_MIN: usize = 32;
-/// A larger gap is closed when it is more than this part of the list,
+/// A removal closes a gap above 1/4 of the list.
 const GAP_PART_MAX: usize = 4;
-/// and a list that needs room behind it closes the gap instead of growing from this part on.
+/// A list that needs room at its end closes a gap of 1/8 of the list or more instead of growing.
 const GAP_PART_WORTH: usize = 8;
 
-/// How much is prefetched on either side of an end.
+/// Bytes prefetched on either side of a list's end.
 const PREFETCH_BYTES: usize = 128;
 
-/// The inline bytes of a record that hold a list behind a gap, for writing.
+/// The list in the inline bytes of a record, opened for writing.
 pub struct Gapped<'a, P> {
     record: &'a mut Record<P>,
 }
 
-/// The list in the inline bytes of a record.
+/// Reads the list in the inline bytes of a record.
 #[inline]
 pub fn view(bytes: &[u8]) -> Packed<'_> {
     let start = start_of(bytes);
     Packed::new(bytes.get(start..).unwrap_or_default())
 }
 
-/// Prefetches the first elements and the room in front of them. Reads where they are.
+/// Prefetches the first elements and the gap before them. Reads the header to find them.
 #[inline]
 pub fn prefetch_front(bytes: &[u8]) {
     let start = bytes.as_ptr().wrapping_add(start_of(bytes));
     prefetch_bytes(start.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);
 }
 
-/// Prefetches the last elements and the room behind them.
+/// Prefetches the last elements and the room after them.
 #[inline]
 pub fn prefetch_back(bytes: &[u8]) {
     prefetch_bytes(bytes.as_ptr_range().end.wrapping_sub(PREFETCH_BYTES), 2 * PREFETCH_BYTES);
 }
 
-/// The inline bytes of a record for a list whose bytes are known.
+/// The inline bytes of a record for a list in its encoded form.
 pub fn bytes_of(list: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + list.len());
     bytes.extend_from_slice(&[0; HEADER_BYTES]);
@@ -63,7 +62,7 @@ pub fn bytes_of(list: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Appends the same for a list that is seen.
+/// Appends the inline bytes of a record for a list.
 pub fn append(list: Packed<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; HEADER_BYTES]);
     list.append_to(out);
@@ -100,7 +99,7 @@ impl<'a, P> Gapped<'a, P> {
         self.all()[..HEADER_BYTES].copy_from_slice(&(gap as u16).to_le_bytes());
     }
 
-    /// Replaces the bytes of `range` by fewer.
+    /// Replaces `range` with `new` bytes, at most as many.
     #[inline]
     fn narrow(&mut self, start: usize, range: Range<usize>, new: usize) {
         let kind = self.record.view().kind();
@@ -124,7 +123,7 @@ impl<'a, P> Gapped<'a, P> {
         }
     }
 
-    /// Replaces the bytes of `range` by more.
+    /// Replaces `range` with `new` bytes, more than it has.
     fn widen(&mut self, start: usize, range: Range<usize>, new: usize) {
         let kind = self.record.view().kind();
         let total = self.all().len();
@@ -139,7 +138,7 @@ impl<'a, P> Gapped<'a, P> {
                 self.set_gap(gap - more);
                 return;
             }
-            // All room there is goes in front.
+            // All spare bytes of the allocation become the gap.
             let needed = HEADER_BYTES + list;
             if needed > total + spare {
                 self.record.resize_bytes(kind, needed);
@@ -230,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// A list of a megabyte, of which most is taken from the front in pieces of any size.
+        /// A list of about a megabyte loses most elements from the front, of all sizes.
         #[test]
         fn a_long_list_is_emptied_from_the_front(
             lens in prop::collection::vec(
@@ -272,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_closed_before_its_field_overflows() {
-        // Such a list has a quarter of a megabyte, so that the gap may have more than 64 KB.
+        // The list has more than 256 KB, a quarter of which does not fit the gap's field.
         const ELEMENTS: i64 = 100_000;
         let mut record: Record<u64> = Record::new(b"queue", 4, Payload::Bytes(b""), None, 0);
         Gapped::new(&mut record).list().extend(10_000..10_000 + ELEMENTS);
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_in_front_grows_by_classes() {
+    fn a_list_that_grows_in_front_grows_by_size_classes() {
         let mut record: Record<u64> = Record::new(b"stack", 4, Payload::Bytes(b""), None, 0);
         for i in 0..1000 {
             Gapped::new(&mut record).list().push_front(&[b'x'; 10][..]);

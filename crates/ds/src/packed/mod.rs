@@ -1,17 +1,16 @@
-//! Packed lists: the elements of a small collection one behind another in one run of bytes.
+//! Packed lists: the elements of a small collection, one after the other in one run of bytes.
 //!
 //! ```text
-//! offset 0   count  u16, little-endian; 65535: that many or more, to be counted
-//!        2   entries, see `entry`
+//! offset 0   count    u16, little-endian; 65535 means that many or more
+//!        2   entries  see `entry`
 //! ```
 //!
-//! No bytes at all are the empty list too. The entries are those of Redis's listpack; its 6 bytes
-//! of header and its terminator are not stored, but [`Packed::listpack_bytes`] counts them, since
-//! thresholds and files speak of them.
+//! Zero bytes are an empty list, too. The entries are those of a listpack of Redis. Its 6 bytes of
+//! header and its terminator are not stored, but [`Packed::listpack_bytes`] includes them, because
+//! thresholds and files do.
 //!
-//! A *position* is the offset of an entry behind the count; the end is a position too. The bytes
-//! are the program's own: positions and bytes that no list has may panic, but never touch other
-//! memory.
+//! A *position* is the offset of an entry after the count, or the end. Lists come from this program
+//! or have passed [`check`]: invalid positions and bytes may panic, but never touch other memory.
 
 mod check;
 mod edit;
@@ -25,9 +24,9 @@ pub(crate) use entry::{after, before};
 pub use gapped::Gapped;
 
 pub(crate) const COUNT_BYTES: usize = 2;
-/// From here on the count is not stored.
+/// Counts from here on are not stored.
 const COUNT_UNKNOWN: u16 = u16::MAX;
-/// The bytes of a listpack without its entries: length, count and terminator.
+/// Bytes of a listpack in addition to its entries: length, count and terminator.
 const LISTPACK_FRAME_BYTES: usize = 7;
 
 /// A borrowed packed list.
@@ -38,7 +37,7 @@ pub struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// The list in `bytes`, the count in front.
+    /// The list in `bytes`, which start with the count.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         match bytes.split_first_chunk::<COUNT_BYTES>() {
@@ -47,18 +46,18 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// The list of `len` elements whose entries are given as their bytes.
+    /// The list with these `len` encoded entries.
     pub fn of_entries(entries: &'a [u8], len: usize) -> Self {
         Self { entries, count: stored_count(len) }
     }
 
-    /// The bytes of the entries, one behind another.
+    /// The encoded entries.
     #[inline]
     pub fn entries(self) -> &'a [u8] {
         self.entries
     }
 
-    /// Appends the bytes of the list, the count in front, to `out`.
+    /// Appends the count and the entries to `out`.
     pub fn append_to(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(self.entries);
@@ -81,7 +80,7 @@ impl<'a> Packed<'a> {
         self.entries.len() + LISTPACK_FRAME_BYTES
     }
 
-    /// The position behind the last entry.
+    /// The position after the last entry.
     #[inline]
     pub fn end(self) -> usize {
         self.entries.len()
@@ -93,20 +92,19 @@ impl<'a> Packed<'a> {
         Entry::at(self.entries, at)
     }
 
-    /// The position behind the entry at a position; the end stays the end.
+    /// The position after the entry at `at`, or the end if `at` is the end.
     #[inline]
     pub fn after(self, at: usize) -> usize {
         if at < self.entries.len() { after(self.entries, at) } else { at }
     }
 
-    /// The position before a position; the start stays the start.
+    /// The position before `at`, or the start if `at` is the start.
     #[inline]
     pub fn before(self, at: usize) -> usize {
         if at > 0 { before(self.entries, at) } else { 0 }
     }
 
-    /// The position of element `index`, walked to from the nearer end; the end when `index` is
-    /// the number of elements or more.
+    /// The position of element `index`, or the end if there is none. Walks from the nearer end.
     pub fn position(self, index: usize) -> usize {
         let len = self.len();
         if index >= len {
@@ -146,8 +144,8 @@ impl<'a> Packed<'a> {
         (!self.is_empty()).then(|| self.entry(before(self.entries, self.end())))
     }
 
-    /// The position of the first entry that equals `wanted` among those at position `from` and
-    /// every `stride`th behind it: 2 looks at the fields of field and value pairs.
+    /// The position of the first entry that equals `wanted`, among the one at `from` and every
+    /// `stride`th after it. A stride of 2 searches the fields of field and value pairs.
     #[inline]
     pub fn find<'b>(
         self,
@@ -218,11 +216,11 @@ impl<'a> Packed<'a> {
         element.is_at(self.entries, at)
     }
 
-    /// The lists before and behind a position.
+    /// The lists before and after a position.
     pub fn split_at(self, at: usize) -> (Self, Self) {
         let (head, tail) = self.entries.split_at(at);
         let len = self.len();
-        // Whichever has fewer bytes is counted.
+        // Only the list with fewer bytes is counted.
         let head_len = match head.len() < tail.len() {
             true => count(head),
             false => len - count(tail),
@@ -231,20 +229,20 @@ impl<'a> Packed<'a> {
         (list(head, head_len), list(tail, len - head_len))
     }
 
-    /// The elements from both ends.
+    /// Iterates over the elements from both ends.
     #[inline]
     pub fn iter(self) -> Iter<'a> {
         Iter { entries: self.entries, front: 0, back: self.entries.len() }
     }
 
-    /// The elements from the position `from` up to the position `to`, from both ends.
+    /// Iterates over the elements between two positions, from both ends.
     #[inline]
     pub fn between(self, from: usize, to: usize) -> Iter<'a> {
         Iter { entries: self.entries, front: from, back: to.min(self.entries.len()) }
     }
 }
 
-/// How many entries there are.
+/// Counts entries.
 fn count(entries: &[u8]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < entries.len() {
@@ -254,9 +252,8 @@ fn count(entries: &[u8]) -> usize {
     count
 }
 
-/// The count to store in front of a list of `len` elements.
+/// The stored count of a list of `len` elements.
 fn stored_count(len: usize) -> u16 {
-    // A count that does not fit is computed on request.
     u16::try_from(len).unwrap_or(COUNT_UNKNOWN)
 }
 
@@ -269,7 +266,7 @@ impl<'a> IntoIterator for Packed<'a> {
     }
 }
 
-/// Walks over the elements of a packed list.
+/// An iterator over the elements of a packed list.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     entries: &'a [u8],
@@ -283,7 +280,7 @@ impl Iter<'_> {
         self.front
     }
 
-    /// The position behind the element that `next_back` returns.
+    /// The position after the element that `next_back` returns.
     pub fn back(&self) -> usize {
         self.back
     }

@@ -1,4 +1,4 @@
-//! Packed lists against vectors of texts.
+//! Compares packed lists with vectors of texts.
 
 use super::*;
 use crate::record::{Payload, Record};
@@ -10,7 +10,7 @@ fn texts(list: Packed<'_>) -> Vec<Vec<u8>> {
     list.iter().map(Entry::to_vec).collect()
 }
 
-/// The list can be read from everywhere in both directions and says what the model says.
+/// Compares the list with the model, read from every position in both directions.
 fn check(list: Packed<'_>, model: &[Vec<u8>]) {
     assert_eq!(texts(list), model);
     let mut reversed: Vec<_> = list.iter().rev().map(Entry::to_vec).collect();
@@ -39,7 +39,7 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// One change: which, where, how many, with what.
+/// A change: operation, index, count, new elements.
 type Change = (u8, usize, usize, Vec<Vec<u8>>);
 
 fn apply<B: Buffer>(buffer: &mut B, model: &mut Vec<Vec<u8>>, change: &Change) {
@@ -168,7 +168,7 @@ fn entries_are_those_of_a_listpack() {
 }
 
 #[test]
-fn more_elements_than_the_count_can_say() {
+fn lists_longer_than_the_stored_count_are_counted() {
     let mut bytes = Vec::new();
     let mut list = PackedMut::new(&mut bytes);
     list.extend((0..65_534).map(i64::from));
@@ -182,7 +182,7 @@ fn more_elements_than_the_count_can_say() {
 }
 
 #[test]
-fn thresholds_count_the_frame() {
+fn the_listpack_size_includes_the_frame() {
     assert_eq!(Packed::new(&[]).listpack_bytes(), 7);
     let mut bytes = Vec::new();
     PackedMut::new(&mut bytes).push_back(&b"abc"[..]);

@@ -1,14 +1,14 @@
-//! The ranked tree: records in the order of (score, key), found by rank in O(log n).
+//! The ranked tree: finds records ordered by (score, key) by rank in O(log n).
 //!
-//! A B+tree with the number of records below each child. It owns no record: leaves hold addresses
-//! of records that lie elsewhere, whose inline bytes are the score, 8 bytes little-endian. Inner
-//! nodes copy the score of each child's first record, so that a search follows an address only
-//! where scores are equal, and in one leaf.
+//! A B+tree that counts the records below each child. It owns no records: its leaves hold their
+//! addresses. The inline bytes of a record are its score, 8 bytes little-endian. Inner nodes copy
+//! the score of each child's first record, so a search reads records only in one leaf and where
+//! scores are equal.
 //!
-//! Invariants: (score, key) ascends strictly over the leaves, -0 and 0 being one score; no score is
-//! NaN; no node is empty; every inner node knows the exact count and the exact first record of each
-//! child. A tree that grows at one end has full nodes, since a node that overflows there is not
-//! halved.
+//! Invariants: (score, key) strictly ascends over the leaves, and -0 equals 0; no score is NaN; no
+//! node is empty; every inner node has the exact count and the exact first record of each child.
+//! A node that overflows at the end of the tree is not halved, so a tree that grows there has full
+//! nodes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ mod walk;
 use node::{Branch, INNER_CHILDREN, Inner, LEAF_SLOTS, Leaf, Node, View, ViewMut};
 pub use walk::Walk;
 
-/// Before a search in a leaf, every record at a multiple of this is prefetched.
+/// A search in a leaf first prefetches one in this many records.
 const PIVOT_STEP: usize = 4;
 
 /// The score of a record.
@@ -33,7 +33,7 @@ pub fn score_of<P>(record: RecordRef<'_, P>) -> f64 {
     bytes.map_or(0.0, f64::from_le_bytes)
 }
 
-/// Records in the order of (score, key).
+/// Records ordered by (score, key).
 pub struct Ranked<P> {
     root: Option<Node>,
     len: usize,
@@ -64,18 +64,18 @@ impl<'a> Item<'a> {
         Self { score: score_of(record), key: record.key() }
     }
 
-    /// Whether a record of this score stands in front of the item.
+    /// Whether a record with this score comes before the item.
     #[inline]
     fn follows<P>(&self, score: f64, record: RecordRef<'_, P>) -> bool {
         score < self.score || score == self.score && record.key() < self.key
     }
 }
 
-/// A record on its way into the tree.
-struct Entry<'a> {
+/// A record to insert.
+struct Insertion<'a> {
     item: Item<'a>,
     address: u64,
-    /// It goes behind all others, whatever its place.
+    /// The record becomes the last one, without a search.
     last: bool,
 }
 
@@ -85,9 +85,9 @@ enum Seek<'a> {
     Rank(usize),
 }
 
-/// The addresses that one removal takes out of one leaf.
+/// The addresses that one removal takes from one leaf.
 #[derive(Default)]
-struct Run {
+struct RemovedRun {
     addresses: [u64; LEAF_SLOTS],
     len: usize,
 }
@@ -103,7 +103,7 @@ impl<P> Ranked<P> {
         self.len == 0
     }
 
-    /// Bytes of the nodes and the number of their allocations.
+    /// The memory of the nodes in bytes, and their number of allocations.
     pub fn footprint(&self) -> (usize, usize) {
         self.root.as_ref().map_or((0, 0), Node::footprint)
     }
@@ -111,25 +111,25 @@ impl<P> Ranked<P> {
     /// Adds a record.
     ///
     /// # Safety
-    /// The record has an inline payload of 8 bytes that is no NaN, and its (score, key) is not in
-    /// the tree. Until it is removed from the tree, it is neither moved nor dropped, and neither
-    /// its key nor its payload changes.
+    /// The record's inline payload has 8 bytes and is not NaN, and its (score, key) is not in the
+    /// tree. While the record is in the tree, it is neither moved nor dropped, and neither its key
+    /// nor its payload changes.
     pub unsafe fn insert(&mut self, record: RecordRef<'_, P>) {
-        self.add(&Entry { item: Item::of(record), address: record.address(), last: false });
+        self.add(&Insertion { item: Item::of(record), address: record.address(), last: false });
     }
 
-    /// Adds a record that belongs behind all others.
+    /// Adds a record that belongs after all others.
     ///
     /// # Safety
-    /// As for `insert`, and the record follows all others in the order.
+    /// As for `insert`, and the record follows all others.
     pub unsafe fn push(&mut self, record: RecordRef<'_, P>) {
-        self.add(&Entry { item: Item::of(record), address: record.address(), last: true });
+        self.add(&Insertion { item: Item::of(record), address: record.address(), last: true });
     }
 
-    fn add(&mut self, entry: &Entry<'_>) {
+    fn add(&mut self, insertion: &Insertion<'_>) {
         self.len += 1;
         let root = self.root.get_or_insert_with(|| Leaf::new().into());
-        let Some(right) = Self::insert_below(root, entry, true) else { return };
+        let Some(right) = Self::insert_below(root, insertion, true) else { return };
         let Some(left) = self.root.take() else { return };
         let mut inner = Inner::new();
         inner.insert(0, Self::branch(left));
@@ -137,19 +137,18 @@ impl<P> Ranked<P> {
         self.root = Some(inner.into());
     }
 
-    /// Takes a record out. Returns whether it was there.
+    /// Removes a record. Returns whether it was in the tree.
     pub fn remove(&mut self, record: RecordRef<'_, P>) -> bool {
-        let mut run = Run::default();
+        let mut run = RemovedRun::default();
         self.take_run(Seek::Item(Item::of(record), record.address()), 1, &mut run);
         run.len == 1
     }
 
-    /// Removes the records of these ranks, and calls `visit` with them in order after their
-    /// removal.
+    /// Removes the records of these ranks. Calls `visit` with each, in order, after its removal.
     pub fn remove_range(&mut self, ranks: Range<usize>, mut visit: impl FnMut(RecordRef<'_, P>)) {
         let mut left = ranks.end.min(self.len).saturating_sub(ranks.start);
         while left > 0 {
-            let mut run = Run::default();
+            let mut run = RemovedRun::default();
             self.take_run(Seek::Rank(ranks.start), left, &mut run);
             left = if run.len == 0 { 0 } else { left - run.len };
             for address in &run.addresses[..run.len] {
@@ -160,7 +159,7 @@ impl<P> Ranked<P> {
         }
     }
 
-    fn take_run(&mut self, seek: Seek<'_>, count_max: usize, run: &mut Run) {
+    fn take_run(&mut self, seek: Seek<'_>, count_max: usize, run: &mut RemovedRun) {
         let Some(root) = self.root.as_mut() else { return };
         Self::remove_below(root, seek, count_max, run);
         self.len -= run.len;
@@ -168,7 +167,7 @@ impl<P> Ranked<P> {
             self.root = None;
             return;
         }
-        // An only child takes its parent's place.
+        // A root with one child is replaced by the child.
         while let Some(ViewMut::Inner(inner)) = self.root.as_mut().map(Node::view_mut)
             && inner.len() == 1
         {
@@ -196,20 +195,20 @@ impl<P> Ranked<P> {
         }
     }
 
-    /// How many records stand in front of the place that `before` describes: it is true for those
-    /// in front and false for those behind. Its first argument is the record's score, so that it
-    /// need not look at the record to know it.
+    /// How many records satisfy `before`, which must hold for the first ones and for none after
+    /// them. Its first argument is the record's score, which the tree knows without reading the
+    /// record.
     pub fn partition_point(&self, before: impl Fn(f64, RecordRef<'_, P>) -> bool) -> usize {
         let mut rank = 0;
         let mut next = self.root.as_ref();
         while let Some(node) = next {
             match node.view() {
-                View::Leaf(leaf) => return rank + Self::place_in(leaf, before),
+                View::Leaf(leaf) => return rank + Self::partition_leaf(leaf, before),
                 View::Inner(inner) => {
                     let (scores, firsts) = (inner.scores(), inner.firsts());
-                    let behind =
+                    let not_after =
                         partition(inner.len(), |i| before(scores[i], Self::record(firsts[i])));
-                    let at = behind.saturating_sub(1);
+                    let at = not_after.saturating_sub(1);
                     rank += inner.counts()[..at].iter().map(|n| *n as usize).sum::<usize>();
                     next = inner.child(at);
                 }
@@ -218,13 +217,13 @@ impl<P> Ranked<P> {
         rank
     }
 
-    /// The record of a rank.
+    /// The record with a rank.
     pub fn nth(&self, rank: usize) -> Option<RecordRef<'_, P>> {
         let (slots, at) = self.leaf_of(rank)?;
         slots.get(at).map(|address| Self::record(*address))
     }
 
-    /// The leaf that holds a rank, and where in it.
+    /// The leaf that holds a rank, and the slot in it.
     fn leaf_of(&self, mut rank: usize) -> Option<(&[u64], usize)> {
         let mut node = self.root.as_ref()?;
         loop {
@@ -238,26 +237,26 @@ impl<P> Ranked<P> {
         }
     }
 
-    /// The records of these ranks, upwards.
+    /// Iterates over the records of these ranks in ascending order.
     pub fn walk(&self, ranks: Range<usize>) -> Walk<'_, P> {
         Walk::new(self, ranks, false)
     }
 
-    /// The records of these ranks, downwards.
+    /// Iterates over the records of these ranks in descending order.
     pub fn walk_back(&self, ranks: Range<usize>) -> Walk<'_, P> {
         Walk::new(self, ranks, true)
     }
 
     #[inline]
     fn record<'a>(address: u64) -> RecordRef<'a, P> {
-        // SAFETY: callers pass addresses of the tree, whose records live and stay unchanged as
-        // `insert` demands, and hand the borrow on for no longer than the tree's.
+        // SAFETY: callers pass addresses of the tree, whose records live and do not change, as
+        // `insert` demands, and return the borrow for no longer than the tree's.
         unsafe { RecordRef::from_raw(address) }
     }
 
-    /// How many slots of a leaf hold records for which `before` is true.
+    /// How many slots of a leaf satisfy `before`.
     #[inline]
-    fn place_in(leaf: &Leaf, before: impl Fn(f64, RecordRef<'_, P>) -> bool) -> usize {
+    fn partition_leaf(leaf: &Leaf, before: impl Fn(f64, RecordRef<'_, P>) -> bool) -> usize {
         let slots = leaf.slots();
         for pivot in slots.iter().skip(PIVOT_STEP / 2).step_by(PIVOT_STEP) {
             prefetch(*pivot as *const u8);
@@ -268,7 +267,7 @@ impl<P> Ranked<P> {
         })
     }
 
-    /// The child where an item is or belongs: the last whose first record is not behind it.
+    /// The child where an item is or belongs: the last whose first record is not after the item.
     #[inline]
     fn child_of(inner: &Inner, item: &Item<'_>, address: u64) -> usize {
         let (scores, firsts) = (inner.scores(), inner.firsts());
@@ -281,30 +280,32 @@ impl<P> Ranked<P> {
         (less + tied).saturating_sub(1)
     }
 
-    /// A node with what its parent knows of it.
+    /// A node with the data that its parent keeps about it.
     fn branch(child: Node) -> Branch {
         let (first, count) = (child.first(), child.count() as u32);
         Branch { score: score_of(Self::record(first)), first, count, child }
     }
 
-    /// Adds an entry below a node, which stands at the right edge of the tree or not. Returns the
-    /// node's new right neighbour when it had to be split.
-    fn insert_below(node: &mut Node, entry: &Entry<'_>, edge: bool) -> Option<Node> {
+    /// Inserts a record below a node; `edge` says that the node is at the right edge of the tree.
+    /// Returns the node's new right neighbour if it was split.
+    fn insert_below(node: &mut Node, insertion: &Insertion<'_>, edge: bool) -> Option<Node> {
         match node.view_mut() {
-            ViewMut::Leaf(leaf) => Self::insert_in_leaf(leaf, entry, edge),
+            ViewMut::Leaf(leaf) => Self::insert_in_leaf(leaf, insertion, edge),
             ViewMut::Inner(inner) => {
                 let last = inner.len() - 1;
-                let mut at = if entry.last { last } else { Self::child_of(inner, &entry.item, 0) };
-                if !entry.last {
+                let mut at =
+                    if insertion.last { last } else { Self::child_of(inner, &insertion.item, 0) };
+                if !insertion.last {
                     let changed = inner.relieve(at);
                     if !changed.is_empty() {
                         changed.for_each(|changed| Self::update_first(inner, changed));
-                        at = Self::child_of(inner, &entry.item, 0);
+                        at = Self::child_of(inner, &insertion.item, 0);
                     }
                 }
                 let edge = edge && at == last;
                 let count = inner.counts()[at] as usize + 1;
-                let right = Self::insert_below(inner.child_mut(at)?, entry, edge).map(Self::branch);
+                let right =
+                    Self::insert_below(inner.child_mut(at)?, insertion, edge).map(Self::branch);
                 inner.set_count(at, count - right.as_ref().map_or(0, |r| r.count as usize));
                 Self::update_first(inner, at);
                 let right = right?;
@@ -324,29 +325,29 @@ impl<P> Ranked<P> {
         }
     }
 
-    fn insert_in_leaf(leaf: &mut Leaf, entry: &Entry<'_>, edge: bool) -> Option<Node> {
+    fn insert_in_leaf(leaf: &mut Leaf, insertion: &Insertion<'_>, edge: bool) -> Option<Node> {
         let len = leaf.slots().len();
-        let at = if entry.last {
+        let at = if insertion.last {
             len
         } else {
-            Self::place_in(leaf, |score, record| entry.item.follows(score, record))
+            Self::partition_leaf(leaf, |score, record| insertion.item.follows(score, record))
         };
         if !leaf.is_full() {
-            leaf.insert(at, entry.address);
+            leaf.insert(at, insertion.address);
             return None;
         }
         let middle = if edge && at == len { len } else { len.div_ceil(2) };
         let mut right = leaf.split_off(middle);
         if at < middle || at == middle && middle < len {
-            leaf.insert(at, entry.address);
+            leaf.insert(at, insertion.address);
         } else {
-            right.insert(at - middle, entry.address);
+            right.insert(at - middle, insertion.address);
         }
         Some(right.into())
     }
 
-    /// Takes records out of the leaf where `seek` leads to, and repairs what is above it.
-    fn remove_below(node: &mut Node, seek: Seek<'_>, count_max: usize, run: &mut Run) {
+    /// Removes records from the leaf that `seek` leads to, and repairs the nodes above it.
+    fn remove_below(node: &mut Node, seek: Seek<'_>, count_max: usize, run: &mut RemovedRun) {
         match node.view_mut() {
             ViewMut::Leaf(leaf) => {
                 let slots = leaf.slots();
@@ -385,7 +386,7 @@ impl<P> Ranked<P> {
         }
     }
 
-    /// Makes an inner node know the first record of a child again.
+    /// Updates the first record of a child in its parent.
     #[inline]
     fn update_first(inner: &mut Inner, at: usize) {
         let first = inner.child(at).map_or(0, Node::first);
@@ -395,7 +396,7 @@ impl<P> Ranked<P> {
     }
 }
 
-/// The child that holds a rank; the rank becomes one among the child's records.
+/// The child that holds a rank; the rank becomes relative to the child.
 #[inline]
 fn child_with(inner: &Inner, rank: &mut usize) -> usize {
     let counts = inner.counts();
@@ -407,8 +408,8 @@ fn child_with(inner: &Inner, rank: &mut usize) -> usize {
     at
 }
 
-/// How many of `len` leading indexes hold for `before`, which holds for none behind the first that
-/// it does not hold for.
+/// How many of the indexes below `len` satisfy `before`, which must hold for the first ones and for
+/// none after them.
 #[inline]
 fn partition(len: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut start, mut left) = (0, len);

@@ -2,25 +2,25 @@
 //!
 //! ```text
 //! Leaf    256 bytes   len, then up to 31 addresses in order
-//! Inner  1016 bytes   len, then of up to 36 children each: records below it, score and address of
-//!                     the first record below it, and the child
+//! Inner  1016 bytes   len, then for up to 36 children: the number of records below, the score and
+//!                     address of the first record below, and the child
 //! ```
 //!
-//! This module fills, splits and merges nodes; order, ranks and the contents of records are known
-//! to the tree only. A [`Node`] owns its box and tells leaf from inner by the lowest bit of
-//! its address, so that a child costs 8 bytes.
+//! This module fills, splits and merges nodes; only the tree knows about order, ranks and the
+//! contents of records. A [`Node`] owns its box. The lowest bit of its address distinguishes leaf
+//! and inner node, so a child costs 8 bytes.
 //!
-//! Lengths and counts have 32 bits: a node has at most 36 entries, and the records of one tree are
-//! fewer than 2^32, which would take 150 GB with their places in tree and dict.
+//! Lengths and counts have 32 bits: a node has at most 36 entries, and a tree has fewer than 2^32
+//! records, which would take 150 GB with their slots in tree and dict.
 
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Addresses in a leaf: with its length they fill an allocation of 256 bytes.
+/// Addresses in a leaf. With the length they fill an allocation of 256 bytes.
 pub(super) const LEAF_SLOTS: usize = 31;
-/// Children of an inner node: they fill an allocation of 1 KB.
+/// Children of an inner node. They fill an allocation of 1 KB.
 pub(super) const INNER_CHILDREN: usize = 36;
-/// A node that uses less than this part of its room is merged with a neighbour.
+/// A node that uses less than 1/4 of its room is merged with a neighbour or takes entries from it.
 const SPARSE_DIVISOR: usize = 4;
 
 /// A full leaf moves addresses to a neighbour that has this many free slots.
@@ -45,7 +45,7 @@ pub(super) struct Branch {
     pub(super) child: Node,
 }
 
-/// Children in order, each with what a search asks about it.
+/// Children in order, each with the data that a search reads.
 pub(super) struct Inner {
     len: u32,
     counts: [u32; INNER_CHILDREN],
@@ -57,8 +57,7 @@ pub(super) struct Inner {
 /// An owned leaf or inner node.
 pub(super) struct Node(NonNull<u8>);
 
-// SAFETY: a node owns its box alone, and boxes of both kinds may go to other threads: they hold
-// numbers and nodes.
+// SAFETY: a node exclusively owns its box, and boxes of both kinds hold only numbers and nodes.
 unsafe impl Send for Node {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Node {}
@@ -101,8 +100,8 @@ impl Node {
 
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
-        // SAFETY: the address is that of a box this node owns, of the kind that the tag says; boxes
-        // are aligned to 8, so that the tag is no part of the address.
+        // SAFETY: this node owns a box at the address, of the kind that the tag says; boxes are
+        // aligned to 8, so the tag is not part of the address.
         unsafe {
             if self.is_inner() {
                 View::Inner(&*self.base().cast::<Inner>())
@@ -140,7 +139,6 @@ impl Node {
         }
     }
 
-    /// Whether little of its room is used.
     fn is_sparse(&self) -> bool {
         match self.view() {
             View::Leaf(leaf) => leaf.slots().len() < LEAF_SLOTS / SPARSE_DIVISOR,
@@ -148,7 +146,7 @@ impl Node {
         }
     }
 
-    /// Bytes of this node and of all below, and their number of allocations.
+    /// The memory of this node and all nodes below in bytes, and their number of allocations.
     pub(super) fn footprint(&self) -> (usize, usize) {
         match self.view() {
             View::Leaf(_) => (size_of::<Leaf>(), 1),
@@ -167,7 +165,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // SAFETY: the node owns the box, which was leaked when the node was made of it.
+        // SAFETY: the node owns the box, which was leaked when the node was created.
         unsafe {
             if self.is_inner() {
                 drop(Box::from_raw(self.base().cast::<Inner>()));
@@ -192,7 +190,7 @@ impl Leaf {
         self.len as usize == LEAF_SLOTS
     }
 
-    /// Adds an address in front of the one at `at`; there must be room.
+    /// Inserts an address before the one at `at`; there must be room.
     pub(super) fn insert(&mut self, at: usize, address: u64) {
         let len = self.len as usize;
         self.slots.copy_within(at..len, at + 1);
@@ -200,7 +198,7 @@ impl Leaf {
         self.len += 1;
     }
 
-    /// Takes `count` addresses out from `at` on.
+    /// Removes `count` addresses from `at` on.
     pub(super) fn remove(&mut self, at: usize, count: usize) {
         let len = self.len as usize;
         self.slots.copy_within(at + count..len, at);
@@ -217,7 +215,7 @@ impl Leaf {
         right
     }
 
-    /// Distributes the addresses of two neighbours so that the left one has `left_len` of them.
+    /// Distributes the addresses of two neighbours: the left one gets `left_len` of them.
     fn share(&mut self, right: &mut Self, left_len: usize) {
         let (a, b) = (self.len as usize, right.len as usize);
         if left_len >= a {
@@ -279,18 +277,16 @@ impl Inner {
         self.children.get_mut(at)?.as_mut()
     }
 
-    /// Changes the number of records below a child.
     pub(super) fn set_count(&mut self, at: usize, count: usize) {
         self.counts[at] = count as u32;
     }
 
-    /// Changes what is known of a child's first record.
     pub(super) fn set_first(&mut self, at: usize, first: u64, score: f64) {
         self.firsts[at] = first;
         self.scores[at] = score;
     }
 
-    /// Adds a child in front of the one at `at`; there must be room.
+    /// Inserts a child before the one at `at`; there must be room.
     pub(super) fn insert(&mut self, at: usize, branch: Branch) {
         let len = self.len();
         self.counts.copy_within(at..len, at + 1);
@@ -303,7 +299,6 @@ impl Inner {
         self.len += 1;
     }
 
-    /// Takes a child out.
     pub(super) fn remove(&mut self, at: usize) -> Option<Node> {
         let len = self.len();
         let child = self.children[at].take();
@@ -322,7 +317,7 @@ impl Inner {
         right
     }
 
-    /// Moves the children of `from` that stand at `at` and behind to the end of this node.
+    /// Moves the children of `from` from `at` on to the end of this node.
     fn append(&mut self, from: &mut Self, at: usize) {
         let (len, moved) = (self.len(), from.len() - at);
         let (to, part) = (len..len + moved, at..from.len());
@@ -334,9 +329,9 @@ impl Inner {
         from.len = at as u32;
     }
 
-    /// Distributes the children of two neighbours so that the left one has `left_len` of them.
+    /// Distributes the children of two neighbours: the left one gets `left_len` of them.
     fn share(&mut self, right: &mut Self, left_len: usize) {
-        // By way of a third node: it is rare, and the plain way.
+        // This is rare, so a third node keeps it simple.
         let mut all = right.split_off(0);
         let own = self.len();
         if left_len >= own {
@@ -348,9 +343,9 @@ impl Inner {
         }
     }
 
-    /// Unites the sparse child at `at` with a neighbour when one node has room for both, and
-    /// otherwise takes some of what the neighbour has. Returns the range of children that changed:
-    /// their counts are right, their first records are those that [`Node::first`] tells.
+    /// If the child at `at` is sparse, merges it with a neighbour, or takes entries from the
+    /// neighbour if one node has no room for both. Returns the range of changed children: their
+    /// counts are updated, but the caller must update their first records from [`Node::first`].
     pub(super) fn mend(&mut self, at: usize) -> Range<usize> {
         if self.len() < 2 || !self.child(at).is_some_and(Node::is_sparse) {
             return at..at;
@@ -359,8 +354,9 @@ impl Inner {
         self.balance(left_at, true)
     }
 
-    /// Gives a part of the full leaf at `at` to a neighbour that has room, which spares a split and
-    /// keeps leaves fuller. Returns the range of children that changed, as `mend` does.
+    /// If the child at `at` is a full leaf, moves addresses to a neighbour that has room, which
+    /// avoids a split and keeps leaves fuller. Returns the range of changed children, as `mend`
+    /// does.
     pub(super) fn relieve(&mut self, at: usize) -> Range<usize> {
         let room = |at: usize| match self.child(at).map(Node::view) {
             Some(View::Leaf(leaf)) => LEAF_SLOTS - leaf.slots().len(),
@@ -377,8 +373,8 @@ impl Inner {
         self.balance(if right >= left { at } else { at - 1 }, false)
     }
 
-    /// Distributes what the child at `left_at` and the next one hold evenly, or puts all of it into
-    /// the first when that may be and fits.
+    /// Distributes the entries of the child at `left_at` and the next one evenly, or moves all into
+    /// the first if `unite` is set and they fit.
     fn balance(&mut self, left_at: usize, unite: bool) -> Range<usize> {
         let (head, tail) = self.children.split_at_mut(left_at + 1);
         let (Some(left), Some(right)) = (head[left_at].as_mut(), tail[0].as_mut()) else {

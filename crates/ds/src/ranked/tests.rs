@@ -1,4 +1,4 @@
-//! The ranked tree against a sorted set of pairs.
+//! Compares the ranked tree with a sorted set of pairs.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ fn model_score(score: f64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-/// A tree over records of its own.
+/// A tree, the records in it, and the model.
 #[derive(Default)]
 struct Owner {
     tree: Ranked<u64>,
@@ -62,7 +62,7 @@ impl Owner {
             let mut at_once = Vec::new();
             walk.clone().for_each(|record| at_once.push(pair(record)));
             assert_eq!(at_once, walk.clone().map(pair).collect::<Vec<_>>());
-            // From the middle of a leaf too.
+            // The walk can also continue in the middle of a leaf.
             let (mut some, mut rest) = (walk.clone(), walk);
             let mut halves: Vec<_> = some.by_ref().take(5).map(pair).collect();
             some.for_each(|record| halves.push(pair(record)));
@@ -97,7 +97,7 @@ impl Owner {
     }
 }
 
-/// Returns the depth.
+/// Checks the invariants below a node and returns its depth.
 fn check_node(node: &Node, root: bool) -> usize {
     match node.view() {
         View::Leaf(leaf) => {
@@ -172,7 +172,7 @@ fn one_score_is_ordered_by_key() {
 }
 
 #[test]
-fn what_grows_at_its_end_has_full_nodes() {
+fn a_tree_that_grows_at_its_end_has_full_nodes() {
     let records: Vec<Plain> = (0..40_000u32)
         .map(|i| {
             let score = f64::from(i).to_le_bytes();
@@ -195,7 +195,7 @@ fn what_grows_at_its_end_has_full_nodes() {
 }
 
 #[test]
-fn leaves_are_well_filled_whatever_the_order() {
+fn leaves_are_well_filled_after_insertions_in_random_order() {
     let records: Vec<Plain> = (0..50_000u32)
         .map(|i| {
             let score = f64::from(i.wrapping_mul(2_654_435_761) >> 8).to_le_bytes();
@@ -208,7 +208,7 @@ fn leaves_are_well_filled_whatever_the_order() {
         unsafe { tree.insert(record.view()) };
     }
     check_node(tree.root.as_ref().unwrap(), true);
-    // A part of 79 in a hundred of each leaf is 10.5 bytes a record; inner nodes come on top.
+    // Leaves that are 79% full take 10.5 bytes a record, plus the inner nodes.
     assert!(tree.footprint().0 < records.len() * 12, "{:?}", tree.footprint());
 }
 

@@ -1,7 +1,7 @@
-//! A walk over the records of a range of ranks, in either direction.
+//! Iterates over the records of a range of ranks, in either direction.
 //!
-//! It keeps what is left of one leaf and finds the next leaf by rank: nodes have no links to their
-//! neighbours, which a copy of a node would break.
+//! The iterator keeps the rest of one leaf and finds the next leaf by rank: nodes have no links to
+//! their neighbours, which a copy of a node would break.
 
 use crate::record::RecordRef;
 use crate::table::prefetch;
@@ -9,7 +9,7 @@ use crate::table::prefetch;
 use super::Ranked;
 use std::ops::Range;
 
-/// How many records ahead of the one returned are prefetched.
+/// How many records ahead are prefetched.
 const PREFETCH_AHEAD: usize = 6;
 
 /// The records of a range of ranks.
@@ -34,7 +34,7 @@ impl<'a, P> Walk<'a, P> {
         Self { tree, run: &[], ranks: ranks.start.min(end)..end, back }
     }
 
-    /// Goes on to the next leaf. Returns whether there is one.
+    /// Advances to the next leaf. Returns whether there is one.
     fn load(&mut self) -> bool {
         if self.ranks.is_empty() {
             return false;
@@ -78,7 +78,7 @@ impl<'a, P> Iterator for Walk<'a, P> {
         Some(Ranked::record(*slot))
     }
 
-    // A leaf at a time, which spares the choices that `next` makes for each record.
+    // Processes a leaf at a time, without the branches of `next` for each record.
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, start: B, mut each: F) -> B {
         let mut sum = start;

@@ -1,4 +1,4 @@
-//! Records through every change of their parts.
+//! Tests each change of each part of a record.
 
 use super::*;
 use std::sync::Arc;

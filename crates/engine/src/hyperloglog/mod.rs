@@ -5,7 +5,7 @@
 //! into it in place. PFCOUNT of one key caches its count in the header, so it may write as well:
 //! then it has an effect, but no event.
 
-use ds::hll::{self, Corrupt, Encoding, Place, Raise, Union};
+use ds::hll::{self, Corrupt, Encoding, Raise, Register, Union};
 use resp::{Args, Reply};
 use store::{KeyspaceEvent, StringEdit, StringRef, StringValue};
 
@@ -100,7 +100,7 @@ fn pfadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     args.seek(2);
     let mut result = Ok(());
     for element in args {
-        match raise(&mut edit, Place::of(element), sparse_bytes_max) {
+        match raise(&mut edit, Register::of(element), sparse_bytes_max) {
             Ok(raised) => changes += usize::from(raised),
             Err(error) => {
                 // Earlier changes stay.
@@ -125,10 +125,14 @@ fn sparse_bytes_max(cx: &Cx<'_>) -> usize {
 
 /// Raises a register. Returns whether it was lower.
 #[inline]
-fn raise(edit: &mut StringEdit<'_>, place: Place, sparse_bytes_max: usize) -> Result<bool, Error> {
+fn raise(
+    edit: &mut StringEdit<'_>,
+    register: Register,
+    sparse_bytes_max: usize,
+) -> Result<bool, Error> {
     let (bytes, encoding) = registers_of(edit.text())?;
     if encoding == Encoding::Sparse {
-        match hll::raise_sparse(bytes, place, sparse_bytes_max)? {
+        match hll::raise_sparse(bytes, register, sparse_bytes_max)? {
             Raise::Nothing => return Ok(false),
             Raise::Splice(splice) => {
                 edit.splice(splice.at..splice.at + splice.removed, splice.bytes());
@@ -136,10 +140,10 @@ fn raise(edit: &mut StringEdit<'_>, place: Place, sparse_bytes_max: usize) -> Re
             }
             Raise::Dense => make_dense(edit)?,
         }
-    } else if hll::dense_value(bytes, place.index) >= place.value {
+    } else if hll::dense_value(bytes, register.index) >= register.value {
         return Ok(false);
     }
-    Ok(edit.with_bytes(0, |bytes| hll::raise_dense(bytes, place)))
+    Ok(edit.with_bytes(0, |bytes| hll::raise_dense(bytes, register)))
 }
 
 /// Gives a HyperLogLog the dense encoding.
@@ -197,7 +201,7 @@ fn with_union<R>(
         }
     }
     let result = result.and_then(|()| work(cx, &union));
-    cx.turn.scratch = union.into_room();
+    cx.turn.scratch = union.into_buffer();
     result
 }
 
