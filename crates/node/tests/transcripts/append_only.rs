@@ -13,16 +13,11 @@ use crate::fake::TestServer;
 fn rewrites() {
     check(
         r#"
-> BGREWRITEAOF
-Background append only file rewriting started
-> BGREWRITEAOF now
--ERR wrong number of arguments for 'bgrewriteaof' command
-> MULTI
-OK
-> BGREWRITEAOF
-QUEUED
-> EXEC
-[Background append only file rewriting scheduled]
+> BGREWRITEAOF -> Background append only file rewriting started
+> BGREWRITEAOF now -> -ERR wrong number of arguments for 'bgrewriteaof' command
+> MULTI -> OK
+> BGREWRITEAOF -> QUEUED
+> EXEC -> [Background append only file rewriting scheduled]
 > EVAL "return redis.pcall('bgrewriteaof').err" 0
 "ERR This Redis command is not allowed from script"
 "#,
@@ -36,19 +31,16 @@ fn parameters() {
 > CONFIG GET append*
 ["appendonly", "no", "appendfilename", "appendonly.aof", "appenddirname", "appendonlydir",
    "appendfsync", "everysec"]
-> CONFIG SET appendfsync always no-appendfsync-on-rewrite yes aof-timestamp-enabled yes
-OK
+> CONFIG SET appendfsync always no-appendfsync-on-rewrite yes aof-timestamp-enabled yes -> OK
 > CONFIG SET appendfsync sometimes
 -ERR CONFIG SET failed (possibly related to argument 'appendfsync') - argument(s) must be one of the
    following: everysec, always, no
 > CONFIG SET appendfilename other
 -ERR CONFIG SET failed (possibly related to argument 'appendfilename') - can't set immutable config
-> CONFIG SET auto-aof-rewrite-min-size 1mb auto-aof-rewrite-percentage 50
-OK
+> CONFIG SET auto-aof-rewrite-min-size 1mb auto-aof-rewrite-percentage 50 -> OK
 > CONFIG GET auto-aof*
 ["auto-aof-rewrite-percentage", "50", "auto-aof-rewrite-min-size", "1048576"]
-> CONFIG SET appendonly yes
-OK
+> CONFIG SET appendonly yes -> OK
 "#,
     );
 }
@@ -57,41 +49,26 @@ OK
 fn waitaof_without_an_append_only_file() {
     check(
         r#"
-> WAITAOF
--ERR wrong number of arguments for 'waitaof' command
-> WAITAOF a 0 0
--ERR value is not an integer or out of range
-> WAITAOF 2 0 0
--ERR value is out of range, value must between 0 and 1
-> WAITAOF -1 0 0
--ERR value is out of range, value must between 0 and 1
-> WAITAOF 0 -1 0
--ERR value is out of range, must be positive
-> WAITAOF 0 99999999999999999999 0
--ERR value is out of range, must be positive
-> WAITAOF 0 0 -1
--ERR timeout is negative
-> WAITAOF 1 0 a
--ERR timeout is not an integer or out of range
-> WAITAOF 1 0 9223372036854775807
--ERR timeout is out of range
-> WAITAOF 1 0 0
--ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.
-> WAITAOF 0 0 0
-[0, 0]
+> WAITAOF -> -ERR wrong number of arguments for 'waitaof' command
+> WAITAOF a 0 0 -> -ERR value is not an integer or out of range
+> WAITAOF 2 0 0 -> -ERR value is out of range, value must between 0 and 1
+> WAITAOF -1 0 0 -> -ERR value is out of range, value must between 0 and 1
+> WAITAOF 0 -1 0 -> -ERR value is out of range, must be positive
+> WAITAOF 0 99999999999999999999 0 -> -ERR value is out of range, must be positive
+> WAITAOF 0 0 -1 -> -ERR timeout is negative
+> WAITAOF 1 0 a -> -ERR timeout is not an integer or out of range
+> WAITAOF 1 0 9223372036854775807 -> -ERR timeout is out of range
+> WAITAOF 1 0 0 -> -ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.
+> WAITAOF 0 0 0 -> [0, 0]
 > WAITAOF 0 1 20
 @advance 20
 a<
 @advance 1
 a< [0, 0]
-> MULTI
-OK
-> WAITAOF 0 1 0
-QUEUED
-> EXEC
-[[0, 0]]
-> EVAL "return redis.call('waitaof', 0, 1, 0)" 0
-[0, 0]
+> MULTI -> OK
+> WAITAOF 0 1 0 -> QUEUED
+> EXEC -> [[0, 0]]
+> EVAL "return redis.call('waitaof', 0, 1, 0)" 0 -> [0, 0]
 "#,
     );
 }
@@ -111,39 +88,28 @@ fn waitaof_waits_for_what_its_client_has_written() {
     run(
         &mut server,
         r#"
-> WAITAOF 1 0 0
-[1, 0]
+> WAITAOF 1 0 0 -> [1, 0]
 > WAITAOF 1 1 20
 @advance 21
 a< [1, 0]
 # Who has written nothing waits for nothing.
-b> WAITAOF 1 0 0
-b< [1, 0]
-> SET k w
-OK
-b> WAITAOF 1 0 0
-b< [1, 0]
-> GET k
-"w"
-> WAITAOF 0 0 0
-[0, 0]
+b> WAITAOF 1 0 0 -> [1, 0]
+> SET k w -> OK
+b> WAITAOF 1 0 0 -> [1, 0]
+> GET k -> "w"
+> WAITAOF 0 0 0 -> [0, 0]
 > WAITAOF 1 0 50
 @advance 51
 a< [0, 0]
 > WAITAOF 1 0 0
-b> CLIENT UNBLOCK 1 TIMEOUT
-b< 1
+b> CLIENT UNBLOCK 1 TIMEOUT -> 1
 a< [0, 0]
 > WAITAOF 1 0 0
-b> CLIENT UNBLOCK 1 ERROR
-b< 1
+b> CLIENT UNBLOCK 1 ERROR -> 1
 a< -UNBLOCKED client unblocked via CLIENT UNBLOCK
-> MULTI
-OK
-> WAITAOF 1 0 0
-QUEUED
-> EXEC
-[[0, 0]]
+> MULTI -> OK
+> WAITAOF 1 0 0 -> QUEUED
+> EXEC -> [[0, 0]]
 > WAITAOF 1 0 0
 "#,
     );
@@ -163,12 +129,9 @@ fn debug_loadaof() {
     run(
         &mut server,
         r#"
-> SET k v
-OK
-> DEBUG LOADAOF
-OK
-> GET k
-nil
+> SET k v -> OK
+> DEBUG LOADAOF -> OK
+> GET k -> nil
 > DEBUG LOADAOF x
 -ERR unknown subcommand or wrong number of arguments for 'LOADAOF'. Try DEBUG HELP.
 "#,
@@ -184,34 +147,21 @@ fn writes_are_refused_while_the_file_cannot_be_written() {
     run(
         &mut server,
         r##"
-> SET k w
--MISCONF Errors writing to the AOF file: No space left on device
-> PING
--MISCONF Errors writing to the AOF file: No space left on device
-> GET k
-"v"
-> EVAL "return redis.call('get', KEYS[1])" 1 k
-"v"
+> SET k w -> -MISCONF Errors writing to the AOF file: No space left on device
+> PING -> -MISCONF Errors writing to the AOF file: No space left on device
+> GET k -> "v"
+> EVAL "return redis.call('get', KEYS[1])" 1 k -> "v"
 > EVAL "return redis.pcall('set', KEYS[1], 'w').err" 1 k
 "MISCONF Errors writing to the AOF file: No space left on device"
-> EVAL "#!lua\nreturn 1" 0
--MISCONF Errors writing to the AOF file: No space left on device
-> EVAL "#!lua flags=no-writes\nreturn 1" 0
-1
-> MULTI
-OK
-> GET k
-QUEUED
-> SET k w
--MISCONF Errors writing to the AOF file: No space left on device
-> EXEC
--EXECABORT Transaction discarded because of previous errors.
-> MULTI
-OK
-> GET k
-QUEUED
-> EXEC
-["v"]
+> EVAL "#!lua\nreturn 1" 0 -> -MISCONF Errors writing to the AOF file: No space left on device
+> EVAL "#!lua flags=no-writes\nreturn 1" 0 -> 1
+> MULTI -> OK
+> GET k -> QUEUED
+> SET k w -> -MISCONF Errors writing to the AOF file: No space left on device
+> EXEC -> -EXECABORT Transaction discarded because of previous errors.
+> MULTI -> OK
+> GET k -> QUEUED
+> EXEC -> ["v"]
 "##,
     );
     server.node.refuse_writes(Cause::AppendOnly, None);

@@ -21,38 +21,24 @@ fn only_what_needs_its_keys_is_refused() {
     run(
         &mut busy(),
         r#"
-> GET free
-"2"
+> GET free -> "2"
 > GET held
 -BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.
-> SET held 1
-~~ -BUSY *
-> MGET free held
-~~ -BUSY *
-> MGET free other
-["2", nil]
-> BLPOP other held 0
-~~ -BUSY *
-> KEYS *
-~~ -BUSY *
-> KEYS free
-["free"]
-> FLUSHALL
-~~ -BUSY *
-> SORT free BY *
-~~ -BUSY *
-> EVAL "return redis.call('GET', KEYS[1])" 1 held
-~~ -BUSY *
-> DBSIZE
-2
-> PING
-PONG
-> SHUTDOWN
-~~ -BUSY *
+> SET held 1 -> ~~ -BUSY *
+> MGET free held -> ~~ -BUSY *
+> MGET free other -> ["2", nil]
+> BLPOP other held 0 -> ~~ -BUSY *
+> KEYS * -> ~~ -BUSY *
+> KEYS free -> ["free"]
+> FLUSHALL -> ~~ -BUSY *
+> SORT free BY * -> ~~ -BUSY *
+> EVAL "return redis.call('GET', KEYS[1])" 1 held -> ~~ -BUSY *
+> DBSIZE -> 2
+> PING -> PONG
+> SHUTDOWN -> ~~ -BUSY *
 > CLIENT REPLY SKIP
 > GET held
-> GET free
-"2"
+> GET free -> "2"
 "#,
     );
 }
@@ -66,36 +52,21 @@ fn a_script_is_told_what_it_needs() {
     run(
         &mut server,
         r#"
-> EVAL "return redis.call('GET', KEYS[1])" 1 free
-~~ -BUSY *
-> MULTI
-OK
-> EVAL "return redis.call('GET', 'free')" 0
-QUEUED
-> EXEC
-~~ -EXECABORT Transaction discarded because of: BUSY *
-> MULTI
-OK
-> SCRIPT EXISTS x
-QUEUED
-> EXEC
-~~ -EXECABORT Transaction discarded because of: BUSY *
-> SCRIPT FLUSH
-~~ -BUSY *
-> SCRIPT LOAD "return 1"
-~~ -BUSY *
-> FUNCTION LOAD x
-~~ -BUSY *
-> FUNCTION RESTORE x
-~~ -BUSY *
-> FUNCTION DELETE l
-~~ -BUSY *
-> FUNCTION FLUSH
-~~ -BUSY *
-> SCRIPT EXISTS x
-[0]
-> FUNCTION LIST
-[]
+> EVAL "return redis.call('GET', KEYS[1])" 1 free -> ~~ -BUSY *
+> MULTI -> OK
+> EVAL "return redis.call('GET', 'free')" 0 -> QUEUED
+> EXEC -> ~~ -EXECABORT Transaction discarded because of: BUSY *
+> MULTI -> OK
+> SCRIPT EXISTS x -> QUEUED
+> EXEC -> ~~ -EXECABORT Transaction discarded because of: BUSY *
+> SCRIPT FLUSH -> ~~ -BUSY *
+> SCRIPT LOAD "return 1" -> ~~ -BUSY *
+> FUNCTION LOAD x -> ~~ -BUSY *
+> FUNCTION RESTORE x -> ~~ -BUSY *
+> FUNCTION DELETE l -> ~~ -BUSY *
+> FUNCTION FLUSH -> ~~ -BUSY *
+> SCRIPT EXISTS x -> [0]
+> FUNCTION LIST -> []
 "#,
     );
     drop(alone);
@@ -107,10 +78,8 @@ QUEUED
     run(
         &mut server,
         r#"
-> EVAL "return redis.call('GET', KEYS[1])" 1 free
-"2"
-> EVAL "return redis.call('GET', KEYS[1])" 1 held
-~~ -BUSY *
+> EVAL "return redis.call('GET', KEYS[1])" 1 free -> "2"
+> EVAL "return redis.call('GET', KEYS[1])" 1 held -> ~~ -BUSY *
 "#,
     );
 }
@@ -120,29 +89,19 @@ fn transactions() {
     run(
         &mut busy(),
         r#"
-> MULTI
-OK
-> GET held
-QUEUED
+> MULTI -> OK
+> GET held -> QUEUED
 > EXEC
 -EXECABORT Transaction discarded because of: BUSY Redis is busy running a script. You can only call
    SCRIPT KILL or SHUTDOWN NOSAVE.
-> EXEC
--ERR EXEC without MULTI
-> WATCH free
-OK
-> MULTI
-OK
-> GET free
-QUEUED
-> EXEC
-["2"]
-> MULTI
-OK
-> FLUSHALL
-QUEUED
-> EXEC
-~~ -EXECABORT *
+> EXEC -> -ERR EXEC without MULTI
+> WATCH free -> OK
+> MULTI -> OK
+> GET free -> QUEUED
+> EXEC -> ["2"]
+> MULTI -> OK
+> FLUSHALL -> QUEUED
+> EXEC -> ~~ -EXECABORT *
 "#,
     );
 }
@@ -155,30 +114,18 @@ fn watched_keys() {
     run(
         &mut server,
         r#"
-> WATCH held
-OK
-> MULTI
-OK
-> GET free
-QUEUED
-> EXEC
-~~ -EXECABORT *
-> WATCH held
-OK
-w> MULTI
-w< OK
-w> PING
-w< QUEUED
-w> EXEC
-w< ~~ -EXECABORT *
-u> UNWATCH
-u< OK
-u> MULTI
-u< OK
-u> PING
-u< QUEUED
-u> EXEC
-u< [PONG]
+> WATCH held -> OK
+> MULTI -> OK
+> GET free -> QUEUED
+> EXEC -> ~~ -EXECABORT *
+> WATCH held -> OK
+w> MULTI -> OK
+w> PING -> QUEUED
+w> EXEC -> ~~ -EXECABORT *
+u> UNWATCH -> OK
+u> MULTI -> OK
+u> PING -> QUEUED
+u> EXEC -> [PONG]
 "#,
     );
     assert!(server.has_deferred());
@@ -227,10 +174,8 @@ fn who_is_blocked_leaves_when_it_is_over() {
 @advance 1500
 b<
 @close c
-> RPUSH other element
-1
-> LPOP other
-"element"
+> RPUSH other element -> 1
+> LPOP other -> "element"
 b<
 "#,
     );
@@ -241,11 +186,9 @@ b<
 @advance 20
 b< nil-array
 b> BLPOP held 0
-> RPUSH other element
-1
+> RPUSH other element -> 1
 b<
-> RPUSH held element
-1
+> RPUSH held element -> 1
 b< ["held", "element"]
 "#,
     );

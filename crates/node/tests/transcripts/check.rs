@@ -84,8 +84,8 @@ fn compare(step: &Step<'_>, outcome: &Outcome, transcript: &str) {
     let mismatches = outcome.mismatches(step);
     if let Some(Mismatch { expected, got }) = mismatches.first() {
         let line = transcript.lines().nth(step.line).unwrap_or_default();
-        let (number, mark, want) = (step.line + 1, &expected.mark, &expected.text);
-        panic!("line {number}: {line}\nwant: {mark}{want}\n got: {mark}{got}");
+        let (number, want) = (step.line + 1, &expected.text);
+        panic!("line {number}: {line}\nwant: {want}\n got: {got}");
     }
 }
 

@@ -18,29 +18,20 @@ fn a_line_has_all_fields_in_order() {
 fn lines() {
     check(
         r#"
-a> PING
-a< PONG
-b> SELECT 7
-b< OK
+a> PING -> PONG
+b> SELECT 7 -> OK
 @advance 2500
-b> GET
-b< -ERR wrong number of arguments for 'get' command
+b> GET -> -ERR wrong number of arguments for 'get' command
 @advance 1600
 # The last command counts even when it was refused, and an unknown one is none.
 a> CLIENT LIST
 a< ~~ "id=1 * age=4 idle=0 *cmd=client|list *\\nid=2 *age=4 idle=2 flags=N db=7 *cmd=get *\\n"
-b> NOSUCH
-b< ~~ -ERR unknown*
-a> CLIENT LIST
-a< ~~ "*\\nid=2 *cmd=NULL *"
-a> HELLO 3
-a< ~~ {*}
-a> CLIENT LIST
-a< ~~ =txt:id=1 * resp=3 *
-a> CLIENT LIST ID 2 1 99 -1 2
-a< ~~ =txt:id=2 *\\nid=1 *\\nid=2 *\\n
-a> CLIENT LIST ID 3
-a< =txt:
+b> NOSUCH -> ~~ -ERR unknown*
+a> CLIENT LIST -> ~~ "*\\nid=2 *cmd=NULL *"
+a> HELLO 3 -> ~~ {*}
+a> CLIENT LIST -> ~~ =txt:id=1 * resp=3 *
+a> CLIENT LIST ID 2 1 99 -1 2 -> ~~ =txt:id=2 *\\nid=1 *\\nid=2 *\\n
+a> CLIENT LIST ID 3 -> =txt:
 "#,
     );
 }
@@ -49,30 +40,18 @@ a< =txt:
 fn list_filters() {
     check(
         r#"
-> CLIENT LIST TYPE normal
-~~ "id=1 *"
-> CLIENT LIST type NORMAL
-~~ "id=1 *"
-> CLIENT LIST TYPE master
-""
-> CLIENT LIST TYPE replica
-""
-> CLIENT LIST TYPE slave
-""
-> CLIENT LIST TYPE pubsub
-""
-> CLIENT LIST TYPE foo
--ERR Unknown client type 'foo'
-> CLIENT LIST TYPE
--ERR syntax error
-> CLIENT LIST ID
--ERR syntax error
-> CLIENT LIST ID 1 x
--ERR Invalid client ID
-> CLIENT LIST TYPE normal ID 1
--ERR syntax error
-> CLIENT LIST x
--ERR syntax error
+> CLIENT LIST TYPE normal -> ~~ "id=1 *"
+> CLIENT LIST type NORMAL -> ~~ "id=1 *"
+> CLIENT LIST TYPE master -> ""
+> CLIENT LIST TYPE replica -> ""
+> CLIENT LIST TYPE slave -> ""
+> CLIENT LIST TYPE pubsub -> ""
+> CLIENT LIST TYPE foo -> -ERR Unknown client type 'foo'
+> CLIENT LIST TYPE -> -ERR syntax error
+> CLIENT LIST ID -> -ERR syntax error
+> CLIENT LIST ID 1 x -> -ERR Invalid client ID
+> CLIENT LIST TYPE normal ID 1 -> -ERR syntax error
+> CLIENT LIST x -> -ERR syntax error
 "#,
     );
 }
@@ -81,35 +60,22 @@ fn list_filters() {
 fn names() {
     check(
         r#"
-> CLIENT GETNAME
-nil
-> CLIENT SETNAME me
-OK
-> CLIENT GETNAME
-"me"
-> CLIENT SETNAME "a b"
--ERR Client names cannot contain spaces, newlines or special characters.
-> CLIENT SETNAME "a\n"
--ERR Client names cannot contain spaces, newlines or special characters.
+> CLIENT GETNAME -> nil
+> CLIENT SETNAME me -> OK
+> CLIENT GETNAME -> "me"
+> CLIENT SETNAME "a b" -> -ERR Client names cannot contain spaces, newlines or special characters.
+> CLIENT SETNAME "a\n" -> -ERR Client names cannot contain spaces, newlines or special characters.
 > CLIENT SETNAME "caf\xc3\xa9"
 -ERR Client names cannot contain spaces, newlines or special characters.
-> CLIENT INFO
-~~ "* name=me *"
+> CLIENT INFO -> ~~ "* name=me *"
 # Checked and listed up to a zero byte, kept whole.
-> CLIENT SETNAME "z\x00 b"
-OK
-> CLIENT GETNAME
-"z\x00 b"
-> CLIENT INFO
-~~ "* name=z age=*"
-> CLIENT SETNAME ""
-OK
-> CLIENT GETNAME
-nil
-> HELLO 3
-~~ {*}
-> CLIENT GETNAME
-nil
+> CLIENT SETNAME "z\x00 b" -> OK
+> CLIENT GETNAME -> "z\x00 b"
+> CLIENT INFO -> ~~ "* name=z age=*"
+> CLIENT SETNAME "" -> OK
+> CLIENT GETNAME -> nil
+> HELLO 3 -> ~~ {*}
+> CLIENT GETNAME -> nil
 "#,
     );
 }
@@ -118,24 +84,17 @@ nil
 fn library() {
     check(
         r#"
-> CLIENT SETINFO foo x
--ERR Unrecognized option 'foo'
+> CLIENT SETINFO foo x -> -ERR Unrecognized option 'foo'
 > CLIENT SETINFO Lib-Name "x y"
 -ERR Lib-Name cannot contain spaces, newlines or special characters.
 > CLIENT SETINFO lib-ver "x\t"
 -ERR lib-ver cannot contain spaces, newlines or special characters.
-> CLIENT SETINFO LIB-NAME jedis(x)
-OK
-> CLIENT SETINFO LIB-VER 1.0
-OK
-> CLIENT INFO
-~~ "* lib-name=jedis(x) lib-ver=1.0 io-thread=0*"
-> CLIENT SETINFO lib-ver ""
-OK
-> CLIENT INFO
-~~ "* lib-name=jedis(x) lib-ver= *"
-> CLIENT SETINFO lib-ver
--ERR wrong number of arguments for 'client|setinfo' command
+> CLIENT SETINFO LIB-NAME jedis(x) -> OK
+> CLIENT SETINFO LIB-VER 1.0 -> OK
+> CLIENT INFO -> ~~ "* lib-name=jedis(x) lib-ver=1.0 io-thread=0*"
+> CLIENT SETINFO lib-ver "" -> OK
+> CLIENT INFO -> ~~ "* lib-name=jedis(x) lib-ver= *"
+> CLIENT SETINFO lib-ver -> -ERR wrong number of arguments for 'client|setinfo' command
 "#,
     );
 }
@@ -144,28 +103,17 @@ OK
 fn switches() {
     check(
         r#"
-> CLIENT NO-EVICT x
--ERR syntax error
-> CLIENT NO-TOUCH x
--ERR syntax error
-> CLIENT NO-TOUCH
--ERR wrong number of arguments for 'client|no-touch' command
-> CLIENT NO-EVICT On
-OK
-> CLIENT INFO
-~~ "* flags=e *"
-> CLIENT NO-TOUCH on
-OK
-> CLIENT INFO
-~~ "* flags=eT *"
-> CLIENT NO-EVICT OFF
-OK
-> CLIENT NO-TOUCH off
-OK
-> CLIENT INFO
-~~ "* flags=N *"
-> CLIENT GETREDIR
--1
+> CLIENT NO-EVICT x -> -ERR syntax error
+> CLIENT NO-TOUCH x -> -ERR syntax error
+> CLIENT NO-TOUCH -> -ERR wrong number of arguments for 'client|no-touch' command
+> CLIENT NO-EVICT On -> OK
+> CLIENT INFO -> ~~ "* flags=e *"
+> CLIENT NO-TOUCH on -> OK
+> CLIENT INFO -> ~~ "* flags=eT *"
+> CLIENT NO-EVICT OFF -> OK
+> CLIENT NO-TOUCH off -> OK
+> CLIENT INFO -> ~~ "* flags=N *"
+> CLIENT GETREDIR -> -1
 "#,
     );
 }
@@ -174,22 +122,16 @@ OK
 fn forms() {
     check(
         r#"
-> CLIENT
--ERR wrong number of arguments for 'client' command
-> CLIENT foo
--ERR unknown subcommand 'foo'. Try CLIENT HELP.
-> CLIENT ID x
--ERR wrong number of arguments for 'client|id' command
-> CLIENT INFO x
--ERR wrong number of arguments for 'client|info' command
-> CLIENT HELP x
--ERR wrong number of arguments for 'client|help' command
+> CLIENT -> -ERR wrong number of arguments for 'client' command
+> CLIENT foo -> -ERR unknown subcommand 'foo'. Try CLIENT HELP.
+> CLIENT ID x -> -ERR wrong number of arguments for 'client|id' command
+> CLIENT INFO x -> -ERR wrong number of arguments for 'client|info' command
+> CLIENT HELP x -> -ERR wrong number of arguments for 'client|help' command
 > CLIENT HELP
 ~~ \[CLIENT <subcommand> * ID,     Returns the ID of the connection., INFO, * HELP, *\]
 > CLIENT HELP
 ~~ *, KILL (<ip:port>|(ID <client-id>|TYPE (NORMAL|MASTER|*|MAXAGE <maxage>) ...), *
-> CLIENT HELP
-~~ *, LIST \[TYPE (NORMAL|*)\] \[ID <client-id> ...\], *
+> CLIENT HELP -> ~~ *, LIST \[TYPE (NORMAL|*)\] \[ID <client-id> ...\], *
 > CLIENT HELP
 ~~ *, PAUSE <timeout> \[WRITE|ALL\], * SETINFO (LIB-NAME <libname>|LIB-VER <libver>), *
 "#,
@@ -200,27 +142,17 @@ fn forms() {
 fn kill_by_address() {
     check(
         r#"
-a> CLIENT ID
-a< 1
-b> CLIENT ID
-b< 2
-b> CLIENT KILL
-b< -ERR wrong number of arguments for 'client|kill' command
-b> CLIENT KILL 1.2.3.4:5
-b< -ERR No such client
-b> CLIENT KILL 127.0.0.1:40001
-b< OK
-b> CLIENT KILL 127.0.0.1:40001
-b< -ERR No such client
-b> CLIENT LIST
-b< ~~ "id=2 *\\n"
-a> CLIENT ID
-a< 3
+a> CLIENT ID -> 1
+b> CLIENT ID -> 2
+b> CLIENT KILL -> -ERR wrong number of arguments for 'client|kill' command
+b> CLIENT KILL 1.2.3.4:5 -> -ERR No such client
+b> CLIENT KILL 127.0.0.1:40001 -> OK
+b> CLIENT KILL 127.0.0.1:40001 -> -ERR No such client
+b> CLIENT LIST -> ~~ "id=2 *\\n"
+a> CLIENT ID -> 3
 # The old form may hit who sent it.
-a> CLIENT KILL 127.0.0.1:40003
-a< OK
-a> CLIENT ID
-a< 4
+a> CLIENT KILL 127.0.0.1:40003 -> OK
+a> CLIENT ID -> 4
 "#,
     );
 }
@@ -229,44 +161,26 @@ a< 4
 fn kill_by_filters() {
     check(
         r#"
-a> CLIENT ID
-a< 1
-b> CLIENT ID
-b< 2
-b> CLIENT KILL ID 2
-b< 0
-b> CLIENT KILL ID 1 USER default TYPE master
-b< 0
-b> CLIENT KILL ID 1 ADDR 127.0.0.1:40001 LADDR 127.0.0.1:6380
-b< 0
-b> CLIENT KILL TYPE NORMAL id 1 ADDR 127.0.0.1:40001 laddr 127.0.0.1:6379 USER default
-b< 1
-b> CLIENT KILL ID 1
-b< 0
-a> CLIENT ID
-a< 3
-c> CLIENT ID
-c< 4
+a> CLIENT ID -> 1
+b> CLIENT ID -> 2
+b> CLIENT KILL ID 2 -> 0
+b> CLIENT KILL ID 1 USER default TYPE master -> 0
+b> CLIENT KILL ID 1 ADDR 127.0.0.1:40001 LADDR 127.0.0.1:6380 -> 0
+b> CLIENT KILL TYPE NORMAL id 1 ADDR 127.0.0.1:40001 laddr 127.0.0.1:6379 USER default -> 1
+b> CLIENT KILL ID 1 -> 0
+a> CLIENT ID -> 3
+c> CLIENT ID -> 4
 # The last of a kind counts.
-b> CLIENT KILL ID 3 ID 4
-b< 1
-b> CLIENT LIST
-b< ~~ "id=2 *\\nid=3 *\\n"
+b> CLIENT KILL ID 3 ID 4 -> 1
+b> CLIENT LIST -> ~~ "id=2 *\\nid=3 *\\n"
 @advance 1999
-d> CLIENT ID
-d< 5
-b> CLIENT KILL MAXAGE 2
-b< 0
-b> CLIENT KILL MAXAGE 1
-b< 1
-b> CLIENT LIST
-b< ~~ "id=2 *\\nid=5 *\\n"
-b> CLIENT KILL SKIPME no SKIPME yes
-b< 1
-b> CLIENT KILL ID 2 SKIPME no
-b< 1
-b> CLIENT ID
-b< 6
+d> CLIENT ID -> 5
+b> CLIENT KILL MAXAGE 2 -> 0
+b> CLIENT KILL MAXAGE 1 -> 1
+b> CLIENT LIST -> ~~ "id=2 *\\nid=5 *\\n"
+b> CLIENT KILL SKIPME no SKIPME yes -> 1
+b> CLIENT KILL ID 2 SKIPME no -> 1
+b> CLIENT ID -> 6
 "#,
     );
 }
@@ -275,26 +189,16 @@ b< 6
 fn kill_errors() {
     check(
         r#"
-> CLIENT KILL ID 0
--ERR client-id should be greater than 0
-> CLIENT KILL ID x
--ERR client-id should be greater than 0
-> CLIENT KILL ID 9223372036854775808
--ERR client-id should be greater than 0
-> CLIENT KILL MAXAGE x
--ERR maxage is not an integer or out of range
-> CLIENT KILL MAXAGE 0
--ERR maxage should be greater than 0
-> CLIENT KILL TYPE foo
--ERR Unknown client type 'foo'
-> CLIENT KILL USER foo
--ERR No such user 'foo'
-> CLIENT KILL SKIPME x
--ERR syntax error
-> CLIENT KILL ADDR a LADDR
--ERR syntax error
-> CLIENT KILL foo bar
--ERR syntax error
+> CLIENT KILL ID 0 -> -ERR client-id should be greater than 0
+> CLIENT KILL ID x -> -ERR client-id should be greater than 0
+> CLIENT KILL ID 9223372036854775808 -> -ERR client-id should be greater than 0
+> CLIENT KILL MAXAGE x -> -ERR maxage is not an integer or out of range
+> CLIENT KILL MAXAGE 0 -> -ERR maxage should be greater than 0
+> CLIENT KILL TYPE foo -> -ERR Unknown client type 'foo'
+> CLIENT KILL USER foo -> -ERR No such user 'foo'
+> CLIENT KILL SKIPME x -> -ERR syntax error
+> CLIENT KILL ADDR a LADDR -> -ERR syntax error
+> CLIENT KILL foo bar -> -ERR syntax error
 "#,
     );
 }
@@ -303,16 +207,11 @@ fn kill_errors() {
 fn unblock() {
     check(
         r#"
-> CLIENT UNBLOCK 1
-0
-> CLIENT UNBLOCK 99 error
-0
-> CLIENT UNBLOCK 1 TIMEOUT
-0
-> CLIENT UNBLOCK x
--ERR value is not an integer or out of range
-> CLIENT UNBLOCK x foo
--ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
+> CLIENT UNBLOCK 1 -> 0
+> CLIENT UNBLOCK 99 error -> 0
+> CLIENT UNBLOCK 1 TIMEOUT -> 0
+> CLIENT UNBLOCK x -> -ERR value is not an integer or out of range
+> CLIENT UNBLOCK x foo -> -ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
 > CLIENT UNBLOCK 1 ERROR x
 -ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.
 "#,
@@ -323,39 +222,30 @@ fn unblock() {
 fn reply_modes() {
     check(
         r#"
-> CLIENT REPLY x
--ERR syntax error
-> CLIENT REPLY ON
-OK
+> CLIENT REPLY x -> -ERR syntax error
+> CLIENT REPLY ON -> OK
 # SKIP silences itself and one more, whatever that is.
 > CLIENT REPLY SKIP
 > PING
-> PING
-PONG
+> PING -> PONG
 > CLIENT REPLY SKIP
 > NOSUCH
-> PING
-PONG
+> PING -> PONG
 > CLIENT REPLY SKIP
 > GET
-> PING
-PONG
+> PING -> PONG
 > CLIENT REPLY SKIP
 > CLIENT REPLY x
-> PING
-PONG
+> PING -> PONG
 > CLIENT REPLY SKIP
 > CLIENT REPLY SKIP
 > PING
-> PING
-PONG
+> PING -> PONG
 > CLIENT REPLY SKIP
-> CLIENT REPLY ON
-OK
+> CLIENT REPLY ON -> OK
 > CLIENT REPLY SKIP
 > RESET
-> PING
-PONG
+> PING -> PONG
 # OFF silences all but ON and RESET.
 > CLIENT REPLY OFF
 > PING
@@ -364,25 +254,19 @@ PONG
 > CLIENT REPLY x
 > NOSUCH
 > HELLO 3
-> CLIENT REPLY ON
-OK
-> GET k
-"v"
+> CLIENT REPLY ON -> OK
+> GET k -> "v"
 > CLIENT REPLY OFF
-> RESET
-RESET
-> PING
-PONG
+> RESET -> RESET
+> PING -> PONG
 > CLIENT REPLY SKIP
 > CLIENT REPLY OFF
 > PING
 > PING
-> CLIENT REPLY ON
-OK
+> CLIENT REPLY ON -> OK
 > CLIENT REPLY OFF
 > QUIT
-> PING
-PONG
+> PING -> PONG
 "#,
     );
 }
@@ -391,22 +275,15 @@ PONG
 fn pause_and_its_errors() {
     check(
         r#"
-> CLIENT PAUSE
--ERR wrong number of arguments for 'client|pause' command
-> CLIENT PAUSE x
--ERR timeout is not an integer or out of range
-> CLIENT PAUSE -1
--ERR timeout is negative
-> CLIENT PAUSE 9223372036854775807
--ERR timeout is out of range
-> CLIENT PAUSE x foo
--ERR CLIENT PAUSE mode must be WRITE or ALL
+> CLIENT PAUSE -> -ERR wrong number of arguments for 'client|pause' command
+> CLIENT PAUSE x -> -ERR timeout is not an integer or out of range
+> CLIENT PAUSE -1 -> -ERR timeout is negative
+> CLIENT PAUSE 9223372036854775807 -> -ERR timeout is out of range
+> CLIENT PAUSE x foo -> -ERR CLIENT PAUSE mode must be WRITE or ALL
 > CLIENT PAUSE 1 write x
 -ERR unknown subcommand or wrong number of arguments for 'PAUSE'. Try CLIENT HELP.
-> CLIENT PAUSE 0
-OK
-> SET k v
-OK
+> CLIENT PAUSE 0 -> OK
+> SET k v -> OK
 "#,
     );
 }
@@ -415,13 +292,11 @@ OK
 fn a_pause_of_writes_holds_commands_that_may_store_a_result() {
     check(
         r#"
-a> CLIENT PAUSE 1000 write
-a< OK
+a> CLIENT PAUSE 1000 write -> OK
 b> PFCOUNT h
 b<
 @advance 1000
-b> PFCOUNT h
-b< 0
+b> PFCOUNT h -> 0
 "#,
     );
 }
@@ -431,34 +306,25 @@ fn pause_lets_wait() {
     // A request without a reply here is one that waits.
     check(
         r#"
-a> CLIENT PAUSE 1000 write
-a< OK
-b> GET k
-b< nil
+a> CLIENT PAUSE 1000 write -> OK
+b> GET k -> nil
 b> SET k 1
-a> CLIENT LIST
-a< ~~ "* flags=N *\\n* flags=b *cmd=set *"
+a> CLIENT LIST -> ~~ "* flags=N *\\n* flags=b *cmd=set *"
 @advance 999
 b> SET k 1
 @advance 1
-b> SET k 2
-b< OK
-b> CLIENT PAUSE 1000
-b< OK
+b> SET k 2 -> OK
+b> CLIENT PAUSE 1000 -> OK
 b> GET k
 b> PING
 # Even the command that would end the pause waits for its end.
 b> CLIENT UNPAUSE
 @advance 1000
-b> GET k
-b< "2"
-b> CLIENT PAUSE 1000 WRITE
-b< OK
+b> GET k -> "2"
+b> CLIENT PAUSE 1000 WRITE -> OK
 b> SET k 3
-b> CLIENT UNPAUSE
-b< OK
-b> SET k 3
-b< OK
+b> CLIENT UNPAUSE -> OK
+b> SET k 3 -> OK
 "#,
     );
 }
@@ -467,68 +333,39 @@ b< OK
 fn what_expires_in_a_pause_stays_until_its_end() {
     check(
         r#"
-> SET k v PX 10
-OK
-> HSET h a 1 b 2
-2
-> HPEXPIRE h 10 FIELDS 1 a
-[1]
-> HSETEX e PX 10 FIELDS 1 a 1
-1
-> CLIENT PAUSE 1000 WRITE
-OK
+> SET k v PX 10 -> OK
+> HSET h a 1 b 2 -> 2
+> HPEXPIRE h 10 FIELDS 1 a -> [1]
+> HSETEX e PX 10 FIELDS 1 a 1 -> 1
+> CLIENT PAUSE 1000 WRITE -> OK
 @advance 11
-> GET k
-nil
-> EXISTS k
-0
-> KEYS k*
-[]
-> HRANDFIELD e -3
-[]
-> HRANDFIELD e
-nil
-> HGET h a
-nil
-> HMGET h a b
-[nil, "2"]
-> HEXISTS h a
-0
-> HSTRLEN h a
-0
-> HTTL h FIELDS 1 a
-[-2]
-> HGETALL h
-["b", "2"]
-> HSCAN h 0
-["0", ["b", "2"]]
-> HRANDFIELD h 5
-["b"]
-> HRANDFIELD h -2
-["b", "b"]
-> HRANDFIELD h
-"b"
-> HLEN h
-2
-> DBSIZE
-3
-> CLIENT UNPAUSE
-OK
-> DBSIZE
-3
-> GET k
-nil
+> GET k -> nil
+> EXISTS k -> 0
+> KEYS k* -> []
+> HRANDFIELD e -3 -> []
+> HRANDFIELD e -> nil
+> HGET h a -> nil
+> HMGET h a b -> [nil, "2"]
+> HEXISTS h a -> 0
+> HSTRLEN h a -> 0
+> HTTL h FIELDS 1 a -> [-2]
+> HGETALL h -> ["b", "2"]
+> HSCAN h 0 -> ["0", ["b", "2"]]
+> HRANDFIELD h 5 -> ["b"]
+> HRANDFIELD h -2 -> ["b", "b"]
+> HRANDFIELD h -> "b"
+> HLEN h -> 2
+> DBSIZE -> 3
+> CLIENT UNPAUSE -> OK
+> DBSIZE -> 3
+> GET k -> nil
 ! expired:k => DEL k
-> HGET h a
-nil
+> HGET h a -> nil
 ! hexpired:h => HDEL h a
-> HGET e a
-nil
+> HGET e a -> nil
 ! hexpired:e del:e => HDEL e a
-> RANDOMKEY
-"h"
-> DBSIZE
-1
+> RANDOMKEY -> "h"
+> DBSIZE -> 1
 "#,
     );
 }
@@ -537,21 +374,16 @@ nil
 fn a_pause_that_ends_lets_expire() {
     check(
         r#"
-> SET k v PX 10
-OK
-> CLIENT PAUSE 100 WRITE
-OK
+> SET k v PX 10 -> OK
+> CLIENT PAUSE 100 WRITE -> OK
 @advance 50
-> GET k
-nil
+> GET k -> nil
 > SET k v NX
 @advance 50
-> SET k v NX
-OK
+> SET k v NX -> OK
 ! expired:k => DEL k
 ! set:k => SET k v NX
-> DBSIZE
-1
+> DBSIZE -> 1
 "#,
     );
 }
@@ -561,31 +393,23 @@ fn the_longer_and_stricter_pause_stays() {
     check(
         r#"
 # Mode and time are each kept on their own.
-> CLIENT PAUSE 1000 WRITE
-OK
-> CLIENT PAUSE 0 ALL
-OK
+> CLIENT PAUSE 1000 WRITE -> OK
+> CLIENT PAUSE 0 ALL -> OK
 @advance 999
 > GET k
 @advance 1
-> GET k
-nil
+> GET k -> nil
 # What has ended counts no more.
-> CLIENT PAUSE 10 ALL
-OK
+> CLIENT PAUSE 10 ALL -> OK
 @advance 10
-> CLIENT PAUSE 1000 WRITE
-OK
-> GET k
-nil
+> CLIENT PAUSE 1000 WRITE -> OK
+> GET k -> nil
 > SET k v
-> CLIENT PAUSE 5000 WRITE
-OK
+> CLIENT PAUSE 5000 WRITE -> OK
 @advance 4999
 > SET k v
 @advance 1
-> SET k v
-OK
+> SET k v -> OK
 "#,
     );
 }

@@ -21,12 +21,9 @@ fn information_has_ten_elements() {
 > COMMAND INFO nosuch Time memory|nosuch get|x
 [nil, ["time", 1, [loading, stale, fast], 0, 0, 0, [@fast], ["nondeterministic_output"], [],
    []], nil, nil]
-> COMMAND INFO
-~~ \[*\["time", 1, *
-> COMMAND
-~~ \[*\["time", 1, *
-> HELLO 3
-~~ {*
+> COMMAND INFO -> ~~ \[*\["time", 1, *
+> COMMAND -> ~~ \[*\["time", 1, *
+> HELLO 3 -> ~~ {*
 > COMMAND INFO memory|usage nosuch
 [["memory|usage", -3, ~[readonly], 2, 2, 1, ~[@read, @slow], ~[], ~[{"flags": ~[RO],
    "begin_search": {"type": "index", "spec": {"index": 2}}, "find_keys": {"type": "range",
@@ -44,15 +41,12 @@ fn information_has_ten_elements() {
 fn documentation_says_what_there_is_to_say() {
     check(
         r#"
-> COMMAND DOCS nosuch
-[]
+> COMMAND DOCS nosuch -> []
 > COMMAND DOCS TIME nosuch
 ["time", ["summary", "Returns the server's time.", "since", "2.6.0", "group", "server",
    "complexity", "O(1)"]]
-> COMMAND DOCS
-~~ \[*"time", \["summary", *
-> HELLO 3
-~~ {*
+> COMMAND DOCS -> ~~ \[*"time", \["summary", *
+> HELLO 3 -> ~~ {*
 > COMMAND DOCS time time
 {"time": {"summary": "Returns the server's time.", "since": "2.6.0", "group": "server",
    "complexity": "O(1)"}, "time": {"summary": "Returns the server's time.", "since": "2.6.0",
@@ -66,8 +60,7 @@ fn documentation_says_what_there_is_to_say() {
 {"lolwut": {"summary": "Returns a picture of woven threads and the server's version.",
    "since": "5.0.0", "group": "server", "arguments": [{"name": "version", "type": "integer",
    "display_text": "version", "token": "VERSION", "flags": ~[optional]}]}}
-> COMMAND DOCS debug
-~~ {"debug": {*, "complexity": "*", "doc_flags": ~\[syscmd\]}}
+> COMMAND DOCS debug -> ~~ {"debug": {*, "complexity": "*", "doc_flags": ~\[syscmd\]}}
 > COMMAND DOCS config|set
 {"config|set": {"summary": "Changes parameters, all of them or none.", "since": "2.0.0",
    "group": "server", "complexity": "O(N) with N parameters.", "history": ~[["7.0.0",
@@ -89,27 +82,18 @@ fn documentation_says_what_there_is_to_say() {
 fn lists_are_filtered() {
     check(
         r#"
-> COMMAND LIST
-~~ \[*"config", "config|get", *
+> COMMAND LIST -> ~~ \[*"config", "config|get", *
 > COMMAND LIST FILTERBY PATTERN MEMORY*
 ["memory", "memory|doctor", "memory|help", "memory|malloc-stats", "memory|purge", "memory|stats",
    "memory|usage"]
-> COMMAND LIST filterby pattern config|[gs]et
-["config|get", "config|set"]
-> COMMAND LIST FILTERBY ACLCAT Admin
-~~ *"config|get", *"shutdown"*
-> COMMAND LIST FILTERBY ACLCAT @admin
-[]
-> COMMAND LIST FILTERBY MODULE vectorset
-[]
-> COMMAND LIST FILTERBY NOSUCH x
--ERR syntax error
-> COMMAND LIST FILTERBY PATTERN
--ERR syntax error
-> COMMAND LIST FILTERBY PATTERN a b
--ERR syntax error
-> COMMAND LIST nosuch PATTERN a
--ERR syntax error
+> COMMAND LIST filterby pattern config|[gs]et -> ["config|get", "config|set"]
+> COMMAND LIST FILTERBY ACLCAT Admin -> ~~ *"config|get", *"shutdown"*
+> COMMAND LIST FILTERBY ACLCAT @admin -> []
+> COMMAND LIST FILTERBY MODULE vectorset -> []
+> COMMAND LIST FILTERBY NOSUCH x -> -ERR syntax error
+> COMMAND LIST FILTERBY PATTERN -> -ERR syntax error
+> COMMAND LIST FILTERBY PATTERN a b -> -ERR syntax error
+> COMMAND LIST nosuch PATTERN a -> -ERR syntax error
 "#,
     );
 }
@@ -118,22 +102,14 @@ fn lists_are_filtered() {
 fn keys_that_a_command_can_do_without_are_asked_for() {
     check(
         r#"
-> COMMAND GETKEYS PFMERGE a b
-["a", "b"]
-> COMMAND GETKEYS PFMERGE a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYSANDFLAGS PFMERGE a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYS SORT a
-["a"]
-> COMMAND GETKEYS SORT a STORE b
-["a", "b"]
-> COMMAND GETKEYS SORT_RO a
-["a"]
-> COMMAND GETKEYS GEORADIUS a 1 1 1 m
-["a"]
-> COMMAND GETKEYS GEORADIUSBYMEMBER a b 1 m
-["a"]
+> COMMAND GETKEYS PFMERGE a b -> ["a", "b"]
+> COMMAND GETKEYS PFMERGE a -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYSANDFLAGS PFMERGE a -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYS SORT a -> ["a"]
+> COMMAND GETKEYS SORT a STORE b -> ["a", "b"]
+> COMMAND GETKEYS SORT_RO a -> ["a"]
+> COMMAND GETKEYS GEORADIUS a 1 1 1 m -> ["a"]
+> COMMAND GETKEYS GEORADIUSBYMEMBER a b 1 m -> ["a"]
 "#,
     );
 }
@@ -142,68 +118,37 @@ fn keys_that_a_command_can_do_without_are_asked_for() {
 fn keys_are_found() {
     check(
         r#"
-> COMMAND GETKEYS get k
-["k"]
-> COMMAND GETKEYS set k v
-["k"]
-> COMMAND GETKEYS MEMORY USAGE k SAMPLES 5
-["k"]
-> COMMAND GETKEYS
--ERR wrong number of arguments for 'command|getkeys' command
-> COMMAND GETKEYS get
--ERR Invalid number of arguments specified for command
-> COMMAND GETKEYS get a b
--ERR Invalid number of arguments specified for command
-> COMMAND GETKEYS nosuch a
--ERR Invalid command specified
-> COMMAND GETKEYS memory nosuch k
--ERR Invalid command specified
-> COMMAND GETKEYS command nosuch
--ERR Invalid command specified
-> COMMAND GETKEYS ping a
--ERR The command has no key arguments
-> COMMAND GETKEYS config
--ERR The command has no key arguments
-> COMMAND GETKEYS memory stats
--ERR The command has no key arguments
-> COMMAND GETKEYS XREAD COUNT streams NOSUCH STREAMS a b 0 0
-["a", "b"]
-> COMMAND GETKEYS XREADGROUP GROUP g c NOSUCH STREAMS a >
-["a"]
-> COMMAND GETKEYS XREAD COUNT 1 a b
--ERR Invalid arguments specified for command
-> COMMAND GETKEYS ZUNION 2 a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYS ZUNIONSTORE d 0 a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYSANDFLAGS ZUNIONSTORE d x a
--ERR Invalid arguments specified for command
-> COMMAND GETKEYS EVAL "return 1" 0
-[]
-> COMMAND GETKEYS EVAL "return 1" 2 k
-[]
-> COMMAND GETKEYSANDFLAGS FCALL_RO f 1 k
-[["k", [RO, access]]]
-> COMMAND GETKEYSANDFLAGS SET k get
-[["k", [OW, update]]]
-> COMMAND GETKEYSANDFLAGS SET k v EX 5 Get
-[["k", [RW, access, update]]]
-> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 OVERFLOW FAIL get u8 1
-[["k", [RO, access]]]
-> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 SET u8 0 1
-[["k", [RW, access, update]]]
-> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8
-[["k", [RW, access, update]]]
-> COMMAND GETKEYSANDFLAGS memory usage k
-[["k", [RO]]]
-> COMMAND GETKEYSANDFLAGS sort k by w_* store d
-[["k", [RO, access]], ["d", [OW, update]]]
-> COMMAND GETKEYSANDFLAGS nosuch
--ERR Invalid command specified
-> HELLO 3
-~~ {*
-> COMMAND GETKEYSANDFLAGS get k
-[["k", ~[RO, access]]]
+> COMMAND GETKEYS get k -> ["k"]
+> COMMAND GETKEYS set k v -> ["k"]
+> COMMAND GETKEYS MEMORY USAGE k SAMPLES 5 -> ["k"]
+> COMMAND GETKEYS -> -ERR wrong number of arguments for 'command|getkeys' command
+> COMMAND GETKEYS get -> -ERR Invalid number of arguments specified for command
+> COMMAND GETKEYS get a b -> -ERR Invalid number of arguments specified for command
+> COMMAND GETKEYS nosuch a -> -ERR Invalid command specified
+> COMMAND GETKEYS memory nosuch k -> -ERR Invalid command specified
+> COMMAND GETKEYS command nosuch -> -ERR Invalid command specified
+> COMMAND GETKEYS ping a -> -ERR The command has no key arguments
+> COMMAND GETKEYS config -> -ERR The command has no key arguments
+> COMMAND GETKEYS memory stats -> -ERR The command has no key arguments
+> COMMAND GETKEYS XREAD COUNT streams NOSUCH STREAMS a b 0 0 -> ["a", "b"]
+> COMMAND GETKEYS XREADGROUP GROUP g c NOSUCH STREAMS a > -> ["a"]
+> COMMAND GETKEYS XREAD COUNT 1 a b -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYS ZUNION 2 a -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYS ZUNIONSTORE d 0 a -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYSANDFLAGS ZUNIONSTORE d x a -> -ERR Invalid arguments specified for command
+> COMMAND GETKEYS EVAL "return 1" 0 -> []
+> COMMAND GETKEYS EVAL "return 1" 2 k -> []
+> COMMAND GETKEYSANDFLAGS FCALL_RO f 1 k -> [["k", [RO, access]]]
+> COMMAND GETKEYSANDFLAGS SET k get -> [["k", [OW, update]]]
+> COMMAND GETKEYSANDFLAGS SET k v EX 5 Get -> [["k", [RW, access, update]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 OVERFLOW FAIL get u8 1 -> [["k", [RO, access]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0 SET u8 0 1 -> [["k", [RW, access, update]]]
+> COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 -> [["k", [RW, access, update]]]
+> COMMAND GETKEYSANDFLAGS memory usage k -> [["k", [RO]]]
+> COMMAND GETKEYSANDFLAGS sort k by w_* store d -> [["k", [RO, access]], ["d", [OW, update]]]
+> COMMAND GETKEYSANDFLAGS nosuch -> -ERR Invalid command specified
+> HELLO 3 -> ~~ {*
+> COMMAND GETKEYSANDFLAGS get k -> [["k", ~[RO, access]]]
 "#,
     );
 }
@@ -212,14 +157,10 @@ fn keys_are_found() {
 fn other_subcommands() {
     check(
         r#"
-> COMMAND COUNT
-~~ [1-9]*
-> COMMAND COUNT x
--ERR wrong number of arguments for 'command|count' command
-> COMMAND NOSUCH
--ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.
-> COMMAND HELP
-~~ \[COMMAND <subcommand> \[<argument> ...\]*, COUNT, *
+> COMMAND COUNT -> ~~ [1-9]*
+> COMMAND COUNT x -> -ERR wrong number of arguments for 'command|count' command
+> COMMAND NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.
+> COMMAND HELP -> ~~ \[COMMAND <subcommand> \[<argument> ...\]*, COUNT, *
 "#,
     );
 }

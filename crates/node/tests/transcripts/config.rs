@@ -8,24 +8,15 @@ use node::config::{Apply, Config, Origin, Permit};
 fn parameters_are_read() {
     check(
         r#"
-> CONFIG GET hz HZ port nosuch
-["hz", "10", "port", "6379"]
-> CONFIG GET slowlog-*
-["slowlog-log-slower-than", "10000", "slowlog-max-len", "128"]
-> CONFIG GET nosuch
-[]
-> CONFIG GET
--ERR wrong number of arguments for 'config|get' command
-> CONFIG
--ERR wrong number of arguments for 'config' command
-> CONFIG NOSUCH x
--ERR unknown subcommand 'NOSUCH'. Try CONFIG HELP.
-> CONFIG HELP
-~~ \[CONFIG <subcommand> *, GET <parameter> ..., *
-> HELLO 3
-~~ {*
-> CONFIG GET save timeout
-{"save": "3600 1 300 100 60 10000", "timeout": "0"}
+> CONFIG GET hz HZ port nosuch -> ["hz", "10", "port", "6379"]
+> CONFIG GET slowlog-* -> ["slowlog-log-slower-than", "10000", "slowlog-max-len", "128"]
+> CONFIG GET nosuch -> []
+> CONFIG GET -> -ERR wrong number of arguments for 'config|get' command
+> CONFIG -> -ERR wrong number of arguments for 'config' command
+> CONFIG NOSUCH x -> -ERR unknown subcommand 'NOSUCH'. Try CONFIG HELP.
+> CONFIG HELP -> ~~ \[CONFIG <subcommand> *, GET <parameter> ..., *
+> HELLO 3 -> ~~ {*
+> CONFIG GET save timeout -> {"save": "3600 1 300 100 60 10000", "timeout": "0"}
 "#,
     );
 }
@@ -34,25 +25,19 @@ fn parameters_are_read() {
 fn parameters_are_changed_all_or_none() {
     check(
         r#"
-> CONFIG SET hz 20 timeout 5
-OK
-> CONFIG GET hz timeout
-["hz", "20", "timeout", "5"]
+> CONFIG SET hz 20 timeout 5 -> OK
+> CONFIG GET hz timeout -> ["hz", "20", "timeout", "5"]
 > CONFIG SET hz 30 timeout x
 -ERR CONFIG SET failed (possibly related to argument 'timeout') - argument couldn't be parsed into a
   n integer
-> CONFIG SET hz 30 nosuch 1
--ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'
+> CONFIG SET hz 30 nosuch 1 -> -ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'
 > CONFIG SET hz 30 HZ 31
 -ERR CONFIG SET failed (possibly related to argument 'HZ') - duplicate parameter
 > CONFIG SET databases 3
 -ERR CONFIG SET failed (possibly related to argument 'databases') - can't set immutable config
-> CONFIG SET hz 30 timeout
--ERR syntax error
-> CONFIG SET hz
--ERR wrong number of arguments for 'config|set' command
-> CONFIG GET hz timeout
-["hz", "20", "timeout", "5"]
+> CONFIG SET hz 30 timeout -> -ERR syntax error
+> CONFIG SET hz -> -ERR wrong number of arguments for 'config|set' command
+> CONFIG GET hz timeout -> ["hz", "20", "timeout", "5"]
 "#,
     );
 }
@@ -61,19 +46,16 @@ OK
 fn parameters_without_effect_are_set_and_shown_as_in_redis() {
     check(
         r#"
-> CONFIG SET crash-log-enabled no crash-memcheck-enabled no ignore-warnings ARM64-COW-BUG
-OK
+> CONFIG SET crash-log-enabled no crash-memcheck-enabled no ignore-warnings ARM64-COW-BUG -> OK
 > CONFIG GET crash-* ignore-warnings
 ["crash-log-enabled", "no", "crash-memcheck-enabled", "no", "ignore-warnings", "ARM64-COW-BUG"]
 > CONFIG SET activedefrag yes
 ~~ -ERR CONFIG SET failed (possibly related to argument 'activedefrag') - Active defragmentation can
   not be enabled: values are not moved.*
-> CONFIG SET activedefrag no active-defrag-cycle-max 50 active-defrag-ignore-bytes 1mb
-OK
+> CONFIG SET activedefrag no active-defrag-cycle-max 50 active-defrag-ignore-bytes 1mb -> OK
 > CONFIG GET activedefrag active-defrag-cycle-max active-defrag-ignore-bytes
 ["activedefrag", "no", "active-defrag-cycle-max", "50", "active-defrag-ignore-bytes", "1048576"]
-> CONFIG SET shutdown-on-sigint "nosave now" shutdown-timeout 5
-OK
+> CONFIG SET shutdown-on-sigint "nosave now" shutdown-timeout 5 -> OK
 > CONFIG SET shutdown-on-sigterm "save nosave"
 -ERR CONFIG SET failed (possibly related to argument 'shutdown-on-sigterm') - shutdown options SAVE
    and NOSAVE can't be used simultaneously
@@ -93,12 +75,9 @@ OK
 fn parameters_for_tests_are_shown_to_who_names_them() {
     check(
         r#"
-> CONFIG GET key-load-delay rdb-key-save-delay
-["key-load-delay", "0", "rdb-key-save-delay", "0"]
-> CONFIG GET *key-* tls-key-*
-["tls-key-file", "", "tls-key-file-pass", ""]
-> CONFIG SET key-load-delay 0
-OK
+> CONFIG GET key-load-delay rdb-key-save-delay -> ["key-load-delay", "0", "rdb-key-save-delay", "0"]
+> CONFIG GET *key-* tls-key-* -> ["tls-key-file", "", "tls-key-file-pass", ""]
+> CONFIG SET key-load-delay 0 -> OK
 "#,
     );
 }
@@ -112,10 +91,8 @@ fn what_the_process_cannot_follow_is_not_changed() {
         r#"
 > CONFIG SET hz 20 maxclients 5
 -ERR CONFIG SET failed (possibly related to argument 'maxclients') - not today
-> CONFIG GET hz maxclients
-["hz", "10", "maxclients", "10000"]
-> CONFIG SET hz 20
-OK
+> CONFIG GET hz maxclients -> ["hz", "10", "maxclients", "10000"]
+> CONFIG SET hz 20 -> OK
 "#,
     );
 }
@@ -166,10 +143,8 @@ fn the_file_is_rewritten() {
     run(
         &mut server,
         r#"
-> CONFIG REWRITE x
--ERR wrong number of arguments for 'config|rewrite' command
-> CONFIG REWRITE
--ERR The server is running without a config file
+> CONFIG REWRITE x -> -ERR wrong number of arguments for 'config|rewrite' command
+> CONFIG REWRITE -> -ERR The server is running without a config file
 "#,
     );
     *server.host.config_path.borrow_mut() = "/etc/weft.conf".to_owned();
@@ -192,56 +167,33 @@ fn commands_are_called_otherwise() {
     run(
         &mut server,
         r#"
-> GET k
-~~ -ERR unknown command 'GET', with args beginning with: 'k'*
-> SET k v
-~~ -ERR unknown command 'SET', with args beginning with: 'k' 'v'*
-> APPEND k v
-1
-> Fetch k
-"v"
-> fetch
--ERR wrong number of arguments for 'get' command
-> ACL USERS
-~~ -ERR unknown command 'ACL', with args beginning with: 'USERS'*
-> USERS users
-["default", "u"]
-> Users nosuch
--ERR unknown subcommand 'nosuch'. Try USERS HELP.
-> users HELP
-~~ \[USERS <subcommand> *, CAT *
-> COMMAND INFO get fetch set
-~~ \[nil, \["get", 2, *\], nil\]
-> COMMAND LIST FILTERBY PATTERN [sg]et
-["get"]
-> COMMAND LIST FILTERBY PATTERN acl|u*
-["acl|users"]
-> COMMAND GETKEYS fetch k
-["k"]
-> COMMAND GETKEYS get k
--ERR Invalid command specified
-> EVAL "return redis.call('fetch', 'k')" 0
-"v"
+> GET k -> ~~ -ERR unknown command 'GET', with args beginning with: 'k'*
+> SET k v -> ~~ -ERR unknown command 'SET', with args beginning with: 'k' 'v'*
+> APPEND k v -> 1
+> Fetch k -> "v"
+> fetch -> -ERR wrong number of arguments for 'get' command
+> ACL USERS -> ~~ -ERR unknown command 'ACL', with args beginning with: 'USERS'*
+> USERS users -> ["default", "u"]
+> Users nosuch -> -ERR unknown subcommand 'nosuch'. Try USERS HELP.
+> users HELP -> ~~ \[USERS <subcommand> *, CAT *
+> COMMAND INFO get fetch set -> ~~ \[nil, \["get", 2, *\], nil\]
+> COMMAND LIST FILTERBY PATTERN [sg]et -> ["get"]
+> COMMAND LIST FILTERBY PATTERN acl|u* -> ["acl|users"]
+> COMMAND GETKEYS fetch k -> ["k"]
+> COMMAND GETKEYS get k -> -ERR Invalid command specified
+> EVAL "return redis.call('fetch', 'k')" 0 -> "v"
 > EVAL "return redis.call('get', 'k')" 0
 ~~ -ERR Unknown Redis command called from script script: *
 > users SETUSER u +fetch
 -ERR Error in ACL SETUSER modifier '+fetch': Unknown command or category name in ACL
-> users SETUSER u +acl -set
-OK
-> users DRYRUN u fetch k
-"User u has no permissions to access the 'k' key"
-> users DRYRUN u get k
--ERR Command 'get' not found
-> INFO commandstats
-~~ *cmdstat_get:calls=2,*
-b> AUTH u x
-b< OK
-b> fetch u
-b< nil
-b> users whoami
-b< "u"
-b> append u x
-b< -NOPERM User u has no permissions to run the 'append' command
+> users SETUSER u +acl -set -> OK
+> users DRYRUN u fetch k -> "User u has no permissions to access the 'k' key"
+> users DRYRUN u get k -> -ERR Command 'get' not found
+> INFO commandstats -> ~~ *cmdstat_get:calls=2,*
+b> AUTH u x -> OK
+b> fetch u -> nil
+b> users whoami -> "u"
+b> append u x -> -NOPERM User u has no permissions to run the 'append' command
 "#,
     );
 }
@@ -250,22 +202,17 @@ b< -NOPERM User u has no permissions to run the 'append' command
 fn metrics_are_served_where_the_configuration_says() {
     check(
         r#"
-> CONFIG GET metrics-*
-["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1"]
-> CONFIG SET metrics-port 9121 metrics-bind "10.0.0.5 ::1"
-OK
-> CONFIG GET metrics-*
-["metrics-port", "9121", "metrics-bind", "10.0.0.5 ::1"]
+> CONFIG GET metrics-* -> ["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1"]
+> CONFIG SET metrics-port 9121 metrics-bind "10.0.0.5 ::1" -> OK
+> CONFIG GET metrics-* -> ["metrics-port", "9121", "metrics-bind", "10.0.0.5 ::1"]
 > CONFIG SET metrics-port 65536
 -ERR CONFIG SET failed (possibly related to argument 'metrics-port') - argument must be between 0 an
   d 65535 inclusive
 > CONFIG SET metrics-bind "a  b"
 -ERR CONFIG SET failed (possibly related to argument 'metrics-bind') - Failed to bind to specified a
   ddresses.
-> CONFIG SET metrics-bind ""
-OK
-> CONFIG GET metrics-bind
-["metrics-bind", ""]
+> CONFIG SET metrics-bind "" -> OK
+> CONFIG GET metrics-bind -> ["metrics-bind", ""]
 "#,
     );
 }

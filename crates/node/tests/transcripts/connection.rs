@@ -9,16 +9,11 @@ use crate::fake::TestServer;
 fn ping_and_echo() {
     check(
         r#"
-> PING
-PONG
-> PING "hello world"
-"hello world"
-> PING a b
--ERR wrong number of arguments for 'ping' command
-> ECHO "a b"
-"a b"
-> ECHO
--ERR wrong number of arguments for 'echo' command
+> PING -> PONG
+> PING "hello world" -> "hello world"
+> PING a b -> -ERR wrong number of arguments for 'ping' command
+> ECHO "a b" -> "a b"
+> ECHO -> -ERR wrong number of arguments for 'echo' command
 "#,
     );
 }
@@ -27,8 +22,7 @@ PONG
 fn unknown_commands() {
     check(
         r#"
-> NOSUCH a "b c"
-~~ -ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b c'?
+> NOSUCH a "b c" -> ~~ -ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b c'?
 "#,
     );
 }
@@ -70,31 +64,19 @@ fn errors_repeat_bytes_up_to_a_zero() {
 fn select() {
     check(
         r#"
-> SELECT 15
-OK
-> SET k fifteen
-OK
-> SELECT x
--ERR value is not an integer or out of range
-> SELECT " 1"
--ERR value is not an integer or out of range
-> SELECT 999999999999999999999
--ERR value is not an integer or out of range
-> SELECT 99999999999
--ERR value is out of range, value must between -2147483648 and 2147483647
-> SELECT -2147483649
--ERR value is out of range, value must between -2147483648 and 2147483647
-> SELECT -1
--ERR DB index is out of range
-> SELECT 16
--ERR DB index is out of range
+> SELECT 15 -> OK
+> SET k fifteen -> OK
+> SELECT x -> -ERR value is not an integer or out of range
+> SELECT " 1" -> -ERR value is not an integer or out of range
+> SELECT 999999999999999999999 -> -ERR value is not an integer or out of range
+> SELECT 99999999999 -> -ERR value is out of range, value must between -2147483648 and 2147483647
+> SELECT -2147483649 -> -ERR value is out of range, value must between -2147483648 and 2147483647
+> SELECT -1 -> -ERR DB index is out of range
+> SELECT 16 -> -ERR DB index is out of range
 # What failed changed nothing.
-> GET k
-"fifteen"
-> SELECT 0
-OK
-> GET k
-nil
+> GET k -> "fifteen"
+> SELECT 0 -> OK
+> GET k -> nil
 "#,
     );
 }
@@ -103,12 +85,9 @@ nil
 fn quit_and_who_comes_after() {
     check(
         r#"
-> CLIENT ID
-1
-> QUIT a b
-OK
-> CLIENT ID
-2
+> CLIENT ID -> 1
+> QUIT a b -> OK
+> CLIENT ID -> 2
 "#,
     );
 }
@@ -117,18 +96,13 @@ OK
 fn authentication_without_password() {
     check(
         r#"
-> AUTH
--ERR wrong number of arguments for 'auth' command
+> AUTH -> -ERR wrong number of arguments for 'auth' command
 > AUTH a
 ~~ -ERR AUTH <password> called without any password configured for the default user. Are you *
-> AUTH a b
--WRONGPASS invalid username-password pair or user is disabled.
-> AUTH default b
-OK
-> AUTH DEFAULT b
--WRONGPASS invalid username-password pair or user is disabled.
-> AUTH a b c
--ERR syntax error
+> AUTH a b -> -WRONGPASS invalid username-password pair or user is disabled.
+> AUTH default b -> OK
+> AUTH DEFAULT b -> -WRONGPASS invalid username-password pair or user is disabled.
+> AUTH a b c -> -ERR syntax error
 "#,
     );
 }
@@ -143,53 +117,32 @@ fn authentication_with_password() {
     run(
         &mut server,
         r#"
-a> PING
-a< -NOAUTH Authentication required.
-a> CLIENT LIST
-a< -NOAUTH Authentication required.
-a> CLIENT HELP
-a< -NOAUTH Authentication required.
+a> PING -> -NOAUTH Authentication required.
+a> CLIENT LIST -> -NOAUTH Authentication required.
+a> CLIENT HELP -> -NOAUTH Authentication required.
 # Form is checked first.
-a> CLIENT FOO
-a< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
-a> GET
-a< -ERR wrong number of arguments for 'get' command
-a> NOSUCH
-a< ~~ -ERR unknown command 'NOSUCH', with args beginning with:?
-a> AUTH bad
-a< -WRONGPASS invalid username-password pair or user is disabled.
-a> AUTH pwpw
-a< -WRONGPASS invalid username-password pair or user is disabled.
+a> CLIENT FOO -> -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
+a> GET -> -ERR wrong number of arguments for 'get' command
+a> NOSUCH -> ~~ -ERR unknown command 'NOSUCH', with args beginning with:?
+a> AUTH bad -> -WRONGPASS invalid username-password pair or user is disabled.
+a> AUTH pwpw -> -WRONGPASS invalid username-password pair or user is disabled.
 a> HELLO 3
 a< ~~ -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <pro*
-a> HELLO 3 AUTH default bad
-a< -WRONGPASS invalid username-password pair or user is disabled.
-a> HELLO 3 AUTH default pw SETNAME zz
-a< ~~ {"server": "redis", *
-a> CLIENT GETNAME
-a< "zz"
+a> HELLO 3 AUTH default bad -> -WRONGPASS invalid username-password pair or user is disabled.
+a> HELLO 3 AUTH default pw SETNAME zz -> ~~ {"server": "redis", *
+a> CLIENT GETNAME -> "zz"
 # A failure takes nothing away.
-a> AUTH bad
-a< -WRONGPASS invalid username-password pair or user is disabled.
-a> PING
-a< PONG
+a> AUTH bad -> -WRONGPASS invalid username-password pair or user is disabled.
+a> PING -> PONG
 # RESET does.
-a> RESET
-a< RESET
-a> PING
-a< -NOAUTH Authentication required.
-a> AUTH pw
-a< OK
-a> AUTH default pw
-a< OK
-a> AUTH x pw
-a< -WRONGPASS invalid username-password pair or user is disabled.
-b> QUIT
-b< OK
-b> RESET
-b< RESET
-b> PING
-b< -NOAUTH Authentication required.
+a> RESET -> RESET
+a> PING -> -NOAUTH Authentication required.
+a> AUTH pw -> OK
+a> AUTH default pw -> OK
+a> AUTH x pw -> -WRONGPASS invalid username-password pair or user is disabled.
+b> QUIT -> OK
+b> RESET -> RESET
+b> PING -> -NOAUTH Authentication required.
 "#,
     );
     let failures: u64 = server.node.threads.read().iter().map(|t| t.auth_failures.value()).sum();
@@ -222,14 +175,10 @@ fn a_new_password_concerns_new_connections() {
     run(
         &mut server,
         r#"
-b> AUTH pw
-b< -WRONGPASS invalid username-password pair or user is disabled.
-b> AUTH other
-b< OK
-b> PING
-b< PONG
-c> PING
-c< -NOAUTH Authentication required.
+b> AUTH pw -> -WRONGPASS invalid username-password pair or user is disabled.
+b> AUTH other -> OK
+b> PING -> PONG
+c> PING -> -NOAUTH Authentication required.
 "#,
     );
     // Without a password nobody is asked for one any more, but HELLO wants to hear some.
@@ -237,16 +186,11 @@ c< -NOAUTH Authentication required.
     run(
         &mut server,
         r#"
-c> PING
-c< PONG
-c> HELLO 3
-c< ~~ -NOAUTH HELLO must be called with the client already authenticated*
-c> HELLO 2 AUTH default whatever
-c< ~~ *"redis"*
-c> RESET
-c< RESET
-c> HELLO 2
-c< ~~ *"redis"*
+c> PING -> PONG
+c> HELLO 3 -> ~~ -NOAUTH HELLO must be called with the client already authenticated*
+c> HELLO 2 AUTH default whatever -> ~~ *"redis"*
+c> RESET -> RESET
+c> HELLO 2 -> ~~ *"redis"*
 "#,
     );
 }
@@ -267,41 +211,24 @@ fn hello_describes_server_and_connection() {
 fn hello() {
     check(
         r#"
-> HELLO x
--ERR Protocol version is not an integer or out of range
-> HELLO 1
--NOPROTO unsupported protocol version
-> HELLO 4
--NOPROTO unsupported protocol version
-> HELLO 3 AUTH default
--ERR Syntax error in HELLO option 'AUTH'
-> HELLO 3 SETNAME
--ERR Syntax error in HELLO option 'SETNAME'
-> HELLO 3 foo
--ERR Syntax error in HELLO option 'foo'
-> HELLO 3 AUTH foo x
--WRONGPASS invalid username-password pair or user is disabled.
-> HELLO 3 SETNAME "a b"
--ERR Client names cannot contain spaces, newlines or special characters.
+> HELLO x -> -ERR Protocol version is not an integer or out of range
+> HELLO 1 -> -NOPROTO unsupported protocol version
+> HELLO 4 -> -NOPROTO unsupported protocol version
+> HELLO 3 AUTH default -> -ERR Syntax error in HELLO option 'AUTH'
+> HELLO 3 SETNAME -> -ERR Syntax error in HELLO option 'SETNAME'
+> HELLO 3 foo -> -ERR Syntax error in HELLO option 'foo'
+> HELLO 3 AUTH foo x -> -WRONGPASS invalid username-password pair or user is disabled.
+> HELLO 3 SETNAME "a b" -> -ERR Client names cannot contain spaces, newlines or special characters.
 # None of these changed anything.
-> CLIENT GETNAME
-nil
-> CLIENT INFO
-~~ "id=1 * resp=2 *"
-> HELLO 3 setname n1 auth default anything SETNAME n2
-~~ {"server": "redis", * "proto": 3, *}
-> CLIENT GETNAME
-"n2"
-> CLIENT INFO
-~~ =txt:id=1 * name=n2 * resp=3 *
-> HELLO
-~~ {"server": "redis", * "proto": 3, *}
-> HELLO 3 SETNAME ""
-~~ {*}
-> CLIENT GETNAME
-nil
-> HELLO 2
-~~ \["server", "redis", *
+> CLIENT GETNAME -> nil
+> CLIENT INFO -> ~~ "id=1 * resp=2 *"
+> HELLO 3 setname n1 auth default anything SETNAME n2 -> ~~ {"server": "redis", * "proto": 3, *}
+> CLIENT GETNAME -> "n2"
+> CLIENT INFO -> ~~ =txt:id=1 * name=n2 * resp=3 *
+> HELLO -> ~~ {"server": "redis", * "proto": 3, *}
+> HELLO 3 SETNAME "" -> ~~ {*}
+> CLIENT GETNAME -> nil
+> HELLO 2 -> ~~ \["server", "redis", *
 "#,
     );
 }
@@ -310,24 +237,15 @@ nil
 fn reset() {
     check(
         r#"
-> HELLO 3 SETNAME me
-~~ {*}
-> SELECT 3
-OK
-> CLIENT SETINFO lib-name lib
-OK
-> CLIENT NO-TOUCH on
-OK
-> CLIENT NO-EVICT on
-OK
-> CLIENT INFO
-~~ =txt:*name=me *flags=eT db=3 *resp=3 lib-name=lib *
-> RESET x
--ERR wrong number of arguments for 'reset' command
-> RESET
-RESET
-> CLIENT INFO
-~~ "*name= *flags=N db=0 *resp=2 lib-name=lib *"
+> HELLO 3 SETNAME me -> ~~ {*}
+> SELECT 3 -> OK
+> CLIENT SETINFO lib-name lib -> OK
+> CLIENT NO-TOUCH on -> OK
+> CLIENT NO-EVICT on -> OK
+> CLIENT INFO -> ~~ =txt:*name=me *flags=eT db=3 *resp=3 lib-name=lib *
+> RESET x -> -ERR wrong number of arguments for 'reset' command
+> RESET -> RESET
+> CLIENT INFO -> ~~ "*name= *flags=N db=0 *resp=2 lib-name=lib *"
 "#,
     );
 }

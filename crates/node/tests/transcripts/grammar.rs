@@ -1,17 +1,19 @@
 //! The form of a transcript, and how it is read.
 //!
 //! ```text
-//! > SET k v          a request of the only client, quoted like an inline command
-//! OK                 its reply on one line: OK, "bulk", 12, nil, nil-array, [array], {map},
-//!                    ~[set], >[push], -error, ,1.5 (double), #t, (big number), =txt:verbatim;
-//!                    several replies one behind the other; no line: no reply
+//! > SET k v -> OK    a request of the only client, quoted like an inline command, and its reply:
+//!                    OK, "bulk", 12, nil, nil-array, [array], {map}, ~[set], >[push], -error,
+//!                    ,1.5 (double), #t, (big number), =txt:verbatim; several replies in a row
+//! > MULTI            a request without a reply
+//! > SET k v          a reply may follow in lines of its own
+//! OK
 //! b> BLPOP k 0       a request of client b, which connects when it is first mentioned; `> ` is
 //!                    short for `a> `
-//! b< ["k", "v"]      what b receives: the reply when it stands behind b's request, else what came
-//!                    since, after it was blocked or because it is subscribed
+//! b< ["k", "v"]      what b has received since: the reply if it follows b's request, else what came
+//!                    after b was blocked or because b is subscribed
 //! b<                 b has received nothing since
 //! ! set:k => SET k v the effect of the request: events, then the command to replay; `k@2` is a
-//!                    key of database 2 when the effect is another's; ` | ` parts commands that
+//!                    key of database 2 when the effect is another's; ` | ` separates commands that
 //!                    are replayed as one
 //! @advance 1500      the clock advances by 1500 milliseconds
 //! @deadlines a b     the clients whose deadlines were met since the last such line, in order
@@ -19,13 +21,16 @@
 //! # a comment
 //! ```
 //!
-//! What is expected may be a pattern: `~~ *text*` matches by glob. A long request or expectation
+//! An expectation may be a pattern: `~~ *text*` matches by glob. A long request or expectation
 //! continues in lines that begin with two blanks.
 
 use base::quote::split_args;
 
 /// The client that sends the requests behind a bare `> `.
 const ONLY_CLIENT: &str = "a";
+
+/// Between a request and its reply on the same line.
+const ARROW: &str = " -> ";
 
 /// The widest line of the sources.
 const COLUMNS_MAX: usize = 100;
@@ -63,7 +68,7 @@ pub struct Expected {
     pub line: usize,
     /// Its number of lines.
     pub lines: usize,
-    /// What its first line begins with: `b< `, `! `, nothing.
+    /// What its first line begins with: `> SET k v -> `, `b< `, `! `, nothing.
     pub mark: String,
     /// Without mark and line breaks.
     pub text: String,
@@ -72,26 +77,45 @@ pub struct Expected {
 impl Expected {
     /// The lines that expect this text instead, broken where the source would become too wide.
     pub fn lines_of(&self, text: &str) -> Vec<String> {
-        let is_absent = text.is_empty() && (self.mark.is_empty() || self.mark == "! ");
-        if is_absent {
-            return Vec::new();
-        }
+        let Some(request) = self.mark.strip_suffix(ARROW) else {
+            let is_absent = text.is_empty() && (self.mark.is_empty() || self.mark == "! ");
+            return if is_absent { Vec::new() } else { broken(&format!("{}{text}", self.mark)) };
+        };
         let full = format!("{}{text}", self.mark);
-        let mut rest = full.trim_end();
-        let mut lines = Vec::new();
-        loop {
-            let start = if lines.is_empty() { "" } else { "  " };
-            if start.len() + rest.len() <= COLUMNS_MAX {
-                lines.push(format!("{start}{rest}"));
-                return lines;
-            }
-            // A line does not end in blanks. What is rendered is ASCII.
-            let (head, _) = rest.split_at(COLUMNS_MAX - start.len());
-            let head = head.trim_end();
-            lines.push(format!("{start}{head}"));
-            rest = &rest[head.len()..];
+        if text.is_empty() {
+            return vec![request.to_owned()];
         }
+        if full.len() <= COLUMNS_MAX {
+            return vec![full];
+        }
+        let client = request.split('>').next().unwrap_or_default();
+        let mut lines = vec![request.to_owned()];
+        lines.extend(broken(&format!("{}{text}", mark_of(client))));
+        lines
     }
+}
+
+/// The lines of a text that may be too wide for one.
+fn broken(text: &str) -> Vec<String> {
+    let mut rest = text.trim_end();
+    let mut lines = Vec::new();
+    loop {
+        let start = if lines.is_empty() { "" } else { "  " };
+        if start.len() + rest.len() <= COLUMNS_MAX {
+            lines.push(format!("{start}{rest}"));
+            return lines;
+        }
+        // A line does not end in blanks. What is rendered is ASCII.
+        let (head, _) = rest.split_at(COLUMNS_MAX - start.len());
+        let head = head.trim_end();
+        lines.push(format!("{start}{head}"));
+        rest = &rest[head.len()..];
+    }
+}
+
+/// What a line with the reply to a client begins with.
+fn mark_of(client: &str) -> String {
+    if client.is_empty() { String::new() } else { format!("{client}< ") }
 }
 
 /// Reads a transcript.
@@ -126,11 +150,21 @@ impl<'a> Reader<'a> {
             expected: Expected { line: number, lines: 0, mark: String::new(), text: String::new() },
             effects: Vec::new(),
         };
-        if let Some((client, request)) = said(line, '>') {
-            let request = self.continued(request);
+        if let Some((client, words)) = said(line, '>') {
+            let request = match words.split_once(ARROW) {
+                Some((request, reply)) => {
+                    step.expected = on_line(number, &format!("{client}> {request}"), reply);
+                    self.at += 1;
+                    request.to_owned()
+                }
+                None => {
+                    let request = self.continued(words);
+                    step.expected = self.reply_to(client, number);
+                    request
+                }
+            };
             let args = split_args(request.as_bytes()).unwrap_or_else(|| misread());
             step.action = Action::Send(if client.is_empty() { ONLY_CLIENT } else { client }, args);
-            step.expected = self.reply_to(client);
             while self.lines.get(self.at).is_some_and(|line| line.starts_with("! ")) {
                 step.effects.push(self.expected("! "));
             }
@@ -151,15 +185,16 @@ impl<'a> Reader<'a> {
         step
     }
 
-    /// The reply that stands behind a request; without a line, there is none.
-    fn reply_to(&mut self, client: &str) -> Expected {
-        let mark = if client.is_empty() { String::new() } else { format!("{client}< ") };
+    /// The reply in the lines after a request that begins in line `number`.
+    fn reply_to(&mut self, client: &str, number: usize) -> Expected {
+        let mark = mark_of(client);
         let is_reply = self.lines.get(self.at).is_some_and(|line| match client {
             "" => is_bare_reply(line),
             _ => line.strip_prefix(&mark).is_some_and(|text| !text.is_empty()),
         });
         match is_reply {
             true => self.expected(&mark),
+            false if self.at == number + 1 => on_line(number, self.lines[number], ""),
             false => Expected { line: self.at, lines: 0, mark, text: String::new() },
         }
     }
@@ -181,6 +216,11 @@ impl<'a> Reader<'a> {
         }
         text
     }
+}
+
+/// The reply on the line of a request.
+fn on_line(line: usize, request: &str, text: &str) -> Expected {
+    Expected { line, lines: 1, mark: format!("{request}{ARROW}"), text: text.to_owned() }
 }
 
 /// The client and the words of a line `client> words` or `client< words`.

@@ -7,70 +7,38 @@ use crate::fake::TestServer;
 fn a_session_is_checked_before_it_begins() {
     check(
         r##"
-> HOTKEYS GET
-nil
-> HOTKEYS STOP
-nil
-> HOTKEYS RESET
-OK
-> HOTKEYS START
--ERR METRICS parameter is required
-> HOTKEYS START METRICS
--ERR METRICS parameter is required
-> HOTKEYS START COUNT 1 METRICS 1 CPU
--ERR METRICS parameter is required
-> HOTKEYS START METRICS 0
--ERR METRICS count must be > 0 and <= 2
-> HOTKEYS START METRICS 3 CPU NET
--ERR METRICS count must be > 0 and <= 2
-> HOTKEYS START METRICS x CPU
--ERR METRICS count must be > 0 and <= 2
-> HOTKEYS START METRICS 2 CPU
--ERR METRICS count does not match number of metric types provided
-> HOTKEYS START METRICS 1 GPU
--ERR METRICS no valid metrics passed. Supported: CPU|NET
-> HOTKEYS START METRICS 2 cpu CPU
--ERR METRICS CPU defined more than once!
-> HOTKEYS START METRICS 2 NET net
--ERR METRICS NET defined more than once!
-> HOTKEYS START METRICS 1 CPU NET
--ERR syntax error
-> HOTKEYS START METRICS 1 CPU COUNT
--ERR syntax error
-> HOTKEYS START METRICS 1 CPU NOSUCH 1
--ERR syntax error
-> HOTKEYS START METRICS 1 CPU COUNT 0
--ERR COUNT must be between 1 and 64
-> HOTKEYS START METRICS 1 CPU COUNT 65
--ERR COUNT must be between 1 and 64
-> HOTKEYS START METRICS 1 CPU DURATION 0
--ERR DURATION must be between 1 and 1000000
-> HOTKEYS START METRICS 1 CPU DURATION 1000001
--ERR DURATION must be between 1 and 1000000
-> HOTKEYS START METRICS 1 CPU SAMPLE 0
--ERR SAMPLE ratio must be positive
-> HOTKEYS START METRICS 1 CPU SLOTS 1 0
--ERR SLOTS parameter cannot be used in non-cluster mode
-> HOTKEYS GET x
--ERR wrong number of arguments for 'hotkeys|get' command
-> HOTKEYS NOSUCH
--ERR unknown subcommand 'NOSUCH'. Try HOTKEYS HELP.
-> HOTKEYS HELP
-~~ \[HOTKEYS <subcommand> *
-> HOTKEYS START METRICS 2 GPU CPU
-OK
-> HOTKEYS START METRICS 1 NET
--ERR hotkey tracking session already in progress
-> HOTKEYS RESET
--ERR hotkey tracking session in progress, stop tracking first
-> HOTKEYS STOP
-OK
-> HOTKEYS STOP
-nil
-> HOTKEYS RESET
-OK
-> HOTKEYS GET
-nil
+> HOTKEYS GET -> nil
+> HOTKEYS STOP -> nil
+> HOTKEYS RESET -> OK
+> HOTKEYS START -> -ERR METRICS parameter is required
+> HOTKEYS START METRICS -> -ERR METRICS parameter is required
+> HOTKEYS START COUNT 1 METRICS 1 CPU -> -ERR METRICS parameter is required
+> HOTKEYS START METRICS 0 -> -ERR METRICS count must be > 0 and <= 2
+> HOTKEYS START METRICS 3 CPU NET -> -ERR METRICS count must be > 0 and <= 2
+> HOTKEYS START METRICS x CPU -> -ERR METRICS count must be > 0 and <= 2
+> HOTKEYS START METRICS 2 CPU -> -ERR METRICS count does not match number of metric types provided
+> HOTKEYS START METRICS 1 GPU -> -ERR METRICS no valid metrics passed. Supported: CPU|NET
+> HOTKEYS START METRICS 2 cpu CPU -> -ERR METRICS CPU defined more than once!
+> HOTKEYS START METRICS 2 NET net -> -ERR METRICS NET defined more than once!
+> HOTKEYS START METRICS 1 CPU NET -> -ERR syntax error
+> HOTKEYS START METRICS 1 CPU COUNT -> -ERR syntax error
+> HOTKEYS START METRICS 1 CPU NOSUCH 1 -> -ERR syntax error
+> HOTKEYS START METRICS 1 CPU COUNT 0 -> -ERR COUNT must be between 1 and 64
+> HOTKEYS START METRICS 1 CPU COUNT 65 -> -ERR COUNT must be between 1 and 64
+> HOTKEYS START METRICS 1 CPU DURATION 0 -> -ERR DURATION must be between 1 and 1000000
+> HOTKEYS START METRICS 1 CPU DURATION 1000001 -> -ERR DURATION must be between 1 and 1000000
+> HOTKEYS START METRICS 1 CPU SAMPLE 0 -> -ERR SAMPLE ratio must be positive
+> HOTKEYS START METRICS 1 CPU SLOTS 1 0 -> -ERR SLOTS parameter cannot be used in non-cluster mode
+> HOTKEYS GET x -> -ERR wrong number of arguments for 'hotkeys|get' command
+> HOTKEYS NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try HOTKEYS HELP.
+> HOTKEYS HELP -> ~~ \[HOTKEYS <subcommand> *
+> HOTKEYS START METRICS 2 GPU CPU -> OK
+> HOTKEYS START METRICS 1 NET -> -ERR hotkey tracking session already in progress
+> HOTKEYS RESET -> -ERR hotkey tracking session in progress, stop tracking first
+> HOTKEYS STOP -> OK
+> HOTKEYS STOP -> nil
+> HOTKEYS RESET -> OK
+> HOTKEYS GET -> nil
 "##,
     );
 }
@@ -83,22 +51,14 @@ fn keys_are_measured() {
     run(
         &mut server,
         r##"
-> SET a 1
-OK
-> MSET a 1 b 2
-OK
-> PING
-PONG
-> GET b
-"2"
-> EVAL "return redis.call('get', 'a')" 1 a
-"1"
-> MULTI
-OK
-> GET c
-QUEUED
-> EXEC
-[nil]
+> SET a 1 -> OK
+> MSET a 1 b 2 -> OK
+> PING -> PONG
+> GET b -> "2"
+> EVAL "return redis.call('get', 'a')" 1 a -> "1"
+> MULTI -> OK
+> GET c -> QUEUED
+> EXEC -> [nil]
 "##,
     );
     server.host.ticks.set(0);
@@ -113,23 +73,16 @@ QUEUED
    "collection-start-time-unix-ms", 1700000000000, "collection-duration-ms", 250,
    "total-cpu-time-user-ms", 0, "total-cpu-time-sys-ms", 0, "total-net-bytes", 201,
    "by-cpu-time-us", ["a", 250, "b", 150], "by-net-bytes", ["a", 126, "b", 50, "c", 25]]]
-> HOTKEYS STOP
-OK
-> GET a
-"1"
+> HOTKEYS STOP -> OK
+> GET a -> "1"
 @advance 1000
-> HELLO 3
-~~ {*
+> HELLO 3 -> ~~ {*
 > HOTKEYS GET
 ~~ \[{"tracking-active": 0, *"collection-duration-ms": 250, *"total-net-bytes": 201, *
-> HOTKEYS START METRICS 1 NET COUNT 1
-OK
-> GET a
-"1"
-> GET bbbbbbbb
-nil
-> HOTKEYS GET
-~~ \[{"tracking-active": 1, *"by-net-bytes": \["bbbbbbbb", ??\]}\]
+> HOTKEYS START METRICS 1 NET COUNT 1 -> OK
+> GET a -> "1"
+> GET bbbbbbbb -> nil
+> HOTKEYS GET -> ~~ \[{"tracking-active": 1, *"by-net-bytes": \["bbbbbbbb", ??\]}\]
 "##,
     );
 }
@@ -139,25 +92,20 @@ fn a_session_ends_by_itself() {
     run(
         &mut TestServer::new(1),
         r##"
-> HOTKEYS START METRICS 1 NET DURATION 2 SAMPLE 1000000000
-OK
-> SET k v
-OK
+> HOTKEYS START METRICS 1 NET DURATION 2 SAMPLE 1000000000 -> OK
+> SET k v -> OK
 @advance 1999
 > HOTKEYS GET
 ~~ \[\["tracking-active", 1, "sample-ratio", 1000000000, *"net-bytes-all-commands-all-slots", 32
   , *"total
   -net-bytes", 0, "by-net-bytes", \[\]\]\]
 @advance 1
-> SET k v
-OK
+> SET k v -> OK
 > HOTKEYS GET
 ~~ \[\["tracking-active", 0, *"net-bytes-all-commands-all-slots", 32, *"collection-duration-ms"
   , 2000, *
-> HOTKEYS STOP
-nil
-> HOTKEYS RESET
-OK
+> HOTKEYS STOP -> nil
+> HOTKEYS RESET -> OK
 "##,
     );
 }

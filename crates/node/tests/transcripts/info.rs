@@ -7,8 +7,7 @@ use crate::fake::TestServer;
 fn sections_are_chosen() {
     check(
         r##"
-> INFO nosuch
-""
+> INFO nosuch -> ""
 > INFO CLUSTER
 "# Cluster\r\ncluster_enabled:0\r\n"
 > INFO keyspace nosuch cluster
@@ -18,16 +17,11 @@ fn sections_are_chosen() {
 > INFO
 ~~ "# Server\\r\\n*\\r\\n\\r\\n# Clients*# Memory*# Persistence*# Threads*# Stats*# Replication*# CP
   U*# Modules*# Errorstats*# Cluster*# Keyspace\\r\\n\\r\\n# Keysizes\\r\\n"
-> INFO default commandstats
-~~ "# Server*# Modules\\r\\n\\r\\n# Commandstats*# Keyspace*
-> INFO all
-~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
-> INFO Everything
-~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
-> HELLO 3
-~~ {*
-> INFO cluster
-=txt:# Cluster\r\ncluster_enabled:0\r\n
+> INFO default commandstats -> ~~ "# Server*# Modules\\r\\n\\r\\n# Commandstats*# Keyspace*
+> INFO all -> ~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
+> INFO Everything -> ~~ "# Server*# Commandstats*# Errorstats*# Latencystats*# Cluster*# Keyspace*
+> HELLO 3 -> ~~ {*
+> INFO cluster -> =txt:# Cluster\r\ncluster_enabled:0\r\n
 "##,
     );
 }
@@ -36,47 +30,31 @@ fn sections_are_chosen() {
 fn keys_are_counted_by_their_size() {
     check(
         r##"
-> SET e ""
-OK
-> SET i 12345
-OK
-> SETRANGE big 5000000 x
-5000001
-> SELECT 3
-OK
-> RPUSH l a b c
-3
+> SET e "" -> OK
+> SET i 12345 -> OK
+> SETRANGE big 5000000 x -> 5000001
+> SELECT 3 -> OK
+> RPUSH l a b c -> 3
 > INFO keysizes
 "# Keysizes\r\ndb0_distrib_strings_sizes:0=1,4=1,4M=1\r\ndb3_distrib_lists_items:2=1\r\n"
-> RPUSH l d
-4
-> COPY l m
-1
-> LPOP m 2
-["a", "b"]
-> SELECT 0
-OK
-> APPEND i 678
-8
-> DEL big e
-2
+> RPUSH l d -> 4
+> COPY l m -> 1
+> LPOP m 2 -> ["a", "b"]
+> SELECT 0 -> OK
+> APPEND i 678 -> 8
+> DEL big e -> 2
 > INFO keysizes
 "# Keysizes\r\ndb0_distrib_strings_sizes:8=1\r\ndb3_distrib_lists_items:2=1,4=1\r\n"
-> SET i 1 PX 5
-OK
-> RENAME i j
-OK
+> SET i 1 PX 5 -> OK
+> RENAME i j -> OK
 > INFO keysizes
 "# Keysizes\r\ndb0_distrib_strings_sizes:1=1\r\ndb3_distrib_lists_items:2=1,4=1\r\n"
 @advance 10
-> EXISTS j
-0
-> SWAPDB 0 3
-OK
+> EXISTS j -> 0
+> SWAPDB 0 3 -> OK
 > INFO keysizes
 "# Keysizes\r\ndb0_distrib_lists_items:2=1,4=1\r\n"
-> FLUSHDB
-OK
+> FLUSHDB -> OK
 > INFO keysizes
 "# Keysizes\r\n"
 "##,
@@ -87,14 +65,10 @@ OK
 fn the_server_tells_about_itself() {
     check(
         r##"
-> SET a 1
-OK
-> SELECT 3
-OK
-> SET b 1
-OK
-> SET c 1
-OK
+> SET a 1 -> OK
+> SELECT 3 -> OK
+> SET b 1 -> OK
+> SET c 1 -> OK
 > INFO keyspace
 "# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0,subexpiry=0\r\ndb3:keys=2,expires=0,avg_ttl=0,subexpir
   y=0\r\n"
@@ -129,21 +103,15 @@ fn a_shard_in_use_is_not_waited_for() {
     run(
         &mut server,
         r##"
-> SET a 1
-OK
-> SET b 2 EX 100
-OK
-> HSET h f v
-1
-> HEXPIRE h 100 FIELDS 1 f
-[1]
+> SET a 1 -> OK
+> SET b 2 EX 100 -> OK
+> HSET h f v -> 1
+> HEXPIRE h 100 FIELDS 1 f -> [1]
 b> BLPOP l m 0
 > INFO keyspace
 "# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=0,subexpiry=1\r\n"
-> EXPIRE a 100
-1
-> DEL h
-1
+> EXPIRE a 100 -> 1
+> DEL h -> 1
 c> BLPOP n 0
 "##,
     );
@@ -156,12 +124,9 @@ c> BLPOP n 0
 "# Keyspace\r\ndb0:keys=2,expires=1,avg_ttl=0,subexpiry=1\r\n"
 > INFO keysizes
 "# Keysizes\r\ndb0_distrib_strings_sizes:1=2\r\ndb0_distrib_hashes_items:1=1\r\n"
-> INFO clients
-~~ *total_blocking_keys:2\\r\\n*
-> MEMORY STATS
-~~ *"keys.count", 2, *
-> MEMORY DOCTOR
-~~ "The server holds *
+> INFO clients -> ~~ *total_blocking_keys:2\\r\\n*
+> MEMORY STATS -> ~~ *"keys.count", 2, *
+> MEMORY DOCTOR -> ~~ "The server holds *
 "##,
     );
     server.set_busy(None);
@@ -170,20 +135,16 @@ c> BLPOP n 0
         r##"
 > INFO keyspace
 "# Keyspace\r\ndb0:keys=2,expires=2,avg_ttl=0,subexpiry=0\r\n"
-> INFO clients
-~~ *total_blocking_keys:3\\r\\n*
-> RPUSH l x
-1
-> RPUSH n x
-1
+> INFO clients -> ~~ *total_blocking_keys:3\\r\\n*
+> RPUSH l x -> 1
+> RPUSH n x -> 1
 "##,
     );
     server.set_busy(Some(0));
     run(
         &mut server,
         r##"
-> INFO clients
-~~ *total_blocking_keys:0\\r\\n*
+> INFO clients -> ~~ *total_blocking_keys:0\\r\\n*
 "##,
     );
 }
@@ -217,20 +178,13 @@ fn work_is_counted_until_a_reset() {
     run(
         &mut server,
         r##"
-> GET a
-nil
-> SET a 1
-OK
-> GET a
-"1"
-> GET
--ERR wrong number of arguments for 'get' command
-> NOSUCH
-~~ -ERR unknown command 'NOSUCH', with args beginning with: *
-> CONFIG SET hz x
-~~ -ERR *
-> AUTH wrong x
--WRONGPASS invalid username-password pair or user is disabled.
+> GET a -> nil
+> SET a 1 -> OK
+> GET a -> "1"
+> GET -> -ERR wrong number of arguments for 'get' command
+> NOSUCH -> ~~ -ERR unknown command 'NOSUCH', with args beginning with: *
+> CONFIG SET hz x -> ~~ -ERR *
+> AUTH wrong x -> -WRONGPASS invalid username-password pair or user is disabled.
 > INFO commandstats
 ~~ *cmdstat_get:calls=2,usec=14,usec_per_call=7.00,rejected_calls=1,failed_calls=0\\r\\n*cmdstat_set
   :calls=1,*cmdstat_auth:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=1\\r\\n*cmd
@@ -240,10 +194,8 @@ OK
 > INFO stats
 ~~ *total_commands_processed:7\\r\\n*keyspace_hits:1\\r\\nkeyspace_misses:1\\r\\n*total_error_replie
   s:4\\r\\n*
-> CONFIG RESETSTAT
-OK
-> CONFIG NOSUCH
-~~ -ERR unknown subcommand *
+> CONFIG RESETSTAT -> OK
+> CONFIG NOSUCH -> ~~ -ERR unknown subcommand *
 > INFO commandstats
 "# Commandstats\r\ncmdstat_config|resetstat:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,faile
   d_calls=0\r\n"
@@ -252,22 +204,14 @@ OK
 > INFO stats
 ~~ *total_commands_processed:3\\r\\n*keyspace_hits:0\\r\\nkeyspace_misses:0\\r\\n*total_error_replie
   s:1\\r\\n*
-> XGROUP CREATE s g $ MKSTREAM
-OK
-> XREADGROUP GROUP g c STREAMS s >
-nil-array
-> XREAD STREAMS s t 0 0
-nil-array
-> XACK s g 1-1
-0
-> XCLAIM t g c 0 1-1
-~~ -NOGROUP *
-> INFO stats
-~~ *keyspace_hits:5\\r\\nkeyspace_misses:3\\r\\n*
-> INFO persistence
-~~ *rdb_changes_since_last_save:3\\r\\n*
-> CONFIG RESETSTAT x
--ERR wrong number of arguments for 'config|resetstat' command
+> XGROUP CREATE s g $ MKSTREAM -> OK
+> XREADGROUP GROUP g c STREAMS s > -> nil-array
+> XREAD STREAMS s t 0 0 -> nil-array
+> XACK s g 1-1 -> 0
+> XCLAIM t g c 0 1-1 -> ~~ -NOGROUP *
+> INFO stats -> ~~ *keyspace_hits:5\\r\\nkeyspace_misses:3\\r\\n*
+> INFO persistence -> ~~ *rdb_changes_since_last_save:3\\r\\n*
+> CONFIG RESETSTAT x -> -ERR wrong number of arguments for 'config|resetstat' command
 "##,
     );
 }
@@ -287,50 +231,31 @@ fn commands_refused_within_others_are_counted() {
         let eval = if name == "incr" { "EVAL_RO" } else { "EVAL" };
         check(&format!(
             r#"
-> ACL SETUSER u on nopass ~k +@all -set
-OK
-> AUTH u x
-OK
-> {eval} "{script} return 1" 0
-1
-> MULTI
-OK
-> {eval} "{script} return 1" 0
-QUEUED
-> EXEC
-[1]
-> INFO commandstats
-~~ *cmdstat_{name}:calls=0,*,rejected_calls=2,failed_calls=0\\r\\n*
-> INFO commandstats
-~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
+> ACL SETUSER u on nopass ~k +@all -set -> OK
+> AUTH u x -> OK
+> {eval} "{script} return 1" 0 -> 1
+> MULTI -> OK
+> {eval} "{script} return 1" 0 -> QUEUED
+> EXEC -> [1]
+> INFO commandstats -> ~~ *cmdstat_{name}:calls=0,*,rejected_calls=2,failed_calls=0\\r\\n*
+> INFO commandstats -> ~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
 "#
         ));
     }
     // What it calls and what fails is no rejection, nor is what no command is called.
     check(
         r##"
-> SET k text
-OK
-> EVAL "redis.pcall('incr', 'k') redis.pcall('nosuch') redis.pcall('config', 'nosuch')" 0
-nil
-> INFO commandstats
-~~ *cmdstat_incr:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
-> INFO commandstats
-~~ *cmdstat_eval:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
-> ACL SETUSER u on nopass ~k +@all
-OK
-> AUTH u x
-OK
-> MULTI
-OK
-> ACL SETUSER u -get
-QUEUED
-> GET k
-QUEUED
-> EXEC
-~~ ?OK, -NOPERM *
-> INFO commandstats
-~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
+> SET k text -> OK
+> EVAL "redis.pcall('incr', 'k') redis.pcall('nosuch') redis.pcall('config', 'nosuch')" 0 -> nil
+> INFO commandstats -> ~~ *cmdstat_incr:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
+> INFO commandstats -> ~~ *cmdstat_eval:calls=1,*,rejected_calls=0,failed_calls=0\\r\\n*
+> ACL SETUSER u on nopass ~k +@all -> OK
+> AUTH u x -> OK
+> MULTI -> OK
+> ACL SETUSER u -get -> QUEUED
+> GET k -> QUEUED
+> EXEC -> ~~ ?OK, -NOPERM *
+> INFO commandstats -> ~~ *cmdstat_exec:calls=1,*,rejected_calls=0,failed_calls=1\\r\\n*
 > INFO errorstats
 "# Errorstats\r\nerrorstat_ERR:count=3\r\nerrorstat_NOPERM:count=1\r\n"
 "##,

@@ -9,32 +9,19 @@ use crate::fake::TestServer;
 fn nothing_is_remembered_without_a_threshold() {
     check(
         r##"
-> LATENCY LATEST
-[]
-> LATENCY HISTORY command
-[]
-> LATENCY RESET
-0
-> LATENCY RESET command fast-command
-0
-> LATENCY GRAPH command
--ERR No samples available for event 'command'
-> LATENCY GRAPH
--ERR wrong number of arguments for 'latency|graph' command
-> LATENCY HISTORY
--ERR wrong number of arguments for 'latency|history' command
-> LATENCY LATEST x
--ERR wrong number of arguments for 'latency|latest' command
-> LATENCY DOCTOR x
--ERR wrong number of arguments for 'latency|doctor' command
-> LATENCY NOSUCH
--ERR unknown subcommand 'NOSUCH'. Try LATENCY HELP.
-> LATENCY
--ERR wrong number of arguments for 'latency' command
-> LATENCY DOCTOR
-~~ "?*latency-monitor-threshold*"
-> LATENCY HELP
-~~ \[LATENCY <subcommand> *
+> LATENCY LATEST -> []
+> LATENCY HISTORY command -> []
+> LATENCY RESET -> 0
+> LATENCY RESET command fast-command -> 0
+> LATENCY GRAPH command -> -ERR No samples available for event 'command'
+> LATENCY GRAPH -> -ERR wrong number of arguments for 'latency|graph' command
+> LATENCY HISTORY -> -ERR wrong number of arguments for 'latency|history' command
+> LATENCY LATEST x -> -ERR wrong number of arguments for 'latency|latest' command
+> LATENCY DOCTOR x -> -ERR wrong number of arguments for 'latency|doctor' command
+> LATENCY NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try LATENCY HELP.
+> LATENCY -> -ERR wrong number of arguments for 'latency' command
+> LATENCY DOCTOR -> ~~ "?*latency-monitor-threshold*"
+> LATENCY HELP -> ~~ \[LATENCY <subcommand> *
 "##,
     );
 }
@@ -54,33 +41,21 @@ fn what_takes_long_is_remembered() {
     run(
         &mut server,
         r##"
-> LATENCY LATEST
-[["command", 1700000004, 30, 30], ["fast-command", 1700000004, 41, 41]]
-> LATENCY HISTORY command
-[[1700000000, 25], [1700000004, 30]]
-> LATENCY HISTORY fast-command
-[[1700000000, 25], [1700000004, 41]]
-> LATENCY HISTORY FAST-COMMAND
-[]
+> LATENCY LATEST -> [["command", 1700000004, 30, 30], ["fast-command", 1700000004, 41, 41]]
+> LATENCY HISTORY command -> [[1700000000, 25], [1700000004, 30]]
+> LATENCY HISTORY fast-command -> [[1700000000, 25], [1700000004, 41]]
+> LATENCY HISTORY FAST-COMMAND -> []
 > LATENCY GRAPH command
 ~~ "command - high 30 ms, low 25 ms (all time high 30 ms)\\n--------*--\\n #\\n |\\n |\\n_|\\n  \\n
   40\\nss\\n"
-> LATENCY DOCTOR
-~~ "command: 2 events, *"
-> LATENCY RESET nosuch FAST-command
-1
-> LATENCY LATEST
-[["command", 1700000004, 30, 30]]
-> HELLO 3
-~~ {*
-> LATENCY DOCTOR
-~~ =txt:command: *
-> LATENCY GRAPH command
-~~ =txt:command - high *
-> LATENCY RESET
-1
-> CONFIG SET latency-monitor-threshold 0
-OK
+> LATENCY DOCTOR -> ~~ "command: 2 events, *"
+> LATENCY RESET nosuch FAST-command -> 1
+> LATENCY LATEST -> [["command", 1700000004, 30, 30]]
+> HELLO 3 -> ~~ {*
+> LATENCY DOCTOR -> ~~ =txt:command: *
+> LATENCY GRAPH command -> ~~ =txt:command - high *
+> LATENCY RESET -> 1
+> CONFIG SET latency-monitor-threshold 0 -> OK
 "##,
     );
     server.host.ticks.set(1_000_000);
@@ -94,14 +69,10 @@ fn evictions_are_events() {
         &mut server,
         "> CONFIG SET latency-monitor-threshold 20 maxmemory-policy allkeys-random
 OK
-> SET a 1
-OK
-> SET b 1
-OK
-> CONFIG SET maxmemory 1001500
-OK
-> LATENCY RESET
-0
+> SET a 1 -> OK
+> SET b 1 -> OK
+> CONFIG SET maxmemory 1001500 -> OK
+> LATENCY RESET -> 0
 ",
     );
     server.look_takes(Duration::from_millis(30));
@@ -110,12 +81,9 @@ OK
     run(
         &mut server,
         r##"
-> LATENCY HISTORY evict-del
-[[1700000000, 30]]
-> LATENCY HISTORY eviction-cycle
-[[1700000000, 90]]
-> LATENCY DOCTOR
-~~ *evict-del: 1 events*eviction-cycle: 1 events*below maxmemory*
+> LATENCY HISTORY evict-del -> [[1700000000, 30]]
+> LATENCY HISTORY eviction-cycle -> [[1700000000, 90]]
+> LATENCY DOCTOR -> ~~ *evict-del: 1 events*eviction-cycle: 1 events*below maxmemory*
 "##,
     );
 }
@@ -153,44 +121,30 @@ fn the_latencies_of_commands_are_recorded() {
 > LATENCY HISTOGRAM get GET set nosuch
 ["get", ["calls", 4, "histogram_usec", [8, 2, 66, 3, 1082130, 4]], "get", ["calls", 4, "histogram_
   usec", [8, 2, 66, 3, 1082130, 4]], "set", ["calls", 1, "histogram_usec", [8, 1]]]
-> LATENCY HISTOGRAM config
-["config|get", ["calls", 1, "histogram_usec", [8, 1]]]
+> LATENCY HISTOGRAM config -> ["config|get", ["calls", 1, "histogram_usec", [8, 1]]]
 > LATENCY HISTOGRAM CONFIG|get config|set config|
 ["config|get", ["calls", 1, "histogram_usec", [8, 1]]]
 > LATENCY HISTOGRAM latency|histogram
 ~~ \["latency|histogram", \["calls", *, "histogram_usec", \[1, *\]\]\]
-> HELLO 3
-~~ {*
-> LATENCY HISTOGRAM set
-{"set": {"calls": 1, "histogram_usec": {8: 1}}}
-> HELLO 2
-~~ \[*
+> HELLO 3 -> ~~ {*
+> LATENCY HISTOGRAM set -> {"set": {"calls": 1, "histogram_usec": {8: 1}}}
+> HELLO 2 -> ~~ \[*
 > INFO latencystats
 ~~ "# Latencystats\\r\\nlatency_percentiles_usec_get:p50=5.000,p99=*,p99.9=*\\r\\nlatency_percentil
   es_usec_set:p50=5.000,p99=5.000,p99.9=5.000\\r\\n*latency_percentiles_usec_config|get:p50=5.000,p9
   9=5.000,p99.9=5.000\\r\\n*
-> CONFIG SET latency-tracking-info-percentiles "0 75.5 100"
-OK
-> CONFIG RESETSTAT
-OK
-> LATENCY HISTOGRAM get
-[]
-> SET k v
-OK
-> INFO latencystats
-~~ "*latency_percentiles_usec_set:p0=0.000,p75.5=0.000,p100=0.000\\r\\n*
-> CONFIG SET latency-tracking no
-OK
-> SET k v
-OK
+> CONFIG SET latency-tracking-info-percentiles "0 75.5 100" -> OK
+> CONFIG RESETSTAT -> OK
+> LATENCY HISTOGRAM get -> []
+> SET k v -> OK
+> INFO latencystats -> ~~ "*latency_percentiles_usec_set:p0=0.000,p75.5=0.000,p100=0.000\\r\\n*
+> CONFIG SET latency-tracking no -> OK
+> SET k v -> OK
 > INFO latencystats
 "# Latencystats\r\n"
-> LATENCY HISTOGRAM set
-["set", ["calls", 1, "histogram_usec", [1, 1]]]
-> CONFIG SET latency-tracking-info-percentiles ""
-OK
-> CONFIG GET latency-tracking*
-~~ \[*"latency-tracking-info-percentiles", ""*
+> LATENCY HISTOGRAM set -> ["set", ["calls", 1, "histogram_usec", [1, 1]]]
+> CONFIG SET latency-tracking-info-percentiles "" -> OK
+> CONFIG GET latency-tracking* -> ~~ \[*"latency-tracking-info-percentiles", ""*
 "##,
     );
 }
@@ -211,10 +165,8 @@ fn percentiles_are_checked() {
 > CONFIG SET latency-monitor-threshold -1
 -ERR CONFIG SET failed (possibly related to argument 'latency-monitor-threshold') - argument must be
    between 0 and 9223372036854775807 inclusive
-> CONFIG SET latency-tracking-info-percentiles "50.00 100"
-OK
-> CONFIG GET latency-tracking-info-percentiles
-["latency-tracking-info-percentiles", "50 100"]
+> CONFIG SET latency-tracking-info-percentiles "50.00 100" -> OK
+> CONFIG GET latency-tracking-info-percentiles -> ["latency-tracking-info-percentiles", "50 100"]
 "##,
     );
 }

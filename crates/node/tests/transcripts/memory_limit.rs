@@ -9,38 +9,23 @@ use crate::fake::TestServer;
 fn writes_are_refused_when_nothing_may_go() {
     check(
         r#"
-> SET old 1
-OK
-> CONFIG SET maxmemory 1mb
-OK
-> SET k 1
-OK
-> CONFIG SET maxmemory 1m
-OK
-> SET k 1
--OOM command not allowed when used memory > 'maxmemory'.
-> APPEND k 1
--OOM command not allowed when used memory > 'maxmemory'.
-> GET k
-"1"
-> EXPIRE k 100
-1
-> DEL k
-1
-> GETDEL nokey
-nil
-> PING
-PONG
+> SET old 1 -> OK
+> CONFIG SET maxmemory 1mb -> OK
+> SET k 1 -> OK
+> CONFIG SET maxmemory 1m -> OK
+> SET k 1 -> -OOM command not allowed when used memory > 'maxmemory'.
+> APPEND k 1 -> -OOM command not allowed when used memory > 'maxmemory'.
+> GET k -> "1"
+> EXPIRE k 100 -> 1
+> DEL k -> 1
+> GETDEL nokey -> nil
+> PING -> PONG
 > CLIENT REPLY SKIP
 > SET k 1
-> INFO errorstats
-~~ *errorstat_OOM:count=3*
-> INFO commandstats
-~~ *cmdstat_set:calls=2,*rejected_calls=2,*
-> CONFIG SET maxmemory 0
-OK
-> SET k 1
-OK
+> INFO errorstats -> ~~ *errorstat_OOM:count=3*
+> INFO commandstats -> ~~ *cmdstat_set:calls=2,*rejected_calls=2,*
+> CONFIG SET maxmemory 0 -> OK
+> SET k 1 -> OK
 "#,
     );
 }
@@ -49,52 +34,31 @@ OK
 fn transactions_are_refused_whole() {
     check(
         r#"
-> CONFIG SET maxmemory 1
-OK
-> MULTI
-OK
-> SET k 1
--OOM command not allowed when used memory > 'maxmemory'.
-> GET k
-QUEUED
-> EXEC
--EXECABORT Transaction discarded because of previous errors.
-> MULTI
-OK
-> GET k
-QUEUED
-> EXEC
-[nil]
-> CONFIG SET maxmemory 0
-OK
-> MULTI
-OK
-> SET k 1
-QUEUED
-b> CONFIG SET maxmemory 1
-b< OK
+> CONFIG SET maxmemory 1 -> OK
+> MULTI -> OK
+> SET k 1 -> -OOM command not allowed when used memory > 'maxmemory'.
+> GET k -> QUEUED
+> EXEC -> -EXECABORT Transaction discarded because of previous errors.
+> MULTI -> OK
+> GET k -> QUEUED
+> EXEC -> [nil]
+> CONFIG SET maxmemory 0 -> OK
+> MULTI -> OK
+> SET k 1 -> QUEUED
+b> CONFIG SET maxmemory 1 -> OK
 > EXEC
 -EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmem
   ory'.
-> GET k
-nil
-> EXEC
--ERR EXEC without MULTI
-b> CONFIG SET maxmemory 0
-b< OK
+> GET k -> nil
+> EXEC -> -ERR EXEC without MULTI
+b> CONFIG SET maxmemory 0 -> OK
 # What begins below the limit ends, although it changes the limit itself.
-> MULTI
-OK
-> INCR k
-QUEUED
-> CONFIG SET maxmemory 1
-QUEUED
-> INCR k
-QUEUED
-> EXEC
-[1, OK, 2]
-> INCR k
--OOM command not allowed when used memory > 'maxmemory'.
+> MULTI -> OK
+> INCR k -> QUEUED
+> CONFIG SET maxmemory 1 -> QUEUED
+> INCR k -> QUEUED
+> EXEC -> [1, OK, 2]
+> INCR k -> -OOM command not allowed when used memory > 'maxmemory'.
 "#,
     );
 }
@@ -108,43 +72,27 @@ fn scripts_say_whether_they_run_when_memory_is_short() {
   \nredis.register_function{function_name='oom', flags={'allow-oom'},
   callback=function(keys) return redis.call('set', keys[1], 1) end}"
 "lib"
-> SET k 5
-OK
-> CONFIG SET maxmemory 1
-OK
+> SET k 5 -> OK
+> CONFIG SET maxmemory 1 -> OK
 # One that declares nothing may run, and its first write is refused if it takes memory.
-> EVAL "return redis.call('get', KEYS[1])" 1 k
-"5"
+> EVAL "return redis.call('get', KEYS[1])" 1 k -> "5"
 > EVAL "return redis.call('set', KEYS[1], 1)" 1 k
 ~~ -OOM command not allowed when used memory > 'maxmemory'. script: *
 > EVAL "local r = redis.pcall('set', KEYS[1], 1); return r.err" 1 k
 "OOM command not allowed when used memory > 'maxmemory'."
-> EVAL "redis.call('del', KEYS[1]); return redis.call('set', KEYS[1], 6)" 1 k
-OK
-> EVAL "#!lua\nreturn 1" 0
--OOM command not allowed when used memory > 'maxmemory'.
-> EVAL "#!lua flags=no-writes\nreturn 1" 0
-1
-> EVAL "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 7)" 1 k
-OK
-> FCALL any 0
--OOM command not allowed when used memory > 'maxmemory'.
-> FCALL oom 1 k
-OK
-> MULTI
-OK
-> EVAL "#!lua\nreturn 1" 0
--OOM command not allowed when used memory > 'maxmemory'.
-> DISCARD
-OK
-> CONFIG SET maxmemory 0
-OK
-> MULTI
-OK
-> EVAL "#!lua\nreturn 1" 0
-QUEUED
-b> CONFIG SET maxmemory 1
-b< OK
+> EVAL "redis.call('del', KEYS[1]); return redis.call('set', KEYS[1], 6)" 1 k -> OK
+> EVAL "#!lua\nreturn 1" 0 -> -OOM command not allowed when used memory > 'maxmemory'.
+> EVAL "#!lua flags=no-writes\nreturn 1" 0 -> 1
+> EVAL "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 7)" 1 k -> OK
+> FCALL any 0 -> -OOM command not allowed when used memory > 'maxmemory'.
+> FCALL oom 1 k -> OK
+> MULTI -> OK
+> EVAL "#!lua\nreturn 1" 0 -> -OOM command not allowed when used memory > 'maxmemory'.
+> DISCARD -> OK
+> CONFIG SET maxmemory 0 -> OK
+> MULTI -> OK
+> EVAL "#!lua\nreturn 1" 0 -> QUEUED
+b> CONFIG SET maxmemory 1 -> OK
 > EXEC
 [-OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory']
 "##,
@@ -156,12 +104,9 @@ fn nobody_looks_at_once_again_for_keys_that_are_in_use() {
     for policy in ["allkeys-random", "allkeys-lru", "volatile-ttl"] {
         let mut server = TestServer::new(1);
         let fill = "
-> CONFIG SET maxmemory 1001000 maxmemory-policy POLICY
-OK
-> SET a 1 EX 100
-OK
-> SET b 1 EX 100
-OK
+> CONFIG SET maxmemory 1001000 maxmemory-policy POLICY -> OK
+> SET a 1 EX 100 -> OK
+> SET b 1 EX 100 -> OK
 ";
         run(&mut server, &fill.replace("POLICY", policy));
         server.set_busy(Some(0));
@@ -176,46 +121,32 @@ OK
 fn the_longest_unused_key_goes_first() {
     check(
         r#"
-> CONFIG SET maxmemory-policy allkeys-lru maxmemory 1003000 maxmemory-samples 64
-OK
-> SET a 1
-OK
+> CONFIG SET maxmemory-policy allkeys-lru maxmemory 1003000 maxmemory-samples 64 -> OK
+> SET a 1 -> OK
 @advance 1000
-> SET b 1
-OK
+> SET b 1 -> OK
 @advance 1000
-> SET c 1
-OK
+> SET c 1 -> OK
 @advance 1000
-> GET a
-"1"
+> GET a -> "1"
 @advance 1000
-> SET d 1
-OK
+> SET d 1 -> OK
 ! set:d => SET d 1
 # Any command makes room.
-> PING
-PONG
+> PING -> PONG
 ! evicted:b => DEL b
-> CONFIG SET lazyfree-lazy-eviction yes
-OK
+> CONFIG SET lazyfree-lazy-eviction yes -> OK
 @advance 1000
-> SELECT 1
-OK
-> SET e 1
-OK
+> SELECT 1 -> OK
+> SET e 1 -> OK
 @advance 1000
-> SET f 1
-OK
+> SET f 1 -> OK
 ! evicted:c => UNLINK c
 ! set:f => SET f 1
-> SELECT 0
-OK
+> SELECT 0 -> OK
 ! evicted:a => UNLINK a
-> KEYS *
-["d"]
-> INFO stats
-~~ *evicted_keys:3*
+> KEYS * -> ["d"]
+> INFO stats -> ~~ *evicted_keys:3*
 > INFO memory
 ~~ *maxmemory:1003000*maxmemory_human:979.49K*maxmemory_policy:allkeys-lru*mem_not_counted_f
   or_evict:0*
@@ -227,53 +158,31 @@ OK
 fn the_least_used_key_goes_first() {
     check(
         r#"
-> CONFIG SET maxmemory-policy allkeys-lfu lfu-log-factor 0
-OK
-> MSET a 1 b 1 c 1
-OK
-> OBJECT FREQ a
-5
-> OBJECT IDLETIME a
-~~ -ERR An LFU maxmemory policy is selected, idle time not tracked. *
-> MGET a a a c c c
-["1", "1", "1", "1", "1", "1"]
-> OBJECT FREQ a
-8
-> CLIENT NO-TOUCH ON
-OK
-> GET b
-"1"
-> OBJECT FREQ b
-5
-> CLIENT NO-TOUCH OFF
-OK
-> CONFIG SET maxmemory 1002000 maxmemory-samples 64
-OK
-> PING
-PONG
+> CONFIG SET maxmemory-policy allkeys-lfu lfu-log-factor 0 -> OK
+> MSET a 1 b 1 c 1 -> OK
+> OBJECT FREQ a -> 5
+> OBJECT IDLETIME a -> ~~ -ERR An LFU maxmemory policy is selected, idle time not tracked. *
+> MGET a a a c c c -> ["1", "1", "1", "1", "1", "1"]
+> OBJECT FREQ a -> 8
+> CLIENT NO-TOUCH ON -> OK
+> GET b -> "1"
+> OBJECT FREQ b -> 5
+> CLIENT NO-TOUCH OFF -> OK
+> CONFIG SET maxmemory 1002000 maxmemory-samples 64 -> OK
+> PING -> PONG
 ! evicted:b => DEL b
 # An overwritten key stays as often used.
-> SET a 2
-OK
-> OBJECT FREQ a
-9
+> SET a 2 -> OK
+> OBJECT FREQ a -> 9
 @advance 180000
-> OBJECT FREQ a
-6
-> OBJECT FREQ c
-5
-> CONFIG SET lfu-decay-time 0
-OK
-> OBJECT FREQ a
-9
-> CONFIG SET maxmemory 0 maxmemory-policy allkeys-lru
-OK
-> OBJECT FREQ a
-~~ -ERR An LFU maxmemory policy is not selected, *
-> GET a
-"2"
-> OBJECT IDLETIME a
-0
+> OBJECT FREQ a -> 6
+> OBJECT FREQ c -> 5
+> CONFIG SET lfu-decay-time 0 -> OK
+> OBJECT FREQ a -> 9
+> CONFIG SET maxmemory 0 maxmemory-policy allkeys-lru -> OK
+> OBJECT FREQ a -> ~~ -ERR An LFU maxmemory policy is not selected, *
+> GET a -> "2"
+> OBJECT IDLETIME a -> 0
 "#,
     );
 }
@@ -286,45 +195,30 @@ fn volatile_policies_spare_keys_without_an_expiry() {
             &mut server,
             &format!(
                 r#"
-> MSET a 1 b 1 c 1
-OK
-> SET d 1 EX 1000
-OK
-> CONFIG SET maxmemory-policy {policy} maxmemory 1003000
-OK
-> PING
-PONG
+> MSET a 1 b 1 c 1 -> OK
+> SET d 1 EX 1000 -> OK
+> CONFIG SET maxmemory-policy {policy} maxmemory 1003000 -> OK
+> PING -> PONG
 ! evicted:d => DEL d
-> SET e 1
-OK
-> SET f 1
--OOM command not allowed when used memory > 'maxmemory'.
-> PERSIST e
-0
-> EXPIRE e 100
-1
-> SET f 1
-OK
+> SET e 1 -> OK
+> SET f 1 -> -OOM command not allowed when used memory > 'maxmemory'.
+> PERSIST e -> 0
+> EXPIRE e 100 -> 1
+> SET f 1 -> OK
 ! evicted:e => DEL e
 ! set:f => SET f 1
-> HSETEX h FIELDS 1 f v
--OOM command not allowed when used memory > 'maxmemory'.
+> HSETEX h FIELDS 1 f v -> -OOM command not allowed when used memory > 'maxmemory'.
 "#
             ),
         );
     }
     check(
         r#"
-> SET late 1 EX 1000
-OK
-> SET soon 1 EX 10
-OK
-> SET never 1
-OK
-> CONFIG SET maxmemory-policy volatile-ttl maxmemory 1002000 maxmemory-samples 64
-OK
-> PING
-PONG
+> SET late 1 EX 1000 -> OK
+> SET soon 1 EX 10 -> OK
+> SET never 1 -> OK
+> CONFIG SET maxmemory-policy volatile-ttl maxmemory 1002000 maxmemory-samples 64 -> OK
+> PING -> PONG
 ! evicted:soon => DEL soon
 "#,
     );
@@ -334,24 +228,15 @@ PONG
 fn a_random_policy_takes_any_key() {
     check(
         r#"
-> MSET a 1 b 1 c 1 d 1
-OK
-> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000
-OK
-> SET k 1
-OK
-> DBSIZE
-0
-> INFO stats
-~~ *evicted_keys:5*
-> CONFIG SET maxmemory 999999
-OK
-> SET k 1
--OOM command not allowed when used memory > 'maxmemory'.
-> CONFIG RESETSTAT
-OK
-> INFO stats
-~~ *evicted_keys:0*
+> MSET a 1 b 1 c 1 d 1 -> OK
+> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000 -> OK
+> SET k 1 -> OK
+> DBSIZE -> 0
+> INFO stats -> ~~ *evicted_keys:5*
+> CONFIG SET maxmemory 999999 -> OK
+> SET k 1 -> -OOM command not allowed when used memory > 'maxmemory'.
+> CONFIG RESETSTAT -> OK
+> INFO stats -> ~~ *evicted_keys:0*
 "#,
     );
 }
@@ -360,29 +245,18 @@ OK
 fn evictions_touch_watched_keys_and_end_waits() {
     check(
         r#"
-> SET w 1
-OK
-> WATCH w
-OK
-> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000
-OK
-b> PING
-b< PONG
-> MULTI
-OK
-> PING
-QUEUED
-> EXEC
-nil-array
-> CONFIG SET maxmemory 0
-OK
-> XGROUP CREATE s g $ MKSTREAM
-OK
+> SET w 1 -> OK
+> WATCH w -> OK
+> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000 -> OK
+b> PING -> PONG
+> MULTI -> OK
+> PING -> QUEUED
+> EXEC -> nil-array
+> CONFIG SET maxmemory 0 -> OK
+> XGROUP CREATE s g $ MKSTREAM -> OK
 b> XREADGROUP GROUP g c BLOCK 0 STREAMS s >
-> CONFIG SET maxmemory 1000000
-OK
-> PING
-PONG
+> CONFIG SET maxmemory 1000000 -> OK
+> PING -> PONG
 b< ~~ -NOGROUP *
 "#,
     );
@@ -392,19 +266,13 @@ b< ~~ -NOGROUP *
 fn nothing_is_evicted_during_a_pause() {
     check(
         r#"
-> SET k 1
-OK
-> CLIENT PAUSE 100 WRITE
-OK
-> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000
-OK
-> GET k
-"1"
-> DBSIZE
-1
+> SET k 1 -> OK
+> CLIENT PAUSE 100 WRITE -> OK
+> CONFIG SET maxmemory-policy allkeys-random maxmemory 1000000 -> OK
+> GET k -> "1"
+> DBSIZE -> 1
 @advance 200
-> GET k
-nil
+> GET k -> nil
 "#,
     );
 }
@@ -413,22 +281,14 @@ nil
 fn integers_are_not_shared_where_each_is_to_have_its_own_clock() {
     check(
         r#"
-> SET i 1
-OK
-> OBJECT REFCOUNT i
-2147483647
-> CONFIG SET maxmemory 1gb maxmemory-policy allkeys-random
-OK
-> OBJECT REFCOUNT i
-2147483647
-> CONFIG SET maxmemory-policy volatile-lfu
-OK
-> OBJECT REFCOUNT i
-1
-> CONFIG SET maxmemory 0
-OK
-> OBJECT REFCOUNT i
-2147483647
+> SET i 1 -> OK
+> OBJECT REFCOUNT i -> 2147483647
+> CONFIG SET maxmemory 1gb maxmemory-policy allkeys-random -> OK
+> OBJECT REFCOUNT i -> 2147483647
+> CONFIG SET maxmemory-policy volatile-lfu -> OK
+> OBJECT REFCOUNT i -> 1
+> CONFIG SET maxmemory 0 -> OK
+> OBJECT REFCOUNT i -> 2147483647
 "#,
     );
 }
@@ -440,31 +300,22 @@ fn the_parameters_have_redis_s_ranges() {
 > CONFIG GET maxmemory*
 ["maxmemory", "0", "maxmemory-policy", "noeviction", "maxmemory-clients", "0",
    "maxmemory-samples", "5", "maxmemory-eviction-tenacity", "10"]
-> CONFIG SET maxmemory-clients 7%
-OK
-> CONFIG GET maxmemory-clients
-["maxmemory-clients", "7%"]
+> CONFIG SET maxmemory-clients 7% -> OK
+> CONFIG GET maxmemory-clients -> ["maxmemory-clients", "7%"]
 > CONFIG SET maxmemory-clients 1.5mb
 ~~ -ERR * argument 'maxmemory-clients') - argument must be a memory or percent value
-> CONFIG SET maxmemory-clients 0
-OK
-> CONFIG SET maxmemory 1.5mb
-~~ -ERR * argument 'maxmemory') - argument must be a memory value
-> CONFIG SET maxmemory 10%
-~~ -ERR * argument 'maxmemory') - argument must be a memory value
+> CONFIG SET maxmemory-clients 0 -> OK
+> CONFIG SET maxmemory 1.5mb -> ~~ -ERR * argument 'maxmemory') - argument must be a memory value
+> CONFIG SET maxmemory 10% -> ~~ -ERR * argument 'maxmemory') - argument must be a memory value
 > CONFIG SET maxmemory-policy lru
 ~~ -ERR * argument(s) must be one of the following: volatile-lru, volatile-lfu, volatile-random,
    volatile-ttl, allkeys-lru, allkeys-lfu, allkeys-random, noeviction
-> CONFIG SET maxmemory-samples 0
-~~ -ERR *argument must be between 1 and 64 inclusive
+> CONFIG SET maxmemory-samples 0 -> ~~ -ERR *argument must be between 1 and 64 inclusive
 > CONFIG SET maxmemory-eviction-tenacity 101
 ~~ -ERR *argument must be between 0 and 100 inclusive
-> CONFIG SET lfu-decay-time -1
-~~ -ERR *argument must be between 0 and 2147483647 inclusive
-> CONFIG SET slave-ignore-maxmemory no
-OK
-> CONFIG GET replica-ignore-maxmemory
-["replica-ignore-maxmemory", "no"]
+> CONFIG SET lfu-decay-time -1 -> ~~ -ERR *argument must be between 0 and 2147483647 inclusive
+> CONFIG SET slave-ignore-maxmemory no -> OK
+> CONFIG GET replica-ignore-maxmemory -> ["replica-ignore-maxmemory", "no"]
 "#,
     );
 }

@@ -14,20 +14,14 @@ fn commands_that_are_denied_to_scripts_can_be_allowed() {
         r#"
 > EVAL "return redis.call('DEBUG', 'PROTOCOL', 'integer')" 0
 ~~ -ERR This Redis command is not allowed from script script: *
-> DEBUG SET-DISABLE-DENY-SCRIPTS 1
-OK
-> EVAL "return redis.call('DEBUG', 'PROTOCOL', 'integer')" 0
-12345
+> DEBUG SET-DISABLE-DENY-SCRIPTS 1 -> OK
+> EVAL "return redis.call('DEBUG', 'PROTOCOL', 'integer')" 0 -> 12345
 > EVAL "redis.setresp(3) return redis.call('DEBUG', 'PROTOCOL', 'verbatim')" 0
 "This is a verbatim\nstring"
-> EVAL "return redis.call('CLIENT', 'LIST')" 0
-~~ ?id=1 addr=*cmd=eval *
-> EVAL "return redis.call('CONFIG', 'SET', 'hz', '20')" 0
-OK
-> CONFIG GET hz
-["hz", "20"]
-> DEBUG set-disable-deny-scripts x
-OK
+> EVAL "return redis.call('CLIENT', 'LIST')" 0 -> ~~ ?id=1 addr=*cmd=eval *
+> EVAL "return redis.call('CONFIG', 'SET', 'hz', '20')" 0 -> OK
+> CONFIG GET hz -> ["hz", "20"]
+> DEBUG set-disable-deny-scripts x -> OK
 > EVAL "return redis.call('DEBUG', 'PROTOCOL', 'integer')" 0
 ~~ -ERR This Redis command is not allowed from script script: *
 "#,
@@ -84,12 +78,9 @@ fn a_script_does_not_change_how_its_client_is_served() {
                 r#"
 > EVAL "return redis.call({command})" 0
 ~~ -ERR This Redis command is not allowed from script script: *
-> MULTI
-OK
-> EVAL "return redis.call({command})" 0
-QUEUED
-> EXEC
-~~ ?-ERR This Redis command is not allowed from script script: *
+> MULTI -> OK
+> EVAL "return redis.call({command})" 0 -> QUEUED
+> EXEC -> ~~ ?-ERR This Redis command is not allowed from script script: *
 > CLIENT INFO
 ~~ *name=me * flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0 *user=default *resp=2 lib-name= *
 "#
@@ -99,12 +90,9 @@ QUEUED
     run(
         &mut server,
         r#"
-> EVAL "redis.call('SELECT', 3) return redis.call('CLIENT', 'INFO')" 0
-~~ *name=me * db=3 *
-> CLIENT INFO
-~~ *name=me * db=0 *
-> EVAL "redis.call('BLPOP', 'q', 0) return redis.call('CLIENT', 'GETNAME')" 0
-"me"
+> EVAL "redis.call('SELECT', 3) return redis.call('CLIENT', 'INFO')" 0 -> ~~ *name=me * db=3 *
+> CLIENT INFO -> ~~ *name=me * db=0 *
+> EVAL "redis.call('BLPOP', 'q', 0) return redis.call('CLIENT', 'GETNAME')" 0 -> "me"
 "#,
     );
 }
@@ -116,31 +104,21 @@ fn a_script_may_close_its_client() {
     run(
         &mut server,
         r#"
-b> ACL SETUSER u on nopass ~* +@all
-b< OK
-b> AUTH u x
-b< OK
-b> EVAL "redis.call('ACL', 'DELUSER', 'u') return redis.call('ECHO', 'end')" 0
-b< "end"
-b> CLIENT ID
-b< 3
+b> ACL SETUSER u on nopass ~* +@all -> OK
+b> AUTH u x -> OK
+b> EVAL "redis.call('ACL', 'DELUSER', 'u') return redis.call('ECHO', 'end')" 0 -> "end"
+b> CLIENT ID -> 3
 "#,
     );
     run(
         &mut permissive(),
         r#"
-b> CLIENT ID
-b< 2
-b> MULTI
-b< OK
-b> EVAL "return redis.call('CLIENT', 'KILL', 'ID', 2, 'SKIPME', 'no')" 0
-b< QUEUED
-b> PING
-b< QUEUED
-b> EXEC
-b< [1, PONG]
-b> CLIENT ID
-b< 3
+b> CLIENT ID -> 2
+b> MULTI -> OK
+b> EVAL "return redis.call('CLIENT', 'KILL', 'ID', 2, 'SKIPME', 'no')" 0 -> QUEUED
+b> PING -> QUEUED
+b> EXEC -> [1, PONG]
+b> CLIENT ID -> 3
 "#,
     );
 }

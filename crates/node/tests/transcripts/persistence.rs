@@ -16,36 +16,21 @@ fn with_debug() -> TestServer {
 fn saves() {
     check(
         r#"
-> SAVE
-OK
-> SAVE x
--ERR wrong number of arguments for 'save' command
-> BGSAVE
-Background saving started
-> BGSAVE schedule
-Background saving started
-> BGSAVE NOW
--ERR syntax error
-> LASTSAVE
-0
-> LASTSAVE x
--ERR wrong number of arguments for 'lastsave' command
-> MULTI
-OK
-> SAVE
--ERR Command not allowed inside a transaction
-> DISCARD
-OK
-> MULTI
-OK
-> BGSAVE
-QUEUED
-> LASTSAVE
-QUEUED
-> EXEC
-[Background saving scheduled, 0]
-> EVAL "return redis.pcall('save').err" 0
-"ERR This Redis command is not allowed from script"
+> SAVE -> OK
+> SAVE x -> -ERR wrong number of arguments for 'save' command
+> BGSAVE -> Background saving started
+> BGSAVE schedule -> Background saving started
+> BGSAVE NOW -> -ERR syntax error
+> LASTSAVE -> 0
+> LASTSAVE x -> -ERR wrong number of arguments for 'lastsave' command
+> MULTI -> OK
+> SAVE -> -ERR Command not allowed inside a transaction
+> DISCARD -> OK
+> MULTI -> OK
+> BGSAVE -> QUEUED
+> LASTSAVE -> QUEUED
+> EXEC -> [Background saving scheduled, 0]
+> EVAL "return redis.pcall('save').err" 0 -> "ERR This Redis command is not allowed from script"
 "#,
     );
 }
@@ -82,14 +67,10 @@ fn why_nothing_is_saved() {
 fn backups_stay_in_their_folder() {
     check(
         r#"
-> WEFT BACKUP copy.rdb
-Backup started
-> WEFT BACKUP
--ERR wrong number of arguments for 'weft|backup' command
-> WEFT BACKUP ""
--ERR The backup cannot begin: no such path
-> WEFT BACKUP "\xff"
--ERR The backup cannot begin: no such path
+> WEFT BACKUP copy.rdb -> Backup started
+> WEFT BACKUP -> -ERR wrong number of arguments for 'weft|backup' command
+> WEFT BACKUP "" -> -ERR The backup cannot begin: no such path
+> WEFT BACKUP "\xff" -> -ERR The backup cannot begin: no such path
 > WEFT BACKUP /tmp/copy.rdb
 -ERR The backup cannot begin: a path outside 'dir' needs 'enable-protected-configs'
 "#,
@@ -101,20 +82,13 @@ fn debug_reload() {
     run(
         &mut with_debug(),
         r#"
-> SET k v
-OK
-> DEBUG RELOAD NOFLUSH
-OK
-> GET k
-"v"
-> DEBUG RELOAD NOSAVE
-OK
-> DBSIZE
-0
-> DEBUG RELOAD MERGE
--ERR Error trying to load the RDB dump, check server logs
-> DEBUG RELOAD x
--ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.
+> SET k v -> OK
+> DEBUG RELOAD NOFLUSH -> OK
+> GET k -> "v"
+> DEBUG RELOAD NOSAVE -> OK
+> DBSIZE -> 0
+> DEBUG RELOAD MERGE -> -ERR Error trying to load the RDB dump, check server logs
+> DEBUG RELOAD x -> -ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.
 "#,
     );
 }
@@ -126,34 +100,20 @@ fn while_keys_are_loaded() {
     run(
         &mut server,
         r#"
-> GET k
--LOADING Redis is loading the dataset in memory
-> PING
--LOADING Redis is loading the dataset in memory
-> SAVE
--LOADING Redis is loading the dataset in memory
-> EVAL "return 1" 0
--LOADING Redis is loading the dataset in memory
-> SUBSCRIBE c
-["subscribe", "c", 1]
-> UNSUBSCRIBE c
-["unsubscribe", "c", 0]
-> LASTSAVE
-0
-> INFO persistence
-~~ *loading:1\\r\\n*loading_start_time:0\\r\\nloading_total_bytes:0\\r\\n*
-> MULTI
-OK
-> INCR k
--LOADING Redis is loading the dataset in memory
-> EXEC
--EXECABORT Transaction discarded because of previous errors.
-> MULTI
-OK
-> LASTSAVE
-QUEUED
-> EXEC
-[0]
+> GET k -> -LOADING Redis is loading the dataset in memory
+> PING -> -LOADING Redis is loading the dataset in memory
+> SAVE -> -LOADING Redis is loading the dataset in memory
+> EVAL "return 1" 0 -> -LOADING Redis is loading the dataset in memory
+> SUBSCRIBE c -> ["subscribe", "c", 1]
+> UNSUBSCRIBE c -> ["unsubscribe", "c", 0]
+> LASTSAVE -> 0
+> INFO persistence -> ~~ *loading:1\\r\\n*loading_start_time:0\\r\\nloading_total_bytes:0\\r\\n*
+> MULTI -> OK
+> INCR k -> -LOADING Redis is loading the dataset in memory
+> EXEC -> -EXECABORT Transaction discarded because of previous errors.
+> MULTI -> OK
+> LASTSAVE -> QUEUED
+> EXEC -> [0]
 "#,
     );
     server.node.set_loading(false);
@@ -174,18 +134,12 @@ fn while_nothing_can_be_saved() {
     run(
         &mut server,
         r#"
-> SET k v
--MISCONF the disk is full
-> PING
--MISCONF the disk is full
-> GET k
-nil
-> MULTI
-OK
-> SET k v
--MISCONF the disk is full
-> EXEC
--EXECABORT Transaction discarded because of previous errors.
+> SET k v -> -MISCONF the disk is full
+> PING -> -MISCONF the disk is full
+> GET k -> nil
+> MULTI -> OK
+> SET k v -> -MISCONF the disk is full
+> EXEC -> -EXECABORT Transaction discarded because of previous errors.
 "#,
     );
     server.node.refuse_writes(Cause::Snapshot, None);

@@ -29,17 +29,13 @@ fn one_unmet(transcript: &str, got: &str, lines: &[&str]) {
 fn expectations_that_are_met() {
     let transcript = r#"
 # A client without a name and two with one.
-> SET k v
-OK
+> SET k v -> OK
 ! set:k => SET k v
-a> GET k
-a< "v"
-> GET k
-~~ "?"
+a> GET k -> "v"
+> GET k -> ~~ "?"
 b> BLPOP l 0
 b<
-c> RPUSH l 1
-c< 1
+c> RPUSH l 1 -> 1
 ! rpush:l => RPUSH l 1
 ! lpop:l del:l => LPOP l
 b< ["l", "1"]
@@ -52,8 +48,7 @@ b< nil-array
 @close b
 > CLIENT REPLY SKIP
 > PING
-> ECHO "a< b"
-"a< b"
+> ECHO "a< b" -> "a< b"
 "#;
     assert_eq!(unmet(transcript), []);
 }
@@ -61,8 +56,11 @@ b< nil-array
 #[test]
 fn expectations_that_are_not_met() {
     one_unmet("> GET k\nOK\n", "nil", &["nil"]);
-    one_unmet("> GET k\n", "nil", &["nil"]);
-    one_unmet("b> GET k\n", "nil", &["b< nil"]);
+    one_unmet("> GET k -> OK\n", "nil", &["> GET k -> nil"]);
+    one_unmet("b> GET k -> ~~ O*\n", "nil", &["b> GET k -> nil"]);
+    one_unmet("> GET k\n", "nil", &["> GET k -> nil"]);
+    one_unmet("b> GET k\n", "nil", &["b> GET k -> nil"]);
+    one_unmet("b> BLPOP k 0 -> nil-array\n", "", &["b> BLPOP k 0"]);
     one_unmet("b> GET k\nb< ~~ O*\n", "nil", &["b< nil"]);
     one_unmet("> BLPOP k 0\nOK\n", "", &[]);
     one_unmet("b> BLPOP k 0\nb< OK\n", "", &["b<"]);
@@ -75,17 +73,16 @@ fn expectations_that_are_not_met() {
 #[test]
 fn a_long_expectation_continues_in_lines_of_100_columns() {
     let (long, text) = ("y".repeat(50), format!("{}   {}", "x".repeat(94), "y".repeat(50)));
-    let lines = [format!("b< \"{}", "x".repeat(94)), format!("     {long}\"")];
-    let lines = lines.each_ref().map(String::as_str);
-    let quoted = format!("\"{text}\"");
-    one_unmet(&format!("b> ECHO {quoted}\n"), &quoted, &lines);
-    let met = format!("b> ECHO {quoted}\n{}\n", lines.join("\n"));
-    assert_eq!(unmet(&met), []);
+    let (quoted, request) = (format!("\"{text}\""), format!("b> ECHO \"{text}\""));
+    let [first, rest] = [format!("b< \"{}", "x".repeat(94)), format!("     {long}\"")];
+    one_unmet(&format!("{request}\n"), &quoted, &[&request, &first, &rest]);
+    one_unmet(&format!("{request}\nb< OK\n"), &quoted, &[&first, &rest]);
+    assert_eq!(unmet(&format!("{request}\n{first}\n{rest}\n")), []);
 }
 
 #[test]
 fn a_request_has_a_client() {
-    let steps = parse("> GET k\nOK\nname> GET k\nname< a> b\n");
+    let steps = parse("> GET k\nOK\nname> GET k\nname< a> b\nb> GET k -> a> b\n");
     let clients: Vec<_> = steps
         .iter()
         .map(|step| match &step.action {
@@ -93,7 +90,7 @@ fn a_request_has_a_client() {
             _ => panic!("a request"),
         })
         .collect();
-    assert_eq!(clients, [("a", "OK"), ("name", "a> b")]);
+    assert_eq!(clients, [("a", "OK"), ("name", "a> b"), ("b", "a> b")]);
 }
 
 #[test]
@@ -110,8 +107,8 @@ fn check_fails_where_an_expectation_is_wrong() {
     if Record::is_wanted() {
         return;
     }
-    let failing = || crate::check::check("> PING\nPONG\n> GET k\nOK\n");
+    let failing = || crate::check::check("> PING -> PONG\n> GET k -> OK\n");
     let failure = std::panic::catch_unwind(failing).expect_err("a wrong expectation");
     let text = failure.downcast_ref::<String>().expect("a text");
-    assert_eq!(text, "line 3: > GET k\nwant: OK\n got: nil");
+    assert_eq!(text, "line 2: > GET k -> OK\nwant: OK\n got: nil");
 }

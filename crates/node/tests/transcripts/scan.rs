@@ -9,65 +9,37 @@ use crate::fake::TestServer;
 fn keys_by_pattern() {
     check(
         r#"
-> KEYS
--ERR wrong number of arguments for 'keys' command
-> KEYS *
-[]
-> KEYS a
-[]
-> SET abc 1
-OK
-> KEYS *
-["abc"]
-> KEYS a?c
-["abc"]
-> KEYS a[xb]c
-["abc"]
-> KEYS abc
-["abc"]
-> KEYS ABC
-[]
-> KEYS a\bc
-["abc"]
-> KEYS abd
-[]
-> SET "" empty
-OK
-> KEYS ""
-[""]
-> KEYS **
-["abc"]
-> KEYS ?
-[]
-> KEYS *
-~~ \["*", "*"]
-> DEL abc
-1
-> KEYS *
-[""]
-> SCAN 0 MATCH *
-["0", [""]]
-> SCAN 0 MATCH **
-["0", []]
-> SCAN 0 MATCH ""
-["0", [""]]
-> PEXPIRE "" 5
-1
+> KEYS -> -ERR wrong number of arguments for 'keys' command
+> KEYS * -> []
+> KEYS a -> []
+> SET abc 1 -> OK
+> KEYS * -> ["abc"]
+> KEYS a?c -> ["abc"]
+> KEYS a[xb]c -> ["abc"]
+> KEYS abc -> ["abc"]
+> KEYS ABC -> []
+> KEYS a\bc -> ["abc"]
+> KEYS abd -> []
+> SET "" empty -> OK
+> KEYS "" -> [""]
+> KEYS ** -> ["abc"]
+> KEYS ? -> []
+> KEYS * -> ~~ \["*", "*"]
+> DEL abc -> 1
+> KEYS * -> [""]
+> SCAN 0 MATCH * -> ["0", [""]]
+> SCAN 0 MATCH ** -> ["0", []]
+> SCAN 0 MATCH "" -> ["0", [""]]
+> PEXPIRE "" 5 -> 1
 @advance 6
 # KEYS does not show what has expired, and does not remove it either.
-> KEYS *
-[]
-> KEYS ""
-[]
-> SCAN 0 MATCH x
-["0", []]
-> DBSIZE
-1
+> KEYS * -> []
+> KEYS "" -> []
+> SCAN 0 MATCH x -> ["0", []]
+> DBSIZE -> 1
 # SCAN removes it, unless the pattern is another, whatever the type.
-> SCAN 0 TYPE list
-["0", []]
-> DBSIZE
-0
+> SCAN 0 TYPE list -> ["0", []]
+> DBSIZE -> 0
 "#,
     );
 }
@@ -76,62 +48,34 @@ OK
 fn scan_options() {
     check(
         r#"
-> SCAN
--ERR wrong number of arguments for 'scan' command
-> SCAN x
--ERR invalid cursor
-> SCAN x foo
--ERR invalid cursor
-> SCAN -1
--ERR invalid cursor
-> SCAN 1x
--ERR invalid cursor
-> SCAN ""
--ERR invalid cursor
-> SCAN 18446744073709551616
--ERR invalid cursor
-> SCAN 18446744073709551615
-["0", []]
-> SCAN 4398046511104
-["0", []]
-> SET a 1
-OK
-> SCAN 00
-["0", ["a"]]
-> SCAN +0
-["0", ["a"]]
-> SCAN " 0"
-["0", ["a"]]
-> SCAN 0 COUNT
--ERR syntax error
-> SCAN 0 COUNT 0
--ERR syntax error
-> SCAN 0 COUNT -1
--ERR syntax error
-> SCAN 0 COUNT x
--ERR value is not an integer or out of range
-> SCAN 0 COUNT 5 COUNT x
--ERR value is not an integer or out of range
-> SCAN 0 COUNT 99999999999999999999
--ERR value is not an integer or out of range
-> SCAN 0 MATCH
--ERR syntax error
-> SCAN 0 foo bar
--ERR syntax error
-> SCAN 0 count 9223372036854775807
-["0", ["a"]]
-> SCAN 0 MATCH a COUNT 5 TYPE string
-["0", ["a"]]
-> SCAN 0 TYPE STRING
-["0", ["a"]]
-> SCAN 0 TYPE hash
-["0", []]
-> SCAN 0 TYPE nosuchtype
-["0", []]
-> SCAN 0 MATCH b MATCH a
-["0", ["a"]]
-> SCAN 0 MATCH b
-["0", []]
+> SCAN -> -ERR wrong number of arguments for 'scan' command
+> SCAN x -> -ERR invalid cursor
+> SCAN x foo -> -ERR invalid cursor
+> SCAN -1 -> -ERR invalid cursor
+> SCAN 1x -> -ERR invalid cursor
+> SCAN "" -> -ERR invalid cursor
+> SCAN 18446744073709551616 -> -ERR invalid cursor
+> SCAN 18446744073709551615 -> ["0", []]
+> SCAN 4398046511104 -> ["0", []]
+> SET a 1 -> OK
+> SCAN 00 -> ["0", ["a"]]
+> SCAN +0 -> ["0", ["a"]]
+> SCAN " 0" -> ["0", ["a"]]
+> SCAN 0 COUNT -> -ERR syntax error
+> SCAN 0 COUNT 0 -> -ERR syntax error
+> SCAN 0 COUNT -1 -> -ERR syntax error
+> SCAN 0 COUNT x -> -ERR value is not an integer or out of range
+> SCAN 0 COUNT 5 COUNT x -> -ERR value is not an integer or out of range
+> SCAN 0 COUNT 99999999999999999999 -> -ERR value is not an integer or out of range
+> SCAN 0 MATCH -> -ERR syntax error
+> SCAN 0 foo bar -> -ERR syntax error
+> SCAN 0 count 9223372036854775807 -> ["0", ["a"]]
+> SCAN 0 MATCH a COUNT 5 TYPE string -> ["0", ["a"]]
+> SCAN 0 TYPE STRING -> ["0", ["a"]]
+> SCAN 0 TYPE hash -> ["0", []]
+> SCAN 0 TYPE nosuchtype -> ["0", []]
+> SCAN 0 MATCH b MATCH a -> ["0", ["a"]]
+> SCAN 0 MATCH b -> ["0", []]
 "#,
     );
 }
@@ -201,39 +145,26 @@ fn a_small_keyspace_takes_one_scan() {
 fn random_keys() {
     check(
         r#"
-> RANDOMKEY
-nil
-> SET a 1
-OK
-> RANDOMKEY
-"a"
-> RANDOMKEY x
--ERR wrong number of arguments for 'randomkey' command
-> PEXPIRE a 5
-1
+> RANDOMKEY -> nil
+> SET a 1 -> OK
+> RANDOMKEY -> "a"
+> RANDOMKEY x -> -ERR wrong number of arguments for 'randomkey' command
+> PEXPIRE a 5 -> 1
 @advance 6
-> RANDOMKEY
-nil
+> RANDOMKEY -> nil
 ! expired:a => DEL a
-> DBSIZE
-0
+> DBSIZE -> 0
 "#,
     );
     check(
         r#"
-> SET a 1 PX 5
-OK
-> CLIENT PAUSE 1000 WRITE
-OK
+> SET a 1 PX 5 -> OK
+> CLIENT PAUSE 1000 WRITE -> OK
 @advance 6
-> RANDOMKEY
-"a"
-> EXISTS a
-0
-> CLIENT UNPAUSE
-OK
-> RANDOMKEY
-nil
+> RANDOMKEY -> "a"
+> EXISTS a -> 0
+> CLIENT UNPAUSE -> OK
+> RANDOMKEY -> nil
 ! expired:a => DEL a
 "#,
     );

@@ -9,32 +9,20 @@ use crate::fake::TestServer;
 fn scripts_call_commands() {
     check(
         r#"
-> SET k v
-OK
-> EVAL "return redis.call('GET', KEYS[1])" 1 k
-"v"
-> EVAL "return redis.call('GET', KEYS[1])" 1 k
-"v"
-> EVAL "return {KEYS[1], ARGV[1], #ARGV}" 1 k a b
-["k", "a", 2]
-> EVAL "return redis.call('GET', 'other')" 0
-nil
-> EVAL "redis.call('SET', 'other', 'x'); return redis.call('GET', 'other')" 1 k
-"x"
-> EVAL "return {1, 2, {3, 'x'}, redis.call('KEYS', 'oth*')}" 0
-[1, 2, [3, "x"], ["other"]]
-> EVAL "return redis.call('FLUSHALL')" 0
-OK
-> DBSIZE
-0
+> SET k v -> OK
+> EVAL "return redis.call('GET', KEYS[1])" 1 k -> "v"
+> EVAL "return redis.call('GET', KEYS[1])" 1 k -> "v"
+> EVAL "return {KEYS[1], ARGV[1], #ARGV}" 1 k a b -> ["k", "a", 2]
+> EVAL "return redis.call('GET', 'other')" 0 -> nil
+> EVAL "redis.call('SET', 'other', 'x'); return redis.call('GET', 'other')" 1 k -> "x"
+> EVAL "return {1, 2, {3, 'x'}, redis.call('KEYS', 'oth*')}" 0 -> [1, 2, [3, "x"], ["other"]]
+> EVAL "return redis.call('FLUSHALL')" 0 -> OK
+> DBSIZE -> 0
 > EVAL "redis.call('SELECT', 3); redis.call('SET', 'k', 'three'); return redis.call('GET', 'k')" 0
 "three"
-> GET k
-nil
-> SELECT 3
-OK
-> GET k
-"three"
+> GET k -> nil
+> SELECT 3 -> OK
+> GET k -> "three"
 "#,
     );
 }
@@ -77,10 +65,8 @@ fn what_scripts_may_not_call() {
 > EVAL "\x23!lua flags=no-writes\nreturn redis.call('SET', 'a', 'b')" 0
 -ERR Write commands are not allowed from read-only scripts. script: 8805fffef50bd8a238f8a362b2781d41
   a76c0523, on @user_script:2.
-> EVAL "\x23!lua flags=nosuch\nreturn 1" 0
--ERR Unexpected flag in script shebang: nosuch
-> EVAL_RO "return redis.call('GET', 'k')" 1 k
-"v"
+> EVAL "\x23!lua flags=nosuch\nreturn 1" 0 -> -ERR Unexpected flag in script shebang: nosuch
+> EVAL_RO "return redis.call('GET', 'k')" 1 k -> "v"
 "#,
     );
 }
@@ -89,38 +75,23 @@ fn what_scripts_may_not_call() {
 fn requests_that_run_nothing() {
     check(
         r#"
-> EVAL "return 1"
--ERR wrong number of arguments for 'eval' command
-> EVAL "return 1" x
--ERR value is not an integer or out of range
-> EVAL "return 1" -1
--ERR Number of keys can't be negative
-> EVAL "return 1" 2 a
--ERR Number of keys can't be greater than number of args
-> EVALSHA zz 0
--NOSCRIPT No matching script. Please use EVAL.
+> EVAL "return 1" -> -ERR wrong number of arguments for 'eval' command
+> EVAL "return 1" x -> -ERR value is not an integer or out of range
+> EVAL "return 1" -1 -> -ERR Number of keys can't be negative
+> EVAL "return 1" 2 a -> -ERR Number of keys can't be greater than number of args
+> EVALSHA zz 0 -> -NOSCRIPT No matching script. Please use EVAL.
 > EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 -NOSCRIPT No matching script. Please use EVAL.
-> FCALL nosuch 0
--ERR Function not found
-> FCALL nosuch x
--ERR Function not found
-> SCRIPT KILL
--NOTBUSY No scripts in execution right now.
-> FUNCTION KILL
--NOTBUSY No scripts in execution right now.
-> SCRIPT FLUSH X
--ERR SCRIPT FLUSH only support SYNC|ASYNC option
-> FUNCTION FLUSH X
--ERR FUNCTION FLUSH only supports SYNC|ASYNC option
-> FUNCTION LOAD x
--ERR Missing library metadata
-> FUNCTION DELETE nosuch
--ERR Library not found
-> FUNCTION LIST x
--ERR Unknown argument x
-> FUNCTION LOAD a b
--ERR Unknown option given: a
+> FCALL nosuch 0 -> -ERR Function not found
+> FCALL nosuch x -> -ERR Function not found
+> SCRIPT KILL -> -NOTBUSY No scripts in execution right now.
+> FUNCTION KILL -> -NOTBUSY No scripts in execution right now.
+> SCRIPT FLUSH X -> -ERR SCRIPT FLUSH only support SYNC|ASYNC option
+> FUNCTION FLUSH X -> -ERR FUNCTION FLUSH only supports SYNC|ASYNC option
+> FUNCTION LOAD x -> -ERR Missing library metadata
+> FUNCTION DELETE nosuch -> -ERR Library not found
+> FUNCTION LIST x -> -ERR Unknown argument x
+> FUNCTION LOAD a b -> -ERR Unknown option given: a
 "#,
     );
 }
@@ -129,42 +100,25 @@ fn requests_that_run_nothing() {
 fn scripts_are_kept() {
     check(
         r#"
-> SCRIPT LOAD "return 1"
-"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
-> SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db x
-[1, 0]
-> EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
-1
-> EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0
-1
-> SCRIPT FLUSH
-OK
+> SCRIPT LOAD "return 1" -> "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+> SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db x -> [1, 0]
+> EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0 -> 1
+> EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0 -> 1
+> SCRIPT FLUSH -> OK
 > EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 -NOSCRIPT No matching script. Please use EVAL.
-> EVAL "return 1" 0
-1
-> EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
-1
-> EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
-1
-> SCRIPT SHOW e0e1f9fabfc9d4800c877a703b823ac0578ff8db
-"return 1"
-> SCRIPT SHOW e0
--NOSCRIPT No matching script. Please use EVAL.
-> SCRIPT DEBUG YES
--ERR SCRIPT DEBUG is not supported: there is no debugger
-> SCRIPT DEBUG sync
--ERR SCRIPT DEBUG is not supported: there is no debugger
-> SCRIPT DEBUG No
-OK
-> SCRIPT DEBUG off
--ERR Use SCRIPT DEBUG YES/SYNC/NO
-> SCRIPT HELP
-~~ ?SCRIPT <subcommand>*
-> SCRIPT FLUSH ASYNC
-OK
-> SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db
-[0]
+> EVAL "return 1" 0 -> 1
+> EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0 -> 1
+> EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0 -> 1
+> SCRIPT SHOW e0e1f9fabfc9d4800c877a703b823ac0578ff8db -> "return 1"
+> SCRIPT SHOW e0 -> -NOSCRIPT No matching script. Please use EVAL.
+> SCRIPT DEBUG YES -> -ERR SCRIPT DEBUG is not supported: there is no debugger
+> SCRIPT DEBUG sync -> -ERR SCRIPT DEBUG is not supported: there is no debugger
+> SCRIPT DEBUG No -> OK
+> SCRIPT DEBUG off -> -ERR Use SCRIPT DEBUG YES/SYNC/NO
+> SCRIPT HELP -> ~~ ?SCRIPT <subcommand>*
+> SCRIPT FLUSH ASYNC -> OK
+> SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db -> [0]
 "#,
     );
 }
@@ -175,26 +129,18 @@ fn functions() {
         r#"
 > FUNCTION LOAD "\x23!lua name=lib\nredis.register_function('f', function(k) return #k end)"
 "lib"
-> FUNCTION DELETE lib
-OK
+> FUNCTION DELETE lib -> OK
 > FUNCTION LOAD "\x23!lua name=lib\nredis.register_function('f', function(k) return k[1] end)"
 "lib"
-> EVAL "return 'x'" 0
-"x"
+> EVAL "return 'x'" 0 -> "x"
 > FUNCTION LOAD "\x23!lua name=m\nredis.register_function('g', function(k, a) return a[1] end)"
 "m"
-> SET k v
-OK
-> FCALL f 1 k
-"k"
-> FCALL F 1 k
-"k"
-> FCALL g 0 a
-"a"
-> FCALL_RO g 0 a
--ERR Can not execute a script with write flag using *_ro command.
-> FCALL_RO f 1 k
--ERR Can not execute a script with write flag using *_ro command.
+> SET k v -> OK
+> FCALL f 1 k -> "k"
+> FCALL F 1 k -> "k"
+> FCALL g 0 a -> "a"
+> FCALL_RO g 0 a -> -ERR Can not execute a script with write flag using *_ro command.
+> FCALL_RO f 1 k -> -ERR Can not execute a script with write flag using *_ro command.
 > FUNCTION STATS
 ["running_script", nil, "engines", ["LUA", ["libraries_count", 2, "functions_count", 2]]]
 > FUNCTION LIST LIBRARYNAME l*
@@ -204,20 +150,13 @@ OK
 -ERR Library 'lib' already exists
 > FUNCTION LOAD REPLACE "\x23!lua name=lib\nredis.register_function('f', function() return 2 end)"
 "lib"
-> FCALL f 0
-2
-> FCALL g 0
-nil
-> FUNCTION DELETE lib
-OK
-> FCALL f 0
--ERR Function not found
-> FUNCTION HELP
-~~ ?FUNCTION <subcommand>*
-> FUNCTION FLUSH
-OK
-> FUNCTION LIST
-[]
+> FCALL f 0 -> 2
+> FCALL g 0 -> nil
+> FUNCTION DELETE lib -> OK
+> FCALL f 0 -> -ERR Function not found
+> FUNCTION HELP -> ~~ ?FUNCTION <subcommand>*
+> FUNCTION FLUSH -> OK
+> FUNCTION LIST -> []
 "#,
     );
 }
@@ -226,30 +165,18 @@ OK
 fn scripts_in_transactions() {
     check(
         r#"
-> MULTI
-OK
-> EVAL "return redis.call('INCR', KEYS[1])" 1 n
-QUEUED
-> EVAL "return redis.call('INCR', 'beyond')" 0
-QUEUED
-> EVAL "return redis.call('KEYS', '*') " 0
-QUEUED
-> EXEC
-[1, 1, ["beyond", "n"]]
-> MULTI
-OK
-> EVAL "return redis.call('INCR', KEYS[1])" 1 n
-QUEUED
-> SET k 1
-QUEUED
-> EXEC
-[2, OK]
-> MULTI
-OK
-> EVAL "return redis.call('NOSUCH')" 0
-QUEUED
-> PING
-QUEUED
+> MULTI -> OK
+> EVAL "return redis.call('INCR', KEYS[1])" 1 n -> QUEUED
+> EVAL "return redis.call('INCR', 'beyond')" 0 -> QUEUED
+> EVAL "return redis.call('KEYS', '*') " 0 -> QUEUED
+> EXEC -> [1, 1, ["beyond", "n"]]
+> MULTI -> OK
+> EVAL "return redis.call('INCR', KEYS[1])" 1 n -> QUEUED
+> SET k 1 -> QUEUED
+> EXEC -> [2, OK]
+> MULTI -> OK
+> EVAL "return redis.call('NOSUCH')" 0 -> QUEUED
+> PING -> QUEUED
 > EXEC
 [-ERR Unknown Redis command called from script script: 7ae0187b9ac91447963709e3bfd83c5935fec648, on
    @user_script:1., PONG]
@@ -261,25 +188,17 @@ QUEUED
 fn a_script_leaves_one_effect() {
     check(
         r#"
-> EVAL "redis.call('SADD', KEYS[1], 'a'); return redis.call('SPOP', KEYS[1])" 1 s
-"a"
+> EVAL "redis.call('SADD', KEYS[1], 'a'); return redis.call('SPOP', KEYS[1])" 1 s -> "a"
 ! sadd:s spop:s del:s => SADD s a | SREM s a
-> EVAL "redis.call('SET', KEYS[1], 1); return redis.call('EXPIRE', KEYS[1], 10)" 1 k
-1
+> EVAL "redis.call('SET', KEYS[1], 1); return redis.call('EXPIRE', KEYS[1], 10)" 1 k -> 1
 ! set:k expire:k => SET k 1 | PEXPIREAT k 1700000010000
-> EVAL "return redis.call('GET', KEYS[1])" 1 k
-"1"
-> MULTI
-OK
-> EVAL "return redis.call('INCR', KEYS[1])" 1 n
-QUEUED
-> INCR n
-QUEUED
-> EXEC
-[1, 2]
+> EVAL "return redis.call('GET', KEYS[1])" 1 k -> "1"
+> MULTI -> OK
+> EVAL "return redis.call('INCR', KEYS[1])" 1 n -> QUEUED
+> INCR n -> QUEUED
+> EXEC -> [1, 2]
 ! incrby:n incrby:n => INCR n | INCR n
-> EVAL "redis.set_repl(redis.REPL_NONE); return redis.call('SET', 'k', 2)" 1 k
-OK
+> EVAL "redis.set_repl(redis.REPL_NONE); return redis.call('SET', 'k', 2)" 1 k -> OK
 "#,
     );
 }
@@ -289,27 +208,19 @@ fn clients_blocked_on_keys_are_served() {
     check(
         r#"
 b> BLPOP l 0
-> EVAL "redis.call('RPUSH', KEYS[1], 'a', 'b'); return redis.call('LLEN', KEYS[1])" 1 l
-2
+> EVAL "redis.call('RPUSH', KEYS[1], 'a', 'b'); return redis.call('LLEN', KEYS[1])" 1 l -> 2
 b< ["l", "a"]
 b> BLPOP m 0
-> EVAL "redis.call('RPUSH', 'm', 'a', 'b'); return redis.call('LLEN', 'm')" 0
-2
+> EVAL "redis.call('RPUSH', 'm', 'a', 'b'); return redis.call('LLEN', 'm')" 0 -> 2
 b< ["m", "a"]
 b> BLPOP n 0
-> EVAL "redis.call('RPUSH', 'n', 'a'); return redis.call('LLEN', 'l')" 1 l
-1
+> EVAL "redis.call('RPUSH', 'n', 'a'); return redis.call('LLEN', 'l')" 1 l -> 1
 b< ["n", "a"]
-b> WATCH w
-b< OK
-> EVAL "return redis.call('SET', 'w', 1)" 0
-OK
-b> MULTI
-b< OK
-b> PING
-b< QUEUED
-b> EXEC
-b< nil-array
+b> WATCH w -> OK
+> EVAL "return redis.call('SET', 'w', 1)" 0 -> OK
+b> MULTI -> OK
+b> PING -> QUEUED
+b> EXEC -> nil-array
 "#,
     );
 }
@@ -323,24 +234,15 @@ fn a_pause_of_writes_does_not_hold_scripts_that_only_read() {
 "reads"
 > SCRIPT LOAD "\x23!lua flags=no-writes\nreturn 'loaded'"
 "bb29f80c4909c082c58647daa986ef6a4947cb21"
-c> MULTI
-c< OK
-c> EVAL "\x23!lua flags=no-writes\nreturn 'queued before'" 0
-c< QUEUED
-b> CLIENT PAUSE 100000 WRITE
-b< OK
-> EVAL "\x23!lua flags=no-writes\nreturn 'reads'" 0
-"reads"
-> FCALL reads 0
-"read"
-> MULTI
-OK
-> EVAL "\x23!lua flags=no-writes\nreturn 'queued'" 0
-QUEUED
-> EXEC
-["queued"]
-c> EXEC
-c< ["queued before"]
+c> MULTI -> OK
+c> EVAL "\x23!lua flags=no-writes\nreturn 'queued before'" 0 -> QUEUED
+b> CLIENT PAUSE 100000 WRITE -> OK
+> EVAL "\x23!lua flags=no-writes\nreturn 'reads'" 0 -> "reads"
+> FCALL reads 0 -> "read"
+> MULTI -> OK
+> EVAL "\x23!lua flags=no-writes\nreturn 'queued'" 0 -> QUEUED
+> EXEC -> ["queued"]
+c> EXEC -> ["queued before"]
 "#,
     );
 }
@@ -351,16 +253,11 @@ fn a_pause_of_writes_holds_what_functions_are_when_they_run() {
                  callback=function() return 'read' end}";
     let writes = "redis.register_function('f', function() return redis.call('SET', 'k', 'v') end)";
     let transcript = r##"
-> FUNCTION LOAD "#!lua name=l\nBEFORE"
-"l"
-c> MULTI
-c< OK
-c> FCALL f 0
-c< QUEUED
-> FUNCTION LOAD REPLACE "#!lua name=l\nAFTER"
-"l"
-> CLIENT PAUSE 1000 WRITE
-OK
+> FUNCTION LOAD "#!lua name=l\nBEFORE" -> "l"
+c> MULTI -> OK
+c> FCALL f 0 -> QUEUED
+> FUNCTION LOAD REPLACE "#!lua name=l\nAFTER" -> "l"
+> CLIENT PAUSE 1000 WRITE -> OK
 c> EXEC
 "##;
     let transcript = |before, after| transcript.replace("BEFORE", before).replace("AFTER", after);
@@ -374,14 +271,10 @@ fn lines_of_scripts_are_written_wherever_they_run() {
     run(
         &mut server,
         r#"
-> EVAL "redis.log(redis.LOG_NOTICE, 'a', 'b'); redis.log(redis.LOG_VERBOSE, 'not logged')" 0
-nil
-> MULTI
-OK
-> EVAL "redis.log(redis.LOG_WARNING, 'queued')" 0
-QUEUED
-> EXEC
-[nil]
+> EVAL "redis.log(redis.LOG_NOTICE, 'a', 'b'); redis.log(redis.LOG_VERBOSE, 'not logged')" 0 -> nil
+> MULTI -> OK
+> EVAL "redis.log(redis.LOG_WARNING, 'queued')" 0 -> QUEUED
+> EXEC -> [nil]
 > FUNCTION LOAD "\x23!lua name=l\nredis.log(redis.LOG_NOTICE, 'loading') redis.register_function('f'
   , function() end)"
 "l"
@@ -410,14 +303,12 @@ nil
 fn what_a_read_only_script_may_not_call() {
     check(
         r#"
-> PFADD h a
-1
+> PFADD h a -> 1
 > EVAL_RO "return redis.pcall('pfcount', 'h')" 1 h
 -ERR Write commands are not allowed from read-only scripts.
 > EVAL "\x23!lua flags=no-writes\nreturn redis.pcall('pfcount', 'h')" 1 h
 -ERR Write commands are not allowed from read-only scripts.
-> EVAL "return redis.call('pfcount', 'h')" 1 h
-1
+> EVAL "return redis.call('pfcount', 'h')" 1 h -> 1
 "#,
     );
 }
@@ -427,26 +318,20 @@ fn small_rules_of_scripts() {
     check(
         r#"
 # A container that has a command of its own.
-> EVAL "return redis.pcall('command', 'nosuch')" 0
--ERR Unknown Redis command called from script
+> EVAL "return redis.pcall('command', 'nosuch')" 0 -> -ERR Unknown Redis command called from script
 > EVAL "return redis.acl_check_cmd('command', 'nosuch')" 0
 -ERR Invalid command passed to redis.acl_check_cmd() script: 34701fe7720b2a53e83942f2785352607aaf6f5
   3, on @user_script:1.
 # The order of a set is none.
-> SADD s c b a 10 9 x
-6
-> EVAL "return redis.call('sort', 's', 'by', 'nosort')" 1 s
-["10", "9", "a", "b", "c", "x"]
-> EVAL "return redis.call('sort_ro', 's', 'by', 'nosort', 'desc', 'limit', 1, 2)" 1 s
-["c", "b"]
-> EVAL "return 1" 0
-1
+> SADD s c b a 10 9 x -> 6
+> EVAL "return redis.call('sort', 's', 'by', 'nosort')" 1 s -> ["10", "9", "a", "b", "c", "x"]
+> EVAL "return redis.call('sort_ro', 's', 'by', 'nosort', 'desc', 'limit', 1, 2)" 1 s -> ["c", "b"]
+> EVAL "return 1" 0 -> 1
 > SCRIPT EXISTS E0E1F9FABFC9D4800C877A703B823AC0578FF8DB e0e1f9fabfc9d4800c877a703b823ac0578ff8db
 [1, 1]
 > FUNCTION FLUSH SYNC x
 -ERR unknown subcommand or wrong number of arguments for 'FLUSH'. Try FUNCTION HELP.
-> FUNCTION FLUSH x
--ERR FUNCTION FLUSH only supports SYNC|ASYNC option
+> FUNCTION FLUSH x -> -ERR FUNCTION FLUSH only supports SYNC|ASYNC option
 "#,
     );
 }
@@ -459,8 +344,7 @@ fn errors_within_a_reply_are_counted() {
 [-BAZ a, -one, [-BAZ b], -ERR Unknown Redis command called from script]
 > INFO errorstats
 "# Errorstats\r\nerrorstat_BAZ:count=2\r\nerrorstat_ERR:count=2\r\n"
-> EVAL "return {err='#A=b,c:d x'}" 0
--#A=b,c:d x
+> EVAL "return {err='#A=b,c:d x'}" 0 -> -#A=b,c:d x
 > INFO errorstats
 "# Errorstats\r\nerrorstat__A=b,c_d:count=1\r\nerrorstat_BAZ:count=2\r\nerrorstat_ERR:count=2\r\n"
 "##,
@@ -476,12 +360,9 @@ fn resetstat_forgets_how_many_scripts_were_evicted() {
     run(
         &mut server,
         r#"
-> INFO stats
-~~ *evicted_scripts:10?*
-> CONFIG RESETSTAT
-OK
-> INFO stats
-~~ *evicted_scripts:0?*
+> INFO stats -> ~~ *evicted_scripts:10?*
+> CONFIG RESETSTAT -> OK
+> INFO stats -> ~~ *evicted_scripts:0?*
 "#,
     );
 }

@@ -17,16 +17,11 @@ fn slow_commands_are_remembered() {
 > SLOWLOG GET
 [[1, 1700000000, 12345, ["SET", "k", "v"], "127.0.0.1:40001", "me"], [0, 1700000000, 12345,
    ["CLIENT", "SETNAME", "me"], "127.0.0.1:40001", "me"]]
-> SLOWLOG GET 1
-[[1, 1700000000, 12345, ["SET", "k", "v"], "127.0.0.1:40001", "me"]]
-> SLOWLOG GET 0
-[]
-> SLOWLOG LEN
-2
-> SLOWLOG RESET
-OK
-> SLOWLOG LEN
-0
+> SLOWLOG GET 1 -> [[1, 1700000000, 12345, ["SET", "k", "v"], "127.0.0.1:40001", "me"]]
+> SLOWLOG GET 0 -> []
+> SLOWLOG LEN -> 2
+> SLOWLOG RESET -> OK
+> SLOWLOG LEN -> 0
 "#,
     );
 }
@@ -36,26 +31,19 @@ fn threshold_and_length_are_configured() {
     run(
         &mut TestServer::new(1),
         r#"
-> CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 2
-OK
-> PING
-PONG
+> CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 2 -> OK
+> PING -> PONG
 > SLOWLOG GET
 [[1, 1700000000, 0, ["PING"], "127.0.0.1:40001", ""], [0, 1700000000, 0, ["CONFIG", "SET",
    "slowlog-log-slower-than", "0", "slowlog-max-len", "2"], "127.0.0.1:40001", ""]]
-> SLOWLOG LEN
-2
-> CONFIG SET slowlog-max-len 0
-OK
+> SLOWLOG LEN -> 2
+> CONFIG SET slowlog-max-len 0 -> OK
 > SLOWLOG GET -1
 [[3, 1700000000, 0, ["SLOWLOG", "LEN"], "127.0.0.1:40001", ""], [2, 1700000000, 0, ["SLOWLOG",
    "GET"], "127.0.0.1:40001", ""]]
-> CONFIG SET slowlog-log-slower-than -1 slowlog-max-len 10
-OK
-> SLOWLOG RESET
-OK
-> SLOWLOG LEN
-0
+> CONFIG SET slowlog-log-slower-than -1 slowlog-max-len 10 -> OK
+> SLOWLOG RESET -> OK
+> SLOWLOG LEN -> 0
 "#,
     );
 }
@@ -67,28 +55,17 @@ fn long_and_secret_arguments_are_not_kept() {
     let long = "x".repeat(130);
     let transcript = format!(
         r#"
-> CONFIG SET slowlog-log-slower-than 0
-OK
-> SET k {long}
-OK
-> COMMAND INFO {many}
-~~ \[nil, *
-> CONFIG SET hz 10 requirepass secret
-OK
-> CONFIG SET masterauth secret
-~~ -ERR *
-> AUTH secret
-OK
-> HELLO 2 AUTH default secret SETNAME n
-~~ \[*
-> ACL SETUSER u >secret
-OK
-> ACL GETUSER u
-~~ \[*
-> ACL DELUSER u
-1
-> CONFIG SET slowlog-log-slower-than -1
-OK
+> CONFIG SET slowlog-log-slower-than 0 -> OK
+> SET k {long} -> OK
+> COMMAND INFO {many} -> ~~ \[nil, *
+> CONFIG SET hz 10 requirepass secret -> OK
+> CONFIG SET masterauth secret -> ~~ -ERR *
+> AUTH secret -> OK
+> HELLO 2 AUTH default secret SETNAME n -> ~~ \[*
+> ACL SETUSER u >secret -> OK
+> ACL GETUSER u -> ~~ \[*
+> ACL DELUSER u -> 1
+> CONFIG SET slowlog-log-slower-than -1 -> OK
 "#
     );
     run(&mut server, &transcript);
@@ -114,20 +91,14 @@ fn errors() {
     run(
         &mut TestServer::new(1),
         r#"
-> SLOWLOG
--ERR wrong number of arguments for 'slowlog' command
-> SLOWLOG GET -2
--ERR count should be greater than or equal to -1
-> SLOWLOG GET x
--ERR count should be greater than or equal to -1
+> SLOWLOG -> -ERR wrong number of arguments for 'slowlog' command
+> SLOWLOG GET -2 -> -ERR count should be greater than or equal to -1
+> SLOWLOG GET x -> -ERR count should be greater than or equal to -1
 > SLOWLOG GET 1 2
 -ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.
-> SLOWLOG LEN x
--ERR wrong number of arguments for 'slowlog|len' command
-> SLOWLOG NOSUCH
--ERR unknown subcommand 'NOSUCH'. Try SLOWLOG HELP.
-> SLOWLOG HELP
-~~ \[SLOWLOG <subcommand> *, LEN, *
+> SLOWLOG LEN x -> -ERR wrong number of arguments for 'slowlog|len' command
+> SLOWLOG NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try SLOWLOG HELP.
+> SLOWLOG HELP -> ~~ \[SLOWLOG <subcommand> *, LEN, *
 "#,
     );
 }

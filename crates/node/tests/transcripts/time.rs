@@ -20,14 +20,10 @@ fn a_command_begins_when_the_one_before_it_has_ended() {
     run(&mut server, "> ECHO slow\n\"slow\"\n> ECHO slow\n\"slow\"\n");
     server.host.ticks.set(0);
     let text = r#"
-> SET k v PX 300
-OK
-> PEXPIRETIME k
-1700000001100
-> PTTL k
-300
-> TIME
-["1700000000", "800000"]
+> SET k v PX 300 -> OK
+> PEXPIRETIME k -> 1700000001100
+> PTTL k -> 300
+> TIME -> ["1700000000", "800000"]
 a> BLPOP nokey 0.3
 "#;
     run(&mut server, text);

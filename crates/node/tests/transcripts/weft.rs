@@ -9,24 +9,15 @@ use crate::fake::TestServer;
 fn forms() {
     check(
         r##"
-> WEFT HOTKEYS
-[]
-> WEFT BIGKEYS
-[]
-> WEFT HELP
-~~ \[WEFT <subcommand> *
-> WEFT NOSUCH
--ERR unknown subcommand 'NOSUCH'. Try WEFT HELP.
-> WEFT HOTKEYS 5
--ERR syntax error
-> WEFT BIGKEYS COUNT
--ERR syntax error
-> WEFT BIGKEYS COUNT x
--ERR value is not an integer or out of range
-> WEFT HOTKEYS COUNT 0
--ERR value is out of range, value must between 1 and 1024
-> WEFT BIGKEYS COUNT 1025
--ERR value is out of range, value must between 1 and 1024
+> WEFT HOTKEYS -> []
+> WEFT BIGKEYS -> []
+> WEFT HELP -> ~~ \[WEFT <subcommand> *
+> WEFT NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try WEFT HELP.
+> WEFT HOTKEYS 5 -> -ERR syntax error
+> WEFT BIGKEYS COUNT -> -ERR syntax error
+> WEFT BIGKEYS COUNT x -> -ERR value is not an integer or out of range
+> WEFT HOTKEYS COUNT 0 -> -ERR value is out of range, value must between 1 and 1024
+> WEFT BIGKEYS COUNT 1025 -> -ERR value is out of range, value must between 1 and 1024
 "##,
     );
 }
@@ -35,16 +26,11 @@ fn forms() {
 fn big_keys_are_listed_by_type() {
     check(
         r##"
-> SETRANGE s 16382 x
-16383
-> WEFT BIGKEYS
-[]
-> APPEND s y
-16384
-> SETRANGE t 100000 x
-100001
-> SELECT 1
-OK
+> SETRANGE s 16382 x -> 16383
+> WEFT BIGKEYS -> []
+> APPEND s y -> 16384
+> SETRANGE t 100000 x -> 100001
+> SELECT 1 -> OK
 > EVAL "for i = 1, 600 do redis.call('rpush', 'l', i) redis.call('sadd', 'm', i)
    redis.call('xadd', 'x', i, 'f', 'v') end" 3 l m x
 nil
@@ -53,28 +39,19 @@ nil
    600], ["db", 1, "key", "x", "type", "stream", "size", 600], ["db", 0, "key", "t", "type", "str
   ing",
    "size", 100001], ["db", 0, "key", "s", "type", "string", "size", 16384]]
-> WEFT BIGKEYS COUNT 1
-~~ *"string", "size", 100001\]\]
-> DEL l x
-2
-> RENAME m n
-OK
-> PEXPIRE n 10
-1
-> COPY n o
-1
-> PERSIST o
-1
-> HELLO 3
-~~ {*
+> WEFT BIGKEYS COUNT 1 -> ~~ *"string", "size", 100001\]\]
+> DEL l x -> 2
+> RENAME m n -> OK
+> PEXPIRE n 10 -> 1
+> COPY n o -> 1
+> PERSIST o -> 1
+> HELLO 3 -> ~~ {*
 @advance 11
 > WEFT BIGKEYS COUNT 1
 [{"db": 1, "key": "o", "type": "set", "size": 600}, {"db": 0, "key": "t", "type": "string",
    "size": 100001}]
-> FLUSHALL
-OK
-> WEFT BIGKEYS
-[]
+> FLUSHALL -> OK
+> WEFT BIGKEYS -> []
 "##,
     );
 }
@@ -89,11 +66,9 @@ fn hot_keys_are_sampled() {
     }
     run(&mut server, &requests);
     let shown = r##"
-> WEFT HOTKEYS COUNT 1
-~~ \[\["db", 0, "key", "k-1", "requests-per-second", ???*\]\]
+> WEFT HOTKEYS COUNT 1 -> ~~ \[\["db", 0, "key", "k-1", "requests-per-second", ???*\]\]
 @advance 800000
-> WEFT HOTKEYS COUNT 1
-[]
+> WEFT HOTKEYS COUNT 1 -> []
 "##;
     run(&mut server, shown);
 }

@@ -125,7 +125,10 @@ fn replay(
     for (run, step) in steps() {
         let line = run.text.get(step.line).map_or("", String::as_str);
         let sent = match &step.action {
-            Action::Send(..) => line.split_once("> ").map_or(line, |(_, sent)| sent),
+            Action::Send(..) => {
+                let sent = line.split_once("> ").map_or(line, |(_, sent)| sent);
+                sent.split(" -> ").next().unwrap_or(sent)
+            }
             _ => line,
         };
         if let Some(reason) = table.omitted(&case.test, sent) {

@@ -48,37 +48,22 @@ fn users_are_saved_and_loaded() {
     run(
         &mut server,
         r#"
-> ACL USERS
-["alice", "default"]
-b> AUTH alice pw
-b< OK
-> ACL SETUSER bob on nopass (+set ~b)
-OK
-> ACL SAVE
-OK
-> ACL SETUSER bob +del
-OK
-> ACL SETUSER carol on nopass
-OK
-c> AUTH carol x
-c< OK
-d> AUTH bob x
-d< OK
-d> DEL b
-d< -NOPERM No permissions to access a key
-> ACL LOAD
-OK
+> ACL USERS -> ["alice", "default"]
+b> AUTH alice pw -> OK
+> ACL SETUSER bob on nopass (+set ~b) -> OK
+> ACL SAVE -> OK
+> ACL SETUSER bob +del -> OK
+> ACL SETUSER carol on nopass -> OK
+c> AUTH carol x -> OK
+d> AUTH bob x -> OK
+d> DEL b -> -NOPERM No permissions to access a key
+> ACL LOAD -> OK
 # Users that are not in the file are gone with their clients; the others have its rules.
-> ACL USERS
-["alice", "bob", "default"]
-c> ACL WHOAMI
-c< "default"
-d> DEL b
-d< -NOPERM User bob has no permissions to run the 'del' command
-d> SET b v
-d< OK
-b> GET a
-b< nil
+> ACL USERS -> ["alice", "bob", "default"]
+c> ACL WHOAMI -> "default"
+d> DEL b -> -NOPERM User bob has no permissions to run the 'del' command
+d> SET b v -> OK
+b> GET a -> nil
 "#,
     );
     let digest = "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4";
@@ -102,8 +87,7 @@ fn a_file_with_errors_changes_nothing() {
 -ERR users.acl:3: Error in applying operation '+nosuch': Unknown command or category name in ACL.
    users.acl:3: Syntax error. WARNING: Duplicate user 'alice' found on line 4. WARNING: ACL errors
    detected, no change to the previously active ACL rules was performed
-b> GET a
-b< nil
+b> GET a -> nil
 > ACL LIST
 ["user alice on nopass sanitize-payload ~a resetchannels -@all +get",
    "user default on nopass sanitize-payload ~* &* +@all"]
@@ -113,8 +97,7 @@ b< nil
     run(
         &mut server,
         r#"
-> ACL LOAD
--ERR Error loading ACLs, opening file 'users.acl': No such file or directory
+> ACL LOAD -> -ERR Error loading ACLs, opening file 'users.acl': No such file or directory
 "#,
     );
 }
@@ -136,11 +119,9 @@ fn a_blocked_client_of_a_user_that_a_file_changes() {
     run(
         &mut server,
         r#"
-> ACL LOAD
-OK
+> ACL LOAD -> OK
 b< -NOPERM No permissions to access a key
-c> GET k
-c< -NOPERM No permissions to access a key
+c> GET k -> -NOPERM No permissions to access a key
 "#,
     );
 }
@@ -164,10 +145,8 @@ fn users_of_a_configuration_file() {
     run(
         &mut server,
         r#"
-> PING
--NOAUTH Authentication required.
-> AUTH x
-OK
+> PING -> -NOAUTH Authentication required.
+> AUTH x -> OK
 > ACL LIST
 ~~ \["user alice on nopass sanitize-payload ~a resetchannels +@all (~b resetchannels -@all +get)",
    "user default on sanitize-payload #* ~\* resetchannels +@all"\]
@@ -248,10 +227,8 @@ fn a_change_of_a_client_that_is_killed_meanwhile_does_not_count() {
     run(
         &mut server,
         r#"
-> ACL USERS
-["default"]
-> CONFIG GET maxclients
-["maxclients", "10000"]
+> ACL USERS -> ["default"]
+> CONFIG GET maxclients -> ["maxclients", "10000"]
 "#,
     );
     assert!(server.host.applied.borrow().is_empty(), "all steps are taken back");
@@ -259,14 +236,10 @@ fn a_change_of_a_client_that_is_killed_meanwhile_does_not_count() {
     run(
         &mut server,
         r#"
-b> MULTI
-b< OK
-b> ACL SETUSER alice on
-b< QUEUED
-b> SET k v
-b< QUEUED
-b> EXEC
-b< [OK, OK]
+b> MULTI -> OK
+b> ACL SETUSER alice on -> QUEUED
+b> SET k v -> QUEUED
+b> EXEC -> [OK, OK]
 "#,
     );
 }

@@ -6,22 +6,17 @@ use crate::check::check;
 fn a_new_user_may_do_nothing() {
     check(
         r#"
-> ACL SETUSER alice
-OK
+> ACL SETUSER alice -> OK
 > ACL LIST
 ["user alice off sanitize-payload resetchannels -@all",
    "user default on nopass sanitize-payload ~* &* +@all"]
-> ACL USERS
-["alice", "default"]
+> ACL USERS -> ["alice", "default"]
 > ACL GETUSER alice
 ["flags", ["off", "sanitize-payload"], "passwords", [], "commands", "-@all", "keys", "",
    "channels", "", "selectors", []]
-> ACL GETUSER nobody
-nil
-> HELLO 3
-~~ {*
-> ACL GETUSER nobody
-nil
+> ACL GETUSER nobody -> nil
+> HELLO 3 -> ~~ {*
+> ACL GETUSER nobody -> nil
 > ACL GETUSER default
 {"flags": ~["on", "nopass", "sanitize-payload"], "passwords": [], "commands": "+@all",
    "keys": "~*", "channels": "&*", "selectors": []}
@@ -33,10 +28,8 @@ nil
 fn rules_are_shown_as_they_were_given() {
     check(
         r#"
-> ACL SETUSER a on >pw %R~r* %W~w* ~rw &c +@all -@dangerous +info -config|set
-OK
-> ACL SETUSER a "(+get ~x)" ( +set ~y &* ) (+select|0)
-OK
+> ACL SETUSER a on >pw %R~r* %W~w* ~rw &c +@all -@dangerous +info -config|set -> OK
+> ACL SETUSER a "(+get ~x)" ( +set ~y &* ) (+select|0) -> OK
 > ACL GETUSER a
 ["flags", ["on", "sanitize-payload"], "passwords",
    ["30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4"], "commands",
@@ -44,10 +37,8 @@ OK
    [["commands", "-@all +get", "keys", "~x", "channels", ""],
    ["commands", "-@all +set", "keys", "~y", "channels", "&*"],
    ["commands", "-@all +select|0", "keys", "", "channels", ""]]]
-> HELLO 3
-~~ {*
-> ACL SETUSER b (+get)
-OK
+> HELLO 3 -> ~~ {*
+> ACL SETUSER b (+get) -> OK
 > ACL GETUSER b
 {"flags": ~["off", "sanitize-payload"], "passwords": [], "commands": "-@all", "keys": "",
    "channels": "", "selectors": [{"commands": "-@all +get", "keys": "", "channels": ""}]}
@@ -61,22 +52,14 @@ OK
 fn the_order_of_rules_is_kept() {
     check(
         r#"
-> ACL SETUSER u +@all -@hash -@slow +hget
-OK
-> ACL SETUSER u -@hash
-OK
-> ACL LIST
-~~ *"user u off sanitize-payload resetchannels +@all -@slow +hget -@hash"]
-> ACL SETUSER u -@all +client|list +CLIENT|list +config|get +config +acl|list -acl
-OK
-> ACL LIST
-~~ *"user u off sanitize-payload resetchannels -@all +client|list +config -acl"]
-> ACL SETUSER u reset +@HASH +@HaSh +hGeT -@transaction -@scripting -@pubsub
-OK
-> ACL LIST
-~~ *resetchannels -@all +@hash +hget -@transaction -@scripting -@pubsub"]
-> ACL SETUSER u reset (%RW~k*) ~a ~b resetkeys ~c ~c %R~c &a &a
-OK
+> ACL SETUSER u +@all -@hash -@slow +hget -> OK
+> ACL SETUSER u -@hash -> OK
+> ACL LIST -> ~~ *"user u off sanitize-payload resetchannels +@all -@slow +hget -@hash"]
+> ACL SETUSER u -@all +client|list +CLIENT|list +config|get +config +acl|list -acl -> OK
+> ACL LIST -> ~~ *"user u off sanitize-payload resetchannels -@all +client|list +config -acl"]
+> ACL SETUSER u reset +@HASH +@HaSh +hGeT -@transaction -@scripting -@pubsub -> OK
+> ACL LIST -> ~~ *resetchannels -@all +@hash +hget -@transaction -@scripting -@pubsub"]
+> ACL SETUSER u reset (%RW~k*) ~a ~b resetkeys ~c ~c %R~c &a &a -> OK
 > ACL LIST
 ~~ *"user u off sanitize-payload ~c resetchannels &a -@all (~k\* resetchannels -@all)"]
 "#,
@@ -87,18 +70,14 @@ OK
 fn wrong_words_change_nothing() {
     check(
         r#"
-> ACL SETUSER "a b"
--ERR Usernames can't contain spaces or null characters
-> ACL SETUSER "a\x00b" on
--ERR Usernames can't contain spaces or null characters
+> ACL SETUSER "a b" -> -ERR Usernames can't contain spaces or null characters
+> ACL SETUSER "a\x00b" on -> -ERR Usernames can't contain spaces or null characters
 > ACL SETUSER u on +nosuch
 -ERR Error in ACL SETUSER modifier '+nosuch': Unknown command or category name in ACL
 > ACL SETUSER u on +@nosuch
 -ERR Error in ACL SETUSER modifier '+@nosuch': Unknown command or category name in ACL
-> ACL SETUSER u on nonsense
--ERR Error in ACL SETUSER modifier 'nonsense': Syntax error
-> ACL SETUSER u on %X~a
--ERR Error in ACL SETUSER modifier '%X~a': Syntax error
+> ACL SETUSER u on nonsense -> -ERR Error in ACL SETUSER modifier 'nonsense': Syntax error
+> ACL SETUSER u on %X~a -> -ERR Error in ACL SETUSER modifier '%X~a': Syntax error
 > ACL SETUSER u ~* ~a
 -ERR Error in ACL SETUSER modifier '~a': Adding a pattern after the * pattern (or the 'allkeys'
    flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of
@@ -116,16 +95,12 @@ fn wrong_words_change_nothing() {
 > ACL SETUSER u +config|get|x
 -ERR Error in ACL SETUSER modifier '+config|get|x': Allowing first-arg of a subcommand is not
    supported
-> ACL SETUSER u on (+get (+set
--ERR Unmatched parenthesis in acl selector starting at '(+get'.
+> ACL SETUSER u on (+get (+set -> -ERR Unmatched parenthesis in acl selector starting at '(+get'.
 > ACL SETUSER u (+get +nosuch )
 -ERR Error in ACL SETUSER modifier '(+get +nosuch )': Unknown command or category name in ACL
-> ACL SETUSER u (on)
--ERR Error in ACL SETUSER modifier '(on)': Syntax error
-> ACL SETUSER u )
--ERR Error in ACL SETUSER modifier ')': Syntax error
-> ACL GETUSER u
-nil
+> ACL SETUSER u (on) -> -ERR Error in ACL SETUSER modifier '(on)': Syntax error
+> ACL SETUSER u ) -> -ERR Error in ACL SETUSER modifier ')': Syntax error
+> ACL GETUSER u -> nil
 "#,
     );
 }
@@ -134,24 +109,15 @@ nil
 fn users_are_deleted() {
     check(
         r#"
-> ACL SETUSER u on nopass
-OK
-> ACL SETUSER v
-OK
-> ACL DELUSER u nobody u v
-2
-> ACL USERS
-["default"]
-> ACL DELUSER default
--ERR The 'default' user cannot be removed
-> ACL SETUSER u
-OK
-> ACL DELUSER u default
--ERR The 'default' user cannot be removed
-> ACL USERS
-["default", "u"]
-> ACL DELUSER
--ERR wrong number of arguments for 'acl|deluser' command
+> ACL SETUSER u on nopass -> OK
+> ACL SETUSER v -> OK
+> ACL DELUSER u nobody u v -> 2
+> ACL USERS -> ["default"]
+> ACL DELUSER default -> -ERR The 'default' user cannot be removed
+> ACL SETUSER u -> OK
+> ACL DELUSER u default -> -ERR The 'default' user cannot be removed
+> ACL USERS -> ["default", "u"]
+> ACL DELUSER -> -ERR wrong number of arguments for 'acl|deluser' command
 "#,
     );
 }
@@ -160,18 +126,13 @@ OK
 fn channels_of_new_users_follow_the_configuration() {
     check(
         r#"
-> CONFIG GET acl-pubsub-default
-["acl-pubsub-default", "resetchannels"]
-> ACL SETUSER before
-OK
-> CONFIG SET acl-pubsub-default allchannels
-OK
-> ACL SETUSER behind ()
-OK
+> CONFIG GET acl-pubsub-default -> ["acl-pubsub-default", "resetchannels"]
+> ACL SETUSER before -> OK
+> CONFIG SET acl-pubsub-default allchannels -> OK
+> ACL SETUSER behind () -> OK
 > ACL SETUSER behind &a
 ~~ -ERR Error in ACL SETUSER modifier '&a': Adding a pattern after the \* pattern*
-> ACL SETUSER other resetchannels &a reset
-OK
+> ACL SETUSER other resetchannels &a reset -> OK
 > ACL LIST
 ["user before off sanitize-payload resetchannels -@all",
    "user behind off sanitize-payload &* -@all (&* -@all)",

@@ -9,48 +9,27 @@ use crate::fake::TestServer;
 fn popping_and_drawing() {
     check(
         r#"
-> SADD s a
-1
-> SPOP s
-"a"
-> EXISTS s
-0
-> SPOP s
-nil
-> SPOP s 3
-[]
-> HELLO 3
-~~ *
-> SPOP s
-nil
-> SPOP s 3
-~[]
-> HELLO 2
-~~ *
-> SADD s 1 2 3
-3
-> SPOP s 0
-[]
-> SPOP s 3
-["1", "2", "3"]
-> EXISTS s
-0
-> SADD s 1 2 3
-3
-> SPOP s 9223372036854775807
-["1", "2", "3"]
-> EXISTS s
-0
-> SADD s 1 1 1
-1
-> HELLO 3
-~~ *
-> SPOP s 1
-~["1"]
-> SADD s a b
-2
-> SPOP s 5
-~["a", "b"]
+> SADD s a -> 1
+> SPOP s -> "a"
+> EXISTS s -> 0
+> SPOP s -> nil
+> SPOP s 3 -> []
+> HELLO 3 -> ~~ *
+> SPOP s -> nil
+> SPOP s 3 -> ~[]
+> HELLO 2 -> ~~ *
+> SADD s 1 2 3 -> 3
+> SPOP s 0 -> []
+> SPOP s 3 -> ["1", "2", "3"]
+> EXISTS s -> 0
+> SADD s 1 2 3 -> 3
+> SPOP s 9223372036854775807 -> ["1", "2", "3"]
+> EXISTS s -> 0
+> SADD s 1 1 1 -> 1
+> HELLO 3 -> ~~ *
+> SPOP s 1 -> ~["1"]
+> SADD s a b -> 2
+> SPOP s 5 -> ~["a", "b"]
 "#,
     );
 }
@@ -59,40 +38,23 @@ nil
 fn drawing() {
     check(
         r#"
-> SADD s a
-1
-> SRANDMEMBER s
-"a"
-> SRANDMEMBER s 0
-[]
-> SRANDMEMBER s 1
-["a"]
-> SRANDMEMBER s 5
-["a"]
-> SRANDMEMBER s -3
-["a", "a", "a"]
-> SRANDMEMBER nokey
-nil
-> SRANDMEMBER nokey 3
-[]
-> HELLO 2
-~~ *
-> SRANDMEMBER nokey
-nil
-> SRANDMEMBER nokey -3
-[]
-> SRANDMEMBER s -2
-["a", "a"]
-> SADD i 1
-1
-> SRANDMEMBER i -2
-["1", "1"]
-> SADD i 2 3
-2
-> SRANDMEMBER i 3
-["1", "2", "3"]
-> SRANDMEMBER i 10
-["1", "2", "3"]
+> SADD s a -> 1
+> SRANDMEMBER s -> "a"
+> SRANDMEMBER s 0 -> []
+> SRANDMEMBER s 1 -> ["a"]
+> SRANDMEMBER s 5 -> ["a"]
+> SRANDMEMBER s -3 -> ["a", "a", "a"]
+> SRANDMEMBER nokey -> nil
+> SRANDMEMBER nokey 3 -> []
+> HELLO 2 -> ~~ *
+> SRANDMEMBER nokey -> nil
+> SRANDMEMBER nokey -3 -> []
+> SRANDMEMBER s -2 -> ["a", "a"]
+> SADD i 1 -> 1
+> SRANDMEMBER i -2 -> ["1", "1"]
+> SADD i 2 3 -> 2
+> SRANDMEMBER i 3 -> ["1", "2", "3"]
+> SRANDMEMBER i 10 -> ["1", "2", "3"]
 "#,
     );
 }
@@ -101,63 +63,38 @@ nil
 fn pops_are_replayed_by_member() {
     check(
         r#"
-> SADD s a
-1
-> SPOP s
-"a"
+> SADD s a -> 1
+> SPOP s -> "a"
 ! spop:s del:s => SREM s a
-> SPOP s
-nil
-> SPOP s 1
-[]
-> SADD s a 1
-2
-> SPOP s 0
-[]
-> SPOP s 2
-["a", "1"]
+> SPOP s -> nil
+> SPOP s 1 -> []
+> SADD s a 1 -> 2
+> SPOP s 0 -> []
+> SPOP s 2 -> ["a", "1"]
 ! spop:s del:s => DEL s
-> SADD s a
-1
-> SPOP s 1
-["a"]
+> SADD s a -> 1
+> SPOP s 1 -> ["a"]
 ! spop:s del:s => DEL s
-> CONFIG SET lazyfree-lazy-server-del yes
-OK
-> SADD s a
-1
-> SPOP s 1
-["a"]
+> CONFIG SET lazyfree-lazy-server-del yes -> OK
+> SADD s a -> 1
+> SPOP s 1 -> ["a"]
 ! spop:s del:s => UNLINK s
-> SADD s a
-1
-> SPOP s
-"a"
+> SADD s a -> 1
+> SPOP s -> "a"
 ! spop:s del:s => SREM s a
-> SADD s a
-1
+> SADD s a -> 1
 > SRANDMEMBER s -9223372036854775807
 -ERR value is out of range, value must between -67108864 and 9223372036854775807
-> SRANDMEMBER s 9223372036854775807
-["a"]
-> DEL s
-1
-> SADD s 1 2 3
-3
-> SPOP s
-~~ "?"
-> SPOP s 1
-~~ \["?"]
-> SCARD s
-1
-> SADD t a b c d e
-5
-> SPOP t 3
-~~ \["?", "?", "?"]
-> OBJECT ENCODING t
-"listpack"
-> SCARD t
-2
+> SRANDMEMBER s 9223372036854775807 -> ["a"]
+> DEL s -> 1
+> SADD s 1 2 3 -> 3
+> SPOP s -> ~~ "?"
+> SPOP s 1 -> ~~ \["?"]
+> SCARD s -> 1
+> SADD t a b c d e -> 5
+> SPOP t 3 -> ~~ \["?", "?", "?"]
+> OBJECT ENCODING t -> "listpack"
+> SCARD t -> 2
 "#,
     );
 }
@@ -202,38 +139,22 @@ fn texts(reply: &[u8]) -> Vec<String> {
 fn what_a_large_pop_leaves_is_small_again() {
     check(
         r#"
-> CONFIG SET set-max-listpack-entries 5 set-max-intset-entries 6
-OK
-> SADD s a b c d e f g h i j k l m n o p q r s t u v w x y
-25
-> OBJECT ENCODING s
-"hashtable"
-> SPOP s 19
-~~ \["?"*]
-> OBJECT ENCODING s
-"hashtable"
-> SADD s a b c d e f g h i j k l m n o p q r s t u v w x y
-19
-> SPOP s 22
-~~ \["?"*]
-> OBJECT ENCODING s
-"listpack"
-> SCARD s
-3
-> SADD i 1 2 3 4 5 6
-6
-> SPOP i 5
-~~ \["?"*]
-> OBJECT ENCODING i
-"intset"
-> SADD n 1 2 3 4 5 6 7 8 9 10 11
-11
-> OBJECT ENCODING n
-"hashtable"
-> SPOP n 10
-~~ \["?"*]
-> OBJECT ENCODING n
-"listpack"
+> CONFIG SET set-max-listpack-entries 5 set-max-intset-entries 6 -> OK
+> SADD s a b c d e f g h i j k l m n o p q r s t u v w x y -> 25
+> OBJECT ENCODING s -> "hashtable"
+> SPOP s 19 -> ~~ \["?"*]
+> OBJECT ENCODING s -> "hashtable"
+> SADD s a b c d e f g h i j k l m n o p q r s t u v w x y -> 19
+> SPOP s 22 -> ~~ \["?"*]
+> OBJECT ENCODING s -> "listpack"
+> SCARD s -> 3
+> SADD i 1 2 3 4 5 6 -> 6
+> SPOP i 5 -> ~~ \["?"*]
+> OBJECT ENCODING i -> "intset"
+> SADD n 1 2 3 4 5 6 7 8 9 10 11 -> 11
+> OBJECT ENCODING n -> "hashtable"
+> SPOP n 10 -> ~~ \["?"*]
+> OBJECT ENCODING n -> "listpack"
 "#,
     );
 }

@@ -9,44 +9,25 @@ use crate::fake::TestServer;
 fn small_sets_come_at_once() {
     check(
         r#"
-> SADD s a b 3
-3
-> SSCAN s 0
-["0", ["a", "b", "3"]]
-> SSCAN s 17
-["0", ["a", "b", "3"]]
-> SSCAN s 0 MATCH b
-["0", ["b"]]
-> SSCAN s 0 match ? COUNT 1
-["0", ["a", "b", "3"]]
-> SSCAN s 0 COUNT 1 COUNT 2
-["0", ["a", "b", "3"]]
-> SSCAN s 0 MATCH x
-["0", []]
-> SSCAN s 0 MATCH *
-["0", ["a", "b", "3"]]
-> SSCAN s " 0"
-["0", ["a", "b", "3"]]
-> SADD i 1 2 30
-3
-> SSCAN i 0
-["0", ["1", "2", "30"]]
-> SSCAN i 0 MATCH ?
-["0", ["1", "2"]]
-> SSCAN i 18446744073709551615
-["0", ["1", "2", "30"]]
-> SSCAN i 18446744073709551616
--ERR invalid cursor
-> SSCAN nokey 0
-["0", []]
-> SSCAN nokey 5
-["0", []]
-> HELLO 3
-~~ *
-> SSCAN s 0
-["0", ["a", "b", "3"]]
-> SSCAN nokey 0
-["0", []]
+> SADD s a b 3 -> 3
+> SSCAN s 0 -> ["0", ["a", "b", "3"]]
+> SSCAN s 17 -> ["0", ["a", "b", "3"]]
+> SSCAN s 0 MATCH b -> ["0", ["b"]]
+> SSCAN s 0 match ? COUNT 1 -> ["0", ["a", "b", "3"]]
+> SSCAN s 0 COUNT 1 COUNT 2 -> ["0", ["a", "b", "3"]]
+> SSCAN s 0 MATCH x -> ["0", []]
+> SSCAN s 0 MATCH * -> ["0", ["a", "b", "3"]]
+> SSCAN s " 0" -> ["0", ["a", "b", "3"]]
+> SADD i 1 2 30 -> 3
+> SSCAN i 0 -> ["0", ["1", "2", "30"]]
+> SSCAN i 0 MATCH ? -> ["0", ["1", "2"]]
+> SSCAN i 18446744073709551615 -> ["0", ["1", "2", "30"]]
+> SSCAN i 18446744073709551616 -> -ERR invalid cursor
+> SSCAN nokey 0 -> ["0", []]
+> SSCAN nokey 5 -> ["0", []]
+> HELLO 3 -> ~~ *
+> SSCAN s 0 -> ["0", ["a", "b", "3"]]
+> SSCAN nokey 0 -> ["0", []]
 "#,
     );
 }

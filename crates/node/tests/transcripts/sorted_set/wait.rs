@@ -10,8 +10,7 @@ a> BZPOPMIN k 0
 b> BZPOPMAX other k 0
 c> BZMPOP 0 2 other k MIN COUNT 2
 d> BZPOPMIN k 0
-w> ZADD k 1 one 2 two 3 three 4 four
-w< 4
+w> ZADD k 1 one 2 two 3 three 4 four -> 4
 ! zadd:k => ZADD k 1 one 2 two 3 three 4 four
 ! zpopmin:k => ZPOPMIN k
 ! zpopmax:k => ZPOPMAX k
@@ -20,10 +19,8 @@ a< ["k", "one", "1"]
 b< ["k", "four", "4"]
 c< ["k", [["two", "2"], ["three", "3"]]]
 d<
-w> EXISTS k
-w< 0
-w> ZINCRBY k 2.5 late
-w< "2.5"
+w> EXISTS k -> 0
+w> ZINCRBY k 2.5 late -> "2.5"
 ! zincr:k => ZINCRBY k 2.5 late
 ! zpopmin:k del:k => ZPOPMIN k
 d< ["k", "late", "2.5"]
@@ -35,14 +32,11 @@ d< ["k", "late", "2.5"]
 fn replies_in_resp3() {
     check(
         r#"
-a> HELLO 3
-a< ~~ {*}
+a> HELLO 3 -> ~~ {*}
 a> BZPOPMAX k 0
-b> HELLO 3
-b< ~~ {*}
+b> HELLO 3 -> ~~ {*}
 b> BZMPOP 0 1 k MAX
-w> ZADD k 1 one 2.5 two
-w< 2
+w> ZADD k 1 one 2.5 two -> 2
 a< ["k", "two", ,2.5]
 b< ["k", [["one", ,1]]]
 "#,
@@ -54,22 +48,17 @@ fn every_way_to_make_a_set_serves() {
     check(
         r#"
 a> BZPOPMIN d 0
-w> ZADD src 1 x 2 y
-w< 2
-w> ZUNIONSTORE d 1 src
-w< 2
+w> ZADD src 1 x 2 y -> 2
+w> ZUNIONSTORE d 1 src -> 2
 ! zunionstore:d => ZUNIONSTORE d 1 src
 ! zpopmin:d => ZPOPMIN d
 a< ["d", "x", "1"]
-w> DEL d
-w< 1
+w> DEL d -> 1
 a> BZPOPMIN d 0
-w> ZRANGESTORE d src 1 1
-w< 1
+w> ZRANGESTORE d src 1 1 -> 1
 a< ["d", "y", "2"]
 a> BZPOPMIN d 0
-w> RENAME src d
-w< OK
+w> RENAME src d -> OK
 a< ["d", "x", "1"]
 "#,
     );
@@ -80,19 +69,13 @@ fn what_is_no_sorted_set_serves_nobody() {
     check(
         r#"
 a> BZPOPMIN k 1
-w> SET k text
-w< OK
+w> SET k text -> OK
 a<
-w> DEL k
-w< 1
-w> RPUSH k x
-w< 1
-w> DEL k
-w< 1
-w> SADD k x
-w< 1
-w> DEL k
-w< 1
+w> DEL k -> 1
+w> RPUSH k x -> 1
+w> DEL k -> 1
+w> SADD k x -> 1
+w> DEL k -> 1
 a<
 @advance 1000
 a<

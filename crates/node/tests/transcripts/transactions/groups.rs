@@ -10,60 +10,34 @@ fn readers_of_a_group_do_not_change_a_stream_that_is_watched() {
 b> HELLO 3
 b< {"server": "redis", "version": "8.0.6", "proto": 3, "id": 1, "mode": "standalone", "role": "maste
   r", "modules": []}
-b> CLIENT TRACKING ON
-b< OK
-> XADD s 1-1 a b
-"1-1"
-> XADD s 1-2 a b
-"1-2"
-b> XLEN s
-b< 2
-b> WATCH s
-b< OK
-> XGROUP CREATE s g 0
-~~ *
-> XREADGROUP GROUP g c COUNT 1 STREAMS s >
-~~ *
-> XREADGROUP GROUP g c COUNT 1 NOACK STREAMS s >
-~~ *
-> XREADGROUP GROUP g new STREAMS s 0
-~~ *
-> XACK s g 1-1
-~~ *
-> XGROUP SETID s g 0
-OK
-> XSETID s 1-2
-~~ *
-> XREADGROUP GROUP g c STREAMS s >
-~~ *
-> XCLAIM s g d 0 1-2
-~~ *
-> XAUTOCLAIM s g e 0 0
-~~ *
-> XGROUP CREATECONSUMER s g f
-~~ *
-> XGROUP DELCONSUMER s g c
-~~ *
-> XGROUP DESTROY s g
-~~ *
+b> CLIENT TRACKING ON -> OK
+> XADD s 1-1 a b -> "1-1"
+> XADD s 1-2 a b -> "1-2"
+b> XLEN s -> 2
+b> WATCH s -> OK
+> XGROUP CREATE s g 0 -> ~~ *
+> XREADGROUP GROUP g c COUNT 1 STREAMS s > -> ~~ *
+> XREADGROUP GROUP g c COUNT 1 NOACK STREAMS s > -> ~~ *
+> XREADGROUP GROUP g new STREAMS s 0 -> ~~ *
+> XACK s g 1-1 -> ~~ *
+> XGROUP SETID s g 0 -> OK
+> XSETID s 1-2 -> ~~ *
+> XREADGROUP GROUP g c STREAMS s > -> ~~ *
+> XCLAIM s g d 0 1-2 -> ~~ *
+> XAUTOCLAIM s g e 0 0 -> ~~ *
+> XGROUP CREATECONSUMER s g f -> ~~ *
+> XGROUP DELCONSUMER s g c -> ~~ *
+> XGROUP DESTROY s g -> ~~ *
 b<
-b> MULTI
-b< OK
-b> PING
-b< QUEUED
-b> EXEC
-b< [PONG]
-b> WATCH s
-b< OK
-> XGROUP CREATE t g 0 MKSTREAM
-OK
-> XADD s 1-3 a b
-"1-3"
+b> MULTI -> OK
+b> PING -> QUEUED
+b> EXEC -> [PONG]
+b> WATCH s -> OK
+> XGROUP CREATE t g 0 MKSTREAM -> OK
+> XADD s 1-3 a b -> "1-3"
 b< >["invalidate", ["s"]]
-b> MULTI
-b< OK
-b> EXEC
-b< nil
+b> MULTI -> OK
+b> EXEC -> nil
 "#,
     );
 }

@@ -7,8 +7,7 @@ fn waits_run_out_of_time() {
     check(
         r#"
 a> BLPOP k 0.25
-b> HELLO 3
-b< ~~ {*}
+b> HELLO 3 -> ~~ {*}
 b> BLPOP k 0.5
 c> BLMOVE k l LEFT LEFT 0.5
 d> BLPOP k 0
@@ -21,8 +20,7 @@ b<
 b< nil
 c< nil-array
 @advance 1000000
-w> RPUSH k 1
-w< 1
+w> RPUSH k 1 -> 1
 d< ["k", "1"]
 a<
 "#,
@@ -33,38 +31,25 @@ a<
 fn unblock_ends_a_wait() {
     check(
         r#"
-w> CLIENT ID
-w< 1
-a> CLIENT ID
-a< 2
+w> CLIENT ID -> 1
+a> CLIENT ID -> 2
 a> BLPOP k 0
-w> CLIENT UNBLOCK 2
-w< 1
+w> CLIENT UNBLOCK 2 -> 1
 a< nil-array
-w> CLIENT UNBLOCK 2
-w< 0
+w> CLIENT UNBLOCK 2 -> 0
 a> BLPOP k 0
-w> CLIENT UNBLOCK 2 error
-w< 1
-w> CLIENT UNBLOCK 2 ERROR
-w< 0
+w> CLIENT UNBLOCK 2 error -> 1
+w> CLIENT UNBLOCK 2 ERROR -> 0
 a< -UNBLOCKED client unblocked via CLIENT UNBLOCK
 a> BLPOP k 0
-w> CLIENT UNBLOCK 2 TIMEOUT
-w< 1
+w> CLIENT UNBLOCK 2 TIMEOUT -> 1
 a< nil-array
-w> RPUSH k 1
-w< 1
-w> LLEN k
-w< 1
-w> CLIENT UNBLOCK 1
-w< 0
-w> CLIENT UNBLOCK 99
-w< 0
-w> CLIENT UNBLOCK 2 now
-w< -ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
-w> INFO errorstats
-w< ~~ *errorstat_UNBLOCKED:count=1*
+w> RPUSH k 1 -> 1
+w> LLEN k -> 1
+w> CLIENT UNBLOCK 1 -> 0
+w> CLIENT UNBLOCK 99 -> 0
+w> CLIENT UNBLOCK 2 now -> -ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
+w> INFO errorstats -> ~~ *errorstat_UNBLOCKED:count=1*
 "#,
     );
 }
@@ -75,18 +60,13 @@ fn who_is_gone_takes_nothing() {
         r#"
 a> BLPOP k 0
 @close a
-b> CLIENT ID
-b< 2
+b> CLIENT ID -> 2
 b> BLPOP k 0
-w> CLIENT KILL ID 2
-w< 1
-w> RPUSH k 1
-w< 1
+w> CLIENT KILL ID 2 -> 1
+w> RPUSH k 1 -> 1
 ! rpush:k => RPUSH k 1
-w> LRANGE k 0 -1
-w< ["1"]
-w> INFO clients
-w< ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
+w> LRANGE k 0 -1 -> ["1"]
+w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
 "#,
     );
 }
@@ -95,34 +75,23 @@ w< ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
 fn a_wait_is_seen_and_counted_once() {
     check(
         r#"
-w> CONFIG SET slowlog-log-slower-than -1
-w< OK
+w> CONFIG SET slowlog-log-slower-than -1 -> OK
 a> BLPOP k l 0
 b> BLPOP l 10
-w> CLIENT LIST ID 2
-w< ~~ "id=2 * flags=b *cmd=blpop *"
-w> INFO clients
-w< ~~ *blocked_clients:2*in_timeout_table:1*total_blocking_keys:2*_on_nokey:0*
-w> RPUSH l 1
-w< 1
-w> CLIENT LIST ID 2
-w< ~~ "id=2 * flags=N *
-w> INFO clients
-w< ~~ *blocked_clients:1\\r\\n*total_blocking_keys:1\\r\\n*
-w> INFO commandstats
-w< ~~ *cmdstat_blpop:calls=1,*rejected_calls=0,failed_calls=0*
+w> CLIENT LIST ID 2 -> ~~ "id=2 * flags=b *cmd=blpop *"
+w> INFO clients -> ~~ *blocked_clients:2*in_timeout_table:1*total_blocking_keys:2*_on_nokey:0*
+w> RPUSH l 1 -> 1
+w> CLIENT LIST ID 2 -> ~~ "id=2 * flags=N *
+w> INFO clients -> ~~ *blocked_clients:1\\r\\n*total_blocking_keys:1\\r\\n*
+w> INFO commandstats -> ~~ *cmdstat_blpop:calls=1,*rejected_calls=0,failed_calls=0*
 @advance 10001
-w> INFO commandstats
-w< ~~ *cmdstat_blpop:calls=2,*rejected_calls=0,failed_calls=0*
+w> INFO commandstats -> ~~ *cmdstat_blpop:calls=2,*rejected_calls=0,failed_calls=0*
 a> BLPOP k 0
-w> CLIENT UNBLOCK 2 ERROR
-w< 1
-w> INFO commandstats
-w< ~~ *cmdstat_blpop:calls=3,*rejected_calls=0,failed_calls=1*
+w> CLIENT UNBLOCK 2 ERROR -> 1
+w> INFO commandstats -> ~~ *cmdstat_blpop:calls=3,*rejected_calls=0,failed_calls=1*
 a> BLPOP k 0
 @close a
-w> INFO commandstats
-w< ~~ *cmdstat_blpop:calls=3,*
+w> INFO commandstats -> ~~ *cmdstat_blpop:calls=3,*
 "#,
     );
 }
@@ -131,13 +100,10 @@ w< ~~ *cmdstat_blpop:calls=3,*
 fn the_slow_log_has_a_wait_behind_what_ended_it() {
     check(
         r#"
-w> CONFIG SET slowlog-log-slower-than 0
-w< OK
+w> CONFIG SET slowlog-log-slower-than 0 -> OK
 a> BLPOP k 0
-w> SLOWLOG RESET
-w< OK
-w> RPUSH k 1
-w< 1
+w> SLOWLOG RESET -> OK
+w> RPUSH k 1 -> 1
 w> SLOWLOG GET 2
 w< ~~ *3, *"BLPOP", "k", "0"*, "127.0.0.1:40002", ""*2, *"RPUSH", "k", "1"*, "127.0.0.1:40001", ""*
 "#,
@@ -150,20 +116,15 @@ fn client_reply_silences_a_wait() {
         r#"
 a> CLIENT REPLY SKIP
 a> BLPOP k 0
-w> RPUSH k 1 2
-w< 2
+w> RPUSH k 1 2 -> 2
 a<
-a> PING
-a< PONG
+a> PING -> PONG
 a> CLIENT REPLY OFF
 a> BLPOP l 0
-w> RPUSH l 1
-w< 1
+w> RPUSH l 1 -> 1
 a<
-a> CLIENT REPLY ON
-a< OK
-a> LLEN l
-a< 0
+a> CLIENT REPLY ON -> OK
+a> LLEN l -> 0
 "#,
     );
 }

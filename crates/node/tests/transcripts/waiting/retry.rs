@@ -4,12 +4,9 @@ use crate::check::check;
 
 /// Entry 1-1 of stream `s` is pending with consumer `dead` of group `g` since the beginning.
 const PENDING: &str = r#"
-w> XADD s 1-1 a 1
-w< "1-1"
-w> XGROUP CREATE s g 0
-w< OK
-w> XREADGROUP GROUP g dead STREAMS s >
-w< [["s", [["1-1", ["a", "1"]]]]]
+w> XADD s 1-1 a 1 -> "1-1"
+w> XGROUP CREATE s g 0 -> OK
+w> XREADGROUP GROUP g dead STREAMS s > -> [["s", [["1-1", ["a", "1"]]]]]
 "#;
 
 #[track_caller]
@@ -30,10 +27,8 @@ a<
 @advance 5000
 @deadlines a
 a< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
-w> XPENDING s g - + 10
-w< [["1-1", "alice", 4999, 2]]
-w> INFO clients
-w< ~~ *blocked_clients:0*total_blocking_keys:0*
+w> XPENDING s g - + 10 -> [["1-1", "alice", 4999, 2]]
+w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0*
 "#,
     );
 }
@@ -98,8 +93,7 @@ fn what_others_do_with_the_entry_meanwhile() {
             r#"
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 500
-w> {request}
-w< {reply}
+w> {request} -> {reply}
 @advance 999
 a<
 @advance 1
@@ -123,8 +117,7 @@ fn the_entry_goes_meanwhile() {
             r#"
 a> XREADGROUP GROUP g alice BLOCK 5000 CLAIM 1000 STREAMS s >
 @advance 500
-w> {request}
-w< {reply}
+w> {request} -> {reply}
 @advance 4500
 a<
 @advance 1
@@ -140,12 +133,10 @@ fn the_owner_looks_in_vain_once() {
         r#"
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 500
-w> XACK s g 1-1
-w< 1
+w> XACK s g 1-1 -> 1
 @advance 60000
 @deadlines a
-w> XADD s 2-2 f v
-w< "2-2"
+w> XADD s 2-2 f v -> "2-2"
 a< [["s", [["2-2", ["f", "v"], 0, 0]]]]
 "#,
     );
@@ -155,14 +146,12 @@ a< [["s", [["2-2", ["f", "v"], 0, 0]]]]
 fn an_entry_is_delivered_while_nothing_is_pending() {
     check(
         r#"
-w> XGROUP CREATE s g 0 MKSTREAM
-w< OK
+w> XGROUP CREATE s g 0 MKSTREAM -> OK
 plain> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 100 STREAMS s >
 @advance 1000
 @deadlines
-w> XADD s 1-1 a 1
-w< "1-1"
+w> XADD s 1-1 a 1 -> "1-1"
 plain< [["s", [["1-1", ["a", "1"]]]]]
 @advance 99
 a<
@@ -178,15 +167,13 @@ fn an_entry_is_made_older() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-w> XCLAIM s g other 0 1-1 IDLE 400 JUSTID
-w< ["1-1"]
+w> XCLAIM s g other 0 1-1 IDLE 400 JUSTID -> ["1-1"]
 @advance 599
 a<
 @advance 1
 a< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-w> XCLAIM s g other 0 1-1 IDLE 1000 JUSTID
-w< ["1-1"]
+w> XCLAIM s g other 0 1-1 IDLE 1000 JUSTID -> ["1-1"]
 a< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
 "#,
     );
@@ -196,12 +183,10 @@ a< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
 fn any_age_will_do() {
     check(
         r#"
-w> XGROUP CREATE s g 0 MKSTREAM
-w< OK
+w> XGROUP CREATE s g 0 MKSTREAM -> OK
 plain> XREADGROUP GROUP g plain BLOCK 0 STREAMS s >
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 0 STREAMS s >
-w> XADD s 1-1 a 1
-w< "1-1"
+w> XADD s 1-1 a 1 -> "1-1"
 plain< [["s", [["1-1", ["a", "1"]]]]]
 a< [["s", [["1-1", ["a", "1"], 0, 1]]]]
 never> XREADGROUP GROUP g never BLOCK 2000 CLAIM 9223372036854775807 STREAMS s >
@@ -219,16 +204,12 @@ fn of_several_streams_the_soonest() {
     check_pending(
         r#"
 @advance 100
-w> XADD t 2-2 b 2
-w< "2-2"
-w> XGROUP CREATE t g 0
-w< OK
-w> XREADGROUP GROUP g dead STREAMS t >
-w< [["t", [["2-2", ["b", "2"]]]]]
+w> XADD t 2-2 b 2 -> "2-2"
+w> XGROUP CREATE t g 0 -> OK
+w> XREADGROUP GROUP g dead STREAMS t > -> [["t", [["2-2", ["b", "2"]]]]]
 @advance 100
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t s > >
-w> XCLAIM s g other 0 1-1
-w< [["1-1", ["a", "1"]]]
+w> XCLAIM s g other 0 1-1 -> [["1-1", ["a", "1"]]]
 @advance 899
 a<
 @advance 1
@@ -245,8 +226,7 @@ fn the_group_or_the_stream_goes() {
         check_pending(&format!(
             "
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-w> {request}
-w< {reply}
+w> {request} -> {reply}
 a< {gone}
 @advance 2000
 @deadlines
@@ -255,8 +235,7 @@ a< {gone}
     }
     check_pending(&format!(
         "
-w> PEXPIRE s 900
-w< 1
+w> PEXPIRE s 900 -> 1
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 1000
 a< {gone}
@@ -268,22 +247,16 @@ a< {gone}
 fn a_database_or_a_key_comes_with_its_pending_entries() {
     check_pending(
         r#"
-w> XGROUP CREATE t g 0 MKSTREAM
-w< OK
+w> XGROUP CREATE t g 0 MKSTREAM -> OK
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS t >
-w> RENAME s t
-w< OK
+w> RENAME s t -> OK
 @advance 1000
 a< [["t", [["1-1", ["a", "1"], 1000, 1]]]]
-w> SELECT 1
-w< OK
-w> XGROUP CREATE t g 0 MKSTREAM
-w< OK
-b> SELECT 1
-b< OK
+w> SELECT 1 -> OK
+w> XGROUP CREATE t g 0 MKSTREAM -> OK
+b> SELECT 1 -> OK
 b> XREADGROUP GROUP g bob BLOCK 0 CLAIM 500 STREAMS t >
-w> SWAPDB 0 1
-w< OK
+w> SWAPDB 0 1 -> OK
 @advance 500
 b< [["t", [["1-1", ["a", "1"], 500, 2]]]]
 "#,
@@ -294,20 +267,16 @@ b< [["t", [["1-1", ["a", "1"], 500, 2]]]]
 fn unblocked_killed_or_gone_before() {
     check_pending(
         r#"
-a> CLIENT ID
-a< 2
+a> CLIENT ID -> 2
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
-b> CLIENT ID
-b< 3
+b> CLIENT ID -> 3
 b> XREADGROUP GROUP g bob BLOCK 0 CLAIM 1000 STREAMS s >
 c> XREADGROUP GROUP g carol BLOCK 0 CLAIM 1000 STREAMS s >
 @close c
 d> XREADGROUP GROUP g dave BLOCK 0 CLAIM 1000 STREAMS s >
-w> CLIENT UNBLOCK 2 ERROR
-w< 1
+w> CLIENT UNBLOCK 2 ERROR -> 1
 a< -UNBLOCKED client unblocked via CLIENT UNBLOCK
-w> CLIENT KILL ID 3
-w< 1
+w> CLIENT KILL ID 3 -> 1
 @advance 1000
 d< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 "#,
@@ -319,17 +288,14 @@ fn not_during_a_pause() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 2500 CLAIM 1000 STREAMS s >
-w> CLIENT PAUSE 2000 WRITE
-w< OK
+w> CLIENT PAUSE 2000 WRITE -> OK
 @advance 1500
 a<
-w> XPENDING s g
-w< [1, "1-1", "1-1", [["dead", "1"]]]
+w> XPENDING s g -> [1, "1-1", "1-1", [["dead", "1"]]]
 @advance 500
 a< [["s", [["1-1", ["a", "1"], 2000, 1]]]]
 a> XREADGROUP GROUP g alice BLOCK 1500 CLAIM 1000 STREAMS s >
-w> CLIENT PAUSE 2000 WRITE
-w< OK
+w> CLIENT PAUSE 2000 WRITE -> OK
 @advance 1501
 a< nil-array
 "#,

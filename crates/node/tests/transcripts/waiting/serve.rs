@@ -10,8 +10,7 @@ fn first_come_first_served() {
 a> BLPOP k 0
 b> BRPOP k 0
 c> BLPOP other k 0
-w> RPUSH k 1 2 3 4
-w< 4
+w> RPUSH k 1 2 3 4 -> 4
 ! rpush:k => RPUSH k 1 2 3 4
 ! lpop:k => LPOP k
 ! rpop:k => RPOP k
@@ -19,15 +18,11 @@ w< 4
 a< ["k", "1"]
 b< ["k", "4"]
 c< ["k", "2"]
-w> LRANGE k 0 -1
-w< ["3"]
+w> LRANGE k 0 -1 -> ["3"]
 # Those who were served wait no more.
-w> RPUSH other x
-w< 1
-c> PING
-c< PONG
-c> BLPOP other 0
-c< ["other", "x"]
+w> RPUSH other x -> 1
+c> PING -> PONG
+c> BLPOP other 0 -> ["other", "x"]
 "#,
     );
 }
@@ -37,17 +32,13 @@ fn what_is_served_is_gone_for_everyone_else() {
     check(
         r#"
 a> BLPOP k 0
-w> RPUSH k only
-w< 1
+w> RPUSH k only -> 1
 ! rpush:k => RPUSH k only
 ! lpop:k del:k => LPOP k
 a< ["k", "only"]
-w> EXISTS k
-w< 0
-w> LPUSH k x y
-w< 2
-w> LRANGE k 0 -1
-w< ["y", "x"]
+w> EXISTS k -> 0
+w> LPUSH k x y -> 2
+w> LRANGE k 0 -1 -> ["y", "x"]
 "#,
     );
 }
@@ -58,17 +49,13 @@ fn one_client_waits_for_the_same_key_twice_and_for_several() {
         r#"
 a> BLPOP k k l k 0
 b> BLPOP l 0
-w> RPUSH k 1
-w< 1
+w> RPUSH k 1 -> 1
 a< ["k", "1"]
-w> RPUSH l 2 3
-w< 2
+w> RPUSH l 2 3 -> 2
 a<
 b< ["l", "2"]
-w> LRANGE l 0 -1
-w< ["3"]
-w> INFO clients
-w< ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
+w> LRANGE l 0 -1 -> ["3"]
+w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
 "#,
     );
 }
@@ -90,28 +77,19 @@ fn of_several_keys_the_first_is_served() {
         r#"
 a> BZPOPMIN z1 z2 0
 b> BZPOPMIN z1 z2 0
-w> EVAL "redis.call('ZADD', KEYS[2], 2, 'y'); redis.call('ZADD', KEYS[1], 1, 'x')" 2 z1 z2
-w< nil
+w> EVAL "redis.call('ZADD', KEYS[2], 2, 'y'); redis.call('ZADD', KEYS[1], 1, 'x')" 2 z1 z2 -> nil
 a< ["z1", "x", "1"]
 b< ["z2", "y", "2"]
-w> SET z1 text
-w< OK
+w> SET z1 text -> OK
+a> BZPOPMIN z1 z2 0 -> -WRONGTYPE Operation against a key holding the wrong kind of value
+w> DEL z1 -> 1
 a> BZPOPMIN z1 z2 0
+w> MULTI -> OK
+w> ZADD z2 2 y -> QUEUED
+w> SET z1 text -> QUEUED
+w> EXEC -> [1, OK]
 a< -WRONGTYPE Operation against a key holding the wrong kind of value
-w> DEL z1
-w< 1
-a> BZPOPMIN z1 z2 0
-w> MULTI
-w< OK
-w> ZADD z2 2 y
-w< QUEUED
-w> SET z1 text
-w< QUEUED
-w> EXEC
-w< [1, OK]
-a< -WRONGTYPE Operation against a key holding the wrong kind of value
-w> ZCARD z2
-w< 1
+w> ZCARD z2 -> 1
 "#,
     );
 }
@@ -135,14 +113,11 @@ fn a_key_that_becomes_another_type_is_met_before_the_key_that_is_ready() {
             check(&format!(
                 "
 r> {command} {first} {second} {end}
-w> SET a text
-w< OK
+w> SET a text -> OK
 r<
-w> {write}
-w< 1
+w> {write} -> 1
 r< {heard}
-w> EXISTS b
-w< {left}
+w> EXISTS b -> {left}
 ",
                 left = u8::from(heard == wrong)
             ));
@@ -150,11 +125,9 @@ w< {left}
         check(&format!(
             "
 r> {command} a b {end}
-w> SET a text PX 50
-w< OK
+w> SET a text PX 50 -> OK
 @advance 51
-w> {write}
-w< 1
+w> {write} -> 1
 r< {reply}
 "
         ));
@@ -206,8 +179,7 @@ fn of_several_keys_that_a_script_has_not_declared_the_first_is_served() {
 r> BLMOVE a target LEFT LEFT 0
 s> BLPOP a 0
 t> BLPOP target 0
-w> EVAL "redis.call('RPUSH', 'a', 1, 2)" 0
-w< nil
+w> EVAL "redis.call('RPUSH', 'a', 1, 2)" 0 -> nil
 r< "1"
 s< ["a", "2"]
 t< ["target", "1"]
@@ -223,8 +195,7 @@ a> BLMOVE k1 k2 LEFT RIGHT 0
 b> BRPOPLPUSH k2 k3 0
 c> BLMOVE k3 k4 LEFT LEFT 0
 d> BLPOP k4 0
-w> RPUSH k1 x
-w< 1
+w> RPUSH k1 x -> 1
 ! rpush:k1 => RPUSH k1 x
 ! rpush:k2 lpop:k1 del:k1 => LMOVE k1 k2 LEFT RIGHT
 ! lpush:k3 rpop:k2 del:k2 => RPOPLPUSH k2 k3
@@ -234,8 +205,7 @@ a< "x"
 b< "x"
 c< "x"
 d< ["k4", "x"]
-w> EXISTS k1 k2 k3 k4
-w< 0
+w> EXISTS k1 k2 k3 k4 -> 0
 "#,
     );
 }
@@ -247,15 +217,12 @@ fn moves_in_a_ring_end() {
 a> BLMOVE k l LEFT RIGHT 0
 b> BLMOVE l k LEFT RIGHT 0
 c> BLMOVE k k LEFT RIGHT 0
-w> RPUSH k 1 2
-w< 2
+w> RPUSH k 1 2 -> 2
 a< "1"
 b< "1"
 c< "2"
-w> LRANGE k 0 -1
-w< ["2", "1"]
-w> EXISTS l
-w< 0
+w> LRANGE k 0 -1 -> ["2", "1"]
+w> EXISTS l -> 0
 "#,
     );
 }
@@ -266,10 +233,8 @@ fn a_move_to_another_type_is_an_error_and_takes_nothing() {
         r#"
 a> BLMOVE k s LEFT RIGHT 0
 b> BLPOP k 0
-w> SET s text
-w< OK
-w> RPUSH k 1
-w< 1
+w> SET s text -> OK
+w> RPUSH k 1 -> 1
 a< -WRONGTYPE Operation against a key holding the wrong kind of value
 b< ["k", "1"]
 "#,
@@ -282,21 +247,17 @@ fn a_key_of_another_type_is_not_waited_for() {
         r#"
 a> BLPOP k 1
 b> BZPOPMIN k 1
-w> SET k text
-w< OK
+w> SET k text -> OK
 ! set:k => SET k text
 a<
 b<
-w> DEL k
-w< 1
-w> ZADD k 1 m
-w< 1
+w> DEL k -> 1
+w> ZADD k 1 m -> 1
 ! zadd:k => ZADD k 1 m
 ! zpopmin:k del:k => ZPOPMIN k
 a<
 b< ["k", "m", "1"]
-w> RPUSH k 1
-w< 1
+w> RPUSH k 1 -> 1
 a< ["k", "1"]
 "#,
     );
@@ -306,51 +267,36 @@ a< ["k", "1"]
 fn whatever_brings_a_list_serves() {
     check(
         r#"
-w> RPUSH from 1
-w< 1
+w> RPUSH from 1 -> 1
 a> BLPOP k 0
-w> RENAME from k
-w< OK
+w> RENAME from k -> OK
 ! rename_from:from rename_to:k => RENAME from k
 ! lpop:k del:k => LPOP k
 a< ["k", "1"]
 a> BLPOP k 0
-w> RPUSH from 2
-w< 1
-w> COPY from k
-w< 1
+w> RPUSH from 2 -> 1
+w> COPY from k -> 1
 a< ["k", "2"]
 a> BLPOP k 0
-w> LMOVE from k LEFT LEFT
-w< "2"
+w> LMOVE from k LEFT LEFT -> "2"
 a< ["k", "2"]
 a> BLPOP k 0
-w> RPUSH from 3 1 2
-w< 3
-w> SORT from STORE k
-w< 3
+w> RPUSH from 3 1 2 -> 3
+w> SORT from STORE k -> 3
 a< ["k", "1"]
-w> DEL k from
-w< 2
-a> SELECT 1
-a< OK
+w> DEL k from -> 2
+a> SELECT 1 -> OK
 a> BLPOP k 0
-w> RPUSH k 7
-w< 1
+w> RPUSH k 7 -> 1
 a<
-w> MOVE k 1
-w< 1
+w> MOVE k 1 -> 1
 ! move_from:k move_to:k@1 => MOVE k 1
 ! lpop:k del:k => LPOP k
 a< ["k", "7"]
-w> RPUSH k 8
-w< 1
-w> COPY k k DB 2
-w< 1
-a> SELECT 2
-a< OK
-a> BLPOP k 0
-a< ["k", "8"]
+w> RPUSH k 8 -> 1
+w> COPY k k DB 2 -> 1
+a> SELECT 2 -> OK
+a> BLPOP k 0 -> ["k", "8"]
 "#,
     );
 }
@@ -360,28 +306,20 @@ fn databases_are_apart_and_may_be_exchanged() {
     check(
         r#"
 a> BLPOP k 0
-b> SELECT 1
-b< OK
+b> SELECT 1 -> OK
 b> BLPOP k 0
-w> SELECT 2
-w< OK
-w> RPUSH k 1 2
-w< 2
-w> FLUSHDB
-w< OK
-w> RPUSH k 1 2
-w< 2
-w> SWAPDB 1 2
-w< OK
+w> SELECT 2 -> OK
+w> RPUSH k 1 2 -> 2
+w> FLUSHDB -> OK
+w> RPUSH k 1 2 -> 2
+w> SWAPDB 1 2 -> OK
 !  => SWAPDB 1 2
 ! lpop:k => LPOP k
 a<
 b< ["k", "1"]
-w> SWAPDB 1 0
-w< OK
+w> SWAPDB 1 0 -> OK
 a< ["k", "2"]
-w> FLUSHALL
-w< OK
+w> FLUSHALL -> OK
 "#,
     );
 }
@@ -399,27 +337,18 @@ fn scripts_that_exchange_databases_serve() {
 w> FUNCTION LOAD "#!lua name=l\nredis.register_function('swap',
    function() redis.call('SWAPDB', 0, 1) end)"
 w< "l"
-w> SELECT 1
-w< OK
-w> RPUSH k 1 2 3
-w< 3
-w> SELECT 0
-w< OK
+w> SELECT 1 -> OK
+w> RPUSH k 1 2 3 -> 3
+w> SELECT 0 -> OK
 a> BLPOP k 0
-w> {bring}
-w< nil
+w> {bring} -> nil
 a< ["k", "1"]
-w> LRANGE k 0 -1
-w< ["2", "3"]
-b> SELECT 1
-b< OK
+w> LRANGE k 0 -1 -> ["2", "3"]
+b> SELECT 1 -> OK
 b> BLPOP k 0
-w> MULTI
-w< OK
-w> {bring}
-w< QUEUED
-w> EXEC
-w< [nil]
+w> MULTI -> OK
+w> {bring} -> QUEUED
+w> EXEC -> [nil]
 b< ["k", "2"]
 "##
         ));
@@ -431,24 +360,16 @@ fn reading_an_awaited_key_serves_nobody() {
     check(
         r#"
 a> BLPOP k 0
-w> LLEN k
-w< 0
-w> EXISTS k k2 k3
-w< 0
-w> DEL k
-w< 0
-w> RPUSHX k 1
-w< 0
-w> KEYS *
-w< []
+w> LLEN k -> 0
+w> EXISTS k k2 k3 -> 0
+w> DEL k -> 0
+w> RPUSHX k 1 -> 0
+w> KEYS * -> []
 a<
-w> SET k v PX 100
-w< OK
+w> SET k v PX 100 -> OK
 @advance 101
-w> GET k
-w< nil
-w> RPUSH k 1
-w< 1
+w> GET k -> nil
+w> RPUSH k 1 -> 1
 a< ["k", "1"]
 "#,
     );

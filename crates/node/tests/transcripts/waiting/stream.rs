@@ -8,21 +8,16 @@ fn all_readers_of_a_stream_are_served() {
         r#"
 a> XREAD BLOCK 0 STREAMS s t $ $
 b> XREAD BLOCK 0 COUNT 1 STREAMS t s 0 0-5
-c> SET t text
-c< OK
-c> DEL t
-c< 1
+c> SET t text -> OK
+c> DEL t -> 1
 c> XREAD BLOCK 100 STREAMS s $
-w> XADD s 0-3 f v
-w< "0-3"
+w> XADD s 0-3 f v -> "0-3"
 a< [["s", [["0-3", ["f", "v"]]]]]
 b<
 c< [["s", [["0-3", ["f", "v"]]]]]
-w> XADD s 0-6 f w
-w< "0-6"
+w> XADD s 0-6 f w -> "0-6"
 b< [["s", [["0-6", ["f", "w"]]]]]
-w> INFO clients
-w< ~~ *blocked_clients:0*total_blocking_keys:0*
+w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0*
 "#,
     );
 }
@@ -31,16 +26,12 @@ w< ~~ *blocked_clients:0*total_blocking_keys:0*
 fn a_group_that_goes_back_serves_readers_with_the_next_entry() {
     check(
         r#"
-w> XADD s 0-1 f v
-w< "0-1"
-w> XGROUP CREATE s g $
-w< OK
+w> XADD s 0-1 f v -> "0-1"
+w> XGROUP CREATE s g $ -> OK
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
-w> XGROUP SETID s g 0
-w< OK
+w> XGROUP SETID s g 0 -> OK
 a<
-w> XADD s 0-2 f w
-w< "0-2"
+w> XADD s 0-2 f w -> "0-2"
 a< [["s", [["0-1", ["f", "v"]], ["0-2", ["f", "w"]]]]]
 "#,
     );
@@ -66,13 +57,10 @@ fn a_group_s_reader_hears_of_the_end_of_its_stream() {
     for (request, reply, heard) in ends {
         check(&format!(
             "
-w> XGROUP CREATE s g $ MKSTREAM
-w< OK
+w> XGROUP CREATE s g $ MKSTREAM -> OK
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
-w> INFO clients
-w< ~~ *blocked_clients:1*total_blocking_keys:1*_on_nokey:1*
-w> {request}
-w< {reply}
+w> INFO clients -> ~~ *blocked_clients:1*total_blocking_keys:1*_on_nokey:1*
+w> {request} -> {reply}
 a< {heard}
 "
         ));
@@ -83,31 +71,23 @@ a< {heard}
 fn a_group_s_reader_hears_of_an_expired_stream() {
     check(
         r#"
-w> XGROUP CREATE s g $ MKSTREAM
-w< OK
-w> PEXPIRE s 100
-w< 1
+w> XGROUP CREATE s g $ MKSTREAM -> OK
+w> PEXPIRE s 100 -> 1
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS other s > >
 a< -NOGROUP No such key 'other' or consumer group 'g' in XREADGROUP with GROUP option
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
 @advance 101
 # Nobody has noticed yet.
 a<
-w> EXISTS s
-w< 0
+w> EXISTS s -> 0
 a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
-w> XGROUP CREATE s g $ MKSTREAM
-w< OK
-w> PEXPIRE s 100
-w< 1
+w> XGROUP CREATE s g $ MKSTREAM -> OK
+w> PEXPIRE s 100 -> 1
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
 @advance 101
-w> SCAN 0 COUNT 1000
-w< ~~ *
-w> KEYS *
-w< []
-w> RANDOMKEY
-w< nil
+w> SCAN 0 COUNT 1000 -> ~~ *
+w> KEYS * -> []
+w> RANDOMKEY -> nil
 a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
 "#,
     );
@@ -131,20 +111,14 @@ fn of_several_streams_all_that_have_entries_are_replied() {
     for (one, one_reply, other, other_reply, read, of_group) in ends {
         check(&format!(
             "
-w> XGROUP CREATE a g $ MKSTREAM
-w< OK
-w> XGROUP CREATE b g $ MKSTREAM
-w< OK
+w> XGROUP CREATE a g $ MKSTREAM -> OK
+w> XGROUP CREATE b g $ MKSTREAM -> OK
 r> XREAD BLOCK 0 STREAMS a b $ $
 s> XREADGROUP GROUP g consumer BLOCK 0 STREAMS a b > >
-w> MULTI
-w< OK
-w> {one}
-w< QUEUED
-w> {other}
-w< QUEUED
-w> EXEC
-w< [{one_reply}, {other_reply}]
+w> MULTI -> OK
+w> {one} -> QUEUED
+w> {other} -> QUEUED
+w> EXEC -> [{one_reply}, {other_reply}]
 r< {read}
 s< {of_group}
 "
@@ -153,11 +127,9 @@ s< {of_group}
     check(&format!(
         "
 r> XREAD BLOCK 0 STREAMS a b 0 0
-w> SET b text
-w< OK
+w> SET b text -> OK
 r<
-w> XADD a 1-1 f v
-w< \"1-1\"
+w> XADD a 1-1 f v -> \"1-1\"
 r< {wrong}
 "
     ));
@@ -168,20 +140,14 @@ r< {wrong}
 fn what_a_reader_of_several_streams_takes_may_be_claimed_from_it() {
     check(
         r#"
-w> XGROUP CREATE a g $ MKSTREAM
-w< OK
-w> XGROUP CREATE b g $ MKSTREAM
-w< OK
+w> XGROUP CREATE a g $ MKSTREAM -> OK
+w> XGROUP CREATE b g $ MKSTREAM -> OK
 r> XREADGROUP GROUP g taker BLOCK 0 STREAMS a b > >
 s> XREADGROUP GROUP g claimer BLOCK 0 CLAIM 100 STREAMS b >
-w> MULTI
-w< OK
-w> XADD a 1-1 f v
-w< QUEUED
-w> XADD b 1-1 f v
-w< QUEUED
-w> EXEC
-w< ["1-1", "1-1"]
+w> MULTI -> OK
+w> XADD a 1-1 f v -> QUEUED
+w> XADD b 1-1 f v -> QUEUED
+w> EXEC -> ["1-1", "1-1"]
 r< [["a", [["1-1", ["f", "v"]]]], ["b", [["1-1", ["f", "v"]]]]]
 s<
 @advance 101
