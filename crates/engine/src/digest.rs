@@ -8,9 +8,8 @@
 use base::number::DoubleText;
 use ds::stream::Id;
 use sha1::{Digest as _, Sha1};
-use store::Digits;
 use store::{
-    Entry, HashValue, ListValue, SetValue, SortedSetValue, Stored, StreamValue, StringValue,
+    Digits, Entry, HashValue, ListValue, SetValue, SortedSetValue, Stored, StreamValue, StringValue,
 };
 
 /// The digest of some data.

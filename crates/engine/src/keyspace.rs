@@ -10,8 +10,7 @@ use store::Db;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Category, Flags, Group, Shape, ShardScope, Spec};
+use command::{Argument, Category, Flags, Group, Row, Shape, ShardScope, Spec};
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Server, since).category(Category::KEYSPACE)

@@ -1,16 +1,14 @@
 //! One bit: SETBIT and GETBIT.
 
 use resp::{Args, Reply};
-use store::StringDigits;
-use store::{StringRef, StringValue};
+use store::{StringDigits, StringRef, StringValue};
 
 use super::{BITS_SET, OFFSET, READ, READ_KEY, UPDATE, WRITE, offset, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape};
+use command::{Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const SETBIT: Row<Handler> = Row::new(
     spec("setbit", 4, "2.2.0")

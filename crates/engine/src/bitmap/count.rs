@@ -6,8 +6,7 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::StringDigits;
-use store::{StringRef, StringValue};
+use store::{StringDigits, StringRef, StringValue};
 
 use super::{READ, READ_KEY, spec};
 use crate::args::number::integer;
@@ -16,8 +15,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Shape};
+use command::{Argument, Row, Shape};
 
 pub(super) const BITCOUNT: Row<Handler> = Row::new(
     spec("bitcount", -2, "2.6.0")

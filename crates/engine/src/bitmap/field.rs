@@ -8,8 +8,7 @@
 //! that; here it is an effect without an event, so that replicas have the same string.
 
 use resp::{Args, Reply};
-use store::StringDigits;
-use store::{StringEdit, StringRef, StringValue};
+use store::{StringDigits, StringEdit, StringRef, StringValue};
 
 use super::integer::{IntegerKind, Overflow};
 use super::{BITS_SET, OFFSET, READ, READ_ACCESS, READ_KEY, UPDATE, WRITE, scaled_offset, spec};
@@ -18,8 +17,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape};
+use command::{Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const BITFIELD: Row<Handler> = Row::new(
     spec("bitfield", -2, "3.2.0")

@@ -11,8 +11,7 @@ use store::KeyspaceEvent;
 use crate::error::Error;
 use crate::error::bitmap::BitmapError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod bit;
 mod count;

@@ -6,8 +6,7 @@
 use std::mem;
 
 use resp::{Args, Reply};
-use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
-use store::{NewString, StringDigits};
+use store::{ExpiryChange, KeyspaceEvent, NewString, StringDigits, StringRef, StringValue};
 
 use super::{WRITE, spec};
 use crate::cx::Cx;
@@ -15,8 +14,7 @@ use crate::error::Error;
 use crate::error::bitmap::BitmapError;
 use crate::event::DEL;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 pub(super) const BITOP: Row<Handler> = Row::new(
     spec("bitop", -4, "2.6.0")

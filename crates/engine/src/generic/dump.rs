@@ -20,8 +20,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
 use crate::exec::{Handler, write_arg};
-use command::Row;
-use command::{Access, Argument, Category, Flags, KeySpec, Shape};
+use command::{Access, Argument, Category, Flags, KeySpec, Row, Shape};
 
 use super::spec;
 use crate::error::restore::RestoreError;

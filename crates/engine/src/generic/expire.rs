@@ -14,8 +14,7 @@ use crate::error::Error;
 use crate::error::echo::echo;
 use crate::event;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape, Spec};
+use command::{Access, Argument, KeySpec, Row, Shape, Spec};
 
 use super::{READ, WRITE, spec};
 

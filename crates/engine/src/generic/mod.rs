@@ -8,8 +8,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Category, Flags, Group, KeySpec, Spec};
+use command::{Access, Argument, Category, Flags, Group, KeySpec, Row, Spec};
 
 pub mod dump;
 mod elements;

@@ -6,8 +6,7 @@ use store::{Lookup, Stored, StringRef, StringValue, Turn};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Spec};
 
 use super::spec;
 

@@ -15,8 +15,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use crate::locked_shards::Visited;
-use command::Row;
-use command::{Argument, Category, Flags, Shape, ShardScope};
+use command::{Argument, Category, Flags, Row, Shape, ShardScope};
 
 use super::spec;
 use crate::cursor::{MATCH, MatchPattern, ScanOptions, Scanned, parse_cursor};

@@ -18,8 +18,7 @@ use crate::error::Error;
 use crate::event::DEL;
 use crate::exec::Handler;
 use crate::hash::read_field;
-use command::Row;
-use command::{Access, Argument, Category, Flags, KeySpec, Shape, ShardScope, Spec};
+use command::{Access, Argument, Category, Flags, KeySpec, Row, Shape, ShardScope, Spec};
 
 const READ: Access = Access::RO.with(Access::ACCESS);
 const PATTERN_NOTES: &str = "Keys behind BY and GET follow from the elements of the key that is \

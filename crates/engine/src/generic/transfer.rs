@@ -8,8 +8,7 @@ use store::{KeyspaceEvent, Lookup};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 use super::{WRITE, spec};
 

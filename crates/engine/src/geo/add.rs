@@ -4,15 +4,13 @@
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::ScoreChange;
-use store::{CommandWriter, Edit, EncodingLimits, KeyspaceEvent, SortedSetValue};
+use store::{CommandWriter, Edit, EncodingLimits, KeyspaceEvent, ScoreChange, SortedSetValue};
 
 use super::{LATITUDE, LONGITUDE, MEMBER, WRITE, point, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 pub(super) const GEOADD: Row<Handler> = Row::new(
     spec("geoadd", -5, "3.2.0")

@@ -12,8 +12,7 @@ use crate::args::number::float;
 use crate::error::Error;
 use crate::error::geo::GeoError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod add;
 mod query;

@@ -8,8 +8,7 @@ use super::{MEMBER, READ_KEY, UNIT, reply_distance, reply_point, spec, unit};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, Shape, Spec};
+use command::{Argument, Flags, Row, Shape, Spec};
 
 pub(super) const GEODIST: Row<Handler> = Row::new(
     spec("geodist", -4, "3.2.0")

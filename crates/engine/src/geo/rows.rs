@@ -4,8 +4,7 @@ use super::query::GeoSearch;
 use super::search::search;
 use super::{LATITUDE, LONGITUDE, MEMBER, READ_KEY, UNIT, WRITE, spec};
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape, Spec};
 
 const COMPLEXITY: &str =
     "O(N+log(M)) for the N members in the cells around the shape and all M of the set.";

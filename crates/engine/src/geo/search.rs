@@ -7,8 +7,7 @@ use std::cmp::Ordering;
 
 use base::geohash::Point;
 use resp::{Args, Reply};
-use store::{Digits, NewSortedSet, ScoreRange, ScoredMember, SortedSetRef};
-use store::{Key, SortedSetValue};
+use store::{Digits, Key, NewSortedSet, ScoreRange, ScoredMember, SortedSetRef, SortedSetValue};
 
 use super::query::{DistanceOrder, GeoQuery, GeoSearch, GeoTarget, parse};
 use super::{reply_distance, reply_point, rows};

@@ -7,8 +7,7 @@ use base::decimal::LongDouble;
 use base::number::{parse_i64, push_i64};
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::FieldExpiry;
-use store::{HashValue, KeyspaceEvent};
+use store::{FieldExpiry, HashValue, KeyspaceEvent};
 
 use super::{FAST, FIELD, GROW, expire_named, spec};
 use crate::args::number::integer;
@@ -16,8 +15,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::hash::HashError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))];
 

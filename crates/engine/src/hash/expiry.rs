@@ -14,8 +14,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::hash::HashError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Shape, Spec};
+use command::{Argument, Row, Shape, Spec};
 
 /// The reply for a missing field.
 const NO_FIELD: i64 = -2;

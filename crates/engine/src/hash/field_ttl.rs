@@ -4,8 +4,7 @@
 //! time. A time in the past removes the fields at once.
 
 use resp::{Args, Reply};
-use store::FieldExpiry;
-use store::{HashValue, Key, Lookup};
+use store::{FieldExpiry, HashValue, Key, Lookup};
 
 use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
 use super::expiry_args::{FieldArgs, parse_expiry};
@@ -21,8 +20,7 @@ use crate::error::echo::echo;
 use crate::error::hash::HashError;
 use crate::event::DEL;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 const PER_FIELD: &str = "O(N) for N fields.";
 pub(super) const HGETDEL: Row<Handler> = Row::new(

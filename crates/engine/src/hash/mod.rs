@@ -17,8 +17,7 @@ use store::{Db, HashRef, HashValue, Key, KeyspaceEvent, Lookup, Turn, WrongType}
 
 use crate::cx::Cx;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod count;
 mod expiry;

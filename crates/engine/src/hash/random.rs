@@ -8,8 +8,7 @@ use std::collections::HashSet;
 use base::random::Random;
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::HashRef;
-use store::{FieldValue, value_of};
+use store::{FieldValue, HashRef, value_of};
 
 use super::{READ, READ_KEY, read_rest, reply_entry, spec};
 use crate::args::count::SampleCount;
@@ -17,8 +16,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use crate::sampling::Selection;
-use command::Row;
-use command::{Argument, Shape};
+use command::{Argument, Row, Shape};
 
 /// A walk over all fields costs less than drawing when at least one in this many is wanted.
 const WALKED_ONE_IN: usize = 3;

@@ -8,8 +8,7 @@ use super::{FAST, FIELD, READ, READ_KEY, expire_named, read_field, read_rest, re
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Spec};
+use command::{Access, Argument, KeySpec, Row, Spec};
 
 /// The key of a command that returns a property of its contents.
 const KEY: &[KeySpec] = &[KeySpec::one(1, Access::RO)];

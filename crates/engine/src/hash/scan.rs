@@ -2,8 +2,7 @@
 
 use ds::packed::Entry;
 use resp::{Args, Reply};
-use store::{FieldValue, value_of};
-use store::{HashRef, HashValue};
+use store::{FieldValue, HashRef, HashValue, value_of};
 
 use super::{reply_entry, spec};
 use crate::args::count::COUNT;
@@ -11,8 +10,7 @@ use crate::cursor::{MATCH, Scanned, reply_page, scanning};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Shape};
+use command::{Argument, Row, Shape};
 
 pub(super) const HSCAN: Row<Handler> = Row::new(
     scanning(spec("hscan", -3, "2.8.0"))

@@ -1,8 +1,7 @@
 //! Setting and removing fields: HSET, HMSET, HSETNX, HDEL.
 
 use resp::{Args, Reply};
-use store::FieldExpiry;
-use store::HashValue;
+use store::{FieldExpiry, HashValue};
 
 use super::{
     FAST, FIELD, GROW, PAIRS, SET, UPDATE_KEY, VALUE, WRITE, expire_named, spec, wrote_deletion,
@@ -10,8 +9,7 @@ use super::{
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec};
+use command::{Access, Argument, KeySpec, Row};
 
 pub(super) const HSET: Row<Handler> = Row::new(
     spec("hset", -4, "2.0.0")

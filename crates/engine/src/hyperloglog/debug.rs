@@ -10,8 +10,7 @@ use crate::error::Error;
 use crate::error::echo::echo;
 use crate::error::hyperloglog::HyperLogLogError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const PFDEBUG: Row<Handler> = Row::new(
     spec("pfdebug", 3, "2.8.9")

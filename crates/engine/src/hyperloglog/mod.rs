@@ -13,8 +13,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::hyperloglog::HyperLogLogError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod debug;
 

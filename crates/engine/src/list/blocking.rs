@@ -16,8 +16,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::BlockingHandler;
 use crate::multi_pop::MultiPop;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Spec};
+use command::{Argument, Flags, KeySpec, Row, Spec};
 
 pub(super) const BLPOP: Row<BlockingHandler> = Row::new(
     pop("blpop")

@@ -10,8 +10,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::list::ListError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const LSET: Row<Handler> = Row::new(
     spec("lset", 4, "1.0.0")

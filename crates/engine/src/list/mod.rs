@@ -10,8 +10,7 @@ use store::{Entry, KeyspaceEvent, Side};
 use crate::error::Error;
 use crate::error::list::ListError;
 use crate::exec::{BlockingHandler, Handler};
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod blocking;
 mod change;

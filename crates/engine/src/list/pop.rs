@@ -9,8 +9,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use crate::multi_pop::MultiPop;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
+use command::{Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const LPOP: Row<Handler> = Row::new(
     pop("lpop").summary("Removes and returns the first elements of a list."),

@@ -7,8 +7,7 @@ use super::{ELEMENT, WRITE, check_length, pushed, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Spec};
+use command::{Access, Argument, Flags, KeySpec, Row, Spec};
 
 pub(super) const LPUSH: Row<Handler> = Row::new(
     push("lpush", "1.0.0", &[("2.4.0", "Several elements at once.")])

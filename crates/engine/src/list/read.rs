@@ -11,8 +11,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::list::ListError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const LLEN: Row<Handler> = Row::new(
     spec("llen", 2, "1.0.0")

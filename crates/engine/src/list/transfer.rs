@@ -8,8 +8,7 @@ use super::{SIDES, TAKEN, WRITE, popped, pushed, side, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 /// The keys of a command that moves an element.
 pub(super) const MOVE_KEYS: &[KeySpec] =

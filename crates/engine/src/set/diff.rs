@@ -6,8 +6,7 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::Entry;
-use store::{EncodingLimits, NewSet, SetRef};
+use store::{EncodingLimits, Entry, NewSet, SetRef};
 
 use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
@@ -16,8 +15,7 @@ use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Flags, Spec};
+use command::{Flags, Row, Spec};
 
 pub(super) const SDIFF: Row<Handler> = Row::new(
     diff("sdiff", -2)

@@ -4,8 +4,7 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::Entry;
-use store::{NewSet, SetRef};
+use store::{Entry, NewSet, SetRef};
 
 use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
@@ -15,8 +14,7 @@ use crate::args::count::{NUMKEYS, non_negative, positive};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
+use command::{Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const SINTER: Row<Handler> = Row::new(
     inter("sinter", -2, "1.0.0")

@@ -7,8 +7,7 @@ use super::{ADDED, FAST, LOOK_KEY, MEMBER, READ, READ_KEY, REMOVED, reply_member
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const SADD: Row<Handler> = Row::new(
     spec("sadd", -3, "1.0.0")

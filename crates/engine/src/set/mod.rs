@@ -6,12 +6,10 @@
 //! and stores.
 
 use resp::Reply;
-use store::Entry;
-use store::KeyspaceEvent;
+use store::{Entry, KeyspaceEvent};
 
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod algebra;
 mod diff;

@@ -2,16 +2,14 @@
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::Entry;
-use store::{KeyspaceEvent, SetValue};
+use store::{Entry, KeyspaceEvent, SetValue};
 
 use super::{FAST, READ, READ_KEY, reply_member, spec};
 use crate::args::count::{SampleCount, non_negative};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const SPOP: Row<Handler> = Row::new(
     spec("spop", -2, "1.0.0")

@@ -2,8 +2,7 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::Entry;
-use store::{EncodingLimits, NewSet, SetRef};
+use store::{EncodingLimits, Entry, NewSet, SetRef};
 
 use super::algebra::{
     KEYS, SOURCES, Sources, TARGET_AND_KEYS, TARGET_AND_SOURCES, store, take_room,
@@ -12,8 +11,7 @@ use super::{READ, reply_member, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Flags, Spec};
+use command::{Flags, Row, Spec};
 
 pub(super) const SUNION: Row<Handler> = Row::new(
     union("sunion", -2)

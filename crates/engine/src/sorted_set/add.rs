@@ -1,8 +1,7 @@
 //! Adding members and changing scores: ZADD and ZINCRBY.
 
 use resp::{Args, Reply};
-use store::ScoreChange;
-use store::{Edit, EncodingLimits, SortedSetValue};
+use store::{Edit, EncodingLimits, ScoreChange, SortedSetValue};
 
 use super::{MEMBER, event, spec};
 use crate::args::number::float;
@@ -10,8 +9,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const ZADD: Row<Handler> = Row::new(
     spec("zadd", -4, "1.2.0")

@@ -3,9 +3,7 @@
 
 use base::hash::KeyHasher;
 use resp::{Args, Reply};
-use store::SetRef;
-use store::{Digits, Entry, NewSortedSet, SortedSetRef};
-use store::{Lookup, SetValue, SortedSetValue};
+use store::{Digits, Entry, Lookup, NewSortedSet, SetRef, SetValue, SortedSetRef, SortedSetValue};
 
 use super::result::store;
 use super::{READ, READ_ACCESS, STORE, WITHSCORES, spec};
@@ -15,8 +13,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
+use command::{Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const ZUNION: Row<Handler> = Row::new(
     reading("zunion", "6.2.0")

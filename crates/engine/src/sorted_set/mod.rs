@@ -7,12 +7,10 @@
 //! of a command.
 
 use resp::Reply;
-use store::KeyspaceEvent;
-use store::{Entry, ScoredMember};
+use store::{Entry, KeyspaceEvent, ScoredMember};
 
 use crate::exec::{BlockingHandler, Handler};
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod add;
 mod bounds;

@@ -15,8 +15,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::{BlockingHandler, Handler};
 use crate::multi_pop::MultiPop;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
+use command::{Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const ZPOPMIN: Row<Handler> = Row::new(
     popping("zpopmin")

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use base::random::Random;
 use resp::{Args, Reply};
-use store::SortedSetRef;
-use store::SortedSetValue;
+use store::{SortedSetRef, SortedSetValue};
 
 use super::{READ, READ_KEY, reply_member, reply_pairs, spec};
 use crate::args::count::SampleCount;
@@ -13,8 +12,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
 use crate::sampling::Selection;
-use command::Row;
-use command::{Argument, Shape};
+use command::{Argument, Row, Shape};
 
 /// The most members that a reply may repeat: a small set can produce a large reply, which is built
 /// as a whole.

@@ -4,8 +4,7 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::SortedSetValue;
-use store::{Digits, NewSortedSet, SortedSetRef};
+use store::{Digits, NewSortedSet, SortedSetRef, SortedSetValue};
 
 use super::bounds::{By, SortedSetBounds};
 use super::result::store;
@@ -15,8 +14,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::sorted_set::SortedSetError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, KeySpec, Shape, Spec};
+use command::{Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const ZRANGE: Row<Handler> = Row::new(
     reading("zrange", "1.2.0")

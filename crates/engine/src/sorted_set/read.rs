@@ -2,16 +2,14 @@
 //! ZLEXCOUNT.
 
 use resp::{Args, Reply};
-use store::SortedSetRef;
-use store::SortedSetValue;
+use store::{SortedSetRef, SortedSetValue};
 
 use super::bounds::{By, SortedSetBounds};
 use super::{FAST_READ, MEMBER, READ_KEY, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape, Spec};
+use command::{Access, Argument, KeySpec, Row, Shape, Spec};
 
 pub(super) const ZCARD: Row<Handler> = Row::new(
     spec("zcard", 2, "1.2.0")

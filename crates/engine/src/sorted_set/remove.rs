@@ -8,8 +8,7 @@ use super::{DELETE_KEY, MEMBER, event, spec};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, Shape, Spec};
+use command::{Argument, Flags, Row, Shape, Spec};
 
 pub(super) const ZREM: Row<Handler> = Row::new(
     spec("zrem", -3, "1.2.0")

@@ -1,8 +1,7 @@
 //! Storing a new sorted set under a key, whatever the key held.
 
 use resp::Reply;
-use store::NewSortedSet;
-use store::{Key, SortedSetValue};
+use store::{Key, NewSortedSet, SortedSetValue};
 
 use super::event;
 use crate::cx::Cx;

@@ -2,8 +2,7 @@
 
 use base::number::DoubleText;
 use resp::{Args, Reply};
-use store::SortedSetValue;
-use store::{Digits, SortedSetRef};
+use store::{Digits, SortedSetRef, SortedSetValue};
 
 use super::{reply_member, spec};
 use crate::cursor::{Scanned, reply_page, scanning};

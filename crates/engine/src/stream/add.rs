@@ -7,8 +7,7 @@ use store::{EncodingLimits, KeyspaceEvent, StreamValue};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 use super::id::{NewId, ShownId};
 use super::spec;

@@ -10,8 +10,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::echo::echo;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, Shape};
+use command::{Argument, Flags, Row, Shape};
 
 use super::entry::reply_entry;
 use super::id::{parse, parse_from, reply_id};

@@ -8,8 +8,7 @@ use crate::args::count::positive;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 use super::id::parse;
 use super::trim::{CONDITION, parse_references};

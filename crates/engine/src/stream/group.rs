@@ -9,8 +9,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::echo::echo;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 use super::id::{parse, parse_end};
 use super::{CONSUMER, CONSUMER_MADE, GROUP, spec};

@@ -10,8 +10,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::echo::echo;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 use super::entry::{reply_entries, reply_entry};
 use super::group::reply_help;

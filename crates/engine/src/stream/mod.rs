@@ -12,8 +12,7 @@ use store::KeyspaceEvent;
 use crate::error::echo::echo;
 use crate::error::stream::StreamError;
 use crate::exec::{BlockingHandler, Handler};
-use command::Row;
-use command::{Access, Argument, Group, KeySpec, PrefetchHint, Shape, Spec};
+use command::{Access, Argument, Group, KeySpec, PrefetchHint, Row, Shape, Spec};
 
 mod add;
 mod claim;

@@ -8,8 +8,7 @@ use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, Shape};
+use command::{Argument, Flags, Row, Shape};
 
 use super::id::{parse, parse_from, parse_to, reply_id};
 use super::{CONSUMER, GROUP, IDS, READ_KEY, UPDATE_KEY, idle_ms, needed, spec};

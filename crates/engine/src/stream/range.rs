@@ -8,8 +8,7 @@ use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape, Spec};
 
 use super::entry::reply_entries;
 use super::id::{parse_from, parse_to};

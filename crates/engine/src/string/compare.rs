@@ -6,8 +6,7 @@
 //! in 16 hexadecimal digits, stands for it.
 
 use resp::{Args, Reply};
-use store::StringDigits;
-use store::{Db, Key, StringRef, StringValue, Turn};
+use store::{Db, Key, StringDigits, StringRef, StringValue, Turn};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{READ, READ_KEY, VALUE, spec};
@@ -16,8 +15,7 @@ use crate::error::Error;
 use crate::error::string::StringError;
 use crate::event::DEL;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const DELEX: Row<Handler> = Row::new(
     spec("delex", -2, "8.4.0")

@@ -5,16 +5,14 @@
 
 use base::decimal::LongDouble;
 use resp::{Args, Reply};
-use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
-use store::{NewString, StringDigits};
+use store::{ExpiryChange, KeyspaceEvent, NewString, StringDigits, StringRef, StringValue};
 
 use super::{UPDATE_KEY, WRITE, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::exec::Handler;
-use command::Row;
-use command::{Argument, Flags, Shape, Spec};
+use command::{Argument, Flags, Row, Shape, Spec};
 
 pub(super) const INCR: Row<Handler> = Row::new(
     counter("incr", 2, "1.0.0")

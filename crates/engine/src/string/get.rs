@@ -10,8 +10,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::{DEL, EXPIRE, PERSIST};
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 pub(super) const GET: Row<Handler> = Row::new(
     spec("get", 2, "1.0.0")

@@ -14,8 +14,7 @@ use resp::{Args, Reply};
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
-use store::StringDigits;
-use store::{StringRef, StringValue};
+use store::{StringDigits, StringRef, StringValue};
 
 use super::{READ, spec};
 use crate::args::number::integer;
@@ -23,8 +22,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::string::StringError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, KeySpec, Shape};
+use command::{Access, Argument, KeySpec, Row, Shape};
 
 pub(super) const LCS: Row<Handler> = Row::new(
     spec("lcs", -3, "7.0.0")

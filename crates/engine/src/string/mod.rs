@@ -9,8 +9,7 @@ use resp::Reply;
 use store::StringRef;
 
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, Group, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, Spec};
 
 mod compare;
 mod count;

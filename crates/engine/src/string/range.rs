@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::{ExpiryChange, KeyspaceEvent, StringRef, StringValue};
-use store::{NewString, StringDigits};
+use store::{ExpiryChange, KeyspaceEvent, NewString, StringDigits, StringRef, StringValue};
 
 use super::{READ, READ_KEY, VALUE, WRITE, reply_text, spec};
 use crate::args::number::integer;
@@ -13,8 +12,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::error::string::StringError;
 use crate::exec::Handler;
-use command::Row;
-use command::{Access, Argument, Flags, KeySpec, Shape, Spec};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const APPEND: Row<Handler> = Row::new(
     spec("append", 3, "2.0.0")

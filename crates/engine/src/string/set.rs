@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::NewString;
-use store::{ExpiryChange, KeyspaceEvent, StringValue};
+use store::{ExpiryChange, KeyspaceEvent, NewString, StringValue};
 
 use super::compare;
 use super::options::{Condition, Expiry, MSETEX_EXPIRY, OptionsCommand, SET_EXPIRY, SetOptions};
@@ -20,8 +19,7 @@ use crate::error::Error;
 use crate::error::string::StringError;
 use crate::event::EXPIRE;
 use crate::exec::{Handler, write_arg};
-use command::Row;
-use command::{Access, Argument, Find, Flags, KeySpec, Shape, Spec};
+use command::{Access, Argument, Find, Flags, KeySpec, Row, Shape, Spec};
 
 pub(super) const SET: Row<Handler> = Row::new(
     spec("set", -3, "1.0.0")
