@@ -40,7 +40,6 @@ const OFFSET: Argument = Argument::new("offset", Shape::Integer);
 
 const BITS_SET: KeyspaceEvent = KeyspaceEvent::new('$', "setbit");
 
-/// A bitmap command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Bitmap, since)
 }

@@ -50,7 +50,6 @@ const UNIT: Argument = Argument::new(
     ]),
 );
 
-/// A geo command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Geo, since)
 }

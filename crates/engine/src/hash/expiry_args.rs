@@ -63,7 +63,6 @@ impl FieldArgs {
         self.word_at + 2
     }
 
-    /// The fields.
     pub(super) fn iter<'a>(self, args: &Args<'a>) -> impl ExactSizeIterator<Item = &'a [u8]> {
         args.iter().skip(self.first())
     }

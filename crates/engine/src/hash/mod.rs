@@ -83,7 +83,6 @@ const FIELDS: Argument = Argument::new(
 const SET: KeyspaceEvent = KeyspaceEvent::new('h', "hset");
 const FIELDS_DELETED: KeyspaceEvent = KeyspaceEvent::new('h', "hdel");
 
-/// A hash command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Hash, since)
 }

@@ -59,12 +59,10 @@ const SIDES: Shape =
 /// The longest element: its length in a chunk has 32 bits.
 const ELEMENT_BYTES_MAX: usize = (1 << 32) - 1024;
 
-/// A list command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::List, since)
 }
 
-/// Replies an element.
 #[inline]
 fn reply_entry(reply: &mut Reply<'_>, entry: Entry<'_>) {
     match entry {

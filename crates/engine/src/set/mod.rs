@@ -54,12 +54,10 @@ const MEMBER: Argument = Argument::new("member", Shape::String);
 const ADDED: KeyspaceEvent = KeyspaceEvent::new('s', "sadd");
 const REMOVED: KeyspaceEvent = KeyspaceEvent::new('s', "srem");
 
-/// A set command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Set, since)
 }
 
-/// Replies a member.
 #[inline]
 fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     match member {

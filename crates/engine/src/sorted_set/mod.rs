@@ -77,7 +77,6 @@ const STORE: Access = Access::OW.with(Access::UPDATE);
 
 const MEMBER: Argument = Argument::new("member", Shape::String);
 const WITHSCORES: Argument = Argument::word("withscores", "WITHSCORES").optional();
-/// A sorted set command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::SortedSet, since)
 }
@@ -87,7 +86,6 @@ const fn event(name: &'static str) -> KeyspaceEvent {
     KeyspaceEvent::new('z', name)
 }
 
-/// Replies a member.
 #[inline]
 pub(crate) fn reply_member(reply: &mut Reply<'_>, member: Entry<'_>) {
     match member {

@@ -41,7 +41,6 @@ pub(super) fn parse_end(text: &[u8], seq: u64) -> Result<Id, Error> {
     }
 }
 
-/// Parses the ID of XADD.
 pub(super) fn parse_new(text: &[u8]) -> Result<NewId, Error> {
     match parts(text) {
         Some((ms, Some(b"*"))) => Ok(NewId::In(ms)),
@@ -122,7 +121,6 @@ pub(super) fn to_vec(id: Id) -> Vec<u8> {
     ShownId::new(id).as_bytes().to_vec()
 }
 
-/// Replies an identifier.
 #[inline]
 pub(super) fn reply_id(reply: &mut Reply<'_>, id: Id) {
     reply.bulk(ShownId::new(id).as_bytes());

@@ -61,7 +61,6 @@ const UPDATE: Access = Access::RW.with(Access::ACCESS).with(Access::UPDATE);
 
 const VALUE: Argument = Argument::new("value", Shape::String);
 
-/// A string command.
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::String, since)
 }

@@ -191,7 +191,6 @@ impl JsonDecoder<'_> {
         self.text.get(at).copied().unwrap_or(0)
     }
 
-    /// The next token and its position, or the position of the error.
     fn token(&mut self) -> Result<(Token, usize), Problem> {
         while matches!(self.byte(self.at), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
