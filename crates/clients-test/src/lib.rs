@@ -6,8 +6,8 @@
 //!
 //! This library installs what each program needs in `target/clients/<language>`, and runs the
 //! programs.
-//! `tests/<language>.rs` prepares a language; the programs are in `python/`, `node/`, `go/`,
-//! `java/` and `tests/rust/`.
+//! `tests/clients/<language>.rs` prepares a language; the programs are in `python/`, `node/`, `go/`,
+//! `java/` and `tests/clients/rust/`.
 //! `programs/` has programs that people run on Redis, such as BullMQ and Celery, with what drives
 //! them.
 //!
@@ -26,4 +26,4 @@ mod toolchain;
 
 pub use program::{KINDS, Program, TestUser, case_names, scenario_server, shared_file};
 pub use python::python_program;
-pub use toolchain::{Tool, prepare, run_step, sources};
+pub use toolchain::{Tool, install_step, prepare, sources};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Program, Tool, prepare, run_step, sources};
+use crate::{Program, Tool, install_step, prepare, sources};
 
 const TOOLS: [Tool; 2] = [
     Tool { version: &["python3", "--version"], at_least: (3, 10) },
@@ -17,10 +17,12 @@ const TOOLS: [Tool; 2] = [
 pub fn python_program(environment: &str, name: &str) -> Option<Program> {
     let manifest = sources(name, "txt");
     let folder = prepare(environment, &TOOLS, &manifest, |folder| {
-        run_step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")));
+        install_step(
+            Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")),
+        );
         let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         let python = folder.join("venv/bin/python");
-        run_step(Command::new(python).args(quiet).arg("--requirement").arg(&manifest[0]));
+        install_step(Command::new(python).args(quiet).arg("--requirement").arg(&manifest[0]));
     })?;
     let main = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("main.py");
     let python = folder.join("venv/bin/python");

@@ -67,7 +67,7 @@ pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
 }
 
 /// Runs one step of an installation, and shows its output only if it fails.
-pub fn run_step(command: &mut Command) {
+pub fn install_step(command: &mut Command) {
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(

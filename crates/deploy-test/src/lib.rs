@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use clients_test::{Tool, prepare, run_step};
+use clients_test::{Tool, install_step, prepare};
 use serde_json::Value;
 
 mod service;
@@ -55,10 +55,12 @@ pub fn checkov() -> Option<PathBuf> {
 fn environment(name: &str, requirements: &str) -> Option<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(requirements);
     let folder = prepare(name, &TOOLS, std::slice::from_ref(&manifest), |folder| {
-        run_step(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")));
+        install_step(
+            Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")),
+        );
         let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         let python = folder.join("venv/bin/python");
-        run_step(Command::new(python).args(quiet).arg("--requirement").arg(&manifest));
+        install_step(Command::new(python).args(quiet).arg("--requirement").arg(&manifest));
     })?;
     Some(folder.join("venv/bin"))
 }

@@ -118,7 +118,7 @@ impl Verdict {
 ///
 /// # Errors
 /// When Go is missing, or a test fails.
-pub fn run_go_tests(target: &Path) -> Result<(), BuildError> {
+pub fn test_program(target: &Path) -> Result<(), BuildError> {
     go(target, |go| go.args(["test", "-modcacherw", "."]))
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
-use lin::{BuildError, Checker, Verdict, run_go_tests};
+use lin::{BuildError, Checker, Verdict, test_program};
 use test_support::Server;
 
 /// How long the server is tested.
@@ -55,7 +55,7 @@ fn available<T>(built: Result<T, BuildError>) -> Option<T> {
     }
 }
 
-fn run(checker: &Checker, server: &Server, args: &[&str]) -> (Verdict, String) {
+fn verdict(checker: &Checker, server: &Server, args: &[&str]) -> (Verdict, String) {
     let address = format!("127.0.0.1:{}", server.port);
     let Output { status, stdout, stderr } =
         checker.command(&address).args(args).output().expect("the program runs");
@@ -73,14 +73,14 @@ fn count(said: &str, name: &str) -> u64 {
 
 #[test]
 fn the_model_tells_right_from_wrong() {
-    available(run_go_tests(target()));
+    available(test_program(target()));
 }
 
 #[test]
 fn weft_is_linearizable() {
     let Some(checker) = available(Checker::build(target())) else { return };
     let server = Server::start(&["--io-threads", "4"]);
-    let (verdict, said) = run(&checker, &server, &["-seconds", SECONDS]);
+    let (verdict, said) = verdict(&checker, &server, &["-seconds", SECONDS]);
     assert_eq!(verdict, Verdict::Linearizable, "{said}");
     for name in MET {
         assert!(count(&said, name) > 0, "{name:?} never happened:\n{said}");
@@ -98,7 +98,7 @@ fn planted_faults_are_found() {
     let mut found = 0;
     for (fault, _) in faults {
         let (verdict, said) =
-            run(&checker, &server, &["-seconds", FAULT_SECONDS_MAX, "-fault", fault]);
+            verdict(&checker, &server, &["-seconds", FAULT_SECONDS_MAX, "-fault", fault]);
         assert_eq!(verdict, Verdict::Violation, "{fault}: {said}");
         assert!(said.contains("not linearizable: "), "{fault}: {said}");
         found += 1;

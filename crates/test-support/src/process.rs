@@ -93,7 +93,7 @@ pub fn send_signal(pid: u32, name: &str) {
 }
 
 /// The output of a server that is expected to refuse to start.
-pub fn run_to_end(folder: &Path, args: &[&str]) -> Output {
+pub fn output_of_server(folder: &Path, args: &[&str]) -> Output {
     output_of(weft().arg("server").args(args).current_dir(folder))
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use clients_test::{Tool, prepare, run_step};
+use clients_test::{Tool, install_step, prepare};
 use deploy_test::{Service, file, linters, output, printed, repository};
 use tempfile::TempDir;
 
@@ -127,7 +127,7 @@ fn browser() -> Option<PathBuf> {
             fs::copy(file, folder.join(file.file_name().unwrap())).unwrap();
         }
         let quiet = ["ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"];
-        run_step(Command::new("npm").args(quiet).current_dir(folder));
+        install_step(Command::new("npm").args(quiet).current_dir(folder));
     })
 }
 

@@ -120,7 +120,7 @@ fn superfluous_files_go_when_that_is_allowed() {
     let base = server.path("appendonlydir/appendonly.aof.1.base.rdb");
     assert!(base.is_file());
     client.ok("CONFIG SET aof-disable-auto-gc no");
-    eventually("it goes", || !base.exists());
+    eventually("the old base is removed", || !base.exists());
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_within_a_second() {
             let ended = Instant::now();
             eventually("it recovers", || client.ask("SET k after").text() == "OK");
             assert!(ended.elapsed() < 4 * RECOVERY_MAX, "not in time: {:?}", ended.elapsed());
-            eventually("it is told", || server.info("aof_last_write_status") == "ok");
+            eventually("the client is notified", || server.info("aof_last_write_status") == "ok");
             server.wait_for_log("AOF write error looks solved");
             let server = server.restart(ON);
             let mut client = server.client();

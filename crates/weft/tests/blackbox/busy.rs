@@ -440,7 +440,7 @@ fn clients_come_go_and_block_while_a_script_runs() {
         }
         kill(&mut first, &mut runner);
         eventually("one waits", || server.info("blocked_clients") == "1");
-        eventually("nobody watches", || server.info("watching_clients") == "0");
+        eventually("no client watches", || server.info("watching_clients") == "0");
         assert_eq!(pushes.ask("RPUSH key element").int(), 1);
         assert_eq!(blocked.read().items()[1].text(), "element");
         // Those clients and the one that asks.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use test_support::{READY, eventually, free_port, run_to_end};
+use test_support::{READY, eventually, free_port, output_of_server};
 
 use crate::{Client, Server, Value};
 
@@ -48,7 +48,7 @@ fn an_address_that_is_missing_must_be_marked_so() {
         ("no.such.host.invalid", "no.such.host.invalid:"),
     ] {
         let port = free_port().to_string();
-        let output = run_to_end(folder.path(), &["--port", &port, "--bind", bind]);
+        let output = output_of_server(folder.path(), &["--port", &port, "--bind", bind]);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{bind}: {text}");
         assert!(text.contains(words) && text.contains(&port), "{bind}: {text}");
@@ -98,7 +98,7 @@ fn too_many_clients_get_an_error() {
 /// A client that connects until the server accepts it: a new client is not closed for another.
 fn comes_in(server: &Server) -> Client {
     let mut last = None;
-    eventually("it gets a place", || {
+    eventually("the client is accepted", || {
         let reply = last.insert(server.client()).ask("PING").text();
         assert!(["PONG", "ERR max number of clients reached"].contains(&&*reply), "{reply}");
         reply == "PONG"

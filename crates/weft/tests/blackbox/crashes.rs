@@ -123,7 +123,9 @@ fn a_stack_dump_does_not_disturb_the_server() {
     let mut client = server.client();
     for round in 1..=2 {
         server.signal("ALRM");
-        eventually("it is told", || server.log().matches("=== It goes on ===").count() == round);
+        eventually("the client is notified", || {
+            server.log().matches("=== It goes on ===").count() == round
+        });
         assert_eq!(client.ask("PING").text(), "PONG");
     }
     let log = server.log();

@@ -79,7 +79,7 @@ fn many_subscriptions_take_the_memory_that_client_list_shows() {
     // So `maxmemory-clients` limits subscriptions, too.
     other.ok("CONFIG SET maxmemory-clients 10mb");
     client.is_closed();
-    eventually("none is left", || server.info("pubsub_channels") == "0");
+    eventually("no subscription is left", || server.info("pubsub_channels") == "0");
     assert_eq!(other.ask("PUBLISH c1 m").int(), 0);
     assert_eq!(server.info("evicted_clients"), "1");
 }

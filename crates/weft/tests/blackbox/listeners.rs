@@ -225,7 +225,7 @@ fn without_listeners_all_memory_counts() {
                 scope.spawn(move || write(server, (writer, 500), 400));
             }
         });
-        eventually("much waits", || waiting(&server) > MB);
+        eventually("notifications wait", || waiting(&server) > MB);
         end(&server, &mut admin, listeners);
         nothing_waits(&server, name);
         assert_eq!(server.info("mem_not_counted_for_evict"), "0", "{name}");

@@ -272,7 +272,7 @@ fn notifications_of_evictions_evict_no_keys() {
         }
         let limit = used(&server) - 40_000;
         admin.ok(&format!("CONFIG SET maxmemory {limit}"));
-        eventually("keys go", || server.info("evicted_keys") != "0");
+        eventually("keys are evicted", || server.info("evicted_keys") != "0");
         let left = admin.ask("DBSIZE").int();
         assert!((200..300).contains(&left), "{left} of 300 with {threads} threads");
     }

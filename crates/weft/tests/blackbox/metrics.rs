@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use test_support::{Launch, WAIT_MAX, encode, eventually, free_port, run_to_end};
+use test_support::{Launch, WAIT_MAX, encode, eventually, free_port, output_of_server};
 
 use crate::{Client, Server};
 
@@ -164,7 +164,7 @@ fn a_server_that_cannot_serve_metrics_does_not_start() {
     let port = taken.local_addr().unwrap().port().to_string();
     let (own, bind) = (free_port().to_string(), "127.0.0.1");
     let args = ["--port", &own, "--bind", bind, "--metrics-port", &port, "--metrics-bind", bind];
-    let output = run_to_end(folder.path(), &args);
+    let output = output_of_server(folder.path(), &args);
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("Address already in use"), "{said}");

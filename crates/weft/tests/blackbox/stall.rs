@@ -46,7 +46,7 @@ fn every_slow_command_has_victims_on_each_thread() {
     let mut lines = measure(&[]);
     assert_eq!(lines.len(), TABLE.len());
     for (line, row) in lines.iter_mut().zip(TABLE) {
-        eventually("it has as many requests as it is to send", || {
+        eventually("all requests are sent", || {
             let has_all = has_all_requests(line);
             if !has_all {
                 *line = measure(&["-t", row.name]).remove(0);

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use test_support::{
-    Launch, Process, READY, WAIT_MAX, eventually, free_port, in_shell, output_of, request,
-    run_to_end, send_signal, weft,
+    Launch, Process, READY, WAIT_MAX, eventually, free_port, in_shell, output_of, output_of_server,
+    request, send_signal, weft,
 };
 
 use crate::{Client, MODELS, Server, Value};
@@ -224,7 +224,7 @@ fn a_port_in_use_is_explained() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let port = server.port.to_string();
-    let output = run_to_end(folder.path(), &["--port", &port, "--bind", "127.0.0.1"]);
+    let output = output_of_server(folder.path(), &["--port", &port, "--bind", "127.0.0.1"]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains(&format!("127.0.0.1:{port}: bind: Address already in use")), "{text}");
@@ -235,7 +235,7 @@ fn a_port_in_use_is_explained() {
 fn the_log_says_why_a_file_with_data_cannot_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("dump.rdb", folder.path().join("dump.rdb")).unwrap();
-    let output = run_to_end(folder.path(), &["--port", "0", "--logfile", "log"]);
+    let output = output_of_server(folder.path(), &["--port", "0", "--logfile", "log"]);
     assert_eq!(output.status.code(), Some(1));
     let log = fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(log.contains("Fatal error loading the DB: cannot open dump.rdb: "), "{log}");
@@ -254,20 +254,20 @@ fn mistakes_in_a_file_are_named_with_their_line() {
         ("io-threads 1000\n", "at line 1", "io-threads"),
     ] {
         fs::write(&path, text).unwrap();
-        let output = run_to_end(folder.path(), &["bad.conf"]);
+        let output = output_of_server(folder.path(), &["bad.conf"]);
         let shown = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{text:?}: {shown}");
         for words in ["bad.conf", line, reason] {
             assert!(shown.contains(words), "{text:?}: no {words:?} in {shown}");
         }
     }
-    let output = run_to_end(folder.path(), &["--nonsense", "1"]);
+    let output = output_of_server(folder.path(), &["--nonsense", "1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
-    let output = run_to_end(folder.path(), &["none.conf"]);
+    let output = output_of_server(folder.path(), &["none.conf"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("none.conf"));
-    let output = run_to_end(folder.path(), &["--dir", "/no/such/folder"]);
+    let output = output_of_server(folder.path(), &["--dir", "/no/such/folder"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
 }

@@ -329,7 +329,7 @@ fn leaving_a_key_in_use_stops_no_neighbour() {
         neighbour.ask("RPUSH a x");
         neighbour.ask("RPUSH b y");
         assert_eq!(hasty.read().items()[1], Value::bulk(b"y"));
-        eventually("nobody waits or watches", || {
+        eventually("no client waits or watches", || {
             server.info("blocked_clients") == "0" && server.info("watching_clients") == "0"
         });
     });

@@ -160,7 +160,7 @@ fn threads_without_a_processor_have_no_clients() {
         control.ok("CONFIG SET io-threads-always-active yes");
         eventually("all threads have clients", || threads_of_clients(&mut control).len() == 15);
         control.ok("CONFIG SET io-threads-always-active no");
-        eventually("few have", || threads_of_clients(&mut control).len() <= cores);
+        eventually("few threads have clients", || threads_of_clients(&mut control).len() <= cores);
         for client in &mut clients {
             client.send_raw(b"lo\r\n");
             assert_eq!(client.read().text(), "hello");
@@ -181,7 +181,7 @@ fn clients_are_spread_when_their_thread_is_busy() {
             threads_of_clients(&mut idle[0]).len() == 1
         });
         under_load(&server, |control| {
-            eventually("two threads carry", || threads_of_clients(control).len() == 2);
+            eventually("two threads are active", || threads_of_clients(control).len() == 2);
         });
     });
 }

@@ -248,7 +248,7 @@ impl<'a> Cache<'a> {
             return Ok(());
         }
         let is_deaf = || self.is_deaf.load(Ordering::SeqCst);
-        eventually("what was told is heard", || {
+        eventually("all notifications arrive", || {
             let is_old = |(key, version): (&usize, &u64)| *version < versions[*key];
             is_deaf() || !self.kept.lock().unwrap().values.iter().any(is_old)
         });

@@ -50,7 +50,7 @@ fn waitaof_does_not_wait_for_writes_of_other_clients() {
     assert_eq!(wait(&mut client, "1 0 0"), (1, 0));
     client.ok("CONFIG SET appendfsync no");
     // Writes in transit are still synced.
-    eventually("nothing is synced any more", || {
+    eventually("no sync follows", || {
         other.ok("SET k w");
         wait(&mut other, "1 0 1500") == (0, 0)
     });

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use test_support::{run_to_end, weft};
+use test_support::{output_of_server, weft};
 
 use super::{run, texts};
 use crate::Server;
@@ -102,7 +102,7 @@ fn a_file_is_still_a_configuration() {
     let (_, errors, code) = texts(&by_name);
     assert_eq!(code, Some(1));
     assert!(errors.contains("nonsense"), "{errors}");
-    let served = run_to_end(folder.path(), &["cfg"]);
+    let served = output_of_server(folder.path(), &["cfg"]);
     assert_eq!(texts(&served), texts(&by_name));
 }
 

@@ -1,6 +1,5 @@
 //! The load generator against servers inside the test: the floor, one that answers with errors, one
 //! that speaks TLS, and one that hangs up.
-#![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

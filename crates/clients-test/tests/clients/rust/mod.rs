@@ -1,8 +1,6 @@
 //! The cases of `cases/clients.txt` for the `redis` crate and fred, in this process. A library is a
 //! [`Subject`], which maps what the cases need to the library's methods.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::any::Any;
 use std::fs;
 use std::sync::mpsc::Sender;

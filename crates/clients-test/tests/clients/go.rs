@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use clients_test::{KINDS, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Program, Tool, install_step, prepare, sources};
 
 // From 1.21 on, Go downloads the newer toolchain that a `go.mod` requires.
 const TOOLS: [Tool; 1] = [Tool { version: &["go", "version"], at_least: (1, 21) }];
@@ -17,7 +17,7 @@ fn run(library: &str, kinds: &[&str], without: &[&str]) {
 }
 
 fn install(folder: &Path) {
-    run_step(
+    install_step(
         Command::new("go")
             // `cargo clean` can remove only writable modules.
             .args(["build", "-modcacherw", "-buildvcs=false", "-o"])

@@ -5,12 +5,10 @@
 //! would be wrong if one of these were not atomic. Socket.IO uses channels and patterns: what one
 //! process sends must reach the clients of the other.
 
-#![allow(clippy::expect_used)]
-
 use std::fs;
 use std::process::Command;
 
-use clients_test::{Program, Tool, prepare, python_program, run_step, sources};
+use clients_test::{Program, Tool, install_step, prepare, python_program, sources};
 
 const NODE: [Tool; 2] = [
     Tool { version: &["node", "--version"], at_least: (20, 0) },
@@ -28,7 +26,7 @@ fn on_node(name: &str) {
             fs::copy(file, folder.join(name)).expect("the target folder is writable");
         }
         let quiet = ["ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"];
-        run_step(Command::new("npm").args(quiet).arg("--omit=optional").current_dir(folder));
+        install_step(Command::new("npm").args(quiet).arg("--omit=optional").current_dir(folder));
     }) else {
         return;
     };

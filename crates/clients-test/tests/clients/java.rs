@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{KINDS, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Program, Tool, install_step, prepare, sources};
 
 const TOOLS: [Tool; 3] = [
     Tool { version: &["java", "-version"], at_least: (17, 0) },
@@ -27,14 +27,14 @@ fn install(folder: &Path, pom: &Path, java: &[PathBuf]) {
     let jars = folder.join("jars");
     // Jars of another version would stay on the class path.
     let _ = fs::remove_dir_all(&jars);
-    run_step(
+    install_step(
         Command::new("mvn")
             .args(["--quiet", "--batch-mode", "dependency:copy-dependencies", "--file"])
             .arg(pom)
             .arg(format!("-Dmaven.repo.local={}", folder.join("repository").display()))
             .arg(format!("-DoutputDirectory={}", jars.display())),
     );
-    run_step(
+    install_step(
         Command::new("javac")
             .args(["-nowarn", "-encoding", "UTF-8", "-cp", &class_path(folder), "-d"])
             .arg(folder.join("classes"))

@@ -8,7 +8,7 @@ use std::thread;
 use redis::{Client, Commands, Connection, RedisResult, TlsCertificates, Value};
 use test_support::{Certificates, Launch, Ports};
 
-use crate::check::{equal, eventually, holds};
+use super::check::{equal, eventually, holds};
 
 /// Connections that send commands during the changes.
 const CLIENTS: usize = 4;

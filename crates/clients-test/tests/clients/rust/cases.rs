@@ -7,8 +7,8 @@ use std::time::Duration;
 use clients_test::shared_file;
 use redis::{Connection, InfoDict};
 
+use super::check::{ask, equal, eventually, holds};
 use super::{Address, Cached, Subject, Subscription};
-use crate::check::{ask, equal, eventually, holds};
 
 const CHANNEL: &str = "news:sport";
 const PATTERN: &str = "news:*";

@@ -1,12 +1,10 @@
 //! node-redis and ioredis, installed from the lock file.
 
-#![allow(clippy::expect_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clients_test::{KINDS, Program, Tool, prepare, run_step, sources};
+use clients_test::{KINDS, Program, Tool, install_step, prepare, sources};
 
 const TOOLS: [Tool; 2] = [
     Tool { version: &["node", "--version"], at_least: (20, 0) },
@@ -28,7 +26,7 @@ fn install(folder: &Path, files: &[PathBuf]) {
         fs::copy(file, folder.join(name)).expect("the target folder is writable");
     }
     let quiet = ["ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"];
-    run_step(Command::new("npm").args(quiet).current_dir(folder));
+    install_step(Command::new("npm").args(quiet).current_dir(folder));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The load generator apart from plain load: at a limited rate while a server stalls, with a new
 //! connection for each request, on the nodes of a cluster, and with an early end.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
