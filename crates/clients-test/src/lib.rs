@@ -4,10 +4,9 @@
 //! scripts, blocking commands, pub/sub, tracking, TLS and reconnecting. `cases/clients.txt` lists
 //! its cases.
 //!
-//! This library installs what each program needs in `target/clients/<language>`, and runs the
-//! programs.
-//! `tests/clients/<language>.rs` prepares a language; the programs are in `python/`, `node/`, `go/`,
-//! `java/` and `tests/clients/rust/`.
+//! This library installs the packages of each program in `target/clients/<language>`, and runs the
+//! programs. `tests/clients/<language>.rs` prepares a language; the programs are in `python/`,
+//! `node/`, `go/`, `java/` and `tests/clients/rust/`.
 //! `programs/` has programs that people run on Redis, such as BullMQ and Celery, with what drives
 //! them.
 //!

@@ -1,7 +1,7 @@
 //! Kills a server at random moments while clients write, and starts it again on the same files.
 //!
 //! ```text
-//!   start -> check the acknowledged writes -> write, rewrite, change policy -> kill -9 -> start ...
+//!   start -> check acknowledged writes -> write, rewrite, change policy -> kill -9 -> start ...
 //! ```
 //!
 //! After each start, all acknowledged writes of each writer are there, and a prefix of its writes
