@@ -213,6 +213,12 @@ mod tests {
         Tree::of(vec![(path.to_owned(), text)])
     }
 
+    /// The step `rows` of CI is this test: it needs no build that the other tests do not need.
+    #[test]
+    fn the_rules_hold() -> Result<(), String> {
+        run(&xtask::workspace_root()?)
+    }
+
     #[test]
     fn a_command_without_a_transcript_is_found() -> Result<(), String> {
         let path = "crates/node/tests/transcripts/all.rs";
