@@ -21,13 +21,13 @@ mod transcripts;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Commands that read the product's tables or run it")]
-struct Cli {
+struct ProductCli {
     #[command(subcommand)]
-    command: Command,
+    command: ProductCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum ProductCommand {
     /// Check what the rows of the commands require: documents, tests, workloads
     Rows,
     /// Write the documents that are derived from tables in the source
@@ -47,16 +47,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = ProductCli::parse().command;
     let outcome = workspace_root().and_then(|root| match command {
-        Command::Rows => rows::run(&root),
-        Command::Docs(options) => docs::run(&root, &options),
-        Command::Bench(options) => bench::run(&root, &options),
-        Command::Diff(options) => diff::run(&root, &options),
-        Command::Chaos(options) => chaos::run(&root, &options),
-        Command::Crash(options) => crash::run(&root, &options),
-        Command::Lin(options) => lin::run(&root, &options),
-        Command::Transcripts(options) => transcripts::run(&root, &options),
+        ProductCommand::Rows => rows::run(&root),
+        ProductCommand::Docs(options) => docs::run(&root, &options),
+        ProductCommand::Bench(options) => bench::run(&root, &options),
+        ProductCommand::Diff(options) => diff::run(&root, &options),
+        ProductCommand::Chaos(options) => chaos::run(&root, &options),
+        ProductCommand::Crash(options) => crash::run(&root, &options),
+        ProductCommand::Lin(options) => lin::run(&root, &options),
+        ProductCommand::Transcripts(options) => transcripts::run(&root, &options),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

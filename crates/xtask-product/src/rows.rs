@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use command::{Flags, Spec};
-use node::config::PARAMETERS;
 use node::command_table::entry::{Call, Entry};
+use node::config::PARAMETERS;
 use tools::load::workload::table::TABLE;
 use xtask::Failure;
 use xtask::tidy::{Check, Finding, Tree, report};

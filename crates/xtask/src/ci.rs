@@ -16,7 +16,7 @@ use crate::cargo;
 
 /// How a step is performed.
 #[derive(Clone, Copy)]
-enum Action {
+enum StepAction {
     /// Runs cargo with these arguments and environment.
     Cargo { args: &'static [&'static str], env: &'static [(&'static str, &'static str)] },
     /// Runs `xtask-product` with these arguments.
@@ -30,43 +30,46 @@ enum Action {
 
 /// One step of CI.
 #[derive(Clone, Copy)]
-struct Step {
+struct CiStep {
     name: &'static str,
-    action: Action,
+    action: StepAction,
 }
 
 /// The steps for a change, cheapest first where no step needs another.
-const STEPS: &[Step] = &[
-    Step { name: "fmt", action: Action::Cargo { args: &["fmt", "--all", "--check"], env: &[] } },
-    Step {
+const STEPS: &[CiStep] = &[
+    CiStep {
+        name: "fmt",
+        action: StepAction::Cargo { args: &["fmt", "--all", "--check"], env: &[] },
+    },
+    CiStep {
         name: "clippy",
-        action: Action::Cargo {
+        action: StepAction::Cargo {
             args: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
             env: &[],
         },
     },
-    Step { name: "tidy", action: Action::Tidy },
-    Step {
+    CiStep { name: "tidy", action: StepAction::Tidy },
+    CiStep {
         name: "rows",
         // As a test of the workspace: `cargo xtask rows` is a build with fewer features of the
         // dependencies, which would compile the product a second time.
-        action: Action::Cargo {
+        action: StepAction::Cargo {
             args: &["test", "--quiet", "--workspace", "--bin", "xtask-product", "rows::"],
             env: &[],
         },
     },
-    Step {
+    CiStep {
         name: "rustdoc",
-        action: Action::Cargo {
+        action: StepAction::Cargo {
             args: &["doc", "--workspace", "--no-deps", "--quiet"],
             env: &[("RUSTDOCFLAGS", "-D warnings")],
         },
     },
-    Step { name: "test", action: Action::Cargo { args: &["test", "--workspace"], env: &[] } },
+    CiStep { name: "test", action: StepAction::Cargo { args: &["test", "--workspace"], env: &[] } },
 ];
 
 /// The long random runs: some hours in all.
-const NIGHTLY: &[Step] = &[
+const NIGHTLY: &[CiStep] = &[
     product("lin", &["lin", "--release", "--operations", "10000000"]),
     product("chaos", &["chaos", "--release", "--seconds", "1800"]),
     product("crash", &["crash", "--release", "--rounds", "1000"]),
@@ -78,8 +81,8 @@ const NIGHTLY: &[Step] = &[
 ];
 
 /// A command of `xtask-product`.
-const fn product(name: &'static str, args: &'static [&'static str]) -> Step {
-    Step { name, action: Action::Product(args) }
+const fn product(name: &'static str, args: &'static [&'static str]) -> CiStep {
+    CiStep { name, action: StepAction::Product(args) }
 }
 
 /// Tests with more rounds than they usually have: the package, and options of `cargo test`.
@@ -87,8 +90,8 @@ const fn fuzz(
     name: &'static str,
     args: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-) -> Step {
-    Step { name, action: Action::Fuzz { args, env } }
+) -> CiStep {
+    CiStep { name, action: StepAction::Fuzz { args, env } }
 }
 
 /// The steps to run; by default all of them.
@@ -133,8 +136,8 @@ fn step_names() -> PossibleValuesParser {
     [STEPS, NIGHTLY].concat().iter().map(|step| step.name).collect::<Vec<_>>().into()
 }
 
-fn selected(options: &Options) -> Vec<&'static Step> {
-    let named = |list: &[String], step: &Step| list.iter().any(|name| name == step.name);
+fn selected(options: &Options) -> Vec<&'static CiStep> {
+    let named = |list: &[String], step: &CiStep| list.iter().any(|name| name == step.name);
     let steps = if options.nightly { NIGHTLY } else { STEPS };
     steps
         .iter()
@@ -143,15 +146,15 @@ fn selected(options: &Options) -> Vec<&'static Step> {
         .collect()
 }
 
-fn perform(root: &Path, step: &Step) -> Result<(), Failure> {
+fn perform(root: &Path, step: &CiStep) -> Result<(), Failure> {
     match step.action {
-        Action::Tidy => tidy::run(root, &tidy::Options::default()),
-        Action::Cargo { args, env } => cargo(root, args.iter().copied(), env),
-        Action::Product(args) => {
+        StepAction::Tidy => tidy::run(root, &tidy::Options::default()),
+        StepAction::Cargo { args, env } => cargo(root, args.iter().copied(), env),
+        StepAction::Product(args) => {
             let run = ["run", "--quiet", "--package", "xtask-product", "--"];
             cargo(root, run.iter().chain(args).copied(), &[])
         }
-        Action::Fuzz { args, env } => {
+        StepAction::Fuzz { args, env } => {
             let test = ["test", "--package"];
             cargo(root, test.iter().chain(args).copied(), env)
         }

@@ -14,13 +14,13 @@ mod ci;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's own commands")]
-struct Cli {
+struct XtaskCli {
     #[command(subcommand)]
-    command: Command,
+    command: XtaskCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum XtaskCommand {
     /// Run what CI runs, in its order, up to the first failure
     Ci(ci::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
@@ -59,18 +59,18 @@ struct Forwarded {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = XtaskCli::parse().command;
     let outcome = workspace_root().and_then(|root| match command {
-        Command::Ci(options) => ci::run(&root, &options),
-        Command::Tidy(options) => tidy::run(&root, &options),
-        Command::Rows(forwarded) => forward("rows", &forwarded),
-        Command::Docs(forwarded) => forward("docs", &forwarded),
-        Command::Bench(forwarded) => forward("bench", &forwarded),
-        Command::Diff(forwarded) => forward("diff", &forwarded),
-        Command::Chaos(forwarded) => forward("chaos", &forwarded),
-        Command::Crash(forwarded) => forward("crash", &forwarded),
-        Command::Lin(forwarded) => forward("lin", &forwarded),
-        Command::Transcripts(forwarded) => forward("transcripts", &forwarded),
+        XtaskCommand::Ci(options) => ci::run(&root, &options),
+        XtaskCommand::Tidy(options) => tidy::run(&root, &options),
+        XtaskCommand::Rows(forwarded) => forward("rows", &forwarded),
+        XtaskCommand::Docs(forwarded) => forward("docs", &forwarded),
+        XtaskCommand::Bench(forwarded) => forward("bench", &forwarded),
+        XtaskCommand::Diff(forwarded) => forward("diff", &forwarded),
+        XtaskCommand::Chaos(forwarded) => forward("chaos", &forwarded),
+        XtaskCommand::Crash(forwarded) => forward("crash", &forwarded),
+        XtaskCommand::Lin(forwarded) => forward("lin", &forwarded),
+        XtaskCommand::Transcripts(forwarded) => forward("transcripts", &forwarded),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

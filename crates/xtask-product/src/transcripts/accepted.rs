@@ -14,15 +14,15 @@ use base::glob;
 use xtask::Failure;
 
 /// The rows of the table.
-pub struct Table<'a> {
-    rows: Vec<Row<'a>>,
+pub struct AcceptedTable<'a> {
+    rows: Vec<AcceptedRow<'a>>,
 }
 
-struct Row<'a> {
+struct AcceptedRow<'a> {
     /// In the table, from 1.
     line: usize,
     reason: &'a str,
-    kind: Kind,
+    kind: AcceptedKind,
     test: &'a str,
     /// Empty when the test is skipped.
     request: &'a str,
@@ -30,14 +30,14 @@ struct Row<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum AcceptedKind {
     Accept,
     May,
     Omit,
     Skip,
 }
 
-impl<'a> Table<'a> {
+impl<'a> AcceptedTable<'a> {
     /// Reads a table.
     ///
     /// # Errors
@@ -56,38 +56,38 @@ impl<'a> Table<'a> {
             }
             let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
             let (kind, test, request) = match (verb, rest.split_once(": ")) {
-                ("accept", Some((test, request))) => (Kind::Accept, test, request),
-                ("may", Some((test, request))) => (Kind::May, test, request),
-                ("omit", Some((test, request))) => (Kind::Omit, test, request),
-                ("skip", None) => (Kind::Skip, rest, ""),
+                ("accept", Some((test, request))) => (AcceptedKind::Accept, test, request),
+                ("may", Some((test, request))) => (AcceptedKind::May, test, request),
+                ("omit", Some((test, request))) => (AcceptedKind::Omit, test, request),
+                ("skip", None) => (AcceptedKind::Skip, rest, ""),
                 _ => return Err(format!("accepted.txt:{}: {line}", at + 1)),
             };
             if reason.is_empty() {
                 return Err(format!("accepted.txt:{}: no reason: {line}", at + 1));
             }
-            rows.push(Row { line: at + 1, reason, kind, test, request, is_used: false });
+            rows.push(AcceptedRow { line: at + 1, reason, kind, test, request, is_used: false });
         }
         Ok(Self { rows })
     }
 
     /// The reason not to replay a test, if there is one.
     pub fn skipped(&mut self, test: &str) -> Option<&'a str> {
-        self.reason(Kind::Skip, test, "")
+        self.reason(AcceptedKind::Skip, test, "")
     }
 
     /// The reason not to send a request, if there is one.
     pub fn omitted(&mut self, test: &str, request: &str) -> Option<&'a str> {
-        self.reason(Kind::Omit, test, request)
+        self.reason(AcceptedKind::Omit, test, request)
     }
 
     /// The reason to accept a difference, if there is one.
     pub fn accepted(&mut self, test: &str, request: &str) -> Option<&'a str> {
-        let always = self.reason(Kind::Accept, test, request);
-        always.or_else(|| self.reason(Kind::May, test, request))
+        let always = self.reason(AcceptedKind::Accept, test, request);
+        always.or_else(|| self.reason(AcceptedKind::May, test, request))
     }
 
-    fn reason(&mut self, kind: Kind, test: &str, request: &str) -> Option<&'a str> {
-        let is_meant = |row: &&mut Row<'_>| {
+    fn reason(&mut self, kind: AcceptedKind, test: &str, request: &str) -> Option<&'a str> {
+        let is_meant = |row: &&mut AcceptedRow<'_>| {
             row.kind == kind && matches(row.test, test) && matches(row.request, request)
         };
         let row = self.rows.iter_mut().find(is_meant)?;
@@ -97,10 +97,11 @@ impl<'a> Table<'a> {
 
     /// The rows that no test or request needed.
     pub fn unused(&self) -> Vec<String> {
-        let unused = self.rows.iter().filter(|row| !row.is_used && row.kind != Kind::May);
+        let unused = self.rows.iter().filter(|row| !row.is_used && row.kind != AcceptedKind::May);
         unused
             .map(|row| {
-                let what = if row.kind == Kind::Accept { "no difference" } else { "not met" };
+                let what =
+                    if row.kind == AcceptedKind::Accept { "no difference" } else { "not met" };
                 format!("accepted.txt:{}: {what}: {}: {}", row.line, row.test, row.request)
             })
             .collect()
@@ -120,7 +121,7 @@ mod tests {
         let text = "# A table.\n\nClocks.\n    accept a::*: TTL k\n    skip b::t\n\
                     \x20   omit c::t: EVAL*\n\
                     Luck.\n    accept a::t: SPOP *\n    may a::t: SORT *\n";
-        let mut table = Table::parse(text)?;
+        let mut table = AcceptedTable::parse(text)?;
         assert_eq!(table.accepted("a::t", "TTL k"), Some("Clocks."));
         assert_eq!(table.accepted("a::t", "TTL l"), None);
         assert_eq!(table.accepted("b::t", "TTL k"), None);
@@ -128,8 +129,8 @@ mod tests {
         assert_eq!(table.omitted("c::t", "EVAL 1"), Some("Clocks."));
         assert_eq!(table.omitted("c::t", "GET"), None);
         assert_eq!(table.unused(), ["accepted.txt:8: no difference: a::t: SPOP *"]);
-        assert!(Table::parse("    skip a\n").is_err());
-        assert!(Table::parse("Why.\n    allow a\n").is_err());
+        assert!(AcceptedTable::parse("    skip a\n").is_err());
+        assert!(AcceptedTable::parse("Why.\n    allow a\n").is_err());
         Ok(())
     }
 }

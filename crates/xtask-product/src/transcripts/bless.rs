@@ -11,12 +11,12 @@ use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::record::{Case, Run, Unmet};
+use super::record::{Case, RecordedRun, Unmet};
 use xtask::Failure;
 
 /// Lines of a source and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Edit {
+struct SourceEdit {
     /// From 0.
     lines: Range<usize>,
     new: Vec<String>,
@@ -27,7 +27,7 @@ struct Edit {
 /// # Errors
 /// When an expectation must be edited by hand.
 pub fn run(root: &Path, cases: &[Case]) -> Result<(), Failure> {
-    let mut by_file: BTreeMap<&str, Vec<(&Case, &Run)>> = BTreeMap::new();
+    let mut by_file: BTreeMap<&str, Vec<(&Case, &RecordedRun)>> = BTreeMap::new();
     for case in cases {
         for run in case.runs.iter().filter(|run| !run.unmet.is_empty()) {
             by_file.entry(&run.file).or_default().push((case, run));
@@ -66,7 +66,7 @@ pub fn run(root: &Path, cases: &[Case]) -> Result<(), Failure> {
     }
 }
 
-fn by_hand(case: &Case, run: &Run, unmet: &Unmet, why: &str) -> String {
+fn by_hand(case: &Case, run: &RecordedRun, unmet: &Unmet, why: &str) -> String {
     let line = run.text.get(unmet.line).map_or("", String::as_str);
     let new = unmet.new.join("\n");
     format!("{}:{}: {}: {why}\n- {line}\n+ {new}", run.file, run.line, case.test)
@@ -87,7 +87,7 @@ impl<'a> Source<'a> {
     }
 
     /// The edit for an expectation, or the reason for none.
-    fn edit(&self, run: &Run, unmet: &Unmet) -> Result<Edit, &'static str> {
+    fn edit(&self, run: &RecordedRun, unmet: &Unmet) -> Result<SourceEdit, &'static str> {
         if unmet.is_pattern {
             return Err("a pattern");
         }
@@ -102,12 +102,12 @@ impl<'a> Source<'a> {
         let new: Vec<String> = unmet.new.iter().map(|line| literal.escape(line)).collect();
         match new.iter().any(|line| line.contains(&literal.end)) {
             true => Err("it would end the literal"),
-            false => Ok(Edit { lines, new }),
+            false => Ok(SourceEdit { lines, new }),
         }
     }
 
     /// The literal that holds the expectation, and the line where the transcript would begin.
-    fn find(&self, run: &Run, unmet: &Unmet) -> Option<(&Literal, usize)> {
+    fn find(&self, run: &RecordedRun, unmet: &Unmet) -> Option<(&Literal, usize)> {
         // The literal in the call comes first, then the other literals of the file.
         let (before, after): (Vec<_>, Vec<_>) =
             self.literals.iter().partition(|literal| literal.lines.end < run.line);
@@ -132,7 +132,7 @@ struct Literal {
 
 impl Literal {
     /// The line of the source where the run's transcript would begin, if this is part of it.
-    fn start_of(&self, source: &[&str], run: &Run) -> Option<usize> {
+    fn start_of(&self, source: &[&str], run: &RecordedRun) -> Option<usize> {
         let own = source.get(self.lines.clone())?;
         let fits = |line: &&str, said: &String| match (self.is_format, line.find('{')) {
             (true, Some(_)) => self.fits(line, said),
@@ -205,10 +205,11 @@ fn collect(tokens: TokenStream, is_format: bool, found: &mut Vec<Literal>) {
 }
 
 /// Removes edits that overlap others, and returns their lines.
-fn take_conflicts(edits: &mut Vec<Edit>) -> impl Iterator<Item = usize> + use<> {
+fn take_conflicts(edits: &mut Vec<SourceEdit>) -> impl Iterator<Item = usize> + use<> {
     edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
-    let is_near =
-        |a: &Edit, b: &Edit| a.lines.start == b.lines.start || a.lines.end > b.lines.start;
+    let is_near = |a: &SourceEdit, b: &SourceEdit| {
+        a.lines.start == b.lines.start || a.lines.end > b.lines.start
+    };
     let mut conflicts = vec![false; edits.len()];
     for at in 1..edits.len() {
         if is_near(&edits[at - 1], &edits[at]) {
@@ -223,7 +224,7 @@ fn take_conflicts(edits: &mut Vec<Edit>) -> impl Iterator<Item = usize> + use<> 
     lines.into_iter()
 }
 
-fn apply(text: &str, mut edits: Vec<Edit>) -> String {
+fn apply(text: &str, mut edits: Vec<SourceEdit>) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     edits.sort_by_key(|edit| std::cmp::Reverse(edit.lines.start));
     for edit in edits {
@@ -232,7 +233,7 @@ fn apply(text: &str, mut edits: Vec<Edit>) -> String {
     lines.join("\n") + "\n"
 }
 
-fn describe(file: &str, text: &str, edit: &Edit) -> String {
+fn describe(file: &str, text: &str, edit: &SourceEdit) -> String {
     let old = text.lines().skip(edit.lines.start).take(edit.lines.len());
     let old = old.map(|line| format!("- {line}\n"));
     let new = edit.new.iter().map(|line| format!("+ {line}\n"));
@@ -264,9 +265,9 @@ fn t() {
 }
 "##;
 
-    fn run_of(line: usize, text: &str) -> Run {
+    fn run_of(line: usize, text: &str) -> RecordedRun {
         let text = text.lines().map(str::to_owned).collect();
-        Run { file: "a.rs".to_owned(), line, text, ..Run::default() }
+        RecordedRun { file: "a.rs".to_owned(), line, text, ..RecordedRun::default() }
     }
 
     fn unmet(line: usize, lines: usize, new: &[&str]) -> Unmet {
@@ -274,7 +275,7 @@ fn t() {
         Unmet { line, lines, is_pattern: false, new }
     }
 
-    fn blessed(run: &Run, unmet: &Unmet) -> Result<String, Failure> {
+    fn blessed(run: &RecordedRun, unmet: &Unmet) -> Result<String, Failure> {
         let edit = Source::parse(SOURCE)?.edit(run, unmet)?;
         Ok(apply(SOURCE, vec![edit]))
     }
@@ -309,7 +310,7 @@ fn t() {
     #[test]
     fn what_cannot_be_rewritten_is_left() {
         let plain = run_of(3, "\n> GET k\n\"old\"\n> PING\n");
-        let left = |run: &Run, unmet: &Unmet| blessed(run, unmet).err().unwrap_or_default();
+        let left = |run: &RecordedRun, unmet: &Unmet| blessed(run, unmet).err().unwrap_or_default();
         let pattern = Unmet { is_pattern: true, ..unmet(2, 1, &["x"]) };
         assert_eq!(left(&plain, &pattern), "a pattern");
         assert_eq!(left(&plain, &unmet(2, 1, &["\"#\""])), "it would end the literal");
@@ -319,7 +320,7 @@ fn t() {
 
     #[test]
     fn what_runs_disagree_about_is_left() {
-        let edit = |lines, new: &str| Edit { lines, new: vec![new.to_owned()] };
+        let edit = |lines, new: &str| SourceEdit { lines, new: vec![new.to_owned()] };
         let mut edits = vec![edit(5..6, "x"), edit(1..2, "x"), edit(5..6, "y")];
         assert_eq!(take_conflicts(&mut edits).collect::<Vec<_>>(), [5, 5]);
         assert_eq!(edits, [edit(1..2, "x")]);

@@ -16,28 +16,28 @@ pub struct Case {
     server: String,
     /// Whether the server's configuration differs from the default from the start.
     pub is_prepared: bool,
-    pub runs: Vec<Run>,
+    pub runs: Vec<RecordedRun>,
 }
 
 /// A transcript and what it did.
 #[derive(Debug, Default)]
-pub struct Run {
+pub struct RecordedRun {
     /// The source file, below the root of the workspace.
     pub file: String,
     /// The line where the test gives the transcript to the runner, from 1.
     pub line: usize,
     /// The transcript's lines.
     pub text: Vec<String>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordedStep>,
     pub unmet: Vec<Unmet>,
 }
 
 /// One step of a transcript.
 #[derive(Debug)]
-pub struct Step {
+pub struct RecordedStep {
     /// From 0.
     pub line: usize,
-    pub action: Action,
+    pub action: RecordedAction,
     /// The text that the client received from Weft.
     pub replies: Vec<Value>,
     /// The text or pattern that the transcript expects.
@@ -45,7 +45,7 @@ pub struct Step {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum RecordedAction {
     Send(String, Request),
     Receive(String),
     /// The clock advances by milliseconds.
@@ -90,7 +90,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
 /// Begins a run, and returns the index of its case.
 fn begin(cases: &mut Vec<Case>, words: &[Vec<u8>]) -> Option<usize> {
     let (test, server, file) = (word(words, 0)?, word(words, 1)?, word(words, 2)?);
-    let run = Run { file, line: number(words, 3)?, ..Run::default() };
+    let run = RecordedRun { file, line: number(words, 3)?, ..RecordedRun::default() };
     let found = cases.iter().position(|case| case.server == server);
     let at = found.unwrap_or_else(|| {
         let is_prepared = word(words, 4).is_some_and(|flag| flag == "1");
@@ -101,16 +101,16 @@ fn begin(cases: &mut Vec<Case>, words: &[Vec<u8>]) -> Option<usize> {
     Some(at)
 }
 
-fn add(run: &mut Run, kind: &[u8], words: &[Vec<u8>]) -> Option<()> {
+fn add(run: &mut RecordedRun, kind: &[u8], words: &[Vec<u8>]) -> Option<()> {
     match kind {
         b"text" => run.text.push(word(words, 0)?),
         b"send" => {
             let request = words.get(2..)?.to_vec();
-            run.steps.push(step(words, Action::Send(word(words, 1)?, request))?);
+            run.steps.push(step(words, RecordedAction::Send(word(words, 1)?, request))?);
         }
-        b"receive" => run.steps.push(step(words, Action::Receive(word(words, 1)?))?),
-        b"advance" => run.steps.push(step(words, Action::Advance(number(words, 1)?))?),
-        b"close" => run.steps.push(step(words, Action::Close(word(words, 1)?))?),
+        b"receive" => run.steps.push(step(words, RecordedAction::Receive(word(words, 1)?))?),
+        b"advance" => run.steps.push(step(words, RecordedAction::Advance(number(words, 1)?))?),
+        b"close" => run.steps.push(step(words, RecordedAction::Close(word(words, 1)?))?),
         b"reply" => {
             let step = run.steps.last_mut()?;
             step.expected = word(words, 0)?;
@@ -132,9 +132,9 @@ fn add(run: &mut Run, kind: &[u8], words: &[Vec<u8>]) -> Option<()> {
     Some(())
 }
 
-fn step(words: &[Vec<u8>], action: Action) -> Option<Step> {
+fn step(words: &[Vec<u8>], action: RecordedAction) -> Option<RecordedStep> {
     let line = number(words, 0)?;
-    Some(Step { line, action, replies: Vec::new(), expected: String::new() })
+    Some(RecordedStep { line, action, replies: Vec::new(), expected: String::new() })
 }
 
 fn word(words: &[Vec<u8>], at: usize) -> Option<String> {
@@ -167,7 +167,7 @@ mod tests {
         let [first, second] = cases[1].runs.as_slice() else { return Err("two runs".into()) };
         assert_eq!((first.line, second.line), (12, 20));
         let request = vec![b"GET".to_vec(), vec![0]];
-        assert_eq!(first.steps[0].action, Action::Send("a".to_owned(), request));
+        assert_eq!(first.steps[0].action, RecordedAction::Send("a".to_owned(), request));
         assert_eq!(first.steps[0].replies.len(), 2);
         let new = vec!["y".to_owned(), "  z".to_owned()];
         assert_eq!(second.unmet, [Unmet { line: 1, lines: 2, is_pattern: true, new }]);

@@ -17,8 +17,8 @@ use diff::rules;
 use diff::{Request, request};
 use test_support::Value;
 
-use super::accepted::Table;
-use super::record::{Action, Case, Run, Step};
+use super::accepted::AcceptedTable;
+use super::record::{Case, RecordedAction, RecordedRun, RecordedStep};
 use super::reference::Reference;
 use xtask::Failure;
 
@@ -34,7 +34,7 @@ const NOT_SENT: &[&str] = &["shutdown", "config|rewrite"];
 
 /// The result of a replay.
 #[derive(Default)]
-struct Report {
+struct ReplayReport {
     replayed: usize,
     requests: usize,
     /// Cases that were not replayed or not to their end, by the reason.
@@ -53,11 +53,11 @@ pub fn run(root: &Path, cases: &[Case], address: &str, all: bool) -> Result<(), 
     let failed = |e: io::Error| format!("{address} does not answer: {e}");
     let text = std::fs::read_to_string(root.join(ACCEPTED));
     let text = text.map_err(|e| format!("{ACCEPTED}: {e}"))?;
-    let mut table = Table::parse(&text)?;
+    let mut table = AcceptedTable::parse(&text)?;
     let mut reference = Reference::connect(address).map_err(failed)?;
     let version = reference.info("redis_version").map_err(failed)?.unwrap_or_default();
     let is_other = reference.info("valkey_version").map_err(failed)?.is_some();
-    let mut report = Report::default();
+    let mut report = ReplayReport::default();
     for case in cases {
         let replayed = replay(&mut reference, case, &mut table, &mut report);
         replayed.map_err(|e| format!("{}: {}", case.test, failed(e)))?;
@@ -73,7 +73,7 @@ pub fn run(root: &Path, cases: &[Case], address: &str, all: bool) -> Result<(), 
     }
 }
 
-impl Report {
+impl ReplayReport {
     fn print(&self) {
         for (reason, count) in &self.skipped {
             println!("not replayed {count} times: {reason}");
@@ -99,12 +99,12 @@ impl Report {
 fn replay(
     reference: &mut Reference,
     case: &Case,
-    table: &mut Table<'_>,
-    report: &mut Report,
+    table: &mut AcceptedTable<'_>,
+    report: &mut ReplayReport,
 ) -> io::Result<()> {
     let steps = || case.runs.iter().flat_map(|run| run.steps.iter().map(move |step| (run, step)));
-    let time = |(_, step): (&Run, &Step)| match step.action {
-        Action::Advance(ms) => ms,
+    let time = |(_, step): (&RecordedRun, &RecordedStep)| match step.action {
+        RecordedAction::Advance(ms) => ms,
         _ => 0,
     };
     if let Some(reason) = table.skipped(&case.test) {
@@ -125,7 +125,7 @@ fn replay(
     for (run, step) in steps() {
         let line = run.text.get(step.line).map_or("", String::as_str);
         let sent = match &step.action {
-            Action::Send(..) => {
+            RecordedAction::Send(..) => {
                 let sent = line.split_once("> ").map_or(line, |(_, sent)| sent);
                 sent.split(" -> ").next().unwrap_or(sent)
             }
@@ -167,38 +167,38 @@ fn replay(
 }
 
 /// A request, or nothing when the client only listened, and the replies.
-type Exchange = (Request, io::Result<Vec<Value>>);
+type ReplayExchange = (Request, io::Result<Vec<Value>>);
 
 /// Takes one step; returns `None` if it has nothing to compare.
 fn perform(
     reference: &mut Reference,
-    step: &Step,
-    report: &mut Report,
-) -> io::Result<Option<Exchange>> {
+    step: &RecordedStep,
+    report: &mut ReplayReport,
+) -> io::Result<Option<ReplayExchange>> {
     let replies = step.replies.len();
     Ok(match &step.action {
-        Action::Send(_, request) if NOT_SENT.contains(&&*rules::name(request)) => {
+        RecordedAction::Send(_, request) if NOT_SENT.contains(&&*rules::name(request)) => {
             report.skip("a request that would end the server or write its files");
             None
         }
-        Action::Send(client, request) => {
+        RecordedAction::Send(client, request) => {
             report.requests += 1;
             Some((request.clone(), reference.send(client, request, replies)))
         }
-        Action::Receive(client) => Some((request(&[]), reference.receive(client, replies))),
-        Action::Advance(ms) => {
+        RecordedAction::Receive(client) => Some((request(&[]), reference.receive(client, replies))),
+        RecordedAction::Advance(ms) => {
             // Timers of a server expire a little late.
             sleep(Duration::from_millis(ms + 2));
             None
         }
-        Action::Close(client) => {
+        RecordedAction::Close(client) => {
             reference.close(client)?;
             None
         }
     })
 }
 
-fn is_same(request: &Request, step: &Step, replies: &[Value]) -> bool {
+fn is_same(request: &Request, step: &RecordedStep, replies: &[Value]) -> bool {
     if let Some(pattern) = step.expected.strip_prefix("~~ ") {
         return glob::matches(pattern.as_bytes(), render(replies).as_bytes(), false);
     }
@@ -231,7 +231,7 @@ fn is_same_scan(weft: &Value, other: &Value, width: usize) -> bool {
 }
 
 /// The reason of a rule for a difference.
-fn rule(request: &Request, step: &Step, replies: &[Value]) -> Option<&'static str> {
+fn rule(request: &Request, step: &RecordedStep, replies: &[Value]) -> Option<&'static str> {
     let [other] = replies else { return None };
     let [weft] = step.replies.as_slice() else { return None };
     rules::excluded(&rules::name(request)).or_else(|| rules::explained(request, weft, other))
@@ -243,7 +243,7 @@ fn is_unknown(replies: &[Value]) -> bool {
     matches!(replies, [reply] if reply.is_error() && reply.bytes().is_some_and(is_start))
 }
 
-fn describe(case: &Case, run: &Run, step: &Step, got: &str) -> String {
+fn describe(case: &Case, run: &RecordedRun, step: &RecordedStep, got: &str) -> String {
     let line = run.text.get(step.line).map_or("", String::as_str);
     let (file, at) = (&run.file, run.line);
     let (weft, number) = (render(&step.replies), step.line + 1);
@@ -337,9 +337,9 @@ mod tests {
         parse(&text)
     }
 
-    fn replayed(steps: &[(&str, &str, &str)], table: &str) -> Result<Report, Failure> {
-        let mut table = Table::parse(table)?;
-        let mut report = Report::default();
+    fn replayed(steps: &[(&str, &str, &str)], table: &str) -> Result<ReplayReport, Failure> {
+        let mut table = AcceptedTable::parse(table)?;
+        let mut report = ReplayReport::default();
         let address = server().map_err(|e| e.to_string())?;
         let mut reference = Reference::connect(&address).map_err(|e| e.to_string())?;
         for case in case(steps)? {

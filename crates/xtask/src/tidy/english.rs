@@ -10,7 +10,7 @@ use super::tree::Tree;
 
 /// Words that follow each other in one sentence.
 struct Pattern {
-    place: Place,
+    place: PhrasePlace,
     /// Of each word its variants, in lower case and divided by `|`.
     words: &'static str,
     instead: &'static str,
@@ -18,7 +18,7 @@ struct Pattern {
 
 /// Where the words must stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PhrasePlace {
     Anywhere,
     /// They start a sentence that is no question.
     Start,
@@ -34,13 +34,17 @@ const PATTERNS: &[Pattern] = &[
     starts("who|whom|whose", "start with a noun: \"a client that ..\""),
     starts("what", "start with the noun: \"the keys that ..\""),
     starts("nor", "\"neither .. nor\" in one sentence, or \"not .. either\""),
-    Pattern { place: Place::Label, words: "none", instead: "\"`None` if ..\"" },
+    Pattern { place: PhrasePlace::Label, words: "none", instead: "\"`None` if ..\"" },
     anywhere("whoever|whomever", NAME_IT),
     anywhere("of|to|for|by|from|with|that|than|as|so|until|if|because|when|while who", NAME_IT),
     anywhere("nobody|somebody|someone", NAME_IT),
     anywhere("is|are|was|were to be", "\"must be\", or say who does it"),
     anywhere("has|have|had come to", "\"reached\""),
-    Pattern { place: Place::End, words: "any more", instead: "\"no longer\" before the verb" },
+    Pattern {
+        place: PhrasePlace::End,
+        words: "any more",
+        instead: "\"no longer\" before the verb",
+    },
     anywhere("anew", "\"again\""),
     anywhere("aside", "\"deferred\" or \"overflow\""),
     anywhere("put|puts|putting off", "\"deferred\""),
@@ -56,11 +60,11 @@ const PATTERNS: &[Pattern] = &[
 ];
 
 const fn starts(words: &'static str, instead: &'static str) -> Pattern {
-    Pattern { place: Place::Start, words, instead }
+    Pattern { place: PhrasePlace::Start, words, instead }
 }
 
 const fn anywhere(words: &'static str, instead: &'static str) -> Pattern {
-    Pattern { place: Place::Anywhere, words, instead }
+    Pattern { place: PhrasePlace::Anywhere, words, instead }
 }
 
 /// No comment and no page has one of the patterns.
@@ -99,10 +103,12 @@ impl Pattern {
         let is_capital = block.words[at].text.starts_with(char::is_uppercase);
         let is_start = block.is_text && block.words[at].is_start && is_capital;
         match self.place {
-            Place::Anywhere => true,
-            Place::Start => is_start && !is_question(&block.words[at..]),
-            Place::Label => is_start && last.after.starts_with(':'),
-            Place::End => end == block.words.len() || last.after.starts_with(['.', ',', ';', ':']),
+            PhrasePlace::Anywhere => true,
+            PhrasePlace::Start => is_start && !is_question(&block.words[at..]),
+            PhrasePlace::Label => is_start && last.after.starts_with(':'),
+            PhrasePlace::End => {
+                end == block.words.len() || last.after.starts_with(['.', ',', ';', ':'])
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ impl Graph<'_> {
 }
 
 fn graph<'t>(crate_name: &'t str, sources: &[(&'t File, &'t Rust)]) -> Graph<'t> {
-    let names = Names::of(sources);
+    let names = ModuleNames::of(sources);
     let mut first: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for (from, (file, rust)) in sources.iter().enumerate() {
         let own = module_path(file);
@@ -135,21 +135,21 @@ fn module_path(file: &File) -> Path {
 }
 
 /// All modules of a crate by their paths. The root may have two files, `lib.rs` and `main.rs`.
-struct Names<'t> {
+struct ModuleNames<'t> {
     modules: BTreeMap<Path, Vec<(usize, &'t Module)>>,
     /// The file of each macro that is named at the root wherever it is defined.
     macros: BTreeMap<&'t str, usize>,
 }
 
 /// The target of a path.
-enum Named {
+enum PathTarget {
     /// An item of this file.
     Item(usize),
     /// The module with this path.
     Module(Path),
 }
 
-impl<'t> Names<'t> {
+impl<'t> ModuleNames<'t> {
     fn of(sources: &[(&'t File, &'t Rust)]) -> Self {
         let mut names = Self { modules: BTreeMap::new(), macros: BTreeMap::new() };
         for (index, (file, rust)) in sources.iter().enumerate() {
@@ -168,20 +168,20 @@ impl<'t> Names<'t> {
     /// The file that defines what the path names in this module, if it is of this crate.
     fn file(&self, place: &[String], path: &[String]) -> Option<usize> {
         match self.named(place, path, 0)? {
-            Named::Item(file) => Some(file),
-            Named::Module(_) => None,
+            PathTarget::Item(file) => Some(file),
+            PathTarget::Module(_) => None,
         }
     }
 
     /// The file whose names `path::*` imports.
     fn glob(&self, place: &[String], path: &[String]) -> Option<usize> {
         match self.named(place, path, 0)? {
-            Named::Item(file) => Some(file),
-            Named::Module(module) => self.modules.get(&module)?.first().map(|(file, _)| *file),
+            PathTarget::Item(file) => Some(file),
+            PathTarget::Module(module) => self.modules.get(&module)?.first().map(|(file, _)| *file),
         }
     }
 
-    fn named(&self, place: &[String], path: &[String], steps: u32) -> Option<Named> {
+    fn named(&self, place: &[String], path: &[String], steps: u32) -> Option<PathTarget> {
         if steps > STEPS_MAX {
             return None;
         }
@@ -195,7 +195,13 @@ impl<'t> Names<'t> {
     }
 
     /// Follows a path that starts with a name that the module defines or imports.
-    fn local(&self, place: &[String], name: &str, path: &[String], steps: u32) -> Option<Named> {
+    fn local(
+        &self,
+        place: &[String],
+        name: &str,
+        path: &[String],
+        steps: u32,
+    ) -> Option<PathTarget> {
         let modules = self.modules.get(place)?;
         let is_item = modules.iter().any(|(_, module)| module.items.iter().any(|i| i == name));
         let is_child = self.modules.contains_key(&[place, &[name.to_owned()]].concat());
@@ -209,11 +215,13 @@ impl<'t> Names<'t> {
     }
 
     /// Follows a path inside a module.
-    fn inside(&self, module: Path, path: &[String], steps: u32) -> Option<Named> {
+    fn inside(&self, module: Path, path: &[String], steps: u32) -> Option<PathTarget> {
         if steps > STEPS_MAX {
             return None;
         }
-        let Some((name, rest)) = path.split_first() else { return Some(Named::Module(module)) };
+        let Some((name, rest)) = path.split_first() else {
+            return Some(PathTarget::Module(module));
+        };
         if name == "super" {
             return self.inside(module.split_last()?.1.to_vec(), rest, steps + 1);
         }
@@ -223,7 +231,7 @@ impl<'t> Names<'t> {
             return self.inside(child, rest, steps + 1);
         }
         if let Some((file, _)) = parts.iter().find(|(_, part)| part.items.contains(name)) {
-            return Some(Named::Item(*file));
+            return Some(PathTarget::Item(*file));
         }
         let imports = || parts.iter().flat_map(|(_, part)| &part.imports);
         if let Some(import) = imports().find(|import| import.name.as_ref() == Some(name)) {
@@ -238,7 +246,7 @@ impl<'t> Names<'t> {
             };
         }
         if self.modules.contains_key(&child) {
-            return Some(Named::Module(child));
+            return Some(PathTarget::Module(child));
         }
         let mut globs = imports().filter(|import| import.is_glob);
         if let Some(named) = globs.find_map(|glob| self.through_glob(&module, glob, path, steps)) {
@@ -246,7 +254,7 @@ impl<'t> Names<'t> {
         }
         let exported = self.macros.get(name.as_str()).filter(|_| module.is_empty());
         // A macro of the module makes the names that are not found.
-        exported.or(parts.first().map(|(file, _)| file)).map(|file| Named::Item(*file))
+        exported.or(parts.first().map(|(file, _)| file)).map(|file| PathTarget::Item(*file))
     }
 
     /// Follows a path into what `glob` imports, if its first name is there.
@@ -256,8 +264,10 @@ impl<'t> Names<'t> {
         glob: &Import,
         path: &[String],
         steps: u32,
-    ) -> Option<Named> {
-        let Named::Module(module) = self.named(place, &glob.path, steps + 1)? else { return None };
+    ) -> Option<PathTarget> {
+        let PathTarget::Module(module) = self.named(place, &glob.path, steps + 1)? else {
+            return None;
+        };
         let name = path.first()?;
         let parts = self.modules.get(&module)?;
         let has = |part: &Module| {

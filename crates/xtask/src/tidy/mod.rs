@@ -31,7 +31,7 @@ mod tree;
 #[cfg(test)]
 mod cases;
 
-pub use ratchet::Area;
+pub use ratchet::CountArea;
 pub use tree::{File, Tree};
 
 use ratchet::Ratchet;
@@ -43,7 +43,7 @@ pub struct Check {
     /// Finds the places that break the rule.
     pub run: fn(&Tree) -> Vec<Finding>,
     /// The area in which findings are counted, if the ratchet may allow some.
-    pub area: Option<Area>,
+    pub area: Option<CountArea>,
 }
 
 /// One place that breaks a rule.
@@ -55,7 +55,7 @@ pub struct Finding {
     pub line: usize,
     /// The mistake, and the remedy where that is not obvious.
     pub message: String,
-    /// The name it is about, for a rule with [`Area::Subject`].
+    /// The name it is about, for a rule with [`CountArea::Subject`].
     pub subject: String,
 }
 
@@ -66,7 +66,7 @@ const CHECKS: &[Check] = &[
     Check::new("whitespace", text::whitespace),
     Check::new("unfinished", text::unfinished),
     Check::new("machine-path", text::machine_paths),
-    Check::new("path", paths::named).counted(Area::Crate),
+    Check::new("path", paths::named).counted(CountArea::Crate),
     Check::new("length", lengths::lengths),
     Check::new("call", calls::calls),
     Check::new("print", calls::prints),
@@ -77,13 +77,13 @@ const CHECKS: &[Check] = &[
     Check::new("dependency-reason", manifests::reasons),
     Check::new("name", names::banned),
     Check::new("getter", names::getters),
-    Check::new("type-name", names::types).counted(Area::Subject),
-    Check::new("step-name", signatures::steps).counted(Area::Workspace),
-    Check::new("tuple-parameter", signatures::tuples).counted(Area::Crate),
-    Check::new("english", english::english).counted(Area::Crate),
+    Check::new("type-name", names::types).counted(CountArea::Subject),
+    Check::new("step-name", signatures::steps).counted(CountArea::Workspace),
+    Check::new("tuple-parameter", signatures::tuples).counted(CountArea::Crate),
+    Check::new("english", english::english).counted(CountArea::Crate),
     Check::new("order-list", order::listed),
-    Check::new("order", order::upward).counted(Area::Crate),
-    Check::new("cycle", order::cycles).counted(Area::Crate),
+    Check::new("order", order::upward).counted(CountArea::Crate),
+    Check::new("cycle", order::cycles).counted(CountArea::Crate),
 ];
 
 /// The options of the command.
@@ -145,7 +145,7 @@ impl Check {
     }
 
     /// The rule, with as many findings in each area as the ratchet records.
-    const fn counted(self, area: Area) -> Self {
+    const fn counted(self, area: CountArea) -> Self {
         Self { area: Some(area), ..self }
     }
 }

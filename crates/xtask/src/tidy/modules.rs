@@ -37,19 +37,19 @@ pub struct Import {
 /// of the crate come second.
 pub fn read(file: &syn::File) -> (Vec<Module>, Vec<String>) {
     let whole = Module { path: vec![], lines: (1, usize::MAX), items: vec![], imports: vec![] };
-    let mut walk = Walk { modules: vec![whole], current: 0, exported_macros: vec![] };
+    let mut walk = ModuleWalk { modules: vec![whole], current: 0, exported_macros: vec![] };
     walk.visit_file(file);
     (walk.modules, walk.exported_macros)
 }
 
-struct Walk {
+struct ModuleWalk {
     modules: Vec<Module>,
     /// The module whose items are visited.
     current: usize,
     exported_macros: Vec<String>,
 }
 
-impl<'ast> Visit<'ast> for Walk {
+impl<'ast> Visit<'ast> for ModuleWalk {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test_only) {
             return;

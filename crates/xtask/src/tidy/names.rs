@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Finding;
-use super::rust::Name;
+use super::rust::DeclaredName;
 use super::tree::Tree;
 
 /// Words that may not be part of the name of a file, folder, module or type.
@@ -25,7 +25,7 @@ pub fn banned(tree: &Tree) -> Vec<Finding> {
         }
     }
     for (file, rust) in tree.rust() {
-        for Name { line, name, .. } in &rust.names {
+        for DeclaredName { line, name, .. } in &rust.names {
             if banned_word(name).is_some() {
                 let message = format!("`{name}` says nothing: name what it holds or does");
                 findings.push(Finding::new(&file.path, *line, message));
@@ -41,7 +41,7 @@ pub fn types(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, rust) in tree.rust() {
         let types = rust.names.iter().filter(|name| name.is_type && !SHARED.contains(&&*name.name));
-        for Name { line, name, .. } in types.filter(|name| !file.is_test_line(name.line)) {
+        for DeclaredName { line, name, .. } in types.filter(|name| !file.is_test_line(name.line)) {
             if let Some(place) = first.get(name.as_str()) {
                 let message = format!("`{name}` is the name of a type in {place} too");
                 findings.push(Finding::new(&file.path, *line, message).about(name));

@@ -1,9 +1,9 @@
 //! Known breaches of rules, as numbers that only shrink.
 //!
 //! `tidy-ratchet.toml` has a section for each rule with exceptions: lengths of files and functions
-//! (`lengths.rs`), and for a rule with an `Area` the number of findings that each area may have.
-//! `cargo xtask tidy --bless` lowers the numbers to today's and removes unneeded ones. It never
-//! raises or adds one: a new exception is written by hand, where a reviewer sees it.
+//! (`lengths.rs`), and for a rule with an `CountArea` the number of findings that each area may
+//! have. `cargo xtask tidy --bless` lowers the numbers to today's and removes unneeded ones. It
+//! never raises or adds one: a new exception is written by hand, where a reviewer sees it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,11 +25,11 @@ const HEADER: &str = "\
 ";
 
 /// Numbers by their keys.
-pub type Section = BTreeMap<String, usize>;
+pub type RatchetCounts = BTreeMap<String, usize>;
 
 /// Over which files the findings of a rule are counted.
 #[derive(Clone, Copy)]
-pub enum Area {
+pub enum CountArea {
     /// A crate of `crates/`, or another folder or file at the root.
     Crate,
     /// Everything.
@@ -44,7 +44,7 @@ const SHOWN_MAX: usize = 20;
 
 /// The whole file: sections by the names of their rules.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ratchet(pub BTreeMap<String, Section>);
+pub struct Ratchet(pub BTreeMap<String, RatchetCounts>);
 
 impl Ratchet {
     /// Reads the file, which may be absent.
@@ -64,7 +64,7 @@ impl Ratchet {
         let mut ratchet = Self::default();
         for (name, item) in document.iter() {
             let table = item.as_table().ok_or(format!("{name}: not a table"))?;
-            let section: Section = table.iter().map(number).collect::<Result<_, _>>()?;
+            let section: RatchetCounts = table.iter().map(number).collect::<Result<_, _>>()?;
             ratchet.0.insert(name.to_owned(), section);
         }
         Ok(ratchet)
@@ -83,7 +83,7 @@ impl Ratchet {
     }
 
     /// Lowers the numbers of a section to today's, and removes those that became zero.
-    pub fn lower(&mut self, name: &str, today: &Section) {
+    pub fn lower(&mut self, name: &str, today: &RatchetCounts) {
         if let Some(section) = self.0.get_mut(name) {
             section.retain(|key, number| {
                 let now = today.get(key).copied().unwrap_or_default();
@@ -106,7 +106,7 @@ impl Ratchet {
     }
 }
 
-impl Area {
+impl CountArea {
     /// The key of the area that a finding belongs to.
     fn key(self, finding: &Finding) -> String {
         let mut folders = finding.path.split('/');
@@ -121,8 +121,8 @@ impl Area {
 }
 
 /// How many findings each area has.
-pub fn count(findings: &[Finding], area: Area) -> Section {
-    let mut counts = Section::new();
+pub fn count(findings: &[Finding], area: CountArea) -> RatchetCounts {
+    let mut counts = RatchetCounts::new();
     for finding in findings {
         *counts.entry(area.key(finding)).or_default() += 1;
     }
@@ -159,7 +159,7 @@ pub fn judge(check: &Check, tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn section(list: &[(&str, usize)]) -> Section {
+    fn section(list: &[(&str, usize)]) -> RatchetCounts {
         list.iter().map(|(key, number)| ((*key).to_owned(), *number)).collect()
     }
 
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn areas_are_crates_and_what_else_is_at_the_root() {
         let keys = ["crates/ds/src/a.rs", "docs/a.md", "README.md"]
-            .map(|path| Area::Crate.key(&Finding::new(path, 1, "")));
+            .map(|path| CountArea::Crate.key(&Finding::new(path, 1, "")));
         assert_eq!(keys, ["ds", "docs", "README.md"]);
     }
 }

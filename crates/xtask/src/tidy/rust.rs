@@ -18,7 +18,7 @@ pub struct Rust {
     /// Every function with a body.
     pub functions: Vec<Function>,
     /// Structs, enums, unions, traits, type aliases, and modules.
-    pub names: Vec<Name>,
+    pub names: Vec<DeclaredName>,
     /// Every path in expressions, types and imports, groups of imports taken apart.
     pub paths: Vec<PathUse>,
     /// Every use of the word `unsafe`.
@@ -38,7 +38,7 @@ pub struct Rust {
 }
 
 /// The name of a type or module, where it is declared.
-pub struct Name {
+pub struct DeclaredName {
     /// From 1.
     pub line: usize,
     /// As it is written.
@@ -78,7 +78,7 @@ impl Rust {
             forbids_unsafe: file.attrs.iter().any(|a| is_list(a, "forbid", "unsafe_code")),
             ..Self::default()
         };
-        let mut walk = Walk { rust: &mut rust, scope: Vec::new(), in_trait_impl: false };
+        let mut walk = ItemWalk { rust: &mut rust, scope: Vec::new(), in_trait_impl: false };
         walk.visit_file(&file);
         (rust.paths, rust.unsafes) = tokens::scan(stream);
         (rust.modules, rust.exported_macros) = modules::read(&file);
@@ -99,13 +99,13 @@ impl Rust {
 }
 
 /// Walks the items with the names of their scopes.
-struct Walk<'a> {
+struct ItemWalk<'a> {
     rust: &'a mut Rust,
     scope: Vec<String>,
     in_trait_impl: bool,
 }
 
-impl Walk<'_> {
+impl ItemWalk<'_> {
     fn within(&mut self, name: String, of_trait: bool, inner: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.in_trait_impl, of_trait);
         self.scope.push(name);
@@ -115,7 +115,7 @@ impl Walk<'_> {
     }
 
     fn name(&mut self, ident: &syn::Ident, is_type: bool) {
-        let name = Name { line: line(ident.span()), name: ident.to_string(), is_type };
+        let name = DeclaredName { line: line(ident.span()), name: ident.to_string(), is_type };
         self.rust.names.push(name);
     }
 
@@ -136,7 +136,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Walk<'_> {
+impl<'ast> Visit<'ast> for ItemWalk<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test_only) {
             let span = syn::spanned::Spanned::span(item);
