@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::uncounted::Uncounted;
-use resp::out::Told;
+use resp::out::SharedMessage;
 use resp::{Out, Reply};
 
 /// The name of a channel or a pattern, shared by everything that keeps it.
@@ -76,7 +76,7 @@ pub struct PublishedMessage {
     pub(crate) hash: u64,
     /// The moment of publication, in the sequence of channel changes in its bucket.
     pub(crate) moment: u64,
-    body: Arc<Told>,
+    body: Arc<SharedMessage>,
     /// The position of the channel's name in the body.
     channel: Range<usize>,
     /// `None` if no pattern matches.
@@ -100,7 +100,7 @@ impl PublishedMessage {
         kind: ChannelKind,
         hash: u64,
         moment: u64,
-        body: Arc<Told>,
+        body: Arc<SharedMessage>,
         channel: Range<usize>,
         matches: Option<Arc<Matches>>,
     ) -> Self {
@@ -124,7 +124,7 @@ impl PublishedMessage {
     }
 
     /// The bytes that every receiver gets.
-    pub(crate) fn body(&self) -> &Arc<Told> {
+    pub(crate) fn body(&self) -> &Arc<SharedMessage> {
         &self.body
     }
 
@@ -139,7 +139,7 @@ impl PublishedMessage {
             channel: self.channel.clone(),
             matches: self.matches.clone(),
             receivers: u32::try_from(receivers).unwrap_or(u32::MAX),
-            uncounted: Uncounted::new(if self.body.is_of_keys() { bytes } else { 0 }),
+            uncounted: Uncounted::new(if self.body.is_about_keys() { bytes } else { 0 }),
         }
     }
 
@@ -160,7 +160,11 @@ impl PublishedMessage {
 }
 
 /// The body of a message and the position of the channel's name in it.
-pub(crate) fn encode(channel: &[u8], payload: &[u8], is_event: bool) -> (Arc<Told>, Range<usize>) {
+pub(crate) fn encode(
+    channel: &[u8],
+    payload: &[u8],
+    is_event: bool,
+) -> (Arc<SharedMessage>, Range<usize>) {
     let mut out = Out::default();
     // Two lengths and their delimiters take no more than this.
     out.bytes.reserve_exact(channel.len() + payload.len() + 32);
@@ -168,13 +172,14 @@ pub(crate) fn encode(channel: &[u8], payload: &[u8], is_event: bool) -> (Arc<Tol
     reply.bulk(channel);
     let end = reply.mark().bytes - b"\r\n".len();
     reply.bulk(payload);
-    let body = if is_event { Told::of_keys(out.bytes) } else { Told::new(out.bytes) };
+    let body =
+        if is_event { SharedMessage::about_keys(out.bytes) } else { SharedMessage::new(out.bytes) };
     (Arc::new(body), end - channel.len()..end)
 }
 
 /// Writes a message for a client that is subscribed to the channel, or to `pattern`.
 pub(crate) fn write(
-    body: &Arc<Told>,
+    body: &Arc<SharedMessage>,
     kind: ChannelKind,
     pattern: Option<&Name>,
     out: &mut Out,
@@ -192,9 +197,9 @@ pub(crate) fn write(
     }
     match body.len() {
         0..=COPIED_BYTES_MAX => reply.raw(body),
-        _ => out.push_told(Arc::clone(body)),
+        _ => out.push_message(Arc::clone(body)),
     }
-    if body.is_of_keys() {
-        out.note_telling(out.bytes.len() - before);
+    if body.is_about_keys() {
+        out.count_notification(out.bytes.len() - before);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use base::hash::KeyHasher;
 use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
-use resp::out::Told;
+use resp::out::SharedMessage;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
 use crate::message::{
@@ -352,7 +352,7 @@ impl ChannelRegistry {
         let bucket = self.requests.bucket(hash).lock();
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
-        let (kind, body) = (ChannelKind::Requests, Arc::new(Told::new(line)));
+        let (kind, body) = (ChannelKind::Requests, Arc::new(SharedMessage::new(line)));
         let message = PublishedMessage::new(kind, hash, bucket.moment, body, 0..0, None);
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }

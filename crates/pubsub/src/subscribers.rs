@@ -22,7 +22,7 @@ use std::sync::Arc;
 use base::uncounted::Uncounted;
 use hashbrown::HashTable;
 use resp::Out;
-use resp::out::Told;
+use resp::out::SharedMessage;
 
 use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
 
@@ -71,7 +71,7 @@ struct MessageRef {
 struct KeptMessage {
     kind: ChannelKind,
     pattern: Option<Name>,
-    body: Arc<Told>,
+    body: Arc<SharedMessage>,
     /// The memory of an event in addition to its body; otherwise 0.
     _uncounted: Uncounted,
 }
@@ -346,7 +346,7 @@ impl Subscribers {
                 continue;
             };
             let (kind, body) = (message.kind, Arc::clone(message.body()));
-            let _uncounted = Uncounted::new(if body.is_of_keys() { KEPT_BYTES } else { 0 });
+            let _uncounted = Uncounted::new(if body.is_about_keys() { KEPT_BYTES } else { 0 });
             client.kept.push(KeptMessage { kind, pattern: pattern.cloned(), body, _uncounted });
         }
         if !client.is_ready {

@@ -8,8 +8,8 @@ use base::uncounted::{Uncounted, block_bytes};
 
 /// Memory that a buffer keeps for removed bytes.
 const REMOVED_KEPT_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of the buffer per byte in it, at most.
-const TELLING_BYTES_PER_BYTE: usize = 2;
+/// The most memory of the buffer that counts for a byte of a notification.
+const NOTIFICATION_MEMORY_PER_BYTE: usize = 2;
 
 /// The replies of one client, or of all clients of one turn in sequence.
 #[derive(Debug, Default)]
@@ -22,8 +22,8 @@ pub struct Out {
     /// limit.
     pub bytes_max: usize,
     /// How many of the bytes, not counting shared values, are notifications about keys.
-    telling: usize,
-    /// The memory of these bytes, for which no key is evicted.
+    notification_bytes: usize,
+    /// The memory of these bytes, which never causes eviction.
     uncounted: Uncounted,
 }
 
@@ -31,51 +31,50 @@ pub struct Out {
 struct SharedValue {
     /// The value is sent before the byte at this offset in `bytes`.
     at: usize,
-    value: Shared,
+    value: SharedBytes,
 }
 
 /// Bytes that several owners share.
 #[derive(Clone, Debug)]
-pub enum Shared {
+pub enum SharedBytes {
     /// A value of the keyspace.
     Value(Arc<Vec<u8>>),
     /// A message to several clients.
-    Told(Arc<Told>),
+    Message(Arc<SharedMessage>),
 }
 
-impl Deref for Shared {
+impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         match self {
             Self::Value(value) => value,
-            Self::Told(told) => told,
+            Self::Message(message) => message,
         }
     }
 }
 
-/// A message to several clients. If it is about keys, no key is evicted for its memory until the
-/// last client has dropped it.
+/// A message to several clients. If it is about keys, its memory never causes eviction.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct SharedMessage {
     bytes: Vec<u8>,
     uncounted: Uncounted,
 }
 
-impl Told {
+impl SharedMessage {
     /// A message that is not about keys.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, uncounted: Uncounted::default() }
     }
 
     /// A message about keys.
-    pub fn of_keys(bytes: Vec<u8>) -> Self {
+    pub fn about_keys(bytes: Vec<u8>) -> Self {
         let uncounted = Uncounted::new(block_bytes(bytes.capacity()));
         Self { bytes, uncounted }
     }
 
     /// Whether the message is about keys.
-    pub fn is_of_keys(&self) -> bool {
+    pub fn is_about_keys(&self) -> bool {
         self.uncounted.bytes() != 0
     }
 
@@ -85,7 +84,7 @@ impl Told {
     }
 }
 
-impl Deref for Told {
+impl Deref for SharedMessage {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -96,36 +95,36 @@ impl Deref for Told {
 impl Out {
     /// Appends a value without copying it.
     pub fn push_shared(&mut self, value: Arc<Vec<u8>>) {
-        self.push(Shared::Value(value));
+        self.push(SharedBytes::Value(value));
     }
 
     /// Appends a message to several clients without copying it.
-    pub fn push_told(&mut self, told: Arc<Told>) {
-        self.push(Shared::Told(told));
+    pub fn push_message(&mut self, message: Arc<SharedMessage>) {
+        self.push(SharedBytes::Message(message));
     }
 
-    fn push(&mut self, value: Shared) {
+    fn push(&mut self, value: SharedBytes) {
         self.shared.push(SharedValue { at: self.bytes.len(), value });
     }
 
     /// Records that the last `bytes` bytes are notifications about keys.
-    pub fn note_telling(&mut self, bytes: usize) {
-        self.telling += bytes;
+    pub fn count_notification(&mut self, bytes: usize) {
+        self.notification_bytes += bytes;
         // A growing buffer has up to twice the memory that it needs.
         let block = block_bytes(self.bytes.capacity());
-        self.uncounted.set(block.min(TELLING_BYTES_PER_BYTE * self.telling));
+        self.uncounted.set(block.min(NOTIFICATION_MEMORY_PER_BYTE * self.notification_bytes));
     }
 
     /// How many bytes, not counting shared values, are notifications about keys, at most.
     #[inline]
-    pub fn telling(&self) -> usize {
-        self.telling
+    pub fn notification_bytes(&self) -> usize {
+        self.notification_bytes
     }
 
     #[inline]
-    fn forget_telling(&mut self) {
-        if self.telling != 0 {
-            self.telling = 0;
+    fn forget_notifications(&mut self) {
+        if self.notification_bytes != 0 {
+            self.notification_bytes = 0;
             self.uncounted.set(0);
         }
     }
@@ -134,8 +133,8 @@ impl Out {
     pub fn append(&mut self, other: Self) {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
-        if other.telling != 0 {
-            self.note_telling(other.telling);
+        if other.notification_bytes != 0 {
+            self.count_notification(other.notification_bytes);
         }
         let moved = |shared: SharedValue| SharedValue { at: offset + shared.at, ..shared };
         self.shared.extend(other.shared.into_iter().map(moved));
@@ -164,7 +163,7 @@ impl Out {
         self.bytes.truncate(mark.bytes);
         self.shared.truncate(mark.shared);
         if mark.bytes == 0 {
-            self.forget_telling();
+            self.forget_notifications();
         }
         if removed > REMOVED_KEPT_BYTES_MAX {
             self.bytes.shrink_to(mark.bytes + REMOVED_KEPT_BYTES_MAX);
@@ -183,14 +182,14 @@ impl Out {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
-        self.forget_telling();
+        self.forget_notifications();
     }
 
     /// Removes everything. Each of the two lists keeps at most `kept_bytes_max` of memory.
     pub fn clear_to(&mut self, kept_bytes_max: usize) {
         base::room::clear(&mut self.bytes, kept_bytes_max);
         base::room::clear(&mut self.shared, kept_bytes_max);
-        self.forget_telling();
+        self.forget_notifications();
     }
 
     /// The pieces between two marks, in order.
@@ -231,7 +230,7 @@ pub enum Piece<'a> {
     /// Bytes of the buffer.
     Bytes(&'a [u8]),
     /// A shared value.
-    Shared(&'a Shared),
+    Shared(&'a SharedBytes),
 }
 
 impl<'a> Piece<'a> {
@@ -277,16 +276,19 @@ mod tests {
     /// Other messages are not excluded.
     #[test]
     fn a_shared_message_about_keys_is_excluded_until_the_last_client_drops_it() {
-        let told = Arc::new(Told::of_keys(Vec::with_capacity(1 << 20)));
-        let other = Arc::new(Told::new(Vec::with_capacity(1 << 20)));
-        assert_eq!((told.is_of_keys(), other.is_of_keys(), thread_bytes()), (true, false, 1 << 20));
+        let event = Arc::new(SharedMessage::about_keys(Vec::with_capacity(1 << 20)));
+        let other = Arc::new(SharedMessage::new(Vec::with_capacity(1 << 20)));
+        assert_eq!(
+            (event.is_about_keys(), other.is_about_keys(), thread_bytes()),
+            (true, false, 1 << 20)
+        );
         let mut outs: Vec<Out> = (0..3).map(|_| Out::default()).collect();
         for out in &mut outs {
-            out.push_told(Arc::clone(&told));
-            out.push_told(Arc::clone(&other));
+            out.push_message(Arc::clone(&event));
+            out.push_message(Arc::clone(&other));
             out.push_shared(Arc::new(vec![0; 1 << 20]));
         }
-        drop((told, other));
+        drop((event, other));
         let mut last = outs.pop().unwrap();
         outs.iter_mut().for_each(|out| out.truncate(Mark::default()));
         assert_eq!(thread_bytes(), 1 << 20);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::hash::KeyHasher;
 use base::quote::split_args;
 use base::random::Random;
-use resp::out::{Piece, Shared};
+use resp::out::{Piece, SharedBytes};
 use resp::{Args, Out, Reply, Span};
 use store::{EncodingLimits, Lookup, Shard, Turn};
 
@@ -79,7 +79,7 @@ impl TestDb {
     fn shared(&self) -> Option<&Arc<Vec<u8>>> {
         let pieces = self.out.pieces(resp::out::Mark::default(), self.out.mark());
         pieces.into_iter().find_map(|piece| match piece {
-            Piece::Shared(Shared::Value(text)) => Some(text),
+            Piece::Shared(SharedBytes::Value(text)) => Some(text),
             _ => None,
         })
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base::uncounted::Uncounted;
 use parking_lot::Mutex;
 use pubsub::message::COPIED_BYTES_MAX;
-use resp::out::Told;
+use resp::out::SharedMessage;
 use resp::{Out, Reply};
 use tracking::TrackingState;
 use tracking::audience::ChangedKeys;
@@ -53,7 +53,7 @@ pub(crate) enum Invalidation {
     Key(Box<[u8]>),
     /// Keys have changed: the array of their names in the protocol, shared by all clients that are
     /// notified.
-    Keys(Arc<Told>),
+    Keys(Arc<SharedMessage>),
     /// Any key may have changed.
     All,
     /// The client with this number, which was notified instead, is gone.
@@ -259,12 +259,12 @@ pub(crate) fn write(
         }
         // Like long messages: an array that waits for many clients is kept once.
         Invalidation::Keys(names) if names.len() > COPIED_BYTES_MAX => {
-            out.push_told(Arc::clone(names))
+            out.push_message(Arc::clone(names))
         }
         Invalidation::Keys(names) => reply.raw(names),
         Invalidation::All | Invalidation::Broken(_) => reply.null(),
     }
-    out.note_telling(out.bytes.len() - before);
+    out.count_notification(out.bytes.len() - before);
 }
 
 /// The notification for a client of changed keys, without the changes of client `but`; `None` if
@@ -272,16 +272,18 @@ pub(crate) fn write(
 pub(crate) fn invalidation_of(
     changed: &ChangedKeys,
     but: Option<u64>,
-    encoded: &mut Option<Arc<Told>>,
+    encoded: &mut Option<Arc<SharedMessage>>,
 ) -> Option<Invalidation> {
     if changed.are_all() {
         return Some(Invalidation::All);
     }
     if but.is_some_and(|client| changed.has_source(client)) {
-        return changed.encode(but).map(|array| Invalidation::Keys(Arc::new(Told::of_keys(array))));
+        return changed
+            .encode(but)
+            .map(|array| Invalidation::Keys(Arc::new(SharedMessage::about_keys(array))));
     }
     if encoded.is_none() {
-        *encoded = changed.encode(None).map(|array| Arc::new(Told::of_keys(array)));
+        *encoded = changed.encode(None).map(|array| Arc::new(SharedMessage::about_keys(array)));
     }
     encoded.clone().map(Invalidation::Keys)
 }
@@ -300,7 +302,7 @@ mod tests {
         let key = || Invalidation::Key(vec![b'x'; 1000].into());
         assert!(!tracking.push(key(), false), "it does not track");
         tracking.set_mode(Some(Mode::default()));
-        let names = Arc::new(Told::of_keys(vec![0; 20_480]));
+        let names = Arc::new(SharedMessage::about_keys(vec![0; 20_480]));
         let invalidation = || Invalidation::Keys(Arc::clone(&names));
         assert!(tracking.push(key(), false) && !tracking.push(invalidation(), true));
         // An array that several clients share is kept once, and left out once.
@@ -311,7 +313,7 @@ mod tests {
         assert!(others[0].memory_bytes() > 20_480);
         drop(others);
         tracking.set_mode(None);
-        assert_eq!(thread_bytes(), 20_480 + MESSAGE_BYTES as i64, "others have it told");
+        assert_eq!(thread_bytes(), 20_480 + MESSAGE_BYTES as i64, "other clients share the array");
         let messages = tracking.take();
         assert_eq!((messages.len(), thread_bytes()), (1, 20_480));
         drop(messages);
@@ -326,7 +328,7 @@ mod tests {
     #[test]
     fn what_comes_again_counts_once() {
         let tracking = ClientTracking::default();
-        let names = Arc::new(Told::of_keys(vec![0; 1 << 20]));
+        let names = Arc::new(SharedMessage::about_keys(vec![0; 1 << 20]));
         for _ in 0..60 {
             tracking.push(Invalidation::Keys(Arc::clone(&names)), true);
         }
@@ -342,7 +344,10 @@ mod tests {
     fn what_others_are_told_too_counts_in_full() {
         let tracking = ClientTracking::default();
         for _ in 0..20 {
-            tracking.push(Invalidation::Keys(Arc::new(Told::of_keys(vec![0; 1 << 20]))), true);
+            tracking.push(
+                Invalidation::Keys(Arc::new(SharedMessage::about_keys(vec![0; 1 << 20]))),
+                true,
+            );
             assert!(thread_bytes() <= MESSAGES_BYTES_MAX as i64);
         }
         assert!((3 << 20..5 << 20).contains(&tracking.memory_bytes()));

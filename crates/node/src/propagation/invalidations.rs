@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use engine::Error;
 use resp::Out;
-use resp::out::Told;
+use resp::out::SharedMessage;
 use tracking::audience::{ChangedKeys, NO_CLIENT};
 use tracking::{Conflict, Options, TrackingState};
 
@@ -235,7 +235,7 @@ impl Worker {
         &mut self,
         record: &Arc<ClientRecord>,
         changed: &ChangedKeys,
-        encoded: &mut Option<Arc<Told>>,
+        encoded: &mut Option<Arc<SharedMessage>>,
     ) {
         let Some(mode) = record.tracking.mode().filter(|mode| mode.broadcasts) else { return };
         if let Some(invalidation) =

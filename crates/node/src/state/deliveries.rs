@@ -303,7 +303,7 @@ mod tests {
                 deliveries.subscribers().write(pending, &mut out, false);
             }
             deliveries.subscribers().end_round();
-            out.telling() == out.bytes.len()
+            out.notification_bytes() == out.bytes.len()
         };
         follow(7);
         registry.publish(ChannelKind::Channel, payload.0, payload.1, &mut |thread, message| {
@@ -327,7 +327,7 @@ mod tests {
         let mut out = Out::default();
         deliveries.subscribers().write_of(7, &mut out, false);
         deliveries.subscribers().remove(7, name);
-        assert_eq!(out.telling(), out.bytes.len());
+        assert_eq!(out.notification_bytes(), out.bytes.len());
         out.clear();
         assert_eq!(thread_bytes(), 0);
         // A thread ends.

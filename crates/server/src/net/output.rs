@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 
 use base::uncounted::{Uncounted, block_bytes};
-use resp::out::{Piece, Shared};
+use resp::out::{Piece, SharedBytes};
 
 /// Pieces of one vectored write.
 const PIECES_MAX: usize = 64;
@@ -34,8 +34,8 @@ pub struct PendingOutput {
     /// Bytes in all chunks that are not.
     bytes: usize,
     /// Chunks with messages about keys, and their memory, without shared values.
-    telling_chunks: usize,
-    telling_bytes: usize,
+    notification_chunks: usize,
+    notification_memory: usize,
     /// The same memory with that of their places.
     uncounted: Uncounted,
 }
@@ -44,13 +44,13 @@ pub struct PendingOutput {
 struct Chunk {
     data: Data,
     /// Bytes of messages about keys; 0 for a shared value.
-    telling: usize,
+    notification_bytes: usize,
 }
 
 #[derive(Debug)]
 enum Data {
     Bytes(Vec<u8>),
-    Shared(Shared),
+    Shared(SharedBytes),
 }
 
 impl Chunk {
@@ -61,18 +61,18 @@ impl Chunk {
         }
     }
 
-    /// Whether some of it are messages about keys.
-    fn tells(&self) -> bool {
-        let is_of_keys =
-            matches!(&self.data, Data::Shared(Shared::Told(told)) if told.is_of_keys());
-        is_of_keys || self.telling != 0
+    /// Whether it contains messages about keys.
+    fn has_notifications(&self) -> bool {
+        let is_about_keys = matches!(&self.data, Data::Shared(SharedBytes::Message(message)) if message.is_about_keys());
+        is_about_keys || self.notification_bytes != 0
     }
 
-    /// Its own memory for messages about keys.
-    fn telling_bytes(&self) -> usize {
+    /// Its memory for messages about keys, without shared values.
+    fn notification_memory(&self) -> usize {
         match &self.data {
-            Data::Bytes(bytes) if self.telling != 0 => {
-                let memory = self.telling as u128 * block_bytes(bytes.capacity()) as u128;
+            Data::Bytes(bytes) if self.notification_bytes != 0 => {
+                let memory =
+                    self.notification_bytes as u128 * block_bytes(bytes.capacity()) as u128;
                 (memory / bytes.len().max(1) as u128) as usize
             }
             _ => 0,
@@ -91,22 +91,26 @@ impl PendingOutput {
         self.bytes == 0
     }
 
-    /// Adds pieces of output. Of their bytes, unless they are shared, the first `telling` count as
-    /// telling of keys.
-    pub fn keep<'a>(&mut self, pieces: impl Iterator<Item = Piece<'a>>, mut telling: usize) {
-        pieces.for_each(|piece| self.push(piece, &mut telling));
+    /// Adds pieces of output. The first `notification_bytes` of their bytes, not counting shared
+    /// values, are messages about keys.
+    pub fn keep<'a>(
+        &mut self,
+        pieces: impl Iterator<Item = Piece<'a>>,
+        mut notification_bytes: usize,
+    ) {
+        pieces.for_each(|piece| self.push(piece, &mut notification_bytes));
     }
 
-    fn push(&mut self, piece: Piece<'_>, telling: &mut usize) {
+    fn push(&mut self, piece: Piece<'_>, notification_bytes: &mut usize) {
         let slice = piece.as_slice();
         self.bytes += slice.len();
         match piece {
             Piece::Shared(value) => {
-                self.add(Chunk { data: Data::Shared(value.clone()), telling: 0 });
+                self.add(Chunk { data: Data::Shared(value.clone()), notification_bytes: 0 });
             }
             Piece::Bytes(bytes) => {
-                let told = bytes.len().min(*telling);
-                *telling -= told;
+                let own = bytes.len().min(*notification_bytes);
+                *notification_bytes -= own;
                 let has_room = |chunk: &Chunk| match &chunk.data {
                     Data::Bytes(last) => last.len() + bytes.len() <= CHUNK_BYTES_MAX,
                     Data::Shared(_) => false,
@@ -116,22 +120,22 @@ impl PendingOutput {
                         if let Data::Bytes(last) = &mut chunk.data {
                             last.extend_from_slice(bytes);
                         }
-                        chunk.telling += told;
+                        chunk.notification_bytes += own;
                     });
                 }
-                self.add(Chunk { data: Data::Bytes(bytes.to_vec()), telling: told });
+                self.add(Chunk { data: Data::Bytes(bytes.to_vec()), notification_bytes: own });
             }
         }
     }
 
-    /// Makes the rest of `bytes`, after the first `sent`, all of the pending output. So many bytes
-    /// are messages about keys.
-    pub fn take_over(&mut self, bytes: Vec<u8>, sent: usize, telling: usize) {
+    /// Makes the rest of `bytes`, after the first `sent`, all of the pending output. The first
+    /// `notification_bytes` of the rest are messages about keys.
+    pub fn take_over(&mut self, bytes: Vec<u8>, sent: usize, notification_bytes: usize) {
         debug_assert!(self.is_empty());
         self.bytes = bytes.len() - sent;
         self.sent = sent;
-        let telling = telling.min(self.bytes);
-        self.add(Chunk { data: Data::Bytes(bytes), telling });
+        let notification_bytes = notification_bytes.min(self.bytes);
+        self.add(Chunk { data: Data::Bytes(bytes), notification_bytes });
     }
 
     fn add(&mut self, chunk: Chunk) {
@@ -170,25 +174,26 @@ impl PendingOutput {
 
     /// A chunk comes, or goes.
     fn note(&mut self, chunk: &Chunk, comes: bool) {
-        if !chunk.tells() {
+        if !chunk.has_notifications() {
             return;
         }
-        let bytes = chunk.telling_bytes();
+        let bytes = chunk.notification_memory();
         if comes {
-            self.telling_chunks += 1;
-            self.telling_bytes += bytes;
+            self.notification_chunks += 1;
+            self.notification_memory += bytes;
         } else {
-            self.telling_chunks -= 1;
-            self.telling_bytes -= bytes;
+            self.notification_chunks -= 1;
+            self.notification_memory -= bytes;
         }
     }
 
     /// Updates the memory that is not counted.
     fn count(&mut self) {
-        let mut bytes = self.telling_bytes;
-        if self.telling_chunks != 0 {
+        let mut bytes = self.notification_memory;
+        if self.notification_chunks != 0 {
             let places = block_bytes(self.chunks.capacity() * size_of::<Chunk>()) as u128;
-            bytes += (places * self.telling_chunks as u128 / self.chunks.len() as u128) as usize;
+            bytes +=
+                (places * self.notification_chunks as u128 / self.chunks.len() as u128) as usize;
         }
         if bytes != self.uncounted.bytes() {
             self.uncounted.set(bytes);
@@ -234,48 +239,51 @@ mod tests {
     use std::sync::Arc;
 
     use base::uncounted::thread_bytes;
-    use resp::out::Told;
+    use resp::out::SharedMessage;
 
     use super::*;
 
     /// Pending bytes after these pieces, some of which are messages about keys.
     fn pending(pieces: &[(Piece<'_>, usize)]) -> PendingOutput {
         let mut pending = PendingOutput::default();
-        pieces.iter().for_each(|(piece, telling)| pending.keep([*piece].into_iter(), *telling));
+        pieces.iter().for_each(|(piece, notification_bytes)| {
+            pending.keep([*piece].into_iter(), *notification_bytes)
+        });
         pending
     }
 
     #[test]
     fn what_tells_of_keys_is_left_out_until_it_is_sent() {
         let long = vec![0; 60_000];
-        let value = Shared::Value(Arc::new(vec![0; 100_000]));
-        let told = Shared::Told(Arc::new(Told::of_keys(vec![0; 98_304])));
+        let value = SharedBytes::Value(Arc::new(vec![0; 100_000]));
+        let event = SharedBytes::Message(Arc::new(SharedMessage::about_keys(vec![0; 98_304])));
         let mut pending = pending(&[
             (Piece::Bytes(b"reply"), 0),
             (Piece::Bytes(&long), 60_000),
             (Piece::Shared(&value), 9),
-            (Piece::Shared(&told), 0),
+            (Piece::Shared(&event), 0),
             (Piece::Bytes(&long), 0),
-            (Piece::Bytes(b"told"), 4),
+            (Piece::Bytes(b"push"), 4),
         ]);
         // Another client has it, too, and is done.
-        drop(told);
+        drop(event);
         let sum = |pending: &PendingOutput| {
-            pending.chunks.iter().map(Chunk::telling_bytes).sum::<usize>()
+            pending.chunks.iter().map(Chunk::notification_memory).sum::<usize>()
         };
-        let has_told = |pending: &PendingOutput| {
-            let is_told = |chunk: &Chunk| matches!(chunk.data, Data::Shared(Shared::Told(_)));
-            pending.chunks.iter().any(is_told)
+        let has_event = |pending: &PendingOutput| {
+            let is_event =
+                |chunk: &Chunk| matches!(chunk.data, Data::Shared(SharedBytes::Message(_)));
+            pending.chunks.iter().any(is_event)
         };
         let first = thread_bytes();
         assert!((60_004 + 98_304..150_000 + 98_304).contains(&first), "{first}");
         while !pending.is_empty() {
             pending.consume(pending.len().min(9999));
             let now = thread_bytes();
-            let told = if has_told(&pending) { 98_304 } else { 0 };
+            let event = if has_event(&pending) { 98_304 } else { 0 };
             let places = pending.uncounted.bytes() - sum(&pending);
             assert!(places <= block_bytes(pending.chunks.capacity() * size_of::<Chunk>()));
-            assert_eq!(now, told + pending.uncounted.bytes() as i64);
+            assert_eq!(now, event + pending.uncounted.bytes() as i64);
         }
         assert_eq!(thread_bytes(), 0);
     }
@@ -283,18 +291,18 @@ mod tests {
     /// Each of many subscribers has entries for the values it shares with the others.
     #[test]
     fn places_of_what_tells_of_keys_are_left_out() {
-        let told = Shared::Told(Arc::new(Told::of_keys(vec![0; 98_304])));
+        let event = SharedBytes::Message(Arc::new(SharedMessage::about_keys(vec![0; 98_304])));
         let mut waiting = PendingOutput::default();
         for _ in 0..1000 {
-            waiting.keep([Piece::Bytes(b"message"), Piece::Shared(&told)].into_iter(), 7);
+            waiting.keep([Piece::Bytes(b"message"), Piece::Shared(&event)].into_iter(), 7);
         }
         let places = waiting.chunks.capacity() * size_of::<Chunk>();
         assert!(waiting.uncounted.bytes() >= places + 7000 && places >= 2000 * size_of::<Chunk>());
         // Half of the entries are those of replies.
-        let value = Shared::Value(Arc::new(vec![0; 100]));
+        let value = SharedBytes::Value(Arc::new(vec![0; 100]));
         let mut both = PendingOutput::default();
         for _ in 0..1000 {
-            both.keep([Piece::Shared(&value), Piece::Shared(&told)].into_iter(), 0);
+            both.keep([Piece::Shared(&value), Piece::Shared(&event)].into_iter(), 0);
         }
         let places = block_bytes(both.chunks.capacity() * size_of::<Chunk>());
         assert_eq!(both.uncounted.bytes(), places / 2);
@@ -309,14 +317,14 @@ mod tests {
 
     #[test]
     fn no_more_is_left_out_than_waits() {
-        let value = Shared::Value(Arc::new(vec![0; 100]));
-        let bytes = |pieces: &[(Piece<'_>, usize)]| pending(pieces).telling_bytes;
+        let value = SharedBytes::Value(Arc::new(vec![0; 100]));
+        let bytes = |pieces: &[(Piece<'_>, usize)]| pending(pieces).notification_memory;
         assert_eq!(bytes(&[]), 0);
         assert_eq!(bytes(&[(Piece::Shared(&value), 1000), (Piece::Bytes(&[0; 50]), 0)]), 0);
         assert_eq!(bytes(&[(Piece::Shared(&value), 0), (Piece::Bytes(&[0; 8]), 1000)]), 8);
         let mut taken = PendingOutput::default();
         taken.take_over(vec![0; 128], 118, 1000);
-        assert_eq!(taken.telling_bytes, 10);
+        assert_eq!(taken.notification_memory, 10);
         drop(taken);
         assert_eq!(thread_bytes(), 0, "what is dropped is left out no more");
     }

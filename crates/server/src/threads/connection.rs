@@ -198,8 +198,8 @@ impl Connection {
     pub fn keep(&mut self, out: &Out, from: Mark, to: Mark) {
         let mut pieces = out.pieces(from, to).peekable();
         if pieces.peek().is_some() {
-            let telling = out.telling().saturating_sub(from.bytes);
-            self.output.get_or_insert_default().keep(pieces, telling);
+            let notification_bytes = out.notification_bytes().saturating_sub(from.bytes);
+            self.output.get_or_insert_default().keep(pieces, notification_bytes);
         }
     }
 
@@ -226,9 +226,9 @@ impl Connection {
             }
         }
         if out.bytes.len() - sent > CHUNK_BYTES_MAX {
-            let telling = out.telling().saturating_sub(sent);
+            let notification_bytes = out.notification_bytes().saturating_sub(sent);
             let bytes = std::mem::take(&mut out.bytes);
-            self.output.get_or_insert_default().take_over(bytes, sent, telling);
+            self.output.get_or_insert_default().take_over(bytes, sent, notification_bytes);
         } else {
             self.keep(out, Mark { bytes: sent, ..from }, to);
         }
