@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_in_words() {
+    fn values_are_described_in_words() {
         let of = |name: &str| {
             let row = node::config::find(name.as_bytes());
             row.map(|row| line(row, &Config::default())).unwrap_or_default()
@@ -144,6 +144,6 @@ mod tests {
         assert!(of("io-threads").contains("| auto \\| number | `auto` |"), "{}", of("io-threads"));
         assert!(of("dir").contains("*Protected.*"), "{}", of("dir"));
         assert!(of("daemonize").contains("*At start only.*"), "{}", of("daemonize"));
-        assert!(of("activedefrag").contains("*Without effect: nothing"), "{}", of("activedefrag"));
+        assert!(of("activedefrag").contains("*Without effect: values"), "{}", of("activedefrag"));
     }
 }
