@@ -19,7 +19,7 @@ const CLIENT_BYTES_MAX: usize = 16 * 1024;
 
 /// Why a request was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DenialReason {
     /// The user may not run the command.
     Command,
     /// The user may not use the key.
@@ -30,7 +30,7 @@ pub enum Reason {
     Auth,
 }
 
-impl Reason {
+impl DenialReason {
     /// The name in ACL LOG.
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl DenialOrigin {
 /// A denied request. Only the beginning of long names is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEvent {
-    reason: Reason,
+    reason: DenialReason,
     origin: DenialOrigin,
     object: Box<[u8]>,
     user: Box<[u8]>,
@@ -89,7 +89,7 @@ impl AclEvent {
     /// A denial for a user and client. `client` is its description as in CLIENT INFO, `object` the
     /// command, key or channel.
     pub fn new(
-        reason: Reason,
+        reason: DenialReason,
         object: &[u8],
         origin: DenialOrigin,
         user: &[u8],
@@ -106,7 +106,7 @@ impl AclEvent {
     }
 
     /// The reason.
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> DenialReason {
         self.reason
     }
 

@@ -34,7 +34,7 @@ pub mod subscribers;
 pub mod subscriptions;
 mod threads;
 
-pub use message::{ChannelId, ChannelKind, Name, PublishedMessage};
+pub use message::{ChannelId, ChannelKind, PublishedMessage, SharedName};
 pub use registry::{ChannelRegistry, Registered};
 pub use subscribers::{PendingClient, Subscribers};
-pub use subscriptions::Subscriptions;
+pub use subscriptions::ClientSubscriptions;

@@ -17,7 +17,7 @@ use resp::out::SharedMessage;
 use resp::{Out, Reply};
 
 /// The name of a channel or a pattern, shared by everything that keeps it.
-pub type Name = Arc<[u8]>;
+pub type SharedName = Arc<[u8]>;
 
 /// Bodies of more bytes are shared by the outputs of clients and not copied.
 pub const COPIED_BYTES_MAX: usize = 16 * 1024;
@@ -64,7 +64,7 @@ pub struct Matches {
     /// The moment of publication, in the sequence of pattern changes.
     pub(crate) moment: u64,
     /// The patterns with their hashes.
-    pub(crate) patterns: Vec<(Name, u64)>,
+    pub(crate) patterns: Vec<(SharedName, u64)>,
 }
 
 /// A message on its way to the subscribers of one thread.
@@ -181,7 +181,7 @@ pub(crate) fn encode(
 pub(crate) fn write(
     body: &Arc<SharedMessage>,
     kind: ChannelKind,
-    pattern: Option<&Name>,
+    pattern: Option<&SharedName>,
     out: &mut Out,
     resp3: bool,
 ) {

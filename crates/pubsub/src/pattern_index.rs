@@ -19,7 +19,7 @@ use base::glob;
 use base::hash::KeyHasher;
 use hashbrown::HashTable;
 
-use crate::message::Name;
+use crate::message::SharedName;
 use crate::subscribers::{SHRINK_FROM, SHRINK_RATIO};
 use crate::threads::Threads;
 
@@ -29,7 +29,7 @@ const PREFIX_BYTES_MAX: usize = 64;
 /// A pattern and the threads of its subscribers.
 #[derive(Debug)]
 struct PatternThreads {
-    name: Name,
+    name: SharedName,
     hash: u64,
     /// Its position among the patterns of its prefix.
     place: usize,
@@ -81,7 +81,7 @@ impl PatternIndex {
     }
 
     /// Adds a subscriber of a pattern on a thread. Returns the shared name of the pattern.
-    pub fn add(&mut self, pattern: &[u8], thread: usize) -> Name {
+    pub fn add(&mut self, pattern: &[u8], thread: usize) -> SharedName {
         let hash = self.hasher.hash(pattern);
         let at = match self.find(hash, pattern) {
             Some(at) => at,
@@ -141,7 +141,7 @@ impl PatternIndex {
     pub(crate) fn matching<'a>(
         &'a self,
         channel: &[u8],
-        mut visit: impl FnMut(&'a Name, u64, &'a Threads),
+        mut visit: impl FnMut(&'a SharedName, u64, &'a Threads),
     ) {
         let lengths = self.lengths.iter().enumerate().take(channel.len() + 1);
         for (len, _) in lengths.filter(|(_, prefixes)| **prefixes > 0) {
@@ -165,7 +165,7 @@ impl PatternIndex {
         self.by_name.find(hash, is_it).copied()
     }
 
-    fn insert(&mut self, hash: u64, name: Name) -> usize {
+    fn insert(&mut self, hash: u64, name: SharedName) -> usize {
         let at = self.free.pop().unwrap_or_else(|| {
             self.patterns.push(None);
             self.patterns.len() - 1

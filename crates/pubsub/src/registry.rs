@@ -22,7 +22,7 @@ use resp::out::SharedMessage;
 
 use super::shim::{AtomicUsize, Mutex, Ordering, RwLock};
 use crate::message::{
-    COPIED_BYTES_MAX, ChannelId, ChannelKind, Matches, Name, PublishedMessage, encode,
+    COPIED_BYTES_MAX, ChannelId, ChannelKind, Matches, PublishedMessage, SharedName, encode,
 };
 use crate::pattern_index::{PatternIndex, prefix_of};
 use crate::subscribers::shrink;
@@ -35,7 +35,7 @@ const BUCKETS: usize = 64;
 #[derive(Debug)]
 pub struct Registered {
     /// The shared name.
-    pub name: Name,
+    pub name: SharedName,
     /// The first moment whose messages it receives.
     pub since: u64,
 }
@@ -43,7 +43,7 @@ pub struct Registered {
 #[derive(Debug)]
 struct ChannelThreads {
     hash: u64,
-    name: Name,
+    name: SharedName,
     threads: Threads,
 }
 
@@ -306,7 +306,7 @@ impl ChannelRegistry {
         let found = bucket.find(hash, channel);
         let mut receivers = found.map_or(0, |found| found.threads.clients());
         let patterns = is_matched.then(|| self.patterns.read());
-        let mut of_patterns: Vec<(&Name, u64, &Threads)> = Vec::new();
+        let mut of_patterns: Vec<(&SharedName, u64, &Threads)> = Vec::new();
         if let Some(patterns) = &patterns {
             patterns.index.matching(channel, |name, hash, threads| {
                 receivers += threads.clients();
@@ -318,8 +318,10 @@ impl ChannelRegistry {
         }
         let (body, channel_at) = encoded.unwrap_or_else(|| encode(channel, payload, is_event));
         let matches = patterns.as_ref().filter(|_| !of_patterns.is_empty()).map(|patterns| {
-            let names =
-                of_patterns.iter().map(|(name, hash, _)| (Name::clone(name), *hash)).collect();
+            let names = of_patterns
+                .iter()
+                .map(|(name, hash, _)| (SharedName::clone(name), *hash))
+                .collect();
             Arc::new(Matches { moment: patterns.moment, patterns: names })
         });
         let message = PublishedMessage::new(kind, hash, bucket.moment, body, channel_at, matches);
@@ -415,7 +417,7 @@ impl ChannelRegistry {
 
     /// The channels of a kind that have subscribers. Publishers wait only while their bucket is
     /// visited.
-    pub fn names(&self, kind: ChannelKind) -> Vec<Name> {
+    pub fn names(&self, kind: ChannelKind) -> Vec<SharedName> {
         let mut names = Vec::new();
         for bucket in &self.of(kind).buckets {
             names.extend(bucket.lock().channels.iter().map(|channel| channel.name.clone()));

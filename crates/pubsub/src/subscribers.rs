@@ -24,7 +24,7 @@ use hashbrown::HashTable;
 use resp::Out;
 use resp::out::SharedMessage;
 
-use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, Name, PublishedMessage, write};
+use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, PublishedMessage, SharedName, write};
 
 /// The end of a subscription that has not ended.
 const NEVER: u64 = u64::MAX;
@@ -47,7 +47,7 @@ struct Receiver {
 #[derive(Debug)]
 struct Followed {
     hash: u64,
-    name: Name,
+    name: SharedName,
     clients: Vec<Receiver>,
 }
 
@@ -70,7 +70,7 @@ struct MessageRef {
 #[derive(Debug)]
 struct KeptMessage {
     kind: ChannelKind,
-    pattern: Option<Name>,
+    pattern: Option<SharedName>,
     body: Arc<SharedMessage>,
     /// The memory of an event in addition to its body; otherwise 0.
     _uncounted: Uncounted,
@@ -148,7 +148,13 @@ impl Subscribers {
 
     /// Adds a subscription of a client, with its slot if the client is here. It receives messages
     /// from the moment `since` on.
-    pub fn add(&mut self, id: u64, slot: Option<usize>, channel: ChannelId<Name>, since: u64) {
+    pub fn add(
+        &mut self,
+        id: u64,
+        slot: Option<usize>,
+        channel: ChannelId<SharedName>,
+        since: u64,
+    ) {
         let ChannelId { kind, name, hash } = channel;
         let at = self.by_id.get(&id).copied().unwrap_or_else(|| self.join(id, slot));
         let followed = self.table(kind).entry(
@@ -445,7 +451,7 @@ fn resolve(
     messages: &[PublishedMessage],
     first: u32,
     item: MessageRef,
-) -> Option<(&PublishedMessage, Option<&Name>)> {
+) -> Option<(&PublishedMessage, Option<&SharedName>)> {
     let message = messages.get(item.message.wrapping_sub(first) as usize);
     debug_assert!(message.is_some(), "what is pending is here");
     let message = message?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::{ChannelKind, Name};
+use crate::message::{ChannelKind, SharedName};
 
 /// The approximate bytes that a subscription takes in addition to its name: here, in the registry
 /// and on its thread.
@@ -13,17 +13,17 @@ pub const SUBSCRIPTIONS_BYTES_MAX: usize = 1 << 30;
 
 /// The subscriptions of one client: names with their hashes, in ascending order.
 #[derive(Debug, Default)]
-pub struct Subscriptions {
-    channels: BTreeMap<Name, u64>,
-    patterns: BTreeMap<Name, u64>,
-    shard_channels: BTreeMap<Name, u64>,
-    requests: BTreeMap<Name, u64>,
+pub struct ClientSubscriptions {
+    channels: BTreeMap<SharedName, u64>,
+    patterns: BTreeMap<SharedName, u64>,
+    shard_channels: BTreeMap<SharedName, u64>,
+    requests: BTreeMap<SharedName, u64>,
     bytes: usize,
     /// The thread on which the registry counts the client, or `None` if it does not.
     counted_on: Option<usize>,
 }
 
-impl Subscriptions {
+impl ClientSubscriptions {
     /// No subscriptions, of a client that the registry counts on a thread, or not at all.
     pub fn new(counted_on: Option<usize>) -> Self {
         Self { counted_on, ..Self::default() }
@@ -39,7 +39,7 @@ impl Subscriptions {
         std::mem::replace(&mut self.counted_on, thread)
     }
 
-    fn of(&self, kind: ChannelKind) -> &BTreeMap<Name, u64> {
+    fn of(&self, kind: ChannelKind) -> &BTreeMap<SharedName, u64> {
         match kind {
             ChannelKind::Channel => &self.channels,
             ChannelKind::Pattern => &self.patterns,
@@ -48,7 +48,7 @@ impl Subscriptions {
         }
     }
 
-    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<Name, u64> {
+    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<SharedName, u64> {
         match kind {
             ChannelKind::Channel => &mut self.channels,
             ChannelKind::Pattern => &mut self.patterns,
@@ -58,14 +58,14 @@ impl Subscriptions {
     }
 
     /// Adds a new subscription.
-    pub fn add(&mut self, kind: ChannelKind, name: Name, hash: u64) {
+    pub fn add(&mut self, kind: ChannelKind, name: SharedName, hash: u64) {
         self.bytes += name.len() + SUBSCRIPTION_BYTES;
         self.of_mut(kind).insert(name, hash);
     }
 
     /// Removes a subscription. Returns its shared name and its hash, or `None` if it does not
     /// exist.
-    pub fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> Option<(Name, u64)> {
+    pub fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> Option<(SharedName, u64)> {
         let removed = self.of_mut(kind).remove_entry(name)?;
         self.bytes -= removed.0.len() + SUBSCRIPTION_BYTES;
         Some(removed)
@@ -101,12 +101,12 @@ impl Subscriptions {
     }
 
     /// The names of a kind, each with its hash.
-    pub fn iter(&self, kind: ChannelKind) -> impl Iterator<Item = (&Name, u64)> {
+    pub fn iter(&self, kind: ChannelKind) -> impl Iterator<Item = (&SharedName, u64)> {
         self.of(kind).iter().map(|(name, hash)| (name, *hash))
     }
 
     /// All subscriptions.
-    pub fn all(&self) -> impl Iterator<Item = (ChannelKind, &Name, u64)> {
+    pub fn all(&self) -> impl Iterator<Item = (ChannelKind, &SharedName, u64)> {
         [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard, ChannelKind::Requests]
             .into_iter()
             .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))

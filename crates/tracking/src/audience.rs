@@ -113,7 +113,7 @@ impl ChangedKeys {
 }
 
 #[derive(Debug)]
-struct Member<M> {
+struct AudienceMember<M> {
     client: u64,
     member: M,
     /// The number of the last change that it caught up with.
@@ -124,7 +124,7 @@ struct Member<M> {
 struct ThreadPart<M> {
     thread: usize,
     /// By ascending client number.
-    members: Vec<Member<M>>,
+    members: Vec<AudienceMember<M>>,
     changed: ChangedKeys,
     /// The number of changes so far.
     changes: u64,
@@ -164,7 +164,7 @@ impl<M: Clone> Audience<M> {
         let mut parts = self.parts.lock();
         let is_member = |part: &ThreadPart<M>| part.place(client).is_ok();
         if !parts.iter().any(is_member) {
-            add(&mut parts, Member { client, member, caught_up: 0 }, thread);
+            add(&mut parts, AudienceMember { client, member, caught_up: 0 }, thread);
         }
     }
 
@@ -184,7 +184,7 @@ impl<M: Clone> Audience<M> {
         }
         let changed = part.changed.clone();
         let member = take_out(&mut parts, client)?;
-        add(&mut parts, Member { client, member, caught_up: 0 }, thread);
+        add(&mut parts, AudienceMember { client, member, caught_up: 0 }, thread);
         (!changed.is_empty()).then_some(changed)
     }
 
@@ -237,7 +237,7 @@ impl<M> ThreadPart<M> {
     }
 }
 
-fn add<M>(parts: &mut Vec<ThreadPart<M>>, member: Member<M>, thread: usize) {
+fn add<M>(parts: &mut Vec<ThreadPart<M>>, member: AudienceMember<M>, thread: usize) {
     let at = parts.iter().position(|part| part.thread == thread).unwrap_or_else(|| {
         let changed = ChangedKeys::default();
         parts.push(ThreadPart { thread, members: Vec::new(), changed, changes: 0, knows: false });
@@ -254,7 +254,7 @@ fn take_out<M>(parts: &mut Vec<ThreadPart<M>>, client: u64) -> Option<M> {
     let found =
         parts.iter().enumerate().find_map(|(at, part)| Some((at, part.place(client).ok()?)));
     let (at, place) = found?;
-    let Member { member, .. } = parts[at].members.remove(place);
+    let AudienceMember { member, .. } = parts[at].members.remove(place);
     if parts[at].members.is_empty() {
         parts.swap_remove(at);
     }

@@ -1,10 +1,16 @@
 //! Tests of the log of denials.
 
 use acl::Denied;
-use acl::log::{AclEvent, AclLog, DenialOrigin, Reason};
+use acl::log::{AclEvent, AclLog, DenialOrigin, DenialReason};
 
 fn event(object: &str, user: &str) -> AclEvent {
-    AclEvent::new(Reason::Key, object.as_bytes(), DenialOrigin::TopLevel, user.as_bytes(), b"id=1")
+    AclEvent::new(
+        DenialReason::Key,
+        object.as_bytes(),
+        DenialOrigin::TopLevel,
+        user.as_bytes(),
+        b"id=1",
+    )
 }
 
 /// The entries of a log: number, count, object, first and last time.
@@ -31,9 +37,9 @@ fn equal_events_within_a_minute_are_one_entry() {
     assert_eq!(entries(&log)[0], a(2, 1, 121_001, 121_001));
     log.push(event("a", "v"), 121_001, 9);
     assert_eq!(entries(&log)[0], a(3, 1, 121_001, 121_001));
-    let command = AclEvent::new(Reason::Command, b"a", DenialOrigin::TopLevel, b"v", b"id=1");
+    let command = AclEvent::new(DenialReason::Command, b"a", DenialOrigin::TopLevel, b"v", b"id=1");
     log.push(command, 121_001, 9);
-    let script = AclEvent::new(Reason::Key, b"a", DenialOrigin::Lua, b"v", b"id=1");
+    let script = AclEvent::new(DenialReason::Key, b"a", DenialOrigin::Lua, b"v", b"id=1");
     log.push(script, 121_001, 9);
     assert_eq!(log.iter().len(), 6);
     log.clear();
@@ -73,8 +79,8 @@ fn an_event_is_compared_with_the_newest_entries() {
 
 #[test]
 fn a_denial_names_an_argument() {
-    assert_eq!(Reason::of(Denied::Command), Some((Reason::Command, 0)));
-    assert_eq!(Reason::of(Denied::Key(3)), Some((Reason::Key, 3)));
-    assert_eq!(Reason::of(Denied::Channel(2)), Some((Reason::Channel, 2)));
-    assert_eq!(Reason::of(Denied::Option("BY")), None);
+    assert_eq!(DenialReason::of(Denied::Command), Some((DenialReason::Command, 0)));
+    assert_eq!(DenialReason::of(Denied::Key(3)), Some((DenialReason::Key, 3)));
+    assert_eq!(DenialReason::of(Denied::Channel(2)), Some((DenialReason::Channel, 2)));
+    assert_eq!(DenialReason::of(Denied::Option("BY")), None);
 }

@@ -21,9 +21,9 @@ pub(super) struct ReplayedClaim {
     pub(super) deliveries: i64,
 }
 
-type Command = Vec<Vec<u8>>;
+type ReplayCommand = Vec<Vec<u8>>;
 
-fn words(words: &[&[u8]]) -> Command {
+fn words(words: &[&[u8]]) -> ReplayCommand {
     words.iter().map(|word| word.to_vec()).collect()
 }
 
@@ -34,14 +34,14 @@ fn integer(value: i64) -> Vec<u8> {
 impl GroupReader<'_> {
     /// The commands that make the same claims; consecutive entries with the same delivery share
     /// one.
-    pub(super) fn claims(self, claims: &[ReplayedClaim], last_id: Id) -> Vec<Command> {
+    pub(super) fn claims(self, claims: &[ReplayedClaim], last_id: Id) -> Vec<ReplayCommand> {
         let alike = |a: &ReplayedClaim, b: &ReplayedClaim| {
             a.delivered_ms == b.delivered_ms && a.deliveries == b.deliveries
         };
         claims.chunk_by(alike).map(|alike| self.claim(alike, last_id)).collect()
     }
 
-    fn claim(self, alike: &[ReplayedClaim], last_id: Id) -> Command {
+    fn claim(self, alike: &[ReplayedClaim], last_id: Id) -> ReplayCommand {
         let mut command = words(&[b"XCLAIM", self.key, self.group, self.consumer, b"0"]);
         command.extend(alike.iter().map(|claim| to_vec(claim.id)));
         if let Some(first) = alike.first() {
@@ -57,7 +57,7 @@ impl GroupReader<'_> {
 
     /// The command that sets how far the group has read. A count out of range cannot be an
     /// argument, and is replayed as unknown.
-    pub(super) fn set_id(self, last_id: Id, entries_read: i64) -> Command {
+    pub(super) fn set_id(self, last_id: Id, entries_read: i64) -> ReplayCommand {
         let mut command = words(&[b"XGROUP", b"SETID", self.key, self.group]);
         command.push(to_vec(last_id));
         command.push(b"ENTRIESREAD".to_vec());
@@ -66,7 +66,7 @@ impl GroupReader<'_> {
     }
 
     /// The command that creates the consumer.
-    pub(super) fn create(self) -> Command {
+    pub(super) fn create(self) -> ReplayCommand {
         words(&[b"XGROUP", b"CREATECONSUMER", self.key, self.group, self.consumer])
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, 
 use acl::{DEFAULT_USER, User};
 use engine::Visited;
 use parking_lot::Mutex;
-use pubsub::{ChannelKind, Subscriptions};
+use pubsub::{ChannelKind, ClientSubscriptions};
 use store::Watch;
 use sync::client_location::ClientLocation;
 use sync::fd_guard::FdGuard;
@@ -183,7 +183,7 @@ pub struct ClientRecord {
     visits_all: AtomicBool,
     /// Its subscriptions; boxed, because most clients have none. Only the thread that runs its
     /// commands changes them.
-    pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
+    pub(crate) subscriptions: Mutex<Option<Box<ClientSubscriptions>>>,
     /// How it tracks keys, and its notifications.
     pub tracking: ClientTracking,
     /// Names that it gave, and its user; boxed, because most clients give none and are the default

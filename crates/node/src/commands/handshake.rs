@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use acl::log::{DenialOrigin, Reason};
+use acl::log::{DenialOrigin, DenialReason};
 use acl::{DEFAULT_USER, PasswordDigest};
 use engine::{ConnectionError, Error, echo};
 use resp::{Args, Reply};
@@ -115,7 +115,7 @@ fn authenticate(
     let seen = node.users.generation_to_follow();
     let Some(user) = node.users.find(name).filter(|user| user.accepts(&digest)) else {
         let record = &cx.session.record;
-        access::note(cx.worker, record, Reason::Auth, command, name, DenialOrigin::TopLevel);
+        access::note(cx.worker, record, DenialReason::Auth, command, name, DenialOrigin::TopLevel);
         return Err(ConnectionError::WrongPassword.into());
     };
     cx.session.log_in(user, seen, &node.users);

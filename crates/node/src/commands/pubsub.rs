@@ -7,7 +7,7 @@
 use ::command::{Access, Argument, Channels, Flags, Group, KeySpec, Row, Shape, Spec};
 use base::glob;
 use engine::{ConnectionError, Error, echo};
-use pubsub::{ChannelKind, Name};
+use pubsub::{ChannelKind, SharedName};
 use resp::{Args, Out, Reply};
 
 use super::help::{help, help_spec};
@@ -205,9 +205,9 @@ fn end(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    let names: Vec<Name> = match args.len() {
+    let names: Vec<SharedName> = match args.len() {
         1 => subscribe::names(cx.session, kind),
-        _ => args.map(Name::from).collect(),
+        _ => args.map(SharedName::from).collect(),
     };
     let resp3 = cx.session.resp3;
     let out = reply.out();

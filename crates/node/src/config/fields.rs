@@ -268,7 +268,7 @@ impl Default for Eviction {
 /// The `lazyfree-` parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct LazyFree {
+pub struct LazyFreeing {
     pub lazy_eviction: bool,
     pub lazy_expire: bool,
     pub lazy_server_del: bool,
@@ -337,7 +337,7 @@ pub struct Config {
     pub limits: EncodingLimits,
     pub eviction: Eviction,
     pub active_expire_effort: u32,
-    pub lazyfree: LazyFree,
+    pub lazyfree: LazyFreeing,
     pub scripts: Scripts,
     pub sanitize_dump_payload: Sanitize,
     pub activerehashing: bool,
@@ -503,7 +503,7 @@ impl Default for Config {
             limits: EncodingLimits::default(),
             eviction: Eviction::default(),
             active_expire_effort: 1,
-            lazyfree: LazyFree::default(),
+            lazyfree: LazyFreeing::default(),
             scripts: Scripts::default(),
             sanitize_dump_payload: Sanitize::No,
             activerehashing: true,

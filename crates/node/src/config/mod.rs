@@ -52,7 +52,7 @@ pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
     Accepting, Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, CrashLog, Eviction,
-    EvictionPolicy, Execute, Fsync, IoThreads, LazyFree, LogLevel, OomScoreAdj, OutputLimit,
+    EvictionPolicy, Execute, Fsync, IoThreads, LazyFreeing, LogLevel, OomScoreAdj, OutputLimit,
     OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls,
     UserLine,
 };

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use acl::log::{AclEvent, DenialOrigin, Reason};
+use acl::log::{AclEvent, DenialOrigin, DenialReason};
 use acl::{AccessRequest, CheckedChannel, Denied, User};
 use command::{Channels, Flags, Group};
 use engine::{AclError, ConnectionError, Error, echo};
@@ -181,7 +181,7 @@ pub(crate) fn note_denied(
     denied: Denied,
     origin: DenialOrigin,
 ) -> Error {
-    if let Some((reason, at)) = Reason::of(denied) {
+    if let Some((reason, at)) = DenialReason::of(denied) {
         let object = if at == 0 { entry.name.as_bytes() } else { args.text(at) };
         note(worker, record, reason, object, user.name(), origin);
     }
@@ -198,16 +198,16 @@ pub(crate) fn note_denied(
 pub(crate) fn note(
     worker: &Worker,
     record: &ClientRecord,
-    reason: Reason,
+    reason: DenialReason,
     object: &[u8],
     user: &[u8],
     origin: DenialOrigin,
 ) {
     let count = match reason {
-        Reason::Auth => &worker.stats.auth_failures,
-        Reason::Command => &worker.stats.denied_commands,
-        Reason::Key => &worker.stats.denied_keys,
-        Reason::Channel => &worker.stats.denied_channels,
+        DenialReason::Auth => &worker.stats.auth_failures,
+        DenialReason::Command => &worker.stats.denied_commands,
+        DenialReason::Key => &worker.stats.denied_keys,
+        DenialReason::Channel => &worker.stats.denied_channels,
     };
     count.add(1);
     let client = client_line(record, &worker.node, worker.turn.steady_ms);

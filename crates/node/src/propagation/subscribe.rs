@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pubsub::{ChannelId, ChannelKind, Name, Subscriptions};
+use pubsub::{ChannelId, ChannelKind, ClientSubscriptions, SharedName};
 use resp::Out;
 
 use crate::clients::record::{ClientRecord, flag};
@@ -24,15 +24,15 @@ pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
     let subscriptions = session.record.subscriptions.lock();
     match subscriptions.as_ref() {
         Some(subscriptions) => subscriptions.has_room_for(names, bytes),
-        None => Subscriptions::default().has_room_for(names, bytes),
+        None => ClientSubscriptions::default().has_room_for(names, bytes),
     }
 }
 
 /// The names of a kind that a client is subscribed to.
-pub(crate) fn names(session: &Session, kind: ChannelKind) -> Vec<Name> {
+pub(crate) fn names(session: &Session, kind: ChannelKind) -> Vec<SharedName> {
     let subscriptions = session.record.subscriptions.lock();
     let all = subscriptions.iter().flat_map(|all| all.iter(kind));
-    all.map(|(name, _)| Name::clone(name)).collect()
+    all.map(|(name, _)| SharedName::clone(name)).collect()
 }
 
 /// The count with which a client's subscriptions of a kind are confirmed.
@@ -54,7 +54,7 @@ pub(crate) fn begin(
     let subscriptions = subscriptions.get_or_insert_with(|| {
         // The thread that killed the client before does not find it among the subscribers.
         let counted_on = (!record.location.is_killed()).then_some(home);
-        Box::new(Subscriptions::new(counted_on))
+        Box::new(ClientSubscriptions::new(counted_on))
     });
     if subscriptions.contains(kind, name) {
         return subscriptions.counted(kind);
@@ -67,13 +67,13 @@ pub(crate) fn begin(
     }
     let begun = node.pubsub.subscribe(ChannelId { kind, name, hash }, home, |begun| {
         if home != worker.index {
-            let (name, moment) = (Name::clone(&begun.name), begun.since);
+            let (name, moment) = (SharedName::clone(&begun.name), begun.since);
             let begin = Subscription { client, slot, kind, name, hash, moment };
             node.inboxes.push(home, Delivery::Begin(Box::new(begin)));
         }
     });
     if home == worker.index {
-        let name = Name::clone(&begun.name);
+        let name = SharedName::clone(&begun.name);
         worker.deliveries.activate();
         worker.deliveries.subscribers().add(
             client,
@@ -92,10 +92,10 @@ pub(crate) fn end(
     worker: &mut Worker,
     session: &Session,
     kind: ChannelKind,
-    names: &[Name],
+    names: &[SharedName],
     out: &mut Out,
     is_nested: bool,
-    mut confirm: impl FnMut(&mut Out, &Name, usize),
+    mut confirm: impl FnMut(&mut Out, &SharedName, usize),
 ) {
     let record = &session.record;
     let client = record.id;
@@ -108,11 +108,12 @@ pub(crate) fn end(
     let is_home = home == worker.index;
     // A repeated name ends once.
     let owned = names.iter().filter(|name| subscriptions.contains(kind, name));
-    let ending: BTreeMap<&Name, u64> = owned.map(|name| (name, node.pubsub.hash(name))).collect();
+    let ending: BTreeMap<&SharedName, u64> =
+        owned.map(|name| (name, node.pubsub.hash(name))).collect();
     for (&name, &hash) in &ending {
         let tell_home = |moment| {
             if !is_home {
-                let (slot, name) = (None, Name::clone(name));
+                let (slot, name) = (None, SharedName::clone(name));
                 let end = Subscription { client, slot, kind, name, hash, moment };
                 node.inboxes.push(home, Delivery::End(Box::new(end)));
             }
@@ -190,7 +191,7 @@ pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Ou
     }
     for (kind, name, hash) in subscriptions.all().filter(|_| is_counted) {
         let until = node.pubsub.transfer(ChannelId { kind, name, hash }, from, to, |moment| {
-            let (slot, name) = (None, Name::clone(name));
+            let (slot, name) = (None, SharedName::clone(name));
             let begin = Subscription { client, slot, kind, name, hash, moment };
             node.inboxes.push(to, Delivery::Begin(Box::new(begin)));
         });

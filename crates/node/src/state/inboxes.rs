@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use pubsub::{ChannelKind, Name, PublishedMessage};
+use pubsub::{ChannelKind, PublishedMessage, SharedName};
 use sync::mailbox::{Mailbox, Sender, Wake};
 
 use crate::clients::record::ClientRecord;
@@ -66,7 +66,7 @@ pub struct Subscription {
     /// The kind of channel.
     pub kind: ChannelKind,
     /// Its name.
-    pub name: Name,
+    pub name: SharedName,
     /// The name's hash.
     pub hash: u64,
     /// The moment at which the subscription begins or ends.

@@ -1,6 +1,6 @@
 //! When keys end. The clock stands at 1700000000 seconds since 1970.
 
-use node::config::{Config, LazyFree};
+use node::config::{Config, LazyFreeing};
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -144,7 +144,7 @@ fn past_expiry_removes() {
     check(REQUESTS);
     for shards in [1, 1024] {
         let config = Config {
-            lazyfree: LazyFree { lazy_expire: true, ..LazyFree::default() },
+            lazyfree: LazyFreeing { lazy_expire: true, ..LazyFreeing::default() },
             ..Config::default()
         };
         let mut server = TestServer::with_config(shards, config);

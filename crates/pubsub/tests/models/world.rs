@@ -12,7 +12,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-use crate::message::{ChannelId, ChannelKind, Name, PublishedMessage};
+use crate::message::{ChannelId, ChannelKind, PublishedMessage, SharedName};
 use crate::registry::ChannelRegistry;
 use crate::subscribers::Subscribers;
 
@@ -46,7 +46,7 @@ pub(crate) enum Fault {
 
 enum Delivery {
     Published(PublishedMessage),
-    Adopt { client: u64, kind: ChannelKind, name: Name, hash: u64, since: u64 },
+    Adopt { client: u64, kind: ChannelKind, name: SharedName, hash: u64, since: u64 },
 }
 
 /// The output that a client has received, in order.
@@ -60,7 +60,7 @@ enum Received {
 #[derive(Default)]
 struct Subscriber {
     id: u64,
-    subscribed: BTreeMap<usize, Name>,
+    subscribed: BTreeMap<usize, SharedName>,
     received: Vec<Received>,
 }
 

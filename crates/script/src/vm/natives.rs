@@ -39,12 +39,12 @@ const LOG_LINE_BYTES_MAX: usize = 64 * 1024;
 const SHA_STEP_BYTES: usize = 1 << 20;
 
 /// The results of a native: true and a value, or false and a message.
-type Returned = mlua::Result<(bool, Value)>;
+type NativeResult = mlua::Result<(bool, Value)>;
 
 /// The table for the prelude. `inputs` is that of KEYS and ARGV.
 pub fn table(lua: &Lua, state: &Rc<VmState>, inputs: &Table) -> mlua::Result<Table> {
     let natives = lua.create_table()?;
-    let with_state = |f: fn(&VmState, &Lua, MultiValue) -> Returned| {
+    let with_state = |f: fn(&VmState, &Lua, MultiValue) -> NativeResult| {
         let state = Rc::clone(state);
         lua.create_function(move |lua, args| state.unlimited(lua, || f(&state, lua, args)))
     };
@@ -123,15 +123,15 @@ fn replication(lua: &Lua) -> mlua::Result<Table> {
     lua.create_table_from(targets)
 }
 
-fn done(lua: &Lua, value: impl IntoLua) -> Returned {
+fn done(lua: &Lua, value: impl IntoLua) -> NativeResult {
     Ok((true, value.into_lua(lua)?))
 }
 
-fn refused(lua: &Lua, text: &str) -> Returned {
+fn refused(lua: &Lua, text: &str) -> NativeResult {
     Ok((false, text.into_lua(lua)?))
 }
 
-fn log(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn log(_: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     if args.len() < 2 {
         return refused(lua, "redis.log() requires two arguments or more.");
     }
@@ -161,7 +161,7 @@ fn log(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     done(lua, Value::Nil)
 }
 
-fn sha1hex(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn sha1hex(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     if args.len() != 1 {
         return refused(lua, "wrong number of arguments");
     }
@@ -175,7 +175,7 @@ fn sha1hex(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     done(lua, lua.create_string(digits(sha))?)
 }
 
-fn setresp(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn setresp(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     if args.len() != 1 {
         return refused(lua, "redis.setresp() requires one argument.");
     }
@@ -188,7 +188,7 @@ fn setresp(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     }
 }
 
-fn set_repl(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn set_repl(_: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     if args.len() != 1 {
         return refused(lua, "redis.set_repl() requires one argument.");
     }
@@ -204,7 +204,7 @@ fn set_repl(_: &VmState, lua: &Lua, args: MultiValue) -> Returned {
     done(lua, Value::Nil)
 }
 
-fn acl_check_cmd(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn acl_check_cmd(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     let mut buffers = state.buffers.borrow_mut();
     let texts: Vec<_> = args.iter().map(argument).collect();
     let arguments = texts.iter().map(|text| match text {
@@ -293,7 +293,7 @@ fn random(state: &VmState) -> f64 {
 }
 
 /// `redis.register_function`: with name and callback, or with a table of named arguments.
-fn register_function(state: &VmState, lua: &Lua, args: MultiValue) -> Returned {
+fn register_function(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
     let mut registrations = state.registrations.borrow_mut();
     let Some(registered) = registrations.as_mut() else {
         return refused(lua, "redis.register_function can only be called on FUNCTION LOAD command");

@@ -34,7 +34,7 @@ pub struct ReturnWriter<'a> {
 }
 
 /// The result of `kind` for a table: a number, and the relevant values.
-type Kind = (u8, Value, Value);
+type TableKind = (u8, Value, Value);
 
 /// A list whose elements are being written: an array, a set, or the keys and values of a map.
 struct ReturnFrame {
@@ -133,7 +133,7 @@ impl ReturnWriter<'_> {
 /// Writes a value other than a list, or the header of a list, whose elements follow.
 fn begin_table(
     reply: &mut Reply<'_>,
-    kind: Kind,
+    kind: TableKind,
     budget: &mut ReplyBudget,
 ) -> mlua::Result<Option<ReturnFrame>> {
     if let (_, Value::String(text), _) = &kind {

@@ -18,9 +18,9 @@ const CHUNKS_MAX: usize = if cfg!(test) { 2 } else { 16 };
 const BYTES_MAX: usize = 64 * 1024;
 
 /// The remains of a walk, which only need to be dropped.
-pub(crate) type Ended = Box<dyn Any + Send + Sync>;
+pub(crate) type EndedWalk = Box<dyn Any + Send + Sync>;
 
-fn boxed(ended: impl Any + Send + Sync) -> Ended {
+fn boxed(ended: impl Any + Send + Sync) -> EndedWalk {
     Box::new(ended)
 }
 
@@ -96,7 +96,7 @@ impl Object {
         }
     }
 
-    pub(crate) fn end_walk(&mut self) -> Option<Ended> {
+    pub(crate) fn end_walk(&mut self) -> Option<EndedWalk> {
         match self {
             Self::String(_) => None,
             Self::Set(members) => members.walker().end().map(boxed),

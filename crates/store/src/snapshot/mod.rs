@@ -33,7 +33,7 @@ use base::hash::KeyHasher;
 pub use ds::walk::Budget;
 
 use self::part::VisitStep;
-use crate::pre_images::collection::Ended;
+use crate::pre_images::collection::EndedWalk;
 use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
 use crate::pre_images::queue::{Emptied, PreImages, Saved, bytes_of};
 pub use crate::pre_images::sink::{CollectionHead, CollectionPart, CollectionShape, KeySink};
@@ -77,7 +77,7 @@ pub struct Snapshot {
     /// The collection that is being walked.
     current: Option<Collection>,
     /// Remains of walks, to be dropped while no shard is locked.
-    leftover: Vec<Ended>,
+    leftover: Vec<EndedWalk>,
     aborted: bool,
 }
 
