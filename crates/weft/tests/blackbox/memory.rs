@@ -129,7 +129,7 @@ fn usage_is_what_the_allocator_says() {
         client.ok("FLUSHALL SYNC");
         // Memory that each shard needs once is allocated before.
         let mut pipeline = Pipeline::new(&mut client);
-        for key in 0..4_000 {
+        for key in 0..8_000 {
             pipeline.send(&format!("SET base:{key} {key}"));
             pipeline.send(&format!("HSET hash:{key} field value"));
             pipeline.send(&format!("HEXPIRE hash:{key} 100000 FIELDS 1 field"));
