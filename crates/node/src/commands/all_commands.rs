@@ -17,7 +17,7 @@ use crate::command_table::index::Table;
 use crate::config::RenamedCommands;
 use crate::execution::node_cx::NodeHandler;
 
-/// The rows of all families that work on sessions or the server.
+/// The rows of families that work on sessions or the server.
 const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     acl::ROWS,
     append_only::ROWS,
@@ -40,17 +40,17 @@ const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     weft::ROWS,
 ];
 
-/// The rows of families whose commands are called in different ways.
+/// The rows of families with several kinds of handlers.
 const MIXED_FAMILIES: &[&[Row<AnyHandler>]] = &[memory::ROWS, scripting::ROWS, transactions::ROWS];
 
-/// All commands under their names.
+/// The table of all commands with their original names.
 pub fn table() -> &'static Table {
     static TABLE: LazyLock<Table> = LazyLock::new(|| build(&RenamedCommands::default()));
     &TABLE
 }
 
-/// The commands of a server whose configuration renames some. A command has the same index in all
-/// tables.
+/// The table of a server whose configuration renames commands. A command has the same index in
+/// every table.
 pub(crate) fn table_with(renamed: &RenamedCommands) -> &'static Table {
     if renamed.is_empty() { table() } else { Box::leak(Box::new(build(renamed))) }
 }
@@ -89,7 +89,7 @@ fn push_handlers<H: Copy>(
     }
 }
 
-/// The commands as the rules of users see them.
+/// The commands for ACL rules.
 pub(crate) fn acl_commands() -> &'static CommandIndex {
     static COMMANDS: LazyLock<CommandIndex> = LazyLock::new(|| {
         let mut commands = CommandIndex::default();

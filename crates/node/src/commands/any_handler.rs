@@ -1,4 +1,4 @@
-//! The handlers of families whose commands are executed in different ways.
+//! Handlers of families whose commands are executed in different ways.
 
 use engine::Handler;
 
@@ -6,7 +6,7 @@ use crate::command_table::entry::Call;
 use crate::command_table::script_call::ScriptCall;
 use crate::execution::node_cx::NodeHandler;
 
-/// What a row of such a family has as its handler.
+/// The handler of a row in such a family.
 #[derive(Clone, Copy)]
 pub(super) enum AnyHandler {
     /// A command on data.

@@ -17,7 +17,7 @@ use crate::state::waiter::Waiter;
 pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("bgrewriteaof", 1, Group::Server, "1.0.0")
-            .summary("Writes a new base of the append-only file, from what is in memory.")
+            .summary("Rewrites the append-only file from the data in memory.")
             .flags(
                 Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::NO_ASYNC_LOADING).with(Flags::MAIN),
             ),
@@ -25,7 +25,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         Spec::new("waitaof", 4, Group::Generic, "7.2.0")
-            .summary("Waits until the connection's writes are on the disk, here or on replicas.")
+            .summary("Waits until the connection's writes are on disk, here or on replicas.")
             .complexity("O(1)")
             .flags(Flags::BLOCKING)
             .category(Category::CONNECTION)
@@ -54,8 +54,8 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// WAITAOF numlocal numreplicas timeout. As in Redis it waits for what the connection itself has
-/// written, and in a transaction or script for nothing.
+/// WAITAOF numlocal numreplicas timeout. As in Redis, it waits for the writes of its own
+/// connection, and does not wait in a transaction or script.
 fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let local = match parse_i64(args.text(1)).ok_or(Error::NotInteger)? {
         local @ 0..=1 => local == 1,

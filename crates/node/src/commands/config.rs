@@ -1,5 +1,5 @@
-//! CONFIG (<https://redis.io/docs/latest/commands/config/>): what the parameters are and how they
-//! are read is the business of [`crate::config`].
+//! CONFIG (<https://redis.io/docs/latest/commands/config/>). The parameters are in
+//! [`crate::config`].
 
 use command::{Argument, Flags, Group, Row, Shape, ShardScope, Spec};
 use engine::{Error, ServerError, echo};
@@ -12,7 +12,7 @@ use crate::execution::outcome::Outcome;
 use crate::host::{Host, Undo};
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::LOADING).with(Flags::STALE);
-/// These run on the main thread, which applies changes to the process.
+/// Changes run on the main thread, which applies them to the process.
 const CHANGE: Flags = ADMIN.with(Flags::MAIN);
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 /// The parameter of the working directory.
@@ -43,21 +43,21 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(help_spec(Group::Server, "5.0.0"), help),
         Row::new(
             part("resetstat", 2, "2.0.0")
-                .summary("Resets the counts that INFO shows.")
+                .summary("Resets the counters of INFO.")
                 .flags(CHANGE)
                 .tips(EVERYWHERE),
             reset_totals,
         ),
         Row::new(
             part("rewrite", 2, "2.8.0")
-                .summary("Writes the current values to the configuration file.")
+                .summary("Writes the present values to the configuration file.")
                 .flags(CHANGE)
                 .tips(EVERYWHERE),
             rewrite,
         ),
         Row::new(
             part("set", -4, "2.0.0")
-                .summary("Changes parameters, all of them or none.")
+                .summary("Changes all given parameters, or none.")
                 .complexity("O(N) with N parameters.")
                 .flags(CHANGE.with(Flags::GLOBAL))
                 .arguments(&[Argument::new("data", Shape::Block(PAIR)).multiple()])
@@ -70,7 +70,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
 
 fn matching(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let patterns: Vec<&[u8]> = args.iter().skip(2).collect();
-    // A transaction sees one configuration from its beginning on, and its own changes.
+    // A transaction sees one configuration, and its own changes.
     if !cx.is_nested {
         cx.worker.take_over_config();
     }
@@ -105,9 +105,9 @@ fn set(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Changes a copy of the configuration, makes the process follow it, and only then lets it count: a
-/// change that fails on the way leaves everything as it was, and so does one whose client is killed
-/// before: then false is returned.
+/// Changes a copy of the configuration, applies the changes to the process, and then replaces the
+/// configuration. A failure undoes all changes. Returns false if the client was killed meanwhile,
+/// which undoes them too.
 fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<bool, SetError> {
     let (node, local) = (&cx.worker.node, cx.session.record.is_local());
     cx.outside(|host| {
@@ -116,17 +116,16 @@ fn change(cx: &NodeCx<'_>, pairs: &[(&[u8], &[u8])]) -> Result<bool, SetError> {
         let mut new = Config::clone(&old);
         let changes = new.set(pairs, local, node.is_loading())?;
         let done = apply_all(host, &changes, &old, &new)?;
-        let counting = new.clone();
-        let changed = cx.commit(|| node.set_config(counting));
+        let applied = new.clone();
+        let changed = cx.commit(|| node.set_config(applied));
         if !changed {
-            take_back(done);
+            undo_all(done);
         }
         Ok(changed)
     })
 }
 
-/// Makes the process follow all changes, or none: when one fails, those before it are taken back,
-/// the last one first.
+/// Applies all changes to the process, or none: a failure undoes the earlier ones in reverse order.
 fn apply_all<'a>(
     host: &'a dyn Host,
     changes: &[Change],
@@ -138,7 +137,7 @@ fn apply_all<'a>(
         match host.apply(change.apply, old, new) {
             Ok(undo) => done.push(undo),
             Err(reason) => {
-                take_back(done);
+                undo_all(done);
                 return Err(SetError::failed(change.name.as_bytes(), &reason));
             }
         }
@@ -146,7 +145,7 @@ fn apply_all<'a>(
     Ok(done)
 }
 
-fn take_back(done: Vec<Undo<'_>>) {
+fn undo_all(done: Vec<Undo<'_>>) {
     done.into_iter().rev().for_each(|undo| undo());
 }
 
@@ -160,7 +159,7 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         let old = host.read_config_file().map_err(unwritable)?;
         let mut config = Config::clone(&node.config());
         config.dir = host.working_directory().unwrap_or(config.dir);
-        // With a file of their own, no user is in this one.
+        // With an ACL file, the configuration file has no users.
         let users = match config.acl.file.is_empty() {
             true => node.users.read().iter().map(|user| user.config_line()).collect(),
             false => Vec::new(),

@@ -1,4 +1,5 @@
-//! Connections (<https://redis.io/docs/latest/commands/?group=connection>), but for CLIENT.
+//! The commands on connections (<https://redis.io/docs/latest/commands/?group=connection>) except
+//! CLIENT.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{ConnectionError, Error};
@@ -9,9 +10,9 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::propagation::invalidations;
 
-/// What nearly all commands on connections are: they need no dataset.
+/// The flags of most commands on connections, which do not need the dataset.
 const ANYTIME: Flags = Flags::LOADING.with(Flags::STALE).with(Flags::FAST);
-/// What a client may say before it has authenticated.
+/// The flags of commands that a client may send before it authenticates.
 const FIRST: Flags =
     ANYTIME.with(Flags::NOSCRIPT).with(Flags::NO_AUTH).with(Flags::ALLOW_BUSY).with(Flags::SESSION);
 
@@ -32,10 +33,10 @@ const HELLO: &[Argument] = &[Argument::new(
 pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("auth", -2, Group::Connection, "1.0.0")
-            .summary("Authenticates the connection by a password.")
-            .complexity("O(N) in the passwords that the user has")
+            .summary("Authenticates the connection with a password.")
+            .complexity("O(N) in the passwords of the user")
             .flags(FIRST)
-            .history(&[("6.0.0", "A user may be named before the password.")])
+            .history(&[("6.0.0", "Takes a user name before the password.")])
             .arguments(&[USER.optional().since("6.0.0"), PASSWORD]),
         handshake::auth,
     ),
@@ -50,7 +51,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
         Spec::new("hello", -1, Group::Connection, "6.0.0")
             .summary("Switches the protocol, and can authenticate and name the connection.")
             .flags(FIRST)
-            .history(&[("6.2.0", "Without arguments it only describes the connection.")])
+            .history(&[("6.2.0", "Without arguments, only describes the connection.")])
             .arguments(HELLO),
         handshake::hello,
     ),
@@ -77,7 +78,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         Spec::new("select", 2, Group::Connection, "1.0.0")
-            .summary("Selects the database that the connection works on.")
+            .summary("Selects the database of the connection.")
             .flags(ANYTIME)
             .arguments(&[Argument::new("index", Shape::Integer)]),
         select,
@@ -87,7 +88,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
 fn ping(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     match args.len() {
         1 | 2 if cx.session.is_in_subscribed_mode() => {
-            // In the form of a message, which is all that such a client expects.
+            // The form of a message, which a client in subscribed mode expects.
             reply.array(2);
             reply.bulk(b"pong");
             reply.bulk(args.at(1).unwrap_or_default());
@@ -133,13 +134,13 @@ fn select(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(())
 }
 
-/// Refuses what would break the lines of CLIENT LIST, whose fields are separated by spaces. As in
-/// Redis, only what stands before a zero byte counts, and only that is listed.
+/// Whether a name fits into a line of CLIENT LIST, whose fields are separated by spaces. As in
+/// Redis, only the part before a zero byte is checked and listed.
 pub(super) fn is_clean(name: &[u8]) -> bool {
     name.iter().take_while(|byte| **byte != 0).all(u8::is_ascii_graphic)
 }
 
-/// Gives the client a name; an empty one takes the name away.
+/// Sets the client's name; an empty name removes it.
 pub(super) fn set_name(cx: &mut NodeCx<'_>, name: &[u8]) -> Result<(), Error> {
     if !is_clean(name) {
         return Err(ConnectionError::Name.into());

@@ -1,7 +1,8 @@
-//! DEBUG (<https://redis.io/docs/latest/commands/debug/>): what test suites of clients use of it.
+//! DEBUG (<https://redis.io/docs/latest/commands/debug/>): the parts that test suites of clients
+//! use.
 //!
-//! As in Redis it is one command without subcommands of its own, and the configuration says who may
-//! use it.
+//! As in Redis, its subcommands have no rows, and a parameter restricts the clients that may use
+//! it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::host::Crash;
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("debug", -2, Group::Server, "1.0.0")
-        .summary("Holds subcommands that test the server and its clients.")
+        .summary("A container for commands that test the server and its clients.")
         .complexity("That of the subcommand.")
         .flags(
             Flags::ADMIN
@@ -38,7 +39,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     debug,
 )];
 
-/// The largest size that QUICKLIST-PACKED-THRESHOLD takes.
+/// The largest size for QUICKLIST-PACKED-THRESHOLD.
 const PACKED_BYTES_MAX: u64 = (1 << 32) - (1 << 20);
 
 fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -63,7 +64,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         (b"populate", 3..=5) => super::populate::populate(cx, args, reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
         (b"quicklist-packed-threshold", 3) => {
-            // Without effect: an element beyond the limit of a chunk stands alone, and no other.
+            // Without effect: only an element above the limit of a chunk is a chunk of its own.
             let size = base::size::parse_bytes(args.text(2)).and_then(|n| u64::try_from(n).ok());
             size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
             reply.ok();
@@ -82,7 +83,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             reply.ok();
         }
         (b"replybuffer", 4) => {
-            // Without effect: no client keeps a buffer for replies that could be resized.
+            // Without effect: clients have no buffer for replies that could be resized.
             let word = args.text(2).to_ascii_lowercase();
             match word.as_slice() {
                 b"peak-reset-time" | b"resizing" => reply.ok(),
@@ -111,8 +112,8 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// Makes the log's thread wait before it writes, for so many microseconds. As in Redis, what is no
-/// number counts as 0.
+/// Makes the log's thread wait so many microseconds before it writes. As in Redis, text that is not
+/// a number counts as 0.
 fn delay_log(cx: &NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
     let micros = base::number::parse_i64(args.text(2)).unwrap_or(0);
     let micros = u64::try_from(micros).unwrap_or(0);
@@ -127,13 +128,12 @@ fn sleep(cx: &NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
     reply.ok();
 }
 
-/// Whether the third argument is another number than 0. As in Redis, what is no number counts as 0.
+/// Whether the third argument is a number other than 0. As in Redis, other text counts as 0.
 fn is_on(args: &Args<'_>) -> bool {
     base::number::parse_i64(args.text(2)).is_some_and(|number| number != 0)
 }
 
-/// Changes what threads take over with the configuration, although no parameter sets it. A script
-/// finds the same from beginning to end.
+/// Changes a field of the configuration that has no parameter. A running script sees no change.
 fn set(cx: &mut NodeCx<'_>, change: impl FnOnce(&mut Config)) {
     let node = &cx.worker.node;
     cx.outside(|_| {
@@ -145,17 +145,17 @@ fn set(cx: &mut NodeCx<'_>, change: impl FnOnce(&mut Config)) {
     cx.worker.take_over_config();
 }
 
-/// What is known of a key's record.
+/// DEBUG OBJECT: describes a value and its encoding.
 fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.worker.turn.key(key);
     let shard = cx.worker.node.map.shard_of(key.hash);
     let (db, turn) = (cx.session.db, &cx.worker.turn);
     let mut text = None;
     cx.shards.visit(shard, &mut |shard| {
-        // As in Redis, one that has expired is not removed, and shown.
+        // As in Redis, an expired key is shown and not removed.
         text = shard.db(db).lookup_even_expired(key).map(|stored| {
             let (place, encoding) = (stored.key().as_ptr(), stored.encoding());
-            // As in Redis, these are seconds also where the policy counts how often keys are used.
+            // As in Redis, these are seconds under the LFU policies too.
             let (used, idle) = (stored.access_clock(), stored.seconds_since_use(turn));
             let count = engine::generic::object::references(stored, turn);
             let length = serialized_length(stored);
@@ -169,8 +169,8 @@ fn object(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The bytes that a value takes in an RDB file, without its type. As in Redis the earliest expiry
-/// in front of a hash is not counted.
+/// The bytes of a value in an RDB file, without its type. As in Redis, the earliest expiry in front
+/// of a hash is not counted.
 fn serialized_length(stored: Stored<'_>) -> u64 {
     let mut bytes = ByteCount::default();
     let Ok(()) = ValueEncoder::new(true).value(stored, &mut bytes);
@@ -180,8 +180,8 @@ fn serialized_length(stored: Stored<'_>) -> u64 {
     }
 }
 
-/// The elements of a packed value as they are kept, integers as such. Redis prints them where the
-/// server was started.
+/// The elements of a packed value as they are stored. Redis prints them to the server's standard
+/// output instead.
 fn listpack(cx: &mut NodeCx<'_>, key: &[u8], reply: &mut Reply<'_>) -> Result<(), Error> {
     let key = cx.worker.turn.key(key);
     let shard = cx.worker.node.map.shard_of(key.hash);
@@ -244,7 +244,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut all = DatasetDigest::default();
     for (number, content) in contents.iter().enumerate() {
         if let Some(content) = content {
-            // The number tells the same data apart in another database.
+            // The number distinguishes the same data in different databases.
             all.chain(&(number as u32).to_be_bytes());
             all.merge(*content);
         }
@@ -253,7 +253,7 @@ fn digest(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The digests of the values under keys, whatever the keys.
+/// The digests of the values under some keys, independent of the keys' names.
 fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let mut visited = cx.take_visited();
     let (db, turn) = (cx.session.db, &cx.worker.turn);
@@ -279,7 +279,7 @@ fn digest_values(cx: &mut NodeCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) ->
     Ok(())
 }
 
-/// One value of each kind that the protocol has, for tests of clients.
+/// A value of one type of the protocol, for tests of clients.
 fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
     const BIG: &[u8] = b"1234567999999999999999999999999999999";
     match kind.to_ascii_lowercase().as_slice() {
@@ -333,51 +333,51 @@ fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The subcommands, which have no rows of their own to tell what they do.
+/// DEBUG HELP. The subcommands have no rows from which it could be generated.
 fn help(reply: &mut Reply<'_>) {
     let lines = [
         "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
         "AOF-FLUSH-SLEEP <microseconds>",
-        "    The append-only file is written only after such a time.",
+        "    Delays each write to the append-only file.",
         "DIGEST",
-        "    Returns a digest of all data: the same for the same data.",
+        "    Returns a digest of all data, which is equal for equal data.",
         "DIGEST-VALUE [<key> ...]",
-        "    Returns a digest of the value under each key, zeros where there is none.",
+        "    Returns a digest of each key's value, or zeros without a value.",
         "ERROR <text>",
-        "    Returns an error of this text.",
+        "    Returns an error with this text.",
         "HELP",
         "    Prints this text.",
         "LISTPACK <key>",
-        "    Returns what is packed under a key, in its order: also members' scores, fields' ends.",
+        "    Returns the elements of a packed value in order, including scores and expiry times.",
         "LOADAOF",
-        "    Empties the keyspace and loads the append-only file, while nobody else does anything.",
+        "    Empties the keyspace and loads the append-only file, while other clients are paused.",
         "LOG <text>",
         "    Writes a line to the server's log.",
         "OBJECT <key>",
-        "    Tells how and where the value under a key is kept.",
+        "    Describes how and where the value of a key is stored.",
         "PANIC",
-        "    Ends the server as a mistake that it has noticed does, with a report in its log.",
+        "    Crashes the server with a panic, with a report in its log.",
         "POPULATE <count> [<prefix>] [<size>]",
         "    Adds string keys, by default key:0, key:1 ..., without logging them.",
         "PROTOCOL <type>",
         "    Returns a value of a type: string, integer, double, bignum, null, array, set, map,",
         "    attrib, push, verbatim, true or false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
-        "    Does nothing: from the limit of a chunk on, elements of lists stand alone.",
+        "    Has no effect: list elements above the limit of a chunk have chunks of their own.",
         "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
-        "    Saves all data, removes them and loads them. NOSAVE loads the file that is there;",
-        "    NOFLUSH keeps the data, of whose keys the file must have none without MERGE.",
+        "    Saves all data, removes it and loads it again. NOSAVE loads the existing file;",
+        "    NOFLUSH keeps the data, of which the file may contain keys only with MERGE.",
         "SEGFAULT",
-        "    Ends the server by an access to memory that there is not, with a report in its log.",
+        "    Crashes the server with an invalid memory access, with a report in its log.",
         "SET-ACTIVE-EXPIRE <0|1>",
-        "    Whether expired keys are looked for, or removed only when someone asks for them.",
+        "    Enables or disables the search for expired keys; access removes them in any case.",
         "SET-DISABLE-DENY-SCRIPTS <0|1>",
-        "    Whether scripts may call what is denied to them, apart from commands on scripts and",
+        "    Lets scripts call commands that are denied to them, except those on scripts and",
         "    transactions.",
         "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
-        "    Whether RESTORE takes payloads whatever their checksum.",
+        "    Lets RESTORE skip the check of checksums.",
         "SLEEP <seconds>",
-        "    Keeps the main thread from doing anything else. Fractions are allowed.",
+        "    Blocks the main thread. Fractions are allowed.",
     ];
     reply.array(lines.len());
     for line in lines {

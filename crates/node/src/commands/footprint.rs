@@ -1,8 +1,7 @@
-//! Where the memory is: what the allocator says, what the tables take, what clients have in flight.
+//! The use of memory, for INFO and MEMORY: by the allocator, tables, clients, scripts and the log.
 //!
-//! INFO and MEMORY show the same numbers, which are taken here. No shard is waited for: keys are
-//! counted without shards, and the rest may be of an earlier look where a shard is in use
-//! ([`ShardFigures`]).
+//! Taking it never waits for a shard: keys are counted without shards, and for a shard in use the
+//! other figures are those of an earlier look ([`ShardFigures`]).
 //!
 //! [`ShardFigures`]: crate::state::shard_figures::ShardFigures
 
@@ -14,41 +13,41 @@ use crate::execution::node_cx::NodeCx;
 use crate::host::ProcessInfo;
 use crate::state::script_registry::ScriptFigures;
 
-/// One database in all shards.
+/// The figures of one database in all shards.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DbSize {
-    /// Keys, expired ones that nobody has noticed included.
+    /// Keys, including expired ones that are still stored.
     pub keys: u64,
-    /// Of these, with an expiry.
+    /// Keys with an expiry.
     pub expiring: u64,
-    /// How long these have to live together, in milliseconds, as far as walks have seen.
+    /// Sum of the times to live of keys with an expiry, in milliseconds, estimated by expiry walks.
     pub ttls_ms: f64,
-    /// Hashes with fields that end.
+    /// Hashes with fields that expire.
     pub expiring_hashes: u64,
     /// Bytes of the tables' slots.
     pub slot_bytes: u64,
-    /// Keys by family, and in each by the bits of their size.
+    /// Numbers of keys by family and by the bits of their size.
     pub sizes: BTreeMap<(SizeFamily, u8), u64>,
 }
 
-/// The memory of this moment.
+/// The use of memory at one moment.
 #[derive(Debug)]
 pub(crate) struct Footprint {
-    /// What the process tells.
+    /// The figures of the process.
     pub process: ProcessInfo,
     /// By number.
     pub dbs: Vec<DbSize>,
-    /// What clients take: requests not executed and replies not sent yet, and their own state.
+    /// Bytes of all clients: pending requests, unsent replies, and their state.
     pub client_bytes: u64,
-    /// Keys that clients wait for, and those among them whose end a client waits for as well.
+    /// Keys for which clients wait, and those of them for whose removal a client waits.
     pub awaited: (usize, usize),
     /// Scripts and functions.
     pub scripts: ScriptFigures,
-    /// What the log keeps until it is written.
+    /// Bytes that wait to be written to the log.
     pub log_bytes: u64,
 }
 
-/// The sizes of all databases, and the keys that are waited for.
+/// The sizes of all databases, and the keys for which clients wait.
 fn sizes(cx: &mut NodeCx<'_>) -> (Vec<DbSize>, (usize, usize)) {
     let node = &cx.worker.node;
     let figures = &mut cx.worker.shard_figures;
@@ -67,13 +66,13 @@ fn sizes(cx: &mut NodeCx<'_>) -> (Vec<DbSize>, (usize, usize)) {
             *count += u64::from(*keys);
         }
     }
-    // That nobody waits is known without the shards.
+    // Without blocked clients, the shards need not be asked.
     let awaited = if node.waits.count() == 0 { (0, 0) } else { figures.awaited() };
     (dbs, awaited)
 }
 
 impl Footprint {
-    /// Looks at everything.
+    /// Takes all figures.
     pub(crate) fn take(cx: &mut NodeCx<'_>) -> Self {
         let (dbs, awaited) = sizes(cx);
         let clients = cx.worker.node.clients.all();
@@ -92,12 +91,12 @@ impl Footprint {
         self.process.used_bytes
     }
 
-    /// The most that `used` has been.
+    /// The highest value of `used` so far.
     pub(crate) fn peak(&self) -> u64 {
         self.process.used_peak_bytes.max(self.used())
     }
 
-    /// Bytes that hold no data: the empty server, tables, clients, the log.
+    /// Bytes that are not data: the empty server, tables, clients, the log.
     pub(crate) fn overhead(&self) -> u64 {
         self.process.startup_bytes + self.slot_bytes() + self.client_bytes + self.log_bytes
     }
@@ -107,12 +106,12 @@ impl Footprint {
         self.dbs.iter().map(|db| db.slot_bytes).sum()
     }
 
-    /// Bytes that hold data.
+    /// Bytes of data.
     pub(crate) fn dataset(&self) -> u64 {
         self.used().saturating_sub(self.overhead())
     }
 
-    /// Bytes used beyond those of the empty server.
+    /// Bytes in use without those of the empty server.
     pub(crate) fn net(&self) -> u64 {
         self.used().saturating_sub(self.process.startup_bytes)
     }
@@ -122,28 +121,28 @@ impl Footprint {
         self.dbs.iter().map(|db| db.keys).sum()
     }
 
-    /// How much of the memory that holds blocks is lost between them: ratio and bytes.
+    /// Memory lost to fragmentation in pages with blocks: ratio and bytes.
     pub(crate) fn fragmentation(&self) -> (f64, i64) {
         compare(self.process.active_bytes, self.process.allocated_bytes)
     }
 
-    /// What the allocator keeps beyond pages with blocks.
+    /// Memory that the allocator retains in pages without blocks: ratio and bytes.
     pub(crate) fn retained(&self) -> (f64, i64) {
         compare(self.process.resident_bytes, self.process.active_bytes)
     }
 
-    /// What the process has beyond its allocator.
+    /// Memory of the process outside the allocator: ratio and bytes.
     pub(crate) fn rss_overhead(&self) -> (f64, i64) {
         compare(self.process.rss_bytes, self.process.resident_bytes)
     }
 
-    /// What the process has in memory beyond what is used.
+    /// Memory of the process that is not in use: ratio and bytes.
     pub(crate) fn total_fragmentation(&self) -> (f64, i64) {
         compare(self.process.rss_bytes, self.used())
     }
 }
 
-/// `part` of `whole` in percent; 0 when there is no whole.
+/// `part` of `whole` in per cent; 0 if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

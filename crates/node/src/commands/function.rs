@@ -29,7 +29,7 @@ const ALL_SHARDS: &[&str] = &["request_policy:all_shards", "response_policy:all_
 /// The commands on functions and their libraries.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     spec("function", -2)
-        .summary("Holds the commands on functions.")
+        .summary("A container for commands on functions.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
@@ -59,7 +59,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(help_spec(Group::Scripting, "7.0.0"), help),
         Row::new(
             spec("kill", 2)
-                .summary("Ends a function that runs and has not written.")
+                .summary("Kills a running function that has not written.")
                 .flags(Flags::NOSCRIPT.with(Flags::ALLOW_BUSY))
                 .tips(&["request_policy:all_shards", "response_policy:one_succeeded"]),
             kill,
@@ -81,7 +81,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             spec("load", -3)
                 .summary("Creates a library.")
-                .complexity("O(1) without the time that its code takes")
+                .complexity("O(1) and the time to run its code")
                 .flags(WRITES.with(Flags::DENYOOM))
                 .tips(ALL_SHARDS)
                 .arguments(&[
@@ -92,8 +92,8 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             spec("restore", -3)
-                .summary("Creates the libraries of a payload: all or none.")
-                .complexity("O(N) in the functions, without the time that their code takes")
+                .summary("Creates all libraries of a payload, or none.")
+                .complexity("O(N) in the functions and the time to run their code")
                 .flags(WRITES.with(Flags::DENYOOM))
                 .tips(ALL_SHARDS)
                 .arguments(&[
@@ -112,7 +112,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             spec("stats", 2)
-                .summary("Tells which function runs, and how many there are.")
+                .summary("Returns the running function and the number of functions.")
                 .flags(Flags::NOSCRIPT.with(Flags::ALLOW_BUSY))
                 .tips(&[
                     "nondeterministic_output",
@@ -124,21 +124,21 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     ],
 )];
 
-/// Whether the words of SCRIPT FLUSH or FUNCTION FLUSH are those that it takes.
+/// Whether the arguments of SCRIPT FLUSH or FUNCTION FLUSH are valid.
 pub(super) fn is_flush_type(args: &mut Args<'_>) -> bool {
     args.seek(2);
     let known = args.take_word("async") || args.take_word("sync");
     args.len() == 2 || known && args.remaining() == 0
 }
 
-/// The error of an argument that is none of those known: with its bytes, up to a zero byte.
+/// The error for an unknown argument, with its bytes up to a zero byte.
 fn unknown(text: &[u8], args: &Args<'_>) -> Error {
     let word = args.peek().unwrap_or_default();
     let end = word.iter().position(|byte| *byte == 0).unwrap_or(word.len());
     Error::ScriptFailure([text, &word[..end]].concat())
 }
 
-/// Leaves the effect of a change of the libraries, which no key tells of.
+/// Records a change of the libraries as an effect of its own, because it changes no key.
 fn wrote(cx: &mut NodeCx<'_>, args: &Args<'_>) {
     let (db, unix_ms) = (cx.session.db, cx.worker.turn.unix_ms);
     let turn = &mut cx.worker.turn;
@@ -180,7 +180,7 @@ fn kill(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     Ok(())
 }
 
-/// Runs the code of a library in this thread's VM; other threads run it when they need it.
+/// Runs the code of a library in this thread's VM; other threads run it when they first need it.
 fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     args.seek(2);
     let mut replace = false;
@@ -205,7 +205,7 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// Writes what the code of libraries has logged.
+/// Writes the log lines of the libraries' code.
 fn write_log(cx: &mut NodeCx<'_>) {
     if !cx.worker.script_log.is_empty() {
         let log = std::mem::take(&mut cx.worker.script_log);

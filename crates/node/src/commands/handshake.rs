@@ -1,7 +1,7 @@
 //! AUTH (<https://redis.io/docs/latest/commands/auth/>) and HELLO
 //! (<https://redis.io/docs/latest/commands/hello/>).
 //!
-//! A password that changes concerns connections made or reset later, as in Redis.
+//! As in Redis, a changed password affects only connections made or reset later.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::connection::{is_clean, set_name};
 use crate::execution::access;
 use crate::execution::node_cx::NodeCx;
 
-/// Passwords of more bytes are digested outside the gate, because that takes long.
+/// Longer passwords are digested outside the gate, because that takes long.
 const DIGESTED_INSIDE_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) fn auth(
@@ -99,8 +99,8 @@ fn describe(cx: &NodeCx<'_>, reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Authenticates the client, or leaves it as it was. `command` is the command's name as it was
-/// sent, for the log.
+/// Authenticates the client; after a failure it keeps its user. `command` is the command's name as
+/// sent, for the ACL log.
 fn authenticate(
     cx: &mut NodeCx<'_>,
     command: &[u8],

@@ -1,4 +1,4 @@
-//! HELP of commands with subcommands.
+//! HELP for commands with subcommands.
 
 use ::command::{Flags, Group, Spec};
 use engine::{Error, help};
@@ -13,7 +13,7 @@ pub(super) const fn help_spec(group: Group, since: &'static str) -> Spec {
         .flags(Flags::LOADING.with(Flags::STALE))
 }
 
-/// What every container's HELP does: prints the rows of its subcommands.
+/// The handler of every container's HELP: prints the rows of its subcommands.
 pub(super) fn help(
     cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,

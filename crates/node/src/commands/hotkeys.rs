@@ -1,9 +1,9 @@
-//! HOTKEYS (<https://redis.io/docs/latest/commands/hotkeys/>), of Redis 8.6: measures for a while
-//! what the requests of each key take of time and network.
+//! HOTKEYS (<https://redis.io/docs/latest/commands/hotkeys/>) of Redis 8.6: measures the processor
+//! time and the network bytes of requests by key, in sessions.
 //!
-//! What is measured is in [`crate::stats::hot_keys`]. START, STOP and RESET run on the main thread,
-//! which can ask the process for its processor time; GET does, too. WEFT HOTKEYS shows the keys
-//! that are used most without a session.
+//! The measurements are in [`crate::stats::hot_keys`]. All subcommands run on the main thread,
+//! which can ask the process for its processor time. WEFT HOTKEYS shows the most used keys without
+//! a session.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::stats::hot_keys::{Session, SessionOptions};
 use crate::stats::top_keys::{TopKey, TopKeys, merge};
 
-/// The slots of a cluster, the last one.
+/// The last slot of a cluster.
 const SLOT_MAX: i64 = 16_383;
-/// Keys reported, when it is not told how many, and at most.
+/// Keys to report by default, and at most.
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: i64 = 64;
 /// The longest session, in seconds.
@@ -39,20 +39,20 @@ const METRICS: &[Argument] = &[
 /// The commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     Spec::new("hotkeys", -2, Group::Server, "8.6.0")
-        .summary("Holds the commands on hot keys.")
+        .summary("A container for commands on hot keys.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("get", 2)
-                .summary("Returns what the session has measured.")
+                .summary("Returns the measurements of the session.")
                 .complexity("O(K) with K keys replied.")
                 .tips(&["nondeterministic_output"]),
             report,
         ),
         Row::new(help_spec(Group::Server, "8.6.1"), help),
-        Row::new(part("reset", 2).summary("Forgets what was measured."), reset),
+        Row::new(part("reset", 2).summary("Discards the measurements."), reset),
         Row::new(
-            part("start", -2).summary("Begins to measure.").arguments(&[
+            part("start", -2).summary("Starts a session that measures requests.").arguments(&[
                 Argument::new("metrics", Shape::Block(METRICS)).after("METRICS"),
                 Argument::new("k", Shape::Integer).after("COUNT").optional(),
                 Argument::new("seconds", Shape::Integer).after("DURATION").optional(),
@@ -69,7 +69,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             ]),
             start,
         ),
-        Row::new(part("stop", 2).summary("Ends the session; GET still reports it."), stop),
+        Row::new(part("stop", 2).summary("Stops the session; GET still reports it."), stop),
     ],
 )];
 
@@ -88,7 +88,7 @@ fn start(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// The options of START. As in Redis a metric that is not known counts and is passed over.
+/// The options of START. As in Redis, unknown metrics are counted and ignored.
 fn parse(args: &mut Args<'_>) -> Result<SessionOptions, Error> {
     args.seek(2);
     if args.remaining() < 2 || !args.take_word("metrics") {
@@ -149,7 +149,7 @@ fn stop(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     match session.filter(|session| session.is_active(steady_ms)) {
         Some(session) => {
             session.stop(steady_ms);
-            // Threads look at the session when it changes.
+            // Setting the session again makes all threads look at it.
             cx.worker.node.set_hotkeys(Some(session));
             cx.worker.take_over_config();
             reply.ok();
@@ -211,7 +211,7 @@ fn report(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let mut fields = Fields { reply, len: 0 };
     fields.number("tracking-active", i64::from(session.is_active(steady_ms)));
     fields.number("sample-ratio", options.sample_ratio);
-    // Ranges of slots; outside a cluster all of them.
+    // Ranges of slots: all slots, because there is no cluster.
     fields.name("selected-slots").reply.array(1);
     fields.reply.array(2);
     fields.reply.int(0);

@@ -1,10 +1,9 @@
-//! LOLWUT (<https://redis.io/docs/latest/commands/lolwut/>): a piece of cloth, woven anew each
-//! time.
+//! LOLWUT (<https://redis.io/docs/latest/commands/lolwut/>): a piece of cloth, different each time.
 //!
 //! ```text
-//!   a draft is three tables: which shaft each warp thread hangs on (threading), which treadle each
-//!   weft thread presses (treadling), which shafts each treadle lifts (tie-up); where a thread is
-//!   lifted the warp shows, elsewhere the weft
+//!   threading   warp thread -> shaft
+//!   treadling   weft thread -> treadle
+//!   tie-up      treadle -> shafts that it lifts: there the warp is visible, elsewhere the weft
 //! ```
 
 use base::number::parse_i64;
@@ -15,17 +14,17 @@ use resp::{Args, Reply};
 
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 
-/// Threads across, unless told.
+/// Default number of threads across.
 const COLUMNS: usize = 64;
 /// The most threads across.
 const COLUMNS_MAX: usize = 256;
-/// Threads down, unless told.
+/// Default number of threads down.
 const ROWS_DOWN: usize = 16;
 /// The most threads down.
 const ROWS_MAX: usize = 128;
-/// Shafts of the loom, and treadles.
+/// Number of shafts, and of treadles.
 const SHAFTS: usize = 4;
-/// Versions of the command that draw; others only tell the server's version.
+/// Versions of the command that draw; others only return the server's version.
 const DRAWING_VERSIONS: std::ops::RangeInclusive<i64> = 5..=8;
 
 /// The command.
@@ -43,7 +42,7 @@ fn lolwut(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     if args.len() > 2 && args.take_word("version") {
         version = number(args.next().unwrap_or_default())?;
     } else {
-        // Without a version nothing else has a meaning.
+        // Without a version, further arguments are ignored.
         args.seek(args.len());
     }
     let mut text = String::new();
@@ -63,7 +62,7 @@ fn number(arg: &[u8]) -> Result<i64, Error> {
     parse_i64(arg).ok_or(Error::NotInteger)
 }
 
-/// The next argument as a size of the cloth, brought into its range.
+/// The next argument as a size of the cloth, clamped to its range.
 fn size(args: &mut Args<'_>, default: usize, max: usize) -> Result<usize, Error> {
     let Some(arg) = args.next() else { return Ok(default) };
     Ok(usize::try_from(number(arg)?).unwrap_or(0).clamp(1, max))
@@ -90,7 +89,7 @@ fn weave(random: &mut Random, columns: usize, rows: usize) -> String {
     text
 }
 
-/// Counts up to `turn`, back down to 0, up again ...: what makes a twill a herringbone.
+/// Counts up to `turn`, back to 0, up again, and so on: turns a twill into a herringbone.
 fn zigzag(at: usize, turn: usize) -> usize {
     let step = at % (2 * turn);
     step.min(2 * turn - step)
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cloth_has_its_size_and_shows_both_threads() {
+    fn cloth_has_the_given_size_and_both_threads() {
         for seed in 0..200 {
             let cloth = weave(&mut Random::new(seed), 20, 16);
             let rows: Vec<_> = cloth.lines().collect();

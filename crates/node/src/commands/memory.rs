@@ -1,5 +1,4 @@
-//! MEMORY (<https://redis.io/docs/latest/commands/memory-usage/>): how much, and what it is used
-//! for.
+//! MEMORY (<https://redis.io/docs/latest/commands/memory-usage/>).
 
 use base::number::parse_i64;
 use command::{Access, Argument, Flags, Group, KeySpec, Row, Shape, ShardScope, Spec};
@@ -19,15 +18,15 @@ const fn part(name: &'static str, arity: i32) -> Spec {
     Spec::new(name, arity, Group::Server, "4.0.0")
 }
 
-/// The memory's commands. USAGE looks at a key; the others ask the process, on the main thread.
+/// MEMORY. USAGE looks at a key; the other subcommands ask the process, on the main thread.
 pub const ROWS: &[Row<AnyHandler>] = &[Row::container(
     part("memory", -2)
-        .summary("Holds the commands on the use of memory.")
+        .summary("A container for commands on the use of memory.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("doctor", 2)
-                .summary("Returns a text about what is unusual in the use of memory.")
+                .summary("Returns a diagnosis of the use of memory.")
                 .flags(Flags::MAIN)
                 .scope(ShardScope::KeysAndFree)
                 .tips(REPORT),
@@ -53,7 +52,7 @@ pub const ROWS: &[Row<AnyHandler>] = &[Row::container(
         ),
         Row::new(
             part("stats", 2)
-                .summary("Returns how much memory is used for what.")
+                .summary("Returns how much memory is used for which purpose.")
                 .flags(Flags::MAIN)
                 .scope(ShardScope::KeysAndFree)
                 .tips(REPORT),
@@ -61,7 +60,7 @@ pub const ROWS: &[Row<AnyHandler>] = &[Row::container(
         ),
         Row::new(
             part("usage", -3)
-                .summary("Returns the bytes that a key and its value take.")
+                .summary("Returns the bytes of a key and its value.")
                 .complexity("O(N) with N samples.")
                 .flags(Flags::READONLY)
                 .keys(&[KeySpec::one(2, Access::RO)])
@@ -136,7 +135,7 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     pairs.bytes("peak.allocated", memory.peak());
     pairs.bytes("total.allocated", memory.used());
     pairs.bytes("startup.allocated", memory.process.startup_bytes);
-    // There are no replicas, no cluster and no append-only file yet, so these take nothing.
+    // There are no replicas and no cluster. `aof.buffer` is 0 too: INFO shows the log's buffer.
     let replication = ["replication.backlog", "replica.fullsync.buffer", "clients.slaves"];
     for absent in replication.into_iter().chain(["cluster.links", "aof.buffer"]) {
         pairs.bytes(absent, 0);
@@ -150,11 +149,11 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         pairs.reply.map(2);
         let mut inner = Pairs { reply: &mut *pairs.reply, len: 0 };
         inner.bytes("overhead.hashtable.main", db.slot_bytes);
-        // An expiry is a part of its key's record: there is no second table.
+        // An expiry is part of its key's entry: there is no second table.
         inner.bytes("overhead.hashtable.expires", 0);
     }
     pairs.bytes("overhead.db.hashtable.lut", memory.slot_bytes());
-    // A table grows without a second one beside it.
+    // A table grows in place, without a second one.
     pairs.bytes("overhead.db.hashtable.rehashing", 0);
     let keys = memory.keys();
     pairs.bytes("overhead.total", memory.overhead());
@@ -182,11 +181,11 @@ fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Below this nothing is worth a remark.
+/// Below this use the doctor has no remarks.
 const REMARKABLE_BYTES_MIN: u64 = 5 << 20;
-/// Lost memory below this is not worth one either, whatever the ratio.
+/// Lost memory below this causes no remark, whatever its ratio.
 const LOST_BYTES_MIN: i64 = 10 << 20;
-/// Bytes in flight of a client, on average, above which clients are named.
+/// Mean bytes per client above which the doctor remarks on clients.
 const CLIENT_BYTES_MAX: u64 = 200 << 10;
 
 fn doctor(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -206,26 +205,26 @@ fn diagnosis(memory: &Footprint, clients: u64) -> String {
     let remarks = [
         (
             memory.peak() > memory.used() / 2 * 3,
-            "Peak: at some time half as much again was in use. The system may still count it to \
-             this process; MEMORY PURGE returns what can be returned.",
+            "Peak: at some time the use was at least half as much again. The system may still \
+             count that memory to this process; MEMORY PURGE returns unused pages.",
         ),
         (
             lost(memory.fragmentation(), 1.1),
-            "Fragmentation: many pages hold few blocks, as after deleting keys of mixed sizes.",
+            "Fragmentation: many pages hold few blocks, as after deletions of keys of mixed sizes.",
         ),
         (
             lost(memory.retained(), 1.1),
-            "Unused pages: the allocator keeps memory that MEMORY PURGE would return.",
+            "Unused pages: the allocator retains memory that MEMORY PURGE would return.",
         ),
         (
             lost(memory.rss_overhead(), 1.1),
-            "Outside the allocator: the process has more in memory than its allocator knows of, \
-             such as stacks and code.",
+            "Outside the allocator: the process uses more memory than its allocator, such as \
+             stacks and code.",
         ),
         (
             memory.client_bytes / clients.max(1) > CLIENT_BYTES_MAX,
-            "Clients: requests and replies in flight take much. CLIENT LIST shows whose; \
-             client-output-buffer-limit can bound them.",
+            "Clients: pending requests and unsent replies use much memory. CLIENT LIST shows the \
+             clients; client-output-buffer-limit can limit them.",
         ),
     ];
     let found: Vec<&str> =
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_doctor_names_what_is_unusual() {
+    fn the_doctor_remarks_on_each_problem() {
         let mb = 1 << 20;
         let healthy = ProcessInfo {
             used_bytes: 100 * mb,

@@ -1,5 +1,5 @@
 //! MODULE (<https://redis.io/docs/latest/commands/?group=server>): there are no loadable modules,
-//! and the commands answer as a server that has none and can load none.
+//! and the commands reply like a server that cannot load any.
 
 use ::command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError};
@@ -19,13 +19,13 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// The commands on modules.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     spec("module", -2, "4.0.0")
-        .summary("Holds the commands on modules.")
+        .summary("A container for commands on modules.")
         .complexity("That of the subcommand."),
     &[
         Row::new(help_spec(Group::Server, "5.0.0"), help),
         Row::new(
             spec("list", 2, "4.0.0")
-                .summary("Lists the loaded modules: none.")
+                .summary("Returns the loaded modules, of which there are none.")
                 .complexity("O(1)")
                 .flags(Flags::ADMIN.with(Flags::NOSCRIPT))
                 .tips(&["nondeterministic_output_order"]),
@@ -33,7 +33,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             spec("load", -3, "4.0.0")
-                .summary("Would load a module; this server loads none.")
+                .summary("Fails: this server cannot load modules.")
                 .complexity("O(1)")
                 .flags(CHANGES)
                 .arguments(&[
@@ -44,7 +44,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             spec("loadex", -3, "7.0.0")
-                .summary("Would load a module with parameters; this server loads none.")
+                .summary("Fails: this server cannot load modules.")
                 .complexity("O(1)")
                 .flags(CHANGES)
                 .arguments(&[
@@ -65,7 +65,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             spec("unload", 3, "4.0.0")
-                .summary("Would unload a module; none is loaded.")
+                .summary("Fails: no module is loaded.")
                 .complexity("O(1)")
                 .flags(CHANGES)
                 .arguments(&[Argument::new("name", Shape::String)]),
@@ -79,7 +79,7 @@ fn list(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     Ok(())
 }
 
-/// Refuses clients that the configuration does not let load modules.
+/// Refuses clients that `enable-module-command` does not permit.
 fn check_permit(cx: &NodeCx<'_>) -> Result<(), Error> {
     let permit = cx.worker.node.config().enable_module_command;
     match permit.allows(cx.session.record.is_local()) {

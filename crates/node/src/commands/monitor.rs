@@ -1,7 +1,7 @@
 //! MONITOR (<https://redis.io/docs/latest/commands/monitor/>): shows a client all requests.
 //!
-//! It subscribes the client to them, as SUBSCRIBE does to a channel; the lines are made in
-//! `propagation::requests`. RESET ends it.
+//! It subscribes the client to requests as SUBSCRIBE does to a channel; `propagation::requests`
+//! makes the lines. RESET ends it.
 
 use command::{Flags, Group, Row, Spec};
 use engine::{ConnectionError, Error};
@@ -14,7 +14,7 @@ use crate::propagation::subscribe;
 /// The command.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("monitor", 1, Group::Server, "1.0.0")
-        .summary("Shows the client all requests that the server executes.")
+        .summary("Streams all requests that the server executes to the client.")
         .complexity("")
         .flags(
             Flags::ADMIN
@@ -30,14 +30,14 @@ fn monitor(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     if cx.is_nested {
         return Err(ConnectionError::NestedMonitor.into());
     }
-    // As in Redis, one that is shown them already gets no answer.
+    // As in Redis, a client that is already in MONITOR gets no reply.
     if cx.session.watches_requests() {
         return Ok(());
     }
     subscribe::begin(cx.worker, cx.session, ChannelKind::Requests, b"");
     subscribe::note_change(cx.worker, cx.session);
     cx.worker.node.requests_watched();
-    // What follows in the batch is shown.
+    // The following requests of the batch are shown too.
     cx.worker.take_over_config();
     reply.ok();
     Ok(())

@@ -64,7 +64,7 @@ fn bgsave(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
         return Err(Error::Syntax);
     }
     let begun = match cx.is_nested {
-        // What the transaction changes is to be in it.
+        // The save must contain the transaction's changes, so it starts later.
         true => Err(SaveError::SnapshotTaken),
         false => cx.outside(|host| host.begin_save()),
     };
@@ -86,7 +86,7 @@ fn lastsave(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// Writes a consistent RDB file to another place, in the background.
+/// WEFT BACKUP: writes a consistent RDB file to a path, in the background.
 pub(super) fn backup(
     cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,
@@ -97,7 +97,7 @@ pub(super) fn backup(
     let path = path.filter(|path| !path.is_empty()).ok_or_else(|| refused("no such path"))?;
     let may_leave = cx.worker.node.config().enable_protected_configs;
     if path.contains('/') && !may_leave.allows(cx.session.record.is_local()) {
-        // Whoever may write anywhere may do what the user of the process may.
+        // A client that can write any file has the rights of the process's user.
         return Err(refused("a path outside 'dir' needs 'enable-protected-configs'"));
     }
     match cx.outside(|host| host.begin_backup(path)) {

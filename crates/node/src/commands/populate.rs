@@ -1,4 +1,4 @@
-//! DEBUG POPULATE: many keys for tests.
+//! DEBUG POPULATE: creates many keys for tests.
 
 use engine::{Error, ScriptError};
 use resp::{Args, Reply};
@@ -7,14 +7,14 @@ use store::NewString;
 
 use crate::execution::node_cx::NodeCx;
 
-/// What keys begin with unless the request says otherwise.
+/// Default prefix of the keys.
 const PREFIX: &[u8] = b"key";
-/// Bytes of a value at most, as of any that a client sends by default.
+/// Bytes of a value at most, as the default `proto-max-bulk-len`.
 const VALUE_BYTES_MAX: usize = 512 << 20;
 
-/// Adds `PREFIX:0`, `PREFIX:1` ... with values `value:0` ... of so many bytes, if that is said.
-/// Keys that are there stay as they are. As in Redis these are no changes that are logged or make a
-/// save due.
+/// Adds `PREFIX:0`, `PREFIX:1` ... with the values `value:0` ..., padded to a size if one is given.
+/// Existing keys are unchanged. As in Redis, these changes are not logged and do not count for
+/// `save`.
 pub(super) fn populate(
     cx: &mut NodeCx<'_>,
     args: &Args<'_>,

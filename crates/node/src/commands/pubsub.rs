@@ -1,8 +1,7 @@
 //! Publish and subscribe (<https://redis.io/docs/latest/commands/?group=pubsub>).
 //!
-//! A confirmation stands in the reply of its command; messages come later, or in front of the
-//! confirmation that they are over. In a transaction they come behind the reply of EXEC, as in
-//! Redis.
+//! A confirmation is part of its command's reply. Messages come after the confirmation of SUBSCRIBE
+//! and before that of UNSUBSCRIBE. In a transaction they come after the reply of EXEC, as in Redis.
 
 use ::command::{Access, Argument, Channels, Flags, Group, KeySpec, Row, Shape, Spec};
 use base::glob;
@@ -30,7 +29,7 @@ const SHARD_CHANNEL: Argument = Argument::new("shardchannel", Shape::String);
 const PATTERN: Argument = Argument::new("pattern", Shape::Pattern);
 const MESSAGE: Argument = Argument::new("message", Shape::String);
 
-/// Where cluster clients send a request for a shard channel.
+/// Lets cluster clients route requests by shard channel.
 const ROUTED: &[KeySpec] = &[KeySpec::to_end(1, 1, Access::NOT_KEY)];
 
 const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
@@ -133,7 +132,7 @@ const PUBSUB_ROWS: &[Row<NodeHandler>] = &[
     ),
     Row::new(
         spec("numsub", -2, "2.8.0")
-            .summary("Returns the numbers of subscribers of channels, those of patterns aside.")
+            .summary("Returns the numbers of subscribers of channels, without those of patterns.")
             .flags(ANYTIME)
             .arguments(&[CHANNEL.optional().multiple()]),
         |cx, args, reply| subscribers(cx, ChannelKind::Channel, args, reply),
@@ -182,7 +181,7 @@ fn begin(
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
-    // Redis has allowed the others in transactions since before it refused them elsewhere.
+    // Redis allows the other kinds in transactions and scripts for compatibility.
     if cx.is_nested && kind == ChannelKind::Shard {
         return Err(ConnectionError::NoSubscription("SSUBSCRIBE").into());
     }
@@ -223,8 +222,7 @@ fn end(
     Ok(())
 }
 
-/// Ends all subscriptions of the client, which receives what has come by now; that of requests by
-/// MONITOR, too.
+/// Ends all subscriptions of the client, including MONITOR. It still receives earlier messages.
 pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
     let watched = cx.session.watches_requests();
     for kind in
@@ -242,7 +240,7 @@ pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-/// Confirms that a subscription has begun or ended, or that there was none to end.
+/// Confirms that a subscription began or ended, or that there was none to end.
 fn confirm((out, resp3): (&mut Out, bool), word: &str, name: Option<&[u8]>, count: usize) {
     let mut reply = Reply::new(out, resp3);
     reply.push(3);

@@ -1,7 +1,5 @@
-//! DEBUG RELOAD: saves the keyspace, empties it and loads it again. DEBUG LOADAOF: empties it and
-//! loads the append-only file.
-//!
-//! As in Redis nobody else changes anything meanwhile: all other commands are paused.
+//! DEBUG RELOAD saves the keyspace, empties it and loads it again. DEBUG LOADAOF empties it and
+//! loads the append-only file. As in Redis, all other commands are paused meanwhile.
 
 use engine::{Error, ServerError};
 use resp::Args;
@@ -43,7 +41,6 @@ pub(super) fn reload(cx: &mut NodeCx<'_>, args: &mut Args<'_>) -> Result<(), Err
     reloaded
 }
 
-/// DEBUG LOADAOF: empties the keyspace and loads the append-only file.
 pub(super) fn load_append_only(cx: &mut NodeCx<'_>) -> Result<(), Error> {
     if cx.is_nested {
         return Err(ServerError::Reload("ERR DEBUG LOADAOF is not allowed here").into());
@@ -57,7 +54,7 @@ pub(super) fn load_append_only(cx: &mut NodeCx<'_>) -> Result<(), Error> {
     Ok(loaded.ok().flatten().ok_or_else(failed)?)
 }
 
-/// None: it could not be loaded.
+/// Returns `None` if the file could not be loaded.
 fn load_append_only_paused(cx: &mut NodeCx<'_>) -> Result<Option<()>, Error> {
     if cx.outside(|host| host.flush_append_only()).is_err() {
         return Ok(None);

@@ -24,7 +24,6 @@ const fn spec(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Scripting, since)
 }
 
-/// What is known of the keys of a script.
 const WRITES: &[KeySpec] =
     &[KeySpec::counted(2, Access::RW.with(Access::ACCESS).with(Access::UPDATE))
         .notes("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")];
@@ -79,14 +78,14 @@ pub const ROWS: &[Row<AnyHandler>] = &[
     runs(
         "evalsha",
         "2.6.0",
-        "Runs a Lua script that the server knows, by the SHA-1 of its text.",
+        "Runs a cached Lua script by the SHA-1 of its text.",
         (Named::Sha, false),
         (WRITES_UNNOTED, SHA),
     ),
     runs(
         "evalsha_ro",
         "7.0.0",
-        "Runs a Lua script that only reads and that the server knows, by the SHA-1 of its text.",
+        "Runs a cached Lua script that only reads, by the SHA-1 of its text.",
         (Named::Sha, true),
         (READS_UNNOTED, SHA),
     ),
@@ -100,7 +99,7 @@ pub const ROWS: &[Row<AnyHandler>] = &[
     ),
     Row::container(
         spec("script", -2, "2.6.0")
-            .summary("Holds the commands on the scripts that the server knows.")
+            .summary("A container for commands on cached scripts.")
             .complexity("That of the subcommand."),
         SCRIPT,
     ),
@@ -123,8 +122,8 @@ const SCRIPT: &[Row<AnyHandler>] = &[
     ),
     Row::new(
         spec("exists", -3, "2.6.0")
-            .summary("Tells which scripts the server knows, by the SHA-1 of their texts.")
-            .complexity("O(N) in the scripts asked for")
+            .summary("Returns which scripts are cached, by the SHA-1 of their texts.")
+            .complexity("O(N) in the given scripts")
             .flags(Flags::NOSCRIPT)
             .tips(&["request_policy:all_shards", "response_policy:agg_logical_and"])
             .arguments(&[Argument::new("sha1", Shape::String).multiple()]),
@@ -132,8 +131,8 @@ const SCRIPT: &[Row<AnyHandler>] = &[
     ),
     Row::new(
         spec("flush", -2, "2.6.0")
-            .summary("Forgets all scripts.")
-            .complexity("O(N) in the scripts known")
+            .summary("Removes all cached scripts.")
+            .complexity("O(N) in the cached scripts")
             .flags(Flags::NOSCRIPT.with(Flags::GLOBAL))
             .tips(ALL_NODES)
             .history(&[("6.2.0", "Takes `ASYNC` and `SYNC`.")])
@@ -143,14 +142,14 @@ const SCRIPT: &[Row<AnyHandler>] = &[
     Row::new(help_spec(Group::Scripting, "5.0.0"), AnyHandler::Node(help)),
     Row::new(
         spec("kill", 2, "2.6.0")
-            .summary("Ends a script that runs and has not written.")
+            .summary("Kills a running script that has not written.")
             .flags(Flags::NOSCRIPT.with(Flags::ALLOW_BUSY))
             .tips(&["request_policy:all_shards", "response_policy:one_succeeded"]),
         AnyHandler::Node(kill),
     ),
     Row::new(
         spec("load", 3, "2.6.0")
-            .summary("Keeps a script for EVALSHA.")
+            .summary("Caches a script for EVALSHA.")
             .complexity("O(N) in the bytes of the text")
             .flags(Flags::NOSCRIPT.with(Flags::STALE).with(Flags::GLOBAL))
             .tips(ALL_NODES)
@@ -186,7 +185,7 @@ fn exists(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(())
 }
 
-/// What is left of the scripts is dropped by each thread for itself, so both words do the same.
+/// Each thread drops its compiled scripts itself, so ASYNC and SYNC do the same.
 fn flush(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     if !super::function::is_flush_type(args) {
         return Err(ScriptError::ScriptFlushOption.into());
@@ -202,8 +201,8 @@ fn kill(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     Ok(())
 }
 
-/// Ends the script or function that has run longest, of those that may be ended so: busy ones, or
-/// any if there are none. If none may, the first one decides what the answer is.
+/// Kills the longest running script or function that may be killed: among the busy ones, or among
+/// all if none is busy. If none may be killed, the first one determines the error.
 pub(super) fn kill_running(cx: &NodeCx<'_>, is_function: bool) -> Result<(), Error> {
     let mut refused = None;
     for running in cx.worker.node.scripting.candidates() {

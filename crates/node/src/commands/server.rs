@@ -11,7 +11,6 @@ use crate::host::{SaveAtEnd, Shutdown};
 const SAVE_SELECTOR: &[Argument] =
     &[Argument::word("nosave", "NOSAVE"), Argument::word("save", "SAVE")];
 
-/// Commands on the server as a process.
 pub const ROWS: &[Row<NodeHandler>] = &[
     Row::new(
         Spec::new("time", 1, Group::Server, "2.6.0")
@@ -92,8 +91,8 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     if awaits && cx.worker.node.goes_down() {
         return await_shutdown(cx);
     }
-    // It was called off, if its client is asked for it again and the server does not go down:
-    // because a script has become busy, or by SHUTDOWN ABORT.
+    // If a waiting client repeats the command and the server does not shut down, the shutdown was
+    // called off: because a script became busy, or by SHUTDOWN ABORT.
     let scripting = &cx.worker.node.scripting;
     if scripting.busy.any() && !nosave {
         return Err(scripting.busy.error(None).into());
@@ -102,8 +101,7 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         return Err(ServerError::Shutdown.into());
     }
     cx.outside(|host| host.shut_down(how)).map_err(|_| ServerError::Shutdown)?;
-    // It goes on while the server goes down. Who waits for a script that is ended sees it: nobody
-    // uses what that has written.
+    // The pause lasts until the process ends, so no client sees writes of scripts that are killed.
     cx.worker.node.pause_for_ever();
     if nosave {
         cx.worker.node.scripting.end_all();
@@ -111,16 +109,16 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     await_shutdown(cx)
 }
 
-/// As in Redis the client that has sent SHUTDOWN waits for what runs, and its connection ends with
-/// the server, without a reply. If SHUTDOWN ABORT comes before, that is an error.
+/// Blocks the client until the shutdown. As in Redis, its connection then ends without a reply; it
+/// gets an error if SHUTDOWN ABORT comes first.
 ///
 /// # Errors
-/// The server does not go down.
+/// The server is not shutting down.
 fn await_shutdown(cx: &mut NodeCx<'_>) -> Result<(), Error> {
     if !cx.worker.node.goes_down() {
         return Err(ServerError::Shutdown.into());
     }
-    // It is held like those who wait for the end of CLIENT PAUSE, and comes back here.
+    // The client is paused as by CLIENT PAUSE, and repeats the command afterwards.
     cx.session.awaits_shutdown = true;
     cx.outcome = Outcome::Paused;
     Ok(())

@@ -1,5 +1,5 @@
-//! SLOWLOG (<https://redis.io/docs/latest/commands/slowlog/>): the log itself is
-//! [`crate::slowlog`].
+//! SLOWLOG (<https://redis.io/docs/latest/commands/slowlog/>). The log is in
+//! [`crate::stats::slowlog`].
 
 use base::number::parse_i64;
 use command::{Argument, Flags, Group, Row, Shape, Spec};
@@ -9,7 +9,7 @@ use resp::{Args, Reply};
 use super::help::{help, help_spec};
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 
-/// Entries that GET replies when it is not told how many.
+/// Entries that GET returns by default.
 const DEFAULT_COUNT: usize = 10;
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::LOADING).with(Flags::STALE);
@@ -22,16 +22,16 @@ const fn part(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// The slow log's commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     part("slowlog", -2, "2.2.12")
-        .summary("Holds the commands on the slow log.")
+        .summary("A container for commands on the slow log.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("get", -2, "2.2.12")
                 .summary("Returns the newest entries of the slow log.")
-                .complexity("O(N) with N entries replied.")
+                .complexity("O(N) with N returned entries.")
                 .flags(ADMIN)
                 .arguments(&[Argument::new("count", Shape::Integer).optional()])
-                .history(&[("4.0.0", "Entries also tell the client's address and name.")])
+                .history(&[("4.0.0", "Entries have the client's address and name.")])
                 .tips(&[ALL_NODES, "nondeterministic_output"]),
             slow_entries,
         ),

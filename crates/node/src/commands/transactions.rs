@@ -19,33 +19,33 @@ const QUICK: Flags = Flags::FAST.with(Flags::ALLOW_BUSY);
 pub const ROWS: &[Row<AnyHandler>] = &[
     Row::new(
         spec("discard", 1, "2.0.0")
-            .summary("Drops the queued commands and ends the transaction.")
+            .summary("Discards the queued commands and ends the transaction.")
             .complexity("O(N) in the queued commands")
             .flags(QUICK.with(Flags::NOT_QUEUED)),
         AnyHandler::Node(discard),
     ),
     Row::new(
         spec("exec", 1, "1.2.0")
-            .summary("Executes the queued commands as one.")
+            .summary("Executes the queued commands as a transaction.")
             .complexity("That of the queued commands")
             .flags(Flags::SKIP_SLOWLOG.with(Flags::NOT_QUEUED)),
         AnyHandler::Exec,
     ),
     Row::new(
         spec("multi", 1, "1.2.0")
-            .summary("Begins a transaction: from here on commands are queued.")
+            .summary("Starts a transaction, which queues the following commands.")
             .flags(QUICK.with(Flags::NOT_QUEUED)),
         AnyHandler::Node(multi),
     ),
     Row::new(
         spec("unwatch", 1, "2.2.0")
-            .summary("Ends the watch of all keys.")
+            .summary("Stops watching all keys.")
             .flags(QUICK.with(Flags::SESSION)),
         AnyHandler::Node(unwatch),
     ),
     Row::new(
         spec("watch", -2, "2.2.0")
-            .summary("Makes the next EXEC depend on keys: it executes nothing if one has changed.")
+            .summary("Watches keys: the next EXEC executes nothing if one of them has changed.")
             .complexity("O(1) for each key")
             .flags(QUICK.with(Flags::NOT_QUEUED))
             .keys(&[KeySpec::to_end(1, 1, Access::RO)])
@@ -74,7 +74,7 @@ fn discard(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// A key that is watched already stays so, with what has happened to it.
+/// A key that is already watched keeps its state, including a change since then.
 fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     if cx.session.transaction.is_some() {
         return Err(TransactionError::WatchInMulti.into());
@@ -91,10 +91,10 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             name = Some(shard.db(db).watch(turn, key, watched.watch()));
         });
         match seen {
-            // It begins anew in a moment. Those before are watched, which does no harm.
+            // The command is retried. Keys before this one are watched, which does no harm.
             Err(ScriptError::ShardInUse) => return Err(ScriptError::ShardInUse.into()),
-            // A busy script may be changing it. That is no reason to refuse WATCH: its client may
-            // have sent the whole transaction, which then must not go through.
+            // A busy script may be changing the key. WATCH succeeds and EXEC will fail: an error
+            // here would not stop a client that has already sent the whole transaction.
             Err(_) => watched.watch().touch(),
             Ok(()) => {}
         }
@@ -105,7 +105,7 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// In a transaction it finds nothing: EXEC has ended the watch before.
+/// In a transaction it has no effect, because EXEC has already ended the watch.
 fn unwatch(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     cx.worker.unwatch(cx.session, &mut cx.shards);
     reply.ok();

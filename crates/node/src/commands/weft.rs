@@ -1,9 +1,8 @@
-//! WEFT: what Redis has no command for.
+//! WEFT: commands that Redis does not have.
 //!
-//! HOTKEYS and BIGKEYS show which keys are used most and which are largest. Both come from bounded
-//! memory that is always kept ([`crate::stats::hot_keys`], [`store::large_keys`]), so that a tool
-//! can ask every second. Of long keys they show the first 256 bytes. BIGKEYS takes shards by
-//! try-lock and passes over those that are in use.
+//! HOTKEYS and BIGKEYS show the most used and the largest keys. Both read tables of bounded size
+//! ([`crate::stats::hot_keys`], [`store::large_keys`]), so a tool can ask every second. They show
+//! the first 256 bytes of a key. BIGKEYS skips shards that are in use.
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::stats::hot_keys::{HotKeys, hottest};
 use crate::stats::top_keys::KEY_BYTES_MAX;
 
-/// Keys replied, when it is not told how many, and at most.
+/// Keys to return by default, and at most.
 const COUNT_DEFAULT: usize = 16;
 const COUNT_MAX: i64 = 1024;
 
@@ -35,7 +34,7 @@ const fn part(name: &'static str, arity: i32) -> Spec {
 /// The commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     Spec::new("weft", -2, Group::Server, "8.0.0")
-        .summary("Holds commands that Redis does not have.")
+        .summary("A container for commands that Redis does not have.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
@@ -49,21 +48,21 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         Row::new(
             part("bigkeys", -2)
                 .summary("Returns the largest keys of each type.")
-                .complexity("O(N) with N large keys that are known, at most 8 a type and shard.")
+                .complexity("O(N) with N known large keys, at most 8 for each type and shard.")
                 .scope(ShardScope::EachShard),
             big_keys,
         ),
         Row::new(help_spec(Group::Server, "8.0.0"), help),
         Row::new(
             part("hotkeys", -2)
-                .summary("Returns the keys that are used most, estimated from a sample.")
+                .summary("Returns the most used keys, estimated from a sample.")
                 .complexity("O(N) with N threads."),
             hot_keys,
         ),
     ],
 )];
 
-/// The number of keys that a request asks for.
+/// Parses the number of keys to return.
 fn count(args: &mut Args<'_>) -> Result<usize, Error> {
     args.seek(2);
     if args.remaining() == 0 {
@@ -96,7 +95,7 @@ fn hot_keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(())
 }
 
-/// What is replied of a key.
+/// The part of a key that is returned.
 fn kept(key: &[u8]) -> Vec<u8> {
     key[..key.len().min(KEY_BYTES_MAX)].to_vec()
 }
@@ -109,8 +108,8 @@ struct BigKey {
     size: usize,
 }
 
-/// A map for each key: `db`, `key`, `type`, `size` (bytes of a string, elements of others). The
-/// largest of a type come first.
+/// A map for each key: `db`, `key`, `type`, `size` (bytes of a string, elements of other types),
+/// sorted by type, the largest first.
 fn big_keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let count = count(args)?;
     let mut keys: Vec<BigKey> = Vec::new();
@@ -130,7 +129,7 @@ fn big_keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
                 ));
             }
         });
-        // What is not replied need not be kept.
+        // Drops keys that will not be returned, to bound the memory.
         if keys.len() > (count + LARGE_KEYS_MAX) * 64 {
             keep_largest(&mut keys, count);
         }
@@ -151,7 +150,7 @@ fn big_keys(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(())
 }
 
-/// Keeps so many keys of each type, the types by their names.
+/// Keeps the `count` largest keys of each type, sorted by type.
 fn keep_largest(keys: &mut Vec<BigKey>, count: usize) {
     keys.sort_by(|a, b| {
         (a.type_name, b.size, a.db, &a.key).cmp(&(b.type_name, a.size, b.db, &b.key))

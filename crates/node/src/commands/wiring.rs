@@ -1,5 +1,5 @@
-//! What only the top layer can join: the features that execution calls, and the values that need
-//! the table of all commands.
+//! Connects the layers: the features that execution calls, and constructors that need the table of
+//! all commands.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl<L: ShardLocks> Features for L {
 }
 
 impl Node {
-    /// The shared state of a server with this configuration.
+    /// Creates the shared state of a server.
     pub fn new(config: Config, seed: u64, shards: usize) -> Self {
         let table = table_with(&config.acl.renamed_commands);
         Self::with_commands(table, acl_commands(), config, seed, shards)
@@ -105,14 +105,14 @@ impl Node {
 }
 
 impl UserRegistry {
-    /// Only the default user, with the password of the configuration.
+    /// Creates the default user, with the password of the configuration.
     pub fn new(config: &Config) -> Self {
         Self::with_commands(acl_commands(), config)
     }
 }
 
 impl Worker {
-    /// That of thread `index`.
+    /// Creates the worker of thread `index`.
     pub fn new(
         node: Arc<Node>,
         index: usize,
@@ -126,7 +126,8 @@ impl Worker {
 }
 
 impl Applier {
-    /// A session for the commands of one log, on a thread that has this part of the memory in use.
+    /// Creates a session that applies the commands of one log. `memory` is its thread's part of the
+    /// memory in use.
     pub fn new(
         origin: StreamOrigin,
         node: &Arc<Node>,
@@ -140,7 +141,7 @@ impl Applier {
 }
 
 impl Config {
-    /// Changes the configuration as a text says, line by line.
+    /// Applies a configuration text line by line.
     ///
     /// # Errors
     /// The first line that cannot be accepted. Lines before it have taken effect.

@@ -1,21 +1,17 @@
-//! ACL SETUSER (<https://redis.io/docs/latest/commands/acl-setuser/>) and ACL DELUSER, and what
-//! every change of users does to their clients.
+//! ACL SETUSER (<https://redis.io/docs/latest/commands/acl-setuser/>) and ACL DELUSER, and the
+//! effect of every change of users on their clients.
 //!
-//! When a change is answered, no command runs or will run that the rules before it allowed and
-//! those behind it deny:
+//! When a change is replied to, no command runs or will run that only the old rules allowed:
 //!
 //! ```text
-//!   the users are changed     what begins now asks for the new rules
-//!   grace period              what began before is over, or leaves the gate and asks again
-//!   clients of users that     are marked as killed, and closed
-//!     are gone, and with sub-
-//!     scriptions that are
-//!     denied now
-//!   blocked clients           get an error if their command is denied now
+//!   1. the users change      commands that start now check the new rules
+//!   2. grace period          earlier commands have ended, or left the gate and check again
+//!   3. clients of removed users, and those with a subscription that is denied now, are marked
+//!      as killed and closed
+//!   4. blocked clients get an error if their command is denied now
 //! ```
 //!
-//! In a transaction, beside which no other command runs, what the command behind it does counts as
-//! little for those whom a change concerns: see `UserChanges`.
+//! In a transaction, clients must not see effects of later commands either: see `UserChanges`.
 
 use std::sync::Arc;
 
@@ -45,7 +41,7 @@ pub(super) fn set(
     let words: Vec<&[u8]> = args.iter().skip(3).collect();
     let node = Arc::clone(&cx.worker.node);
     let context = node.users.context_of(&node.config());
-    // Very many words take long, and the gate must not be held up by them.
+    // Very many words take long, which must not delay the gate.
     let mut had_channels = false;
     let set = cx.outside(|_| {
         let user = node.users.edited(name, &words, context)?;
@@ -83,10 +79,9 @@ pub(super) fn delete(
     Ok(())
 }
 
-/// Brings a change of users to bear on their clients, which ends the command; see the head of this
-/// file.
+/// Applies a change of users to their clients, and ends the command; see the head of this file.
 pub(super) fn settle(cx: &mut NodeCx<'_>, changed: Changed) {
-    // What a script leaves is done at once.
+    // Changes in a script are applied immediately.
     if cx.is_nested && !cx.worker.turn.in_script {
         return in_transaction::add(cx, &changed);
     }
@@ -94,8 +89,8 @@ pub(super) fn settle(cx: &mut NodeCx<'_>, changed: Changed) {
     cx.after_grace(move |worker, host| close_denied(worker, host, me, Some(&changed)));
 }
 
-/// Closes the clients of users that are gone, and those that have subscriptions which the change
-/// denies. Ends the waits of blocked clients whose command is denied.
+/// Closes the clients of removed users, and those with a subscription that is denied now. Ends the
+/// waits of blocked clients whose command is denied.
 pub(super) fn close_denied(
     worker: &Worker,
     host: &dyn Host,
@@ -118,7 +113,7 @@ pub(super) fn close_denied(
     let mut outcome = Outcome::Done;
     for record in gone {
         if record.id == me {
-            // Its reply is sent first.
+            // The client's own connection is closed after the reply.
             outcome = Outcome::Close;
             continue;
         }
@@ -129,7 +124,7 @@ pub(super) fn close_denied(
     outcome
 }
 
-/// Ends the wait of a blocked client that would not be allowed to begin now.
+/// Ends the wait of a blocked client whose command is denied now.
 pub(super) fn end_denied_wait(
     worker: &Worker,
     waker: &dyn ClientWaker,

@@ -1,5 +1,4 @@
-//! ACL LOAD (<https://redis.io/docs/latest/commands/acl-load/>) and ACL SAVE, and the users that a
-//! server begins with.
+//! ACL LOAD (<https://redis.io/docs/latest/commands/acl-load/>), ACL SAVE, and the users at start.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub(super) fn load(
     let loaded = cx.outside(|host| {
         let text = host.read_acl_file(&config.acl.file);
         let mut users = read(&node, &config, text)?;
-        // Those before are dropped here: there may be very many.
+        // The old users are dropped here, outside the gate: there may be very many.
         Ok(cx.commit(|| node.users.replace(&mut users)))
     });
     if !loaded.map_err(|errors: Vec<u8>| AclError::Load(echo(&errors)))? {
@@ -50,7 +49,7 @@ pub(super) fn save(
     Ok(())
 }
 
-/// The server and its configuration, which must name a file of users.
+/// The server and its configuration, which must name an ACL file.
 fn with_file(cx: &NodeCx<'_>) -> Result<(Arc<Node>, Arc<Config>), AclError> {
     let node = Arc::clone(&cx.worker.node);
     let config = node.config();
@@ -60,7 +59,7 @@ fn with_file(cx: &NodeCx<'_>) -> Result<(Arc<Node>, Arc<Config>), AclError> {
     }
 }
 
-/// The users of a file, or why there are none.
+/// Parses the users of an ACL file.
 fn read(node: &Node, config: &Config, text: Result<Vec<u8>, String>) -> Result<Users, Vec<u8>> {
     let path = &config.acl.file;
     let text = text
@@ -69,11 +68,11 @@ fn read(node: &Node, config: &Config, text: Result<Vec<u8>, String>) -> Result<U
 }
 
 impl Node {
-    /// Gives the server the users that its configuration names, in lines of their own or in a file.
-    /// `read_file` reads that file.
+    /// Loads the users of the configuration, from its `user` lines or from the ACL file, which
+    /// `read_file` reads.
     ///
     /// # Errors
-    /// A text for the operator: what is wrong with the rules or the file.
+    /// A message for the operator about the rules or the file.
     pub fn load_users(
         &self,
         read_file: impl FnOnce(&str) -> Result<Vec<u8>, String>,
@@ -106,7 +105,7 @@ impl Node {
     }
 }
 
-/// What is wrong with rules, for the operator.
+/// A message for the operator about wrong rules.
 pub(crate) fn reason(error: &EditError) -> String {
     match error {
         EditError::Unmatched(word) => {

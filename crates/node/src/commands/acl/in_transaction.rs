@@ -1,9 +1,8 @@
 //! Changes of users in a transaction, during which no other command runs.
 //!
-//! As in Redis each of them counts at once, whatever the later commands do. A client whose user is
-//! gone, or that has lost a channel, receives nothing from then on, and is closed when all of the
-//! transaction has run. A client that is blocked on a command that is denied now is not served
-//! before its wait is ended.
+//! As in Redis, each change takes effect immediately, whatever later commands do. A client whose
+//! user was removed, or that lost a channel, receives nothing from then on, and is closed after the
+//! transaction. The wait of a client that is blocked on a denied command ends before it is served.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::execution::worker::Worker;
 use crate::host::ClientWaker;
 use crate::state::user_changes::{Changed, UserChanges};
 
-/// Applies a change of users to clients, as far as that is done at once.
+/// Applies the immediate part of a change of users to clients.
 pub(super) fn add(cx: &mut NodeCx<'_>, changed: &Changed) {
     let (node, me) = (Arc::clone(&cx.worker.node), Arc::clone(&cx.session.record));
     let known = cx.worker.user_changes.take();
@@ -31,8 +30,8 @@ pub(super) fn add(cx: &mut NodeCx<'_>, changed: &Changed) {
     cx.worker.user_changes = Some(changes);
 }
 
-/// Ends the waits of blocked clients whose command is denied now, before they are served. Returns
-/// what is left to do when the transaction has run.
+/// Ends the waits of blocked clients whose command is denied now, before they are served. The
+/// outcome does the rest after the transaction.
 pub(crate) fn end(changes: Box<UserChanges>, worker: &Worker, waker: &dyn ClientWaker) -> Outcome {
     for record in changes.blocked() {
         end_denied_wait(worker, waker, record);

@@ -8,7 +8,7 @@ use resp::{Args, Reply};
 use super::rules::wrong_form;
 use crate::execution::node_cx::NodeCx;
 
-/// Entries that are replied when it is not told how many.
+/// Entries to return by default.
 const DEFAULT_COUNT: usize = 10;
 
 pub(super) fn log(

@@ -1,8 +1,7 @@
-//! ACL (<https://redis.io/docs/latest/commands/acl/>): its rows. What rules mean is the business of
-//! the crate `acl`; whom a client runs as, that of [`crate::clients`].
+//! ACL (<https://redis.io/docs/latest/commands/acl/>): its rows. The crate `acl` defines rules;
+//! [`crate::clients`] knows the user of each client.
 //!
-//! Whatever changes users runs on the main thread, one after another and after all other commands
-//! that only this thread runs.
+//! Commands that change users run on the main thread, one after another.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 
@@ -35,7 +34,7 @@ const fn part(name: &'static str, arity: i32, flags: Flags) -> Spec {
 /// ACL.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     Spec::new("acl", -2, Group::Server, "6.0.0")
-        .summary("Holds the commands on users and their rules.")
+        .summary("A container for commands on users and their rules.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
@@ -55,7 +54,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             Spec { since: "7.0.0", ..part("dryrun", -4, ADMIN) }
-                .summary("Tells whether a user may run a command, without running it.")
+                .summary("Checks whether a user may run a command, without running it.")
                 .complexity("O(N) with N rules of the user.")
                 .arguments(&[
                     USER,
@@ -76,30 +75,30 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
                 .complexity("O(N) with N rules of the user.")
                 .arguments(&[USER])
                 .history(&[
-                    ("6.2.0", "Tells the patterns of channels."),
-                    ("7.0.0", "Tells the selectors; patterns are texts of rules and no lists."),
+                    ("6.2.0", "Returns the patterns of channels."),
+                    ("7.0.0", "Returns the selectors; patterns are texts instead of lists."),
                 ]),
             show::user,
         ),
         Row::new(help_spec(Group::Server, "6.0.0"), help),
         Row::new(
             part("list", 2, ADMIN)
-                .summary("Returns the rules of all users, as an ACL file has them.")
+                .summary("Returns the rules of all users in the form of an ACL file.")
                 .complexity("O(N) with N rules of all users."),
             show::list,
         ),
         Row::new(
             part("load", 2, USERS)
-                .summary("Replaces all users by those of the ACL file, unless it has errors.")
+                .summary("Replaces all users with those of the ACL file, unless it has errors.")
                 .complexity("O(N) with N rules of all users."),
             file::load,
         ),
         Row::new(
             part("log", -2, ADMIN)
-                .summary("Returns what was denied lately, or forgets it.")
-                .complexity("O(N) with N entries replied.")
+                .summary("Returns or clears the log of recent denials.")
+                .complexity("O(N) with N returned entries.")
                 .arguments(&[Argument::new("operation", Shape::OneOf(LOG_OPERATION)).optional()])
-                .history(&[("7.2.0", "Entries have a number and the times of their events.")]),
+                .history(&[("7.2.0", "Entries have an ID and the times of their events.")]),
             log::log,
         ),
         Row::new(
@@ -111,8 +110,8 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         ),
         Row::new(
             part("setuser", -3, USERS)
-                .summary("Adds a user or changes its rules, all as told or none.")
-                .complexity("O(N) with N rules given, and in the connections.")
+                .summary("Creates a user or changes its rules, applying all given rules or none.")
+                .complexity("O(N) with N given rules and connections.")
                 .arguments(&[USER, Argument::new("rule", Shape::String).optional().multiple()])
                 .history(&[
                     ("6.2.0", "Patterns of channels."),
@@ -128,8 +127,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
             show::names,
         ),
         Row::new(
-            part("whoami", 2, ANYTIME)
-                .summary("Returns the name of the user that the connection runs as."),
+            part("whoami", 2, ANYTIME).summary("Returns the name of the connection's user."),
             show::own_name,
         ),
     ],

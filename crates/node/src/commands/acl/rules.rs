@@ -1,5 +1,5 @@
-//! What helps to write rules: ACL CAT (<https://redis.io/docs/latest/commands/acl-cat/>), DRYRUN
-//! and GENPASS.
+//! Commands that help to write rules: ACL CAT (<https://redis.io/docs/latest/commands/acl-cat/>),
+//! DRYRUN and GENPASS.
 
 use acl::{Denied, User};
 use base::number::parse_i64;
@@ -12,7 +12,7 @@ use crate::execution::access;
 use crate::execution::executor::ECHOED_BYTES_MAX;
 use crate::execution::node_cx::NodeCx;
 
-/// Bits of a password when it is not told how many.
+/// Default number of bits of a password.
 const PASSWORD_BITS: i64 = 256;
 /// The most bits of a password.
 const PASSWORD_BITS_MAX: i64 = 4096;
@@ -66,13 +66,13 @@ pub(super) fn dry_run(
     }
     match access::check(&user, entry, &request) {
         Ok(()) => reply.ok(),
-        Err(denied) => reply.bulk(&told(&user, entry, &request, denied)),
+        Err(denied) => reply.bulk(&denial_text(&user, entry, &request, denied)),
     }
     Ok(())
 }
 
-/// What would be denied, with the name of the key or channel.
-fn told(user: &User, entry: &Entry, request: &Args<'_>, denied: Denied) -> Vec<u8> {
+/// The text for a denial, with the name of the key or channel.
+fn denial_text(user: &User, entry: &Entry, request: &Args<'_>, denied: Denied) -> Vec<u8> {
     let (at, kind) = match denied {
         Denied::Command => {
             let error = AclError::Command(echo(user.name()), entry.name.clone());

@@ -1,5 +1,5 @@
-//! What ACL tells of users: GETUSER (<https://redis.io/docs/latest/commands/acl-getuser/>), LIST,
-//! USERS and WHOAMI.
+//! Commands that show users: ACL GETUSER (<https://redis.io/docs/latest/commands/acl-getuser/>),
+//! LIST, USERS and WHOAMI.
 
 use acl::Selector;
 use engine::Error;
@@ -36,7 +36,7 @@ pub(super) fn user(
     Ok(())
 }
 
-/// Three fields of a map.
+/// Writes three fields of a map.
 fn selector(selector: &Selector, reply: &mut Reply<'_>) {
     reply.bulk(b"commands");
     reply.bulk(&selector.commands_text());

@@ -1,10 +1,9 @@
 //! CLIENT KILL (<https://redis.io/docs/latest/commands/client-kill/>).
 //!
-//! A client is marked as killed here, its socket is shut down, and it is closed by its owner, which
-//! may be a moment later. The mark is what counts: a client is killed once, and a marked client is
-//! no longer listed. A command checks the mark when it begins, and the killer is answered only when
-//! all commands that began before are over. So nothing that a killed client sent takes effect
-//! later.
+//! CLIENT KILL marks a client as killed and shuts down its socket; the client's owner thread closes
+//! it a moment later. A client is marked only once, and a marked client is no longer listed. Each
+//! command checks the mark when it starts, and the reply to CLIENT KILL waits for all commands that
+//! started before. So no request of a killed client takes effect after that reply.
 
 use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
@@ -43,13 +42,13 @@ const FILTERS: Shape = Shape::OneOf(&[
 ]);
 
 pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
-    .summary("Closes the connections that pass all filters.")
+    .summary("Closes the connections that match all filters.")
     .complexity("O(N) in the connections")
     .history(&[
-        ("2.8.12", "Connections are chosen by filters."),
+        ("2.8.12", "Takes filters."),
         ("2.8.12", "Filter `ID`."),
-        ("3.2.0", "`TYPE` knows `master`."),
-        ("5.0.0", "`TYPE` knows `replica`, and `slave` as its old name."),
+        ("3.2.0", "Type `master`."),
+        ("5.0.0", "Type `replica`, with `slave` as its old name."),
         ("6.2.0", "Filter `LADDR`."),
         ("7.4.0", "Filter `MAXAGE`."),
     ])
@@ -61,7 +60,7 @@ pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
         ]),
     )]);
 
-/// Which clients to kill: those that pass every filter given.
+/// The clients to kill: those that match every given filter.
 struct Filter<'a> {
     id: Option<u64>,
     client_type: Option<ClientType>,
@@ -102,7 +101,7 @@ pub(super) fn kill(
         }
     }
     if kills_me {
-        // Its reply is sent first.
+        // The client's own connection is closed after the reply.
         cx.outcome = Outcome::Close;
     }
     if !others.is_empty() {
@@ -131,7 +130,7 @@ impl Filter<'_> {
     }
 }
 
-/// With the old form a client may kill itself.
+/// The old form, `CLIENT KILL addr`, with which a client may kill itself.
 fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
     Filter {
         id: None,
@@ -144,7 +143,7 @@ fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
     }
 }
 
-/// Pairs of a filter's name and its value; of several with the same name the last counts.
+/// Parses pairs of a filter's name and its value; the last one with the same name counts.
 fn parse<'a>(args: &mut Args<'a>, users: &UserRegistry) -> Result<Filter<'a>, Error> {
     let mut filter = Filter { address: None, spares_me: true, ..old_form(args) };
     args.seek(2);

@@ -5,9 +5,9 @@
 //! id=3 addr=127.0.0.1:52555 laddr=127.0.0.1:6379 fd=8 name= age=855 ... lib-ver= io-thread=0
 //! ```
 //!
-//! A line is made of a record alone, so that no client is disturbed by being listed; what changes
-//! in the middle of a turn may be a turn old. Fields of features that do not exist yet have the
-//! value of a client that does not use them.
+//! A line is made from the client's record only, without its owner thread, so values may be one
+//! turn old. Fields of features that do not exist have the value of a client that does not use
+//! them.
 
 use command::{Argument, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
@@ -24,9 +24,9 @@ pub(super) const SPEC: Spec = admin("list", -2, "2.4.0")
     .tips(&["nondeterministic_output"])
     .history(&[
         ("2.8.12", "Lines have `id`."),
-        ("5.0.0", "Clients can be chosen by `TYPE`."),
+        ("5.0.0", "Filter `TYPE`."),
         ("6.0.0", "Lines have `user`."),
-        ("6.2.0", "Lines have `argv-mem`, `tot-mem`, `laddr` and `redir`; `ID` chooses clients."),
+        ("6.2.0", "Lines have `argv-mem`, `tot-mem`, `laddr` and `redir`; filter `ID`."),
         ("7.0.0", "Lines have `resp`, `multi-mem`, `rbs` and `rbp`."),
         ("7.0.3", "Lines have `ssub`."),
         ("7.2.0", "Lines have `lib-name` and `lib-ver`."),
@@ -79,7 +79,7 @@ pub(super) fn list(
     } else {
         return Err(Error::Syntax);
     };
-    // Ten thousand lines take long, and none needs the keyspace.
+    // Ten thousand lines take long, and need no keyspace.
     let text = cx.outside(|_| {
         let mut text = String::new();
         for record in records.iter().filter(|record| !record.location.is_killed()) {

@@ -1,7 +1,5 @@
-//! CLIENT (<https://redis.io/docs/latest/commands/client/>): its rows, and what a client does to
-//! itself.
-//!
-//! Other clients are known by their records alone.
+//! CLIENT (<https://redis.io/docs/latest/commands/client/>): its rows, and the subcommands that a
+//! client uses on itself. Other clients are accessed only through their records.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{ConnectionError, Error, echo};
@@ -31,7 +29,7 @@ const fn own(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Connection, since).flags(ANYTIME)
 }
 
-/// A subcommand that concerns other clients.
+/// A subcommand that affects other clients.
 const fn admin(name: &'static str, arity: i32, since: &'static str) -> Spec {
     Spec::new(name, arity, Group::Connection, since).flags(ADMIN)
 }
@@ -39,7 +37,7 @@ const fn admin(name: &'static str, arity: i32, since: &'static str) -> Spec {
 /// CLIENT.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     Spec::new("client", -2, Group::Connection, "2.4.0")
-        .summary("Holds the commands on client connections.")
+        .summary("A container for commands on client connections.")
         .complexity("Depends on the subcommand."),
     &[
         Row::new(tracking::CACHING, tracking::caching),
@@ -158,8 +156,8 @@ fn set_info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         return Err(ConnectionError::AttributeValue(echo(attribute)).into());
     }
     cx.session.record.edit_names(|names| {
-        let place = if is_name { &mut names.library } else { &mut names.library_version };
-        *place = value.to_vec();
+        let field = if is_name { &mut names.library } else { &mut names.library_version };
+        *field = value.to_vec();
     });
     reply.ok();
     Ok(())
@@ -186,7 +184,7 @@ fn on_or_off(args: &Args<'_>) -> Result<bool, Error> {
     }
 }
 
-/// Only ON is answered.
+/// Only ON gets a reply.
 fn reply_mode(
     cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,
@@ -206,7 +204,7 @@ fn reply_mode(
     Ok(())
 }
 
-/// Whoever settles the wait first decides how it ends; the client's owner hears of it.
+/// The first thread that settles the wait decides how it ends, and the client's owner is notified.
 fn unblock(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     form(args, 4)?;
     let with_error = match args.at(3) {
@@ -229,7 +227,7 @@ fn unblock(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     Ok(())
 }
 
-/// Refuses more arguments than a subcommand with optional ones has.
+/// Refuses more than `len_max` arguments.
 fn form(args: &Args<'_>, len_max: usize) -> Result<(), Error> {
     if args.len() <= len_max {
         return Ok(());

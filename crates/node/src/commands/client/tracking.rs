@@ -1,7 +1,7 @@
 //! CLIENT TRACKING (<https://redis.io/docs/latest/commands/client-tracking/>), CACHING,
 //! TRACKINGINFO and GETREDIR.
 //!
-//! What they do is in `propagation::invalidations`.
+//! They are implemented in `propagation::invalidations`.
 
 use command::{Argument, Flags, Shape, Spec};
 use engine::{Error, TrackingError};
@@ -26,7 +26,7 @@ pub(super) const GETREDIR: Spec = own("getredir", 2, "6.0.0")
 
 pub(super) const TRACKING: Spec = own("tracking", -3, "6.0.0")
     .flags(Flags::SESSION)
-    .summary("Sets whether the connection is told of changes of the keys that it has read.")
+    .summary("Turns notifications about changes of keys that the connection has read on or off.")
     .complexity("O(N) in the prefixes")
     .arguments(&[
         Argument::new(
@@ -105,7 +105,7 @@ pub(super) fn caching(
     Ok(())
 }
 
-/// What the connection redirects to; 0: to none, though it tracks.
+/// The target of redirection: 0 without redirection, -1 without tracking.
 fn redirect(cx: &NodeCx<'_>, reply: &mut Reply<'_>) {
     match &cx.session.tracking {
         Some(state) => reply.unsigned(state.redirect),

@@ -1,4 +1,4 @@
-//! What COMMAND DOCS replies: maps in which only those fields stand that have something to say.
+//! The reply of COMMAND DOCS: maps that omit empty fields.
 
 use std::ops::Range;
 
@@ -32,14 +32,14 @@ impl<'b> Fields<'_, 'b> {
         self.reply
     }
 
-    /// A field of text, when there is text.
+    /// Writes a field of text unless it is empty.
     fn text(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             self.name(name).bulk(value.as_bytes());
         }
     }
 
-    /// A field of words, when one of them holds.
+    /// Writes a field of the words that hold, if any.
     fn words<const N: usize>(&mut self, name: &str, words: [(bool, &'static str); N]) {
         let words = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
         if words.clone().next().is_some() {
@@ -82,8 +82,8 @@ fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
     reply.finish(map, len);
 }
 
-/// Documents arguments. The first that is a key belongs to the first of the key specifications that
-/// are left in `keys` and so on; the last specification has all keys behind it.
+/// Documents arguments. Each key argument belongs to the next key specification of `keys`; the last
+/// specification has all remaining keys.
 fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Range<usize>) {
     reply.array(arguments.len());
     for argument in arguments {
@@ -118,7 +118,7 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
     }
 }
 
-/// A form's name, and its parts when it has parts.
+/// The name of a shape, and its parts.
 fn kind_of(shape: Shape) -> (&'static str, Option<&'static [Argument]>) {
     match shape {
         Shape::Key => ("key", None),

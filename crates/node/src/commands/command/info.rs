@@ -1,4 +1,4 @@
-//! What COMMAND INFO replies for a command: a list of ten elements.
+//! The reply of COMMAND INFO for a command: an array of ten elements.
 //!
 //! ```text
 //!   name, arity, flags, first key, last key, step,
@@ -48,8 +48,8 @@ pub(super) fn reply_words(reply: &mut Reply<'_>, words: impl Iterator<Item = &'s
     }
 }
 
-/// The keys as one range, which is all that old clients understand: first, last (negative: from the
-/// end) and step. Key specifications that do not continue each other are not all in it.
+/// The keys as one range for old clients: first, last (negative: from the end) and step. It
+/// contains only key specifications that are adjacent.
 fn key_range(keys: &[KeySpec]) -> (i64, i64, i64) {
     let index = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
     let mut range: Option<(i64, i64, i64)> = None;
@@ -116,7 +116,7 @@ fn reply_keys(reply: &mut Reply<'_>, spec: &Spec) {
     }
 }
 
-/// What describes a step of a search.
+/// A value in the description of a search.
 #[derive(Clone, Copy)]
 enum Part {
     Number(i64),
@@ -145,7 +145,7 @@ mod tests {
     use command::Access;
 
     #[test]
-    fn keys_as_one_range() {
+    fn adjacent_key_specifications_form_one_range() {
         let one = |at| KeySpec::one(at, Access::RO);
         assert_eq!(key_range(&[]), (0, 0, 0));
         assert_eq!(key_range(&[one(1)]), (1, 1, 1));

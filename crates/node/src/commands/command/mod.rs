@@ -1,4 +1,4 @@
-//! COMMAND (<https://redis.io/docs/latest/commands/command/>): what the rows say, told to clients.
+//! COMMAND (<https://redis.io/docs/latest/commands/command/>): describes the table of commands.
 
 mod docs;
 mod info;
@@ -46,7 +46,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
     row(
         part("docs", -2, "7.0.0")
             .summary("Returns the documentation of commands.")
-            .complexity("O(N) with N commands asked for.")
+            .complexity("O(N) with N given commands.")
             .arguments(NAMES)
             .tips(ANY_ORDER),
         docs,
@@ -69,9 +69,9 @@ pub const ROWS: &[Row<NodeHandler>] = &[row(
     row(
         part("info", -2, "2.8.13")
             .summary("Returns descriptions of commands.")
-            .complexity("O(N) with N commands asked for.")
+            .complexity("O(N) with N given commands.")
             .arguments(NAMES)
-            .history(&[("7.0.0", "Without names it describes all commands.")])
+            .history(&[("7.0.0", "Without names, describes all commands.")])
             .tips(ANY_ORDER),
         describe,
     ),
@@ -133,11 +133,11 @@ fn docs(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// What COMMAND LIST FILTERBY lets through.
+/// The filter of COMMAND LIST FILTERBY.
 enum Filter<'a> {
-    /// Commands of a module, of which there are none.
+    /// Commands of a module; there are no modules.
     Module,
-    /// Commands in a category of access control.
+    /// Commands in an ACL category.
     Category(&'a [u8]),
     /// Names that match a glob pattern.
     Pattern(&'a [u8]),
@@ -182,7 +182,7 @@ fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-/// The command that a request behind COMMAND GETKEYS names, when the request has keys.
+/// The request in the arguments of COMMAND GETKEYS, and its command, which must have keys.
 fn request_of<'a>(
     table: &'static Table,
     args: &Args<'a>,
@@ -201,8 +201,8 @@ fn request_of<'a>(
     Ok((entry, request))
 }
 
-/// The keys of a request with the way each is used. Where one key is missing, all are, and only
-/// some commands can do without.
+/// The keys of a request with their access. If a key is missing, there are none, which only some
+/// commands accept.
 fn keys_of(entry: &Entry, request: &Args<'_>) -> Result<Vec<(usize, Access)>, Error> {
     let mut keys = Vec::new();
     let specs = entry.spec.keys;

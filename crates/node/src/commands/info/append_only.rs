@@ -1,15 +1,15 @@
-//! The part of INFO persistence that is about the append-only file.
+//! The lines of INFO PERSISTENCE about the append-only file.
 
 use super::{Page, Snapshot};
 
-/// The lines that are always there.
+/// Writes the lines that are always shown.
 pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
     let figures = snapshot.node.append_only.lock().clone();
     let steady_ms = snapshot.worker.turn.steady_ms;
     let status = |ok| if ok { "ok" } else { "err" };
     let running = figures.rewrite_began_ms.map(|began| (steady_ms - began).max(0) / 1000);
-    // One that waits for no other snapshot begins in a moment. Who has asked for it looks here for
-    // its end, and must not take the time before it for that.
+    // A scheduled rewrite that waits for no other snapshot starts in a moment. It is shown as in
+    // progress, so that a client that polls for its end does not take this moment for the end.
     let others_run = snapshot.node.snapshots.figures.lock().running.is_some();
     let begins = figures.is_rewrite_scheduled && !others_run;
     page.line("aof_enabled", u8::from(figures.is_enabled));
@@ -24,7 +24,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("aof_last_cow_size", figures.last_saved_bytes);
 }
 
-/// The lines that are there while the file is written.
+/// Writes the lines that are shown while the file is enabled.
 pub(super) fn write_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     let figures = snapshot.node.append_only.lock().clone();
     if !figures.is_enabled {
@@ -33,7 +33,7 @@ pub(super) fn write_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("aof_current_size", figures.current_bytes);
     page.line("aof_base_size", figures.base_bytes);
     page.line("aof_pending_rewrite", u8::from(figures.is_rewrite_scheduled));
-    // The first is what the thread that writes it saw last.
+    // `buffered_bytes` is the last value that the log's thread published.
     let kept = snapshot.node.used_memory.kept_for_log();
     page.line("aof_buffer_length", figures.buffered_bytes.max(kept));
     page.line("aof_pending_bio_fsync", figures.pending_syncs);

@@ -1,7 +1,7 @@
 //! INFO (<https://redis.io/docs/latest/commands/info/>): sections of `name:value` lines.
 //!
-//! Names are Redis's, because tools look for them; a line is there only when its value is true.
-//! What a feature that is not there yet would count is zero, and tools that read it are told so.
+//! Names are those of Redis, because tools look for them. A line is shown only if its value is
+//! correct. The counters of features that do not exist are zero.
 
 mod append_only;
 mod persistence;
@@ -19,7 +19,7 @@ use crate::execution::worker::Worker;
 use crate::state::node::Node;
 use crate::stats::totals::ThreadSums;
 
-/// The command. It runs on the main thread, where the process can be asked about itself.
+/// The command. It runs on the main thread, which can ask for the figures of the process.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
     Spec::new("info", -1, Group::Server, "1.0.0")
         .summary("Returns information about the server and its statistics.")
@@ -36,12 +36,12 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::new(
 struct Section {
     /// Its heading; a request may write it in any case.
     name: &'static str,
-    /// It is shown when no section is asked for.
+    /// Whether it is shown if no section is given.
     default: bool,
     write: fn(&Snapshot<'_>, &mut Page),
 }
 
-/// The sections, in the order in which they are shown, whatever order they were asked for in.
+/// The sections in the order in which they are shown, which does not depend on the request.
 const SECTIONS: &[Section] = &[
     Section { name: "Server", default: true, write: sections::server },
     Section { name: "Clients", default: true, write: sections::clients },
@@ -73,19 +73,19 @@ impl Section {
     }
 }
 
-/// Everything that sections are written from.
+/// The data from which sections are written.
 struct Snapshot<'a> {
     node: &'a Node,
     worker: &'a Worker,
     config: &'a Config,
     memory: &'a Footprint,
-    /// What the threads counted, by their numbers.
+    /// The counters of each thread, by number.
     threads: &'a [ThreadSums],
     /// The sum over all threads.
     total: &'a ThreadSums,
 }
 
-/// The text in the making.
+/// The text so far.
 #[derive(Default)]
 struct Page {
     text: String,
@@ -103,7 +103,7 @@ impl Page {
         self.text.push_str(&format!("{name}:{value}\r\n"));
     }
 
-    /// An amount of memory, and the same again for people.
+    /// Writes a number of bytes, and a `_human` line with a unit.
     fn bytes(&mut self, name: &str, bytes: u64) {
         self.line(name, bytes);
         let mut human = Vec::new();
@@ -111,7 +111,7 @@ impl Page {
         self.line(&format!("{name}_human"), String::from_utf8_lossy(&human));
     }
 
-    /// What features that are not there yet would count.
+    /// Writes the counters of features that do not exist.
     fn zeros(&mut self, names: &[&str]) {
         for name in names {
             self.line(name, 0);
@@ -137,7 +137,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         threads: &threads,
         total: &total,
     };
-    // No section needs the keyspace any more.
+    // The sections need no keyspace.
     let page = cx.outside(|_| {
         let mut page = Page::default();
         for section in SECTIONS.iter().filter(|section| section.is_asked_for(&asked)) {

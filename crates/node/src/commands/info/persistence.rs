@@ -1,4 +1,4 @@
-//! INFO PERSISTENCE: RDB files, the append-only file, and loading.
+//! INFO PERSISTENCE: RDB files, the append-only file and loading.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["async_loading"]);
     let is_running = figures.running.is_some();
     let while_running = |count: &AtomicU64| if is_running { value(count) } else { 0 };
-    // Nothing is forked: this is what was saved before it changed, and has not been written yet.
+    // There is no fork: these are the old versions of changed entries that are not written yet.
     page.line("current_cow_peak", while_running(&progress.saved_bytes_peak));
     page.line("current_cow_size", while_running(&progress.saved_bytes));
     page.zeros(&["current_cow_size_age"]);

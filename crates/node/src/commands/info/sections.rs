@@ -1,4 +1,4 @@
-//! The sections about state: what the server is, who is connected, what it holds.
+//! The sections about state: server, clients, memory, replication, processor time and keyspace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
         page.line("monotonic_clock", "POSIX clock_gettime");
     }
     page.line("multiplexing_api", "epoll");
-    // What Redis says when another compiler has built it.
+    // The value of Redis if it was not built by GCC.
     page.line("gcc_version", "0.0.0");
     page.line("process_id", process.pid);
     page.line("process_supervised", config.supervised.name());
@@ -44,7 +44,7 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("lru_clock", snapshot.worker.turn.access_clock());
     page.line("executable", &process.executable);
     page.line("config_file", &process.config_file);
-    // Redis says 0 or 1. This is how many of the threads have clients to serve.
+    // Redis shows 0 or 1; this is the number of active I/O threads.
     page.line("io_threads_active", process.threads_carrying.saturating_sub(1));
     listeners(snapshot, page);
 }
@@ -132,7 +132,7 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
     let (kept_for_log, uncounted) = (used_memory.kept_for_log(), used_memory.uncounted());
     page.line("mem_not_counted_for_evict", kept_for_log + uncounted);
     page.line("mem_clients_notifications", uncounted);
-    // What replicas will hold.
+    // There are no replicas.
     page.zeros(&["mem_replication_backlog"]);
     page.zeros(&["mem_replica_full_sync_buffer"]);
     page.zeros(&["mem_total_replication_buffers", "mem_clients_slaves"]);
@@ -140,14 +140,14 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["mem_cluster_links"]);
     page.line("mem_aof_buffer", kept_for_log);
     page.line("mem_allocator", &memory.process.allocator);
-    // A table grows without a second one beside it, and nothing is moved against fragmentation.
+    // A table grows in place, and values are not moved to reduce fragmentation.
     page.zeros(&["mem_overhead_db_hashtable_rehashing", "active_defrag_running"]);
     let values = |count: &AtomicU64| count.load(Ordering::Relaxed);
     page.line("lazyfree_pending_objects", values(&snapshot.node.lazy_free_pending));
     page.line("lazyfreed_objects", values(&snapshot.node.lazy_freed));
 }
 
-/// One interpreter of a thread runs both scripts and functions: its memory is shown as that of
+/// Each thread has one interpreter for scripts and functions, whose memory is shown as that of
 /// scripts.
 fn scripts(scripts: &ScriptFigures, page: &mut Page) {
     let (of_scripts, cached) = scripts.scripts;
@@ -164,8 +164,8 @@ fn scripts(scripts: &ScriptFigures, page: &mut Page) {
     page.bytes("used_memory_scripts", of_scripts + of_libraries);
 }
 
-/// There is no replication yet: a master that nobody follows, as Redis shows it. The run's own
-/// number is as good a replication id as any for a history that nobody shares.
+/// There is no replication yet: shows what Redis shows for a master without replicas. The
+/// replication id is the run id.
 pub(super) fn replication(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("role", "master");
     page.line("connected_slaves", 0);
@@ -196,7 +196,7 @@ pub(super) fn cluster(_: &Snapshot<'_>, page: &mut Page) {
     page.zeros(&["cluster_enabled"]);
 }
 
-/// The mean time to live is an estimate, which the walks over expired keys make.
+/// The mean time to live is an estimate of the expiry walks.
 pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
@@ -208,7 +208,7 @@ pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-/// How many keys there are of each size, sizes rounded down to a power of two.
+/// The number of keys of each size, rounded down to a power of two.
 pub(super) fn key_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate() {
         for family in SizeFamily::REPORTED {
@@ -231,7 +231,7 @@ pub(super) fn key_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-/// The least size of so many bits, in units of 1024.
+/// The smallest size with so many bits, in units of 1024.
 fn size_label(bits: u8) -> String {
     const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
     match bits.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! The sections about work done: by threads, by commands, and what went wrong.
+//! The sections about work: threads, commands, latencies and errors.
 
 use std::sync::atomic::Ordering;
 
@@ -7,9 +7,9 @@ use pubsub::ChannelKind;
 use super::{Page, Snapshot};
 use crate::config::percentile_text;
 
-/// One line a thread as Redis has it, and one that tells how busy it was.
+/// A line for each thread as in Redis, and one with its load.
 pub(super) fn threads(snapshot: &Snapshot<'_>, page: &mut Page) {
-    // Behind them may be counts of threads that have ended.
+    // Later elements may be counters of threads that have ended.
     let running = || snapshot.threads.iter().take(snapshot.memory.process.threads_active.max(1));
     for (number, thread) in running().enumerate() {
         let sums = &thread.sums;
@@ -59,7 +59,7 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("pubsub_channels", node.pubsub.len(ChannelKind::Channel));
     page.line("pubsub_patterns", node.pubsub.len(ChannelKind::Pattern));
     page.line("pubsubshard_channels", node.pubsub.len(ChannelKind::Shard));
-    // Nothing is forked, ever.
+    // The server never forks.
     page.zeros(&["latest_fork_usec", "total_forks"]);
     // No key is moved to another server, and no replica follows this one.
     page.zeros(&["migrate_cached_sockets", "slave_expires_tracked_keys"]);
@@ -71,7 +71,7 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("tracking_total_prefixes", node.trackers.prefixes());
     page.zeros(&["unexpected_error_replies"]);
     page.line("total_error_replies", sums.errors);
-    // Every payload is looked through.
+    // Every payload is validated.
     page.line("dump_payload_sanitizations", restored(snapshot));
     let io_threads = || snapshot.threads.iter().skip(1).map(|thread| &thread.sums);
     page.line("total_reads_processed", sums.reads);
@@ -80,7 +80,7 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("io_threaded_writes_processed", io_threads().map(|sums| sums.writes).sum::<u64>());
     page.line("client_query_buffer_limit_disconnections", sums.query_limit_closes);
     page.line("client_output_buffer_limit_disconnections", sums.output_limit_closes);
-    // A client keeps no buffer for replies that could grow or shrink.
+    // Clients have no buffer for replies that could grow or shrink.
     page.zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
     event_loops(snapshot, page);
     page.line("acl_access_denied_auth", sums.auth_failures);
@@ -89,14 +89,14 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("acl_access_denied_channel", sums.denied_channels);
 }
 
-/// Runs of RESTORE.
+/// Calls of RESTORE.
 fn restored(snapshot: &Snapshot<'_>) -> u64 {
     let entry = snapshot.worker.table.find(b"restore");
     let sums = entry.and_then(|entry| snapshot.total.commands.get(usize::from(entry.index)));
     sums.map_or(0, |sums| sums.calls)
 }
 
-/// Turns of the event loops of all threads, and the time in them. Redis has one such loop.
+/// Turns of the event loops of all threads, and the time in them.
 fn event_loops(snapshot: &Snapshot<'_>, page: &mut Page) {
     let (sums, rates) = (&snapshot.total.sums, snapshot.node.rates());
     let micros = |tsc| snapshot.worker.micros(tsc);
@@ -125,7 +125,7 @@ pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-/// How long commands take, for those percentiles that the configuration names.
+/// Latencies of commands at the configured percentiles.
 pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
     if !snapshot.config.latency.tracking {
         return;
@@ -147,7 +147,7 @@ pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
 
 pub(super) fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
     for (code, count) in snapshot.node.error_codes() {
-        // Those of scripts may be anything.
+        // Scripts can make any code.
         let code = code.replace(['#', ':', '\r', '\n'], "_");
         page.line(&format!("errorstat_{code}"), format_args!("count={count}"));
     }

@@ -1,8 +1,8 @@
-//! LATENCY (<https://redis.io/docs/latest/commands/latency/>): what took longer than
-//! `latency-monitor-threshold`, and how long commands take.
+//! LATENCY (<https://redis.io/docs/latest/commands/latency/>): slow events and the latency of
+//! commands.
 //!
-//! The samples are in [`crate::stats::latency_events`]; what is written about them for people is in
-//! `report`. All commands read what threads have published, and stop none of them.
+//! The samples are in [`crate::stats::latency_events`]; `report` has the texts of DOCTOR and GRAPH.
+//! All subcommands read published values and stop no thread.
 
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError, echo};
@@ -29,42 +29,41 @@ const EVENT: Argument = Argument::new("event", Shape::String);
 /// The commands.
 pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     Spec::new("latency", -2, Group::Server, "2.8.13")
-        .summary("Holds the commands on latency.")
+        .summary("A container for commands on latency.")
         .complexity("That of the subcommand."),
     &[
         Row::new(
             part("doctor", 2, "2.8.13")
-                .summary("Returns what the events of latency have in common, and advice."),
+                .summary("Returns a diagnosis of the latency events, with advice."),
             doctor,
         ),
         Row::new(
             part("graph", 3, "2.8.13")
-                .summary("Returns a graph of the latency of an event.")
+                .summary("Returns a latency graph of an event.")
                 .arguments(&[EVENT]),
             graph,
         ),
         Row::new(help_spec(Group::Server, "2.8.13"), help),
         Row::new(
             part("histogram", -2, "7.0.0")
-                .summary("Returns how long all or some commands take.")
-                .complexity("O(N) with N commands that have run.")
+                .summary("Returns latency histograms of all or some commands.")
+                .complexity("O(N) with N commands that have histograms.")
                 .arguments(&[Argument::new("COMMAND", Shape::String).optional().multiple()]),
             histogram,
         ),
         Row::new(
             part("history", 3, "2.8.13")
-                .summary("Returns when an event happened and how long it took.")
+                .summary("Returns the times and latencies of an event.")
                 .arguments(&[EVENT]),
             history,
         ),
         Row::new(
-            part("latest", 2, "2.8.13")
-                .summary("Returns for each event when it happened last and how long it took."),
+            part("latest", 2, "2.8.13").summary("Returns the latest latency of each event."),
             latest,
         ),
         Row::new(
             part("reset", -2, "2.8.13")
-                .summary("Forgets all or some events.")
+                .summary("Discards the samples of all or some events.")
                 .tips(&["request_policy:all_nodes", "response_policy:agg_sum"])
                 .arguments(&[EVENT.optional().multiple()]),
             reset,
@@ -135,7 +134,7 @@ fn histogram(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) ->
         2 => worker.table.entries().iter().collect(),
         _ => args.iter().skip(2).flat_map(|name| named(worker, name)).collect(),
     };
-    // Many histograms take long to read, and none needs the keyspace.
+    // Many histograms take long to read, and need no keyspace.
     cx.outside(|_| {
         let all = reply.map_deferred();
         let mut shown = 0;
@@ -151,7 +150,7 @@ fn histogram(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) ->
     Ok(())
 }
 
-/// A command, or `command|subcommand`, by its name; a command comes with its subcommands.
+/// A command with its subcommands, or one `command|subcommand`.
 fn named<'a>(worker: &'a Worker, name: &[u8]) -> Vec<&'a Entry> {
     let mut parts = name.splitn(2, |byte| *byte == b'|');
     let Some(entry) = parts.next().and_then(|command| worker.table.find(command)) else {
@@ -163,14 +162,14 @@ fn named<'a>(worker: &'a Worker, name: &[u8]) -> Vec<&'a Entry> {
     }
 }
 
-/// The least and the greatest power of two nanoseconds by which runs are grouped. What takes longer
-/// counts for the greatest, which is about a second.
+/// The powers of two nanoseconds by which calls are grouped. Longer calls count in the last group,
+/// which is about a second.
 const GROUP_BITS: std::ops::RangeInclusive<u32> = 10..=30;
 
-/// Runs by their time in groups of which each reaches twice as far as the one before; each counts
-/// the runs of the groups before, and one that adds none is left out. As in Redis a group reaches
-/// to the end of that bucket of its histograms into which the power of two falls, and is named by
-/// this end in microseconds.
+/// Writes a cumulative histogram: the limit of each group is twice the one before, a group counts
+/// the calls of all groups before it too, and a group without calls of its own is omitted. As in
+/// Redis, the limit is the end of the histogram bucket that contains the power of two, in
+/// microseconds.
 fn push_histogram(worker: &Worker, entry: &Entry, latencies: &Latencies, reply: &mut Reply<'_>) {
     reply.bulk(entry.name.as_bytes());
     reply.map(2);

@@ -1,7 +1,7 @@
-//! LATENCY GRAPH and LATENCY DOCTOR: events of latency as text for people.
+//! The texts of LATENCY GRAPH and LATENCY DOCTOR.
 //!
-//! A graph has a column for each sample and four rows in which it rises in twelve steps; below each
-//! column is how long ago that was, from top to bottom.
+//! A graph has a column for each sample, with twelve steps in four rows. Below each column is its
+//! age, from top to bottom.
 //!
 //! ```text
 //!   #
@@ -16,10 +16,10 @@
 use crate::config::Config;
 use crate::stats::latency_events::{EventSamples, LatencyEvents};
 
-/// Samples beside each other; further ones follow below.
+/// Columns of a block; further samples follow in blocks below.
 const COLUMNS: usize = 80;
 const ROWS: usize = 4;
-/// What a column ends in, by its height within the row.
+/// The top of a column, by its height within the row.
 const TOPS: [char; 3] = ['_', 'o', '#'];
 
 /// The graph of an event, with a heading.
@@ -43,19 +43,19 @@ pub(super) fn graph(name: &str, event: &EventSamples, now_unix_seconds: i64) -> 
 }
 
 struct Column {
-    /// How high it is, from 0.
+    /// Its height, from 0.
     step: usize,
     label: String,
 }
 
-/// How high a column of a value is when the highest value is `highest`.
+/// The height of a value's column if the highest value is `highest`.
 fn step(value: u64, highest: u64) -> usize {
     let steps = ROWS * TOPS.len();
     let step = u128::from(value) * steps as u128 / u128::from(highest.max(1));
     usize::try_from(step).unwrap_or(steps).min(steps - 1)
 }
 
-/// How long ago something was, in the largest unit that makes it at least one.
+/// An age in the largest unit in which it is at least 1.
 fn age(seconds: i64) -> String {
     match seconds {
         ..60 => format!("{seconds}s"),
@@ -85,17 +85,17 @@ fn block(columns: &[Column]) -> String {
     text
 }
 
-/// What the events have in common, and what can be done about them.
+/// Statistics of the events, and advice.
 pub(super) fn diagnosis(events: &LatencyEvents, config: &Config, now_unix_seconds: i64) -> String {
     let threshold_ms = config.latency.monitor_threshold_ms;
     if events.iter().len() == 0 {
         return match threshold_ms {
-            0 => "Events of latency are not recorded. `CONFIG SET latency-monitor-threshold \
-                  <milliseconds>` records what takes as long or longer.\n"
+            0 => "Latency events are not recorded. `CONFIG SET latency-monitor-threshold \
+                  <milliseconds>` records events that take at least that long.\n"
                 .to_owned(),
             _ => format!(
-                "Nothing has taken {threshold_ms} ms or longer since events are recorded, \
-                  or since the last LATENCY RESET.\n"
+                "No event has taken {threshold_ms} ms or longer since the start or the last \
+                  LATENCY RESET.\n"
             ),
         };
     }
@@ -114,7 +114,7 @@ pub(super) fn diagnosis(events: &LatencyEvents, config: &Config, now_unix_second
     }
     let advice: Vec<String> = advice(events, config);
     if !advice.is_empty() {
-        text.push_str("\nWhat can be done:\n");
+        text.push_str("\nAdvice:\n");
     }
     for line in advice {
         text.push_str(&format!("- {line}\n"));
@@ -131,35 +131,35 @@ fn advice(events: &LatencyEvents, config: &Config) -> Vec<String> {
     if happened("command") || happened("fast-command") {
         if !logs_slow && threshold_us > 0 {
             advice.push(format!(
-                "The slow log leaves out some of these commands. `CONFIG SET \
+                "The slow log does not keep some of these commands. `CONFIG SET \
                  slowlog-log-slower-than {threshold_us}` makes it keep them."
             ));
         }
         advice.push(
-            "SLOWLOG GET shows commands that took long and their arguments. LATENCY HISTOGRAM \
-             shows which ones do so often."
+            "SLOWLOG GET shows slow commands and their arguments. LATENCY HISTOGRAM shows which \
+             commands are often slow."
                 .to_owned(),
         );
     }
     if happened("fast-command") {
         advice.push(
-            "A fast command takes long only when its thread does not get the processor, or when \
-             its shard is in use: look for other processes on this machine, swapping, a noisy \
-             virtual machine, and at slow commands of the same moment."
+            "A fast command is slow only if its thread does not get the processor, or if its shard \
+             is in use: look for other processes on this machine, swapping, noisy virtual \
+             machines, and slow commands at the same time."
                 .to_owned(),
         );
     }
     if happened("expire-cycle") {
         advice.push(
-            "Many keys expire at the same time: spread their times, lower active-expire-effort, or \
-             raise hz, which makes for shorter walks."
+            "Many keys expire at the same time: spread their expiry times, lower \
+             active-expire-effort, or raise hz, which makes the walks shorter."
                 .to_owned(),
         );
     }
     if happened("eviction-cycle") || happened("evict-del") {
         advice.push(
-            "Much is evicted at once: leave more room below maxmemory, and avoid to write large \
-             values at a time."
+            "Many keys are evicted at once: use less memory than maxmemory, and write large values \
+             in smaller parts."
                 .to_owned(),
         );
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_rises_in_twelve_steps_over_the_lowest_sample() {
+    fn a_graph_has_twelve_steps_above_the_lowest_sample() {
         let events = events(&[(0, 10), (4000, 100), (90_000, 55), (90_100, 11), (90_119, 25)]);
         let (name, event) = events.find(b"command").expect("it happened");
         let text = graph(name, event, 90_120);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_follows_below() {
+    fn further_samples_follow_in_blocks_below() {
         let events = events(&(0..100).map(|second| (second, 5)).collect::<Vec<_>>());
         let (name, event) = events.find(b"command").expect("it happened");
         let text = graph(name, event, 100);
@@ -201,12 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn the_doctor_says_what_to_do() {
+    fn the_doctor_gives_advice() {
         let mut config = Config::default();
         let none = LatencyEvents::default();
-        assert!(diagnosis(&none, &config, 0).starts_with("Events of latency are not recorded."));
+        assert!(diagnosis(&none, &config, 0).starts_with("Latency events are not recorded."));
         config.latency.monitor_threshold_ms = 5;
-        assert!(diagnosis(&none, &config, 0).starts_with("Nothing has taken 5 ms"));
+        assert!(diagnosis(&none, &config, 0).starts_with("No event has taken 5 ms"));
         let text = diagnosis(&events(&[(1, 5), (2, 7)]), &config, 3);
         let line = "command: 2 events, mean 6 ms, mean deviation 1 ms, one every 1.00 s, longest 7 \
                     ms.\n";
@@ -219,7 +219,7 @@ mod tests {
             let mut events = LatencyEvents::default();
             events.add(event, 1, 5);
             let text = diagnosis(&events, &config, 3);
-            assert!(text.contains("below maxmemory"), "{text}");
+            assert!(text.contains("maxmemory"), "{text}");
         }
     }
 }
