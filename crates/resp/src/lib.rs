@@ -12,5 +12,5 @@ pub mod request;
 
 pub use args::{Args, CopiedArgs, Span};
 pub use out::Out;
-pub use reply::Reply;
+pub use reply::{DeferredLength, Reply};
 pub use request::{Limits, Parsed, Parser, ProtocolError};

@@ -11,8 +11,10 @@ use base::number::parse_i64;
 use command::{Argument, Flags, Group, Row, Shape, Spec};
 use engine::{Error, HotkeysError};
 use resp::{Args, Reply};
+use store::Time;
 
 use super::help::{help, help_spec};
+use super::map_writer::MapWriter;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::stats::hot_keys::{Session, SessionOptions};
 use crate::stats::top_keys::{TopKey, TopKeys, merge};
@@ -73,15 +75,20 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
     ],
 )];
 
+/// Whether a session measures now.
+fn is_active(cx: &NodeCx<'_>) -> bool {
+    let session = cx.worker.node.hotkeys.lock();
+    session.as_ref().is_some_and(|session| session.is_active(cx.worker.turn.steady_ms))
+}
+
 fn start(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let steady_ms = cx.worker.turn.steady_ms;
-    let is_active = |session: &Arc<Session>| session.is_active(steady_ms);
-    if cx.worker.node.hotkeys.lock().as_ref().is_some_and(is_active) {
+    if is_active(cx) {
         return Err(HotkeysError::InProgress.into());
     }
     let options = parse(args)?;
     let cpu = cx.outside(|host| host.process_info()).cpu;
-    let now = (cx.worker.turn.unix_ms, steady_ms);
+    let turn = &cx.worker.turn;
+    let now = Time { unix_us: turn.unix_us, steady_ms: turn.steady_ms };
     cx.worker.node.set_hotkeys(Some(Arc::new(Session::new(options, now, cpu))));
     cx.worker.take_over_config();
     reply.ok();
@@ -160,9 +167,7 @@ fn stop(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
 }
 
 fn reset(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    let steady_ms = cx.worker.turn.steady_ms;
-    let is_active = |session: &Arc<Session>| session.is_active(steady_ms);
-    if cx.worker.node.hotkeys.lock().as_ref().is_some_and(is_active) {
+    if is_active(cx) {
         return Err(HotkeysError::StopFirst.into());
     }
     cx.worker.node.set_hotkeys(None);
@@ -170,30 +175,12 @@ fn reset(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-/// Writes the pairs of the report.
-struct Fields<'a, 'b> {
-    reply: &'a mut Reply<'b>,
-    len: usize,
-}
-
-impl Fields<'_, '_> {
-    fn name(&mut self, name: &str) -> &mut Self {
-        self.reply.bulk(name.as_bytes());
-        self.len += 1;
-        self
-    }
-
-    fn number(&mut self, name: &str, value: impl TryInto<i64>) {
-        self.name(name).reply.int(value.try_into().unwrap_or(i64::MAX));
-    }
-
-    /// The heaviest keys and their weights.
-    fn keys(&mut self, name: &str, keys: &[TopKey], weight: impl Fn(u64) -> u64) {
-        self.name(name).reply.array(keys.len() * 2);
-        for key in keys {
-            self.reply.bulk(&key.key);
-            self.reply.unsigned(weight(key.weight()));
-        }
+/// The heaviest keys and their weights.
+fn reply_keys(reply: &mut Reply<'_>, keys: &[TopKey], weight: impl Fn(u64) -> u64) {
+    reply.array(keys.len() * 2);
+    for key in keys {
+        reply.bulk(&key.key);
+        reply.unsigned(weight(key.weight()));
     }
 }
 
@@ -207,15 +194,15 @@ fn report(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     let measured = session.measured();
     let micros = |tsc| cx.worker.micros(tsc);
     reply.array(1);
-    let all = reply.map_deferred();
-    let mut fields = Fields { reply, len: 0 };
+    let mut fields = MapWriter::begin(reply);
     fields.number("tracking-active", i64::from(session.is_active(steady_ms)));
     fields.number("sample-ratio", options.sample_ratio);
     // Ranges of slots: all slots, because there is no cluster.
-    fields.name("selected-slots").reply.array(1);
-    fields.reply.array(2);
-    fields.reply.int(0);
-    fields.reply.int(SLOT_MAX);
+    let slots = fields.field("selected-slots");
+    slots.array(1);
+    slots.array(2);
+    slots.int(0);
+    slots.int(SLOT_MAX);
     fields.number("all-commands-all-slots-us", micros(measured.iter().map(|m| m.tsc).sum()));
     fields.number(
         "net-bytes-all-commands-all-slots",
@@ -235,12 +222,13 @@ fn report(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         fields.number("total-net-bytes", by_net.iter().map(TopKeys::total).sum::<u64>());
     }
     if options.cpu {
-        fields.keys("by-cpu-time-us", &merge(&by_cpu, options.count), micros);
+        let keys = merge(&by_cpu, options.count);
+        reply_keys(fields.field("by-cpu-time-us"), &keys, micros);
     }
     if options.net {
-        fields.keys("by-net-bytes", &merge(&by_net, options.count), |bytes| bytes);
+        let keys = merge(&by_net, options.count);
+        reply_keys(fields.field("by-net-bytes"), &keys, |bytes| bytes);
     }
-    let len = fields.len;
-    reply.finish(all, len);
+    fields.end();
     Ok(())
 }

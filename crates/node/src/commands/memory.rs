@@ -9,6 +9,7 @@ use store::Lookup;
 use super::any_handler::AnyHandler;
 use super::footprint::{Footprint, percent};
 use super::help::{help, help_spec};
+use super::map_writer::MapWriter;
 use crate::execution::node_cx::NodeCx;
 
 const ALL_SHARDS: &str = "request_policy:all_shards";
@@ -101,83 +102,53 @@ fn malloc_stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) ->
     Ok(())
 }
 
-/// Writes the pairs of a map and counts them.
-struct Pairs<'a, 'b> {
-    reply: &'a mut Reply<'b>,
-    len: usize,
-}
-
-impl Pairs<'_, '_> {
-    fn name(&mut self, name: &str) {
-        self.reply.bulk(name.as_bytes());
-        self.len += 1;
-    }
-
-    fn bytes(&mut self, name: &str, bytes: u64) {
-        self.signed(name, i64::try_from(bytes).unwrap_or(i64::MAX));
-    }
-
-    fn signed(&mut self, name: &str, bytes: i64) {
-        self.name(name);
-        self.reply.int(bytes);
-    }
-
-    fn ratio(&mut self, name: &str, ratio: f64) {
-        self.name(name);
-        self.reply.double(ratio);
-    }
-}
-
 fn stats(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let memory = Footprint::take(cx);
-    let map = reply.map_deferred();
-    let mut pairs = Pairs { reply, len: 0 };
-    pairs.bytes("peak.allocated", memory.peak());
-    pairs.bytes("total.allocated", memory.used());
-    pairs.bytes("startup.allocated", memory.process.startup_bytes);
+    let mut pairs = MapWriter::begin(reply);
+    pairs.number("peak.allocated", memory.peak());
+    pairs.number("total.allocated", memory.used());
+    pairs.number("startup.allocated", memory.process.startup_bytes);
     // There are no replicas and no cluster. `aof.buffer` is 0 too: INFO shows the log's buffer.
     let replication = ["replication.backlog", "replica.fullsync.buffer", "clients.slaves"];
     for absent in replication.into_iter().chain(["cluster.links", "aof.buffer"]) {
-        pairs.bytes(absent, 0);
+        pairs.number(absent, 0);
     }
-    pairs.bytes("clients.normal", memory.client_bytes);
-    pairs.bytes("lua.caches", memory.scripts.scripts.0);
-    pairs.bytes("functions.caches", memory.scripts.libraries.0);
-    pairs.bytes("script.VMs", memory.scripts.vm_bytes);
+    pairs.number("clients.normal", memory.client_bytes);
+    pairs.number("lua.caches", memory.scripts.scripts.0);
+    pairs.number("functions.caches", memory.scripts.libraries.0);
+    pairs.number("script.VMs", memory.scripts.vm_bytes);
     for (number, db) in memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
-        pairs.name(&format!("db.{number}"));
-        pairs.reply.map(2);
-        let mut inner = Pairs { reply: &mut *pairs.reply, len: 0 };
-        inner.bytes("overhead.hashtable.main", db.slot_bytes);
+        let mut inner = MapWriter::begin(pairs.field(&format!("db.{number}")));
+        inner.number("overhead.hashtable.main", db.slot_bytes);
         // An expiry is part of its key's entry: there is no second table.
-        inner.bytes("overhead.hashtable.expires", 0);
+        inner.number("overhead.hashtable.expires", 0);
+        inner.end();
     }
-    pairs.bytes("overhead.db.hashtable.lut", memory.slot_bytes());
+    pairs.number("overhead.db.hashtable.lut", memory.slot_bytes());
     // A table grows in place, without a second one.
-    pairs.bytes("overhead.db.hashtable.rehashing", 0);
+    pairs.number("overhead.db.hashtable.rehashing", 0);
     let keys = memory.keys();
-    pairs.bytes("overhead.total", memory.overhead());
-    pairs.bytes("db.dict.rehashing.count", 0);
-    pairs.bytes("keys.count", keys);
-    pairs.bytes("keys.bytes-per-key", memory.net().checked_div(keys).unwrap_or(0));
-    pairs.bytes("dataset.bytes", memory.dataset());
-    pairs.ratio("dataset.percentage", percent(memory.dataset(), memory.net()));
-    pairs.ratio("peak.percentage", percent(memory.used(), memory.peak()));
-    pairs.bytes("allocator.allocated", memory.process.allocated_bytes);
-    pairs.bytes("allocator.active", memory.process.active_bytes);
-    pairs.bytes("allocator.resident", memory.process.resident_bytes);
-    pairs.bytes("allocator.muzzy", memory.process.muzzy_bytes);
+    pairs.number("overhead.total", memory.overhead());
+    pairs.number("db.dict.rehashing.count", 0);
+    pairs.number("keys.count", keys);
+    pairs.number("keys.bytes-per-key", memory.net().checked_div(keys).unwrap_or(0));
+    pairs.number("dataset.bytes", memory.dataset());
+    pairs.field("dataset.percentage").double(percent(memory.dataset(), memory.net()));
+    pairs.field("peak.percentage").double(percent(memory.used(), memory.peak()));
+    pairs.number("allocator.allocated", memory.process.allocated_bytes);
+    pairs.number("allocator.active", memory.process.active_bytes);
+    pairs.number("allocator.resident", memory.process.resident_bytes);
+    pairs.number("allocator.muzzy", memory.process.muzzy_bytes);
     for (ratio_name, bytes_name, (ratio, bytes)) in [
         ("allocator-fragmentation.ratio", "allocator-fragmentation.bytes", memory.fragmentation()),
         ("allocator-rss.ratio", "allocator-rss.bytes", memory.retained()),
         ("rss-overhead.ratio", "rss-overhead.bytes", memory.rss_overhead()),
         ("fragmentation", "fragmentation.bytes", memory.total_fragmentation()),
     ] {
-        pairs.ratio(ratio_name, ratio);
-        pairs.signed(bytes_name, bytes);
+        pairs.field(ratio_name).double(ratio);
+        pairs.number(bytes_name, bytes);
     }
-    let len = pairs.len;
-    reply.finish(map, len);
+    pairs.end();
     Ok(())
 }
 

@@ -17,6 +17,7 @@ mod hotkeys;
 mod info;
 mod latency;
 mod lolwut;
+mod map_writer;
 mod memory;
 mod module;
 mod monitor;

@@ -45,7 +45,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .channels(Channels::Patterns)
             .arguments(&[PATTERN.multiple()]),
-        |cx, args, reply| begin(cx, (ChannelKind::Pattern, "psubscribe"), args, reply),
+        |cx, args, reply| begin(cx, ChannelKind::Pattern, "psubscribe", args, reply),
     ),
     Row::new(
         spec("publish", 3, "2.0.0")
@@ -68,7 +68,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .complexity("O(N) in the patterns")
             .flags(SUBSCRIBES)
             .arguments(&[PATTERN.optional().multiple()]),
-        |cx, args, reply| end(cx, (ChannelKind::Pattern, "punsubscribe"), args, reply),
+        |cx, args, reply| end(cx, ChannelKind::Pattern, "punsubscribe", args, reply),
     ),
     Row::new(
         spec("spublish", 3, "7.0.0")
@@ -87,7 +87,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .channels(Channels::All)
             .keys(ROUTED)
             .arguments(&[SHARD_CHANNEL.multiple()]),
-        |cx, args, reply| begin(cx, (ChannelKind::Shard, "ssubscribe"), args, reply),
+        |cx, args, reply| begin(cx, ChannelKind::Shard, "ssubscribe", args, reply),
     ),
     Row::new(
         spec("subscribe", -2, "2.0.0")
@@ -95,7 +95,7 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .channels(Channels::All)
             .arguments(&[CHANNEL.multiple()]),
-        |cx, args, reply| begin(cx, (ChannelKind::Channel, "subscribe"), args, reply),
+        |cx, args, reply| begin(cx, ChannelKind::Channel, "subscribe", args, reply),
     ),
     Row::new(
         spec("sunsubscribe", -1, "7.0.0")
@@ -103,14 +103,14 @@ pub const ROWS: &[Row<NodeHandler>] = &[
             .flags(SUBSCRIBES)
             .keys(ROUTED)
             .arguments(&[SHARD_CHANNEL.optional().multiple()]),
-        |cx, args, reply| end(cx, (ChannelKind::Shard, "sunsubscribe"), args, reply),
+        |cx, args, reply| end(cx, ChannelKind::Shard, "sunsubscribe", args, reply),
     ),
     Row::new(
         spec("unsubscribe", -1, "2.0.0")
             .summary("Ends the client's subscriptions of channels.")
             .flags(SUBSCRIBES)
             .arguments(&[CHANNEL.optional().multiple()]),
-        |cx, args, reply| end(cx, (ChannelKind::Channel, "unsubscribe"), args, reply),
+        |cx, args, reply| end(cx, ChannelKind::Channel, "unsubscribe", args, reply),
     ),
 ];
 
@@ -177,7 +177,8 @@ fn publish(
 
 fn begin(
     cx: &mut NodeCx<'_>,
-    (kind, word): (ChannelKind, &str),
+    kind: ChannelKind,
+    word: &str,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
@@ -192,7 +193,7 @@ fn begin(
     let resp3 = cx.session.resp3;
     for name in args {
         let count = subscribe::begin(cx.worker, cx.session, kind, name);
-        confirm((reply.out(), resp3), word, Some(name), count);
+        confirm(reply.out(), resp3, word, Some(name), count);
     }
     subscribe::note_change(cx.worker, cx.session);
     Ok(())
@@ -200,7 +201,8 @@ fn begin(
 
 fn end(
     cx: &mut NodeCx<'_>,
-    (kind, word): (ChannelKind, &str),
+    kind: ChannelKind,
+    word: &str,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Error> {
@@ -212,11 +214,11 @@ fn end(
     let out = reply.out();
     let is_nested = cx.is_nested;
     subscribe::end(cx.worker, cx.session, kind, &names, out, is_nested, |out, name, count| {
-        confirm((out, resp3), word, Some(name), count);
+        confirm(out, resp3, word, Some(name), count);
     });
     if names.is_empty() {
         let count = subscribe::count(cx.session, kind);
-        confirm((out, resp3), word, None, count);
+        confirm(out, resp3, word, None, count);
     }
     subscribe::note_change(cx.worker, cx.session);
     Ok(())
@@ -241,7 +243,7 @@ pub(super) fn unsubscribe_from_all(cx: &mut NodeCx<'_>, reply: &mut Reply<'_>) {
 }
 
 /// Confirms that a subscription began or ended, or that there was none to end.
-fn confirm((out, resp3): (&mut Out, bool), word: &str, name: Option<&[u8]>, count: usize) {
+fn confirm(out: &mut Out, resp3: bool, word: &str, name: Option<&[u8]>, count: usize) {
     let mut reply = Reply::new(out, resp3);
     reply.push(3);
     reply.bulk(word.as_bytes());

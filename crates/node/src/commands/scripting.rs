@@ -10,8 +10,7 @@ use script::Script;
 
 use super::any_handler::AnyHandler;
 use super::help::{help, help_spec};
-use crate::command_table::script_call::Named;
-use crate::command_table::script_call::ScriptCall;
+use crate::command_table::script_call::{Named, ScriptCall};
 use crate::execution::node_cx::NodeCx;
 use crate::scripting::with_vm;
 
@@ -46,14 +45,23 @@ const BODY: &[Argument] = &arguments("script");
 const SHA: &[Argument] = &arguments("sha1");
 const FUNCTION: &[Argument] = &arguments("function");
 
+/// The row of a command that runs a script or function.
 const fn runs(
     name: &'static str,
     since: &'static str,
+    what: Named,
+    read_only: bool,
     summary: &'static str,
-    (what, read_only): (Named, bool),
-    (keys, arguments): (&'static [KeySpec], &'static [Argument]),
 ) -> Row<AnyHandler> {
-    let own = if read_only { Flags::READONLY } else { Flags::MAY_REPLICATE };
+    let (own, noted, unnoted) = match read_only {
+        true => (Flags::READONLY, READS, READS_UNNOTED),
+        false => (Flags::MAY_REPLICATE, WRITES, WRITES_UNNOTED),
+    };
+    let (keys, arguments) = match what {
+        Named::Body => (noted, BODY),
+        Named::Sha => (unnoted, SHA),
+        Named::Function => (noted, FUNCTION),
+    };
     Row::new(
         spec(name, -3, since)
             .summary(summary)
@@ -67,36 +75,24 @@ const fn runs(
 
 /// The commands that run and keep scripts.
 pub const ROWS: &[Row<AnyHandler>] = &[
-    runs("eval", "2.6.0", "Runs a Lua script.", (Named::Body, false), (WRITES, BODY)),
-    runs(
-        "eval_ro",
-        "7.0.0",
-        "Runs a Lua script that only reads.",
-        (Named::Body, true),
-        (READS, BODY),
-    ),
+    runs("eval", "2.6.0", Named::Body, false, "Runs a Lua script."),
+    runs("eval_ro", "7.0.0", Named::Body, true, "Runs a Lua script that only reads."),
     runs(
         "evalsha",
         "2.6.0",
+        Named::Sha,
+        false,
         "Runs a cached Lua script by the SHA-1 of its text.",
-        (Named::Sha, false),
-        (WRITES_UNNOTED, SHA),
     ),
     runs(
         "evalsha_ro",
         "7.0.0",
+        Named::Sha,
+        true,
         "Runs a cached Lua script that only reads, by the SHA-1 of its text.",
-        (Named::Sha, true),
-        (READS_UNNOTED, SHA),
     ),
-    runs("fcall", "7.0.0", "Runs a function.", (Named::Function, false), (WRITES, FUNCTION)),
-    runs(
-        "fcall_ro",
-        "7.0.0",
-        "Runs a function that only reads.",
-        (Named::Function, true),
-        (READS, FUNCTION),
-    ),
+    runs("fcall", "7.0.0", Named::Function, false, "Runs a function."),
+    runs("fcall_ro", "7.0.0", Named::Function, true, "Runs a function that only reads."),
     Row::container(
         spec("script", -2, "2.6.0")
             .summary("A container for commands on cached scripts.")

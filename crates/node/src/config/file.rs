@@ -113,7 +113,7 @@ impl Loader<'_, '_> {
             self.parameter(row, args)?;
             let is_default = || row.print(self.config) == row.print(&Config::default());
             if let Some(reason) = row.no_effect().filter(|_| !is_default()) {
-                self.warn(row.name, Some(reason), (origin, number));
+                self.warn(row.name, Some(reason), origin, number);
             }
             return Ok(());
         }
@@ -140,12 +140,12 @@ impl Loader<'_, '_> {
             return Err(WRONG_NUMBER.into());
         }
         if entry.asks_for_more(args) {
-            self.warn(entry.name, None, (origin, number));
+            self.warn(entry.name, None, origin, number);
         }
         Ok(())
     }
 
-    fn warn(&mut self, name: &str, reason: Option<&'static str>, (origin, line): (&Origin, usize)) {
+    fn warn(&mut self, name: &str, reason: Option<&'static str>, origin: &Origin, line: usize) {
         let (origin, name) = (origin.clone(), name.to_owned());
         self.warnings.push(Warning { origin, line, name, reason });
     }

@@ -97,7 +97,7 @@ fn sample_keys(worker: &Worker, run: Run<'_>) {
     let (db, steady_ms) = (run.record.db.load(Ordering::Relaxed), worker.turn.steady_ms);
     let Some(mut table) = worker.stats.hot_keys.try_lock() else { return };
     for key in keys(&run) {
-        table.add((db, key), worker.node.hasher.hash(key), steady_ms);
+        table.add(db, key, worker.node.hasher.hash(key), steady_ms);
     }
 }
 
@@ -128,10 +128,10 @@ fn measure_keys(worker: &mut Worker, run: Run<'_>, tsc: u64) {
         let hash = worker.node.hasher.hash(key);
         // As in Redis, keys of different databases count as one.
         if options.cpu {
-            measured.cpu.add((0, key), hash, tsc / len);
+            measured.cpu.add(0, key, hash, tsc / len);
         }
         if options.net {
-            measured.net.add((0, key), hash, bytes as u64 / len);
+            measured.net.add(0, key, hash, bytes as u64 / len);
         }
     }
 }

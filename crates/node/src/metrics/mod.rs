@@ -5,6 +5,7 @@
 //! `maxmemory` here, as a restart does. Names and units follow
 //! <https://prometheus.io/docs/practices/naming/>.
 
+mod metric;
 pub mod node_totals;
 mod page;
 mod several;
@@ -23,7 +24,7 @@ use crate::state::node::Node;
 use crate::state::snapshots::SnapshotFigures;
 use crate::stats::totals::ThreadSums;
 
-/// Everything that metrics are written from.
+/// The data from which metrics are written.
 struct Snapshot<'a> {
     node: &'a Node,
     process: &'a ProcessInfo,
@@ -38,13 +39,13 @@ struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// Seconds in ticks of the processor.
+    /// Converts TSC cycles to seconds.
     fn seconds(&self, tsc: f64) -> f64 {
         tsc / self.process.tsc_per_micro / 1e6
     }
 }
 
-/// Why a server does not do all that is asked of it.
+/// Why a server does not serve all commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unwell {
     /// Keys are being loaded.
@@ -63,18 +64,18 @@ impl std::fmt::Display for Unwell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Loading => f.write_str("keys are being loaded"),
-            Self::Ending => f.write_str("the server goes down"),
+            Self::Ending => f.write_str("the server is shutting down"),
             Self::Busy(error) => write!(f, "not all clients are served: {error}"),
             Self::WritesRefused(error) => write!(f, "writes are refused: {error}"),
             Self::OutOfMemory => f.write_str(
-                "writes are refused: memory is over maxmemory, and maxmemory-policy lets no key go",
+                "writes are refused: memory exceeds maxmemory, and maxmemory-policy is noeviction",
             ),
         }
     }
 }
 
 impl Node {
-    /// All metrics.
+    /// All metrics, as text.
     pub fn metrics(&self, process: &ProcessInfo, time: Time) -> String {
         let counters = self.threads.read().clone();
         let threads: Vec<_> = counters.iter().map(|counters| ThreadSums::read(counters)).collect();
@@ -101,7 +102,7 @@ impl Node {
     /// Whether the server serves all commands.
     ///
     /// # Errors
-    /// The gravest reason why it does not.
+    /// The most severe reason why it does not.
     pub fn health(&self) -> Result<(), Unwell> {
         if self.goes_down() {
             return Err(Unwell::Ending);

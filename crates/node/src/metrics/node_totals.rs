@@ -1,5 +1,5 @@
-//! The counts of all threads together, since the start or since CONFIG RESETSTAT, and rates, as
-//! INFO and CONFIG RESETSTAT ask for them.
+//! Totals of all threads' counters since the start or the last CONFIG RESETSTAT, and rates, for
+//! INFO.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::stats::counters::{ERROR_CODES_MAX, ThreadCounters};
 use crate::stats::latency_histogram::Latencies;
 use crate::stats::totals::{LatencyBase, Load, SAMPLES, ThreadSums};
 
-/// Milliseconds between samples at least.
+/// Least milliseconds between two samples.
 const SAMPLE_MS: i64 = 100;
-/// How much of the share of expired keys comes from the last walk; Redis takes as much.
+/// Weight of the last walk in the mean share of expired keys, as in Redis.
 const LAST_WALK_WEIGHT: f64 = 0.05;
 
-/// The code under which all errors are shown when they have too many codes.
+/// The code that replaces all codes if there are too many.
 const CODES_DISABLED: &str = "ERRORSTATS_DISABLED";
 
 impl Node {
@@ -29,7 +29,7 @@ impl Node {
         now.zip(bases).map(|(now, base)| now.since(base)).collect()
     }
 
-    /// How long runs of a command took on all threads since the last reset, in TSC cycles.
+    /// Latencies of a command on all threads since the last reset, in TSC cycles.
     pub fn latencies(&self, command: usize) -> Latencies {
         let base = Arc::clone(&self.latency_base.lock());
         let mut all = Latencies::default();
@@ -44,8 +44,8 @@ impl Node {
         all
     }
 
-    /// Error replies of all threads by code, since the last reset. Too many codes are replaced by
-    /// one, as in Redis.
+    /// Error replies of all threads by code since the last reset. As in Redis, too many codes are
+    /// replaced by one.
     pub fn error_codes(&self) -> BTreeMap<Box<str>, u64> {
         let codes = self.all_error_codes();
         match codes.len() > ERROR_CODES_MAX {
@@ -54,8 +54,7 @@ impl Node {
         }
     }
 
-    /// All error codes, if they have become too many since the last reset and this is noticed for
-    /// the first time. On the main thread only.
+    /// All error codes if there are too many, once after each reset. On the main thread only.
     pub fn excess_error_codes(&self) -> Option<Vec<Box<str>>> {
         let count: u64 = self.threads.read().iter().map(|stats| stats.code_count()).sum();
         if count <= ERROR_CODES_MAX as u64 || self.statistics.lock().has_excess_codes {
@@ -100,8 +99,8 @@ impl Node {
         snapshots.saves_before = snapshots.saves;
     }
 
-    /// Takes a sample for the rates. The main thread's tick calls this with the time in
-    /// milliseconds; calls that come sooner than a tenth of a second do nothing.
+    /// Takes a sample for the rates, on the main thread's tick. Does nothing within a tenth of a
+    /// second after the last sample.
     pub fn sample(&self, now_ms: i64) {
         let mut statistics = self.statistics.lock();
         let elapsed_ms = statistics.last.map(|(then_ms, _)| now_ms.saturating_sub(then_ms));
@@ -110,7 +109,7 @@ impl Node {
         }
         let now = self.load();
         let last = statistics.last.replace((now_ms, now));
-        // Nothing can be said of a time in which the clock was set back.
+        // No rate can be computed if the clock was set back.
         let Some(elapsed_ms) = elapsed_ms.filter(|elapsed_ms| *elapsed_ms > 0) else { return };
         if let Some((_, then)) = last {
             let next = statistics.next;
@@ -119,15 +118,14 @@ impl Node {
         }
     }
 
-    /// Takes what a walk over the keys that expire has found into the mean over all walks.
+    /// Adds an expiry walk to the mean share of expired keys.
     pub fn note_expiry_walk(&self, looked_at: usize, expired: usize) {
         let share = if looked_at == 0 { 0.0 } else { expired as f64 / looked_at as f64 };
         let mean = &mut self.statistics.lock().expired_share;
         *mean += (share - *mean) * LAST_WALK_WEIGHT;
     }
 
-    /// An estimate of how many of the keys with an expiry have expired and are still there,
-    /// between 0 and 1.
+    /// Estimated share of keys with an expiry that have expired and are still stored, 0 to 1.
     pub fn expired_share(&self) -> f64 {
         self.statistics.lock().expired_share
     }
@@ -159,7 +157,7 @@ impl Node {
     }
 }
 
-/// How long runs of all commands have taken on all threads.
+/// Latencies of all commands on all threads.
 fn latencies(threads: &[Arc<ThreadCounters>]) -> LatencyBase {
     let mut all = LatencyBase::new();
     for (thread, stats) in threads.iter().enumerate() {
@@ -176,7 +174,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn a_reset_hides_what_was_counted_before() {
+    fn a_reset_hides_earlier_counts() {
         let node = Node::new(Config::default(), 1, 1);
         let stats = node.thread_counters(0, 4);
         stats.commands[0].calls.add(3);
@@ -214,7 +212,7 @@ mod tests {
         let disabled = [("ERRORSTATS_DISABLED".into(), 1)];
         assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), disabled);
         assert_eq!(node.excess_error_codes().map(|codes| codes.len()), Some(ERROR_CODES_MAX + 1));
-        assert_eq!(node.excess_error_codes(), None, "once is enough");
+        assert_eq!(node.excess_error_codes(), None, "reported twice");
         node.reset_totals(0);
         threads[0].note_error("ERR no");
         assert_eq!(node.error_codes().into_iter().collect::<Vec<_>>(), [("ERR".into(), 1)]);

@@ -14,9 +14,9 @@ use std::fmt::Write;
 /// The type of a family's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A count that only grows.
+    /// A value that only grows.
     Counter,
-    /// A value of this moment.
+    /// A present value.
     Gauge,
     /// Counts by upper bounds.
     Histogram,
@@ -32,20 +32,20 @@ impl Kind {
     }
 }
 
-/// The text in the making.
+/// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) text: String,
 }
 
-/// A family whose samples may follow.
+/// A family to which samples are added.
 pub(super) struct Family<'a> {
     text: &'a mut String,
     name: &'static str,
 }
 
 impl Page {
-    /// Opens a family.
+    /// Writes the header of a family.
     pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
         let kind = kind.name();
         // Writing to a `String` does not fail.
@@ -60,8 +60,7 @@ impl Family<'_> {
         self.part("", labels, value);
     }
 
-    /// Adds a histogram: for each upper bound the number of values up to it, all values, and their
-    /// sum.
+    /// Adds a histogram: the number of values up to each bound, of all values, and their sum.
     pub(super) fn histogram(
         &mut self,
         label: (&str, &str),
@@ -94,7 +93,7 @@ impl Family<'_> {
     }
 }
 
-/// The value of a label: what would end it or its line is escaped.
+/// Writes the value of a label, with escapes.
 fn push_escaped(text: &mut String, value: &str) {
     for character in value.chars() {
         match character {
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_have_the_form_of_the_format() {
+    fn families_follow_the_format() {
         let mut page = Page::default();
         let mut errors = page.family("weft_errors_total", Kind::Counter, "Errors.");
         errors.sample(&[("code", "a\"b\\c\nd\r")], 3.0);

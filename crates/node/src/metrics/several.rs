@@ -1,10 +1,11 @@
-//! Metrics of several values each: of threads, commands, databases, kinds and codes.
+//! Metrics with several samples: by thread, command, database, kind or code.
 
 use std::sync::Arc;
 
 use pubsub::ChannelKind as Subscribed;
 
 use super::Snapshot;
+use super::metric::{Metric, counter, gauge};
 use super::page::{Kind, Page};
 use crate::stats::ThreadCounters;
 use crate::stats::counters::CommandSums;
@@ -18,75 +19,44 @@ const BOUNDS: &[f64] = &[
     0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
 ];
 
-/// A metric of each thread, or of each command.
-struct Metric<T> {
-    name: &'static str,
-    kind: Kind,
-    help: &'static str,
-    value: fn(&Snapshot<'_>, &T) -> f64,
-}
-
 const OF_THREADS: &[Metric<ThreadSums>] = &[
-    Metric {
-        name: "weft_thread_clients",
-        kind: Kind::Gauge,
-        help: "Clients of a thread; 0 is the main thread.",
-        value: |_, thread| thread.sums.clients as f64,
-    },
-    Metric {
-        name: "weft_thread_busy_seconds_total",
-        kind: Kind::Counter,
-        help: "Time in which a thread did not wait for anything to do.",
-        value: |snapshot, thread| snapshot.seconds(thread.sums.busy_tsc as f64),
-    },
-    Metric {
-        name: "weft_thread_commands_total",
-        kind: Kind::Counter,
-        help: "Commands that a thread has executed.",
-        value: |_, thread| thread.calls() as f64,
-    },
-    Metric {
-        name: "weft_thread_reads_total",
-        kind: Kind::Counter,
-        help: "Reads from sockets by a thread.",
-        value: |_, thread| thread.sums.reads as f64,
-    },
-    Metric {
-        name: "weft_thread_writes_total",
-        kind: Kind::Counter,
-        help: "Writes to sockets by a thread.",
-        value: |_, thread| thread.sums.writes as f64,
-    },
-    Metric {
-        name: "weft_thread_turns_total",
-        kind: Kind::Counter,
-        help: "Turns of a thread's event loop.",
-        value: |_, thread| thread.sums.turns as f64,
-    },
+    gauge(
+        "weft_thread_clients",
+        "Clients of a thread; thread 0 is the main thread.",
+        |_, thread| thread.sums.clients as f64,
+    ),
+    counter(
+        "weft_thread_busy_seconds_total",
+        "Time in which a thread did not wait for events.",
+        |snapshot, thread| snapshot.seconds(thread.sums.busy_tsc as f64),
+    ),
+    counter("weft_thread_commands_total", "Commands that a thread executed.", |_, thread| {
+        thread.calls() as f64
+    }),
+    counter("weft_thread_reads_total", "Reads from sockets by a thread.", |_, thread| {
+        thread.sums.reads as f64
+    }),
+    counter("weft_thread_writes_total", "Writes to sockets by a thread.", |_, thread| {
+        thread.sums.writes as f64
+    }),
+    counter("weft_thread_turns_total", "Turns of a thread's event loop.", |_, thread| {
+        thread.sums.turns as f64
+    }),
 ];
 
 const OF_COMMANDS: &[Metric<CommandSums>] = &[
-    Metric {
-        name: "weft_commands_total",
-        kind: Kind::Counter,
-        help: "Runs of a command.",
-        value: |_, sums| sums.calls as f64,
-    },
-    Metric {
-        name: "weft_commands_failed_total",
-        kind: Kind::Counter,
-        help: "Runs of a command that replied an error.",
-        value: |_, sums| sums.failed as f64,
-    },
-    Metric {
-        name: "weft_commands_rejected_total",
-        kind: Kind::Counter,
-        help: "Requests for a command that were refused before it ran.",
-        value: |_, sums| sums.rejected as f64,
-    },
+    counter("weft_commands_total", "Calls of a command.", |_, sums| sums.calls as f64),
+    counter("weft_commands_failed_total", "Calls of a command with an error reply.", |_, sums| {
+        sums.failed as f64
+    }),
+    counter(
+        "weft_commands_rejected_total",
+        "Requests for a command that were refused before execution.",
+        |_, sums| sums.rejected as f64,
+    ),
 ];
 
-/// Writes all of them.
+/// Writes the metrics of this file.
 pub(super) fn write(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
     build(page);
     cpu(snapshot, page);
@@ -119,15 +89,19 @@ fn build(page: &mut Page) {
         ("redis_version", version::COMPAT_VERSION),
         ("git_sha1", version::GIT_SHA1),
     ];
-    let help = "Always 1; the labels tell which build it is.";
+    let help = "Always 1; the labels describe the build.";
     page.family("weft_build_info", Kind::Gauge, help).sample(&labels, 1.0);
 }
 
 fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
     let process = snapshot.process;
     for (name, help, (user, system)) in [
-        ("weft_cpu_seconds_total", "Time on processors, of all threads.", process.cpu),
-        ("weft_main_thread_cpu_seconds_total", "The same of the main thread.", process.cpu_main),
+        ("weft_cpu_seconds_total", "Processor time of all threads.", process.cpu),
+        (
+            "weft_main_thread_cpu_seconds_total",
+            "Processor time of the main thread.",
+            process.cpu_main,
+        ),
     ] {
         let mut family = page.family(name, Kind::Counter, help);
         family.sample(&[("mode", "user")], user);
@@ -136,7 +110,7 @@ fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 fn durations(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
-    let help = "How long runs of a command took; nothing without latency-tracking.";
+    let help = "Latency of a command; needs latency-tracking.";
     let mut family = page.family("weft_command_duration_seconds", Kind::Histogram, help);
     for entry in snapshot.node.table.entries() {
         let mut all = Latencies::default();
@@ -164,7 +138,7 @@ fn durations(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &m
 }
 
 fn keys(snapshot: &Snapshot<'_>, page: &mut Page) {
-    let help = "Keys in a database, of those that have any, and of database 0.";
+    let help = "Keys in a database; empty databases other than 0 are omitted.";
     let mut family = page.family("weft_keys", Kind::Gauge, help);
     for (number, keys) in snapshot.node.key_counts.totals().into_iter().enumerate() {
         if keys > 0 || number == 0 {
@@ -174,7 +148,7 @@ fn keys(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
-    let help = "Replies that were errors, by their codes.";
+    let help = "Error replies, by code.";
     let mut family = page.family("weft_errors_total", Kind::Counter, help);
     for (code, count) in snapshot.node.error_codes() {
         family.sample(&[("code", &code)], count as f64);
@@ -183,7 +157,7 @@ fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
 
 fn denials(snapshot: &Snapshot<'_>, page: &mut Page) {
     let sums = &snapshot.total.sums;
-    let help = "What was denied: authentications, commands, keys and channels.";
+    let help = "Denied authentications, commands, keys and channels.";
     let mut family = page.family("weft_acl_denied_total", Kind::Counter, help);
     for (reason, count) in [
         ("auth", sums.auth_failures),

@@ -1,4 +1,4 @@
-//! What metrics say of counts, by their names; and health.
+//! Tests of the metrics by name, and of the health.
 
 use super::*;
 use crate::config::EvictionPolicy;
@@ -12,7 +12,7 @@ fn page(node: &Node) -> String {
     node.metrics(&process(), Time { unix_us: 1_700_000_000_000_000, steady_ms: 5000 })
 }
 
-/// The value of a sample, by all that stands before it.
+/// The value of a sample, by its name and labels.
 #[track_caller]
 fn value(page: &str, sample: &str) -> f64 {
     let mut lines = page.lines();
@@ -21,7 +21,7 @@ fn value(page: &str, sample: &str) -> f64 {
 }
 
 #[test]
-fn counts_of_all_threads_are_shown_from_the_start() {
+fn metrics_add_up_all_threads_since_the_start() {
     let node = Node::new(Config::default(), 1, 1);
     let get = node.table.find(b"get").map_or(0, |entry| usize::from(entry.index));
     let entries = node.table.entries().len();
@@ -57,11 +57,11 @@ fn counts_of_all_threads_are_shown_from_the_start() {
     }
     let sum = value(&page, "weft_command_duration_seconds_sum{command=\"get\"}");
     assert!((sum / 0.080_003 - 1.0).abs() < 0.01, "{sum}");
-    assert!(!page.contains("command=\"set\""), "it did not run");
+    assert!(!page.contains("command=\"set\""), "SET was not called");
 }
 
 #[test]
-fn no_name_is_used_twice_and_each_follows_the_conventions() {
+fn names_are_unique_and_follow_the_conventions() {
     let node = Node::new(Config::default(), 1, 1);
     let page = page(&node);
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
@@ -82,7 +82,7 @@ fn no_name_is_used_twice_and_each_follows_the_conventions() {
 }
 
 #[test]
-fn health_names_the_gravest_reason() {
+fn health_gives_the_most_severe_reason() {
     let config = Config::default();
     let node = Node::new(config.clone(), 1, 1);
     assert_eq!(node.health(), Ok(()));

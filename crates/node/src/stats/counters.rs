@@ -1,7 +1,7 @@
-//! Counts of one thread, written by it alone and read by all.
+//! The counters of one thread, which only that thread writes and all threads read.
 //!
-//! Nobody sets a count back: CONFIG RESETSTAT remembers what the counts were, and
-//! [`totals`](super::totals) reports the difference.
+//! Counters are never reset: CONFIG RESETSTAT stores their values, and [`totals`](super::totals)
+//! reports the difference.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,35 +13,35 @@ use store::KeyspaceCounters;
 use super::hot_keys::HotKeys;
 use super::latency_histogram::{Latencies, LatencyHistogram};
 
-/// The most error codes that are counted one by one. When there are more, which only scripts can
-/// cause, none is until the next reset.
+/// Error codes that are counted separately, at most. If there are more, which only scripts can
+/// cause, none is shown until the next reset.
 pub const ERROR_CODES_MAX: usize = 128;
-/// The longest error code, in bytes: scripts can make a word as long as a string.
+/// The longest error code, in bytes. Scripts can make longer words.
 const ERROR_CODE_BYTES_MAX: usize = 30;
 
-/// A count with one writer: adding is a load and a store, no locked instruction.
+/// A counter with one writer: adding is a load and a store, not a locked instruction.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Adds; only the thread that owns the count does.
+    /// Adds. Only the owning thread may do this.
     #[inline]
     pub fn add(&self, n: u64) {
         self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 
-    /// The value, possibly a moment old.
+    /// The value, which may be a moment old.
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Replaces the value; only the thread that owns the count does.
+    /// Replaces the value. Only the owning thread may do this.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 }
 
-/// Declares the counts of a group and the plain numbers that are read from them.
+/// Declares a group of counters and the struct of their plain values.
 macro_rules! counts {
     (
         $(#[$of:meta])* $counts:ident,
@@ -57,19 +57,19 @@ macro_rules! counts {
         pub struct $sums { $($(#[$doc])* pub $name: u64),+ }
 
         impl $counts {
-            /// The values, each possibly a moment old.
+            /// The values, which may be a moment old.
             pub fn read(&self) -> $sums {
                 $sums { $($name: self.$name.value()),+ }
             }
         }
 
         impl $sums {
-            /// Adds those of another thread.
+            /// Adds the values of another thread.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)+
             }
 
-            /// What was counted since the values were `base`.
+            /// The difference to `base`.
             pub fn since(&self, base: &Self) -> Self {
                 Self { $($name: self.$name.saturating_sub(base.$name)),+ }
             }
@@ -78,26 +78,26 @@ macro_rules! counts {
 }
 
 counts!(
-    /// Counts of one command on one thread.
+    /// Counters of one command on one thread.
     CommandCount,
-    /// What was counted of one command.
+    /// Values of one command's counters.
     CommandSums,
     {
-        /// Runs.
+        /// Calls.
         calls,
-        /// Time in runs, in TSC cycles.
+        /// TSC cycles in calls.
         tsc,
-        /// Refused before they ran.
+        /// Requests refused before execution.
         rejected,
-        /// Runs that replied an error.
+        /// Calls with an error reply.
         failed,
     }
 );
 
 counts!(
-    /// Counts of one thread that are not of a command.
+    /// Counters of one thread that do not belong to a command.
     Counts,
-    /// What a thread, or all of them, counted.
+    /// Values of these counters, of one thread or of all.
     Sums,
     {
         /// Reads from sockets.
@@ -108,52 +108,52 @@ counts!(
         in_bytes,
         /// Bytes written.
         out_bytes,
-        /// Clients owned: no sum over time, but how many there are.
+        /// Clients that the thread owns now; not a sum over time.
         clients,
         /// Turns of the event loop.
         turns,
-        /// TSC cycles in turns, that is not spent waiting for events.
+        /// TSC cycles in turns, without the time waiting for events.
         busy_tsc,
-        /// Reads of keys that were there.
+        /// Reads of existing keys.
         hits,
-        /// Reads of keys that were not.
+        /// Reads of missing keys.
         misses,
-        /// Keys expired.
+        /// Expired keys.
         expired,
-        /// Fields of hashes expired.
+        /// Expired fields of hashes.
         expired_fields,
-        /// Keys evicted.
+        /// Evicted keys.
         evicted,
-        /// Clients closed because all of them took more memory than they may.
+        /// Clients closed because of `maxmemory-clients`.
         evicted_clients,
         /// Changes of the keyspace.
         changes,
         /// Error replies.
         errors,
-        /// Authentications that failed.
+        /// Failed authentications.
         auth_failures,
-        /// Commands denied to users.
+        /// Denials of commands.
         denied_commands,
-        /// Keys denied to users.
+        /// Denials of keys.
         denied_keys,
-        /// Channels denied to users.
+        /// Denials of channels.
         denied_channels,
-        /// Clients closed because their unsent replies were over the limit.
+        /// Clients closed because of `client-output-buffer-limit`.
         output_limit_closes,
-        /// Clients closed because their unfinished requests were over the limit.
+        /// Clients closed because of `client-query-buffer-limit`.
         query_limit_closes,
-        /// Walks over expired keys that ended because their time was over.
+        /// Expiry walks that used up their time.
         expiry_timeouts,
-        /// Microseconds in walks over expired keys.
+        /// Microseconds in expiry walks.
         expiry_us,
     }
 );
 
-/// What one thread counts of one command.
+/// Counters and latencies of one command on one thread.
 #[derive(Debug, Default)]
 pub struct CommandCounters {
     count: CommandCount,
-    /// How long its runs take; there is none before the first.
+    /// Latencies of calls; allocated by the first call.
     latencies: OnceLock<Box<LatencyHistogram>>,
 }
 
@@ -167,33 +167,33 @@ impl std::ops::Deref for CommandCounters {
 }
 
 impl CommandCounters {
-    /// Counts how long a run took, in TSC cycles.
+    /// Records the latency of a call, in TSC cycles.
     #[inline]
     pub(crate) fn record_latency(&self, tsc: u64) {
         self.latencies.get_or_init(Box::default).record(tsc);
     }
 
-    /// How long runs took; none: no run was recorded.
+    /// The recorded latencies; `None` if there are none.
     pub(crate) fn latencies(&self) -> Option<Latencies> {
         self.latencies.get().map(|histogram| histogram.read())
     }
 }
 
-/// All counts of one thread.
+/// All counters of one thread.
 #[derive(Debug)]
 pub struct ThreadCounters {
     /// One for each entry of the table.
     pub commands: Box<[CommandCounters]>,
     counts: Counts,
-    /// The keys of a sample of its requests.
+    /// The keys of sampled requests.
     pub hot_keys: Mutex<HotKeys>,
-    /// Error replies by their code. Errors are rare enough for a lock that nobody else wants.
+    /// Error replies by code. Errors are rare enough for an uncontended lock.
     codes: Mutex<BTreeMap<Box<str>, u64>>,
-    /// How many these are; written under their lock.
+    /// Number of codes; written under the lock of `codes`.
     code_count: Count,
 }
 
-/// The counts that are not of a command are at hand as if they were the thread's own fields.
+/// Makes the counters without a command accessible as fields.
 impl std::ops::Deref for ThreadCounters {
     type Target = Counts;
 
@@ -204,7 +204,7 @@ impl std::ops::Deref for ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// Zeros for a table of so many entries.
+    /// Creates counters for a table of so many entries.
     pub fn new(entries: usize) -> Self {
         Self {
             commands: (0..entries).map(|_| CommandCounters::default()).collect(),
@@ -215,7 +215,7 @@ impl ThreadCounters {
         }
     }
 
-    /// Adds what was counted in a turn.
+    /// Adds the counters of a turn.
     #[inline]
     pub fn add(&self, counters: KeyspaceCounters) {
         let counts = [
@@ -233,7 +233,7 @@ impl ThreadCounters {
         }
     }
 
-    /// Counts an error reply, by the code that its text begins with.
+    /// Counts an error reply by the code at the start of its text.
     pub fn note_error(&self, text: impl AsRef<[u8]>) {
         self.errors.add(1);
         let code = String::from_utf8_lossy(code_of(text.as_ref()));
@@ -241,13 +241,13 @@ impl ThreadCounters {
         if let Some(count) = codes.get_mut(&*code) {
             *count += 1;
         } else if codes.len() <= ERROR_CODES_MAX {
-            // One too many says that there are too many.
+            // One code above the limit marks the excess.
             codes.insert(code.into(), 1);
             self.code_count.set(codes.len() as u64);
         }
     }
 
-    /// Error codes that were counted.
+    /// Number of error codes.
     pub(crate) fn code_count(&self) -> u64 {
         self.code_count.value()
     }
@@ -257,7 +257,7 @@ impl ThreadCounters {
         self.codes.lock().clone()
     }
 
-    /// Forgets the error codes: they have a lock, so that others than the owner may.
+    /// Removes the error codes. Any thread may do this, because they have a lock.
     pub(crate) fn forget_error_codes(&self) {
         let mut codes = self.codes.lock();
         codes.clear();
@@ -265,8 +265,8 @@ impl ThreadCounters {
     }
 }
 
-/// The code at the beginning of an error's text. As in Redis, one that begins with a long word or
-/// is a word has none.
+/// The code at the start of an error's text. As in Redis, the code is `ERR` if the first word is
+/// too long or the only one.
 fn code_of(text: &[u8]) -> &[u8] {
     let end = text.iter().take(ERROR_CODE_BYTES_MAX + 1).position(|byte| *byte == b' ');
     end.map_or(b"ERR", |end| &text[..end])
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_long_error_code() {
+    fn a_long_error_code_counts_as_err() {
         let stats = ThreadCounters::new(0);
         for nth in 0..3 {
             stats.note_error(format!("x{}{nth} made up", "\u{20ac}".repeat(1 << 20)));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_what_comes_before_the_first_space() {
+    fn a_code_ends_at_the_first_space() {
         let long = "x".repeat(ERROR_CODE_BYTES_MAX);
         let cases: [(&[u8], &[u8]); 7] = [
             (b"WRONGTYPE Operation", b"WRONGTYPE"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_add_up_and_count_from_a_base() {
+    fn sums_are_added_and_subtracted() {
         let stats = ThreadCounters::new(1);
         stats.commands[0].calls.add(3);
         stats.hits.add(5);

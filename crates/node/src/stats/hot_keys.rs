@@ -1,31 +1,32 @@
-//! Which keys are used most: always, from a sample of the requests, and on request.
+//! The most used keys: sampled all the time, and measured in sessions of HOTKEYS.
 //!
-//! Every thread looks at about one of 1,024 requests at random and counts its keys in a small table
+//! Each thread samples about one of 1,024 requests at random and counts its keys in a small table
 //! of its own ([`HotKeys`]), in which weights halve every ten seconds. HOTKEYS START begins a
-//! [`Session`], in which threads measure what all requests with keys take of time and network.
+//! [`Session`], in which threads measure the time and the network bytes of requests with keys.
 //!
-//! A table is behind a mutex that only a report wants besides its thread. A thread that finds its
-//! table in use passes over the sample.
+//! Each table has a mutex, which only its thread and reports take. A thread drops a sample if its
+//! table is locked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
+use store::Time;
 
 use super::top_keys::{TopKey, TopKeys, merge};
 
-/// Requests of which one is looked at, on average.
+/// One of this many requests is sampled on average.
 pub const SAMPLE_PERIOD: u64 = 1024;
-/// After so many milliseconds weights halve.
+/// Milliseconds in which weights halve.
 const HALF_LIFE_MS: i64 = 10_000;
-/// Keys that a thread remembers: 40 KB with the longest names.
+/// Keys in the table of a thread: 40 KB with the longest names.
 const KEYS_MAX: usize = 128;
 
-/// The keys that one thread saw most.
+/// The most used keys of one thread.
 #[derive(Clone, Debug)]
 pub struct HotKeys {
     keys: TopKeys,
-    /// When the weights were halved last, on the steady scale.
+    /// When the weights were last halved, on the steady clock.
     halved_ms: i64,
 }
 
@@ -36,16 +37,16 @@ impl Default for HotKeys {
 }
 
 impl HotKeys {
-    /// Counts a key of a request that was looked at.
-    pub(crate) fn add(&mut self, (db, key): (u32, &[u8]), hash: u64, steady_ms: i64) {
+    /// Counts a key of a sampled request.
+    pub(crate) fn add(&mut self, db: u32, key: &[u8], hash: u64, steady_ms: i64) {
         self.age(steady_ms);
-        self.keys.add((db, key), hash, 1);
+        self.keys.add(db, key, hash, 1);
     }
 
-    /// Halves the weights as often as the time asks for.
+    /// Halves the weights once for each elapsed half-life.
     fn age(&mut self, steady_ms: i64) {
         let halvings = steady_ms.saturating_sub(self.halved_ms) / HALF_LIFE_MS;
-        // After so many nothing is left.
+        // After 64 halvings all weights are 0.
         for _ in 0..halvings.clamp(0, 64) {
             self.keys.halve();
         }
@@ -58,18 +59,18 @@ impl HotKeys {
 pub struct HotKey {
     /// The key.
     pub key: TopKey,
-    /// An estimate of the requests in a second.
+    /// Estimated requests per second.
     pub requests_per_second: u64,
 }
 
-/// The keys that all threads use most.
+/// The most used keys of all threads.
 pub fn hottest(threads: &[HotKeys], count: usize, steady_ms: i64) -> Vec<HotKey> {
     let tables = threads.iter().cloned().map(|mut thread| {
         thread.age(steady_ms);
         thread
     });
     let tables: Vec<HotKeys> = tables.collect();
-    // A steady stream has, right after a halving, what came in a half-life.
+    // Right after a halving, a steady stream has the weight of one half-life.
     let since_ms = tables.iter().map(|table| steady_ms - table.halved_ms).max().unwrap_or(0);
     let window_ms = HALF_LIFE_MS.saturating_add(since_ms.max(0)).unsigned_abs();
     let tables: Vec<TopKeys> = tables.into_iter().map(|table| table.keys).collect();
@@ -82,7 +83,7 @@ pub fn hottest(threads: &[HotKeys], count: usize, steady_ms: i64) -> Vec<HotKey>
     .collect()
 }
 
-/// What HOTKEYS START asks for.
+/// The options of HOTKEYS START.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Measure time.
@@ -91,37 +92,37 @@ pub struct SessionOptions {
     pub net: bool,
     /// Keys to report.
     pub count: usize,
-    /// It ends by itself after so many milliseconds.
+    /// Milliseconds after which the session ends by itself.
     pub duration_ms: Option<i64>,
-    /// One of so many requests is looked at.
+    /// One of this many requests is measured.
     pub sample_ratio: u32,
 }
 
-/// While HOTKEYS measures: what all threads have measured.
+/// A session of HOTKEYS, with the measurements of all threads.
 #[derive(Debug)]
 pub struct Session {
-    /// What was asked for.
+    /// The options of HOTKEYS START.
     pub options: SessionOptions,
-    /// When it began, in milliseconds since 1970.
+    /// Start, as Unix time in milliseconds.
     pub began_unix_ms: i64,
     began_ms: i64,
-    /// User and system seconds of the process when it began.
+    /// User and system seconds of the process at the start.
     pub cpu_before: (f64, f64),
-    /// How many milliseconds it lasted; [`ACTIVE`] while nobody has ended it.
+    /// Duration in milliseconds; [`ACTIVE`] until HOTKEYS STOP.
     stopped_after_ms: AtomicI64,
     threads: Mutex<Vec<Arc<Mutex<Measured>>>>,
 }
 
 const ACTIVE: i64 = -1;
-/// A session remembers more keys than it reports, for better accuracy.
+/// Keys in a table for each reported key: more keys improve the accuracy.
 const KEYS_PER_REPORTED: usize = 16;
 
-/// What one thread has measured.
+/// The measurements of one thread.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// By the TSC cycles that their requests took.
+    /// Keys by the TSC cycles of their requests.
     pub cpu: TopKeys,
-    /// By the bytes of their requests and replies.
+    /// Keys by the bytes of their requests and replies.
     pub net: TopKeys,
     /// TSC cycles of all requests with keys.
     pub tsc: u64,
@@ -133,40 +134,36 @@ pub struct Measured {
 #[derive(Debug)]
 pub(crate) struct Participant {
     pub session: Arc<Session>,
-    /// Its measurements, from the first one on.
+    /// Its measurements; `None` before the first.
     measured: Option<Arc<Mutex<Measured>>>,
 }
 
 impl Participant {
-    /// A thread that has measured nothing yet.
+    /// Creates a participant without measurements.
     pub fn new(session: Arc<Session>) -> Self {
         Self { session, measured: None }
     }
 
-    /// Its measurements.
+    /// The table of its measurements.
     pub fn measured(&mut self) -> Arc<Mutex<Measured>> {
         Arc::clone(self.measured.get_or_insert_with(|| self.session.join()))
     }
 }
 
 impl Session {
-    /// Begins now.
-    pub fn new(
-        options: SessionOptions,
-        (unix_ms, steady_ms): (i64, i64),
-        cpu_before: (f64, f64),
-    ) -> Self {
+    /// Starts a session at this time.
+    pub fn new(options: SessionOptions, now: Time, cpu_before: (f64, f64)) -> Self {
         Self {
             options,
-            began_unix_ms: unix_ms,
-            began_ms: steady_ms,
+            began_unix_ms: now.unix_us.div_euclid(1000),
+            began_ms: now.steady_ms,
             cpu_before,
             stopped_after_ms: AtomicI64::new(ACTIVE),
             threads: Mutex::default(),
         }
     }
 
-    /// A table for one thread to measure in.
+    /// Creates a table for the measurements of one thread.
     fn join(&self) -> Arc<Mutex<Measured>> {
         let keys = |wanted: bool| if wanted { self.options.count * KEYS_PER_REPORTED } else { 0 };
         let measured = Measured {
@@ -187,13 +184,13 @@ impl Session {
             && self.options.duration_ms.is_none_or(|limit_ms| elapsed_ms < limit_ms)
     }
 
-    /// Ends it.
+    /// Ends the session.
     pub fn stop(&self, steady_ms: i64) {
         let elapsed_ms = self.elapsed_ms(steady_ms);
         self.stopped_after_ms.store(elapsed_ms, Ordering::Relaxed);
     }
 
-    /// How long it has measured.
+    /// Milliseconds for which the session has measured.
     pub fn elapsed_ms(&self, steady_ms: i64) -> i64 {
         match self.stopped_after_ms.load(Ordering::Relaxed) {
             ACTIVE => {
@@ -204,7 +201,7 @@ impl Session {
         }
     }
 
-    /// What each thread has measured.
+    /// The measurements of each thread.
     pub fn measured(&self) -> Vec<Measured> {
         let threads: Vec<_> = self.threads.lock().clone();
         threads.iter().map(|thread| thread.lock().clone()).collect()
@@ -216,13 +213,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_estimated_from_samples() {
+    fn requests_per_second_are_estimated_from_samples() {
         let mut threads = [HotKeys::default(), HotKeys::default()];
         // One sample of each key in a hundredth of a second is 102,400 requests in a second.
         for ms in (0..60_000).step_by(10) {
             for (thread, keys) in threads.iter_mut().enumerate() {
-                keys.add((0, b"hot"), 1, ms);
-                keys.add((0, [b"a", b"b"][thread]), 2 + thread as u64, ms);
+                keys.add(0, b"hot", 1, ms);
+                keys.add(0, [b"a", b"b"][thread], 2 + thread as u64, ms);
             }
         }
         for at_ms in [60_000, 69_999] {
@@ -231,11 +228,11 @@ mod tests {
         }
         let per_second = hottest(&threads, 1, 60_000)[0].requests_per_second;
         assert!((195_000..=210_000).contains(&per_second), "{per_second}");
-        assert!(hottest(&threads, 9, 1_000_000).is_empty(), "they are used no more");
+        assert!(hottest(&threads, 9, 1_000_000).is_empty(), "unused keys are still listed");
     }
 
     #[test]
-    fn a_session_ends_by_itself_or_is_ended() {
+    fn a_session_ends_after_its_duration_or_by_stop() {
         let options = SessionOptions {
             cpu: true,
             net: false,
@@ -243,14 +240,16 @@ mod tests {
             duration_ms: Some(1000),
             sample_ratio: 1,
         };
-        let session = Session::new(options.clone(), (5, 100), (0.0, 0.0));
+        let session =
+            Session::new(options.clone(), Time { unix_us: 5000, steady_ms: 100 }, (0.0, 0.0));
         assert!(session.is_active(1099) && !session.is_active(1100));
         assert_eq!((session.elapsed_ms(150), session.elapsed_ms(5000)), (50, 1000));
         session.stop(400);
         assert!(!session.is_active(401));
         assert_eq!(session.elapsed_ms(5000), 300);
+        let start = Time { unix_us: 0, steady_ms: 0 };
         let endless =
-            Session::new(SessionOptions { duration_ms: None, ..options }, (0, 0), (0., 0.));
+            Session::new(SessionOptions { duration_ms: None, ..options }, start, (0.0, 0.0));
         assert!(endless.is_active(i64::MAX));
     }
 }

@@ -1,29 +1,29 @@
-//! What took longer than `latency-monitor-threshold`: the last samples of each kind of event.
+//! Events that took longer than `latency-monitor-threshold`: the last samples of each kind.
 //!
-//! All threads share one list behind a mutex, which costs nothing: what gets here has taken
-//! milliseconds. The names of events are those of Redis, so that tools know them. Of each the last
-//! [`SAMPLES_MAX`] seconds are kept in which it happened, with the longest time of each second.
+//! All threads share one list behind a mutex, which is cheap because each event has taken
+//! milliseconds. The names of events are those of Redis, so that tools know them. Each event keeps
+//! its longest time in each of the last [`SAMPLES_MAX`] seconds in which it happened.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Samples that are kept of one event.
+/// Samples of one event at most.
 pub const SAMPLES_MAX: usize = 160;
 
-/// The longest that an event took in one second.
+/// The longest time of an event within one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The second, since 1970.
+    /// Unix time in seconds.
     pub unix_seconds: i64,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub ms: u64,
 }
 
-/// What is known of one kind of event.
+/// The samples of one kind of event.
 #[derive(Clone, Debug, Default)]
 pub struct EventSamples {
-    /// Oldest first; never empty where others can see it.
+    /// Oldest first; never empty outside this module.
     pub samples: VecDeque<Sample>,
-    /// The longest of all, those included that are not kept.
+    /// The longest time ever, including dropped samples.
     pub ms_max: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct EventSamples {
 pub struct LatencyEvents(BTreeMap<&'static str, EventSamples>);
 
 impl LatencyEvents {
-    /// Adds what took so long at some second.
+    /// Adds an event.
     pub(crate) fn add(&mut self, event: &'static str, unix_seconds: i64, ms: u64) {
         let event = self.0.entry(event).or_default();
         event.ms_max = event.ms_max.max(ms);
@@ -45,17 +45,18 @@ impl LatencyEvents {
         }
     }
 
-    /// The events that have happened, by their names.
+    /// All kinds of events that happened, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'static str, &EventSamples)> {
         self.0.iter().map(|(name, samples)| (*name, samples))
     }
 
-    /// One kind of event.
+    /// Finds a kind of event by its exact name.
     pub fn find(&self, event: &[u8]) -> Option<(&'static str, &EventSamples)> {
         self.iter().find(|(name, _)| name.as_bytes() == event)
     }
 
-    /// Forgets one kind of event, by its name in any case, or all. Returns how many there were.
+    /// Removes one kind of event, by its name in any case, or all. Returns the number of removed
+    /// kinds.
     pub fn forget(&mut self, event: Option<&[u8]>) -> usize {
         let before = self.0.len();
         let goes = |name: &str| event.is_none_or(|e| name.as_bytes().eq_ignore_ascii_case(e));
@@ -64,21 +65,21 @@ impl LatencyEvents {
     }
 }
 
-/// What the samples of an event have in common.
+/// Statistics of the samples of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Their number.
+    /// Number of samples.
     pub samples: usize,
     /// The mean, rounded down.
     pub mean_ms: u64,
-    /// The mean of the distances to the mean, rounded down.
+    /// The mean absolute deviation, rounded down.
     pub deviation_ms: u64,
-    /// Seconds between two of them.
+    /// Mean seconds between two samples.
     pub period_seconds: f64,
 }
 
 impl EventSamples {
-    /// What they have in common.
+    /// Computes the statistics.
     pub fn summary(&self, now_unix_seconds: i64) -> Summary {
         let count = self.samples.len().max(1);
         let mean = |of: &dyn Fn(u64) -> u64| {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn old_samples_are_forgotten_but_not_the_longest() {
+    fn old_samples_are_dropped_but_the_maximum_stays() {
         let mut events = LatencyEvents::default();
         for second in 0..500 {
             events.add("fast-command", second, if second == 0 { 99 } else { 1 });

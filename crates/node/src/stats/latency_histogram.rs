@@ -1,30 +1,29 @@
-//! How long the runs of a command take: a histogram of TSC cycles, written by one thread and read
-//! by all.
+//! A histogram of the TSC cycles of a command's calls, written by one thread and read by all.
 //!
-//! Buckets are log-linear, as in HdrHistogram (<http://hdrhistogram.org>): each power of two is cut
-//! into 64 buckets of the same width, so that the middle of a bucket differs from what it counts by
-//! less than 1%.
+//! Buckets are log-linear, as in HdrHistogram (<http://hdrhistogram.org>): each power of two has 64
+//! buckets of the same width, so the middle of a bucket differs by less than 1% from the values
+//! that it counts.
 //!
 //! ```text
 //! cycles  0 .. 127   128 .. 255   256 .. 511   ...   2^36 .. 2^37
 //! width      1           2            4        ...      2^30
 //! ```
 //!
-//! Recording is a shift and an increment. Cycles become time only when someone reads. Nobody sets a
-//! bucket back: CONFIG RESETSTAT remembers what it was.
+//! Recording is a shift and an increment. Readers convert cycles to time. Buckets are never reset:
+//! CONFIG RESETSTAT stores their values and reports show the difference.
 
 use std::array;
 
 use super::counters::Count;
 
-/// A power of two is cut into two to the power of this many buckets.
+/// Each power of two has `1 << PART_BITS` buckets.
 const PART_BITS: u32 = 6;
-/// The bits of the greatest number of cycles that is told from others: 45 seconds at 3 GHz.
+/// Bits of the largest number of cycles with its own bucket: 45 seconds at 3 GHz.
 const CYCLES_BITS: u32 = 37;
-/// All buckets.
+/// Number of buckets.
 const BUCKETS: usize = ((CYCLES_BITS - PART_BITS + 1) << PART_BITS) as usize;
 
-/// The runs of one command on one thread: 16 KB.
+/// The calls of one command on one thread: 16 KB.
 #[derive(Debug)]
 pub struct LatencyHistogram {
     buckets: [Count; BUCKETS],
@@ -36,12 +35,12 @@ impl Default for LatencyHistogram {
     }
 }
 
-/// The bucket of so many cycles.
+/// The bucket of a number of cycles.
 #[inline]
 fn bucket_of(cycles: u64) -> usize {
     let shift = (cycles | 1 << PART_BITS).ilog2() - PART_BITS;
     let bucket = (u64::from(shift) << PART_BITS) + (cycles >> shift);
-    // Whatever takes longer is in the last one.
+    // Longer calls are in the last bucket.
     (bucket as usize).min(BUCKETS - 1)
 }
 
@@ -53,38 +52,38 @@ fn middle_of(bucket: usize) -> f64 {
 }
 
 impl LatencyHistogram {
-    /// Counts a run; only the thread that owns the histogram does.
+    /// Counts a call. Only the owning thread may do this.
     #[inline]
     pub fn record(&self, cycles: u64) {
         self.buckets[bucket_of(cycles)].add(1);
     }
 
-    /// The buckets that count anything, each possibly a moment old.
+    /// The nonempty buckets; values may be a moment old.
     pub fn read(&self) -> Latencies {
         let counts = self.buckets.iter().map(Count::value).enumerate();
         Latencies { buckets: counts.filter(|(_, runs)| *runs != 0).collect() }
     }
 }
 
-/// What histograms counted.
+/// The values of one or several histograms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// Buckets by their numbers, each with its runs, of which there are some.
+    /// Nonempty buckets by number, each with its calls.
     buckets: Vec<(usize, u64)>,
 }
 
 impl Latencies {
-    /// Runs.
+    /// Number of calls.
     pub fn runs(&self) -> u64 {
         self.buckets.iter().map(|(_, runs)| runs).sum()
     }
 
-    /// Adds those of another thread.
+    /// Adds the values of another histogram.
     pub fn add(&mut self, other: &Self) {
         self.combine(other, u64::saturating_add);
     }
 
-    /// What was counted since the values were `base`.
+    /// The difference to `base`.
     pub fn since(mut self, base: &Self) -> Self {
         self.combine(base, u64::saturating_sub);
         self.buckets.retain(|(_, runs)| *runs != 0);
@@ -100,7 +99,7 @@ impl Latencies {
         }
     }
 
-    /// The cycles that `percent` of the runs, 0 to 100, do not exceed; 0 without runs.
+    /// The cycles that `percent` (0 to 100) of the calls do not exceed; 0 without calls.
     pub fn percentile(&self, percent: f64) -> f64 {
         let rank = (percent / 100.0 * self.runs() as f64).round().max(1.0);
         let mut below = 0;
@@ -113,12 +112,12 @@ impl Latencies {
         self.buckets.last().map_or(0.0, |(bucket, _)| middle_of(*bucket))
     }
 
-    /// The cycles of all runs together, to 1%.
+    /// The sum of the cycles of all calls, exact to 1%.
     pub fn cycles(&self) -> f64 {
         self.iter().map(|(cycles, runs)| cycles * runs as f64).sum()
     }
 
-    /// Cycles, by their buckets from below, and how many runs took them.
+    /// Cycles in ascending order, with the number of calls.
     pub fn iter(&self) -> impl Iterator<Item = (f64, u64)> {
         self.buckets.iter().map(|(bucket, runs)| (middle_of(*bucket), *runs))
     }
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_each_other_and_end() {
+    fn buckets_are_consecutive_and_limited() {
         let mut last = 0;
         for cycles in 0..100_000 {
             let bucket = bucket_of(cycles);
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_is_taken_off() {
+    fn the_base_is_subtracted() {
         let histogram = LatencyHistogram::default();
         assert_eq!(histogram.read().percentile(50.0), 0.0);
         histogram.record(100);
@@ -162,7 +161,7 @@ mod tests {
             bits in prop::collection::vec((0u32..CYCLES_BITS, any::<u64>()), 1..400),
             percent in 0.0..=100.0_f64,
         ) {
-            // Each number of bits is as likely as any other.
+            // All numbers of bits are equally likely.
             let mut cycles: Vec<u64> =
                 bits.iter().map(|(bits, any)| (1 << bits) | (any & ((1 << bits) - 1))).collect();
             let threads = [LatencyHistogram::default(), LatencyHistogram::default()];

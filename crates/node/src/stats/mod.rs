@@ -1,5 +1,5 @@
-//! What the server counts: each thread for itself, all together, the slow log, latencies, and the
-//! keys that are used most.
+//! Statistics: counters of each thread and their totals, used memory, the slow log, latencies, and
+//! the most used keys.
 
 pub mod counters;
 pub mod hot_keys;

@@ -1,7 +1,7 @@
 //! The slow log: the last commands that took longer than `slowlog-log-slower-than`.
 //!
-//! All threads share one log behind a mutex. That costs nothing, because what gets here has taken
-//! long already; with a threshold of 0 it is the price of logging everything.
+//! All threads share one log behind a mutex, which is cheap because its commands are slow. With a
+//! threshold of 0, the mutex is part of the cost of logging all commands.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,21 @@ use resp::Args;
 
 use crate::config;
 
-/// Arguments that an entry keeps; when there are more, the last says how many.
+/// Arguments in an entry at most; the last one gives the number of omitted arguments.
 pub const ARGUMENTS_MAX: usize = 32;
-/// Bytes that an entry keeps of an argument.
+/// Bytes of an argument in an entry at most.
 pub const ARGUMENT_BYTES_MAX: usize = 128;
 
-/// One command that took long.
+/// One slow command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowEntry {
-    /// Counts up from 0 and is never used again.
+    /// Unique id, ascending from 0.
     pub id: u64,
-    /// When it ended, in seconds since 1970.
+    /// End, as Unix time in seconds.
     pub unix_seconds: i64,
-    /// How long it took.
+    /// Duration.
     pub micros: u64,
-    /// Its arguments, name included, as far as kept.
+    /// Its arguments including the name, shortened.
     pub arguments: Vec<Vec<u8>>,
     /// The client's address.
     pub address: Box<str>,
@@ -39,7 +39,7 @@ pub struct SlowLog {
 }
 
 impl SlowLog {
-    /// Entries kept.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -54,12 +54,12 @@ impl SlowLog {
         self.entries.iter()
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Adds an entry, whose number is given here, and forgets the oldest ones beyond `len_max`.
+    /// Adds an entry, assigns its id, and removes the oldest entries above `len_max`.
     pub(crate) fn push(&mut self, entry: SlowEntry, len_max: u64) {
         self.entries.push_front(SlowEntry { id: self.next_id, ..entry });
         self.next_id += 1;
@@ -67,7 +67,7 @@ impl SlowLog {
     }
 }
 
-/// What an entry keeps of the arguments of a command, which is named in full.
+/// The arguments of an entry, shortened and without secrets. `command` is the full command name.
 pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
     let whole = if args.len() > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { args.len() };
     let mut kept: Vec<Vec<u8>> = shown(command, args)
@@ -87,7 +87,7 @@ pub(crate) fn kept(command: &str, args: &Args<'_>) -> Vec<Vec<u8>> {
     kept
 }
 
-/// The arguments of a command, without those that may be a password, which no log must show.
+/// The arguments of a command; `None` for arguments that may be a password.
 pub(crate) fn shown<'a>(
     command: &str,
     args: &'a Args<'_>,
@@ -106,17 +106,17 @@ pub(crate) fn shown<'a>(
     })
 }
 
-/// Where the reading of `HELLO 3 AUTH user password SETNAME name` is.
+/// Finds the secrets in `HELLO 3 AUTH user password SETNAME name`.
 #[derive(Default)]
 struct HelloOptions {
-    /// Where the next option is; what is before it belongs to the last one.
+    /// Index of the next option; arguments before it are values of the last option.
     next: usize,
-    /// The values of the last one are secret.
+    /// Whether the values of the last option are secret.
     is_secret: bool,
 }
 
 impl HelloOptions {
-    /// Whether the next argument is secret.
+    /// Whether the argument at this index is secret.
     fn is_secret(&mut self, at: usize, arg: &[u8]) -> bool {
         if at < self.next {
             return self.is_secret;
@@ -129,7 +129,7 @@ impl HelloOptions {
             // The command's name and the version of the protocol.
             (at + 1, false)
         } else {
-            // Something is missing or misspelt: a password may come anywhere.
+            // The request is malformed, so any further argument may be a password.
             (usize::MAX, true)
         };
         self.next == usize::MAX

@@ -1,14 +1,14 @@
 //! The keys with the greatest weight in a stream of keys, from bounded memory.
 //!
 //! A form of Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
-//! Top-k Elements in Data Streams, 2005): a key that finds no place takes over that of the lightest
-//! one, with its weight as a possible error. The table is cut into sets by the hash of the key, as
-//! a processor's cache is, so that a key is looked for in one set only. A key that has more than
-//! an eighth of the weight of its set is never lost.
+//! Top-k Elements in Data Streams, 2005): a new key in a full set replaces the lightest key, and
+//! takes over its weight as a possible error. The hash of a key selects its set, as in a
+//! processor's cache, so only one set is searched. A key with more than an eighth of its set's
+//! weight is never lost.
 
 use std::collections::HashMap;
 
-/// Bytes that are kept of a key. Keys are told apart by their hashes.
+/// Bytes of a key that are stored. Keys are identified by their hashes.
 pub const KEY_BYTES_MAX: usize = 256;
 /// Keys in a set.
 const WAYS: usize = 8;
@@ -22,12 +22,12 @@ pub struct TopKey {
     pub key: Vec<u8>,
     hash: u64,
     weight: u64,
-    /// So much of the weight may be of keys that were here before.
+    /// The part of the weight that may come from replaced keys.
     error: u64,
 }
 
 impl TopKey {
-    /// The weight that surely is the key's.
+    /// The part of the weight that is certainly the key's.
     pub fn weight(&self) -> u64 {
         self.weight - self.error
     }
@@ -41,14 +41,14 @@ pub struct TopKeys {
 }
 
 impl TopKeys {
-    /// A table for so many keys at least.
+    /// Creates a table for at least so many keys.
     pub fn new(keys: usize) -> Self {
         let sets = keys.div_ceil(WAYS).next_power_of_two();
         Self { sets: vec![Vec::new(); sets].into_boxed_slice(), total: 0 }
     }
 
     /// Adds weight to a key.
-    pub fn add(&mut self, (db, key): (u32, &[u8]), hash: u64, weight: u64) {
+    pub fn add(&mut self, db: u32, key: &[u8], hash: u64, weight: u64) {
         self.total = self.total.saturating_add(weight);
         let set = (hash >> 32) as usize & (self.sets.len() - 1);
         let set = &mut self.sets[set];
@@ -69,12 +69,12 @@ impl TopKeys {
         }
     }
 
-    /// The weight of all keys, also of those that are not here.
+    /// The weight of all keys, including those not in the table.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Halves all weights, and forgets what has none left.
+    /// Halves all weights, and removes keys whose weight becomes 0.
     pub fn halve(&mut self) {
         self.total /= 2;
         for set in &mut self.sets {
@@ -117,11 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_exact() {
+    fn weights_are_exact_while_all_keys_fit() {
         let hasher = KeyHasher::new(1);
         let mut tables = [TopKeys::new(64), TopKeys::new(64)];
         for (nth, (key, weight)) in [("a", 5), ("b", 9), ("a", 6), ("c", 1)].iter().enumerate() {
-            tables[nth % 2].add((0, key.as_bytes()), hasher.hash(key.as_bytes()), *weight);
+            tables[nth % 2].add(0, key.as_bytes(), hasher.hash(key.as_bytes()), *weight);
         }
         let keys = merge(&tables, 2);
         let keys: Vec<_> = keys.iter().map(|top| (top.key.as_slice(), top.weight())).collect();
@@ -132,11 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn databases_are_told_apart_and_long_keys_are_cut() {
+    fn databases_are_distinguished_and_long_keys_are_cut() {
         let long = vec![b'k'; 1000];
         let mut table = TopKeys::new(8);
-        table.add((0, &long), 7, 1);
-        table.add((1, &long), 7, 2);
+        table.add(0, &long, 7, 1);
+        table.add(1, &long, 7, 2);
         let keys = merge(&[table], 9);
         assert_eq!(
             keys.iter().map(|top| (top.db, top.key.len())).collect::<Vec<_>>(),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_keys_are_found_among_very_many() {
+    fn hot_keys_are_found_among_a_million_keys() {
         let (hasher, mut random) = (KeyHasher::new(1), Random::new(7));
         let mut table = TopKeys::new(128);
         for _ in 0..200_000 {
@@ -154,7 +154,7 @@ mod tests {
                 0 => format!("hot:{}", random.below(10)),
                 _ => format!("cold:{}", random.below(1_000_000)),
             };
-            table.add((0, key.as_bytes()), hasher.hash(key.as_bytes()), 1);
+            table.add(0, key.as_bytes(), hasher.hash(key.as_bytes()), 1);
         }
         let mut found = heaviest(&[table.clone()], 10);
         found.sort();

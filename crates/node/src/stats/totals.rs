@@ -1,6 +1,6 @@
-//! The counts of all threads together, since the start or since CONFIG RESETSTAT, and rates.
+//! Totals of all threads' counters since the start or the last CONFIG RESETSTAT, and rates.
 //!
-//! A reset touches no count of another thread: it notes what all of them are, and reports are the
+//! A reset changes no counter of another thread: it stores all values, and reports show the
 //! difference. Rates come from samples that the main thread's tick takes ten times a second.
 
 use std::collections::BTreeMap;
@@ -8,38 +8,37 @@ use std::collections::BTreeMap;
 use crate::stats::counters::{CommandSums, Sums, ThreadCounters};
 use crate::stats::latency_histogram::Latencies;
 
-/// Samples that a rate is the mean of.
+/// A rate is the mean of this many samples.
 pub(crate) const SAMPLES: usize = 16;
 
-/// What was counted when statistics were last reset, and the samples of rates.
+/// The counters at the last reset, and the samples of rates.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// By number of the thread.
+    /// Counters at the last reset, by number of the thread.
     pub(crate) base: Vec<ThreadSums>,
-    /// Time and counts of the last sample.
+    /// Time and counters of the last sample.
     pub(crate) last: Option<(i64, Load)>,
     pub(crate) rates: [Load; SAMPLES],
     pub(crate) next: usize,
-    /// There are more error codes than are counted, and this was noticed.
+    /// Whether the excess of error codes has been reported.
     pub(crate) has_excess_codes: bool,
-    /// A running mean over the walks: of the keys looked at, how many had expired.
+    /// Running mean over the expiry walks of the share of expired keys.
     pub(crate) expired_share: f64,
 }
 
-/// How long the runs of commands had taken when statistics were last reset, by the numbers of the
-/// thread and of the command.
+/// Latencies at the last reset, by the numbers of the thread and of the command.
 pub(crate) type LatencyBase = BTreeMap<(usize, usize), Latencies>;
 
-/// What one thread counted.
+/// Values of one thread's counters.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSums {
     /// One for each entry of the table.
     pub commands: Vec<CommandSums>,
-    /// The rest.
+    /// Counters that do not belong to a command.
     pub sums: Sums,
 }
 
-/// Amounts of work: all of it so far, or in a second.
+/// Amounts of work: in total, or per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Commands.
@@ -55,7 +54,7 @@ pub struct Load {
 }
 
 impl ThreadSums {
-    /// What a thread has counted since it began.
+    /// Reads a thread's counters.
     pub(crate) fn read(stats: &ThreadCounters) -> Self {
         let commands = stats.commands.iter().map(|count| count.read()).collect();
         Self { commands, sums: stats.read() }
@@ -65,9 +64,8 @@ impl ThreadSums {
         let none = CommandSums::default();
         let bases = base.commands.iter().chain(std::iter::repeat(&none));
         let commands = self.commands.iter().zip(bases).map(|(now, base)| now.since(base)).collect();
-        // Clients are not counted up over time, so that there is nothing to take off.
         let all = self.sums;
-        // As in Redis, no reset hides what was denied.
+        // Clients are not a sum over time. As in Redis, a reset does not hide denials.
         let sums = Sums {
             clients: all.clients,
             auth_failures: all.auth_failures,
@@ -79,17 +77,17 @@ impl ThreadSums {
         Self { commands, sums }
     }
 
-    /// Runs of all commands.
+    /// Calls of all commands.
     pub fn calls(&self) -> u64 {
         self.commands.iter().map(|command| command.calls).sum()
     }
 
-    /// TSC cycles in runs of all commands.
+    /// TSC cycles in calls of all commands.
     pub fn command_tsc(&self) -> u64 {
         self.commands.iter().map(|command| command.tsc).sum()
     }
 
-    /// Adds what another thread counted.
+    /// Adds the values of another thread.
     pub fn add(&mut self, other: &Self) {
         self.commands.resize(self.commands.len().max(other.commands.len()), CommandSums::default());
         for (all, one) in self.commands.iter_mut().zip(&other.commands) {

@@ -1,27 +1,26 @@
-//! How much memory is in use: what all threads have taken from the allocator less what they have
-//! given back.
+//! Memory in use: the bytes that all threads have allocated minus those they have freed.
 //!
-//! Each thread knows its own part exactly, and may have to act on the sum before each command. So
-//! there is one shared total, to which a thread adds its part only now and then:
+//! Each thread knows its own part exactly, and may need the sum before each command. A shared total
+//! gets the parts of the threads with a delay:
 //!
 //! ```text
-//!              read before a command                   adds what it has not shared yet
-//!   total  ------------------------------>  thread  ------------------------------------> total
-//!             + what it has not shared       every 64 KB; with `maxmemory` also when its turn
-//!                                            ends, and every 1/4096 of the limit
+//!             read before a command                     add the unshared part
+//!   total  ---------------------------->  thread  -------------------------------------> total
+//!             + own unshared part          every 64 KB; with `maxmemory` also at the end of a
+//!                                          turn, and every 1/4096 of the limit
 //! ```
 //!
-//! Invariants: the total is wrong by less than what the threads may keep to themselves, 0.1% of the
-//! limit with four threads; where all threads but one sleep, that one knows the sum exactly. What a
-//! thread is about to take can be shared ahead, so that several that look at the same moment see
-//! each other. INFO adds up what the threads were at the end of their last turns.
+//! Invariants: the error of the total is less than the unshared parts of all threads, which is 0.1%
+//! of the limit with four threads. If all other threads sleep, a thread knows the exact sum. A
+//! thread can announce memory before it allocates it, so that threads that check the limit at the
+//! same time see each other. INFO adds up the parts as they were at the end of each thread's last
+//! turn.
 //!
-//! What threads leave out ([`base::uncounted`]) is in use and not in the total, so that nothing is
-//! evicted for it. A thread leaves it out of its own part in the moment in which it takes the
-//! memory; how much it is all in all is shared when turns end, and what is more than may be left
-//! out counts then.
+//! Uncounted memory ([`base::uncounted`]) is in use but not in the total, so that no key is evicted
+//! for it. A thread excludes it from its part immediately, and shares its amount at the end of a
+//! turn. The part of it that exceeds a limit counts.
 //!
-//! It does not know why memory is in use, and takes no lock but when threads begin.
+//! Locks are taken only when threads start and end, and for INFO.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -29,13 +28,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use base::uncounted;
 use parking_lot::{Mutex, RwLock};
 
-/// What a thread may keep to itself, in bytes.
+/// Bytes that a thread may leave unshared.
 const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
-/// The part of the limit that it may keep to itself.
+/// One of this many parts of the limit may stay unshared.
 const UNSHARED_PER_LIMIT: i64 = 4096;
 
-/// What is left out in all, at most, in bytes, or the part of the limit if that is more. The rest
-/// counts: memory has a bound, whatever clients are told and do not read.
+/// Uncounted bytes of all threads at most, or one of [`UNCOUNTED_PER_LIMIT`] parts of the limit if
+/// that is more. Further bytes count, so that memory is bounded even if clients do not read their
+/// messages.
 const UNCOUNTED_BYTES_MAX: i64 = 128 << 20;
 const UNCOUNTED_PER_LIMIT: i64 = 4;
 
@@ -43,53 +43,53 @@ const UNCOUNTED_PER_LIMIT: i64 = 4;
 #[derive(Debug, Default)]
 pub struct UsedMemory {
     total: OwnLine<AtomicI64>,
-    /// Bytes that wait to be freed in the background.
+    /// Bytes that will be freed in the background.
     doomed: OwnLine<AtomicI64>,
-    /// Bytes in the total that threads are about to take.
+    /// Bytes in the total that threads are about to allocate.
     announced: OwnLine<AtomicI64>,
-    /// Bytes that the log keeps until they are written. They are in use and not in the total, so
-    /// that nothing is evicted for them.
+    /// Bytes that wait to be written to the log. They are in use but not in the total, so that no
+    /// key is evicted for them.
     logged: OwnLine<AtomicI64>,
-    /// Bytes that threads have left out of the total, at the end of their last turns.
+    /// Uncounted bytes of all threads, at the end of their last turns.
     uncounted: OwnLine<AtomicI64>,
-    /// What threads have taken while they ended, after they were counted: negative, as they free.
+    /// Bytes that threads allocated after they were counted as ended; negative, because they free.
     rest: AtomicI64,
-    /// The most that the total has been.
+    /// The highest value of the total.
     peak: AtomicI64,
-    /// The part of the thread that frees in the background.
+    /// The part of the thread that frees memory in the background.
     pub background: ThreadMemory,
     threads: RwLock<Vec<Arc<ThreadMemory>>>,
     others: Mutex<Others>,
 }
 
-/// The parts of threads that have no number.
+/// The parts of threads without a number.
 #[derive(Debug, Default)]
 struct Others {
     all: Vec<Arc<ThreadMemory>>,
-    /// Those whose threads have ended.
+    /// The parts whose threads have ended.
     free: Vec<Arc<ThreadMemory>>,
 }
 
-/// Alone on its cache lines.
+/// A value with cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
-/// The part of one thread, which alone writes it, and of those of its number before it.
+/// The part of one thread, and of ended threads with the same number. Only its thread writes it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct ThreadMemory {
-    /// Of threads of this number that have ended.
+    /// Bytes of ended threads with this number.
     ended: AtomicI64,
-    /// The same of what they have left out.
+    /// Uncounted bytes of these threads.
     ended_uncounted: AtomicI64,
-    /// At the end of the last turn.
+    /// Bytes at the end of the last turn.
     latest: AtomicI64,
-    /// What it had left out then.
+    /// Uncounted bytes at the end of the last turn.
     uncounted: AtomicI64,
-    /// What is in the total.
+    /// Bytes that are in the total.
     shared: AtomicI64,
-    /// What it is about to take.
+    /// Bytes that the thread is about to allocate.
     announced: AtomicI64,
 }
 
@@ -99,7 +99,8 @@ impl ThreadMemory {
         total.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
 
-    /// What is not in the total yet, when the allocator has `thread_bytes` for this thread.
+    /// Bytes that are not in the total yet; `thread_bytes` is the allocator's count for this
+    /// thread.
     #[inline]
     fn unshared(&self, thread_bytes: i64) -> i64 {
         let value = |count: &AtomicI64| count.load(Ordering::Relaxed);
@@ -114,7 +115,7 @@ impl ThreadMemory {
 }
 
 impl UsedMemory {
-    /// The part of thread number `thread`, which goes on where one of that number had ended.
+    /// The part of thread number `thread`, which continues that of an ended thread.
     pub fn of_thread(&self, thread: usize) -> Arc<ThreadMemory> {
         let mut threads = self.threads.write();
         while threads.len() <= thread {
@@ -123,7 +124,7 @@ impl UsedMemory {
         Arc::clone(&threads[thread])
     }
 
-    /// The part of a thread that serves no clients and has no number, until it
+    /// The part of a thread without a number, which serves no clients, until it
     /// [ends](Self::end_other).
     pub fn of_other(&self) -> Arc<ThreadMemory> {
         let mut others = self.others.lock();
@@ -134,14 +135,13 @@ impl UsedMemory {
         })
     }
 
-    /// Such a thread ends.
+    /// Releases the part of a thread without a number, which ends.
     pub fn end_other(&self, own: Arc<ThreadMemory>, thread_bytes: i64) {
         self.end_thread(&own, thread_bytes);
         self.others.lock().free.push(own);
     }
 
-    /// Threads that are gone have taken so many bytes after they were counted; negative for those
-    /// that they have given back.
+    /// Adds bytes that ended threads allocated after they were counted; negative for freed bytes.
     pub fn add_rest(&self, bytes: i64) {
         if bytes != 0 {
             self.rest.fetch_add(bytes, Ordering::Relaxed);
@@ -149,13 +149,13 @@ impl UsedMemory {
         }
     }
 
-    /// What the threads have shared.
+    /// The shared total.
     pub fn total(&self) -> i64 {
         self.total.0.load(Ordering::Relaxed)
     }
 
-    /// Adds what this thread has not shared to the total, if it is more than it may keep to itself
-    /// under this limit; 0 means no limit. Returns the bytes in use as far as this thread knows.
+    /// Adds this thread's unshared bytes to the total if they exceed what `limit` permits; 0 means
+    /// no limit. Returns the bytes in use as far as this thread knows.
     #[inline]
     pub fn look(&self, own: &ThreadMemory, thread_bytes: i64, limit: i64) -> i64 {
         let unshared = own.unshared(thread_bytes);
@@ -184,7 +184,7 @@ impl UsedMemory {
         }
     }
 
-    /// Lets everyone see what this thread leaves out.
+    /// Shares the uncounted bytes of this thread.
     fn share_uncounted(&self, own: &ThreadMemory) {
         let (now, before) = (own.uncounted_now(), own.uncounted.load(Ordering::Relaxed));
         if now != before {
@@ -193,18 +193,18 @@ impl UsedMemory {
         }
     }
 
-    /// Bytes that are in use and not in the total.
+    /// Uncounted bytes of all threads.
     pub fn uncounted(&self) -> u64 {
         u64::try_from(self.uncounted.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// How many of these count nevertheless under this limit.
+    /// The uncounted bytes that count anyway because they exceed their maximum under this limit.
     pub fn beyond_uncounted(&self, limit: i64) -> i64 {
         let uncounted_max = (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX);
         (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max).max(0)
     }
 
-    /// A turn ends, or a thread has done something: everyone may see it. Returns the bytes in use.
+    /// Shares this thread's bytes at the end of a turn or a task. Returns the bytes in use.
     pub fn end_turn(&self, own: &ThreadMemory, thread_bytes: i64, limit: i64) -> i64 {
         own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
         self.share_uncounted(own);
@@ -215,7 +215,7 @@ impl UsedMemory {
         self.look(own, thread_bytes, limit)
     }
 
-    /// This thread ends: another of its number may begin.
+    /// Counts this thread as ended. Another one may start with its number.
     pub fn end_thread(&self, own: &ThreadMemory, thread_bytes: i64) {
         self.share(own, own.unshared(thread_bytes));
         self.share_uncounted(own);
@@ -224,12 +224,12 @@ impl UsedMemory {
         own.ended_uncounted.fetch_add(uncounted::thread_bytes(), Ordering::Relaxed);
     }
 
-    /// Lets everyone see that this thread is about to take so many bytes more; none when it has
-    /// taken them. Returns the bytes in use with these.
+    /// Announces that this thread is about to allocate so many bytes; 0 after it has allocated
+    /// them. Returns the bytes in use, including announced bytes.
     pub fn announce(&self, own: &ThreadMemory, thread_bytes: i64, bytes: i64) -> i64 {
         let more = bytes - own.announced.load(Ordering::Relaxed);
         own.announced.store(bytes, Ordering::Relaxed);
-        // Nobody takes what is announced for what is taken.
+        // This order keeps announced bytes out of the peak.
         if more > 0 {
             self.announced.0.fetch_add(more, Ordering::Relaxed);
         }
@@ -241,8 +241,8 @@ impl UsedMemory {
         used
     }
 
-    /// The bytes in use, as the threads were at the end of their last turns. The thread that asks
-    /// has `thread_bytes` now.
+    /// The bytes in use at the end of each thread's last turn. `thread_bytes` is the present count
+    /// of the calling thread.
     pub fn sum(&self, own: &ThreadMemory, thread_bytes: i64) -> u64 {
         own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
         let threads = self.threads.read();
@@ -256,30 +256,30 @@ impl UsedMemory {
         u64::try_from(sum).unwrap_or(0)
     }
 
-    /// The most that has been in use, as far as anyone has seen.
+    /// The highest use of memory that any thread has observed.
     pub fn peak(&self) -> u64 {
         u64::try_from(self.peak.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// The log keeps so many bytes more that wait to be written; fewer when negative. Those that
-    /// are free by now have been given back before.
+    /// Adds bytes that wait to be written to the log; negative for bytes that were written, which
+    /// must already be freed.
     pub fn keep_for_log(&self, bytes: i64) {
         self.logged.0.fetch_add(bytes, Ordering::Relaxed);
         self.total.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that the log keeps until they are written.
+    /// Bytes that wait to be written to the log.
     pub fn kept_for_log(&self) -> u64 {
         u64::try_from(self.logged.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// So many bytes more wait to be freed in the background; fewer when negative. Those that are
-    /// free by now have been given back before.
+    /// Adds bytes that will be freed in the background; negative for bytes that were freed, which
+    /// must already be counted as such.
     pub fn doom(&self, bytes: i64) {
         self.doomed.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that wait to be freed in the background.
+    /// Bytes that will be freed in the background.
     #[inline]
     pub fn doomed(&self) -> i64 {
         self.doomed.0.load(Ordering::Relaxed)
@@ -295,7 +295,7 @@ mod tests {
     const LIMIT: i64 = 100 << 20;
 
     #[test]
-    fn a_thread_shares_what_is_more_than_it_may_keep() {
+    fn a_thread_shares_its_bytes_above_the_permitted_amount() {
         let used = UsedMemory::default();
         let (first, second) = (used.of_thread(0), used.of_thread(3));
         for (limit, kept) in [(0, 64 << 10), (LIMIT, LIMIT / 4096), (1, 0)] {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_number_go_on_where_others_ended() {
+    fn a_thread_continues_the_part_of_an_ended_one_with_its_number() {
         let used = UsedMemory::default();
         let own = used.of_thread(1);
         used.end_turn(&own, 5000, 0);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn others_have_parts_of_their_own_while_they_run() {
+    fn threads_without_a_number_have_parts_while_they_run() {
         let used = UsedMemory::default();
         let (first, second, own) = (used.of_other(), used.of_other(), used.of_thread(0));
         used.end_turn(&first, 500, LIMIT);
@@ -342,21 +342,21 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_free_after_they_were_counted_is_taken_off_once() {
+    fn bytes_freed_after_the_end_of_a_thread_are_subtracted_once() {
         let used = UsedMemory::default();
         let (own, other) = (used.of_thread(0), used.of_other());
         used.end_turn(&own, 1000, LIMIT);
         used.end_other(other, 500);
         used.add_rest(-300);
         assert_eq!((used.sum(&own, 1000), used.look(&own, 1000, LIMIT)), (1200, 1200));
-        // Another one, which takes over the part.
+        // Another thread, which takes over the part.
         used.end_other(used.of_other(), 50);
         used.add_rest(-50);
         assert_eq!((used.sum(&own, 1000), used.total()), (1200, 1200));
     }
 
     #[test]
-    fn what_the_log_keeps_is_in_use_and_not_in_the_total() {
+    fn bytes_of_the_log_are_in_use_but_not_in_the_total() {
         let used = UsedMemory::default();
         let (own, log) = (used.of_thread(0), used.of_other());
         used.end_turn(&own, 1000, LIMIT);
@@ -369,13 +369,13 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_leave_out_is_in_use_and_not_in_the_total() {
+    fn uncounted_bytes_are_in_use_but_not_in_the_total() {
         let used = UsedMemory::default();
         let own = used.of_thread(0);
         let value = Uncounted::new(700);
         assert_eq!((used.look(&own, 1000, LIMIT), used.end_turn(&own, 1000, LIMIT)), (300, 300));
         assert_eq!((used.sum(&own, 1000), used.uncounted()), (1000, 700));
-        // Another one frees it, and ends.
+        // Another thread frees the value, and ends.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let other = used.of_thread(1);
@@ -385,14 +385,14 @@ mod tests {
             });
         });
         assert_eq!((used.sum(&own, 1000), used.total(), used.uncounted()), (300, 300, 0));
-        // The next one of its number begins.
+        // The next thread with its number starts.
         std::thread::scope(|scope| {
             scope.spawn(|| assert_eq!(used.look(&used.of_thread(1), 0, LIMIT), 300));
         });
     }
 
     #[test]
-    fn no_more_is_left_out_than_may_be() {
+    fn uncounted_bytes_above_the_maximum_count() {
         let used = UsedMemory::default();
         let own = used.of_thread(0);
         let _value = Uncounted::new(200 << 20);
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_announced_counts_once() {
+    fn announced_bytes_count_once() {
         let used = UsedMemory::default();
         let (own, other) = (used.of_thread(0), used.of_thread(1));
         assert_eq!(used.announce(&own, 100, 1 << 20), 100 + (1 << 20));
         assert_eq!(used.look(&other, 0, LIMIT), 100 + (1 << 20));
         assert_eq!(used.look(&own, 200, LIMIT), 200 + (1 << 20));
-        // It has taken less than it said.
+        // It has allocated less than announced.
         assert_eq!(used.announce(&own, 600, 0), 600);
         assert_eq!(used.end_turn(&own, 600, LIMIT), 600);
         assert_eq!((used.look(&other, 0, LIMIT), used.peak()), (600, 600));

@@ -52,7 +52,7 @@ fn documentation_says_what_there_is_to_say() {
    "complexity": "O(1)"}, "time": {"summary": "Returns the server's time.", "since": "2.6.0",
    "group": "server", "complexity": "O(1)"}}
 > COMMAND DOCS memory|usage
-{"memory|usage": {"summary": "Returns the bytes that a key and its value take.", "since": "4.0.0",
+{"memory|usage": {"summary": "Returns the bytes of a key and its value.", "since": "4.0.0",
    "group": "server", "complexity": "O(N) with N samples.", "arguments": [{"name": "key",
    "type": "key", "display_text": "key", "key_spec_index": 0}, {"name": "count",
    "type": "integer", "display_text": "count", "token": "SAMPLES", "flags": ~[optional]}]}}
@@ -62,7 +62,7 @@ fn documentation_says_what_there_is_to_say() {
    "display_text": "version", "token": "VERSION", "flags": ~[optional]}]}}
 > COMMAND DOCS debug -> ~~ {"debug": {*, "complexity": "*", "doc_flags": ~\[syscmd\]}}
 > COMMAND DOCS config|set
-{"config|set": {"summary": "Changes parameters, all of them or none.", "since": "2.0.0",
+{"config|set": {"summary": "Changes all given parameters, or none.", "since": "2.0.0",
    "group": "server", "complexity": "O(N) with N parameters.", "history": ~[["7.0.0",
    "Takes several parameters."]], "arguments": [{"name": "data", "type": "block",
    "flags": ~[multiple], "arguments": [{"name": "parameter", "type": "string",

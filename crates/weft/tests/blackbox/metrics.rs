@@ -131,7 +131,7 @@ fn expired_evicted_and_denied_are_counted() {
     assert_eq!(body(metrics, "/healthz", "200 OK"), "ok\n");
     client.ok("CONFIG SET maxmemory-policy noeviction");
     let reason = body(metrics, "/healthz", "503 Service Unavailable");
-    assert!(reason.starts_with("writes are refused: memory is over maxmemory"), "{reason}");
+    assert!(reason.starts_with("writes are refused: memory exceeds maxmemory"), "{reason}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use resp::Reply;
 use super::info::reply_words;
 use crate::command_table::entry::Entry;
 use crate::command_table::index::Table;
+use crate::commands::map_writer::MapWriter;
 
 /// Documents commands: a map from their names.
 pub(super) fn reply_entries(reply: &mut Reply<'_>, table: &Table, entries: &[&Entry]) {
@@ -18,24 +19,11 @@ pub(super) fn reply_entries(reply: &mut Reply<'_>, table: &Table, entries: &[&En
     }
 }
 
-/// Writes the fields of a map and counts them.
-struct Fields<'a, 'b> {
-    reply: &'a mut Reply<'b>,
-    len: usize,
-}
-
-impl<'b> Fields<'_, 'b> {
-    /// Begins a field, whose value is written next.
-    fn name(&mut self, name: &str) -> &mut Reply<'b> {
-        self.len += 1;
-        self.reply.bulk(name.as_bytes());
-        self.reply
-    }
-
+impl MapWriter<'_, '_> {
     /// Writes a field of text unless it is empty.
     fn text(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            self.name(name).bulk(value.as_bytes());
+            self.field(name).bulk(value.as_bytes());
         }
     }
 
@@ -43,14 +31,13 @@ impl<'b> Fields<'_, 'b> {
     fn words<const N: usize>(&mut self, name: &str, words: [(bool, &'static str); N]) {
         let words = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
         if words.clone().next().is_some() {
-            reply_words(self.name(name), words);
+            reply_words(self.field(name), words);
         }
     }
 }
 
 fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
-    let map = reply.map_deferred();
-    let mut fields = Fields { reply, len: 0 };
+    let mut fields = MapWriter::begin(reply);
     let spec = entry.spec;
     fields.text("summary", Some(spec.summary));
     fields.text("since", Some(spec.since));
@@ -62,7 +49,7 @@ fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
     fields.text("deprecated_since", spec.deprecated.map(|(since, _)| since));
     fields.text("replaced_by", spec.deprecated.map(|(_, instead)| instead));
     if !spec.history.is_empty() {
-        let reply = fields.name("history");
+        let reply = fields.field("history");
         reply.set(spec.history.len());
         for (version, change) in spec.history {
             reply.array(2);
@@ -72,14 +59,13 @@ fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
     }
     if !spec.arguments.is_empty() {
         let mut keys = 0..spec.keys.len();
-        reply_arguments(fields.name("arguments"), spec.arguments, &mut keys);
+        reply_arguments(fields.field("arguments"), spec.arguments, &mut keys);
     }
     if !entry.subcommands.is_empty() {
         let subcommands: Vec<&Entry> = table.subcommands(entry).collect();
-        reply_entries(fields.name("subcommands"), table, &subcommands);
+        reply_entries(fields.field("subcommands"), table, &subcommands);
     }
-    let len = fields.len;
-    reply.finish(map, len);
+    fields.end();
 }
 
 /// Documents arguments. Each key argument belongs to the next key specification of `keys`; the last
@@ -87,8 +73,7 @@ fn reply_entry(reply: &mut Reply<'_>, table: &Table, entry: &Entry) {
 fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Range<usize>) {
     reply.array(arguments.len());
     for argument in arguments {
-        let map = reply.map_deferred();
-        let mut fields = Fields { reply: &mut *reply, len: 0 };
+        let mut fields = MapWriter::begin(reply);
         let (kind, parts) = kind_of(argument.shape);
         fields.text("name", Some(argument.name));
         fields.text("type", Some(kind));
@@ -96,9 +81,9 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
             fields.text("display_text", Some(argument.display.unwrap_or(argument.name)));
         }
         if let Some(index) = argument.key_spec {
-            fields.name("key_spec_index").int(i64::try_from(index).unwrap_or(i64::MAX));
+            fields.number("key_spec_index", index);
         } else if argument.shape == Shape::Key {
-            fields.name("key_spec_index").int(i64::try_from(keys.start).unwrap_or(i64::MAX));
+            fields.number("key_spec_index", keys.start);
             keys.start += usize::from(keys.len() > 1);
         }
         fields.text("token", argument.token);
@@ -111,10 +96,9 @@ fn reply_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut Ran
         ];
         fields.words("flags", flags);
         if let Some(parts) = parts {
-            reply_arguments(fields.name("arguments"), parts, keys);
+            reply_arguments(fields.field("arguments"), parts, keys);
         }
-        let len = fields.len;
-        reply.finish(map, len);
+        fields.end();
     }
 }
 

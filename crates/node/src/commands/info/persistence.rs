@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::{Page, Snapshot, append_only};
-use crate::state::snapshots::Ended;
-use crate::state::snapshots::Purpose;
-use crate::state::snapshots::SnapshotFigures;
+use crate::commands::footprint::percent;
+use crate::state::snapshots::{Ended, Purpose, SnapshotFigures};
 
 fn value(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
@@ -17,10 +16,6 @@ fn status(ended: Option<Ended>) -> &'static str {
 
 fn seconds(ms: Option<i64>) -> i64 {
     ms.map_or(-1, |ms| ms / 1000)
-}
-
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
 pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {

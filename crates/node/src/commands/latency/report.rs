@@ -158,7 +158,7 @@ fn advice(events: &LatencyEvents, config: &Config) -> Vec<String> {
     }
     if happened("eviction-cycle") || happened("evict-del") {
         advice.push(
-            "Many keys are evicted at once: use less memory than maxmemory, and write large values \
+            "Many keys are evicted at once: keep further below maxmemory, and write large values \
              in smaller parts."
                 .to_owned(),
         );
@@ -219,7 +219,7 @@ mod tests {
             let mut events = LatencyEvents::default();
             events.add(event, 1, 5);
             let text = diagnosis(&events, &config, 3);
-            assert!(text.contains("maxmemory"), "{text}");
+            assert!(text.contains("below maxmemory"), "{text}");
         }
     }
 }
