@@ -22,14 +22,14 @@
 
 mod walk;
 
-pub use walk::{Ended, Walker};
+pub use walk::{FinishedDictWalk, Walker};
 
 use base::hash::KeyHasher;
 use base::random::Random;
 
 use crate::record::{Record, RecordRef};
 use crate::table::{Positions, RecordMut, Records, Table};
-use crate::walk::Slot;
+use crate::walk::WalkSlot;
 
 /// The average number of members in a segment when the next one is split. A segment that is not
 /// split yet has twice as many.
@@ -77,7 +77,7 @@ pub struct Dict {
     /// No segment has more slots. May be higher than necessary until the round ends.
     slots_max: usize,
     /// Notified before each member is added, changed or removed.
-    walk: Slot<walk::Walk>,
+    walk: WalkSlot<walk::DictWalk>,
 }
 
 /// The positions of hashes in one segment.
@@ -118,7 +118,7 @@ impl Clone for Dict {
         Self {
             first: self.first.duplicate(),
             rest: self.rest.iter().map(Table::duplicate).collect(),
-            walk: Slot::EMPTY,
+            walk: WalkSlot::EMPTY,
             ..*self
         }
     }
@@ -134,7 +134,7 @@ impl Dict {
             split: 0,
             len: 0,
             slots_max: 0,
-            walk: Slot::EMPTY,
+            walk: WalkSlot::EMPTY,
         }
     }
 

@@ -24,7 +24,7 @@ pub struct IntSet<'a> {
 
 /// The integers of a set, ascending.
 #[derive(Clone, Debug)]
-pub struct Iter<'a> {
+pub struct IntSetIter<'a> {
     set: IntSet<'a>,
     range: Range<usize>,
 }
@@ -131,12 +131,12 @@ impl<'a> IntSet<'a> {
     }
 
     /// All integers, ascending.
-    pub fn iter(self) -> Iter<'a> {
-        Iter { set: self, range: 0..self.len() }
+    pub fn iter(self) -> IntSetIter<'a> {
+        IntSetIter { set: self, range: 0..self.len() }
     }
 }
 
-impl Iterator for Iter<'_> {
+impl Iterator for IntSetIter<'_> {
     type Item = i64;
 
     #[inline]
@@ -149,13 +149,13 @@ impl Iterator for Iter<'_> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for IntSetIter<'_> {}
 
 impl<'a> IntoIterator for IntSet<'a> {
     type Item = i64;
-    type IntoIter = Iter<'a>;
+    type IntoIter = IntSetIter<'a>;
 
-    fn into_iter(self) -> Iter<'a> {
+    fn into_iter(self) -> IntSetIter<'a> {
         self.iter()
     }
 }

@@ -60,7 +60,7 @@ unsafe impl<P: Sync> Sync for Record<P> {}
 
 /// The fields of the head word, decoded.
 #[derive(Clone, Copy)]
-struct Shape {
+struct RecordShape {
     kind: u8,
     expires: bool,
     object: bool,
@@ -69,7 +69,7 @@ struct Shape {
     len: usize,
 }
 
-impl Shape {
+impl RecordShape {
     fn wide(&self) -> bool {
         self.key_len >= NARROW_KEY_BYTES_END || self.len >= NARROW_VALUE_BYTES_END
     }
@@ -137,7 +137,7 @@ impl<P> Record<P> {
     ) -> Self {
         let len = if let Payload::Bytes(bytes) = &payload { bytes.len() } else { 0 };
         assert!(key.len() <= LEN_BYTES_MAX && len <= LEN_BYTES_MAX, "length limit of a record");
-        let shape = Shape {
+        let shape = RecordShape {
             kind,
             expires: expires_at.is_some(),
             object: matches!(payload, Payload::Object(_)),
@@ -165,7 +165,7 @@ impl<P> Record<P> {
         record
     }
 
-    fn allocate(shape: Shape) -> Self {
+    fn allocate(shape: RecordShape) -> Self {
         let layout = shape.layout::<P>();
         // SAFETY: the layout's size is at least 16.
         let Some(base) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
@@ -174,7 +174,7 @@ impl<P> Record<P> {
         Self { base, owns: PhantomData }
     }
 
-    fn write_shape(&mut self, shape: Shape) {
+    fn write_shape(&mut self, shape: RecordShape) {
         // SAFETY: every allocation holds the head, and the wide word when the shape says so.
         unsafe {
             let base = self.base.as_ptr().cast::<u64>();
@@ -196,7 +196,7 @@ impl<P> Record<P> {
         self.view().head()
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> RecordShape {
         self.view().shape()
     }
 
@@ -223,7 +223,7 @@ impl<P> Record<P> {
     fn change_expires_at(&mut self, expires_at: Option<i64>) {
         let old = self.shape();
         if old.expires != expires_at.is_some() {
-            self.reshape(Shape { expires: expires_at.is_some(), ..old });
+            self.reshape(RecordShape { expires: expires_at.is_some(), ..old });
         }
         if let Some(expires_at) = expires_at {
             let at = self.shape().expires_at_offset();
@@ -278,7 +278,7 @@ impl<P> Record<P> {
             drop(self.take_object(old));
         }
         let old = self.shape();
-        let new = Shape { kind, len, ..old };
+        let new = RecordShape { kind, len, ..old };
         if new.len == old.len && !old.object {
             if new.kind != old.kind {
                 self.write_shape(new);
@@ -316,11 +316,11 @@ impl<P> Record<P> {
     }
 
     /// Moves the object out. The record then has empty inline bytes.
-    fn take_object(&mut self, old: Shape) -> P {
+    fn take_object(&mut self, old: RecordShape) -> P {
         debug_assert!(old.object);
         // SAFETY: the object is read once; the head written next has no object.
         let object = unsafe { self.base.as_ptr().add(old.object_at()).cast::<P>().read() };
-        self.reshape_parts(old, Shape { object: false, len: 0, ..old });
+        self.reshape_parts(old, RecordShape { object: false, len: 0, ..old });
         object
     }
 
@@ -329,7 +329,7 @@ impl<P> Record<P> {
         let old = self.shape();
         let previous = old.object.then(|| self.take_object(old));
         let bare = self.shape();
-        let new = Shape { kind, object: true, len: 0, ..bare };
+        let new = RecordShape { kind, object: true, len: 0, ..bare };
         let fresh = {
             let own = self.view();
             Self::new(own.key(), kind, Payload::Object(object), own.expires_at(), new.access_clock)
@@ -359,12 +359,12 @@ impl<P> Record<P> {
 
     /// Moves all parts to a new allocation with the layout of `new`. The payload keeps its first
     /// `min(old, new)` bytes or its object.
-    fn reshape(&mut self, new: Shape) {
+    fn reshape(&mut self, new: RecordShape) {
         let old = self.shape();
         self.reshape_parts(old, new);
     }
 
-    fn reshape_parts(&mut self, old: Shape, new: Shape) {
+    fn reshape_parts(&mut self, old: RecordShape, new: RecordShape) {
         let mut fresh = Self::allocate(new);
         // SAFETY: both allocations hold the parts that their shapes name; they do not overlap. The
         // object is moved: the old allocation is freed below without dropping it.
@@ -461,7 +461,7 @@ impl<'a, P> RecordRef<'a, P> {
     }
 
     #[inline]
-    fn shape(self) -> Shape {
+    fn shape(self) -> RecordShape {
         let head = self.head();
         let (key_len, len) = if head & WIDE == 0 {
             ((head >> 32) as usize & 0xfff, (head >> 44) as usize)
@@ -471,7 +471,7 @@ impl<'a, P> RecordRef<'a, P> {
             // The lower half and the upper one.
             (wide as u32 as usize, (wide >> 32) as usize)
         };
-        Shape {
+        RecordShape {
             kind: head as u8 & 31,
             expires: head & EXPIRES != 0,
             object: head & OBJECT != 0,

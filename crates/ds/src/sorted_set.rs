@@ -16,7 +16,7 @@ use base::hash::KeyHasher;
 use base::random::Random;
 
 use crate::dict::{Dict, Member, MemberRef, Nothing, Place, Walker};
-use crate::ranked::{Ranked, Walk, score_of};
+use crate::ranked::{Ranked, RankedWalk, score_of};
 use crate::record::Payload;
 
 /// Members that are looked up in one batch, so that their cache misses overlap.
@@ -236,7 +236,7 @@ impl SortedSet {
     }
 
     /// Iterates over the members of a range of ranks, in descending order if `back` is set.
-    pub fn walk(&self, ranks: Range<usize>, back: bool) -> Walk<'_, Nothing> {
+    pub fn walk(&self, ranks: Range<usize>, back: bool) -> RankedWalk<'_, Nothing> {
         if back { self.ranked.walk_back(ranks) } else { self.ranked.walk(ranks) }
     }
 

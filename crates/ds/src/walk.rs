@@ -48,9 +48,9 @@ impl Budget {
 }
 
 /// The state of a container's walk, if there is one.
-pub(crate) struct Slot<W>(pub(crate) Option<Box<W>>);
+pub(crate) struct WalkSlot<W>(pub(crate) Option<Box<W>>);
 
-impl<W> Slot<W> {
+impl<W> WalkSlot<W> {
     pub(crate) const EMPTY: Self = Self(None);
 
     /// Whether there is a walk.
@@ -60,19 +60,19 @@ impl<W> Slot<W> {
     }
 }
 
-impl<W> Default for Slot<W> {
+impl<W> Default for WalkSlot<W> {
     fn default() -> Self {
         Self::EMPTY
     }
 }
 
-impl<W> Clone for Slot<W> {
+impl<W> Clone for WalkSlot<W> {
     fn clone(&self) -> Self {
         Self::EMPTY
     }
 }
 
-impl<W> fmt::Debug for Slot<W> {
+impl<W> fmt::Debug for WalkSlot<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_some() { "walk" } else { "none" })
     }

@@ -37,7 +37,7 @@ const NAMES_MS: c_int = if cfg!(debug_assertions) { 25_000 } else { 5000 };
 /// How long a thread that crashes waits for the report of another thread.
 const OTHER_MS: c_int = 2 * NAMES_MS;
 /// How often it checks whether the other report has ended.
-const LOOK_MS: c_int = 20;
+const POLL_MS: c_int = 20;
 const FRAMES_MAX: usize = 64;
 /// Bytes of a thread's stack for handlers.
 const STACK_BYTES: usize = 64 << 10;
@@ -47,8 +47,8 @@ const WALK_BYTES: usize = 24 << 10;
 const GUARD_BYTES: usize = 64 << 10;
 
 /// The first and last line of a report for SIGALRM, after which the process continues.
-const LOOK_HEAD: &str = "\n=== Received SIGALRM: this is what a thread is doing ===\n";
-const LOOK_TAIL: &str = "=== It goes on ===\n\n";
+const DUMP_HEAD: &str = "\n=== Received SIGALRM: the stack of a thread ===\n";
+const DUMP_TAIL: &str = "=== The server continues ===\n\n";
 
 static PREPARED: OnceLock<ReportSetup> = OnceLock::new();
 /// The ids of the thread that reports and of the one that names frames; 0 for none.
@@ -145,7 +145,7 @@ fn wait_for(event: &EventFd, milliseconds: c_int) -> bool {
 
 /// Blocks SIGALRM and SIGABRT, by which operators ask for a report, in the calling thread and those
 /// that it starts, so that the report is about another thread. abort(3) works in these as well.
-pub fn leave_alone() {
+pub fn block_report_signals() {
     block(&[libc::SIGALRM, libc::SIGABRT]);
 }
 
@@ -323,14 +323,14 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
 /// process ends.
 fn take_turn(is_crash: bool) -> bool {
     let own = thread_id();
-    for _ in 0..OTHER_MS / LOOK_MS {
+    for _ in 0..OTHER_MS / POLL_MS {
         match REPORTER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => return true,
             // The report itself crashed.
             Err(reporter) if reporter == own => return false,
             // SAFETY: it only waits; there are no descriptors.
             Err(_) if is_crash => unsafe {
-                libc::poll(std::ptr::null_mut(), 0, LOOK_MS);
+                libc::poll(std::ptr::null_mut(), 0, POLL_MS);
             },
             Err(_) => return false,
         }
@@ -373,7 +373,7 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
         prepared.asked.signal();
         wait_for(&prepared.named, NAMES_MS);
     }
-    let _ = out.write_str(if is_crash { &prepared.tail } else { LOOK_TAIL });
+    let _ = out.write_str(if is_crash { &prepared.tail } else { DUMP_TAIL });
 }
 
 /// Writes the signal and its cause.
@@ -382,7 +382,7 @@ unsafe fn report(signal: c_int, info: &libc::siginfo_t, context: *const libc::uc
 /// As [`report`].
 unsafe fn write_signal(out: &mut ReportOut, signal: c_int, info: &libc::siginfo_t, sp: usize) {
     if signal == libc::SIGALRM {
-        let _ = out.write_str(LOOK_HEAD);
+        let _ = out.write_str(DUMP_HEAD);
         return;
     }
     let name = CRASHES.iter().find(|(number, _)| *number == signal).map_or("?", |(_, name)| name);
@@ -391,7 +391,7 @@ unsafe fn write_signal(out: &mut ReportOut, signal: c_int, info: &libc::siginfo_
     if code <= 0 {
         // SAFETY: a signal with such a code has a sender.
         let (process, user) = unsafe { (info.si_pid(), info.si_uid()) };
-        let _ = writeln!(out, "It was sent by process {process} of user {user}");
+        let _ = writeln!(out, "The signal was sent by process {process} of user {user}");
         return;
     }
     // SAFETY: a signal from the kernel has an address.

@@ -17,7 +17,7 @@ use super::{Dict, Member, MemberRef, Place, hash_from};
 use crate::walk::{Budget, Ticket};
 
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct DictWalk {
     ticket: Ticket,
     hasher: KeyHasher,
     /// The lowest hash that was not visited; `None` if all were.
@@ -31,15 +31,15 @@ pub(super) struct Walk {
 
 /// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedDictWalk {
     /// The ticket of the walk.
     pub ticket: Ticket,
     _changed: BTreeMap<u64, Option<Member>>,
     _collided: Vec<Member>,
 }
 
-impl Walk {
-    fn owes(&self, hash: u64) -> bool {
+impl DictWalk {
+    fn must_save(&self, hash: u64) -> bool {
         self.from.is_some_and(|from| hash >= from) && !self.changed.contains_key(&hash)
     }
 
@@ -74,7 +74,7 @@ impl Dict {
     #[inline(never)]
     fn save(&mut self, hash: u64) {
         let Some(mut walk) = self.walk.0.take() else { return };
-        if walk.owes(hash) {
+        if walk.must_save(hash) {
             let (segment, within) = self.locate(hash);
             let positions = self.within(segment, &walk.hasher);
             let table = self.segment(segment);
@@ -94,7 +94,7 @@ pub struct Walker<'a>(pub(crate) &'a mut Dict);
 impl Walker<'_> {
     /// Starts a walk over the current members, which replaces any other walk.
     pub fn begin(&mut self, ticket: Ticket, hasher: &KeyHasher) {
-        let walk = Walk {
+        let walk = DictWalk {
             ticket,
             hasher: *hasher,
             from: Some(0),
@@ -131,9 +131,9 @@ impl Walker<'_> {
     }
 
     /// Ends the walk.
-    pub fn end(&mut self) -> Option<Ended> {
-        let Walk { ticket, changed, collided, .. } = *self.0.walk.0.take()?;
-        Some(Ended { ticket, _changed: changed, _collided: collided })
+    pub fn end(&mut self) -> Option<FinishedDictWalk> {
+        let DictWalk { ticket, changed, collided, .. } = *self.0.walk.0.take()?;
+        Some(FinishedDictWalk { ticket, _changed: changed, _collided: collided })
     }
 }
 

@@ -21,7 +21,7 @@ const ROOM_BYTES_MIN: usize = 64;
 const SPARSE_ROOM_BYTES_MAX: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct ListChunk {
     room: Box<[u8]>,
     /// 32 bits suffice for all numbers here: a chunk of several elements has little more than a
     /// megabyte (`REPLACED_BYTES_MAX`), and one element with its frame is below 4 GiB.
@@ -33,7 +33,7 @@ pub(super) struct Chunk {
     pub(super) number: u32,
 }
 
-impl Chunk {
+impl ListChunk {
     /// A chunk of one element.
     pub(super) fn of(element: Encoded<'_>) -> Self {
         let mut chunk = Self::default();
@@ -152,7 +152,7 @@ fn grown(len: usize) -> usize {
     }
 }
 
-impl Buffer for Chunk {
+impl Buffer for ListChunk {
     #[inline]
     fn bytes(&self) -> &[u8] {
         &self.room[self.span()]

@@ -14,9 +14,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, Range};
 
-use crate::list::chunk::Chunk;
+use crate::list::chunk::ListChunk;
 use crate::packed::Buffer;
-use crate::walk::{Budget, Slot, Ticket};
+use crate::walk::{Budget, Ticket, WalkSlot};
 
 /// The number of the first chunk: as many numbers are before as after it.
 const NUMBER_AT_FIRST: u32 = 1 << 31;
@@ -24,56 +24,56 @@ const NUMBER_AT_FIRST: u32 = 1 << 31;
 /// See the module's description.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunks {
-    deque: VecDeque<Chunk>,
-    walk: Slot<Walk>,
+    deque: VecDeque<ListChunk>,
+    walk: WalkSlot<ListWalk>,
 }
 
 #[derive(Debug)]
-struct Walk {
+struct ListWalk {
     ticket: Ticket,
     /// The lowest number that was not visited.
     from: u64,
     /// The last chunk's number when the walk started.
     last: u64,
     /// The old chunks of each number whose chunks were changed or added since.
-    saved: BTreeMap<u32, Vec<Chunk>>,
+    saved: BTreeMap<u32, Vec<ListChunk>>,
 }
 
 /// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedListWalk {
     /// The ticket of the walk.
     pub ticket: Ticket,
-    _saved: BTreeMap<u32, Vec<Chunk>>,
+    _saved: BTreeMap<u32, Vec<ListChunk>>,
 }
 
-impl Walk {
+impl ListWalk {
     fn is_ahead(&self, number: u32) -> bool {
         (self.from..=self.last).contains(&u64::from(number))
     }
 
-    fn owes(&self, number: u32) -> bool {
+    fn must_save(&self, number: u32) -> bool {
         self.is_ahead(number) && !self.saved.contains_key(&number)
     }
 }
 
 impl Deref for Chunks {
-    type Target = VecDeque<Chunk>;
-    fn deref(&self) -> &VecDeque<Chunk> {
+    type Target = VecDeque<ListChunk>;
+    fn deref(&self) -> &VecDeque<ListChunk> {
         &self.deque
     }
 }
 
-impl From<VecDeque<Chunk>> for Chunks {
-    fn from(deque: VecDeque<Chunk>) -> Self {
-        Self { deque, walk: Slot::EMPTY }
+impl From<VecDeque<ListChunk>> for Chunks {
+    fn from(deque: VecDeque<ListChunk>) -> Self {
+        Self { deque, walk: WalkSlot::EMPTY }
     }
 }
 
 impl Chunks {
     /// A chunk for changes of its elements.
     #[inline]
-    pub(super) fn edit(&mut self, at: usize) -> &mut Chunk {
+    pub(super) fn edit(&mut self, at: usize) -> &mut ListChunk {
         if self.walk.is_some() {
             self.save(at);
         }
@@ -82,14 +82,14 @@ impl Chunks {
 
     /// The last chunk for changes.
     #[inline]
-    pub(super) fn edit_back(&mut self) -> Option<&mut Chunk> {
+    pub(super) fn edit_back(&mut self) -> Option<&mut ListChunk> {
         let last = self.deque.len().checked_sub(1)?;
         Some(self.edit(last))
     }
 
     /// The first chunk for changes.
     #[inline]
-    pub(super) fn edit_front(&mut self) -> Option<&mut Chunk> {
+    pub(super) fn edit_front(&mut self) -> Option<&mut ListChunk> {
         (!self.deque.is_empty()).then(|| self.edit(0))
     }
 
@@ -99,30 +99,30 @@ impl Chunks {
     }
 
     /// Replaces a chunk.
-    pub(super) fn replace(&mut self, at: usize, chunk: Chunk) {
+    pub(super) fn replace(&mut self, at: usize, chunk: ListChunk) {
         let own = self.edit(at);
         let number = own.number;
         *own = chunk.numbered(number);
     }
 
     /// Adds a chunk after the last one.
-    pub(super) fn push_back(&mut self, chunk: Chunk) {
+    pub(super) fn push_back(&mut self, chunk: ListChunk) {
         let last = self.deque.back().map(|last| last.number.saturating_add(1));
         let number = last.unwrap_or(NUMBER_AT_FIRST);
-        self.number_is_new(number);
+        self.before_add(number);
         self.deque.push_back(chunk.numbered(number));
     }
 
     /// Adds a chunk before the first one.
-    pub(super) fn push_front(&mut self, chunk: Chunk) {
+    pub(super) fn push_front(&mut self, chunk: ListChunk) {
         let first = self.deque.front().map(|first| first.number.saturating_sub(1));
         let number = first.unwrap_or(NUMBER_AT_FIRST);
-        self.number_is_new(number);
+        self.before_add(number);
         self.deque.push_front(chunk.numbered(number));
     }
 
-    /// Adds a chunk before the one at a place.
-    pub(super) fn insert(&mut self, at: usize, chunk: Chunk) {
+    /// Adds a chunk before the one at an index.
+    pub(super) fn insert(&mut self, at: usize, chunk: ListChunk) {
         if at == 0 {
             return self.push_front(chunk);
         }
@@ -135,19 +135,19 @@ impl Chunks {
         } else {
             number = number.saturating_add(1);
             let mut taken = number;
-            for behind in self.deque.range_mut(at..) {
-                if behind.number > taken {
+            for next in self.deque.range_mut(at..) {
+                if next.number > taken {
                     break;
                 }
                 taken = taken.saturating_add(1);
-                behind.number = taken;
+                next.number = taken;
             }
         }
         self.deque.insert(at, chunk.numbered(number));
     }
 
     /// Removes a chunk.
-    pub(super) fn remove(&mut self, at: usize) -> Option<Chunk> {
+    pub(super) fn remove(&mut self, at: usize) -> Option<ListChunk> {
         if self.walk.is_some() && at < self.deque.len() {
             self.save(at);
         }
@@ -155,7 +155,7 @@ impl Chunks {
     }
 
     /// Removes chunks and returns those that no walk still has to visit.
-    pub(super) fn drain(&mut self, range: Range<usize>) -> VecDeque<Chunk> {
+    pub(super) fn drain(&mut self, range: Range<usize>) -> VecDeque<ListChunk> {
         if self.walk.is_some() && !range.is_empty() {
             self.save_divided(&range);
         }
@@ -166,7 +166,7 @@ impl Chunks {
         let mut saving = None;
         for chunk in self.deque.drain(range) {
             let number = chunk.number;
-            if saving == Some(number) || walk.owes(number) {
+            if saving == Some(number) || walk.must_save(number) {
                 saving = Some(number);
                 walk.saved.entry(number).or_default().push(chunk);
             } else {
@@ -202,25 +202,25 @@ impl Chunks {
     }
 
     /// Whether there is a walk, so that a change may have to save chunks.
-    pub(super) fn is_walked(&self) -> bool {
+    pub(super) fn has_walk(&self) -> bool {
         self.walk.is_some()
     }
 
-    /// The places of the chunks with a number.
+    /// The indexes of the chunks with a number.
     fn group(&self, number: u32) -> Range<usize> {
         let start = self.deque.partition_point(|chunk| chunk.number < number);
-        let behind = self.deque.range(start..).take_while(|chunk| chunk.number == number);
-        start..start + behind.count()
+        let group = self.deque.range(start..).take_while(|chunk| chunk.number == number);
+        start..start + group.count()
     }
 
-    /// Records that a chunk is added with this number, which no other chunk has, unless it is the
-    /// last number.
-    fn number_is_new(&mut self, number: u32) {
+    /// Call it before a chunk is added with this number, which no other chunk has unless it is the
+    /// lowest or the highest number. A walk then skips the new chunk.
+    fn before_add(&mut self, number: u32) {
         if let Some(walk) = &mut self.walk.0
-            && walk.owes(number)
+            && walk.must_save(number)
         {
             let saved = walk.saved.entry(number).or_default();
-            // Chunks that share the last number of all cannot be distinguished.
+            // Chunks that share the highest or lowest number cannot be distinguished.
             saved.extend(self.deque.iter().filter(|chunk| chunk.number == number).cloned());
         }
     }
@@ -231,7 +231,7 @@ impl Chunks {
         let number = self.deque[at].number;
         let group = self.group(number);
         if let Some(walk) = &mut self.walk.0
-            && walk.owes(number)
+            && walk.must_save(number)
         {
             walk.saved.insert(number, self.deque.range(group).cloned().collect());
         }
@@ -247,12 +247,16 @@ impl Chunks {
         }
         let last = self.deque.back().map_or(0, |last| u64::from(last.number));
         let from = if self.deque.is_empty() { 1 } else { 0 };
-        let walk = Walk { ticket, from, last, saved: BTreeMap::new() };
+        let walk = ListWalk { ticket, from, last, saved: BTreeMap::new() };
         self.walk.0 = Some(Box::new(walk));
     }
 
     /// Visits chunks in order until the budget is spent. Returns whether all were visited.
-    pub(super) fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(&Chunk)) -> bool {
+    pub(super) fn step_walk(
+        &mut self,
+        budget: &mut Budget,
+        visit: &mut dyn FnMut(&ListChunk),
+    ) -> bool {
         let Some(walk) = self.walk.0.as_deref_mut() else { return true };
         while !budget.is_spent() && walk.from <= walk.last {
             let at = self.deque.partition_point(|chunk| u64::from(chunk.number) < walk.from);
@@ -264,7 +268,7 @@ impl Chunks {
                 break;
             };
             walk.from = u64::from(number) + 1;
-            let mut see = |chunk: &Chunk| {
+            let mut see = |chunk: &ListChunk| {
                 visit(chunk);
                 budget.spend(chunk.bytes().len());
             };
@@ -286,9 +290,9 @@ impl Chunks {
     }
 
     /// Ends the walk.
-    pub(super) fn end_walk(&mut self) -> Option<Ended> {
-        let Walk { ticket, saved, .. } = *self.walk.0.take()?;
-        Some(Ended { ticket, _saved: saved })
+    pub(super) fn end_walk(&mut self) -> Option<FinishedListWalk> {
+        let ListWalk { ticket, saved, .. } = *self.walk.0.take()?;
+        Some(FinishedListWalk { ticket, _saved: saved })
     }
 }
 

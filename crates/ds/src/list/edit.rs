@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::list::chunk::Chunk;
-use crate::list::{List, Place};
+use crate::list::chunk::ListChunk;
+use crate::list::{List, ListPosition};
 use crate::packed::{Encoded, Packed};
 
 /// The deque of chunks frees memory if less than this part of it is used.
@@ -31,13 +31,13 @@ impl List {
             self.chunks.seal(last);
         }
         self.reserve_chunk();
-        self.chunks.push_back(Chunk::of(element));
+        self.chunks.push_back(ListChunk::of(element));
     }
 
     /// Adds a chunk with the elements of a packed list, which is not empty, after the last one and
     /// unchanged: for lists that are loaded.
     pub fn push_chunk(&mut self, list: Packed<'_>) {
-        let chunk = Chunk::sealed(list);
+        let chunk = ListChunk::sealed(list);
         self.len += chunk.len();
         self.reserve_chunk();
         self.chunks.push_back(chunk);
@@ -47,7 +47,7 @@ impl List {
     pub fn push_alone(&mut self, element: Encoded<'_>) {
         self.len += 1;
         self.reserve_chunk();
-        self.chunks.push_back(Chunk::of(element));
+        self.chunks.push_back(ListChunk::of(element));
     }
 
     /// Adds an element before the first one.
@@ -66,22 +66,23 @@ impl List {
             self.chunks.seal(0);
         }
         self.reserve_chunk();
-        self.chunks.push_front(Chunk::of(element));
+        self.chunks.push_front(ListChunk::of(element));
     }
 
-    /// Inserts an element before the one at a place.
-    pub fn insert_before<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
-        self.insert(place, false, element.into());
+    /// Inserts an element before the one at a position.
+    pub fn insert_before<'e>(&mut self, position: ListPosition, element: impl Into<Encoded<'e>>) {
+        self.insert(position, false, element.into());
     }
 
-    /// Inserts an element after the one at a place.
-    pub fn insert_after<'e>(&mut self, place: Place, element: impl Into<Encoded<'e>>) {
-        self.insert(place, true, element.into());
+    /// Inserts an element after the one at a position.
+    pub fn insert_after<'e>(&mut self, position: ListPosition, element: impl Into<Encoded<'e>>) {
+        self.insert(position, true, element.into());
     }
 
-    /// Inserts an element next to the one at a place. If it does not fit, it goes to the neighbour
-    /// chunk if the place is at the edge of its chunk, and otherwise splits the chunk.
-    fn insert(&mut self, Place { chunk: number, at }: Place, after: bool, element: Encoded<'_>) {
+    /// Inserts an element next to the one at a position. If it does not fit, it goes to the neighbour
+    /// chunk if the position is at the edge of its chunk, and otherwise splits the chunk.
+    fn insert(&mut self, position: ListPosition, after: bool, element: Encoded<'_>) {
+        let ListPosition { chunk: number, at } = position;
         self.len += 1;
         let limit = self.limit;
         let chunk = &self.chunks[number];
@@ -103,7 +104,7 @@ impl List {
                 false => list.push_back(element),
             });
         } else {
-            self.chunks.insert(number + usize::from(after), Chunk::of(element));
+            self.chunks.insert(number + usize::from(after), ListChunk::of(element));
         }
     }
 
@@ -124,7 +125,7 @@ impl List {
         self.chunks.insert(number + 1, right);
         if self.limit.is_large(&element) {
             self.chunks.seal(number);
-            self.chunks.insert(number + 1, Chunk::of(element));
+            self.chunks.insert(number + 1, ListChunk::of(element));
         } else if after {
             self.chunks.seal(number);
             self.chunks.edit(number + 1).edit(|list| list.push_front(element));
@@ -139,28 +140,29 @@ impl List {
     ///
     /// As in Redis a chunk may exceed its limit this way, up to another limit.
     pub fn replace<'e>(&mut self, index: usize, element: impl Into<Encoded<'e>>) -> bool {
-        let Some(place) = self.place(index) else { return false };
+        let Some(position) = self.position(index) else { return false };
         let element = element.into();
         let limit = self.limit;
         let (is_large, was_large) =
-            (limit.is_large(&element), limit.stands_alone(&self.chunks[place.chunk]));
-        let view = self.chunks[place.chunk].view();
-        let old = view.after(place.at) - place.at;
+            (limit.is_large(&element), limit.stands_alone(&self.chunks[position.chunk]));
+        let view = self.chunks[position.chunk].view();
+        let old = view.after(position.at) - position.at;
         let is_beyond = view.end() - old + element.len() > REPLACED_BYTES_MAX;
         if is_large == was_large && (is_large || !is_beyond) {
-            self.chunks.edit(place.chunk).edit(|list| list.replace(place.at, element));
+            self.chunks.edit(position.chunk).edit(|list| list.replace(position.at, element));
         } else if was_large {
             // The next chunk may have room for it.
-            self.insert(place, true, element);
+            self.insert(position, true, element);
             self.remove(index..index + 1);
         } else {
-            self.replace_splitting(place, element);
+            self.replace_splitting(position, element);
         }
         true
     }
 
-    /// Splits a chunk around the element at a place, and replaces the element with its own chunk.
-    fn replace_splitting(&mut self, Place { chunk: mut number, at }: Place, element: Encoded<'_>) {
+    /// Splits a chunk around the element at a position, and replaces the element with its own chunk.
+    fn replace_splitting(&mut self, position: ListPosition, element: Encoded<'_>) {
+        let ListPosition { chunk: mut number, at } = position;
         let view = self.chunks[number].view();
         let (is_first, after, end) = (at == 0, view.after(at), view.end());
         if after < end {
@@ -168,13 +170,13 @@ impl List {
             self.chunks.insert(number + 1, right);
         }
         if is_first {
-            self.chunks.replace(number, Chunk::of(element));
+            self.chunks.replace(number, ListChunk::of(element));
             return;
         }
         self.chunks.edit(number).edit(|list| list.remove(at, 1));
         self.chunks.seal(number);
         number += 1;
-        self.chunks.insert(number, Chunk::of(element));
+        self.chunks.insert(number, ListChunk::of(element));
         self.merge_around(number);
     }
 
@@ -206,7 +208,7 @@ impl List {
         }
         if after > number {
             let drained = self.chunks.drain(number..after);
-            whole.len = drained.iter().map(Chunk::len).sum();
+            whole.len = drained.iter().map(ListChunk::len).sum();
             whole.chunks = drained.into();
             self.shrink();
         }
@@ -224,7 +226,7 @@ impl List {
         for step in 0..chunks {
             let number = if from_back { chunks - 1 - step } else { step };
             // An unchanged chunk need not be saved.
-            if self.chunks.is_walked() && self.chunks[number].view().find(element, 0, 1).is_none() {
+            if self.chunks.has_walk() && self.chunks[number].view().find(element, 0, 1).is_none() {
                 continue;
             }
             let chunk = self.chunks.edit(number);

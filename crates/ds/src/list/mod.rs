@@ -20,9 +20,9 @@ use crate::packed::{Buffer, Encoded, Entry, Packed};
 use crate::record::class_bytes;
 use crate::table::prefetch_bytes;
 use crate::walk::{Budget, Ticket};
-use chunk::Chunk;
+use chunk::ListChunk;
 use chunks::Chunks;
-pub use chunks::Ended;
+pub use chunks::FinishedListWalk;
 
 /// The limit of one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl ChunkLimit {
     /// Whether a chunk takes another element. As in Redis this is an estimate from the element's
     /// text, so that chunks end at the same elements.
     #[inline]
-    fn admits_to(self, chunk: &Chunk, element: &Encoded<'_>) -> bool {
+    fn admits_to(self, chunk: &ListChunk, element: &Encoded<'_>) -> bool {
         const ESTIMATE_BYTES: usize = 8;
         let bytes = chunk.view().listpack_bytes() + element.text_len() + ESTIMATE_BYTES;
         self.admits(bytes, chunk.len() + 1)
@@ -71,15 +71,15 @@ impl ChunkLimit {
     }
 
     /// Whether a chunk has only an element that must have its own chunk.
-    fn stands_alone(self, chunk: &Chunk) -> bool {
+    fn stands_alone(self, chunk: &ListChunk) -> bool {
         let is_large = |entry: Entry<'_>| entry.len() > self.bytes;
         chunk.len() == 1 && chunk.view().first().is_some_and(is_large)
     }
 
-    fn view(self, chunk: &Chunk) -> ChunkRef<'_> {
+    fn view(self, chunk: &ListChunk) -> ListChunkRef<'_> {
         match chunk.view().first() {
-            Some(only) if self.stands_alone(chunk) => ChunkRef::Large(only),
-            _ => ChunkRef::Packed(chunk.view()),
+            Some(only) if self.stands_alone(chunk) => ListChunkRef::Large(only),
+            _ => ListChunkRef::Packed(chunk.view()),
         }
     }
 
@@ -112,7 +112,7 @@ pub struct List {
 
 /// A chunk of a list.
 #[derive(Clone, Copy, Debug)]
-pub enum ChunkRef<'a> {
+pub enum ListChunkRef<'a> {
     /// Elements within the limit.
     Packed(Packed<'a>),
     /// An element above the limit, with its own chunk.
@@ -121,7 +121,7 @@ pub enum ChunkRef<'a> {
 
 /// The position of an element, valid until the list changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ListPosition {
     chunk: usize,
     at: usize,
 }
@@ -137,7 +137,7 @@ impl List {
         let mut own = Self::new(limit);
         if !list.is_empty() {
             own.len = list.len();
-            own.chunks.push_back(Chunk::of_packed(list));
+            own.chunks.push_back(ListChunk::of_packed(list));
         }
         own
     }
@@ -179,17 +179,17 @@ impl List {
 
     /// Element `index`, counted from the front.
     pub fn get(&self, index: usize) -> Option<Entry<'_>> {
-        let place = self.place(index)?;
-        Some(self.chunks[place.chunk].view().entry(place.at))
+        let position = self.position(index)?;
+        Some(self.chunks[position.chunk].view().entry(position.at))
     }
 
     /// The position of element `index`.
-    pub fn place(&self, index: usize) -> Option<Place> {
+    pub fn position(&self, index: usize) -> Option<ListPosition> {
         if index >= self.len {
             return None;
         }
         let (chunk, offset) = self.chunk_of(index);
-        Some(Place { chunk, at: self.chunks[chunk].view().position(offset) })
+        Some(ListPosition { chunk, at: self.chunks[chunk].view().position(offset) })
     }
 
     /// The chunk of an index up to the list's length, and the index in it.
@@ -237,11 +237,10 @@ impl List {
     }
 
     /// The position of the first element that equals `element`.
-    pub fn find(&self, element: Encoded<'_>) -> Option<Place> {
-        self.chunks
-            .iter()
-            .enumerate()
-            .find_map(|(chunk, own)| own.view().find(element, 0, 1).map(|at| Place { chunk, at }))
+    pub fn find(&self, element: Encoded<'_>) -> Option<ListPosition> {
+        self.chunks.iter().enumerate().find_map(|(chunk, own)| {
+            own.view().find(element, 0, 1).map(|at| ListPosition { chunk, at })
+        })
     }
 
     /// The indexes of the elements that equal `element`, counted from the front, among the first
@@ -282,7 +281,7 @@ impl List {
     }
 
     /// The chunks, from the front.
-    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ChunkRef<'_>> {
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = ListChunkRef<'_>> {
         self.chunks.iter().map(|chunk| self.limit.view(chunk))
     }
 
@@ -292,7 +291,11 @@ impl List {
     }
 
     /// Visits chunks in order until the budget is spent. Returns whether all were visited.
-    pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(ChunkRef<'_>)) -> bool {
+    pub fn step_walk(
+        &mut self,
+        budget: &mut Budget,
+        visit: &mut dyn FnMut(ListChunkRef<'_>),
+    ) -> bool {
         let limit = self.limit;
         self.chunks.step_walk(budget, &mut |chunk| visit(limit.view(chunk)))
     }
@@ -304,14 +307,14 @@ impl List {
     }
 
     /// Ends the walk.
-    pub fn end_walk(&mut self) -> Option<Ended> {
+    pub fn end_walk(&mut self) -> Option<FinishedListWalk> {
         self.chunks.end_walk()
     }
 
     /// The list's memory in bytes, including this struct.
     pub fn memory_bytes(&self) -> usize {
-        let deque = class_bytes(self.chunks.capacity() * size_of::<Chunk>());
-        let chunks: usize = self.chunks.iter().map(Chunk::allocated_bytes).sum();
+        let deque = class_bytes(self.chunks.capacity() * size_of::<ListChunk>());
+        let chunks: usize = self.chunks.iter().map(ListChunk::allocated_bytes).sum();
         class_bytes(size_of::<Self>()) + deque + chunks
     }
 

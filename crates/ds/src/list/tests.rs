@@ -12,7 +12,7 @@ fn texts<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Vec<Vec<u8>> {
 fn check(list: &List, model: &[Vec<u8>]) {
     assert_eq!(texts(list.iter_from(0)), model);
     assert_eq!(list.len(), model.len());
-    assert_eq!(list.chunks.iter().map(Chunk::len).sum::<usize>(), model.len());
+    assert_eq!(list.chunks.iter().map(ListChunk::len).sum::<usize>(), model.len());
     for chunk in list.chunks.iter() {
         let view = chunk.view();
         assert!(!view.is_empty() && view.len() == chunk.len());
@@ -55,12 +55,12 @@ fn apply(list: &mut List, model: &mut Vec<Vec<u8>>, change: &(u8, usize, usize, 
             model.insert(0, text.clone());
         }
         2 | 3 => {
-            if let Some(place) = list.place(index) {
+            if let Some(position) = list.position(index) {
                 let after = usize::from(*op == 3);
                 if after == 0 {
-                    list.insert_before(place, &text[..]);
+                    list.insert_before(position, &text[..]);
                 } else {
-                    list.insert_after(place, &text[..]);
+                    list.insert_after(position, &text[..]);
                 }
                 model.insert(index + after, text.clone());
             }
@@ -79,9 +79,9 @@ fn apply(list: &mut List, model: &mut Vec<Vec<u8>>, change: &(u8, usize, usize, 
             model.drain(index..end);
         }
         6 => {
-            let place = list.find(Encoded::text(text));
+            let position = list.find(Encoded::text(text));
             let expected = model.iter().position(|other| other == text);
-            assert_eq!(place, expected.and_then(|index| list.place(index)));
+            assert_eq!(position, expected.and_then(|index| list.position(index)));
             let (element, max) = (Encoded::text(text), *count);
             let equal = |at: &usize| model[*at] == *text;
             let matches: Vec<_> = (0..model.len().min(max)).filter(equal).collect();
@@ -190,8 +190,8 @@ fn large_elements_stand_alone() {
     list.push_back(&b"tail"[..]);
     assert_eq!(list.chunks.len(), 4);
     assert!(list.replace(0, &large(b'c')[..10]) && list.replace(3, &large(b'd')[..]));
-    let place = list.place(1).unwrap_or(Place { chunk: 0, at: 0 });
-    list.insert_after(place, &large(b'e')[..]);
+    let position = list.position(1).unwrap_or(ListPosition { chunk: 0, at: 0 });
+    list.insert_after(position, &large(b'e')[..]);
     let lens: Vec<_> = list.iter_from(0).map(Entry::len).collect();
     assert_eq!(lens, [10, 5, 100_000, 100_000, 100_000]);
     check(&list, &texts(list.clone().iter_from(0)));
@@ -206,7 +206,7 @@ fn chunk_lens(fill: i64, elements: &[usize], change: impl FnOnce(&mut List)) -> 
     elements.iter().for_each(|len| list.push_back(&vec![b'e'; *len][..]));
     change(&mut list);
     check(&list, &texts(list.clone().iter_from(0)));
-    list.chunks.iter().map(Chunk::len).collect()
+    list.chunks.iter().map(ListChunk::len).collect()
 }
 
 #[test]
@@ -240,10 +240,10 @@ fn replacements_keep_chunks_as_redis_does() {
 fn insertions_keep_chunks_as_redis_does() {
     let beside = |index, after, text: &'static [u8]| {
         move |list: &mut List| {
-            let place = list.place(index).unwrap();
+            let position = list.position(index).unwrap();
             match after {
-                true => list.insert_after(place, text),
-                false => list.insert_before(place, text),
+                true => list.insert_after(position, text),
+                false => list.insert_before(position, text),
             }
         }
     };

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use base::random::Random;
 
 use super::*;
-use crate::list::{ChunkLimit, ChunkRef, List};
+use crate::list::{ChunkLimit, List, ListChunkRef};
 use crate::packed::Encoded;
 
 /// A deliberate fault.
@@ -34,10 +34,10 @@ fn change(list: &mut List, random: &mut Random) {
         9 => drop(list.replace(at, element)),
         10 => drop(list.remove_equal(Encoded::text(element), 2, random.below(2) == 0)),
         _ => {
-            if let Some(place) = list.place(at) {
+            if let Some(position) = list.position(at) {
                 match random.below(2) {
-                    0 => list.insert_before(place, element),
-                    _ => list.insert_after(place, element),
+                    0 => list.insert_before(position, element),
+                    _ => list.insert_after(position, element),
                 }
             }
         }
@@ -87,8 +87,8 @@ fn run(seed: u64, fault: Option<Fault>) {
         let done = list.step_walk(&mut budget, &mut |chunk| {
             chunks += 1;
             match chunk {
-                ChunkRef::Packed(list) => seen.extend(list.iter().map(|e| e.to_vec())),
-                ChunkRef::Large(element) => seen.push(element.to_vec()),
+                ListChunkRef::Packed(list) => seen.extend(list.iter().map(|e| e.to_vec())),
+                ListChunkRef::Large(element) => seen.push(element.to_vec()),
             }
         });
         assert!(chunks <= wanted_chunks, "twice");

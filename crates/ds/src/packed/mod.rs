@@ -231,14 +231,14 @@ impl<'a> Packed<'a> {
 
     /// Iterates over the elements from both ends.
     #[inline]
-    pub fn iter(self) -> Iter<'a> {
-        Iter { entries: self.entries, front: 0, back: self.entries.len() }
+    pub fn iter(self) -> PackedIter<'a> {
+        PackedIter { entries: self.entries, front: 0, back: self.entries.len() }
     }
 
     /// Iterates over the elements between two positions, from both ends.
     #[inline]
-    pub fn between(self, from: usize, to: usize) -> Iter<'a> {
-        Iter { entries: self.entries, front: from, back: to.min(self.entries.len()) }
+    pub fn between(self, from: usize, to: usize) -> PackedIter<'a> {
+        PackedIter { entries: self.entries, front: from, back: to.min(self.entries.len()) }
     }
 }
 
@@ -259,22 +259,22 @@ fn stored_count(len: usize) -> u16 {
 
 impl<'a> IntoIterator for Packed<'a> {
     type Item = Entry<'a>;
-    type IntoIter = Iter<'a>;
+    type IntoIter = PackedIter<'a>;
 
-    fn into_iter(self) -> Iter<'a> {
+    fn into_iter(self) -> PackedIter<'a> {
         self.iter()
     }
 }
 
 /// An iterator over the elements of a packed list.
 #[derive(Clone, Debug)]
-pub struct Iter<'a> {
+pub struct PackedIter<'a> {
     entries: &'a [u8],
     front: usize,
     back: usize,
 }
 
-impl Iter<'_> {
+impl PackedIter<'_> {
     /// The position of the element that `next` returns.
     pub fn front(&self) -> usize {
         self.front
@@ -286,7 +286,7 @@ impl Iter<'_> {
     }
 }
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for PackedIter<'a> {
     type Item = Entry<'a>;
 
     #[inline]
@@ -300,7 +300,7 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
+impl DoubleEndedIterator for PackedIter<'_> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         if self.front >= self.back {
@@ -311,7 +311,7 @@ impl DoubleEndedIterator for Iter<'_> {
     }
 }
 
-impl std::iter::FusedIterator for Iter<'_> {}
+impl std::iter::FusedIterator for PackedIter<'_> {}
 
 #[cfg(test)]
 mod tests;

@@ -20,8 +20,8 @@ use crate::table::prefetch;
 mod node;
 mod walk;
 
-use node::{Branch, INNER_CHILDREN, Inner, LEAF_SLOTS, Leaf, Node, View, ViewMut};
-pub use walk::Walk;
+use node::{Branch, INNER_CHILDREN, Inner, LEAF_SLOTS, Leaf, RankedNode, View, ViewMut};
+pub use walk::RankedWalk;
 
 /// A search in a leaf first prefetches one in this many records.
 const PIVOT_STEP: usize = 4;
@@ -35,7 +35,7 @@ pub fn score_of<P>(record: RecordRef<'_, P>) -> f64 {
 
 /// Records ordered by (score, key).
 pub struct Ranked<P> {
-    root: Option<Node>,
+    root: Option<RankedNode>,
     len: usize,
     of: PhantomData<fn() -> Record<P>>,
 }
@@ -105,7 +105,7 @@ impl<P> Ranked<P> {
 
     /// The memory of the nodes in bytes, and their number of allocations.
     pub fn footprint(&self) -> (usize, usize) {
-        self.root.as_ref().map_or((0, 0), Node::footprint)
+        self.root.as_ref().map_or((0, 0), RankedNode::footprint)
     }
 
     /// Adds a record.
@@ -168,7 +168,7 @@ impl<P> Ranked<P> {
             return;
         }
         // A root with one child is replaced by the child.
-        while let Some(ViewMut::Inner(inner)) = self.root.as_mut().map(Node::view_mut)
+        while let Some(ViewMut::Inner(inner)) = self.root.as_mut().map(RankedNode::view_mut)
             && inner.len() == 1
         {
             self.root = inner.remove(0);
@@ -238,13 +238,13 @@ impl<P> Ranked<P> {
     }
 
     /// Iterates over the records of these ranks in ascending order.
-    pub fn walk(&self, ranks: Range<usize>) -> Walk<'_, P> {
-        Walk::new(self, ranks, false)
+    pub fn walk(&self, ranks: Range<usize>) -> RankedWalk<'_, P> {
+        RankedWalk::new(self, ranks, false)
     }
 
     /// Iterates over the records of these ranks in descending order.
-    pub fn walk_back(&self, ranks: Range<usize>) -> Walk<'_, P> {
-        Walk::new(self, ranks, true)
+    pub fn walk_back(&self, ranks: Range<usize>) -> RankedWalk<'_, P> {
+        RankedWalk::new(self, ranks, true)
     }
 
     #[inline]
@@ -281,14 +281,18 @@ impl<P> Ranked<P> {
     }
 
     /// A node with the data that its parent keeps about it.
-    fn branch(child: Node) -> Branch {
+    fn branch(child: RankedNode) -> Branch {
         let (first, count) = (child.first(), child.count() as u32);
         Branch { score: score_of(Self::record(first)), first, count, child }
     }
 
     /// Inserts a record below a node; `edge` says that the node is at the right edge of the tree.
     /// Returns the node's new right neighbour if it was split.
-    fn insert_below(node: &mut Node, insertion: &Insertion<'_>, edge: bool) -> Option<Node> {
+    fn insert_below(
+        node: &mut RankedNode,
+        insertion: &Insertion<'_>,
+        edge: bool,
+    ) -> Option<RankedNode> {
         match node.view_mut() {
             ViewMut::Leaf(leaf) => Self::insert_in_leaf(leaf, insertion, edge),
             ViewMut::Inner(inner) => {
@@ -325,7 +329,11 @@ impl<P> Ranked<P> {
         }
     }
 
-    fn insert_in_leaf(leaf: &mut Leaf, insertion: &Insertion<'_>, edge: bool) -> Option<Node> {
+    fn insert_in_leaf(
+        leaf: &mut Leaf,
+        insertion: &Insertion<'_>,
+        edge: bool,
+    ) -> Option<RankedNode> {
         let len = leaf.slots().len();
         let at = if insertion.last {
             len
@@ -347,7 +355,7 @@ impl<P> Ranked<P> {
     }
 
     /// Removes records from the leaf that `seek` leads to, and repairs the nodes above it.
-    fn remove_below(node: &mut Node, seek: Seek<'_>, count_max: usize, run: &mut RemovedRun) {
+    fn remove_below(node: &mut RankedNode, seek: Seek<'_>, count_max: usize, run: &mut RemovedRun) {
         match node.view_mut() {
             ViewMut::Leaf(leaf) => {
                 let slots = leaf.slots();
@@ -389,7 +397,7 @@ impl<P> Ranked<P> {
     /// Updates the first record of a child in its parent.
     #[inline]
     fn update_first(inner: &mut Inner, at: usize) {
-        let first = inner.child(at).map_or(0, Node::first);
+        let first = inner.child(at).map_or(0, RankedNode::first);
         if inner.firsts()[at] != first {
             inner.set_first(at, first, score_of(Self::record(first)));
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! This module fills, splits and merges nodes; only the tree knows about order, ranks and the
-//! contents of records. A [`Node`] owns its box. The lowest bit of its address distinguishes leaf
+//! contents of records. A [`RankedNode`] owns its box. The lowest bit of its address distinguishes leaf
 //! and inner node, so a child costs 8 bytes.
 //!
 //! Lengths and counts have 32 bits: a node has at most 36 entries, and a tree has fewer than 2^32
@@ -42,7 +42,7 @@ pub(super) struct Branch {
     pub(super) first: u64,
     /// Records below.
     pub(super) count: u32,
-    pub(super) child: Node,
+    pub(super) child: RankedNode,
 }
 
 /// Children in order, each with the data that a search reads.
@@ -51,16 +51,16 @@ pub(super) struct Inner {
     counts: [u32; INNER_CHILDREN],
     scores: [f64; INNER_CHILDREN],
     firsts: [u64; INNER_CHILDREN],
-    children: [Option<Node>; INNER_CHILDREN],
+    children: [Option<RankedNode>; INNER_CHILDREN],
 }
 
 /// An owned leaf or inner node.
-pub(super) struct Node(NonNull<u8>);
+pub(super) struct RankedNode(NonNull<u8>);
 
 // SAFETY: a node exclusively owns its box, and boxes of both kinds hold only numbers and nodes.
-unsafe impl Send for Node {}
+unsafe impl Send for RankedNode {}
 // SAFETY: shared access only reads.
-unsafe impl Sync for Node {}
+unsafe impl Sync for RankedNode {}
 
 /// A node for reading.
 pub(super) enum View<'a> {
@@ -74,20 +74,20 @@ pub(super) enum ViewMut<'a> {
     Inner(&'a mut Inner),
 }
 
-impl From<Box<Leaf>> for Node {
+impl From<Box<Leaf>> for RankedNode {
     fn from(leaf: Box<Leaf>) -> Self {
         Self(NonNull::from(Box::leak(leaf)).cast())
     }
 }
 
-impl From<Box<Inner>> for Node {
+impl From<Box<Inner>> for RankedNode {
     fn from(inner: Box<Inner>) -> Self {
         let base: NonNull<u8> = NonNull::from(Box::leak(inner)).cast();
         Self(base.map_addr(|address| address | INNER_TAG))
     }
 }
 
-impl Node {
+impl RankedNode {
     #[inline]
     fn is_inner(&self) -> bool {
         self.0.addr().get() & INNER_TAG != 0
@@ -163,7 +163,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for RankedNode {
     fn drop(&mut self) {
         // SAFETY: the node owns the box, which was leaked when the node was created.
         unsafe {
@@ -268,12 +268,12 @@ impl Inner {
     }
 
     #[inline]
-    pub(super) fn child(&self, at: usize) -> Option<&Node> {
+    pub(super) fn child(&self, at: usize) -> Option<&RankedNode> {
         self.children.get(at)?.as_ref()
     }
 
     #[inline]
-    pub(super) fn child_mut(&mut self, at: usize) -> Option<&mut Node> {
+    pub(super) fn child_mut(&mut self, at: usize) -> Option<&mut RankedNode> {
         self.children.get_mut(at)?.as_mut()
     }
 
@@ -299,7 +299,7 @@ impl Inner {
         self.len += 1;
     }
 
-    pub(super) fn remove(&mut self, at: usize) -> Option<Node> {
+    pub(super) fn remove(&mut self, at: usize) -> Option<RankedNode> {
         let len = self.len();
         let child = self.children[at].take();
         self.counts.copy_within(at + 1..len, at);
@@ -345,9 +345,9 @@ impl Inner {
 
     /// If the child at `at` is sparse, merges it with a neighbour, or takes entries from the
     /// neighbour if one node has no room for both. Returns the range of changed children: their
-    /// counts are updated, but the caller must update their first records from [`Node::first`].
+    /// counts are updated, but the caller must update their first records from [`RankedNode::first`].
     pub(super) fn mend(&mut self, at: usize) -> Range<usize> {
-        if self.len() < 2 || !self.child(at).is_some_and(Node::is_sparse) {
+        if self.len() < 2 || !self.child(at).is_some_and(RankedNode::is_sparse) {
             return at..at;
         }
         let left_at = if at + 1 < self.len() { at } else { at - 1 };
@@ -358,11 +358,12 @@ impl Inner {
     /// avoids a split and keeps leaves fuller. Returns the range of changed children, as `mend`
     /// does.
     pub(super) fn relieve(&mut self, at: usize) -> Range<usize> {
-        let room = |at: usize| match self.child(at).map(Node::view) {
+        let room = |at: usize| match self.child(at).map(RankedNode::view) {
             Some(View::Leaf(leaf)) => LEAF_SLOTS - leaf.slots().len(),
             _ => 0,
         };
-        if !matches!(self.child(at).map(Node::view), Some(View::Leaf(leaf)) if leaf.is_full()) {
+        if !matches!(self.child(at).map(RankedNode::view), Some(View::Leaf(leaf)) if leaf.is_full())
+        {
             return at..at;
         }
         let left = at.checked_sub(1).map_or(0, room);

@@ -57,7 +57,7 @@ impl Owner {
     }
 
     fn check(&self) {
-        let pairs = |walk: Walk<'_, u64>| -> Vec<_> {
+        let pairs = |walk: RankedWalk<'_, u64>| -> Vec<_> {
             let pair = |record| (model_score(score_of(record)), RecordRef::key(record).to_vec());
             let mut at_once = Vec::new();
             walk.clone().for_each(|record| at_once.push(pair(record)));
@@ -98,7 +98,7 @@ impl Owner {
 }
 
 /// Checks the invariants below a node and returns its depth.
-fn check_node(node: &Node, root: bool) -> usize {
+fn check_node(node: &RankedNode, root: bool) -> usize {
     match node.view() {
         View::Leaf(leaf) => {
             assert!(!leaf.slots().is_empty());
@@ -215,5 +215,5 @@ fn leaves_are_well_filled_after_insertions_in_random_order() {
 #[test]
 fn nodes_fill_their_allocations() {
     assert_eq!((size_of::<Leaf>(), size_of::<Inner>()), (256, 1016));
-    assert_eq!(size_of::<Option<Node>>(), 8);
+    assert_eq!(size_of::<Option<RankedNode>>(), 8);
 }

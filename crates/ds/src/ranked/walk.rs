@@ -13,7 +13,7 @@ use std::ops::Range;
 const PREFETCH_AHEAD: usize = 6;
 
 /// The records of a range of ranks.
-pub struct Walk<'a, P> {
+pub struct RankedWalk<'a, P> {
     tree: &'a Ranked<P>,
     /// The rest of the current leaf.
     run: &'a [u64],
@@ -22,13 +22,13 @@ pub struct Walk<'a, P> {
     back: bool,
 }
 
-impl<P> Clone for Walk<'_, P> {
+impl<P> Clone for RankedWalk<'_, P> {
     fn clone(&self) -> Self {
         Self { ranks: self.ranks.clone(), ..*self }
     }
 }
 
-impl<'a, P> Walk<'a, P> {
+impl<'a, P> RankedWalk<'a, P> {
     pub(super) fn new(tree: &'a Ranked<P>, ranks: Range<usize>, back: bool) -> Self {
         let end = ranks.end.min(tree.len());
         Self { tree, run: &[], ranks: ranks.start.min(end)..end, back }
@@ -57,7 +57,7 @@ impl<'a, P> Walk<'a, P> {
     }
 }
 
-impl<'a, P> Iterator for Walk<'a, P> {
+impl<'a, P> Iterator for RankedWalk<'a, P> {
     type Item = RecordRef<'a, P>;
 
     #[inline]
@@ -106,7 +106,7 @@ impl<'a, P> Iterator for Walk<'a, P> {
     }
 }
 
-impl<P> ExactSizeIterator for Walk<'_, P> {}
+impl<P> ExactSizeIterator for RankedWalk<'_, P> {}
 
 #[inline]
 fn fetch(address: u64) {

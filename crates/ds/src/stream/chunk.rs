@@ -14,7 +14,7 @@
 //! `back` is the length of everything before it, for reading backwards.
 //!
 //! Redis keeps the same in a listpack, with more bytes for the frame of an entry. Where its limits
-//! speak of bytes, [`Chunk::listpack_bytes`] says what the listpack would have, so that both cut
+//! speak of bytes, [`StreamChunk::listpack_bytes`] says what the listpack would have, so that both cut
 //! their chunks at the same entries.
 //!
 //! Invariants: identifiers ascend; a marked entry counts as deleted and is skipped; `head` is the
@@ -37,7 +37,7 @@ const GROWTH_BYTES_MIN: usize = 64;
 
 /// Consecutive entries.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct StreamChunk {
     pub(super) bytes: Vec<u8>,
     /// In 32 bits, as all numbers here; see [`ENTRY_BYTES_MAX`](crate::stream::ENTRY_BYTES_MAX).
     live: u32,
@@ -48,7 +48,7 @@ pub(super) struct Chunk {
 
 /// An entry: its identifier, and fields with their values.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct StreamEntry<'a> {
     /// Its identifier.
     pub id: Id,
     fields: &'a [u8],
@@ -59,7 +59,7 @@ pub struct Entry<'a> {
 /// A field or a value.
 pub type Element<'a> = Text<'a>;
 
-impl<'a> Entry<'a> {
+impl<'a> StreamEntry<'a> {
     /// Fields, each with a value; a name may come twice.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -67,14 +67,14 @@ impl<'a> Entry<'a> {
     }
 
     /// The fields with their values, as they were added.
-    pub fn pairs(&self) -> Pairs<'a> {
-        Pairs::new(self.fields, self.values)
+    pub fn pairs(&self) -> EntryPairs<'a> {
+        EntryPairs::new(self.fields, self.values)
     }
 }
 
 /// Walks over an entry's fields and values.
 #[derive(Clone, Debug)]
-pub struct Pairs<'a> {
+pub struct EntryPairs<'a> {
     /// Empty when the names stand before the values.
     fields: &'a [u8],
     values: &'a [u8],
@@ -82,13 +82,13 @@ pub struct Pairs<'a> {
     value_at: usize,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> EntryPairs<'a> {
     pub(super) fn new(fields: &'a [u8], values: &'a [u8]) -> Self {
         Self { fields, values, field_at: 0, value_at: 0 }
     }
 }
 
-impl<'a> Iterator for Pairs<'a> {
+impl<'a> Iterator for EntryPairs<'a> {
     type Item = (Element<'a>, Element<'a>);
 
     #[inline]
@@ -124,7 +124,7 @@ pub(super) struct Frame {
     pub(super) end: usize,
 }
 
-impl Chunk {
+impl StreamChunk {
     /// Prefetches the first line and the last.
     #[inline]
     pub(super) fn prefetch_ends(&self) {
@@ -175,7 +175,7 @@ impl Chunk {
         LISTPACK_FRAME_BYTES + counts[0] + counts[1] + written
     }
 
-    /// The bytes of a chunk without entries, for [`Chunk::listpack_bytes`].
+    /// The bytes of a chunk without entries, for [`StreamChunk::listpack_bytes`].
     pub(super) fn listpack_start(&self) -> usize {
         let (pairs, names) = varint::read(&self.bytes, 0);
         // The names are followed by a zero.
@@ -299,23 +299,23 @@ impl Chunk {
     }
 
     #[inline]
-    fn entry(&self, frame: &Frame) -> Entry<'_> {
+    fn entry(&self, frame: &Frame) -> StreamEntry<'_> {
         let id = frame.id;
         if frame.same_fields {
             let (pairs, names) = varint::read(&self.bytes, 0);
             let fields = &self.bytes[names..self.body as usize];
             let values = &self.bytes[frame.content..frame.content_end];
-            return Entry { id, fields, values, pairs: pairs as usize };
+            return StreamEntry { id, fields, values, pairs: pairs as usize };
         }
         let (pairs, at) = varint::read(&self.bytes, frame.content);
         let values = &self.bytes[at..frame.content_end];
-        Entry { id, fields: &[], values, pairs: pairs as usize }
+        StreamEntry { id, fields: &[], values, pairs: pairs as usize }
     }
 
     /// The first entry that is not deleted and whose identifier is `from` or higher, at or after
     /// the offset `at`; and the offset behind it.
     #[inline]
-    pub(super) fn next(&self, base: Id, from: Id, at: usize) -> Option<(Entry<'_>, usize)> {
+    pub(super) fn next(&self, base: Id, from: Id, at: usize) -> Option<(StreamEntry<'_>, usize)> {
         let mut at = at.max(self.head as usize);
         while at < self.bytes.len() {
             let frame = self.frame(base, at);
@@ -329,7 +329,12 @@ impl Chunk {
 
     /// The last entry that is not deleted and whose identifier is `to` or lower, before the offset
     /// `end`; and the offset of its start.
-    pub(super) fn next_back(&self, base: Id, to: Id, end: usize) -> Option<(Entry<'_>, usize)> {
+    pub(super) fn next_back(
+        &self,
+        base: Id,
+        to: Id,
+        end: usize,
+    ) -> Option<(StreamEntry<'_>, usize)> {
         let mut end = end.min(self.bytes.len());
         while end > self.head as usize {
             let at = self.before(end);
@@ -343,7 +348,7 @@ impl Chunk {
     }
 
     /// The entry with an identifier, unless it is deleted.
-    pub(super) fn find(&self, base: Id, id: Id) -> Option<Entry<'_>> {
+    pub(super) fn find(&self, base: Id, id: Id) -> Option<StreamEntry<'_>> {
         let (_, frame) = self.seek(base, id)?;
         Some(self.entry(&frame))
     }

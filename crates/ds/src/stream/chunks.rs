@@ -4,15 +4,15 @@
 //! because a listpack holds the same bytes. Deleted entries come along: they count where a limit is
 //! one of entries.
 
-use crate::stream::chunk::{Chunk, Frame, Pairs};
+use crate::stream::chunk::{EntryPairs, Frame, StreamChunk};
 use crate::stream::log::Tail;
-use crate::stream::{Id, Log, varint};
+use crate::stream::{Id, StreamLog, varint};
 
 /// A chunk of a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct ChunkRef<'a> {
+pub struct StreamChunkRef<'a> {
     pub(super) base: Id,
-    pub(super) chunk: &'a Chunk,
+    pub(super) chunk: &'a StreamChunk,
 }
 
 /// An entry of a chunk, deleted or not.
@@ -32,12 +32,12 @@ pub struct ChunkEntry<'a> {
 
 impl<'a> ChunkEntry<'a> {
     /// Its fields with their values, when its chunk has these names.
-    pub fn texts(self, names: &'a [u8]) -> Pairs<'a> {
-        Pairs::new(if self.same_fields { names } else { &[] }, self.content)
+    pub fn texts(self, names: &'a [u8]) -> EntryPairs<'a> {
+        EntryPairs::new(if self.same_fields { names } else { &[] }, self.content)
     }
 }
 
-impl<'a> ChunkRef<'a> {
+impl<'a> StreamChunkRef<'a> {
     /// The identifier against which those of the entries are written.
     pub fn base(self) -> Id {
         self.base
@@ -74,7 +74,7 @@ impl<'a> ChunkRef<'a> {
     }
 }
 
-fn chunk_entry<'a>(chunk: &'a Chunk, frame: &Frame) -> ChunkEntry<'a> {
+fn chunk_entry<'a>(chunk: &'a StreamChunk, frame: &Frame) -> ChunkEntry<'a> {
     let Frame { id, deleted, same_fields, .. } = *frame;
     let (pairs, at) = if same_fields {
         (varint::read(&chunk.bytes, 0).0, frame.content)
@@ -99,7 +99,7 @@ pub struct Unfit;
 impl NewChunk {
     /// A chunk without entries: how many fields it has, and their names.
     pub fn new(base: Id, (pairs, names): (usize, &[u8])) -> Self {
-        let chunk = Chunk::with_fields(pairs, names);
+        let chunk = StreamChunk::with_fields(pairs, names);
         Self { tail: Tail { base, written: chunk.listpack_start(), chunk }, last_id: None }
     }
 
@@ -129,10 +129,10 @@ impl NewChunk {
 /// The bytes of a chunk, less than half of what 32 bits count.
 const CHUNK_BYTES_MAX: usize = (1 << 31) - (1 << 20);
 
-impl Log {
+impl StreamLog {
     /// The chunks, ascending.
-    pub fn chunk_refs(&self) -> impl Iterator<Item = ChunkRef<'_>> {
-        self.chunks().map(|(base, chunk)| ChunkRef { base, chunk })
+    pub fn chunk_refs(&self) -> impl Iterator<Item = StreamChunkRef<'_>> {
+        self.chunks().map(|(base, chunk)| StreamChunkRef { base, chunk })
     }
 
     /// Adds a chunk behind the others; one whose entries are all deleted is not kept. `last_id`
@@ -158,7 +158,7 @@ impl Log {
     }
 }
 
-impl Chunk {
+impl StreamChunk {
     fn with_fields(pairs: usize, names: &[u8]) -> Self {
         let mut chunk = Self::default();
         varint::push(&mut chunk.bytes, pairs as u64);

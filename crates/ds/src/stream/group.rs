@@ -1,8 +1,8 @@
-//! Consumer groups: how far a group has read, and which entries its consumers have not acknowledged
-//! yet.
+//! Consumer groups: the last entry that a group has read, and the entries that its consumers have
+//! not acknowledged.
 //!
 //! Invariant: each pending entry of a group is in the set of exactly one of its consumers. Groups
-//! and consumers come in the order of their names.
+//! and consumers are ordered by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -10,55 +10,55 @@ use std::ops::RangeInclusive;
 use crate::btree::btree_bytes;
 use crate::stream::Id;
 use crate::stream::walk::Ahead;
-use crate::walk::Slot;
+use crate::walk::WalkSlot;
 
 /// A group of consumers that share the entries of a stream.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct ConsumerGroup {
     /// The last entry that was delivered to any consumer.
     pub last_id: Id,
-    /// How many entries had been added up to `last_id`; -1 when that is not known.
+    /// How many entries had been added up to `last_id`; -1 if unknown.
     pub entries_read: i64,
     pending: BTreeMap<Id, Pending>,
-    /// The pending entries by the time of their delivery, once a request has needed that order.
+    /// The pending entries by time of delivery, once a request has needed that order.
     by_time: Option<BTreeSet<(i64, Id)>>,
-    /// Consumers by their handle; a hole where one was removed.
+    /// The consumers by handle; `None` after a removal.
     consumers: Vec<Option<Consumer>>,
-    /// The holes.
+    /// The handles of removed consumers.
     free: Vec<Handle>,
-    /// The consumers in the order of their names.
+    /// The consumers by name.
     order: Vec<Ordered>,
     /// Notified before each pending entry is added, changed or removed.
-    pub(super) walk: Slot<Ahead<Pending>>,
+    pub(super) walk: WalkSlot<Ahead<Pending>>,
 }
 
-/// A consumer in its place. Most names differ in their first bytes, so that a search among many
-/// consumers reads only these.
+/// A consumer in the order of names. Most names differ in their first bytes, so a search among many
+/// consumers rarely reads more.
 #[derive(Clone, Copy, Debug)]
 struct Ordered {
     start: u64,
     handle: Handle,
 }
 
-/// Names a consumer within its group, for as long as it is there.
+/// Identifies a consumer in its group until the consumer is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(u32);
 
-/// One consumer.
+/// A consumer of a group.
 #[derive(Clone, Debug)]
 pub struct Consumer {
     name: Box<[u8]>,
     /// When it last sent a request, in milliseconds since 1970.
     pub seen_ms: i64,
-    /// When it last got an entry, in milliseconds since 1970; -1 when it never did.
+    /// When it last got an entry, in milliseconds since 1970; -1 for never.
     pub active_ms: i64,
     pending: BTreeSet<Id>,
 }
 
-/// An entry that was delivered and not acknowledged.
+/// The delivery of an entry that is not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// The consumer to which it was delivered.
+    /// The consumer that got the entry.
     pub consumer: Handle,
     /// When it was last delivered, in milliseconds since 1970.
     pub delivered_ms: i64,
@@ -77,14 +77,14 @@ impl Consumer {
         self.pending.len()
     }
 
-    /// Their identifiers in a range, ascending.
+    /// The identifiers of its pending entries in a range, ascending.
     pub fn pending_ids(&self, range: RangeInclusive<Id>) -> impl Iterator<Item = Id> + '_ {
         let range = (!range.is_empty()).then(|| self.pending.range(range));
         range.into_iter().flatten().copied()
     }
 }
 
-impl Group {
+impl ConsumerGroup {
     /// A group without consumers.
     pub fn new(last_id: Id, entries_read: i64) -> Self {
         Self {
@@ -95,15 +95,15 @@ impl Group {
             consumers: Vec::new(),
             free: Vec::new(),
             order: Vec::new(),
-            walk: Slot::EMPTY,
+            walk: WalkSlot::EMPTY,
         }
     }
 
-    /// Before what is pending under an identifier changes.
+    /// Call it before the pending entry with this identifier is added, changed or removed.
     #[inline]
     fn before_change(&mut self, id: Id) {
         if let Some(walk) = &mut self.walk.0
-            && walk.owes(id)
+            && walk.must_save(id)
         {
             walk.save(id, self.pending.get(&id).copied());
         }
@@ -114,7 +114,7 @@ impl Group {
         self.order.iter().map(|ordered| (ordered.handle, self.consumer(ordered.handle)))
     }
 
-    /// The highest identifier that is pending.
+    /// The highest identifier of a pending entry.
     pub(super) fn last_pending(&self) -> Option<Id> {
         self.pending.last_key_value().map(|(id, _)| *id)
     }
@@ -124,19 +124,19 @@ impl Group {
         self.order.iter().map(|ordered| self.consumer(ordered.handle))
     }
 
-    /// A consumer of this group.
+    /// The consumer with this handle.
     ///
     /// # Panics
-    /// When it has been removed.
+    /// If the consumer was removed.
     pub fn consumer(&self, handle: Handle) -> &Consumer {
         let consumer = self.consumers.get(handle.0 as usize).and_then(Option::as_ref);
         consumer.unwrap_or_else(|| unreachable!("a handle is for a consumer of the group"))
     }
 
-    /// The same for writing.
+    /// The consumer with this handle, for writing.
     ///
     /// # Panics
-    /// When it has been removed.
+    /// If the consumer was removed.
     pub fn consumer_mut(&mut self, handle: Handle) -> &mut Consumer {
         let consumer = self.consumers.get_mut(handle.0 as usize).and_then(Option::as_mut);
         consumer.unwrap_or_else(|| unreachable!("a handle is for a consumer of the group"))
@@ -150,12 +150,12 @@ impl Group {
         })
     }
 
-    /// The consumer of a name.
+    /// The consumer with this name.
     pub fn find(&self, name: &[u8]) -> Option<Handle> {
         self.place(name).ok().map(|at| self.order[at].handle)
     }
 
-    /// The consumer of a name, made when there is none; and whether it was made.
+    /// The consumer with this name, and whether it was added.
     pub fn find_or_add(&mut self, name: &[u8], now_ms: i64) -> (Handle, bool) {
         let at = match self.place(name) {
             Ok(at) => return (self.order[at].handle, false),
@@ -169,7 +169,7 @@ impl Group {
         };
         let handle = self.free.pop().unwrap_or_else(|| {
             if self.consumers.len() == self.consumers.capacity() {
-                // Many groups have one consumer, and room for others would be most of them.
+                // Many groups have only one consumer, which should not reserve room for more.
                 self.consumers.reserve_exact(self.consumers.len() / 2 + 1);
             }
             self.consumers.push(None);
@@ -181,7 +181,7 @@ impl Group {
         (handle, true)
     }
 
-    /// Removes a consumer and what it has pending. Returns how much that was, if it was there.
+    /// Removes a consumer and its pending entries. Returns their number.
     pub fn remove(&mut self, name: &[u8]) -> Option<usize> {
         let at = self.place(name).ok()?;
         let handle = self.order.remove(at).handle;
@@ -201,12 +201,12 @@ impl Group {
         self.pending.len()
     }
 
-    /// An entry that is not acknowledged.
+    /// The pending entry with this identifier.
     pub fn pending(&self, id: Id) -> Option<&Pending> {
         self.pending.get(&id)
     }
 
-    /// Those in a range, ascending.
+    /// The pending entries in a range, ascending.
     pub fn pending_range(
         &self,
         range: RangeInclusive<Id>,
@@ -215,8 +215,8 @@ impl Group {
         range.into_iter().flatten().map(|(id, pending)| (*id, pending))
     }
 
-    /// Those delivered at `until_ms` or before, the oldest delivery first. The first time this
-    /// sorts all pending entries; from then on their order is kept.
+    /// The pending entries delivered at `until_ms` or before, the oldest delivery first. The first
+    /// call sorts all pending entries; later changes keep that order.
     pub fn delivered_until(&mut self, until_ms: i64) -> impl Iterator<Item = Id> + '_ {
         let times = || self.pending.iter().map(|(id, pending)| (pending.delivered_ms, *id));
         let by_time = self.by_time.get_or_insert_with(|| times().collect());
@@ -229,7 +229,7 @@ impl Group {
         }
     }
 
-    /// Makes an entry pending, for whichever consumer it was pending before.
+    /// Adds a pending entry, or replaces the one with the same identifier.
     pub fn deliver(&mut self, id: Id, pending: Pending) {
         self.before_change(id);
         let old = self.pending.insert(id, pending);
@@ -247,7 +247,7 @@ impl Group {
         }
     }
 
-    /// Makes an entry no longer pending. Returns whether it was.
+    /// Removes a pending entry. Returns whether it was pending.
     pub fn acknowledge(&mut self, id: Id) -> bool {
         self.before_change(id);
         let Some(old) = self.pending.remove(&id) else { return false };
@@ -256,13 +256,13 @@ impl Group {
         true
     }
 
-    /// About how many allocations dropping the group frees.
+    /// The approximate number of allocations.
     pub(super) fn allocations(&self) -> usize {
         // Nodes of the trees are half full.
         self.consumers.len() * 2 + self.pending.len() / 3 + 2
     }
 
-    /// Bytes of memory, about.
+    /// The approximate memory in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let consumers: usize = self.consumers().map(|consumer| consumer.name.len()).sum();
         size_of::<Self>()
@@ -275,8 +275,8 @@ impl Group {
     }
 }
 
-/// The first 8 bytes of a name as a number that orders as they do; a shorter name orders as if
-/// zeros followed.
+/// The first 8 bytes of a name as a number with the same order. Shorter names are padded with
+/// zeros.
 fn start_of(name: &[u8]) -> u64 {
     let mut start = [0; 8];
     let len = name.len().min(start.len());

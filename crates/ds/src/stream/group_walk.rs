@@ -1,24 +1,22 @@
-//! The part of a walk over a stream that visits its groups: what is pending in each, and its
-//! consumers.
+//! The part of a walk over a stream that visits its groups: their consumers and pending entries.
 //!
-//! The heads of groups and consumers are copied when the walk begins, since they are few. Pending
-//! entries may be many: a group saves each before it changes. A group that is removed goes to the
-//! walk with all it has.
+//! The walk copies the few heads of groups and consumers when it starts. Pending entries may be
+//! many, so a group saves each one before it changes. The walk takes over removed groups.
 
 use std::collections::VecDeque;
 
-use crate::stream::walk::{Ahead, Part};
-use crate::stream::{Group, Groups, Handle, Id, Named, Pending};
+use crate::stream::walk::{Ahead, StreamPart};
+use crate::stream::{ConsumerGroup, Groups, Handle, Id, NamedGroup, Pending};
 use crate::walk::Budget;
 
-/// A group as it was.
+/// A group without its pending entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupHead {
-    /// Its name.
+    /// The group's name.
     pub name: Box<[u8]>,
-    /// See [`Group`].
+    /// See [`ConsumerGroup`].
     pub last_id: Id,
-    /// See [`Group`].
+    /// See [`ConsumerGroup`].
     pub entries_read: i64,
     /// Entries that are not acknowledged.
     pub pending: usize,
@@ -26,10 +24,10 @@ pub struct GroupHead {
     pub consumers: Vec<ConsumerHead>,
 }
 
-/// A consumer as it was.
+/// A consumer without its pending entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerHead {
-    /// By what pending entries name it.
+    /// Its handle in pending entries.
     pub handle: Handle,
     /// Its name.
     pub name: Box<[u8]>,
@@ -44,20 +42,20 @@ pub struct ConsumerHead {
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct GroupsWalk {
-    /// Groups that have not been visited to their end.
+    /// The groups that were not completely visited.
     heads: VecDeque<GroupHead>,
-    /// Whether the first of them was visited itself.
+    /// Whether the head of the first one was visited.
     begun: bool,
-    /// The removed groups among them.
-    removed: Vec<Named>,
+    /// Those of the groups that were removed since the walk started.
+    removed: Vec<NamedGroup>,
     /// The visited groups among the removed ones, which the owner drops where that delays no
     /// client.
-    visited: Vec<Named>,
+    visited: Vec<NamedGroup>,
 }
 
 impl GroupHead {
-    /// A group as it is.
-    pub fn of(name: &[u8], group: &Group) -> Self {
+    /// The current head of a group.
+    pub fn of(name: &[u8], group: &ConsumerGroup) -> Self {
         let consumers = group.handles().map(|(handle, consumer)| ConsumerHead {
             handle,
             name: consumer.name().into(),
@@ -76,12 +74,12 @@ impl GroupHead {
 }
 
 impl Groups {
-    /// Keeps a removed group if the walk has yet to visit it. Returns what is left of it.
-    pub(super) fn keep(&mut self, named: Named) -> Option<Group> {
+    /// Keeps a removed group if the walk has not visited it. Returns the group to drop.
+    pub(super) fn keep(&mut self, named: NamedGroup) -> Option<ConsumerGroup> {
         match &mut self.walk.0 {
             Some(walk) if named.group.walk.is_some() => {
                 walk.removed.push(named);
-                Some(Group::new(Id::MIN, 0))
+                Some(ConsumerGroup::new(Id::MIN, 0))
             }
             _ => Some(*named.group),
         }
@@ -101,11 +99,11 @@ impl Groups {
         }));
     }
 
-    /// Visits groups until the budget is spent. Returns whether all have been.
+    /// Visits groups until the budget is spent. Returns whether all were visited.
     pub(super) fn step_walk(
         &mut self,
         budget: &mut Budget,
-        visit: &mut dyn FnMut(Part<'_>),
+        visit: &mut dyn FnMut(StreamPart<'_>),
     ) -> bool {
         let Some(mut walk) = self.walk.0.take() else { return true };
         while !budget.is_spent()
@@ -113,11 +111,11 @@ impl Groups {
         {
             if !walk.begun {
                 walk.begun = true;
-                visit(Part::Group(head));
+                visit(StreamPart::Group(head));
                 budget.spend(size_of_val(&*head.consumers));
             }
-            // One that came later under the same name has no walk.
-            let own = self.named.iter_mut().find(|own| own.is_walked(&head.name));
+            // A later group with the same name has no walk.
+            let own = self.named.iter_mut().find(|own| own.has_walk_of(&head.name));
             let group = own.or_else(|| walk.removed.iter_mut().find(|own| own.name == head.name));
             if group.is_none_or(|own| own.group.step_walk(budget, visit)) {
                 walk.visited.extend(walk.removed.extract_if(.., |own| own.name == head.name));
@@ -144,16 +142,16 @@ pub(super) struct GroupsEnded {
     _walk: Option<Box<GroupsWalk>>,
 }
 
-impl Named {
-    fn is_walked(&self, name: &[u8]) -> bool {
+impl NamedGroup {
+    fn has_walk_of(&self, name: &[u8]) -> bool {
         *self.name == *name && self.group.walk.is_some()
     }
 }
 
-impl Group {
-    /// Visits pending entries until the budget is spent. Returns whether all have been, after which
-    /// the group has no walk.
-    fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(Part<'_>)) -> bool {
+impl ConsumerGroup {
+    /// Visits pending entries until the budget is spent. Returns whether all were visited; then the
+    /// group has no walk.
+    fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(StreamPart<'_>)) -> bool {
         let Some(mut walk) = self.walk.0.take() else { return true };
         while !budget.is_spent() {
             let next =
@@ -161,7 +159,7 @@ impl Group {
             let Some((id, saved)) = next else { return true };
             let own = || self.pending(id).copied();
             if let Some(pending) = saved.unwrap_or_else(own) {
-                visit(Part::Pending(id, pending));
+                visit(StreamPart::Pending(id, pending));
             }
             budget.spend(0);
         }

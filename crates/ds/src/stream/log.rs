@@ -14,10 +14,10 @@
 use std::collections::BTreeMap;
 
 use crate::btree::btree_bytes;
-use crate::stream::chunk::Chunk;
-use crate::stream::walk::Walk;
-use crate::stream::{Entry, Id, Range, RangeBack};
-use crate::walk::Slot;
+use crate::stream::chunk::StreamChunk;
+use crate::stream::walk::StreamWalk;
+use crate::stream::{Id, StreamEntry, StreamRange, StreamRangeBack};
+use crate::walk::WalkSlot;
 
 /// The texts of an entry together are no longer, and a chunk that has as many bytes takes no other
 /// entry, so that offsets in a chunk fit in 32 bits: both together have 2 GB, and frames come to
@@ -36,12 +36,12 @@ pub struct ChunkLimits {
 
 /// Entries with ascending identifiers.
 #[derive(Clone, Debug)]
-pub struct Log {
-    pub(super) sealed: BTreeMap<Id, Chunk>,
+pub struct StreamLog {
+    pub(super) sealed: BTreeMap<Id, StreamChunk>,
     pub(super) tail: Option<Tail>,
     pub(super) len: u64,
     /// Notified before each chunk is added, changed or removed.
-    pub(super) walk: Slot<Walk>,
+    pub(super) walk: WalkSlot<StreamWalk>,
     /// The highest identifier ever given.
     pub last_id: Id,
     /// The highest identifier of an entry that was deleted other than by trimming.
@@ -54,25 +54,25 @@ pub struct Log {
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     pub(super) base: Id,
-    pub(super) chunk: Chunk,
-    /// The bytes of its listpack's elements; see [`Chunk::listpack_bytes`].
+    pub(super) chunk: StreamChunk,
+    /// The bytes of its listpack's elements; see [`StreamChunk::listpack_bytes`].
     pub(super) written: usize,
 }
 
-impl Default for Log {
+impl Default for StreamLog {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Log {
+impl StreamLog {
     /// No entries.
     pub const fn new() -> Self {
         Self {
             sealed: BTreeMap::new(),
             tail: None,
             len: 0,
-            walk: Slot::EMPTY,
+            walk: WalkSlot::EMPTY,
             last_id: Id::MIN,
             max_deleted_id: Id::MIN,
             entries_added: 0,
@@ -115,7 +115,7 @@ impl Log {
         self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id)
     }
 
-    pub(super) fn first_chunk(&self) -> Option<(Id, &Chunk)> {
+    pub(super) fn first_chunk(&self) -> Option<(Id, &StreamChunk)> {
         let sealed = self.sealed.first_key_value().map(|(base, chunk)| (*base, chunk));
         sealed.or_else(|| self.tail.as_ref().map(|tail| (tail.base, &tail.chunk)))
     }
@@ -140,7 +140,7 @@ impl Log {
             self.before_change(self.tail.as_ref().map_or(id, |tail| tail.base));
         }
         let tail = self.tail.get_or_insert_with(|| {
-            let chunk = Chunk::new(pairs, &text);
+            let chunk = StreamChunk::new(pairs, &text);
             Tail { base: id, written: chunk.listpack_start(), chunk }
         });
         tail.written += tail.chunk.append(tail.base, id, pairs, &text);
@@ -150,7 +150,7 @@ impl Log {
     }
 
     /// The chunk that has an identifier's place.
-    fn chunk_of(&self, id: Id) -> Option<(Id, &Chunk)> {
+    fn chunk_of(&self, id: Id) -> Option<(Id, &StreamChunk)> {
         match &self.tail {
             Some(tail) if tail.base <= id => Some((tail.base, &tail.chunk)),
             _ => self.sealed.range(..=id).next_back().map(|(base, chunk)| (*base, chunk)),
@@ -158,13 +158,13 @@ impl Log {
     }
 
     /// The entry with an identifier.
-    pub fn entry(&self, id: Id) -> Option<Entry<'_>> {
+    pub fn entry(&self, id: Id) -> Option<StreamEntry<'_>> {
         let (base, chunk) = self.chunk_of(id)?;
         chunk.find(base, id)
     }
 
     /// The entries from one identifier to another, both included, ascending.
-    pub fn range(&self, from: Id, to: Id) -> Range<'_> {
+    pub fn range(&self, from: Id, to: Id) -> StreamRange<'_> {
         let start = self.sealed.range(..=from).next_back().map_or(from, |(base, _)| *base);
         let tail = self.tail.as_ref().map(|tail| (tail.base, &tail.chunk));
         let sealed = match tail {
@@ -172,14 +172,14 @@ impl Log {
             Some((base, _)) if base <= from => Default::default(),
             _ => self.sealed.range(start..),
         };
-        Range { sealed, tail, current: None, from, to }
+        StreamRange { sealed, tail, current: None, from, to }
     }
 
     /// The same entries, descending.
-    pub fn range_back(&self, from: Id, to: Id) -> RangeBack<'_> {
+    pub fn range_back(&self, from: Id, to: Id) -> StreamRangeBack<'_> {
         let tail = self.tail.as_ref().filter(|tail| tail.base <= to);
         let current = tail.map(|tail| (tail.base, &tail.chunk, usize::MAX));
-        RangeBack { sealed: self.sealed.range(..=to), current, from, to }
+        StreamRangeBack { sealed: self.sealed.range(..=to), current, from, to }
     }
 
     /// Deletes an entry. Returns whether it was there.
@@ -220,14 +220,14 @@ impl Log {
     }
 
     /// The chunks, in order.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (Id, &Chunk)> {
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (Id, &StreamChunk)> {
         let tail = self.tail.as_ref().map(|tail| (tail.base, &tail.chunk));
         self.sealed.iter().map(|(base, chunk)| (*base, chunk)).chain(tail)
     }
 
     /// Bytes of memory, about.
     pub(super) fn memory_bytes(&self) -> usize {
-        let tree = btree_bytes(self.sealed.len(), size_of::<(Id, Chunk)>());
+        let tree = btree_bytes(self.sealed.len(), size_of::<(Id, StreamChunk)>());
         tree + self.chunks().map(|(_, chunk)| chunk.allocated_bytes()).sum::<usize>()
     }
 }

@@ -1,6 +1,6 @@
 //! A stream: entries with ascending identifiers, and the groups that read it.
 //!
-//! The entries lie in chunks ([`Log`], and `chunk` for the bytes of one); groups know how far they
+//! The entries lie in chunks ([`StreamLog`], and `chunk` for the bytes of one); groups know how far they
 //! have read and what is pending. A stream without entries is still one: it remembers the last
 //! identifier and its groups. It does not know time, replies or what a command is.
 
@@ -16,25 +16,25 @@ mod trim;
 mod varint;
 mod walk;
 
-pub use chunk::{Element, Entry, Pairs};
-pub use chunks::{ChunkEntry, ChunkRef, NewChunk, Unfit};
-pub use group::{Consumer, Group, Handle, Pending};
+pub use chunk::{Element, EntryPairs, StreamEntry};
+pub use chunks::{ChunkEntry, NewChunk, StreamChunkRef, Unfit};
+pub use group::{Consumer, ConsumerGroup, Handle, Pending};
 pub use group_walk::{ConsumerHead, GroupHead};
 pub use id::Id;
-pub use log::{ChunkLimits, ENTRY_BYTES_MAX, Log};
+pub use log::{ChunkLimits, ENTRY_BYTES_MAX, StreamLog};
 pub use progress::UNKNOWN;
-pub use range::{Range, RangeBack};
-pub use trim::{Bound, References, Trim};
-pub use walk::{Ended, Head, Part};
+pub use range::{StreamRange, StreamRangeBack};
+pub use trim::{References, Trim, TrimBound};
+pub use walk::{FinishedStreamWalk, Head, StreamPart};
 
 use crate::table::prefetch_bytes;
-use crate::walk::Slot;
+use crate::walk::WalkSlot;
 
 /// A stream.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     /// Its entries.
-    pub log: Log,
+    pub log: StreamLog,
     /// Its groups.
     pub groups: Groups,
 }
@@ -42,21 +42,21 @@ pub struct Stream {
 /// The groups of a stream, by name. They are few, so a sorted array of them takes the least memory.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
-    named: Vec<Named>,
+    named: Vec<NamedGroup>,
     /// The groups that a walk over the stream still has to visit, including removed ones.
-    walk: Slot<group_walk::GroupsWalk>,
+    walk: WalkSlot<group_walk::GroupsWalk>,
 }
 
 #[derive(Clone, Debug)]
-struct Named {
+struct NamedGroup {
     name: Box<[u8]>,
-    group: Box<Group>,
+    group: Box<ConsumerGroup>,
 }
 
 impl Stream {
     /// A stream without entries and groups.
     pub const fn new() -> Self {
-        Self { log: Log::new(), groups: Groups { named: Vec::new(), walk: Slot::EMPTY } }
+        Self { log: StreamLog::new(), groups: Groups { named: Vec::new(), walk: WalkSlot::EMPTY } }
     }
 
     /// Prefetches the stream itself.
@@ -79,8 +79,9 @@ impl Stream {
 
     /// Bytes of memory, about.
     pub fn memory_bytes(&self) -> usize {
-        let group =
-            |(name, group): (&[u8], &Group)| name.len() + size_of::<Named>() + group.memory_bytes();
+        let group = |(name, group): (&[u8], &ConsumerGroup)| {
+            name.len() + size_of::<NamedGroup>() + group.memory_bytes()
+        };
         size_of::<Self>() + self.log.memory_bytes() + self.groups.iter().map(group).sum::<usize>()
     }
 }
@@ -97,7 +98,7 @@ impl Groups {
     }
 
     /// The groups with their names, by name.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &ConsumerGroup)> {
         self.named.iter().map(|named| (&*named.name, &*named.group))
     }
 
@@ -106,28 +107,28 @@ impl Groups {
     }
 
     /// A group by its name.
-    pub fn find(&self, name: &[u8]) -> Option<&Group> {
+    pub fn find(&self, name: &[u8]) -> Option<&ConsumerGroup> {
         self.place(name).ok().map(|at| &*self.named[at].group)
     }
 
     /// The same for writing.
-    pub fn find_mut(&mut self, name: &[u8]) -> Option<&mut Group> {
+    pub fn find_mut(&mut self, name: &[u8]) -> Option<&mut ConsumerGroup> {
         self.place(name).ok().map(|at| &mut *self.named[at].group)
     }
 
     /// Adds a group. Returns false when there is one of this name already.
-    pub fn add(&mut self, name: &[u8], group: Group) -> bool {
+    pub fn add(&mut self, name: &[u8], group: ConsumerGroup) -> bool {
         let Err(at) = self.place(name) else { return false };
         if self.named.len() == self.named.capacity() {
             // Most streams have one group, and room for others would be most of what it takes.
             self.named.reserve_exact(self.named.len() / 2 + 1);
         }
-        self.named.insert(at, Named { name: name.into(), group: Box::new(group) });
+        self.named.insert(at, NamedGroup { name: name.into(), group: Box::new(group) });
         true
     }
 
     /// Removes a group. Returns it unless a walk still needs it.
-    pub fn remove(&mut self, name: &[u8]) -> Option<Group> {
+    pub fn remove(&mut self, name: &[u8]) -> Option<ConsumerGroup> {
         let at = self.place(name).ok()?;
         let named = self.named.remove(at);
         self.keep(named)

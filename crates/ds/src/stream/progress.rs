@@ -4,12 +4,12 @@
 //! entry, or if there are deleted entries ahead; the counters of the stream then give an estimate
 //! or nothing. The rules are those of Redis, because clients compare the numbers.
 
-use crate::stream::{Group, Id, Log};
+use crate::stream::{ConsumerGroup, Id, StreamLog};
 
 /// An unknown number of read entries.
 pub const UNKNOWN: i64 = -1;
 
-impl Log {
+impl StreamLog {
     /// Whether there may be a deleted entry at or after `from`.
     fn has_deleted_from(&self, from: Id) -> bool {
         !self.is_empty() && self.max_deleted_id != Id::MIN && from <= self.max_deleted_id
@@ -52,9 +52,9 @@ impl Log {
     }
 }
 
-impl Group {
+impl ConsumerGroup {
     /// Goes on to an entry that is read now. `first` is the first entry's identifier.
-    pub fn advance(&mut self, log: &Log, first: Id, id: Id) {
+    pub fn advance(&mut self, log: &StreamLog, first: Id, id: Id) {
         let counts = self.entries_read != UNKNOWN && self.last_id >= first;
         if counts && !log.has_deleted_from(self.last_id) {
             // A client may have set it to any number; after the highest Redis shows the lowest.
@@ -66,7 +66,7 @@ impl Group {
     }
 
     /// How many entries the group still has to read, if that is known.
-    pub fn lag(&self, log: &Log) -> Option<i64> {
+    pub fn lag(&self, log: &StreamLog) -> Option<i64> {
         let Some(first) = log.first_id() else { return Some(0) };
         if log.entries_added == 0 {
             return Some(0);

@@ -2,24 +2,24 @@
 
 use std::collections::btree_map;
 
-use crate::stream::chunk::Chunk;
-use crate::stream::{Entry, Id};
+use crate::stream::chunk::StreamChunk;
+use crate::stream::{Id, StreamEntry};
 
 /// The entries of a range, ascending.
 #[derive(Clone, Debug)]
-pub struct Range<'a> {
-    pub(super) sealed: btree_map::Range<'a, Id, Chunk>,
-    pub(super) tail: Option<(Id, &'a Chunk)>,
-    pub(super) current: Option<(Id, &'a Chunk, usize)>,
+pub struct StreamRange<'a> {
+    pub(super) sealed: btree_map::Range<'a, Id, StreamChunk>,
+    pub(super) tail: Option<(Id, &'a StreamChunk)>,
+    pub(super) current: Option<(Id, &'a StreamChunk, usize)>,
     pub(super) from: Id,
     pub(super) to: Id,
 }
 
-impl<'a> Iterator for Range<'a> {
-    type Item = Entry<'a>;
+impl<'a> Iterator for StreamRange<'a> {
+    type Item = StreamEntry<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<StreamEntry<'a>> {
         loop {
             if let Some((base, chunk, at)) = self.current
                 && let Some((entry, end)) = chunk.next(base, self.from, at)
@@ -41,17 +41,17 @@ impl<'a> Iterator for Range<'a> {
 
 /// The entries of a range, descending.
 #[derive(Clone, Debug)]
-pub struct RangeBack<'a> {
-    pub(super) sealed: btree_map::Range<'a, Id, Chunk>,
-    pub(super) current: Option<(Id, &'a Chunk, usize)>,
+pub struct StreamRangeBack<'a> {
+    pub(super) sealed: btree_map::Range<'a, Id, StreamChunk>,
+    pub(super) current: Option<(Id, &'a StreamChunk, usize)>,
     pub(super) from: Id,
     pub(super) to: Id,
 }
 
-impl<'a> Iterator for RangeBack<'a> {
-    type Item = Entry<'a>;
+impl<'a> Iterator for StreamRangeBack<'a> {
+    type Item = StreamEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<StreamEntry<'a>> {
         loop {
             if let Some((base, chunk, end)) = self.current
                 && let Some((entry, at)) = chunk.next_back(base, self.to, end)

@@ -62,7 +62,7 @@ fn fields_of(kind: u8, values: &[Vec<u8>]) -> Vec<Pair> {
     values.iter().enumerate().map(|(index, value)| (name(index), value.clone())).collect()
 }
 
-fn shown(entry: &Entry<'_>) -> (Id, Vec<Pair>) {
+fn shown(entry: &StreamEntry<'_>) -> (Id, Vec<Pair>) {
     assert_eq!(entry.len(), entry.pairs().count());
     (entry.id, entry.pairs().map(|(f, v)| (f.to_vec(), v.to_vec())).collect())
 }
@@ -115,10 +115,10 @@ fn run(stream: &mut Stream, model: &mut Model, step: Step, limits: ChunkLimits) 
         }
         Step::TrimLen { len, exact, limit } => {
             let limit = if exact { 0 } else { limit };
-            trim(stream, model, Bound::Len(len), exact, limit);
+            trim(stream, model, TrimBound::Len(len), exact, limit);
         }
         Step::TrimId { ms, seq, exact } => {
-            trim(stream, model, Bound::Id(Id::new(ms, seq)), exact, 0);
+            trim(stream, model, TrimBound::Id(Id::new(ms, seq)), exact, 0);
         }
         Step::Range { from, to } => {
             let (from, to) = (Id::new(from.0, from.1), Id::new(to.0, to.1));
@@ -145,10 +145,10 @@ fn delete(stream: &mut Stream, model: &mut Model, id: Id) {
     }
 }
 
-fn trim(stream: &mut Stream, model: &mut Model, bound: Bound, exact: bool, limit: u64) {
+fn trim(stream: &mut Stream, model: &mut Model, bound: TrimBound, exact: bool, limit: u64) {
     let beyond = match bound {
-        Bound::Len(len) => model.entries.len().saturating_sub(len as usize),
-        Bound::Id(from) => model.entries.iter().filter(|(id, _)| *id < from).count(),
+        TrimBound::Len(len) => model.entries.len().saturating_sub(len as usize),
+        TrimBound::Id(from) => model.entries.iter().filter(|(id, _)| *id < from).count(),
     };
     let trim = Trim { bound, exact, limit, references: References::Keep };
     let (removed, _) = stream.trim(&trim);
@@ -229,7 +229,7 @@ fn inexact_trimming_keeps_whole_chunks() {
     let mut stream = numbered(1000, LIMITS);
     let trim = |stream: &mut Stream, len, limit| {
         let references = References::Keep;
-        stream.trim(&Trim { bound: Bound::Len(len), exact: false, limit, references }).0
+        stream.trim(&Trim { bound: TrimBound::Len(len), exact: false, limit, references }).0
     };
     assert_eq!(trim(&mut stream, 950, 0), 0);
     assert_eq!(trim(&mut stream, 450, 250), 200);
@@ -243,7 +243,8 @@ fn inexact_trimming_keeps_whole_chunks() {
 #[test]
 fn many_dropped_chunks_are_handed_out() {
     let mut stream = numbered(10_000, LIMITS);
-    let trim = Trim { bound: Bound::Len(50), exact: true, limit: 0, references: References::Keep };
+    let trim =
+        Trim { bound: TrimBound::Len(50), exact: true, limit: 0, references: References::Keep };
     let (removed, garbage) = stream.trim(&trim);
     assert_eq!(removed, 9950);
     assert_eq!(garbage.unwrap().log.chunks_len(), 99);
@@ -253,17 +254,17 @@ fn many_dropped_chunks_are_handed_out() {
 #[test]
 fn references_decide_what_is_trimmed() {
     let mut stream = numbered(10, LIMITS);
-    let pending = |group: &mut Group, ms| {
+    let pending = |group: &mut ConsumerGroup, ms| {
         let (consumer, _) = group.find_or_add(b"c", 5);
         group.deliver(Id::new(ms, 0), Pending { consumer, delivered_ms: 5, deliveries: 1 });
     };
-    let mut group = Group::new(Id::new(6, 0), 6);
+    let mut group = ConsumerGroup::new(Id::new(6, 0), 6);
     pending(&mut group, 2);
     pending(&mut group, 9);
     assert!(stream.groups.add(b"g", group));
-    assert!(!stream.groups.add(b"g", Group::new(Id::MIN, 0)));
+    assert!(!stream.groups.add(b"g", ConsumerGroup::new(Id::MIN, 0)));
     let trim = |stream: &mut Stream, len, references| {
-        stream.trim(&Trim { bound: Bound::Len(len), exact: true, limit: 0, references }).0
+        stream.trim(&Trim { bound: TrimBound::Len(len), exact: true, limit: 0, references }).0
     };
     let ids = |stream: &Stream| -> Vec<u64> {
         stream.log.range(Id::MIN, Id::MAX).map(|entry| entry.id.ms).collect()
@@ -317,7 +318,7 @@ mod groups {
             steps in proptest::collection::vec(step(), 1..100),
             sorted: bool,
         ) {
-            let mut group = Group::new(Id::MIN, 0);
+            let mut group = ConsumerGroup::new(Id::MIN, 0);
             let mut model: BTreeMap<u64, (u8, i64)> = BTreeMap::new();
             for (now, step) in steps.into_iter().enumerate() {
                 let now = now as i64;
@@ -366,7 +367,7 @@ mod groups {
 
 #[test]
 fn consumers_come_in_the_order_of_their_whole_names() {
-    let mut group = Group::new(Id::MIN, 0);
+    let mut group = ConsumerGroup::new(Id::MIN, 0);
     let mut names: Vec<&[u8]> = vec![
         b"worker-of-the-night",
         b"worker-o",

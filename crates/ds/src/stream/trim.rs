@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::stream::chunk::Chunk;
-use crate::stream::log::Log;
+use crate::stream::chunk::StreamChunk;
+use crate::stream::log::StreamLog;
 use crate::stream::{Id, Stream};
 
 /// Up to this many chunks are dropped at once; more are returned to the caller.
@@ -14,7 +14,7 @@ const DROPPED_CHUNKS_MAX: usize = 32;
 
 /// The entries that remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum TrimBound {
     /// At most this many entries.
     Len(u64),
     /// The entries with this identifier or a higher one.
@@ -37,7 +37,7 @@ pub enum References {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
     /// The entries that remain.
-    pub bound: Bound,
+    pub bound: TrimBound,
     /// Whether exactly these remain; otherwise only whole chunks are removed.
     pub exact: bool,
     /// Entries to remove at most, chunk by chunk; 0 for no limit.
@@ -48,7 +48,7 @@ pub struct Trim {
 
 /// The effect on a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum TrimVerdict {
     Whole,
     Part,
     Stop,
@@ -56,28 +56,28 @@ enum Verdict {
 
 impl Trim {
     /// The verdict on the first chunk of a log of `len` entries, of which `removed` are gone.
-    fn verdict(&self, base: Id, chunk: &Chunk, len: u64, removed: u64) -> Verdict {
+    fn verdict(&self, base: Id, chunk: &StreamChunk, len: u64, removed: u64) -> TrimVerdict {
         let live = chunk.live() as u64;
-        let is_enough = matches!(self.bound, Bound::Len(len_max) if len <= len_max);
+        let is_enough = matches!(self.bound, TrimBound::Len(len_max) if len <= len_max);
         if is_enough || self.limit > 0 && removed + live > self.limit {
-            return Verdict::Stop;
+            return TrimVerdict::Stop;
         }
         let is_whole = match self.bound {
-            Bound::Len(len_max) => len - live >= len_max,
-            Bound::Id(id) => chunk.last_id(base) < id,
+            TrimBound::Len(len_max) => len - live >= len_max,
+            TrimBound::Id(id) => chunk.last_id(base) < id,
         };
         match (is_whole, self.exact) {
-            (true, _) => Verdict::Whole,
-            (false, true) => Verdict::Part,
-            (false, false) => Verdict::Stop,
+            (true, _) => TrimVerdict::Whole,
+            (false, true) => TrimVerdict::Part,
+            (false, false) => TrimVerdict::Stop,
         }
     }
 
     /// Whether an entry stays, and with it all that follow it.
     fn keeps(&self, id: Id, len: u64) -> bool {
         match self.bound {
-            Bound::Len(len_max) => len <= len_max,
-            Bound::Id(from) => id >= from,
+            TrimBound::Len(len_max) => len <= len_max,
+            TrimBound::Id(from) => id >= from,
         }
     }
 }
@@ -87,8 +87,10 @@ impl Stream {
     pub fn trim(&mut self, trim: &Trim) -> (u64, Option<Self>) {
         if trim.references == References::Keep {
             let (removed, chunks) = self.log.trim(trim);
-            let garbage = (!chunks.is_empty())
-                .then(|| Self { log: Log { sealed: chunks, ..Log::new() }, ..Self::new() });
+            let garbage = (!chunks.is_empty()).then(|| Self {
+                log: StreamLog { sealed: chunks, ..StreamLog::new() },
+                ..Self::new()
+            });
             return (removed, garbage);
         }
         let ids = self.removable(trim);
@@ -107,7 +109,7 @@ impl Stream {
         let log = &self.log;
         for (base, chunk) in log.chunks() {
             let left = log.len() - ids.len() as u64;
-            if trim.verdict(base, chunk, left, ids.len() as u64) == Verdict::Stop {
+            if trim.verdict(base, chunk, left, ids.len() as u64) == TrimVerdict::Stop {
                 break;
             }
             let mut at = 0;
@@ -126,12 +128,12 @@ impl Stream {
     }
 }
 
-impl Log {
-    fn trim(&mut self, trim: &Trim) -> (u64, BTreeMap<Id, Chunk>) {
-        let (mut removed, mut chunks, mut last) = (0, 0, Verdict::Whole);
+impl StreamLog {
+    fn trim(&mut self, trim: &Trim) -> (u64, BTreeMap<Id, StreamChunk>) {
+        let (mut removed, mut chunks, mut last) = (0, 0, TrimVerdict::Whole);
         for (base, chunk) in self.chunks() {
             last = trim.verdict(base, chunk, self.len - removed, removed);
-            if last != Verdict::Whole {
+            if last != TrimVerdict::Whole {
                 break;
             }
             removed += chunk.live() as u64;
@@ -139,14 +141,14 @@ impl Log {
         }
         let garbage = self.drop_first(chunks);
         self.len -= removed;
-        if last == Verdict::Part {
+        if last == TrimVerdict::Part {
             removed += self.trim_first(trim);
         }
         (removed, garbage)
     }
 
     /// Takes the first chunks away and returns them when they are many.
-    fn drop_first(&mut self, chunks: usize) -> BTreeMap<Id, Chunk> {
+    fn drop_first(&mut self, chunks: usize) -> BTreeMap<Id, StreamChunk> {
         if chunks > self.sealed.len()
             && let Some(tail) = self.tail.take()
         {
@@ -179,8 +181,8 @@ impl Log {
         let mut removed = 0;
         let len = self.len;
         let below = match trim.bound {
-            Bound::Len(_) => None,
-            Bound::Id(id) => Some(id),
+            TrimBound::Len(_) => None,
+            TrimBound::Id(id) => Some(id),
         };
         if let Some((base, _)) = self.first_chunk() {
             self.before_change(base);
@@ -191,7 +193,7 @@ impl Log {
             (None, Some(tail)) => (tail.base, &mut tail.chunk),
             (None, None) => return 0,
         };
-        let is_enough = |removed| matches!(trim.bound, Bound::Len(max) if len - removed <= max);
+        let is_enough = |removed| matches!(trim.bound, TrimBound::Len(max) if len - removed <= max);
         while !is_enough(removed) && chunk.delete_first(base, below) {
             removed += 1;
         }

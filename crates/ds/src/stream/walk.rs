@@ -1,14 +1,13 @@
-//! A walk over the chunks that a stream had at one moment, and over what its groups knew then; see
-//! [`crate::walk`].
+//! A walk over the chunks and groups of a stream at one moment; see [`crate::walk`].
 //!
-//! The identifiers at their bases distinguish chunks, and the walk has a position in that order.
-//! So are pending entries by their own; see `group_walk`.
+//! A chunk is identified by its base, the identifier of its first entry, and the walk advances in
+//! that order. For groups see `group_walk`.
 
 use std::collections::BTreeMap;
 
-use crate::stream::chunk::Chunk;
+use crate::stream::chunk::StreamChunk;
 use crate::stream::group_walk::{GroupHead, GroupsEnded};
-use crate::stream::{ChunkRef, Id, Log, Pending, Stream};
+use crate::stream::{Id, Pending, Stream, StreamChunkRef, StreamLog};
 use crate::walk::{Budget, Ticket};
 
 /// The state of a stream without its chunks and groups.
@@ -18,13 +17,13 @@ pub struct Head {
     pub chunks: usize,
     /// Entries.
     pub len: u64,
-    /// See [`Log`].
+    /// See [`StreamLog`].
     pub last_id: Id,
     /// The identifier of the first entry; 0-0 without entries.
     pub first_id: Id,
-    /// See [`Log`].
+    /// See [`StreamLog`].
     pub max_deleted_id: Id,
-    /// See [`Log`].
+    /// See [`StreamLog`].
     pub entries_added: u64,
     /// Groups.
     pub groups: usize,
@@ -46,36 +45,36 @@ impl Stream {
     }
 }
 
-/// Of the entries of a map by identifiers, those that a walk has yet to visit.
+/// The progress of a walk over a map by identifiers, and the saved contents of changed identifiers.
 #[derive(Debug)]
 pub(super) struct Ahead<T> {
-    /// The least identifier that has not been visited; none: all have been.
+    /// The lowest identifier that was not visited; `None` if all were.
     from: Option<Id>,
-    /// The highest one when the walk began.
+    /// The highest identifier when the walk started.
     last: Id,
-    /// The content of each changed identifier at the start of the walk.
+    /// For each identifier that changed before the visit, its content when the walk started.
     saved: BTreeMap<Id, Option<T>>,
 }
 
 impl<T> Ahead<T> {
-    /// All up to the last; none at all without it.
+    /// A walk over the identifiers up to `last`, or over none.
     pub(super) fn up_to(last: Option<Id>) -> Self {
         let from = last.map(|_| Id::MIN);
         Self { from, last: last.unwrap_or(Id::MIN), saved: BTreeMap::new() }
     }
 
-    /// Whether what is under an identifier must be saved before it changes.
-    pub(super) fn owes(&self, id: Id) -> bool {
+    /// Whether the content of an identifier must be saved before it changes.
+    pub(super) fn must_save(&self, id: Id) -> bool {
         self.from.is_some_and(|from| (from..=self.last).contains(&id))
             && !self.saved.contains_key(&id)
     }
 
-    /// Saves what is under an identifier; nothing, if something new comes there.
+    /// Saves the content of an identifier; `None` if the identifier is new.
     pub(super) fn save(&mut self, id: Id, old: Option<T>) {
         self.saved.insert(id, old);
     }
 
-    /// Whether all has been visited.
+    /// Whether all identifiers were visited.
     pub(super) fn is_done(&self) -> bool {
         self.from.is_none()
     }
@@ -98,33 +97,33 @@ impl<T> Ahead<T> {
 
 /// See the module's description.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct StreamWalk {
     ticket: Ticket,
-    pub(super) chunks: Ahead<Chunk>,
+    pub(super) chunks: Ahead<StreamChunk>,
 }
 
 /// A part of a stream.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
-    /// A chunk. They come in order, before the groups.
-    Chunk(ChunkRef<'a>),
-    /// A group, before what is pending in it.
+pub enum StreamPart<'a> {
+    /// A chunk. The chunks come in order, before the groups.
+    Chunk(StreamChunkRef<'a>),
+    /// A group, before its pending entries.
     Group(&'a GroupHead),
-    /// An entry that is pending in the group before it. They ascend.
+    /// A pending entry of the last visited group, in order.
     Pending(Id, Pending),
 }
 
 /// The memory of a finished walk, which its owner frees where that delays no client.
 #[derive(Debug)]
-pub struct Ended {
-    /// The ticket with which it began.
+pub struct FinishedStreamWalk {
+    /// The ticket of the walk.
     pub ticket: Ticket,
-    _chunks: Ahead<Chunk>,
+    _chunks: Ahead<StreamChunk>,
     _groups: GroupsEnded,
 }
 
-impl Log {
-    /// Before the chunk at a base changes or goes, or one comes there.
+impl StreamLog {
+    /// Call it before the chunk with this base is added, changed or removed.
     #[inline]
     pub(super) fn before_change(&mut self, base: Id) {
         if self.walk.is_some() {
@@ -136,27 +135,27 @@ impl Log {
     #[inline(never)]
     fn save(&mut self, base: Id) {
         let Some(mut walk) = self.walk.0.take() else { return };
-        if walk.chunks.owes(base) {
+        if walk.chunks.must_save(base) {
             walk.chunks.save(base, self.chunk_at(base).cloned());
         }
         self.walk.0 = Some(walk);
     }
 
-    /// Keeps a chunk that was taken out if the walk has yet to visit it.
-    pub(super) fn keep_one(&mut self, base: Id, chunk: Chunk) {
+    /// Saves a removed chunk if the walk has not visited it.
+    pub(super) fn keep_one(&mut self, base: Id, chunk: StreamChunk) {
         if let Some(walk) = &mut self.walk.0
-            && walk.chunks.owes(base)
+            && walk.chunks.must_save(base)
         {
             walk.chunks.save(base, Some(chunk));
         }
     }
 
-    /// Keeps those of the chunks taken out that the walk has yet to visit. Returns the others.
-    pub(super) fn keep(&mut self, taken: BTreeMap<Id, Chunk>) -> BTreeMap<Id, Chunk> {
+    /// Saves the removed chunks that the walk has not visited, and returns the others.
+    pub(super) fn keep(&mut self, taken: BTreeMap<Id, StreamChunk>) -> BTreeMap<Id, StreamChunk> {
         let Some(walk) = &mut self.walk.0 else { return taken };
         let mut free = BTreeMap::new();
         for (base, chunk) in taken {
-            if walk.chunks.owes(base) {
+            if walk.chunks.must_save(base) {
                 walk.chunks.save(base, Some(chunk));
             } else {
                 free.insert(base, chunk);
@@ -165,7 +164,7 @@ impl Log {
         free
     }
 
-    fn chunk_at(&self, base: Id) -> Option<&Chunk> {
+    fn chunk_at(&self, base: Id) -> Option<&StreamChunk> {
         let tail = self.tail.as_ref().filter(|tail| tail.base == base).map(|tail| &tail.chunk);
         tail.or_else(|| self.sealed.get(&base))
     }
@@ -178,25 +177,29 @@ impl Log {
 }
 
 impl Stream {
-    /// Begins a walk over what is there now, in place of any other.
+    /// Starts a walk over the current contents, which replaces any other walk.
     pub fn begin_walk(&mut self, ticket: Ticket) {
         let sealed = || self.log.sealed.last_key_value().map(|(base, _)| *base);
         let last = self.log.tail.as_ref().map(|tail| tail.base).or_else(sealed);
         let chunks = Ahead::up_to(last);
-        self.log.walk.0 = Some(Box::new(Walk { ticket, chunks }));
+        self.log.walk.0 = Some(Box::new(StreamWalk { ticket, chunks }));
         self.groups.begin_walk();
     }
 
-    /// Visits chunks in their order and then groups, until the budget is spent. Returns whether all
-    /// have been visited.
-    pub fn step_walk(&mut self, budget: &mut Budget, visit: &mut dyn FnMut(Part<'_>)) -> bool {
+    /// Visits chunks in order and then groups, until the budget is spent. Returns whether all were
+    /// visited.
+    pub fn step_walk(
+        &mut self,
+        budget: &mut Budget,
+        visit: &mut dyn FnMut(StreamPart<'_>),
+    ) -> bool {
         let Some(mut walk) = self.log.walk.0.take() else { return true };
         while !budget.is_spent()
             && let Some((base, saved)) = walk.chunks.next(|from| self.log.base_from(from))
         {
             let chunk = saved.as_ref().map_or_else(|| self.log.chunk_at(base), Option::as_ref);
             if let Some(chunk) = chunk {
-                visit(Part::Chunk(ChunkRef { base, chunk }));
+                visit(StreamPart::Chunk(StreamChunkRef { base, chunk }));
                 budget.spend(chunk.bytes.len());
             }
         }
@@ -212,8 +215,8 @@ impl Stream {
     }
 
     /// Ends the walk.
-    pub fn end_walk(&mut self) -> Option<Ended> {
-        let Walk { ticket, chunks } = *self.log.walk.0.take()?;
-        Some(Ended { ticket, _chunks: chunks, _groups: self.groups.end_walk() })
+    pub fn end_walk(&mut self) -> Option<FinishedStreamWalk> {
+        let StreamWalk { ticket, chunks } = *self.log.walk.0.take()?;
+        Some(FinishedStreamWalk { ticket, _chunks: chunks, _groups: self.groups.end_walk() })
     }
 }

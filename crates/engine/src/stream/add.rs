@@ -1,6 +1,6 @@
 //! XADD: a new entry at the end of a stream.
 
-use ds::stream::{ChunkLimits, ENTRY_BYTES_MAX, Id, Log};
+use ds::stream::{ChunkLimits, ENTRY_BYTES_MAX, Id, StreamLog};
 use resp::{Args, Reply};
 use store::{EncodingLimits, KeyspaceEvent, StreamValue};
 
@@ -106,7 +106,7 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 /// The identifier of the next entry.
-fn next_id(log: &Log, wanted: NewId, now_ms: u64) -> Result<Id, Error> {
+fn next_id(log: &StreamLog, wanted: NewId, now_ms: u64) -> Result<Id, Error> {
     let last = log.last_id;
     let after_last = last.next().ok_or(StreamError::Exhausted)?;
     let id = match wanted {

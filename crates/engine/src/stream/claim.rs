@@ -1,7 +1,7 @@
 //! XCLAIM and XAUTOCLAIM: pending entries are given to another consumer.
 
 use base::number::parse_i64;
-use ds::stream::{Group, Handle, Id, Log, Pending};
+use ds::stream::{ConsumerGroup, Handle, Id, Pending, StreamLog};
 use resp::{Args, Reply};
 use store::StreamValue;
 
@@ -113,7 +113,13 @@ impl Claiming {
     }
 
     /// Gives an entry to a consumer.
-    fn claim(&self, log: &Log, group: &mut Group, consumer: Handle, id: Id) -> ClaimOutcome {
+    fn claim(
+        &self,
+        log: &StreamLog,
+        group: &mut ConsumerGroup,
+        consumer: Handle,
+        id: Id,
+    ) -> ClaimOutcome {
         let old = group.pending(id).copied();
         if log.entry(id).is_none() {
             group.acknowledge(id);
@@ -138,7 +144,7 @@ impl Claiming {
         ClaimOutcome::Claimed(pending)
     }
 
-    fn reply(&self, reply: &mut Reply<'_>, log: &Log, id: Id) {
+    fn reply(&self, reply: &mut Reply<'_>, log: &StreamLog, id: Id) {
         match log.entry(id) {
             Some(entry) if !self.just_id => reply_entry(reply, &entry),
             _ => reply_id(reply, id),
@@ -327,7 +333,13 @@ fn xautoclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Re
 
 /// The entries from `from` on that XAUTOCLAIM claims or finds deleted, and where to continue, or
 /// 0-0 at the end.
-fn wanted(claiming: &Claiming, log: &Log, group: &Group, from: Id, count: usize) -> (Vec<Id>, Id) {
+fn wanted(
+    claiming: &Claiming,
+    log: &StreamLog,
+    group: &ConsumerGroup,
+    from: Id,
+    count: usize,
+) -> (Vec<Id>, Id) {
     let mut ids = Vec::new();
     let mut looks = count.saturating_mul(LOOKS_PER_CLAIM);
     for (id, pending) in group.pending_range(from..=Id::MAX) {

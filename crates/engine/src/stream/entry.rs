@@ -1,20 +1,20 @@
 //! Entries in replies.
 
-use ds::stream::{Element, Entry};
+use ds::stream::{Element, StreamEntry};
 use resp::Reply;
 
 use super::id::reply_id;
 
 /// Replies an entry: its identifier, then its fields and values.
 #[inline]
-pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &Entry<'_>) {
+pub(super) fn reply_entry(reply: &mut Reply<'_>, entry: &StreamEntry<'_>) {
     reply.array(2);
     reply_content(reply, entry);
 }
 
 /// The two parts of an entry, in an array that may have other parts too.
 #[inline]
-pub(super) fn reply_content(reply: &mut Reply<'_>, entry: &Entry<'_>) {
+pub(super) fn reply_content(reply: &mut Reply<'_>, entry: &StreamEntry<'_>) {
     reply_id(reply, entry.id);
     reply.array(2 * entry.len());
     for (field, value) in entry.pairs() {
@@ -34,7 +34,7 @@ fn reply_element(reply: &mut Reply<'_>, element: Element<'_>) {
 /// Replies at most `count` entries, or all if it is 0.
 pub(super) fn reply_entries<'a>(
     reply: &mut Reply<'_>,
-    entries: impl Iterator<Item = Entry<'a>>,
+    entries: impl Iterator<Item = StreamEntry<'a>>,
     count: u64,
 ) {
     let deferred = reply.array_deferred();

@@ -1,6 +1,6 @@
 //! XGROUP: creating and removing groups and their consumers.
 
-use ds::stream::{Group as Readers, UNKNOWN};
+use ds::stream::{ConsumerGroup, UNKNOWN};
 use resp::{Args, Reply};
 use store::{Edit, KeyspaceEvent, Lookup, StreamValue};
 
@@ -196,7 +196,7 @@ fn create(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
         b"$" => edit.stream().log.last_id,
         id => parse(id, 0)?,
     };
-    let group = Readers::new(last_id, options.entries_read);
+    let group = ConsumerGroup::new(last_id, options.entries_read);
     if !edit.stream_unchanged_mut().groups.add(args.text(3), group) {
         return Err(StreamError::Busy.into());
     }

@@ -1,6 +1,6 @@
 //! XINFO: details of a stream, its groups and their consumers.
 
-use ds::stream::{Consumer, Group as Readers, Id, Log, UNKNOWN};
+use ds::stream::{Consumer, ConsumerGroup, Id, StreamLog, UNKNOWN};
 use resp::{Args, Reply};
 use store::StreamValue;
 
@@ -120,7 +120,7 @@ fn text(reply: &mut Reply<'_>, label: &str, text: &[u8]) {
 }
 
 /// How far a group has read: three fields of GROUPS and FULL.
-fn progress(reply: &mut Reply<'_>, log: &Log, group: &Readers) {
+fn progress(reply: &mut Reply<'_>, log: &StreamLog, group: &ConsumerGroup) {
     identifier(reply, "last-delivered-id", group.last_id);
     let read = Some(group.entries_read).filter(|read| *read != UNKNOWN);
     for (label, value) in [("entries-read", read), ("lag", group.lag(log))] {
@@ -239,7 +239,12 @@ fn full(reply: &mut Reply<'_>, stream: &ds::Stream, count: u64) {
     }
 }
 
-fn full_consumer(reply: &mut Reply<'_>, group: &Readers, consumer: &Consumer, shown_max: usize) {
+fn full_consumer(
+    reply: &mut Reply<'_>,
+    group: &ConsumerGroup,
+    consumer: &Consumer,
+    shown_max: usize,
+) {
     reply.map(5);
     text(reply, "name", consumer.name());
     number(reply, "seen-time", consumer.seen_ms);

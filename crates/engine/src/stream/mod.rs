@@ -6,7 +6,7 @@
 //! pending entries and `claim` passes them on. `id` parses identifiers, `entry` replies entries,
 //! and `replay` replays deliveries.
 
-use ds::stream::Group as Readers;
+use ds::stream::ConsumerGroup;
 use store::KeyspaceEvent;
 
 use crate::error::echo::echo;
@@ -81,7 +81,7 @@ fn idle_ms(now_ms: i64, delivered_ms: i64) -> i64 {
 
 /// The consumer with this name, created if missing and marked as seen now; and whether it was
 /// created.
-fn asking(group: &mut Readers, name: &[u8], now_ms: i64) -> (ds::stream::Handle, bool) {
+fn asking(group: &mut ConsumerGroup, name: &[u8], now_ms: i64) -> (ds::stream::Handle, bool) {
     let (handle, made) = group.find_or_add(name, now_ms);
     group.consumer_mut(handle).seen_ms = now_ms;
     (handle, made)

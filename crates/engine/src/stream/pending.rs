@@ -1,6 +1,6 @@
 //! XACK and XPENDING: entries that a group has delivered and that are not acknowledged.
 
-use ds::stream::{Group, Id};
+use ds::stream::{ConsumerGroup, Id};
 use resp::{Args, Reply};
 use store::StreamValue;
 
@@ -127,7 +127,7 @@ fn xpending(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
-fn reply_summary(reply: &mut Reply<'_>, group: &Group) {
+fn reply_summary(reply: &mut Reply<'_>, group: &ConsumerGroup) {
     reply.array(4);
     reply.len(group.pending_len());
     let mut all = group.pending_range(Id::MIN..=Id::MAX);
@@ -148,7 +148,12 @@ fn reply_summary(reply: &mut Reply<'_>, group: &Group) {
     }
 }
 
-fn reply_pending(reply: &mut Reply<'_>, group: &Group, filter: &PendingFilter<'_>, now_ms: i64) {
+fn reply_pending(
+    reply: &mut Reply<'_>,
+    group: &ConsumerGroup,
+    filter: &PendingFilter<'_>,
+    now_ms: i64,
+) {
     let range = filter.from..=filter.to;
     let deferred = reply.array_deferred();
     let mut left = filter.count;

@@ -1,6 +1,6 @@
 //! XREADGROUP: reads as a consumer of a group.
 
-use ds::stream::{Group, Handle, Id, Log, Pending};
+use ds::stream::{ConsumerGroup, Handle, Id, Pending, StreamLog};
 use resp::{Args, Reply};
 use store::{Key, StreamValue};
 
@@ -216,8 +216,8 @@ impl GroupRead<'_> {
     /// Replies the consumer's pending entries from an identifier on.
     fn reply_history(
         &self,
-        log: &Log,
-        group: &mut Group,
+        log: &StreamLog,
+        group: &mut ConsumerGroup,
         from: Id,
         reply: &mut Reply<'_>,
     ) -> GroupChanges {
@@ -251,14 +251,14 @@ impl GroupRead<'_> {
     }
 
     /// The entries that have been pending long enough to be read as well, the longest first.
-    fn claimable(&self, log: &Log, group: &mut Group) -> Vec<Id> {
+    fn claimable(&self, log: &StreamLog, group: &mut ConsumerGroup) -> Vec<Id> {
         let Some(idle_ms) = self.request.claim_ms else { return Vec::new() };
         let ids = group.delivered_until(self.now_ms.saturating_sub(idle_ms));
         ids.filter(|id| log.entry(*id).is_some()).take(self.entries_max()).collect()
     }
 
     /// When the next entry will have been pending for long enough.
-    fn retry_at_ms(&self, log: &Log, group: &mut Group) -> Option<i64> {
+    fn retry_at_ms(&self, log: &StreamLog, group: &mut ConsumerGroup) -> Option<i64> {
         let idle_ms = self.request.claim_ms?;
         let oldest = group.delivered_until(i64::MAX).find(|id| log.entry(*id).is_some())?;
         group.pending(oldest)?.delivered_ms.checked_add(idle_ms)
@@ -267,8 +267,8 @@ impl GroupRead<'_> {
     /// Replies entries that have been pending for long, then entries that are new to the group.
     fn reply_new(
         &self,
-        log: &Log,
-        group: &mut Group,
+        log: &StreamLog,
+        group: &mut ConsumerGroup,
         old: &[Id],
         reply: &mut Reply<'_>,
     ) -> GroupChanges {
@@ -317,7 +317,7 @@ impl GroupRead<'_> {
 
     fn deliver(
         &self,
-        group: &mut Group,
+        group: &mut ConsumerGroup,
         consumer: Handle,
         id: Id,
         deliveries: i64,

@@ -1,6 +1,6 @@
 //! XTRIM, and the options that XADD shares with it.
 
-use ds::stream::{Bound, Id, References, Trim};
+use ds::stream::{Id, References, Trim, TrimBound};
 use resp::{Args, Reply};
 use store::{CommandWriter, EncodingLimits, KeyspaceEvent, StreamValue};
 
@@ -151,9 +151,9 @@ impl TrimOptions {
         let at = at + 1 + usize::from(has_operator);
         let bound = if len {
             let len = integer(args.text(at))?;
-            Bound::Len(u64::try_from(len).map_err(|_| StreamError::MaxLen)?)
+            TrimBound::Len(u64::try_from(len).map_err(|_| StreamError::MaxLen)?)
         } else {
-            Bound::Id(parse(args.text(at), 0)?)
+            TrimBound::Id(parse(args.text(at), 0)?)
         };
         self.threshold_at = at;
         self.trim = Some(Trim { bound, exact, limit: 0, references: References::Keep });
@@ -211,8 +211,8 @@ impl TrimOptions {
             match (inexact, id) {
                 (Some(_), _) if at + 1 == self.threshold_at => replay.arg("="),
                 (Some(trim), _) if at == self.threshold_at => match trim.bound {
-                    Bound::Len(_) => replay.arg(len.to_string()),
-                    Bound::Id(_) => replay.arg(to_vec(first.unwrap_or(Id::MAX))),
+                    TrimBound::Len(_) => replay.arg(len.to_string()),
+                    TrimBound::Id(_) => replay.arg(to_vec(first.unwrap_or(Id::MAX))),
                 },
                 (_, Some(id)) if at == self.id_at => replay.arg(id),
                 _ => replay.arg(arg),

@@ -3,7 +3,7 @@
 use base::hash::KeyHasher;
 use base::random::Random;
 use ds::packed::Digits;
-use ds::stream::{ChunkLimits, Group, Id, Pending};
+use ds::stream::{ChunkLimits, ConsumerGroup, Id, Pending};
 use persist::rdb::encode::value_type;
 use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
 use persist::{ByteInput, Error};
@@ -195,7 +195,7 @@ impl Keyspace {
             stream.log.delete(*id);
         }
         for number in 0..groups {
-            let mut group = Group::new(stream.log.last_id, number as i64 - 1);
+            let mut group = ConsumerGroup::new(stream.log.last_id, number as i64 - 1);
             for (at, id) in ids.iter().enumerate() {
                 let name = format!("consumer-{}", at % 3);
                 let (consumer, _) = group.find_or_add(name.as_bytes(), at as i64);

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use base::number;
-use ds::stream::{self, ChunkRef, GroupHead, Handle, Id, Pending};
+use ds::stream::{self, GroupHead, Handle, Id, Pending, StreamChunkRef};
 use persist::aof::{NewBase, push_command};
 use persist::disk::DiskError;
 use store::FieldValue;
@@ -226,7 +226,7 @@ impl Commands {
         list.iter_from(0).for_each(|element| self.element(element));
     }
 
-    fn chunk(&mut self, key: &[u8], chunk: ChunkRef<'_>) {
+    fn chunk(&mut self, key: &[u8], chunk: StreamChunkRef<'_>) {
         let (_, names) = chunk.fields();
         for entry in chunk.entries().filter(|entry| !entry.deleted) {
             let texts: Vec<Vec<u8>> = entry
@@ -311,8 +311,8 @@ impl Commands {
                 self.field(field, value, &key);
                 self.key = key;
             }
-            CollectionPart::Chunk(ds::list::ChunkRef::Large(element)) => self.element(element),
-            CollectionPart::Chunk(ds::list::ChunkRef::Packed(elements)) => {
+            CollectionPart::Chunk(ds::list::ListChunkRef::Large(element)) => self.element(element),
+            CollectionPart::Chunk(ds::list::ListChunkRef::Packed(elements)) => {
                 elements.iter().for_each(|element| self.element(element));
             }
             CollectionPart::Stream(part) => {
@@ -323,17 +323,17 @@ impl Commands {
         }
     }
 
-    fn stream_part(&mut self, open: &mut OpenStream, part: stream::Part<'_>) {
+    fn stream_part(&mut self, open: &mut OpenStream, part: stream::StreamPart<'_>) {
         match part {
-            stream::Part::Chunk(chunk) => {
+            stream::StreamPart::Chunk(chunk) => {
                 self.chunk(&open.key, chunk);
                 open.chunks_left = open.chunks_left.saturating_sub(1);
                 if open.chunks_left == 0 {
                     self.stream_head(&open.key, &open.head);
                 }
             }
-            stream::Part::Group(head) => open.group = Some(self.group(&open.key, head)),
-            stream::Part::Pending(id, pending) => {
+            stream::StreamPart::Group(head) => open.group = Some(self.group(&open.key, head)),
+            stream::StreamPart::Pending(id, pending) => {
                 if let Some(group) = &open.group {
                     self.pending(&open.key, group, id, pending);
                 }

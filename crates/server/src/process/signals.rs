@@ -49,7 +49,7 @@ struct SignalThread {
 impl SignalThread {
     fn run(mut self, signals: &Signals) {
         sys::crash::protect_thread();
-        sys::crash::leave_alone();
+        sys::crash::block_report_signals();
         loop {
             let signal = signals.wait();
             if self.shared.signalled.note(signal) && signal == Signal::Interrupt {

@@ -22,7 +22,7 @@ impl<'a> CountedThread<'a> {
     /// Does the work of a thread that begins, and counts it.
     pub fn run<T>(node: &'a Node, work: impl FnOnce(&Self) -> T) -> T {
         sys::crash::protect_thread();
-        sys::crash::leave_alone();
+        sys::crash::block_report_signals();
         let thread = Self { node, own: node.used_memory.of_other(), is_other: true };
         work(&thread)
     }

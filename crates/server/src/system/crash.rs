@@ -36,7 +36,7 @@ pub fn start_names() {
     let thread = std::thread::Builder::new().name("weft-frames".to_owned());
     let started = thread.spawn(move || {
         sys::crash::protect_thread();
-        sys::crash::leave_alone();
+        sys::crash::block_report_signals();
         sys::crash::name_frames(|| drop(begun));
     });
     match started {

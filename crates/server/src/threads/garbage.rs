@@ -34,7 +34,7 @@ impl Garbage {
         let counts = Arc::clone(node);
         std::thread::Builder::new().name("weft-free".to_owned()).spawn(move || {
             sys::crash::protect_thread();
-            sys::crash::leave_alone();
+            sys::crash::block_report_signals();
             begin();
             free(&receiver, &counts);
         })?;

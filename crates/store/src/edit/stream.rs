@@ -75,7 +75,7 @@ impl Edit<'_, StreamValue> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use base::hash::KeyHasher;
-    use ds::stream::{Bound, ChunkLimits, Group, Id, References};
+    use ds::stream::{ChunkLimits, ConsumerGroup, Id, References, TrimBound};
 
     use super::*;
     use crate::db::Db;
@@ -97,9 +97,9 @@ mod tests {
         }
         drop(edit);
         let mut edit = db.edit::<StreamValue>(&mut turn, key).unwrap().unwrap();
-        edit.stream_mut().groups.add(b"g", Group::new(Id::MIN, 0));
+        edit.stream_mut().groups.add(b"g", ConsumerGroup::new(Id::MIN, 0));
         let references = References::Keep;
-        let trim = Trim { bound: Bound::Len(0), exact: true, limit: 0, references };
+        let trim = Trim { bound: TrimBound::Len(0), exact: true, limit: 0, references };
         assert_eq!(edit.trim(&trim), 1000);
         assert!(edit.remove_group(b"g") && !edit.remove_group(b"g"));
         drop(edit);

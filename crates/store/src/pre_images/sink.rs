@@ -64,7 +64,7 @@ pub enum CollectionPart<'a> {
     /// A field of a hash.
     Field(&'a [u8], FieldValue<'a>),
     /// A chunk of a list; they come in order.
-    Chunk(list::ChunkRef<'a>),
+    Chunk(list::ListChunkRef<'a>),
     /// A part of a stream; the chunks come in order, before the groups.
-    Stream(stream::Part<'a>),
+    Stream(stream::StreamPart<'a>),
 }

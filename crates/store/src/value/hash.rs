@@ -196,9 +196,9 @@ pub fn value_of(member: ds::dict::MemberRef<'_>) -> FieldValue<'_> {
 /// Walks over the fields of a hash with their values.
 pub enum FieldIter<'a> {
     /// Of a packed hash.
-    Packed(packed::Iter<'a>),
+    Packed(packed::PackedIter<'a>),
     /// Of a packed hash with expiries.
-    Expiring(packed::Iter<'a>),
+    Expiring(packed::PackedIter<'a>),
     /// Of a table.
     Table(Members<'a>),
 }

@@ -172,8 +172,8 @@ impl<'a> SetRef<'a> {
 /// Walks over the members of a set.
 #[allow(missing_docs)]
 pub enum MemberIter<'a> {
-    Ints(intset::Iter<'a>),
-    Packed(packed::Iter<'a>),
+    Ints(intset::IntSetIter<'a>),
+    Packed(packed::PackedIter<'a>),
     Table(dict::Members<'a>),
 }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 use base::random::Random;
 use ds::SortedSet as BigSortedSet;
 use ds::dict::{MemberRef, Nothing};
-use ds::packed::{Digits, Entry, Iter, Packed};
+use ds::packed::{Digits, Entry, Packed, PackedIter};
 use ds::ranked::{self, score_of};
 use ds::record::RecordRef;
 
@@ -201,9 +201,9 @@ impl<'a> SortedSetRef<'a> {
 /// A walk over members in order.
 pub enum PairIter<'a> {
     /// In the record, with whether the walk descends.
-    Packed(Iter<'a>, bool),
+    Packed(PackedIter<'a>, bool),
     /// In the tree.
-    Big(ranked::Walk<'a, Nothing>),
+    Big(ranked::RankedWalk<'a, Nothing>),
 }
 
 impl<'a> Iterator for PairIter<'a> {

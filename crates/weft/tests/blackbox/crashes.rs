@@ -94,7 +94,12 @@ fn an_abort_shows_what_a_stuck_server_does() {
         client.send_raw(&[now, request, self::request("EXEC")].concat());
         server.wait_for_log("DEBUG LOG: now");
         server.signal("ABRT");
-        let said = ["crashed by signal: 6 (SIGABRT)", "It was sent by process", "weft-main", words];
+        let said = [
+            "crashed by signal: 6 (SIGABRT)",
+            "The signal was sent by process",
+            "weft-main",
+            words,
+        ];
         check(&mut server, ABORT, Server::log, &said);
     }
 }

@@ -1,7 +1,7 @@
 //! Streams; see [`encode`](crate::rdb::encode::stream) for their layout.
 
-use ds::packed::{Entry, Iter, Packed};
-use ds::stream::{ChunkEntry, Consumer, Group, Id, NewChunk, Pending, Unfit};
+use ds::packed::{Entry, Packed, PackedIter};
+use ds::stream::{ChunkEntry, Consumer, ConsumerGroup, Id, NewChunk, Pending, Unfit};
 use store::NewValue;
 
 use super::{Rooms, ValueDecoder, listpack, read_bytes};
@@ -32,7 +32,7 @@ impl From<Unfit> for Error {
 /// The elements of a chunk's listpack, in order.
 struct ChunkElements<'a> {
     list: Packed<'a>,
-    iter: Iter<'a>,
+    iter: PackedIter<'a>,
 }
 
 impl<'a> ChunkElements<'a> {
@@ -129,7 +129,7 @@ impl ValueDecoder<'_> {
             } else {
                 stream.log.entries_until(last_id)
             };
-            groups.push((name, group(input, Group::new(last_id, read), version)?));
+            groups.push((name, group(input, ConsumerGroup::new(last_id, read), version)?));
         }
         // Adding in order costs least.
         groups.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -176,9 +176,9 @@ struct NewConsumer {
 /// Reads the pending entries of a group, and its consumers.
 fn group<S: ByteSource>(
     input: &mut ByteInput<S>,
-    mut group: Group,
+    mut group: ConsumerGroup,
     version: StreamVersion,
-) -> Result<Group, Error> {
+) -> Result<ConsumerGroup, Error> {
     let mut pending = Vec::new();
     for _ in 0..length::read(input)? {
         let id = id_of(&input.array()?);

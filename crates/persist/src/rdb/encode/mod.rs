@@ -17,7 +17,7 @@ mod packed;
 pub mod parts;
 pub(super) mod stream;
 
-use ds::list::ChunkRef;
+use ds::list::ListChunkRef;
 use ds::packed::{Entry, Packed, PackedMut};
 use store::ListRef;
 use store::SetRef;
@@ -175,7 +175,7 @@ impl ValueEncoder {
         match list {
             ListRef::Packed(list) => {
                 length::write(out, 1)?;
-                self.list_node(ChunkRef::Packed(list), out)
+                self.list_node(ListChunkRef::Packed(list), out)
             }
             ListRef::Long(list) => {
                 length::write(out, list.chunks().len() as u64)?;
@@ -190,15 +190,15 @@ impl ValueEncoder {
     /// Those of the sink.
     pub fn list_node<S: ByteSink>(
         &mut self,
-        node: ChunkRef<'_>,
+        node: ListChunkRef<'_>,
         out: &mut S,
     ) -> Result<(), S::Error> {
         match node {
-            ChunkRef::Packed(list) => {
+            ListChunkRef::Packed(list) => {
                 length::write(out, PACKED_NODE)?;
                 self.packed(list, out)
             }
-            ChunkRef::Large(element) => {
+            ListChunkRef::Large(element) => {
                 length::write(out, PLAIN_NODE)?;
                 self.entry(element, out)
             }

@@ -123,23 +123,23 @@ impl ValueEncoder {
     fn stream_part<S: ByteSink>(
         &mut self,
         stream: &mut StreamParts,
-        part: stream::Part<'_>,
+        part: stream::StreamPart<'_>,
         out: &mut S,
     ) -> Result<(), S::Error> {
         match part {
-            stream::Part::Chunk(chunk) => {
+            stream::StreamPart::Chunk(chunk) => {
                 self.stream_chunk(chunk, out)?;
                 stream.chunks_left = stream.chunks_left.saturating_sub(1);
                 if stream.chunks_left == 0 { write_head(&stream.head, out) } else { Ok(()) }
             }
-            stream::Part::Group(head) => {
+            stream::StreamPart::Group(head) => {
                 self.end_group(stream, out)?;
                 self.string(&head.name, out)?;
                 write_group_head(head.last_id, head.entries_read, head.pending, out)?;
                 stream.group = Some(OpenGroup { head: head.clone(), pending: BTreeMap::new() });
                 Ok(())
             }
-            stream::Part::Pending(id, pending) => {
+            stream::StreamPart::Pending(id, pending) => {
                 if let Some(group) = &mut stream.group {
                     group.pending.entry(pending.consumer).or_default().push(id);
                 }

@@ -17,7 +17,7 @@
 
 use ds::Stream;
 use ds::packed::Encoded;
-use ds::stream::{ChunkEntry, ChunkRef, Consumer, Group, Head, Id, Pending};
+use ds::stream::{ChunkEntry, Consumer, ConsumerGroup, Head, Id, Pending, StreamChunkRef};
 
 use super::ValueEncoder;
 use super::packed::{LISTPACK_END, listpack_header};
@@ -92,7 +92,7 @@ impl ValueEncoder {
     /// Those of the sink.
     pub fn stream_chunk<S: ByteSink>(
         &mut self,
-        chunk: ChunkRef<'_>,
+        chunk: StreamChunkRef<'_>,
         out: &mut S,
     ) -> Result<(), S::Error> {
         self.string(&raw_id(chunk.base()), out)?;
@@ -118,7 +118,7 @@ impl ValueEncoder {
     fn group<S: ByteSink>(
         &mut self,
         name: &[u8],
-        group: &Group,
+        group: &ConsumerGroup,
         out: &mut S,
     ) -> Result<(), S::Error> {
         self.string(name, out)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ds::list::ChunkRef;
+use ds::list::ListChunkRef;
 use ds::stream::{self, GroupHead, Id};
 
 use super::super::{CollectionHead, CollectionPart, CollectionShape, KeySink};
@@ -61,11 +61,14 @@ fn value_of(stored: Stored<'_>) -> ModelValue {
     let mut text = String::new();
     if let Some(stream) = stored.view::<StreamValue>() {
         write_head(&mut text, &stream.head());
-        stream.log.chunk_refs().for_each(|chunk| write_part(&mut text, stream::Part::Chunk(chunk)));
+        stream
+            .log
+            .chunk_refs()
+            .for_each(|chunk| write_part(&mut text, stream::StreamPart::Chunk(chunk)));
         for (name, group) in stream.groups.iter() {
-            write_part(&mut text, stream::Part::Group(&GroupHead::of(name, group)));
+            write_part(&mut text, stream::StreamPart::Group(&GroupHead::of(name, group)));
             for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
-                write_part(&mut text, stream::Part::Pending(id, *pending));
+                write_part(&mut text, stream::StreamPart::Pending(id, *pending));
             }
         }
     }
@@ -76,14 +79,14 @@ fn write_head(text: &mut String, head: &stream::Head) {
     let _ = write!(text, "{head:?} ");
 }
 
-fn write_part(text: &mut String, part: stream::Part<'_>) {
+fn write_part(text: &mut String, part: stream::StreamPart<'_>) {
     let _ = match part {
-        stream::Part::Chunk(chunk) => {
+        stream::StreamPart::Chunk(chunk) => {
             let entries: Vec<_> = chunk.entries().collect();
             write!(text, "{:?} {:?} {entries:?} ", chunk.base(), chunk.fields())
         }
-        stream::Part::Group(head) => write!(text, "{head:?} "),
-        stream::Part::Pending(id, pending) => write!(text, "{id:?} {pending:?} "),
+        stream::StreamPart::Group(head) => write!(text, "{head:?} "),
+        stream::StreamPart::Pending(id, pending) => write!(text, "{id:?} {pending:?} "),
     };
 }
 
@@ -125,8 +128,10 @@ impl KeySink for Collector {
     fn part(&mut self, part: CollectionPart<'_>) {
         let (head, value, parts) = self.open.as_mut().expect("it was begun");
         *parts += 1;
-        if let (CollectionShape::Stream(head), CollectionPart::Stream(stream::Part::Group(group))) =
-            (&mut head.shape, part)
+        if let (
+            CollectionShape::Stream(head),
+            CollectionPart::Stream(stream::StreamPart::Group(group)),
+        ) = (&mut head.shape, part)
         {
             // Each has as many more parts.
             head.chunks += group.pending;
@@ -144,8 +149,8 @@ impl KeySink for Collector {
             }
             (ModelValue::List(elements), CollectionPart::Chunk(chunk)) => {
                 match chunk {
-                    ChunkRef::Packed(list) => elements.extend(list.iter().map(|e| e.to_vec())),
-                    ChunkRef::Large(element) => elements.push(element.to_vec()),
+                    ListChunkRef::Packed(list) => elements.extend(list.iter().map(|e| e.to_vec())),
+                    ListChunkRef::Large(element) => elements.push(element.to_vec()),
                 }
                 true
             }

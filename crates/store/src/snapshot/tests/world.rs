@@ -2,7 +2,7 @@
 
 use base::hash::KeyHasher;
 use base::random::Random;
-use ds::stream::{Bound, ChunkLimits, Group, Id, Pending, References, Trim};
+use ds::stream::{ChunkLimits, ConsumerGroup, Id, Pending, References, Trim, TrimBound};
 use ds::walk::Budget;
 
 use super::super::{Snapshot, Task};
@@ -286,8 +286,8 @@ impl SnapshotWorld {
                 }
                 7 => {
                     let bound = match random.below(2) {
-                        0 => Bound::Len(random.below(len + 1)),
-                        _ => Bound::Id(Id::new(from, 0)),
+                        0 => TrimBound::Len(random.below(len + 1)),
+                        _ => TrimBound::Id(Id::new(from, 0)),
                     };
                     let references = [References::Keep, References::Drop, References::Acked]
                         [random.below(3) as usize];
@@ -296,7 +296,7 @@ impl SnapshotWorld {
                 }
                 8 => {
                     let group = random.below(3).to_string();
-                    edit.stream_mut().groups.add(group.as_bytes(), Group::new(Id::MIN, 0));
+                    edit.stream_mut().groups.add(group.as_bytes(), ConsumerGroup::new(Id::MIN, 0));
                 }
                 9 => drop(edit.remove_group(random.below(3).to_string().as_bytes())),
                 10 => {
