@@ -188,8 +188,8 @@ impl<M: Clone> Audience<M> {
         (!changed.is_empty()).then_some(changed)
     }
 
-    /// Records that a client, or [`NO_CLIENT`], has changed a key. Calls `notify` for each thread that
-    /// does not know yet that it has something to [take](Self::take).
+    /// Records that a client, or [`NO_CLIENT`], has changed a key. Calls `notify` for each thread
+    /// that does not know yet that it has something to [take](Self::take).
     pub fn note(&self, key: &[u8], source: u64, mut notify: impl FnMut(usize)) {
         for part in self.parts.lock().iter_mut() {
             if !std::mem::replace(&mut part.knows, true) {
