@@ -10,17 +10,10 @@ type subject interface {
 	incrBy(key string, amount int64) any
 	exists(key string) any
 
-	hSet(key string, fields map[string]string) any
 	hGetAll(key string) any // map[string]string
-	rPush(key string, values ...string) any
 	lPush(key, value string) any
-	lRange(key string) any // []string
-	sAdd(key string, members ...string) any
 	sMembers(key string) any // []string
-	zAdd(key string, scores map[string]float64) any
-	zRange(key string) any // []scored
-	xAdd(key, field, value string) any
-	xRange(key string) any // []entry
+	zRange(key string) any   // []scored
 
 	// pipeline sends SET and GET of each pair in one pipeline.
 	pipeline(pairs [][2]string) []any
@@ -67,9 +60,4 @@ type subscription interface {
 type scored struct {
 	member string
 	score  float64
-}
-
-type entry struct {
-	id     string
-	fields map[string]string
 }

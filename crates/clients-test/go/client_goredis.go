@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,51 +30,14 @@ func (s goRedis) incrBy(key string, amount int64) any {
 }
 func (s goRedis) exists(key string) any { return answer(s.r.Exists(ctx, key).Result()) }
 
-func (s goRedis) hSet(key string, fields map[string]string) any {
-	return answer(s.r.HSet(ctx, key, fields).Result())
-}
-func (s goRedis) hGetAll(key string) any { return answer(s.r.HGetAll(ctx, key).Result()) }
-func (s goRedis) rPush(key string, values ...string) any {
-	return answer(s.r.RPush(ctx, key, values).Result())
-}
+func (s goRedis) hGetAll(key string) any      { return answer(s.r.HGetAll(ctx, key).Result()) }
 func (s goRedis) lPush(key, value string) any { return answer(s.r.LPush(ctx, key, value).Result()) }
-func (s goRedis) lRange(key string) any {
-	return answer(s.r.LRange(ctx, key, 0, -1).Result())
-}
-func (s goRedis) sAdd(key string, members ...string) any {
-	return answer(s.r.SAdd(ctx, key, members).Result())
-}
-func (s goRedis) sMembers(key string) any { return answer(s.r.SMembers(ctx, key).Result()) }
-
-func (s goRedis) zAdd(key string, scores map[string]float64) any {
-	var all []redis.Z
-	for member, score := range maps.All(scores) {
-		all = append(all, redis.Z{Member: member, Score: score})
-	}
-	return answer(s.r.ZAdd(ctx, key, all...).Result())
-}
+func (s goRedis) sMembers(key string) any     { return answer(s.r.SMembers(ctx, key).Result()) }
 
 func (s goRedis) zRange(key string) any {
 	var all []scored
 	for _, z := range s.r.ZRangeWithScores(ctx, key, 0, -1).Val() {
 		all = append(all, scored{z.Member.(string), z.Score})
-	}
-	return all
-}
-
-func (s goRedis) xAdd(key, field, value string) any {
-	add := redis.XAddArgs{Stream: key, Values: map[string]any{field: value}}
-	return answer(s.r.XAdd(ctx, &add).Result())
-}
-
-func (s goRedis) xRange(key string) any {
-	var all []entry
-	for _, message := range s.r.XRange(ctx, key, "-", "+").Val() {
-		fields := map[string]string{}
-		for field, value := range message.Values {
-			fields[field] = value.(string)
-		}
-		all = append(all, entry{message.ID, fields})
 	}
 	return all
 }

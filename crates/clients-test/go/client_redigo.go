@@ -57,35 +57,14 @@ func (s redigo) incrBy(key string, amount int64) any {
 }
 func (s redigo) exists(key string) any { return redigoReply(redis.Int64(s.do("EXISTS", key))) }
 
-func (s redigo) hSet(key string, fields map[string]string) any {
-	args := redis.Args{key}.AddFlat(fields)
-	return redigoReply(redis.Int64(s.do("HSET", args...)))
-}
 func (s redigo) hGetAll(key string) any {
 	return redigoReply(redis.StringMap(s.do("HGETALL", key)))
-}
-func (s redigo) rPush(key string, values ...string) any {
-	return redigoReply(redis.Int64(s.do("RPUSH", redis.Args{key}.AddFlat(values)...)))
 }
 func (s redigo) lPush(key, value string) any {
 	return redigoReply(redis.Int64(s.do("LPUSH", key, value)))
 }
-func (s redigo) lRange(key string) any {
-	return redigoReply(redis.Strings(s.do("LRANGE", key, 0, -1)))
-}
-func (s redigo) sAdd(key string, members ...string) any {
-	return redigoReply(redis.Int64(s.do("SADD", redis.Args{key}.AddFlat(members)...)))
-}
 func (s redigo) sMembers(key string) any {
 	return redigoReply(redis.Strings(s.do("SMEMBERS", key)))
-}
-
-func (s redigo) zAdd(key string, scores map[string]float64) any {
-	args := redis.Args{key}
-	for member, score := range scores {
-		args = args.Add(score, member)
-	}
-	return redigoReply(redis.Int64(s.do("ZADD", args...)))
 }
 
 func (s redigo) zRange(key string) any {
@@ -97,25 +76,6 @@ func (s redigo) zRange(key string) any {
 		flat, err = redis.Scan(flat, &next.member, &next.score)
 		must("ZRANGE", err)
 		all = append(all, next)
-	}
-	return all
-}
-
-func (s redigo) xAdd(key, field, value string) any {
-	return redigoReply(redis.String(s.do("XADD", key, "*", field, value)))
-}
-
-func (s redigo) xRange(key string) any {
-	found, err := redis.Values(s.do("XRANGE", key, "-", "+"))
-	must("XRANGE", err)
-	var all []entry
-	for _, pair := range found {
-		parts, err := redis.Values(pair, nil)
-		must("an entry", err)
-		id, _ := redis.String(parts[0], nil)
-		fields, err := redis.StringMap(parts[1], nil)
-		must("its fields", err)
-		all = append(all, entry{id, fields})
 	}
 	return all
 }

@@ -57,38 +57,14 @@ func (s rueidisClient) exists(key string) any {
 	return rueidisReply(s.do(s.r.B().Exists().Key(key).Build()).ToInt64())
 }
 
-func (s rueidisClient) hSet(key string, fields map[string]string) any {
-	command := s.r.B().Hset().Key(key).FieldValue()
-	for field, value := range fields {
-		command = command.FieldValue(field, value)
-	}
-	return rueidisReply(s.do(command.Build()).ToInt64())
-}
 func (s rueidisClient) hGetAll(key string) any {
 	return rueidisReply(s.do(s.r.B().Hgetall().Key(key).Build()).AsStrMap())
-}
-func (s rueidisClient) rPush(key string, values ...string) any {
-	return rueidisReply(s.do(s.r.B().Rpush().Key(key).Element(values...).Build()).ToInt64())
 }
 func (s rueidisClient) lPush(key, value string) any {
 	return rueidisReply(s.do(s.r.B().Lpush().Key(key).Element(value).Build()).ToInt64())
 }
-func (s rueidisClient) lRange(key string) any {
-	return rueidisReply(s.do(s.r.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice())
-}
-func (s rueidisClient) sAdd(key string, members ...string) any {
-	return rueidisReply(s.do(s.r.B().Sadd().Key(key).Member(members...).Build()).ToInt64())
-}
 func (s rueidisClient) sMembers(key string) any {
 	return rueidisReply(s.do(s.r.B().Smembers().Key(key).Build()).AsStrSlice())
-}
-
-func (s rueidisClient) zAdd(key string, scores map[string]float64) any {
-	command := s.r.B().Zadd().Key(key).ScoreMember()
-	for member, score := range scores {
-		command = command.ScoreMember(score, member)
-	}
-	return rueidisReply(s.do(command.Build()).ToInt64())
 }
 
 func (s rueidisClient) zRange(key string) any {
@@ -98,21 +74,6 @@ func (s rueidisClient) zRange(key string) any {
 	var all []scored
 	for _, z := range found {
 		all = append(all, scored{z.Member, z.Score})
-	}
-	return all
-}
-
-func (s rueidisClient) xAdd(key, field, value string) any {
-	command := s.r.B().Xadd().Key(key).Id("*").FieldValue().FieldValue(field, value).Build()
-	return rueidisReply(s.do(command).ToString())
-}
-
-func (s rueidisClient) xRange(key string) any {
-	found, err := s.do(s.r.B().Xrange().Key(key).Start("-").End("+").Build()).AsXRange()
-	must("XRANGE", err)
-	var all []entry
-	for _, e := range found {
-		all = append(all, entry{e.ID, e.FieldValues})
 	}
 	return all
 }

@@ -18,11 +18,9 @@ import redis.clients.jedis.Protocol;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
-import redis.clients.jedis.StreamEntryID;
 import redis.clients.jedis.csc.CacheConfig;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisNoScriptException;
-import redis.clients.jedis.params.XAddParams;
 import redis.clients.jedis.util.KeyValue;
 
 final class JedisSubject implements Subject {
@@ -76,18 +74,8 @@ final class JedisSubject implements Subject {
   }
 
   @Override
-  public void hSet(String key, Map<String, String> fields) {
-    r.hset(key, fields);
-  }
-
-  @Override
   public Map<String, String> hGetAll(String key) {
     return r.hgetAll(key);
-  }
-
-  @Override
-  public void rPush(String key, String... values) {
-    r.rpush(key, values);
   }
 
   @Override
@@ -96,41 +84,14 @@ final class JedisSubject implements Subject {
   }
 
   @Override
-  public List<String> lRange(String key) {
-    return r.lrange(key, 0, -1);
-  }
-
-  @Override
-  public void sAdd(String key, String... members) {
-    r.sadd(key, members);
-  }
-
-  @Override
   public Set<String> sMembers(String key) {
     return r.smembers(key);
-  }
-
-  @Override
-  public void zAdd(String key, Map<String, Double> scores) {
-    r.zadd(key, scores);
   }
 
   @Override
   public List<Scored> zRange(String key) {
     return r.zrangeWithScores(key, 0, -1).stream()
         .map(found -> new Scored(found.getElement(), found.getScore()))
-        .toList();
-  }
-
-  @Override
-  public String xAdd(String key, String field, String value) {
-    return r.xadd(key, XAddParams.xAddParams(), Map.of(field, value)).toString();
-  }
-
-  @Override
-  public List<Entry> xRange(String key) {
-    return r.xrange(key, StreamEntryID.MINIMUM_ID, StreamEntryID.MAXIMUM_ID).stream()
-        .map(found -> new Entry(found.getID().toString(), found.getFields()))
         .toList();
   }
 

@@ -2,7 +2,6 @@
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
-import io.lettuce.core.Range;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisNoScriptException;
@@ -88,18 +87,8 @@ final class LettuceSubject implements Subject {
   }
 
   @Override
-  public void hSet(String key, Map<String, String> fields) {
-    r.hset(key, fields);
-  }
-
-  @Override
   public Map<String, String> hGetAll(String key) {
     return r.hgetall(key);
-  }
-
-  @Override
-  public void rPush(String key, String... values) {
-    r.rpush(key, values);
   }
 
   @Override
@@ -108,41 +97,14 @@ final class LettuceSubject implements Subject {
   }
 
   @Override
-  public List<String> lRange(String key) {
-    return r.lrange(key, 0, -1);
-  }
-
-  @Override
-  public void sAdd(String key, String... members) {
-    r.sadd(key, members);
-  }
-
-  @Override
   public Set<String> sMembers(String key) {
     return r.smembers(key);
-  }
-
-  @Override
-  public void zAdd(String key, Map<String, Double> scores) {
-    scores.forEach((member, score) -> r.zadd(key, score, member));
   }
 
   @Override
   public List<Scored> zRange(String key) {
     return r.zrangeWithScores(key, 0, -1).stream()
         .map(found -> new Scored(found.getValue(), found.getScore()))
-        .toList();
-  }
-
-  @Override
-  public String xAdd(String key, String field, String value) {
-    return r.xadd(key, Map.of(field, value));
-  }
-
-  @Override
-  public List<Entry> xRange(String key) {
-    return r.xrange(key, Range.unbounded()).stream()
-        .map(found -> new Entry(found.getId(), found.getBody()))
         .toList();
   }
 

@@ -20,8 +20,6 @@ import org.redisson.api.RScript;
 import org.redisson.api.RTopic;
 import org.redisson.api.RedissonClient;
 import org.redisson.api.options.ClientSideCachingOptions;
-import org.redisson.api.stream.StreamAddArgs;
-import org.redisson.api.stream.StreamMessageId;
 import org.redisson.client.RedisException;
 import org.redisson.client.codec.ByteArrayCodec;
 import org.redisson.client.codec.StringCodec;
@@ -87,18 +85,8 @@ final class RedissonSubject implements Subject {
   }
 
   @Override
-  public void hSet(String key, Map<String, String> fields) {
-    r.<String, String>getMap(key).putAll(fields);
-  }
-
-  @Override
   public Map<String, String> hGetAll(String key) {
     return r.<String, String>getMap(key).readAllMap();
-  }
-
-  @Override
-  public void rPush(String key, String... values) {
-    r.<String>getDeque(key).addLast(values);
   }
 
   @Override
@@ -107,42 +95,14 @@ final class RedissonSubject implements Subject {
   }
 
   @Override
-  public List<String> lRange(String key) {
-    return r.<String>getList(key).readAll();
-  }
-
-  @Override
-  public void sAdd(String key, String... members) {
-    r.<String>getSet(key).addAll(Arrays.asList(members));
-  }
-
-  @Override
   public Set<String> sMembers(String key) {
     return r.<String>getSet(key).readAll();
-  }
-
-  @Override
-  public void zAdd(String key, Map<String, Double> scores) {
-    r.<String>getScoredSortedSet(key).addAll(scores);
   }
 
   @Override
   public List<Scored> zRange(String key) {
     return r.<String>getScoredSortedSet(key).entryRange(0, -1).stream()
         .map(found -> new Scored(found.getValue(), found.getScore()))
-        .toList();
-  }
-
-  @Override
-  public String xAdd(String key, String field, String value) {
-    return r.<String, String>getStream(key).add(StreamAddArgs.entry(field, value)).toString();
-  }
-
-  @Override
-  public List<Entry> xRange(String key) {
-    return r.<String, String>getStream(key)
-        .range(StreamMessageId.MIN, StreamMessageId.MAX).entrySet().stream()
-        .map(found -> new Entry(found.getKey().toString(), found.getValue()))
         .toList();
   }
 

@@ -14,9 +14,6 @@ interface Subject extends AutoCloseable {
   /** A member of a sorted set. */
   record Scored(String member, double score) {}
 
-  /** An entry of a stream. */
-  record Entry(String id, Map<String, String> fields) {}
-
   /** Gets the messages of a subscription. */
   interface Receiver {
     void message(boolean byPattern, String text);
@@ -56,27 +53,13 @@ interface Subject extends AutoCloseable {
 
   boolean exists(String key);
 
-  void hSet(String key, Map<String, String> fields);
-
   Map<String, String> hGetAll(String key);
-
-  void rPush(String key, String... values);
 
   void lPush(String key, String value);
 
-  List<String> lRange(String key);
-
-  void sAdd(String key, String... members);
-
   Set<String> sMembers(String key);
 
-  void zAdd(String key, Map<String, Double> scores);
-
   List<Scored> zRange(String key);
-
-  String xAdd(String key, String field, String value);
-
-  List<Entry> xRange(String key);
 
   /** SET and GET of each pair in one pipeline; returns the replies of GET. */
   List<String> pipeline(Map<String, String> pairs);

@@ -22,27 +22,15 @@ class Subject {
   incrBy(key, amount) { return this.r.incrby(key, amount); }
   exists(key) { return this.r.exists(key); }
 
-  hSet(key, fields) { return this.r.hset(key, fields); }
   async hGetAll(key) { return { ...(await this.r.hgetall(key)) }; }
-  rPush(key, values) { return this.r.rpush(key, ...values); }
-  lRange(key) { return this.r.lrange(key, 0, -1); }
   lPush(key, value) { return this.r.lpush(key, value); }
-  sAdd(key, members) { return this.r.sadd(key, ...members); }
   sMembers(key) { return this.r.smembers(key); }
-  zAdd(key, scores) {
-    return this.r.zadd(key, ...Object.entries(scores).flatMap(([value, score]) => [score, value]));
-  }
 
   async zRange(key) {
     const flat = await this.r.zrange(key, 0, -1, 'WITHSCORES');
     return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], +flat[2 * i + 1]]);
   }
 
-  xAdd(key, fields) { return this.r.xadd(key, '*', ...Object.entries(fields).flat()); }
-  async xRange(key) {
-    return (await this.r.xrange(key, '-', '+')).map(([id, [field, value]]) => (
-      [id, { [field]: value }]));
-  }
 
   async pipeline(pairs) {
     const pipe = this.r.pipeline();

@@ -30,26 +30,15 @@ class Subject {
   incrBy(key, amount) { return this.r.incrBy(key, amount); }
   exists(key) { return this.r.exists(key); }
 
-  hSet(key, fields) { return this.r.hSet(key, fields); }
   async hGetAll(key) { return { ...(await this.r.hGetAll(key)) }; }
-  rPush(key, values) { return this.r.rPush(key, values); }
-  lRange(key) { return this.r.lRange(key, 0, -1); }
   lPush(key, value) { return this.r.lPush(key, value); }
-  sAdd(key, members) { return this.r.sAdd(key, members); }
   sMembers(key) { return this.r.sMembers(key); }
-  zAdd(key, scores) {
-    return this.r.zAdd(key, Object.entries(scores).map(([value, score]) => ({ value, score })));
-  }
 
   async zRange(key) {
     const all = await this.r.zRangeWithScores(key, 0, -1);
     return all.map(({ value, score }) => [value, score]);
   }
 
-  xAdd(key, fields) { return this.r.xAdd(key, '*', fields); }
-  async xRange(key) {
-    return (await this.r.xRange(key, '-', '+')).map(({ id, message }) => [id, { ...message }]);
-  }
 
   /** SET and GET of each pair in one pipeline. */
   pipeline(pairs) {

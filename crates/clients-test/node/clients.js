@@ -46,16 +46,12 @@ async function strings(s) {
 }
 
 async function collections(s) {
-  check.equal('HSET', await s.hSet('h', { a: '1', b: '2' }), 2);
+  await admin.hSet('h', { a: '1', b: '2' });
+  await admin.sAdd('s', ['a', 'b']);
+  await admin.zAdd('z', [{ value: 'b', score: 2.5 }, { value: 'a', score: 1 }]);
   check.equal('HGETALL', await s.hGetAll('h'), { a: '1', b: '2' });
-  check.equal('RPUSH', await s.rPush('l', ['a', 'b', 'c']), 3);
-  check.equal('LRANGE', await s.lRange('l'), ['a', 'b', 'c']);
-  check.equal('SADD', await s.sAdd('s', ['a', 'b', 'a']), 2);
   check.equal('SMEMBERS', (await s.sMembers('s')).sort(), ['a', 'b']);
-  check.equal('ZADD', await s.zAdd('z', { b: 2.5, a: 1 }), 2);
   check.equal('ZRANGE WITHSCORES', await s.zRange('z'), [['a', 1], ['b', 2.5]]);
-  const id = await s.xAdd('x', { f: 'v' });
-  check.equal('XRANGE', await s.xRange('x'), [[id, { f: 'v' }]]);
 }
 
 async function errors(s) {

@@ -38,9 +38,6 @@ struct Address {
     user: Option<TestUser>,
 }
 
-/// An entry of a stream with one field: its ID, the field and the value.
-type Entry = (String, String, String);
-
 /// Gets the messages of a subscription, and whether they came by its pattern.
 type Receiver = Sender<(bool, String)>;
 
@@ -60,17 +57,10 @@ trait Subject: Sized {
     async fn incr_by(&self, key: &str, amount: i64) -> Answer<i64>;
     async fn exists(&self, key: &str) -> Answer<bool>;
 
-    async fn hset(&self, key: &str, fields: &[(&str, &str)]) -> Answer<i64>;
     async fn hgetall(&self, key: &str) -> Answer<Vec<(String, String)>>;
-    async fn rpush(&self, key: &str, values: &[&str]) -> Answer<i64>;
     async fn lpush(&self, key: &str, value: &str) -> Answer<i64>;
-    async fn lrange(&self, key: &str) -> Answer<Vec<String>>;
-    async fn sadd(&self, key: &str, members: &[&str]) -> Answer<i64>;
     async fn smembers(&self, key: &str) -> Answer<Vec<String>>;
-    async fn zadd(&self, key: &str, scores: &[(f64, &str)]) -> Answer<i64>;
     async fn zrange(&self, key: &str) -> Answer<Vec<(String, f64)>>;
-    async fn xadd(&self, key: &str, field: &str, value: &str) -> Answer<String>;
-    async fn xrange(&self, key: &str) -> Answer<Vec<Entry>>;
 
     /// SET and GET of each pair in one pipeline; returns the replies of GET.
     async fn pipeline(&self, pairs: &[(String, String)]) -> Answer<Vec<String>>;

@@ -14,7 +14,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
+use super::{Address, Answer, Cached, Receiver, Subject, Subscription};
 
 /// How long fred waits before it reconnects.
 const RECONNECT_MILLISECONDS: u32 = 10;
@@ -79,55 +79,21 @@ impl Subject for Fred {
         self.r.exists(key).await.map_err(text)
     }
 
-    async fn hset(&self, key: &str, fields: &[(&str, &str)]) -> Answer<i64> {
-        self.r.hset(key, fields.to_vec()).await.map_err(text)
-    }
-
     async fn hgetall(&self, key: &str) -> Answer<Vec<(String, String)>> {
         let all: HashMap<String, String> = self.r.hgetall(key).await.map_err(text)?;
         Ok(all.into_iter().collect())
-    }
-
-    async fn rpush(&self, key: &str, values: &[&str]) -> Answer<i64> {
-        self.r.rpush(key, values.to_vec()).await.map_err(text)
     }
 
     async fn lpush(&self, key: &str, value: &str) -> Answer<i64> {
         self.r.lpush(key, value).await.map_err(text)
     }
 
-    async fn lrange(&self, key: &str) -> Answer<Vec<String>> {
-        self.r.lrange(key, 0, -1).await.map_err(text)
-    }
-
-    async fn sadd(&self, key: &str, members: &[&str]) -> Answer<i64> {
-        self.r.sadd(key, members.to_vec()).await.map_err(text)
-    }
-
     async fn smembers(&self, key: &str) -> Answer<Vec<String>> {
         self.r.smembers(key).await.map_err(text)
     }
 
-    async fn zadd(&self, key: &str, scores: &[(f64, &str)]) -> Answer<i64> {
-        self.r.zadd(key, None, None, false, false, scores.to_vec()).await.map_err(text)
-    }
-
     async fn zrange(&self, key: &str) -> Answer<Vec<(String, f64)>> {
         self.r.zrange(key, 0, -1, None, false, None, true).await.map_err(text)
-    }
-
-    async fn xadd(&self, key: &str, field: &str, value: &str) -> Answer<String> {
-        self.r.xadd(key, false, None, "*", (field, value)).await.map_err(text)
-    }
-
-    async fn xrange(&self, key: &str) -> Answer<Vec<Entry>> {
-        let all: Vec<(String, HashMap<String, String>)> =
-            self.r.xrange_values(key, "-", "+", None).await.map_err(text)?;
-        let entry = |(id, fields): (String, HashMap<String, String>)| {
-            let (field, value) = fields.into_iter().next().unwrap();
-            (id, field, value)
-        };
-        Ok(all.into_iter().map(entry).collect())
     }
 
     async fn pipeline(&self, pairs: &[(String, String)]) -> Answer<Vec<String>> {

@@ -1,7 +1,6 @@
 //! The `redis` crate: its asynchronous client with a connection that reconnects.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -9,13 +8,12 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::caching::CacheConfig;
-use redis::streams::StreamRangeReply;
 use redis::{
     AsyncCommands, AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo,
     PushKind, RedisConnectionInfo, RedisError, RedisResult, Script, TlsCertificates, pipe,
 };
 
-use super::{Address, Answer, Cached, Entry, Receiver, Subject, Subscription};
+use super::{Address, Answer, Cached, Receiver, Subject, Subscription};
 
 /// How often a subscriber in RESP2 checks whether it must unsubscribe or end.
 const READ_MILLISECONDS_MAX: u64 = 20;
@@ -90,60 +88,20 @@ impl Subject for RedisRs {
         self.r.clone().exists(key).await.map_err(text)
     }
 
-    async fn hset(&self, key: &str, fields: &[(&str, &str)]) -> Answer<i64> {
-        let mut all = redis::cmd("HSET");
-        all.arg(key).arg(fields);
-        all.query_async(&mut self.r.clone()).await.map_err(text)
-    }
-
     async fn hgetall(&self, key: &str) -> Answer<Vec<(String, String)>> {
         self.r.clone().hgetall(key).await.map_err(text)
-    }
-
-    async fn rpush(&self, key: &str, values: &[&str]) -> Answer<i64> {
-        self.r.clone().rpush(key, values).await.map_err(text)
     }
 
     async fn lpush(&self, key: &str, value: &str) -> Answer<i64> {
         self.r.clone().lpush(key, value).await.map_err(text)
     }
 
-    async fn lrange(&self, key: &str) -> Answer<Vec<String>> {
-        self.r.clone().lrange(key, 0, -1).await.map_err(text)
-    }
-
-    async fn sadd(&self, key: &str, members: &[&str]) -> Answer<i64> {
-        self.r.clone().sadd(key, members).await.map_err(text)
-    }
-
     async fn smembers(&self, key: &str) -> Answer<Vec<String>> {
         self.r.clone().smembers(key).await.map_err(text)
     }
 
-    async fn zadd(&self, key: &str, scores: &[(f64, &str)]) -> Answer<i64> {
-        self.r.clone().zadd_multiple(key, scores).await.map_err(text)
-    }
-
     async fn zrange(&self, key: &str) -> Answer<Vec<(String, f64)>> {
         self.r.clone().zrange_withscores(key, 0, -1).await.map_err(text)
-    }
-
-    async fn xadd(&self, key: &str, field: &str, value: &str) -> Answer<String> {
-        self.r.clone().xadd(key, "*", &[(field, value)]).await.map_err(text)
-    }
-
-    async fn xrange(&self, key: &str) -> Answer<Vec<Entry>> {
-        let all: StreamRangeReply = self.r.clone().xrange_all(key).await.map_err(text)?;
-        let entry = |id: redis::streams::StreamId| {
-            let fields: HashMap<String, String> = id
-                .map
-                .iter()
-                .map(|(f, v)| (f.clone(), redis::from_redis_value_ref(v).unwrap()))
-                .collect();
-            let (field, value) = fields.into_iter().next().unwrap();
-            (id.id, field, value)
-        };
-        Ok(all.ids.into_iter().map(entry).collect())
     }
 
     async fn pipeline(&self, pairs: &[(String, String)]) -> Answer<Vec<String>> {
