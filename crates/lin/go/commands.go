@@ -72,6 +72,23 @@ func mustNumber(s string) int64 {
 	return n
 }
 
+// on runs a command with the elements and the expiry of its first key, which must be of this kind.
+func on(kind byte, run func(*tx, request, []string, window) reply) func(*tx, request) reply {
+	return func(t *tx, r request) reply {
+		v, wrong := t.readAs(r[1], kind)
+		if wrong {
+			return wrongType
+		}
+		items, gone := v.parts()
+		return run(t, r, items, gone)
+	}
+}
+
+func length(_ *tx, _ request, items []string, _ window) reply { return integer(int64(len(items))) }
+
+// allItems: HGETALL, SMEMBERS, or LRANGE key 0 -1.
+func allItems(_ *tx, _ request, items []string, _ window) reply { return texts(items) }
+
 func del(t *tx, r request) reply {
 	count := int64(0)
 	for _, key := range r[1:] {

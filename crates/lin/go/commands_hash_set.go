@@ -8,20 +8,20 @@ import (
 )
 
 var hashCommands = map[string]command{
-	"HSET":    {run: hset, first: 1, last: 1, step: 1},
-	"HGET":    {run: hget, first: 1, last: 1, step: 1, reads: true},
-	"HDEL":    {run: hdel, first: 1, last: 1, step: 1},
-	"HINCRBY": {run: hincrBy, first: 1, last: 1, step: 1},
-	"HGETALL": {run: hgetAll, first: 1, last: 1, step: 1, reads: true, unordered: 2},
+	"HSET":    {run: on(valueHash, hset), first: 1, last: 1, step: 1},
+	"HGET":    {run: on(valueHash, hget), first: 1, last: 1, step: 1, reads: true},
+	"HDEL":    {run: on(valueHash, hdel), first: 1, last: 1, step: 1},
+	"HINCRBY": {run: on(valueHash, hincrBy), first: 1, last: 1, step: 1},
+	"HGETALL": {run: on(valueHash, allItems), first: 1, last: 1, step: 1, reads: true, unordered: 2},
 }
 
 var setCommands = map[string]command{
-	"SADD":        {run: sadd, first: 1, last: 1, step: 1},
-	"SREM":        {run: srem, first: 1, last: 1, step: 1},
+	"SADD":        {run: on(valueSet, sadd), first: 1, last: 1, step: 1},
+	"SREM":        {run: on(valueSet, srem), first: 1, last: 1, step: 1},
 	"SMOVE":       {run: smove, first: 1, last: 2, step: 1},
-	"SCARD":       {run: scard, first: 1, last: 1, step: 1, reads: true},
-	"SISMEMBER":   {run: sisMember, first: 1, last: 1, step: 1, reads: true},
-	"SMEMBERS":    {run: smembers, first: 1, last: 1, step: 1, reads: true, unordered: 1},
+	"SCARD":       {run: on(valueSet, length), first: 1, last: 1, step: 1, reads: true},
+	"SISMEMBER":   {run: on(valueSet, sisMember), first: 1, last: 1, step: 1, reads: true},
+	"SMEMBERS":    {run: on(valueSet, allItems), first: 1, last: 1, step: 1, reads: true, unordered: 1},
 	"SUNIONSTORE": {run: sunionStore, first: 1, last: -1, step: 1},
 }
 
@@ -33,12 +33,7 @@ func field(items []string, name string) (at int, found bool) {
 	return at, at < len(items) && items[at] == name
 }
 
-func hset(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueHash)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func hset(t *tx, r request, old []string, gone window) reply {
 	items, added := slices.Clone(old), int64(0)
 	for i := 2; i+1 < len(r); i += 2 {
 		at, found := field(items, r[i])
@@ -53,24 +48,14 @@ func hset(t *tx, r request) reply {
 	return integer(added)
 }
 
-func hget(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueHash)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
+func hget(_ *tx, r request, items []string, _ window) reply {
 	if at, found := field(items, r[2]); found {
 		return text(items[at+1])
 	}
 	return replyNull
 }
 
-func hdel(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueHash)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func hdel(t *tx, r request, old []string, gone window) reply {
 	items := slices.Clone(old)
 	for _, name := range r[2:] {
 		if at, found := field(items, name); found {
@@ -84,12 +69,7 @@ func hdel(t *tx, r request) reply {
 	return integer(int64(removed))
 }
 
-func hincrBy(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueHash)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
+func hincrBy(t *tx, r request, items []string, gone window) reply {
 	sum := mustNumber(r[3])
 	if at, found := field(items, r[2]); found {
 		old, isNumber := number(items[at+1])
@@ -98,25 +78,11 @@ func hincrBy(t *tx, r request) reply {
 		}
 		sum += old
 	}
-	hset(t, request{"HSET", r[1], r[2], strconv.FormatInt(sum, 10)})
+	hset(t, request{"HSET", r[1], r[2], strconv.FormatInt(sum, 10)}, items, gone)
 	return integer(sum)
 }
 
-func hgetAll(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueHash)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
-	return texts(items)
-}
-
-func sadd(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueSet)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func sadd(t *tx, r request, old []string, gone window) reply {
 	items := slices.Clone(old)
 	for _, member := range r[2:] {
 		if at, found := slices.BinarySearch(items, member); !found {
@@ -129,12 +95,7 @@ func sadd(t *tx, r request) reply {
 	return integer(int64(len(items) - len(old)))
 }
 
-func srem(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueSet)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func srem(t *tx, r request, old []string, gone window) reply {
 	items := slices.Clone(old)
 	for _, member := range r[2:] {
 		if at, found := slices.BinarySearch(items, member); found {
@@ -157,38 +118,15 @@ func smove(t *tx, r request) reply {
 	}
 	_, found := slices.BinarySearch(from.items, r[3])
 	if found && r[1] != r[2] {
-		srem(t, request{"SREM", r[1], r[3]})
-		sadd(t, request{"SADD", r[2], r[3]})
+		on(valueSet, srem)(t, request{"SREM", r[1], r[3]})
+		on(valueSet, sadd)(t, request{"SADD", r[2], r[3]})
 	}
 	return oneOrZero(found)
 }
 
-func scard(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueSet)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
-	return integer(int64(len(items)))
-}
-
-func sisMember(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueSet)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
+func sisMember(_ *tx, r request, items []string, _ window) reply {
 	_, found := slices.BinarySearch(items, r[2])
 	return oneOrZero(found)
-}
-
-func smembers(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueSet)
-	if wrong {
-		return wrongType
-	}
-	items, _ := v.parts()
-	return texts(items)
 }
 
 // sunionStore: SUNIONSTORE destination key key.

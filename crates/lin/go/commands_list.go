@@ -5,12 +5,12 @@ package main
 import "slices"
 
 var listCommands = map[string]command{
-	"LPUSH":     {run: push, first: 1, last: 1, step: 1},
-	"RPUSH":     {run: push, first: 1, last: 1, step: 1},
+	"LPUSH":     {run: on(valueList, push), first: 1, last: 1, step: 1},
+	"RPUSH":     {run: on(valueList, push), first: 1, last: 1, step: 1},
 	"LPOP":      {run: pop, first: 1, last: 1, step: 1},
 	"RPOP":      {run: pop, first: 1, last: 1, step: 1},
-	"LLEN":      {run: llen, first: 1, last: 1, step: 1, reads: true},
-	"LRANGE":    {run: lrange, first: 1, last: 1, step: 1, reads: true},
+	"LLEN":      {run: on(valueList, length), first: 1, last: 1, step: 1, reads: true},
+	"LRANGE":    {run: on(valueList, allItems), first: 1, last: 1, step: 1, reads: true},
 	"LMOVE":     {run: lmove, first: 1, last: 2, step: 1},
 	"RPOPLPUSH": {run: lmove, first: 1, last: 2, step: 1},
 	"BLPOP":     {run: blockingPop, first: 1, last: -2, step: 1},
@@ -22,12 +22,7 @@ var listCommands = map[string]command{
 // none: in the model it is the same as the one that does not wait. Only the order of its keys
 // differs: who waits gets an element of the key that was written first.
 
-func push(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueList)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func push(t *tx, r request, old []string, gone window) reply {
 	list := slices.Clone(old)
 	for _, element := range r[2:] {
 		list = insert(list, element, r[0] == "LPUSH")
@@ -43,14 +38,20 @@ func insert(list []string, element string, left bool) []string {
 	return append(list, element)
 }
 
-// take removes an element from the end of a list that is not empty.
-func (t *tx) take(key string, v *value, left bool) string {
-	at := len(v.items) - 1
+// without is a list that is not empty without its first or last element, and the element.
+func without(list []string, left bool) (rest []string, element string) {
+	at := len(list) - 1
 	if left {
 		at = 0
 	}
-	t.store(key, valueList, slices.Delete(slices.Clone(v.items), at, at+1), v.gone)
-	return v.items[at]
+	return slices.Delete(slices.Clone(list), at, at+1), list[at]
+}
+
+// take removes an element from the end of a list that is not empty.
+func (t *tx) take(key string, v *value, left bool) string {
+	rest, element := without(v.items, left)
+	t.store(key, valueList, rest, v.gone)
+	return element
 }
 
 func pop(t *tx, r request) reply {
@@ -81,25 +82,6 @@ func blockingPop(t *tx, r request) reply {
 	return replyNull
 }
 
-func llen(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueList)
-	if wrong {
-		return wrongType
-	}
-	list, _ := v.parts()
-	return integer(int64(len(list)))
-}
-
-// lrange: LRANGE key 0 -1.
-func lrange(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueList)
-	if wrong {
-		return wrongType
-	}
-	list, _ := v.parts()
-	return texts(list)
-}
-
 // lmove: LMOVE or BLMOVE source destination LEFT|RIGHT LEFT|RIGHT, or RPOPLPUSH.
 func lmove(t *tx, r request) reply {
 	fromLeft, toLeft := false, true
@@ -118,13 +100,9 @@ func lmove(t *tx, r request) reply {
 	}
 	if r[1] == r[2] {
 		// The key stays, with its expiry, also when it has one element.
-		at := 0
-		if !fromLeft {
-			at = len(v.items) - 1
-		}
-		rest := slices.Delete(slices.Clone(v.items), at, at+1)
-		t.store(r[1], valueList, insert(rest, v.items[at], toLeft), v.gone)
-		return text(v.items[at])
+		rest, element := without(v.items, fromLeft)
+		t.store(r[1], valueList, insert(rest, element, toLeft), v.gone)
+		return text(element)
 	}
 	element := t.take(r[1], v, fromLeft)
 	old, gone := t.read(r[2]).parts()

@@ -12,9 +12,9 @@ var textCommands = map[string]command{
 	"SET":      {run: set, first: 1, last: 1, step: 1},
 	"GETSET":   {run: getSet, first: 1, last: 1, step: 1},
 	"GETDEL":   {run: getDel, first: 1, last: 1, step: 1},
-	"APPEND":   {run: appendText, first: 1, last: 1, step: 1},
-	"SETRANGE": {run: setRange, first: 1, last: 1, step: 1},
-	"STRLEN":   {run: strLen, first: 1, last: 1, step: 1, reads: true},
+	"APPEND":   {run: on(valueText, appendText), first: 1, last: 1, step: 1},
+	"SETRANGE": {run: on(valueText, setRange), first: 1, last: 1, step: 1},
+	"STRLEN":   {run: on(valueText, strLen), first: 1, last: 1, step: 1, reads: true},
 	"INCR":     {run: incr, first: 1, last: 1, step: 1},
 	"DECR":     {run: decr, first: 1, last: 1, step: 1},
 	"INCRBY":   {run: incrBy, first: 1, last: 1, step: 1},
@@ -80,23 +80,13 @@ func getDel(t *tx, r request) reply {
 	return said
 }
 
-func appendText(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueText)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func appendText(t *tx, r request, old []string, gone window) reply {
 	s := strings.Join(old, "") + r[2]
 	t.putText(r[1], s, gone)
 	return integer(int64(len(s)))
 }
 
-func setRange(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueText)
-	if wrong {
-		return wrongType
-	}
-	old, gone := v.parts()
+func setRange(t *tx, r request, old []string, gone window) reply {
 	at, part := int(mustNumber(r[2])), r[3]
 	bytes := []byte(strings.Join(old, ""))
 	for len(bytes) < at+len(part) {
@@ -107,15 +97,8 @@ func setRange(t *tx, r request) reply {
 	return integer(int64(len(bytes)))
 }
 
-func strLen(t *tx, r request) reply {
-	v, wrong := t.readAs(r[1], valueText)
-	switch {
-	case wrong:
-		return wrongType
-	case v == nil:
-		return integer(0)
-	}
-	return integer(int64(len(v.items[0])))
+func strLen(_ *tx, _ request, old []string, _ window) reply {
+	return integer(int64(len(strings.Join(old, ""))))
 }
 
 func (t *tx) add(key string, by int64) reply {
