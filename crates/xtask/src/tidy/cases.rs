@@ -118,27 +118,6 @@ const SAFETY: &[Case] = &[
     case("unsafe-forbidden", &[("crates/base/src/part.rs", "//! A part.\n")], &[]),
     case("unsafe-forbidden", &[(LIB, "//! `#![forbid(unsafe_code)]`\n")], LIB_1),
     case("unsafe-forbidden", &[(LIB, "#![deny(unsafe_code)]\n")], LIB_1),
-    case(
-        "unsafe-reason",
-        &[(DS, "// SAFETY: all bits are valid.\nunsafe impl Send for A {}\n")],
-        &[],
-    ),
-    case("unsafe-reason", &[(DS, include_str!("cases/reasons.txt"))], &[]),
-    case(
-        "unsafe-reason",
-        &[(DS, "fn f() {\n // It works.\n unsafe { g() } }\n")],
-        &["crates/ds/src/lib.rs:3"],
-    ),
-    case(
-        "unsafe-reason",
-        &[(DS, "fn f() {\n// SAFETY: a.\nunsafe { g() };\nunsafe { g() } }\n")],
-        &["crates/ds/src/lib.rs:4"],
-    ),
-    case(
-        "unsafe-reason",
-        &[(DS, "// SAFETY:\nunsafe impl Send for A {}\n")],
-        &["crates/ds/src/lib.rs:2"],
-    ),
 ];
 
 const MANIFEST: &str = "crates/store/Cargo.toml";

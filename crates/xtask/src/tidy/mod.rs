@@ -72,7 +72,6 @@ const CHECKS: &[Check] = &[
     Check::new("print", calls::prints),
     Check::new("unsafe-home", safety::home),
     Check::new("unsafe-forbidden", safety::forbidden),
-    Check::new("unsafe-reason", safety::reason),
     Check::new("layer", manifests::layers),
     Check::new("dependency-reason", manifests::reasons),
     Check::new("name", names::banned),

@@ -1,6 +1,6 @@
 //! One Rust file, reduced to the facts that the checks use.
 //!
-//! Items come from syn's tree (`Rust::parse`), paths and `unsafe` from the tokens below it
+//! Items come from syn's tree (`Rust::parse`), paths from the tokens below it
 //! (`tokens.rs`), because macros keep their bodies as tokens. Comments and strings are in neither,
 //! so nothing here mistakes a word in a sentence for code. Names are taken as they are written:
 //! renaming imports and macros that build names are not followed.
@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta};
 
 use super::modules::{self, Module};
-use super::tokens::{self, PathUse, Unsafe};
+use super::tokens::{self, PathUse};
 
 /// The facts about one file.
 #[derive(Default)]
@@ -21,8 +21,6 @@ pub struct Rust {
     pub names: Vec<DeclaredName>,
     /// Every path in expressions, types and imports, groups of imports taken apart.
     pub paths: Vec<PathUse>,
-    /// Every use of the word `unsafe`.
-    pub unsafes: Vec<Unsafe>,
     /// The module that the file is, and those inside it.
     pub modules: Vec<Module>,
     /// Macros that are named at the root of the crate.
@@ -80,7 +78,7 @@ impl Rust {
         };
         let mut walk = ItemWalk { rust: &mut rust, scope: Vec::new(), in_trait_impl: false };
         walk.visit_file(&file);
-        (rust.paths, rust.unsafes) = tokens::scan(stream);
+        rust.paths = tokens::scan(stream);
         (rust.modules, rust.exported_macros) = modules::read(&file);
         Ok(rust)
     }

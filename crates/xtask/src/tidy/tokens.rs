@@ -1,4 +1,4 @@
-//! Paths and `unsafe`, read from the tokens of a file.
+//! Paths, read from the tokens of a file.
 //!
 //! The body of a macro call is tokens only, and a banned call inside `assert_eq!(..)` is banned
 //! too: so this reads tokens and not syn's tree. A group of imports is taken apart: `use std::{fs,
@@ -17,24 +17,6 @@ pub struct PathUse {
     pub is_macro: bool,
 }
 
-/// The kind of code that an `unsafe` opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsafeKind {
-    /// A block or an impl: a promise made here, which needs its reason.
-    Promise,
-    /// A function, a trait, an attribute: an obligation for its users.
-    Other,
-}
-
-/// One `unsafe`.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Unsafe {
-    /// From 1.
-    pub line: usize,
-    /// The kind of code after the word.
-    pub kind: UnsafeKind,
-}
-
 impl PathUse {
     /// Whether these names follow each other in the path.
     pub fn contains(&self, names: &[&str]) -> bool {
@@ -42,16 +24,15 @@ impl PathUse {
     }
 }
 
-/// Everything found in the tokens, in their order.
-pub fn scan(stream: TokenStream) -> (Vec<PathUse>, Vec<Unsafe>) {
-    let mut scan = Scan { paths: Vec::new(), unsafes: Vec::new() };
+/// Every path in the tokens, in their order. A keyword is a path of one name.
+pub fn scan(stream: TokenStream) -> Vec<PathUse> {
+    let mut scan = Scan { paths: Vec::new() };
     scan.level(stream);
-    (scan.paths, scan.unsafes)
+    scan.paths
 }
 
 struct Scan {
     paths: Vec<PathUse>,
-    unsafes: Vec<Unsafe>,
 }
 
 impl Scan {
@@ -78,9 +59,6 @@ impl Scan {
         while let Some(TokenTree::Ident(ident)) = tokens.get(at) {
             names.push(ident.to_string());
             line = ident.span().start().line;
-            if names.last().is_some_and(|name| name == "unsafe") {
-                self.unsafes.push(Unsafe { line, kind: kind(tokens.get(at + 1)) });
-            }
             at += 1;
             if !is_separator(tokens, at) {
                 break;
@@ -109,16 +87,6 @@ impl Scan {
     }
 }
 
-fn kind(next: Option<&TokenTree>) -> UnsafeKind {
-    match next {
-        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
-            UnsafeKind::Promise
-        }
-        Some(TokenTree::Ident(ident)) if ident == "impl" => UnsafeKind::Promise,
-        _ => UnsafeKind::Other,
-    }
-}
-
 fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
@@ -135,33 +103,23 @@ fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn read(source: &str) -> (Vec<String>, Vec<Unsafe>) {
+    fn read(source: &str) -> Vec<String> {
         let stream: TokenStream = source.parse().expect("the source of a test is Rust");
-        let (paths, unsafes) = scan(stream);
         let written = |path: &PathUse| {
             format!("{}{}", path.names.join("::"), if path.is_macro { "!" } else { "" })
         };
-        (paths.iter().map(written).collect(), unsafes)
+        scan(stream).iter().map(written).collect()
     }
 
     #[test]
     fn imports_are_taken_apart() {
-        let (paths, _) = read("use std::{fs, io::{self, Read as _}, net::*};");
+        let paths = read("use std::{fs, io::{self, Read as _}, net::*};");
         assert_eq!(paths, ["use", "std::fs", "std::io::self", "std::io::Read", "std::net"]);
     }
 
     #[test]
     fn macro_calls_and_their_bodies_are_read() {
-        let (paths, _) = read("fn f() { println!(\"std::fs\", a.b(Instant::now())); c != d }");
+        let paths = read("fn f() { println!(\"std::fs\", a.b(Instant::now())); c != d }");
         assert_eq!(paths, ["fn", "f", "println!", "a", "b", "Instant::now", "c", "d"]);
-    }
-
-    #[test]
-    fn unsafe_blocks_and_impls_are_promises() {
-        let (_, unsafes) =
-            read("unsafe fn f() {}\nunsafe impl Send for A {}\nfn g() {\n m!(unsafe { f() }) }");
-        let seen: Vec<_> = unsafes.iter().map(|found| (found.line, found.kind)).collect();
-        let expected = [(1, UnsafeKind::Other), (2, UnsafeKind::Promise), (4, UnsafeKind::Promise)];
-        assert_eq!(seen, expected);
     }
 }
