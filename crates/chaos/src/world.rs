@@ -9,7 +9,7 @@ use crate::connection::{Endpoint, REPLY_TIME_MAX};
 use crate::fault::Fault;
 use crate::trouble::Trouble;
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The server. Its data is overwritten.
@@ -26,7 +26,7 @@ pub struct Plan {
     pub fault: Option<Fault>,
 }
 
-/// What all actors of one run share.
+/// State that all actors of one run share.
 pub struct World {
     /// The server.
     pub endpoint: Endpoint,

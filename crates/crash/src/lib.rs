@@ -36,7 +36,7 @@ impl Fault {
         &[("forget", Self::Forget), ("tear", Self::Tear)];
 }
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program and its first arguments.

@@ -19,7 +19,7 @@ use crate::{Request, Step, rules};
 /// How often a failed round is repeated before it counts as not repeatable.
 const REPLAYS_MAX: usize = 3;
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug)]
 pub struct Plan {
     /// The commands on data that are sent.
@@ -78,7 +78,7 @@ impl Tally {
 /// An unexplained difference.
 #[derive(Debug)]
 pub struct Difference {
-    /// What differs.
+    /// The differences, for people.
     pub found: Found,
     /// The seed of its round.
     pub seed: u64,

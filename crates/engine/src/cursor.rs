@@ -40,7 +40,7 @@ impl<'a> MatchPattern<'a> {
     }
 }
 
-/// What is scanned, which decides on some options.
+/// The kind of collection that is scanned, which decides on some options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scanned {
     /// The keys of a database: TYPE is an option.

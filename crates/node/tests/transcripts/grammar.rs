@@ -9,8 +9,8 @@
 //! OK
 //! b> BLPOP k 0       a request of client b, which connects when it is first mentioned; `> ` is
 //!                    short for `a> `
-//! b< ["k", "v"]      what b has received since: the reply if it follows b's request, else what came
-//!                    after b was blocked or because b is subscribed
+//! b< ["k", "v"]      what b has received since: the reply if it follows b's request, else a
+//!                    message, or the reply after b was blocked
 //! b<                 b has received nothing since
 //! ! set:k => SET k v the effect of the request: events, then the command to replay; `k@2` is a
 //!                    key of database 2 when the effect is another's; ` | ` separates commands that

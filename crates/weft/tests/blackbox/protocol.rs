@@ -207,7 +207,7 @@ fn lines_of_http_end_the_connection() {
         client.is_closed();
     }
     assert_eq!(server.client().ask("EXISTS k").int(), 0);
-    // Nor does the line before it get a reply, which is a request of its own.
+    // The line before it, a request of its own, gets no reply either.
     let mut client = server.client();
     client.send_raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     client.is_closed();

@@ -12,7 +12,7 @@ const INTRODUCTION: &str = "\
 
 # Commands
 
-What this version understands, from the same rows that the server runs by. *Arity* counts the
+Every command of this version, from the same rows that the server uses. *Arity* counts the
 arguments with the name; a negative one is a minimum. *Since* is the version of Redis that brought
 the command. In a synopsis `<value>` stands for an argument, `[...]` may be left out, `(A|B)` is a
 choice, and `...` means once or more.
@@ -114,9 +114,7 @@ fn positions(key: &KeySpec) -> String {
             format!("as many from argument {first} as argument {at} says")
         }
         (_, Find::Option { word, .. }) => format!("the argument behind `{word}`"),
-        (_, Find::Patterns { .. } | Find::Unknown) => {
-            "not to be told from the arguments".to_owned()
-        }
+        (_, Find::Patterns { .. } | Find::Unknown) => "not visible in the arguments".to_owned(),
     }
 }
 
