@@ -10,9 +10,26 @@ pub use super::choices::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
     Sanitize, Supervised, SyslogFacility,
 };
-use super::{
-    AppendOnly, HZ_MAX, HZ_MIN, Latency, Metrics, NotifiedEvents, RenamedCommands, Saving,
-};
+use super::{HZ_MAX, HZ_MIN, NotifiedEvents, RenamedCommands, Saving};
+
+/// Declares a struct with the default of each field.
+macro_rules! with_defaults {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* $vis:vis $field:ident: $type:ty = $default:expr),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name { $($(#[$doc])* $vis $field: $type),+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default),+ }
+            }
+        }
+    };
+}
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off means `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,20 +60,22 @@ pub struct UserLine {
     pub rules: Vec<Vec<u8>>,
 }
 
-/// Users and their rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acl {
-    /// The `user` lines, which apply when the server starts.
-    pub users: Vec<UserLine>,
-    /// The `rename-command` lines.
-    pub renamed_commands: RenamedCommands,
-    /// A path; empty means none.
-    pub file: String,
-    /// Entries of ACL LOG.
-    pub log_max_len: u64,
-    /// Channels that new users may use.
-    pub pubsub_default: PubsubDefault,
-}
+with_defaults!(
+    /// Users and their rules.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Acl {
+        /// The `user` lines, which apply when the server starts.
+        pub users: Vec<UserLine> = Vec::new(),
+        /// The `rename-command` lines.
+        pub renamed_commands: RenamedCommands = RenamedCommands::default(),
+        /// A path; empty means none.
+        pub file: String = String::new(),
+        /// Entries of ACL LOG.
+        pub log_max_len: u64 = 128,
+        /// Channels that new users may use.
+        pub pubsub_default: PubsubDefault = PubsubDefault::None,
+    }
+);
 
 /// Omits the rules, which may hold passwords.
 impl std::fmt::Debug for UserLine {
@@ -104,123 +123,113 @@ pub struct OutputLimit {
     pub soft_seconds: u32,
 }
 
-/// `client-output-buffer-limit`: one limit for each class of clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputLimits {
-    /// All other clients, including those in MONITOR.
-    pub normal: OutputLimit,
-    /// Replicas; printed with the old name `slave`.
-    pub replica: OutputLimit,
-    /// Clients with a subscription.
-    pub pubsub: OutputLimit,
-}
-
-/// The `tls-` parameters except the port. Empty text means not set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tls {
-    /// `tls-cert-file`: the server's certificate chain, PEM.
-    pub cert_file: String,
-    /// `tls-key-file`: the server's private key, PEM.
-    pub key_file: String,
-    /// `tls-key-file-pass`: the password of an encrypted key.
-    pub key_file_pass: Vec<u8>,
-    /// `tls-ca-cert-file`: the authorities that client certificates must come from, PEM.
-    pub ca_cert_file: String,
-    /// `tls-ca-cert-dir`: a directory of such authorities.
-    pub ca_cert_dir: String,
-    /// `tls-dh-params-file`; unused.
-    pub dh_params_file: String,
-    /// `tls-auth-clients`.
-    pub auth_clients: ClientCerts,
-    /// `tls-protocols`: names like `TLSv1.3`, separated by spaces.
-    pub protocols: String,
-    /// `tls-ciphers`: cipher names for TLS 1.2, separated by colons.
-    pub ciphers: String,
-    /// `tls-ciphersuites`: cipher names for TLS 1.3, separated by colons.
-    pub ciphersuites: String,
-    /// `tls-prefer-server-ciphers`: the server's order of ciphers wins.
-    pub prefer_server_ciphers: bool,
-    /// `tls-session-caching`: sessions may be resumed.
-    pub session_caching: bool,
-    /// `tls-session-cache-size`: sessions remembered; 0 means no limit.
-    pub session_cache_size: u32,
-    /// `tls-session-cache-timeout`: seconds a session stays valid.
-    pub session_cache_timeout: u32,
-}
-
-/// The parameters of scripts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scripts {
-    pub parallel: bool,
-    pub busy_reply_threshold_ms: i64,
-    /// Scripts may call commands that are denied to them: DEBUG SET-DISABLE-DENY-SCRIPTS. No
-    /// parameter sets it.
-    pub allow_noscript: bool,
-}
-
-impl Default for Scripts {
-    fn default() -> Self {
-        Self { parallel: true, busy_reply_threshold_ms: 5000, allow_noscript: false }
+with_defaults!(
+    /// `client-output-buffer-limit`: one limit for each class of clients.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct OutputLimits {
+        /// All other clients, including those in MONITOR.
+        pub normal: OutputLimit = OutputLimit::new(0, 0, 0),
+        /// Replicas; printed with the old name `slave`.
+        pub replica: OutputLimit = OutputLimit::new(256 * MB, 64 * MB, 60),
+        /// Clients with a subscription.
+        pub pubsub: OutputLimit = OutputLimit::new(32 * MB, 8 * MB, 60),
     }
-}
+);
 
-/// The `syslog-` parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct Syslog {
-    pub enabled: bool,
-    pub ident: String,
-    pub facility: SyslogFacility,
-}
-
-impl Default for Syslog {
-    fn default() -> Self {
-        Self { enabled: false, ident: "redis".to_owned(), facility: SyslogFacility::Local0 }
+with_defaults!(
+    /// The `tls-` parameters except the port. Empty text means not set.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Tls {
+        /// `tls-cert-file`: the server's certificate chain, PEM.
+        pub cert_file: String = String::new(),
+        /// `tls-key-file`: the server's private key, PEM.
+        pub key_file: String = String::new(),
+        /// `tls-key-file-pass`: the password of an encrypted key.
+        pub key_file_pass: Vec<u8> = Vec::new(),
+        /// `tls-ca-cert-file`: the authorities that client certificates must come from, PEM.
+        pub ca_cert_file: String = String::new(),
+        /// `tls-ca-cert-dir`: a directory of such authorities.
+        pub ca_cert_dir: String = String::new(),
+        /// `tls-dh-params-file`; unused.
+        pub dh_params_file: String = String::new(),
+        /// `tls-auth-clients`.
+        pub auth_clients: ClientCerts = ClientCerts::Yes,
+        /// `tls-protocols`: names like `TLSv1.3`, separated by spaces.
+        pub protocols: String = String::new(),
+        /// `tls-ciphers`: cipher names for TLS 1.2, separated by colons.
+        pub ciphers: String = String::new(),
+        /// `tls-ciphersuites`: cipher names for TLS 1.3, separated by colons.
+        pub ciphersuites: String = String::new(),
+        /// `tls-prefer-server-ciphers`: the server's order of ciphers wins.
+        pub prefer_server_ciphers: bool = false,
+        /// `tls-session-caching`: sessions may be resumed.
+        pub session_caching: bool = true,
+        /// `tls-session-cache-size`: sessions remembered; 0 means no limit.
+        pub session_cache_size: u32 = 20 * 1024,
+        /// `tls-session-cache-timeout`: seconds a session stays valid.
+        pub session_cache_timeout: u32 = 300,
     }
-}
+);
 
-/// Limits of accepted connections per turn of the event loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct Accepting {
-    pub max_new_connections_per_cycle: usize,
-    pub max_new_tls_connections_per_cycle: usize,
-}
-
-impl Default for Accepting {
-    fn default() -> Self {
-        Self { max_new_connections_per_cycle: 10, max_new_tls_connections_per_cycle: 1 }
+with_defaults!(
+    /// The parameters of scripts.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Scripts {
+        pub parallel: bool = true,
+        pub busy_reply_threshold_ms: i64 = 5000,
+        /// Scripts may call commands that are denied to them: DEBUG SET-DISABLE-DENY-SCRIPTS. No
+        /// parameter sets it.
+        pub allow_noscript: bool = false,
     }
-}
+);
 
-/// The `crash-` parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct CrashLog {
-    pub enabled: bool,
-    pub memcheck_enabled: bool,
-}
-
-impl Default for CrashLog {
-    fn default() -> Self {
-        Self { enabled: true, memcheck_enabled: true }
+with_defaults!(
+    /// The `syslog-` parameters.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct Syslog {
+        pub enabled: bool = false,
+        pub ident: String = "redis".to_owned(),
+        pub facility: SyslogFacility = SyslogFacility::Local0,
     }
-}
+);
 
-/// The memory limit and the eviction parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct Eviction {
-    /// Bytes; 0 means no limit.
-    pub maxmemory: u64,
-    pub maxmemory_policy: EvictionPolicy,
-    pub maxmemory_samples: u32,
-    pub maxmemory_eviction_tenacity: u32,
-    pub lfu_log_factor: u32,
-    pub lfu_decay_time_minutes: u32,
-    pub replica_ignore_maxmemory: bool,
-    pub maxmemory_clients: ClientsLimit,
-}
+with_defaults!(
+    /// Limits of accepted connections per turn of the event loop.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct Accepting {
+        pub max_new_connections_per_cycle: usize = 10,
+        pub max_new_tls_connections_per_cycle: usize = 1,
+    }
+);
+
+with_defaults!(
+    /// The `crash-` parameters.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct CrashLog {
+        pub enabled: bool = true,
+        pub memcheck_enabled: bool = true,
+    }
+);
+
+with_defaults!(
+    /// The memory limit and the eviction parameters.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct Eviction {
+        /// Bytes; 0 means no limit.
+        pub maxmemory: u64 = 0,
+        pub maxmemory_policy: EvictionPolicy = EvictionPolicy::None,
+        pub maxmemory_samples: u32 = 5,
+        pub maxmemory_eviction_tenacity: u32 = 10,
+        pub lfu_log_factor: u32 = 10,
+        pub lfu_decay_time_minutes: u32 = 1,
+        pub replica_ignore_maxmemory: bool = true,
+        pub maxmemory_clients: ClientsLimit = ClientsLimit::Bytes(0),
+    }
+);
 
 /// `maxmemory-clients`: the memory that all clients may use together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,21 +259,6 @@ impl Eviction {
     }
 }
 
-impl Default for Eviction {
-    fn default() -> Self {
-        Self {
-            maxmemory: 0,
-            maxmemory_policy: EvictionPolicy::None,
-            maxmemory_samples: 5,
-            maxmemory_eviction_tenacity: 10,
-            lfu_log_factor: 10,
-            lfu_decay_time_minutes: 1,
-            replica_ignore_maxmemory: true,
-            maxmemory_clients: ClientsLimit::Bytes(0),
-        }
-    }
-}
-
 /// The `lazyfree-` parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
@@ -276,111 +270,169 @@ pub struct LazyFreeing {
     pub lazy_user_flush: bool,
 }
 
-/// The `active-defrag-` parameters, which are unused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct ActiveDefrag {
-    pub cycle_min: u32,
-    pub cycle_max: u32,
-    /// Bytes.
-    pub ignore_bytes: u64,
-    pub max_scan_fields: u64,
-    pub threshold_lower: u32,
-    pub threshold_upper: u32,
+with_defaults!(
+    /// The `active-defrag-` parameters, which are unused.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct ActiveDefrag {
+        pub cycle_min: u32 = 1,
+        pub cycle_max: u32 = 25,
+        /// Bytes.
+        pub ignore_bytes: u64 = 100 * MB,
+        pub max_scan_fields: u64 = 1000,
+        pub threshold_lower: u32 = 10,
+        pub threshold_upper: u32 = 100,
+    }
+);
+
+with_defaults!(
+    /// The parameters of the append-only file.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct AppendOnly {
+        pub appendonly: bool = false,
+        pub appendfilename: String = "appendonly.aof".to_owned(),
+        pub appenddirname: String = "appendonlydir".to_owned(),
+        pub appendfsync: Fsync = Fsync::EverySecond,
+        pub no_appendfsync_on_rewrite: bool = false,
+        /// Per cent; 0 for never.
+        pub auto_aof_rewrite_percentage: u64 = 100,
+        /// Bytes.
+        pub auto_aof_rewrite_min_size: u64 = 64 << 20,
+        pub aof_load_truncated: bool = true,
+        pub aof_use_rdb_preamble: bool = true,
+        pub aof_timestamp_enabled: bool = false,
+        pub aof_rewrite_incremental_fsync: bool = true,
+        pub aof_rewrite_cpulist: String = String::new(),
+        pub aof_disable_auto_gc: bool = false,
+    }
+);
+
+with_defaults!(
+    /// The `latency-` parameters.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Latency {
+        /// Milliseconds from which an event is recorded; 0 records none.
+        pub monitor_threshold_ms: u64 = 0,
+        /// Whether the latency of commands is recorded.
+        pub tracking: bool = true,
+        /// The percentiles that INFO shows, in millionths of a per cent.
+        pub tracking_info_percentiles: Vec<u32> = vec![50_000_000, 99_000_000, 99_900_000],
+    }
+);
+
+with_defaults!(
+    /// Where metrics are served over HTTP.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Metrics {
+        /// Addresses, in the form of `bind`.
+        pub bind: Vec<String> = vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
+        /// The port; 0 disables the metrics server.
+        pub port: u16 = 0,
+    }
+);
+
+impl Metrics {
+    /// Whether metrics are served.
+    pub fn is_on(&self) -> bool {
+        self.port != 0 && !self.bind.is_empty()
+    }
 }
 
-/// The whole configuration. Each field has the name of its parameter, with `_` for `-`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table's row of the same name says what it means")]
-pub struct Config {
-    /// Addresses to listen on: IPv4, IPv6 or `*`; one that starts with `-` may be unavailable.
-    /// Empty disables TCP.
-    pub bind: Vec<String>,
-    pub port: u16,
-    pub tls_port: u16,
-    pub tcp_backlog: u32,
-    pub unixsocket: String,
-    pub unixsocketperm: u32,
-    pub socket_mark_id: u32,
-    pub protected_mode: bool,
-    pub metrics: Metrics,
-    pub tls: Tls,
+with_defaults!(
+    /// The whole configuration. Each field has the name of its parameter, with `_` for `-`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
+    pub struct Config {
+        /// Addresses to listen on: IPv4, IPv6 or `*`; one that starts with `-` may be unavailable.
+        /// Empty disables TCP.
+        pub bind: Vec<String> = vec!["*".to_owned(), "-::*".to_owned()],
+        pub port: u16 = 6379,
+        pub tls_port: u16 = 0,
+        pub tcp_backlog: u32 = 511,
+        pub unixsocket: String = String::new(),
+        pub unixsocketperm: u32 = 0,
+        pub socket_mark_id: u32 = 0,
+        pub protected_mode: bool = true,
+        pub metrics: Metrics = Metrics::default(),
+        pub tls: Tls = Tls::default(),
 
-    /// Seconds.
-    pub timeout: u32,
-    /// Seconds.
-    pub tcp_keepalive: u32,
-    pub maxclients: u32,
-    /// The password of the default user; empty means none. Never logged.
-    pub requirepass: Vec<u8>,
-    pub acl: Acl,
-    /// Bytes.
-    pub proto_max_bulk_len: u64,
-    /// Bytes.
-    pub client_query_buffer_limit: u64,
-    /// Keys that clients track, at most; 0 means no limit.
-    pub tracking_table_max_keys: u64,
-    pub client_output_buffer_limit: OutputLimits,
-    pub notify_keyspace_events: NotifiedEvents,
-    pub accepting: Accepting,
+        /// Seconds.
+        pub timeout: u32 = 0,
+        /// Seconds.
+        pub tcp_keepalive: u32 = 300,
+        pub maxclients: u32 = 10_000,
+        /// The password of the default user; empty means none. Never logged.
+        pub requirepass: Vec<u8> = Vec::new(),
+        pub acl: Acl = Acl::default(),
+        /// Bytes.
+        pub proto_max_bulk_len: u64 = 512 * MB,
+        /// Bytes.
+        pub client_query_buffer_limit: u64 = 1024 * MB,
+        /// Keys that clients track, at most; 0 means no limit.
+        pub tracking_table_max_keys: u64 = 1_000_000,
+        pub client_output_buffer_limit: OutputLimits = OutputLimits::default(),
+        pub notify_keyspace_events: NotifiedEvents = NotifiedEvents::default(),
+        pub accepting: Accepting = Accepting::default(),
 
-    pub io_threads: IoThreads,
-    pub io_threads_always_active: bool,
-    pub io_threads_execute: Execute,
-    pub server_cpulist: String,
-    pub bio_cpulist: String,
-    /// Ticks a second, between [`super::HZ_MIN`] and [`super::HZ_MAX`].
-    pub hz: u32,
-    pub dynamic_hz: bool,
+        pub io_threads: IoThreads = IoThreads::Auto,
+        pub io_threads_always_active: bool = false,
+        pub io_threads_execute: Execute = Execute::All,
+        pub server_cpulist: String = String::new(),
+        pub bio_cpulist: String = String::new(),
+        /// Ticks a second, between [`super::HZ_MIN`] and [`super::HZ_MAX`].
+        pub hz: u32 = 10,
+        pub dynamic_hz: bool = true,
 
-    pub databases: u32,
-    pub limits: EncodingLimits,
-    pub eviction: Eviction,
-    pub active_expire_effort: u32,
-    pub lazyfree: LazyFreeing,
-    pub scripts: Scripts,
-    pub sanitize_dump_payload: Sanitize,
-    pub activerehashing: bool,
-    pub disable_thp: bool,
-    pub jemalloc_bg_thread: bool,
-    pub active_defrag: ActiveDefrag,
-    pub locale_collate: String,
+        pub databases: u32 = 16,
+        pub limits: EncodingLimits = EncodingLimits::default(),
+        pub eviction: Eviction = Eviction::default(),
+        pub active_expire_effort: u32 = 1,
+        pub lazyfree: LazyFreeing = LazyFreeing::default(),
+        pub scripts: Scripts = Scripts::default(),
+        pub sanitize_dump_payload: Sanitize = Sanitize::No,
+        pub activerehashing: bool = true,
+        pub disable_thp: bool = true,
+        pub jemalloc_bg_thread: bool = true,
+        pub active_defrag: ActiveDefrag = ActiveDefrag::default(),
+        pub locale_collate: String = String::new(),
 
-    /// Microseconds; 0 logs every command, a negative number none.
-    pub slowlog_log_slower_than: i64,
-    pub slowlog_max_len: u64,
-    pub latency: Latency,
-    pub loglevel: LogLevel,
-    /// A path; empty means standard output.
-    pub logfile: String,
-    pub syslog: Syslog,
-    pub hide_user_data_from_log: bool,
+        /// Microseconds; 0 logs every command, a negative number none.
+        pub slowlog_log_slower_than: i64 = 10_000,
+        pub slowlog_max_len: u64 = 128,
+        pub latency: Latency = Latency::default(),
+        pub loglevel: LogLevel = LogLevel::Notice,
+        /// A path; empty means standard output.
+        pub logfile: String = String::new(),
+        pub syslog: Syslog = Syslog::default(),
+        pub hide_user_data_from_log: bool = false,
 
-    pub append_only: AppendOnly,
-    pub saving: Saving,
+        pub append_only: AppendOnly = AppendOnly::default(),
+        pub saving: Saving = Saving::default(),
 
-    /// The working directory; the absolute path once the server is in it.
-    pub dir: String,
-    pub daemonize: bool,
-    pub supervised: Supervised,
-    pub pidfile: String,
-    pub crash_log: CrashLog,
-    pub ignore_warnings: String,
-    pub always_show_logo: bool,
-    pub set_proc_title: bool,
-    /// [`super::process_title`] fills in the variables.
-    pub proc_title_template: String,
-    pub oom_score_adj: OomScoreAdj,
-    /// For a master, for a replica, and for background children.
-    pub oom_score_adj_values: [i32; 3],
-    /// Seconds.
-    pub shutdown_timeout: u32,
-    pub shutdown_on_sigint: SignalShutdown,
-    pub shutdown_on_sigterm: SignalShutdown,
-    pub enable_debug_command: Permit,
-    pub enable_module_command: Permit,
-    pub enable_protected_configs: Permit,
-}
+        /// The working directory; the absolute path once the server is in it.
+        pub dir: String = ".".to_owned(),
+        pub daemonize: bool = false,
+        pub supervised: Supervised = Supervised::No,
+        pub pidfile: String = String::new(),
+        pub crash_log: CrashLog = CrashLog::default(),
+        pub ignore_warnings: String = String::new(),
+        pub always_show_logo: bool = false,
+        pub set_proc_title: bool = true,
+        /// [`super::process_title`] fills in the variables.
+        pub proc_title_template: String = "{title} {listen-addr} {server-mode}".to_owned(),
+        pub oom_score_adj: OomScoreAdj = OomScoreAdj::No,
+        /// For a master, for a replica, and for background children.
+        pub oom_score_adj_values: [i32; 3] = [0, 200, 800],
+        /// Seconds.
+        pub shutdown_timeout: u32 = 10,
+        pub shutdown_on_sigint: SignalShutdown = SignalShutdown::default(),
+        pub shutdown_on_sigterm: SignalShutdown = SignalShutdown::default(),
+        pub enable_debug_command: Permit = Permit::No,
+        pub enable_module_command: Permit = Permit::No,
+        pub enable_protected_configs: Permit = Permit::No,
+    }
+);
 
 const MB: u64 = 1024 * 1024;
 
@@ -405,138 +457,9 @@ impl OutputLimit {
     }
 }
 
-impl Default for OutputLimits {
-    fn default() -> Self {
-        Self {
-            normal: OutputLimit::new(0, 0, 0),
-            replica: OutputLimit::new(256 * MB, 64 * MB, 60),
-            pubsub: OutputLimit::new(32 * MB, 8 * MB, 60),
-        }
-    }
-}
-
-impl Default for Tls {
-    fn default() -> Self {
-        Self {
-            cert_file: String::new(),
-            key_file: String::new(),
-            key_file_pass: Vec::new(),
-            ca_cert_file: String::new(),
-            ca_cert_dir: String::new(),
-            dh_params_file: String::new(),
-            auth_clients: ClientCerts::Yes,
-            protocols: String::new(),
-            ciphers: String::new(),
-            ciphersuites: String::new(),
-            prefer_server_ciphers: false,
-            session_caching: true,
-            session_cache_size: 20 * 1024,
-            session_cache_timeout: 300,
-        }
-    }
-}
-
-impl Default for Acl {
-    fn default() -> Self {
-        Self {
-            users: Vec::new(),
-            renamed_commands: RenamedCommands::default(),
-            file: String::new(),
-            log_max_len: 128,
-            pubsub_default: PubsubDefault::None,
-        }
-    }
-}
-
-impl Default for ActiveDefrag {
-    fn default() -> Self {
-        Self {
-            cycle_min: 1,
-            cycle_max: 25,
-            ignore_bytes: 100 * MB,
-            max_scan_fields: 1000,
-            threshold_lower: 10,
-            threshold_upper: 100,
-        }
-    }
-}
-
 impl Config {
     /// The longest argument and string: `proto-max-bulk-len`, but at most [`STRING_BYTES_MAX`].
     pub fn bulk_bytes_max(&self) -> u64 {
         self.proto_max_bulk_len.min(STRING_BYTES_MAX)
-    }
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            bind: vec!["*".to_owned(), "-::*".to_owned()],
-            port: 6379,
-            tls_port: 0,
-            tcp_backlog: 511,
-            unixsocket: String::new(),
-            unixsocketperm: 0,
-            socket_mark_id: 0,
-            protected_mode: true,
-            metrics: Metrics::default(),
-            tls: Tls::default(),
-            timeout: 0,
-            tcp_keepalive: 300,
-            maxclients: 10_000,
-            requirepass: Vec::new(),
-            acl: Acl::default(),
-            proto_max_bulk_len: 512 * MB,
-            client_query_buffer_limit: 1024 * MB,
-            tracking_table_max_keys: 1_000_000,
-            client_output_buffer_limit: OutputLimits::default(),
-            notify_keyspace_events: NotifiedEvents::default(),
-            accepting: Accepting::default(),
-            io_threads: IoThreads::Auto,
-            io_threads_always_active: false,
-            io_threads_execute: Execute::All,
-            server_cpulist: String::new(),
-            bio_cpulist: String::new(),
-            hz: 10,
-            dynamic_hz: true,
-            databases: 16,
-            limits: EncodingLimits::default(),
-            eviction: Eviction::default(),
-            active_expire_effort: 1,
-            lazyfree: LazyFreeing::default(),
-            scripts: Scripts::default(),
-            sanitize_dump_payload: Sanitize::No,
-            activerehashing: true,
-            disable_thp: true,
-            jemalloc_bg_thread: true,
-            active_defrag: ActiveDefrag::default(),
-            locale_collate: String::new(),
-            slowlog_log_slower_than: 10_000,
-            slowlog_max_len: 128,
-            latency: Latency::default(),
-            loglevel: LogLevel::Notice,
-            logfile: String::new(),
-            syslog: Syslog::default(),
-            hide_user_data_from_log: false,
-            append_only: AppendOnly::default(),
-            saving: Saving::default(),
-            dir: ".".to_owned(),
-            daemonize: false,
-            supervised: Supervised::No,
-            pidfile: String::new(),
-            crash_log: CrashLog::default(),
-            ignore_warnings: String::new(),
-            always_show_logo: false,
-            set_proc_title: true,
-            proc_title_template: "{title} {listen-addr} {server-mode}".to_owned(),
-            oom_score_adj: OomScoreAdj::No,
-            oom_score_adj_values: [0, 200, 800],
-            shutdown_timeout: 10,
-            shutdown_on_sigint: SignalShutdown::default(),
-            shutdown_on_sigterm: SignalShutdown::default(),
-            enable_debug_command: Permit::No,
-            enable_module_command: Permit::No,
-            enable_protected_configs: Permit::No,
-        }
     }
 }

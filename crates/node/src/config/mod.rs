@@ -20,7 +20,6 @@
 //!
 //! This module opens no file, reads no clock and does not call the running server.
 
-mod append_only;
 mod arguments;
 mod choices;
 mod error;
@@ -29,10 +28,8 @@ mod fields;
 mod file;
 mod known;
 mod known_commands;
-mod latency;
 mod live;
 mod machine;
-mod metrics;
 mod parameter;
 mod renamed;
 mod rewrite;
@@ -46,29 +43,27 @@ mod title;
 #[cfg(test)]
 mod tests;
 
-pub use append_only::AppendOnly;
 pub use arguments::{Invocation, USAGE, parse_arguments};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
-    Accepting, Acl, ActiveDefrag, ClientCerts, ClientsLimit, Config, CrashLog, Eviction,
-    EvictionPolicy, Execute, Fsync, IoThreads, LazyFreeing, LogLevel, OomScoreAdj, OutputLimit,
-    OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised, Syslog, SyslogFacility, Tls,
-    UserLine,
+    Accepting, Acl, ActiveDefrag, AppendOnly, ClientCerts, ClientsLimit, Config, CrashLog,
+    Eviction, EvictionPolicy, Execute, Fsync, IoThreads, Latency, LazyFreeing, LogLevel, Metrics,
+    OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised,
+    Syslog, SyslogFacility, Tls, UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
 pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
 pub(crate) use known_commands::KnownCommands;
-pub use latency::{Latency, percentile_text};
 pub use live::Change;
 pub use machine::Machine;
-pub use metrics::Metrics;
 pub use parameter::{Apply, Kind, Notation, Parameter, Reason, Slot, Special};
 pub use renamed::RenamedCommands;
 pub use sample::{heading, sample};
 pub use saving::{SavePoint, Saving};
 pub use special::cpus;
+pub use special_values::percentile_text;
 pub use table::PARAMETERS;
 pub use title::process_title;
 

@@ -2,7 +2,6 @@
 
 use base::number::parse_i64;
 
-use super::latency::{MILLIONTHS, percentile_text};
 use super::parameter::{Kind, Reason, Slot, Special};
 use super::saving::PointsGiven;
 use super::special::read_addresses;
@@ -56,6 +55,14 @@ fn read_events(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
     config.notify_keyspace_events =
         events.ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
     Ok(())
+}
+
+pub(super) const MILLIONTHS: f64 = 1e6;
+
+/// A percentile in millionths of a per cent as Redis writes it: `99.9`.
+pub fn percentile_text(millionths: u32) -> String {
+    let text = format!("{:.6}", f64::from(millionths) / MILLIONTHS);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `latency-tracking-info-percentiles`. An empty argument, or none, means no percentiles.

@@ -8,19 +8,23 @@ pub(super) struct Metric<T> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) help: &'static str,
-    pub(super) value: Value<T>,
+    pub(super) value: Reading<T>,
 }
 
-type Value<T> = fn(&Snapshot<'_>, &T) -> f64;
+type Reading<T> = fn(&Snapshot<'_>, &T) -> f64;
 
 pub(super) const fn counter<T>(
     name: &'static str,
     help: &'static str,
-    value: Value<T>,
+    value: Reading<T>,
 ) -> Metric<T> {
     Metric { name, kind: Kind::Counter, help, value }
 }
 
-pub(super) const fn gauge<T>(name: &'static str, help: &'static str, value: Value<T>) -> Metric<T> {
+pub(super) const fn gauge<T>(
+    name: &'static str,
+    help: &'static str,
+    value: Reading<T>,
+) -> Metric<T> {
     Metric { name, kind: Kind::Gauge, help, value }
 }

@@ -1,5 +1,5 @@
-//! BGREWRITEAOF, WAITAOF, DEBUG LOADAOF, and what is refused while the append-only file cannot be
-//! written. What is in the files is tested elsewhere.
+//! BGREWRITEAOF, WAITAOF, DEBUG LOADAOF, and writes that are refused while the append-only file
+//! cannot be written. Other tests check the content of the files.
 
 use node::config::{Config, Permit};
 use node::state::refusals::Cause;
@@ -10,7 +10,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn rewrites() {
+fn bgrewriteaof_starts_or_is_refused() {
     check(
         r#"
 > BGREWRITEAOF -> Background append only file rewriting started
@@ -25,7 +25,7 @@ fn rewrites() {
 }
 
 #[test]
-fn parameters() {
+fn parameters_can_be_set() {
     check(
         r#"
 > CONFIG GET append*
@@ -74,9 +74,9 @@ a< [0, 0]
 }
 
 #[test]
-fn waitaof_waits_for_what_its_client_has_written() {
+fn waitaof_waits_for_the_writes_of_its_client() {
     let mut server = TestServer::with_config(4, Config::default());
-    // Up to where the log is durable; the test's log counts what was appended.
+    // The durable position of the log; the test's log counts appended units.
     let synced = |server: &TestServer, position| {
         server.node.durability.set(Some(LogPosition { log: 1, position }));
     };
@@ -92,7 +92,7 @@ fn waitaof_waits_for_what_its_client_has_written() {
 > WAITAOF 1 1 20
 @advance 21
 a< [1, 0]
-# Who has written nothing waits for nothing.
+# A client without writes does not wait.
 b> WAITAOF 1 0 0 -> [1, 0]
 > SET k w -> OK
 b> WAITAOF 1 0 0 -> [1, 0]

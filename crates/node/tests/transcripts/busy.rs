@@ -1,5 +1,5 @@
-//! A script on another thread that has run for too long: who needs what it holds is told so, and
-//! what is no answer to anyone is done when it is over.
+//! A script on another thread that has run for too long: commands that need its shard get BUSY, and
+//! work without a reply is deferred until the script ends.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -17,7 +17,7 @@ fn busy() -> TestServer {
 }
 
 #[test]
-fn only_what_needs_its_keys_is_refused() {
+fn only_commands_that_need_its_keys_are_refused() {
     run(
         &mut busy(),
         r#"
@@ -44,10 +44,10 @@ fn only_what_needs_its_keys_is_refused() {
 }
 
 #[test]
-fn a_script_is_told_what_it_needs() {
+fn a_script_that_needs_a_held_shard_gets_an_error() {
     let mut server = busy();
     let node = Arc::clone(&server.node);
-    // As a script has it that may wait for shards.
+    // Like a script that may wait for shards.
     let alone = node.scripting.exclusive.lock();
     run(
         &mut server,
@@ -72,7 +72,7 @@ fn a_script_is_told_what_it_needs() {
     drop(alone);
     server.end_busy_script();
     run(&mut server, "> EVAL \"return redis.call('GET', KEYS[1])\" 1 free\n\"2\"\n");
-    // What is known to keep to its keys waits for none.
+    // A script that uses only its declared keys does not wait.
     server.begin_busy_script(Some("held"));
     let _alone = node.scripting.exclusive.lock();
     run(
@@ -85,7 +85,7 @@ fn a_script_is_told_what_it_needs() {
 }
 
 #[test]
-fn transactions() {
+fn transactions_that_need_its_keys_are_refused() {
     run(
         &mut busy(),
         r#"
@@ -107,7 +107,7 @@ fn transactions() {
 }
 
 #[test]
-fn watched_keys() {
+fn watched_keys_stop_exec() {
     let mut server = TestServer::new(1024);
     run(&mut server, "w> WATCH held free\nw< OK\nu> WATCH held free\nu< OK\n");
     server.begin_busy_script(Some("held"));
@@ -130,14 +130,14 @@ u> EXEC -> [PONG]
     );
     assert!(server.has_deferred());
     server.end_busy_script();
-    // Whoever began to watch it meanwhile may have missed a change.
+    // A WATCH that started meanwhile may have missed a change.
     run(&mut server, "> MULTI\nOK\n> GET free\nQUEUED\n> EXEC\nnil-array\n> SET held 3\nOK\n");
     run(&mut server, "u> WATCH held\nu< OK\nu> MULTI\nu< OK\nu> GET held\nu< QUEUED\n");
     run(&mut server, "u> EXEC\nu< [\"3\"]\n");
 }
 
 #[test]
-fn a_key_whose_shard_never_heard_of_the_watch_is_not_put_off() {
+fn an_unwatch_is_not_deferred_for_a_shard_without_the_watch() {
     let mut server = TestServer::new(1024);
     server.begin_busy_script(Some("held"));
     for end in ["UNWATCH\nOK\n", "MULTI\nOK\n> DISCARD\nOK\n"] {
@@ -150,7 +150,7 @@ fn a_key_whose_shard_never_heard_of_the_watch_is_not_put_off() {
 }
 
 #[test]
-fn what_was_put_off_is_done_in_parts() {
+fn deferred_work_is_done_in_parts() {
     let mut server = TestServer::new(1024);
     for client in 0..1000 {
         run(&mut server, &format!("c{client}> WATCH held\nc{client}< OK\n"));
@@ -164,7 +164,7 @@ fn what_was_put_off_is_done_in_parts() {
 }
 
 #[test]
-fn who_is_blocked_leaves_when_it_is_over() {
+fn a_blocked_client_leaves_when_the_script_ends() {
     let mut server = TestServer::new(1024);
     run(&mut server, "b> BLPOP held other 1\nc> BLPOP held other 0\n");
     server.begin_busy_script(Some("held"));
@@ -195,7 +195,7 @@ b< ["held", "element"]
 }
 
 #[test]
-fn who_is_served_elsewhere_has_it_when_it_is_over() {
+fn a_client_served_by_another_key_leaves_when_the_script_ends() {
     let mut server = TestServer::new(1024);
     run(&mut server, "b> BLPOP held other 0\n");
     server.begin_busy_script(Some("held"));
@@ -205,7 +205,7 @@ fn who_is_served_elsewhere_has_it_when_it_is_over() {
 }
 
 #[test]
-fn behind_the_closed_gate_it_has_everything() {
+fn behind_a_closed_gate_a_script_has_all_shards() {
     let mut server = busy();
     server.end_busy_script();
     server.begin_busy_script(None);
@@ -216,23 +216,24 @@ fn behind_the_closed_gate_it_has_everything() {
 
 type Work = Box<dyn FnOnce()>;
 
-/// A script that keeps to its keys until it needs one that another holds, runs beside others and
-/// then begins again alone.
+/// A script that uses only its declared keys runs in parallel to others. When it needs a shard that
+/// another script holds, it starts again with exclusive access.
 #[test]
-fn a_script_is_killed_that_would_begin_again() {
+fn a_kill_before_the_retry_of_a_script_counts() {
     for lets_go in [true, false] {
         kill_before_it_begins_again(lets_go);
     }
 }
 
-/// Whether the thread lets go that holds what only one script may: otherwise it would begin later.
+/// The thread that holds the exclusive slot must release it, so that the script does not start
+/// later.
 fn kill_before_it_begins_again(lets_go: bool) {
     let mut server = TestServer::new(1024);
     let script =
         "EVAL \"for i = 1, 1e5 do end if ARGV[1] then redis.pcall('GET', 'held') end\" 1 key";
     run(&mut server, &format!("> {script}\nnil\n"));
     server.begin_busy_script(Some("held"));
-    // Another thread holds what only one script may.
+    // Another thread holds the exclusive slot.
     let (begun, is_held) = channel();
     let (release, released) = channel::<()>();
     let node = Arc::clone(&server.node);

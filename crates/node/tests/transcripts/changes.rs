@@ -1,5 +1,5 @@
-//! How many changes each request counts: what the save points go by, and INFO shows as
-//! `rdb_changes_since_last_save`. The numbers are those of Redis 8, which counts elements.
+//! The number of changes that each request counts, for the save points and
+//! `rdb_changes_since_last_save` of INFO. The numbers are those of Redis 8, which counts elements.
 
 use base::quote::split_args;
 
@@ -18,7 +18,7 @@ fn check(lines: &str) {
 }
 
 #[test]
-fn of_keys_and_strings() {
+fn changes_of_keys_and_strings() {
     check(
         r#"
 1 SET a 1
@@ -53,7 +53,7 @@ fn of_keys_and_strings() {
 }
 
 #[test]
-fn of_lists_and_sets() {
+fn changes_of_lists_and_sets() {
     check(
         r#"
 6 RPUSH l a b c d e f
@@ -84,7 +84,7 @@ fn of_lists_and_sets() {
 }
 
 #[test]
-fn of_sorted_sets() {
+fn changes_of_sorted_sets() {
     check(
         r#"
 2 ZADD z 1 a 2 b
@@ -110,7 +110,7 @@ fn of_sorted_sets() {
 }
 
 #[test]
-fn of_hashes() {
+fn changes_of_hashes() {
     check(
         r#"
 4 HSET h a 1 b 2 c 3 d 4
@@ -132,6 +132,6 @@ fn of_hashes() {
 }
 
 #[test]
-fn of_scripts() {
+fn changes_of_scripts() {
     check("3 EVAL \"return redis.call('RPUSH', KEYS[1], 1, 2, 3)\" 1 l\n0 EVAL \"return 1\" 0");
 }

@@ -1,9 +1,9 @@
-//! The function that every transcript is given to, and the comparison it makes.
+//! Runs transcripts and compares replies.
 //!
-//! Every transcript runs with 1, 4 and 1024 shards, whose number must not show. Effects are
-//! compared only where a transcript gives them, but every request is checked for leaving exactly
-//! one effect when it changes the keyspace and none otherwise (expired keys leave their own, and
-//! FLUSHALL and FLUSHDB one in any case).
+//! Each transcript runs with 1, 4 and 1024 shards, which must give equal replies. Effects are
+//! compared only where a transcript gives them. Each request must leave exactly one effect if it
+//! changes the keyspace and none otherwise, except that expired keys leave effects of their own,
+//! and FLUSHALL and FLUSHDB always leave one.
 
 use std::panic::Location;
 
@@ -18,20 +18,20 @@ use crate::reply::render;
 /// Runs a transcript and compares every reply.
 ///
 /// # Panics
-/// With the line, the expectation and what came instead.
+/// With the line, the expected and the actual text.
 #[track_caller]
 pub fn check(transcript: &str) {
-    // One run shows what to record.
+    // One run is enough for a record.
     let shards: &[usize] = if Record::is_wanted() { &[1] } else { &[1, 4, 1024] };
     for shards in shards {
         run(&mut TestServer::new(*shards), transcript);
     }
 }
 
-/// Runs a transcript on a server that was prepared in its own way.
+/// Runs a transcript on a prepared server.
 ///
 /// # Panics
-/// With the line, the expectation and what came instead.
+/// With the line, the expected and the actual text.
 #[track_caller]
 pub fn run(server: &mut TestServer, transcript: &str) {
     let mut record = Record::begin(server, transcript, Location::caller());
@@ -44,25 +44,25 @@ pub fn run(server: &mut TestServer, transcript: &str) {
     }
 }
 
-/// What a step did.
+/// The outcome of a step.
 pub struct Outcome {
     /// The bytes that the client received.
     pub reply: Vec<u8>,
-    /// The same as text, or the clients whose deadlines were met.
+    /// These bytes as text, or the clients whose deadlines were met.
     pub text: String,
-    /// The effects, as transcripts have them.
+    /// The effects, in the form of transcripts.
     pub effects: Vec<String>,
 }
 
 /// An expectation that is not met.
 pub struct Mismatch<'a> {
     pub expected: &'a Expected,
-    /// What came instead.
+    /// The actual text.
     pub got: &'a str,
 }
 
 impl Outcome {
-    /// The expectations of a step that its outcome does not meet.
+    /// The expectations that the outcome of a step does not meet.
     pub fn mismatches<'a>(&'a self, step: &'a Step<'_>) -> Vec<Mismatch<'a>> {
         let effects = self.effects.iter().map(String::as_str).chain(std::iter::repeat(""));
         let pairs = step.effects.iter().zip(effects);
@@ -89,7 +89,7 @@ fn compare(step: &Step<'_>, outcome: &Outcome, transcript: &str) {
     }
 }
 
-/// Does a step.
+/// Performs a step.
 pub fn perform(server: &mut TestServer, step: &Step<'_>) -> Outcome {
     let (reply, effects) = match &step.action {
         Action::Send(client, args) => server.request(client, args),

@@ -15,7 +15,7 @@ fn a_line_has_all_fields_in_order() {
 }
 
 #[test]
-fn lines() {
+fn client_list_shows_state() {
     check(
         r#"
 a> PING -> PONG
@@ -23,7 +23,7 @@ b> SELECT 7 -> OK
 @advance 2500
 b> GET -> -ERR wrong number of arguments for 'get' command
 @advance 1600
-# The last command counts even when it was refused, and an unknown one is none.
+# The last command is shown even if it was refused, unless it is unknown.
 a> CLIENT LIST
 a< ~~ "id=1 * age=4 idle=0 *cmd=client|list *\\nid=2 *age=4 idle=2 flags=N db=7 *cmd=get *\\n"
 b> NOSUCH -> ~~ -ERR unknown*
@@ -57,7 +57,7 @@ fn list_filters() {
 }
 
 #[test]
-fn names() {
+fn setname_and_getname() {
     check(
         r#"
 > CLIENT GETNAME -> nil
@@ -68,7 +68,7 @@ fn names() {
 > CLIENT SETNAME "caf\xc3\xa9"
 -ERR Client names cannot contain spaces, newlines or special characters.
 > CLIENT INFO -> ~~ "* name=me *"
-# Checked and listed up to a zero byte, kept whole.
+# Checked and listed up to a zero byte, stored whole.
 > CLIENT SETNAME "z\x00 b" -> OK
 > CLIENT GETNAME -> "z\x00 b"
 > CLIENT INFO -> ~~ "* name=z age=*"
@@ -81,7 +81,7 @@ fn names() {
 }
 
 #[test]
-fn library() {
+fn setinfo() {
     check(
         r#"
 > CLIENT SETINFO foo x -> -ERR Unrecognized option 'foo'
@@ -100,7 +100,7 @@ fn library() {
 }
 
 #[test]
-fn switches() {
+fn no_evict_and_no_touch() {
     check(
         r#"
 > CLIENT NO-EVICT x -> -ERR syntax error
@@ -119,7 +119,7 @@ fn switches() {
 }
 
 #[test]
-fn forms() {
+fn forms_and_errors() {
     check(
         r#"
 > CLIENT -> -ERR wrong number of arguments for 'client' command
@@ -150,7 +150,7 @@ b> CLIENT KILL 127.0.0.1:40001 -> OK
 b> CLIENT KILL 127.0.0.1:40001 -> -ERR No such client
 b> CLIENT LIST -> ~~ "id=2 *\\n"
 a> CLIENT ID -> 3
-# The old form may hit who sent it.
+# The old form may kill the sending client.
 a> CLIENT KILL 127.0.0.1:40003 -> OK
 a> CLIENT ID -> 4
 "#,
@@ -170,7 +170,7 @@ b> CLIENT KILL TYPE NORMAL id 1 ADDR 127.0.0.1:40001 laddr 127.0.0.1:6379 USER d
 b> CLIENT KILL ID 1 -> 0
 a> CLIENT ID -> 3
 c> CLIENT ID -> 4
-# The last of a kind counts.
+# The last filter of a kind counts.
 b> CLIENT KILL ID 3 ID 4 -> 1
 b> CLIENT LIST -> ~~ "id=2 *\\nid=3 *\\n"
 @advance 1999
@@ -204,7 +204,7 @@ fn kill_errors() {
 }
 
 #[test]
-fn unblock() {
+fn unblock_ends_waits() {
     check(
         r#"
 > CLIENT UNBLOCK 1 -> 0
@@ -224,7 +224,7 @@ fn reply_modes() {
         r#"
 > CLIENT REPLY x -> -ERR syntax error
 > CLIENT REPLY ON -> OK
-# SKIP silences itself and one more, whatever that is.
+# SKIP suppresses its own reply and the next one.
 > CLIENT REPLY SKIP
 > PING
 > PING -> PONG
@@ -246,7 +246,7 @@ fn reply_modes() {
 > CLIENT REPLY SKIP
 > RESET
 > PING -> PONG
-# OFF silences all but ON and RESET.
+# OFF suppresses all replies except those of ON and RESET.
 > CLIENT REPLY OFF
 > PING
 > SET k v
@@ -289,7 +289,7 @@ fn pause_and_its_errors() {
 }
 
 #[test]
-fn a_pause_of_writes_holds_commands_that_may_store_a_result() {
+fn a_pause_of_writes_suspends_commands_that_may_store_a_result() {
     check(
         r#"
 a> CLIENT PAUSE 1000 write -> OK
@@ -302,8 +302,8 @@ b> PFCOUNT h -> 0
 }
 
 #[test]
-fn pause_lets_wait() {
-    // A request without a reply here is one that waits.
+fn a_pause_suspends_commands() {
+    // A request without a reply waits.
     check(
         r#"
 a> CLIENT PAUSE 1000 write -> OK
@@ -317,7 +317,7 @@ b> SET k 2 -> OK
 b> CLIENT PAUSE 1000 -> OK
 b> GET k
 b> PING
-# Even the command that would end the pause waits for its end.
+# Even UNPAUSE waits for the end of the pause.
 b> CLIENT UNPAUSE
 @advance 1000
 b> GET k -> "2"
@@ -330,7 +330,7 @@ b> SET k 3 -> OK
 }
 
 #[test]
-fn what_expires_in_a_pause_stays_until_its_end() {
+fn a_key_that_expires_in_a_pause_stays_until_its_end() {
     check(
         r#"
 > SET k v PX 10 -> OK
@@ -371,7 +371,7 @@ fn what_expires_in_a_pause_stays_until_its_end() {
 }
 
 #[test]
-fn a_pause_that_ends_lets_expire() {
+fn keys_expire_after_a_pause() {
     check(
         r#"
 > SET k v PX 10 -> OK
@@ -392,14 +392,14 @@ fn a_pause_that_ends_lets_expire() {
 fn the_longer_and_stricter_pause_stays() {
     check(
         r#"
-# Mode and time are each kept on their own.
+# Mode and end of a pause are extended independently.
 > CLIENT PAUSE 1000 WRITE -> OK
 > CLIENT PAUSE 0 ALL -> OK
 @advance 999
 > GET k
 @advance 1
 > GET k -> nil
-# What has ended counts no more.
+# A pause that has ended does not count.
 > CLIENT PAUSE 10 ALL -> OK
 @advance 10
 > CLIENT PAUSE 1000 WRITE -> OK
@@ -415,7 +415,7 @@ fn the_longer_and_stricter_pause_stays() {
 }
 
 #[test]
-fn a_killed_client_is_closed_by_its_owner() {
+fn a_killed_client_is_closed_by_its_owner_thread() {
     let mut server = TestServer::new(1);
     run(&mut server, "> CLIENT ID\n1\nb> CLIENT KILL TYPE normal\nb< 1\n");
     assert_eq!(*server.host.closed.borrow(), [1]);

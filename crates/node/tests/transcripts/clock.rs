@@ -1,4 +1,4 @@
-//! A system clock that is set while the server runs.
+//! A system clock that is set back while the server runs.
 
 use crate::fake::TestServer;
 
@@ -18,7 +18,7 @@ fn waits_and_pauses_end_although_the_system_clock_is_set_back() {
     assert_eq!(server.received("waits"), b"");
     server.advance(501);
     assert_eq!(server.received("waits"), b"*-1\r\n");
-    // Set back while a client waits, and before another does.
+    // Set back while one client waits and before another one does.
     server.request("waits", &words("BLPOP l 1"));
     server.advance(1001);
     assert_eq!(server.received("waits"), b"*-1\r\n");

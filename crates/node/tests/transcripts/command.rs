@@ -38,7 +38,7 @@ fn information_has_ten_elements() {
 }
 
 #[test]
-fn documentation_says_what_there_is_to_say() {
+fn documentation_omits_empty_fields() {
     check(
         r#"
 > COMMAND DOCS nosuch -> []
@@ -99,7 +99,7 @@ fn lists_are_filtered() {
 }
 
 #[test]
-fn keys_that_a_command_can_do_without_are_asked_for() {
+fn getkeys_of_commands_with_optional_keys() {
     check(
         r#"
 > COMMAND GETKEYS PFMERGE a b -> ["a", "b"]
@@ -115,7 +115,7 @@ fn keys_that_a_command_can_do_without_are_asked_for() {
 }
 
 #[test]
-fn keys_are_found() {
+fn getkeys_finds_keys() {
     check(
         r#"
 > COMMAND GETKEYS get k -> ["k"]

@@ -22,7 +22,7 @@ fn parameters_are_read() {
 }
 
 #[test]
-fn parameters_are_changed_all_or_none() {
+fn all_parameters_change_or_none() {
     check(
         r#"
 > CONFIG SET hz 20 timeout 5 -> OK
@@ -72,7 +72,7 @@ fn parameters_without_effect_are_set_and_shown_as_in_redis() {
 }
 
 #[test]
-fn parameters_for_tests_are_shown_to_who_names_them() {
+fn parameters_for_tests_are_shown_only_by_exact_name() {
     check(
         r#"
 > CONFIG GET key-load-delay rdb-key-save-delay -> ["key-load-delay", "0", "rdb-key-save-delay", "0"]
@@ -83,7 +83,7 @@ fn parameters_for_tests_are_shown_to_who_names_them() {
 }
 
 #[test]
-fn what_the_process_cannot_follow_is_not_changed() {
+fn a_change_that_cannot_be_applied_fails() {
     let mut server = TestServer::new(1);
     *server.host.unfollowed.borrow_mut() = Some(Apply::Clients);
     run(
@@ -98,7 +98,7 @@ fn what_the_process_cannot_follow_is_not_changed() {
 }
 
 #[test]
-fn a_change_of_several_parameters_is_followed_as_a_whole_or_not_at_all() {
+fn a_failed_change_undoes_all_applied_changes() {
     let steps = [
         (Apply::Threads, "io-threads"),
         (Apply::Listeners, "port"),
@@ -115,7 +115,7 @@ fn a_change_of_several_parameters_is_followed_as_a_whole_or_not_at_all() {
         let (reply, _) = server.request("c", &words(set));
         let reply = String::from_utf8_lossy(&reply).into_owned();
         assert!(reply.starts_with("-ERR CONFIG SET failed") && reply.contains(name), "{reply}");
-        assert!(server.host.applied.borrow().is_empty(), "taken back when {name} fails");
+        assert!(server.host.applied.borrow().is_empty(), "changes remain after {name} failed");
         assert_eq!(server.request("c", &words(get)).0, before);
     }
     *server.host.unfollowed.borrow_mut() = None;
@@ -157,7 +157,7 @@ fn the_file_is_rewritten() {
 
 /// Replies are those of Redis 8.0.6.
 #[test]
-fn commands_are_called_otherwise() {
+fn renamed_commands_are_called_by_their_new_names() {
     let mut config = Config::default();
     let text = b"rename-command GET fetch\nrename-command set ''\nrename-command acl \"users\"\n\
                  user u on nopass +get -set ~u";
@@ -199,7 +199,7 @@ b> append u x -> -NOPERM User u has no permissions to run the 'append' command
 }
 
 #[test]
-fn metrics_are_served_where_the_configuration_says() {
+fn metrics_parameters_are_applied() {
     check(
         r#"
 > CONFIG GET metrics-* -> ["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1"]

@@ -1,4 +1,4 @@
-//! Connection commands but CLIENT.
+//! Connection commands except CLIENT.
 
 use node::config::Config;
 
@@ -73,7 +73,7 @@ fn select() {
 > SELECT -2147483649 -> -ERR value is out of range, value must between -2147483648 and 2147483647
 > SELECT -1 -> -ERR DB index is out of range
 > SELECT 16 -> -ERR DB index is out of range
-# What failed changed nothing.
+# The failed request changed nothing.
 > GET k -> "fifteen"
 > SELECT 0 -> OK
 > GET k -> nil
@@ -82,7 +82,7 @@ fn select() {
 }
 
 #[test]
-fn quit_and_who_comes_after() {
+fn quit_closes_and_a_new_client_starts_fresh() {
     check(
         r#"
 > CLIENT ID -> 1
@@ -120,7 +120,7 @@ fn authentication_with_password() {
 a> PING -> -NOAUTH Authentication required.
 a> CLIENT LIST -> -NOAUTH Authentication required.
 a> CLIENT HELP -> -NOAUTH Authentication required.
-# Form is checked first.
+# The form is checked first.
 a> CLIENT FOO -> -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
 a> GET -> -ERR wrong number of arguments for 'get' command
 a> NOSUCH -> ~~ -ERR unknown command 'NOSUCH', with args beginning with:?
@@ -131,10 +131,10 @@ a< ~~ -NOAUTH HELLO must be called with the client already authenticated, otherw
 a> HELLO 3 AUTH default bad -> -WRONGPASS invalid username-password pair or user is disabled.
 a> HELLO 3 AUTH default pw SETNAME zz -> ~~ {"server": "redis", *
 a> CLIENT GETNAME -> "zz"
-# A failure takes nothing away.
+# A failure does not log the client out.
 a> AUTH bad -> -WRONGPASS invalid username-password pair or user is disabled.
 a> PING -> PONG
-# RESET does.
+# RESET logs it out.
 a> RESET -> RESET
 a> PING -> -NOAUTH Authentication required.
 a> AUTH pw -> OK
@@ -146,11 +146,11 @@ b> PING -> -NOAUTH Authentication required.
 "#,
     );
     let failures: u64 = server.node.threads.read().iter().map(|t| t.auth_failures.value()).sum();
-    assert_eq!(failures, 5, "wrong passwords count, requests without any do not");
+    assert_eq!(failures, 5, "only wrong passwords count");
 }
 
 #[test]
-fn errors_that_say_what_to_do() {
+fn errors_of_auth_and_hello() {
     check(
         "> AUTH a\n\
          -ERR AUTH <password> called without any password configured for the default user. \
@@ -166,7 +166,7 @@ fn errors_that_say_what_to_do() {
 }
 
 #[test]
-fn a_new_password_concerns_new_connections() {
+fn a_new_password_affects_new_connections() {
     let mut server = TestServer::new(4);
     run(&mut server, "> PING\nPONG\n");
     server.node.set_config(with_password("pw"));
@@ -181,7 +181,7 @@ b> PING -> PONG
 c> PING -> -NOAUTH Authentication required.
 "#,
     );
-    // Without a password nobody is asked for one any more, but HELLO wants to hear some.
+    // Without a password, AUTH is not needed, but HELLO AUTH requires an argument.
     server.node.set_config(with_password(""));
     run(
         &mut server,

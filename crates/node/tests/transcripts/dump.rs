@@ -6,7 +6,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn payloads_of_each_form() {
+fn payloads_of_each_encoding() {
     check(
         r#"
 > DUMP -> -ERR wrong number of arguments for 'dump' command
@@ -116,7 +116,7 @@ fn expiries() {
 }
 
 #[test]
-fn contents_are_looked_through() {
+fn contents_are_validated() {
     check(
         r#"
 > CONFIG GET sanitize-dump-payload -> ["sanitize-dump-payload", "no"]
@@ -143,7 +143,7 @@ fn contents_are_looked_through() {
 }
 
 #[test]
-fn a_restored_list_is_served_to_who_waits() {
+fn a_restored_list_serves_waiters() {
     check(
         r#"
 b> BLPOP list 0
@@ -170,7 +170,7 @@ fn the_length_of_a_serialized_value() {
     );
 }
 
-/// What is inside is checked all the same.
+/// The content is checked anyway.
 #[test]
 fn payloads_with_a_wrong_checksum_are_restored_for_tests() {
     let config = Config { enable_debug_command: Permit::Yes, ..Config::default() };

@@ -1,4 +1,4 @@
-//! When keys end. The clock stands at 1700000000 seconds since 1970.
+//! Expiry of keys. The clock stands at Unix time 1700000000.
 
 use node::config::{Config, LazyFreeing};
 
@@ -121,7 +121,7 @@ fn expiry_limits() {
 }
 
 #[test]
-fn past_expiry_removes() {
+fn an_expiry_in_the_past_removes_the_key() {
     const REQUESTS: &str = r#"
 > SET b 1 -> OK
 > EXPIRE b 0 -> 1
@@ -153,7 +153,7 @@ fn past_expiry_removes() {
 }
 
 #[test]
-fn what_has_expired_in_a_pause_is_absent_from_commands_on_several_keys() {
+fn commands_on_several_keys_ignore_keys_that_expired_in_a_pause() {
     check(
         r#"
 > SADD s a -> 1

@@ -1,4 +1,4 @@
-//! A whole server in one thread: shards in a row, a clock that stands still, and no process around.
+//! A whole server in one thread, with a clock that stands still and a fake process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,33 +22,33 @@ use crate::fake_host::FakeHost;
 use crate::fake_shards::FakeShards;
 use crate::logged::Logged;
 
-/// Where every transcript's clock begins: a round second of the year 2023.
+/// The start of every transcript's clock: a round second in 2023.
 pub const START_MS: i64 = 1_700_000_000_000;
 const TICKS_PER_MICRO: f64 = 1.0;
 
 /// A server and its clients.
 pub struct TestServer {
-    /// The state that threads would share.
+    /// The shared state of the threads.
     pub node: Arc<Node>,
-    /// What the process would do.
+    /// The fake process.
     pub host: FakeHost,
     worker: Worker,
     logged: Option<Logged>,
     shards: FakeShards,
     clients: BTreeMap<String, TestClient>,
-    /// When to see to those that wait.
+    /// The deadlines of waiting clients.
     due_ms: BTreeMap<String, i64>,
-    /// What clients that were blocked have received, up to where the transcript has read it.
+    /// Bytes that blocked clients have received and the transcript has not read.
     received: BTreeMap<String, Vec<u8>>,
     /// Clients whose deadlines were met.
     deadlines: Vec<String>,
     /// The steady clock.
     now_us: i64,
-    /// By how much the system's clock has been set back.
+    /// The amount by which the system clock was set back.
     set_back_us: i64,
-    /// Requests belong to the turn that the last one before began.
+    /// Whether requests belong to the turn of the previous request.
     pub in_one_turn: bool,
-    /// Tells servers apart.
+    /// The number of this server.
     pub number: u64,
     default_config: bool,
 }
@@ -59,16 +59,16 @@ struct TestClient {
     waiter: Option<Arc<Waiter>>,
 }
 
-/// How many servers there were.
+/// The number of servers so far.
 static SERVERS: AtomicU64 = AtomicU64::new(0);
 
 impl TestServer {
-    /// A fresh server with so many shards and the default configuration.
+    /// Creates a server with the default configuration.
     pub fn new(shards: usize) -> Self {
         Self { default_config: true, ..Self::with_config(shards, Config::default()) }
     }
 
-    /// A fresh server with a configuration.
+    /// Creates a server with a configuration.
     pub fn with_config(shards: usize, config: Config) -> Self {
         let node = Arc::new(Node::new(config, 42, shards));
         let host = FakeHost::default();
@@ -95,18 +95,18 @@ impl TestServer {
         }
     }
 
-    /// Nothing is logged any more.
+    /// Turns the log off.
     pub fn end_log(&mut self) {
         self.worker.set_log(None);
         self.logged = None;
     }
 
-    /// Whether its configuration differs from the default from the start.
+    /// Whether the server started with a configuration other than the default.
     pub fn is_prepared(&self) -> bool {
         !self.default_config
     }
 
-    /// Sets the system's clock back; no time passes.
+    /// Sets the system clock back; no time passes.
     pub fn set_back(&mut self, ms: i64) {
         self.set_back_us += ms * 1000;
     }
@@ -120,7 +120,7 @@ impl TestServer {
         Time { unix_us: self.now_us - self.set_back_us, steady_ms: self.now_us / 1000 }
     }
 
-    /// Lets the clock go on, and stand still whenever a client that waits has to be seen to.
+    /// Advances the clock, and stops at each deadline to serve its client.
     pub fn advance(&mut self, ms: i64) {
         let end_us = self.now_us + ms * 1000;
         loop {
@@ -149,18 +149,18 @@ impl TestServer {
         self.begin_turn();
     }
 
-    /// Lets the next command wait for its shards.
+    /// Makes the next command wait for its shards.
     pub fn delay_next(&self, time: Duration) {
         self.shards.wait_ticks.set(time.as_micros() as u64);
     }
 
-    /// Lets so much time pass with each look at the clock that a script takes.
+    /// Makes this much time pass each time a script reads the clock.
     pub fn look_takes(&self, time: Duration) {
         self.shards.look_ticks.set(time.as_micros() as u64);
     }
 
-    /// Calls one of these when a script is refused a shard for the first time, and the other when
-    /// one waits to be alone.
+    /// Calls the first function when a script is first refused a shard, and the second when a
+    /// script waits for exclusive access.
     pub fn meanwhile(&self, refused: impl FnOnce() + 'static, waits: impl FnOnce() + 'static) {
         self.shards.when_refused.set(Some(Box::new(refused)));
         self.shards.when_waiting.set(Some(Box::new(waits)));
@@ -171,36 +171,35 @@ impl TestServer {
         self.node.map.shard_of(self.node.hasher.hash(key.as_bytes()))
     }
 
-    /// When its thread goes on evicting between its turns, in milliseconds.
+    /// When the thread continues to evict between turns, in milliseconds.
     pub fn evicts_in_ms(&self) -> Option<i32> {
         self.worker.evicts_in_ms()
     }
 
-    /// From now on another thread holds this shard, or none.
+    /// Makes another thread hold this shard, or none.
     pub fn set_busy(&self, shard: Option<usize>) {
         self.shards.busy.set(shard);
     }
 
-    /// Another thread kills this client as soon as its next command leaves the gate.
+    /// Makes another thread kill this client when its next command leaves the gate.
     pub fn kill_outside(&self, client: &str) {
         let record = Arc::clone(&self.clients[client].session.record);
         *self.shards.victim.borrow_mut() = Some(record);
     }
 
-    /// From now on a script of another thread, which has run for too long, holds the shard of this
-    /// key, or all of them.
+    /// Makes a busy script of another thread hold the shard of this key, or all shards.
     pub fn begin_busy_script(&self, key: Option<&str>) {
         let holds = key.map_or(Held::All, |key| Held::Shards(vec![self.shard_of(key)]));
         let script = BusyScript { thread: 1, is_function: false, waits: true, holds };
         self.node.scripting.busy.begin(script);
     }
 
-    /// It ends, and the thread catches up on what it has put off.
+    /// Ends the busy script, and lets the thread do its deferred work.
     pub fn end_busy_script(&mut self) {
-        assert_eq!(self.catch_up_after_busy_script(), 1, "nothing is in the way any more");
+        assert_eq!(self.catch_up_after_busy_script(), 1, "the work was done in several parts");
     }
 
-    /// The same. Returns how many parts it catches up in.
+    /// Ends the busy script, and returns the number of parts in which the deferred work was done.
     pub fn catch_up_after_busy_script(&mut self) -> usize {
         self.catch_up();
         self.node.scripting.busy.end(1);
@@ -208,7 +207,7 @@ impl TestServer {
             self.catch_up();
             self.worker.has_deferred()
         });
-        parts.next().expect("nothing is in the way any more")
+        parts.next().expect("the script has ended")
     }
 
     fn catch_up(&mut self) {
@@ -219,12 +218,12 @@ impl TestServer {
         self.hear_of_waits();
     }
 
-    /// Whether something waits for the end of the script.
+    /// Whether work is deferred until the end of the script.
     pub fn has_deferred(&self) -> bool {
         self.worker.has_deferred()
     }
 
-    /// Notes when to see to a client again.
+    /// Notes the next deadline of a client.
     fn schedule(&mut self, name: &str) {
         let Some(client) = self.clients.get(name) else { return };
         let due = client.waiter.as_ref().map(|waiter| due(&self.worker, waiter));
@@ -240,7 +239,7 @@ impl TestServer {
         };
     }
 
-    /// Asks again about the clients that have been woken. Returns how many that were.
+    /// Retries the clients that were woken, and returns their number.
     fn hear_of_waits(&mut self) -> usize {
         let woken = self.host.woken.take();
         for id in &woken {
@@ -252,12 +251,13 @@ impl TestServer {
         woken.len()
     }
 
-    /// How many keys of database 0 another thread has seen since the last call, in order.
+    /// The numbers of keys of database 0 that another thread has seen since the last call, in
+    /// order.
     pub fn take_totals_seen(&mut self) -> Vec<usize> {
         self.shards.totals_seen.take()
     }
 
-    /// The most shards that were held at once since the last call.
+    /// The largest number of shards held at once since the last call.
     pub fn take_most_held(&mut self) -> usize {
         self.shards.most_held.take()
     }
@@ -267,12 +267,12 @@ impl TestServer {
         std::mem::take(&mut self.deadlines)
     }
 
-    /// What a client has received since it was blocked, or since the last call.
+    /// Bytes that a client has received since it was blocked, or since the last call.
     pub fn received(&mut self, client: &str) -> Vec<u8> {
         self.received.remove(client).unwrap_or_default()
     }
 
-    /// Writes what was published for the clients.
+    /// Delivers published messages to the clients.
     fn deliver(&mut self) {
         self.worker.wake_receivers();
         let mut ready = Vec::new();
@@ -281,13 +281,13 @@ impl TestServer {
             for pending in &ready {
                 let mut clients = self.clients.iter_mut();
                 let found = clients.find(|(_, client)| client.session.record.id == pending.id);
-                let (name, client) = found.expect("who is subscribed is connected");
+                let (name, client) = found.expect("a subscribed client is connected");
                 let mut out = Out::default();
                 let resp3 = client.session.resp3;
                 self.worker.deliveries.subscribers().write(*pending, &mut out, resp3);
                 let is_subscribed = client.session.record.has(flag::PUBSUB);
                 if client.session.reply_mode == ReplyMode::Off && !is_subscribed {
-                    // It is shown no requests.
+                    // The client is not in MONITOR.
                     continue;
                 }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
@@ -300,7 +300,7 @@ impl TestServer {
         self.tell();
     }
 
-    /// Writes what clients that track keys are told of changes.
+    /// Delivers invalidations to clients that track keys.
     fn tell(&mut self) {
         self.worker.notify_rounds();
         while let Some(record) = self.worker.deliveries.next_look() {
@@ -314,7 +314,7 @@ impl TestServer {
         }
     }
 
-    /// Ends the waits that someone has settled.
+    /// Ends the waits that are settled.
     fn finish_waits(&mut self) {
         for (name, client) in &mut self.clients {
             let mut out = Out::default();
@@ -327,7 +327,7 @@ impl TestServer {
         }
     }
 
-    /// Ends a client.
+    /// Disconnects a client.
     pub fn close(&mut self, client: &str) {
         if let Some(mut client) = self.clients.remove(client) {
             subscribe::forget(&mut self.worker, &client.session.record);
@@ -340,7 +340,7 @@ impl TestServer {
         }
     }
 
-    /// Sends a request and returns the bytes of its reply and the effects it left.
+    /// Sends a request, and returns the bytes of its reply and its effects.
     pub fn request(&mut self, client: &str, args: &[Vec<u8>]) -> (Vec<u8>, Vec<Effect>) {
         let mut buffer = Vec::new();
         let spans: Vec<Span> = args
@@ -412,7 +412,7 @@ impl TestServer {
         (bytes_of(&out), effects)
     }
 
-    /// Ends the clients that a command has killed.
+    /// Disconnects the clients that a command has killed.
     fn close_killed(&mut self) {
         let closed = self.host.closed.borrow().clone();
         let is_closed = |client: &TestClient| closed.contains(&client.session.record.id);
@@ -441,7 +441,7 @@ impl TestServer {
     }
 }
 
-/// Executes a request that comes alone.
+/// Executes a single request.
 fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>) -> Outcome {
     executor.locks.enter();
     executor.begin_batch();
@@ -450,8 +450,8 @@ fn execute_inside(executor: &mut Executor<'_, FakeShards>, request: Request<'_>)
     outcome
 }
 
-/// Changes of the keyspace so far, also of this turn.
-/// Whether an effect is there also where it has removed nothing, which is no change.
+/// Changes of the keyspace so far, including this turn.
+/// Whether a command leaves an effect even if it has removed nothing.
 fn removes_all(effect: &Effect) -> bool {
     let names = effect.commands.iter().filter_map(|command| command.args.first());
     names.map(|name| name.to_ascii_lowercase()).any(|name| name.starts_with(b"flush"))
@@ -461,7 +461,7 @@ fn changes(worker: &Worker) -> u64 {
     worker.node.changes() + worker.turn.counters.changes
 }
 
-/// Takes what was left, which is also what was logged.
+/// Takes the effects, which must agree with the log.
 fn take_effects(worker: &mut Worker, logged: Option<&Logged>) -> Vec<Effect> {
     let effects = worker.turn.effects.take();
     if let Some(logged) = logged {
@@ -470,13 +470,13 @@ fn take_effects(worker: &mut Worker, logged: Option<&Logged>) -> Vec<Effect> {
     effects
 }
 
-/// Whether an effect is that of a command, and not of time or of the limit of memory.
+/// Whether an effect comes from a command, not from expiry or eviction.
 fn is_own(effect: &Effect) -> bool {
     let tells_of_time = effect
         .events
         .iter()
         .any(|(event, _)| event.name.ends_with("expired") || event.name == "evicted");
-    // A transaction may do both.
+    // A transaction may have both kinds.
     !tells_of_time || effect.commands.len() > 1
 }
 

@@ -1,4 +1,4 @@
-//! A process that only remembers what it was asked for: of files, ends, sleeps and log lines.
+//! A fake process that records calls: files, shutdowns, sleeps and log lines.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,43 +12,43 @@ use node::host::{
 use node::{ClientRecord, Host};
 use store::LazyFree;
 
-/// A process that only remembers what it was asked for.
+/// A fake process that records calls.
 #[derive(Default)]
 pub struct FakeHost {
-    /// Clients that were to be closed.
+    /// Clients that should be closed.
     pub closed: RefCell<Vec<u64>>,
-    /// Clients whose wait is over or worth a look.
+    /// Clients that were woken.
     pub woken: RefCell<Vec<u64>>,
-    /// Requests to end.
+    /// Requested shutdowns.
     pub shutdowns: RefCell<Vec<Shutdown>>,
-    /// Times slept.
+    /// Requested sleeps.
     pub sleeps: RefCell<Vec<Duration>>,
     /// Lines of the log.
     pub logged: RefCell<Vec<String>>,
-    /// The path of the configuration file; empty when there is none.
+    /// The path of the configuration file; empty without one.
     pub config_path: RefCell<String>,
     /// The text of the configuration file.
     pub config_file: RefCell<Vec<u8>>,
-    /// The files of users, by their paths.
+    /// ACL files by path.
     pub acl_files: RefCell<BTreeMap<String, Vec<u8>>>,
-    /// The steps of changed configurations that the process follows.
+    /// The applied changes of the configuration.
     pub applied: RefCell<Vec<Apply>>,
-    /// A step that it cannot follow.
+    /// A change that fails.
     pub unfollowed: RefCell<Option<Apply>>,
-    /// Why the next save does not begin.
+    /// Why the next save fails to start.
     pub saves: Cell<Option<SaveError>>,
-    /// Ticks that each command takes; a tick is a microsecond.
+    /// Duration of each command in ticks; a tick is a microsecond.
     pub ticks: Cell<u64>,
-    /// How often removed values were dropped before the end of a turn.
+    /// How often removed values were freed before the end of a turn.
     pub freed: Cell<usize>,
-    /// The thread is inside the gate.
+    /// Whether the thread is inside the gate.
     pub(crate) inside: Rc<Cell<bool>>,
 }
 
 impl FakeHost {
     #[track_caller]
     fn is_used(&self) {
-        assert!(!self.inside.get(), "a service of the process is used inside the gate");
+        assert!(!self.inside.get(), "the process is called inside the gate");
     }
 }
 
@@ -68,7 +68,7 @@ impl Host for FakeHost {
         Ok(Box::new(move || {
             self.is_used();
             let last = self.applied.borrow_mut().pop();
-            assert_eq!(last, Some(step), "the last step is taken back first");
+            assert_eq!(last, Some(step), "changes are undone in reverse order");
         }))
     }
 
@@ -92,7 +92,7 @@ impl Host for FakeHost {
     }
 
     fn rewrite_append_only(&self, later: bool) -> RewriteBegin {
-        // Also of a transaction, which stays inside.
+        // Also in a transaction, which stays inside the gate.
         if later { RewriteBegin::Scheduled } else { RewriteBegin::Started }
     }
 

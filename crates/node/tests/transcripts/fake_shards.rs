@@ -10,35 +10,35 @@ use node::host::GateAccess;
 use node::{ClientRecord, Node, ShardLocks, Worker};
 use store::{KeyCount, Shard, Time};
 
-/// What a key takes of memory.
+/// Memory of a key.
 const KEY_BYTES: i64 = 1000;
-/// What is in use besides.
+/// Memory without keys.
 const OTHER_BYTES: i64 = 1_000_000;
 
 /// Shards without locks.
 pub struct FakeShards {
     pub shards: Vec<RefCell<Shard>>,
-    /// What the tick counter shows when a command ends.
+    /// The tick counter at the end of a command.
     pub ticks: Cell<u64>,
-    /// The thread is inside the gate.
+    /// Whether the thread is inside the gate.
     pub inside: Rc<Cell<bool>>,
-    /// The most shards that were held at once.
+    /// The largest number of shards held at once.
     pub most_held: Cell<usize>,
-    /// The time when the tick counter showed 0.
+    /// The time at tick 0.
     pub start: Cell<Time>,
-    /// How long the next command waits for its shards, in ticks.
+    /// Ticks that the next command waits for its shards.
     pub wait_ticks: Cell<u64>,
     /// A shard that another thread holds.
     pub busy: Cell<Option<usize>>,
     /// A client that another thread kills when this one leaves the gate.
     pub victim: RefCell<Option<Arc<ClientRecord>>>,
-    /// Ticks that pass with each look at the tick counter.
+    /// Ticks that pass each time the tick counter is read.
     pub look_ticks: Cell<u64>,
-    /// The keys of database 0 as another thread has seen them at each look at the tick counter,
-    /// without repetition.
+    /// The distinct numbers of keys of database 0 that another thread saw when the tick counter was
+    /// read.
     pub totals_seen: RefCell<Vec<usize>>,
     other_thread: KeyCount,
-    /// Called once when a script is refused a shard, and when one waits to be alone.
+    /// Called once when a script is refused a shard, and when one waits for exclusive access.
     pub when_refused: Cell<Option<Box<dyn FnOnce()>>>,
     pub when_waiting: Cell<Option<Box<dyn FnOnce()>>>,
     /// Knows which shards busy scripts hold.
@@ -46,7 +46,7 @@ pub struct FakeShards {
 }
 
 impl FakeShards {
-    /// So many empty shards of a node.
+    /// Creates the empty shards of a node.
     pub fn new(node: Arc<Node>, shards: usize, inside: &Rc<Cell<bool>>) -> Self {
         Self {
             shards: (0..shards).map(|_| RefCell::new(Shard::default())).collect(),
@@ -66,12 +66,12 @@ impl FakeShards {
         }
     }
 
-    /// Unless a busy script holds the shard.
+    /// Fails if a busy script holds the shard.
     fn try_reach(&self, shard: usize) -> Result<(), ScriptError> {
         self.node.scripting.busy.holder(shard).map_or(Ok(()), Err)
     }
 
-    /// Compares what is known of the shards with what they hold.
+    /// Compares the counts of keys with the shards.
     pub fn check(&self, node: &Node, worker: &Worker) {
         for database in 0..node.databases {
             let len = |shard: &RefCell<Shard>| shard.borrow().db_ref(database).len();
@@ -142,7 +142,7 @@ impl HeldShards for FakeHeldShards<'_> {
 
 impl ShardAccess for FakeShards {
     fn visit(&self, shard: usize, work: &mut dyn FnMut(&mut Shard)) -> Result<(), ScriptError> {
-        assert_ne!(self.busy.get(), Some(shard), "a shard in use is waited for");
+        assert_ne!(self.busy.get(), Some(shard), "a command waits for a shard in use");
         self.try_reach(shard)?;
         work(&mut self.shards[shard].borrow_mut());
         Ok(())
@@ -221,7 +221,7 @@ impl ShardLocks for FakeShards {
 
     fn prefetch(&self, _: usize) {}
 
-    /// As if each key took [`KEY_BYTES`], and everything else [`OTHER_BYTES`].
+    /// Counts [`KEY_BYTES`] for each key, and [`OTHER_BYTES`] for everything else.
     fn thread_bytes(&self) -> i64 {
         let keys: usize = self.node.key_counts.of_thread(0).totals().sum();
         OTHER_BYTES + keys as i64 * KEY_BYTES

@@ -1,4 +1,4 @@
-//! Keys whatever they hold.
+//! Commands on keys of any type.
 
 use crate::check::check;
 
@@ -56,7 +56,7 @@ fn copies() {
 > COPY a a DB 1 -> 0
 > COPY a c db 1 db 2 -> 1
 ! copy_to:c@2 => COPY a c db 1 db 2
-# The expiry comes along, and the copy lives on its own.
+# The copy has the expiry too, and is independent.
 > EXPIRE a 100 -> 1
 > COPY a c REPLACE -> 1
 > TTL c -> 100
@@ -68,7 +68,7 @@ fn copies() {
 }
 
 #[test]
-fn copies_of_long_strings_share_nothing_that_shows() {
+fn copies_of_long_strings_are_independent() {
     let long = "x".repeat(20_000);
     check(&format!(
         r#"
@@ -104,7 +104,7 @@ fn moves() {
 > SWAPDB 0 1 -> OK
 > GET a -> "1"
 > TTL a -> 50
-# What has expired over there is in nobody's way.
+# An expired key in the target database does not prevent a move.
 > SWAPDB 0 1 -> OK
 @advance 50001
 > MOVE a 1 -> 1
@@ -145,7 +145,7 @@ fn renames() {
 }
 
 #[test]
-fn object_tells_how_values_are_kept() {
+fn object_shows_encodings_and_references() {
     let long = "x".repeat(45);
     check(&format!(
         r#"
@@ -184,7 +184,7 @@ fn idle_time_counts_from_the_last_use() {
 > SET s 1 -> OK
 > OBJECT IDLETIME s -> 0
 @advance 10000
-# None of these is a use.
+# None of these updates the access time.
 > TTL s -> -1
 > TYPE s -> string
 > EXISTS s -> 1

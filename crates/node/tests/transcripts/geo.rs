@@ -154,7 +154,7 @@ fn georadius_stores() {
 > COMMAND GETKEYS GEORADIUS k 15 37 200 km STOREDIST b STORE a -> ["k", "a", "b"]
 > COMMAND GETKEYSANDFLAGS GEORADIUSBYMEMBER k m 200 km STOREDIST b STORE a
 [["k", [RO, access]], ["a", [OW, update]], ["b", [OW, update]]]
-# The one that is written. Redis names the first.
+# The key that is written. Redis names the first key.
 > COMMAND GETKEYS GEORADIUS k 15 37 200 km STORE a STORE b STORE c -> ["k", "c"]
 > GEORADIUS k 15 37 200 km STORE k -> 3
 > ZRANGE k 0 -1 -> ["Agrigento", "Palermo", "Catania"]

@@ -1,9 +1,9 @@
-//! Commands that are answered when all that others had begun is over.
+//! Commands that reply after a grace period, when all earlier commands have ended.
 
 use crate::check::check;
 
 #[test]
-fn their_replies_are_silenced_as_any_other() {
+fn client_reply_suppresses_their_replies() {
     check(
         r#"
 b> CLIENT SETNAME b -> OK
@@ -24,8 +24,8 @@ b> CLIENT SETNAME b -> OK
 }
 
 #[test]
-fn the_longest_pause_is_no_other_than_a_shorter_one() {
-    // A pause that begins lets pass what ends a script. No request is answered here.
+fn the_longest_pause_acts_like_a_shorter_one() {
+    // A starting pause admits SCRIPT KILL. No request gets a reply here.
     check(
         r#"
 > CLIENT PAUSE 9223370336854775807 -> OK

@@ -4,7 +4,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn a_session_is_checked_before_it_begins() {
+fn the_options_of_a_session_are_checked() {
     check(
         r##"
 > HOTKEYS GET -> nil
@@ -88,7 +88,7 @@ fn keys_are_measured() {
 }
 
 #[test]
-fn a_session_ends_by_itself() {
+fn a_session_ends_after_its_duration() {
     run(
         &mut TestServer::new(1),
         r##"

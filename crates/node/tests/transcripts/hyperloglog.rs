@@ -43,7 +43,7 @@ fn pfadd() {
 }
 
 #[test]
-fn sparse_ones_become_dense() {
+fn sparse_hyperloglogs_become_dense() {
     check(
         r#"
 > CONFIG SET hll-sparse-max-bytes 10 -> OK
@@ -68,7 +68,7 @@ fn sparse_ones_become_dense() {
 }
 
 #[test]
-fn pfcount_of_several() {
+fn pfcount_of_several_keys() {
     check(
         r#"
 > PFADD a 1 2 3 4 -> 1
@@ -143,7 +143,7 @@ fn corrupt_values() {
 > PFCOUNT k k -> -INVALIDOBJ Corrupted HLL object detected
 > SET k "HYLL\x01\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x40" -> OK
 > PFADD k a -> -INVALIDOBJ Corrupted HLL object detected
-# Redis reads the byte behind the end.
+# Redis reads the byte after the end.
 > PFDEBUG DECODE k -> -INVALIDOBJ Corrupted HLL object detected
 > SET k "HYLL\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x7f\xff" -> OK
 > PFCOUNT k -> -WRONGTYPE Key is not a valid HyperLogLog string value.

@@ -4,7 +4,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn sections_are_chosen() {
+fn sections_can_be_selected() {
     check(
         r##"
 > INFO nosuch -> ""
@@ -27,7 +27,7 @@ fn sections_are_chosen() {
 }
 
 #[test]
-fn keys_are_counted_by_their_size() {
+fn keys_are_counted_by_size() {
     check(
         r##"
 > SET e "" -> OK
@@ -62,7 +62,7 @@ fn keys_are_counted_by_their_size() {
 }
 
 #[test]
-fn the_server_tells_about_itself() {
+fn the_server_section_describes_the_server() {
     check(
         r##"
 > SET a 1 -> OK
@@ -98,7 +98,7 @@ fn the_server_tells_about_itself() {
 }
 
 #[test]
-fn a_shard_in_use_is_not_waited_for() {
+fn info_does_not_wait_for_a_shard_in_use() {
     let mut server = TestServer::new(1);
     run(
         &mut server,
@@ -119,7 +119,7 @@ c> BLPOP n 0
     run(
         &mut server,
         r##"
-# Keys are counted without the shard; the rest is what was last seen of it.
+# Keys are counted without the shard; other figures are from an earlier look.
 > INFO keyspace
 "# Keyspace\r\ndb0:keys=2,expires=1,avg_ttl=0,subexpiry=1\r\n"
 > INFO keysizes
@@ -216,9 +216,9 @@ fn work_is_counted_until_a_reset() {
     );
 }
 
-/// What a script or a transaction may not run counts as rejected, as in Redis.
+/// As in Redis, a command that a script or transaction may not run counts as rejected.
 #[test]
-fn commands_refused_within_others_are_counted() {
+fn commands_refused_in_scripts_and_transactions_are_counted() {
     let scripts = [
         ("redis.pcall('get')", "get"),
         ("redis.pcall('object', 'encoding')", "object|encoding"),
@@ -242,7 +242,7 @@ fn commands_refused_within_others_are_counted() {
 "#
         ));
     }
-    // What it calls and what fails is no rejection, nor is what no command is called.
+    // Failed calls and unknown commands do not count as rejected.
     check(
         r##"
 > SET k text -> OK

@@ -1,4 +1,4 @@
-//! Whole databases.
+//! Commands on whole databases.
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -29,7 +29,7 @@ fn sizes_and_flushes() {
 > DBSIZE -> 0
 > SWAPDB 0 3 -> OK
 > DBSIZE -> 0
-# Nothing was there, but a replica may have something.
+# An empty database is flushed too, because a replica may have keys.
 > FLUSHALL -> OK
 !  => FLUSHALL
 > FLUSHDB SYNC -> OK
@@ -39,7 +39,7 @@ fn sizes_and_flushes() {
 }
 
 #[test]
-fn swaps() {
+fn swapdb() {
     check(
         r#"
 > SWAPDB 0 -> -ERR wrong number of arguments for 'swapdb' command
@@ -72,9 +72,9 @@ fn swaps() {
     );
 }
 
-/// What another thread sees of the number of keys, at each look at the clock.
+/// The numbers of keys that another thread sees each time the clock is read.
 #[test]
-fn what_changes_together_is_counted_together() {
+fn keys_changed_by_one_command_are_counted_at_once() {
     let both = "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[2], 'v')
         return redis.call('DBSIZE')";
     let exec = "MULTI\nOK\n> DEL a\nQUEUED\n> SET b v\nQUEUED\n> DBSIZE\nQUEUED\n> EXEC\n\
@@ -104,5 +104,5 @@ fn what_changes_together_is_counted_together() {
     run(&mut server, "> SET a 1\nOK\nq> BLPOP q 0\n");
     server.take_totals_seen();
     run(&mut server, "> RPUSH q element\n1\nq< [\"q\", \"element\"]\n");
-    assert_eq!(server.take_totals_seen(), [1], "it is served before anyone sees the list");
+    assert_eq!(server.take_totals_seen(), [1], "another thread saw the list before it was served");
 }

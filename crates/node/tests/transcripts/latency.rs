@@ -6,7 +6,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn nothing_is_remembered_without_a_threshold() {
+fn no_event_is_recorded_without_a_threshold() {
     check(
         r##"
 > LATENCY LATEST -> []
@@ -27,7 +27,7 @@ fn nothing_is_remembered_without_a_threshold() {
 }
 
 #[test]
-fn what_takes_long_is_remembered() {
+fn slow_events_are_recorded() {
     let mut server = TestServer::new(1);
     run(&mut server, "> CONFIG SET latency-monitor-threshold 20\nOK\n");
     server.host.ticks.set(25_000);

@@ -1,11 +1,11 @@
-//! The log of a test server: for every request, it has what the effects say.
+//! The log of a test server, which must agree with the effects of each request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use store::{Effect, LogPosition, LogUnit, Replay, WriteLog};
 
-/// What is logged, in order, and how much was.
+/// The logged bytes in order, and their number.
 #[derive(Clone, Debug, Default)]
 pub struct Logged(Arc<Mutex<Vec<LoggedUnit>>>, Arc<AtomicU64>);
 
@@ -36,7 +36,7 @@ impl WriteLog for Logged {
 }
 
 impl Logged {
-    /// What was logged since the last call is what these effects say: each is a unit.
+    /// Asserts that the units logged since the last call agree with these effects.
     pub fn check(&self, effects: &[Effect]) {
         let units = std::mem::take(&mut *self.0.lock().unwrap());
         let replayed = effects.iter().filter(|effect| !effect.commands.is_empty());
@@ -48,7 +48,7 @@ impl Logged {
     }
 }
 
-/// The commands of a unit, without those around them.
+/// The commands of a unit, without MULTI, EXEC and SELECT.
 fn commands(unit: &LoggedUnit) -> Vec<Replay> {
     let mut bytes = unit.bytes.as_slice();
     let mut all = Vec::new();
@@ -65,7 +65,7 @@ fn commands(unit: &LoggedUnit) -> Vec<Replay> {
     if all.len() > 1 {
         assert!(is(&all.remove(0), b"MULTI"), "several commands are a transaction");
         assert!(all.pop().is_some_and(|last| is(&last, b"EXEC")));
-        assert!(all.len() > 1, "one command is none");
+        assert!(all.len() > 1, "one command needs no transaction");
     }
     let (mut db, mut selects) = (unit.db, false);
     let mut replays = Vec::new();
@@ -81,7 +81,7 @@ fn commands(unit: &LoggedUnit) -> Vec<Replay> {
     replays
 }
 
-/// The number of a line that begins with a mark.
+/// The number in a line that starts with a mark.
 fn number(bytes: &mut &[u8], mark: u8) -> usize {
     let line = bytes.strip_prefix(&[mark]).expect("a mark");
     let end = line.windows(2).position(|two| two == b"\r\n").expect("a line");

@@ -1,6 +1,6 @@
 //! Transcripts: requests and the replies they must receive, for every command and option.
 //!
-//! One file a family; `grammar.rs` explains the form.
+//! There is a file for each family; `grammar.rs` explains the form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod acl;

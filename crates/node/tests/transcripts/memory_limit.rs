@@ -1,4 +1,4 @@
-//! `maxmemory`: what is refused, which keys go, and what goes with them.
+//! `maxmemory`: refused commands and evicted keys.
 //!
 //! A key takes 1000 bytes here, and everything else a million (`fake_shards`).
 
@@ -6,7 +6,7 @@ use crate::check::{check, run};
 use crate::fake::TestServer;
 
 #[test]
-fn writes_are_refused_when_nothing_may_go() {
+fn writes_are_refused_without_eviction() {
     check(
         r#"
 > SET old 1 -> OK
@@ -31,7 +31,7 @@ fn writes_are_refused_when_nothing_may_go() {
 }
 
 #[test]
-fn transactions_are_refused_whole() {
+fn transactions_are_refused_as_a_whole() {
     check(
         r#"
 > CONFIG SET maxmemory 1 -> OK
@@ -52,7 +52,7 @@ b> CONFIG SET maxmemory 1 -> OK
 > GET k -> nil
 > EXEC -> -ERR EXEC without MULTI
 b> CONFIG SET maxmemory 0 -> OK
-# What begins below the limit ends, although it changes the limit itself.
+# A transaction that starts below the limit ends, even if it lowers the limit.
 > MULTI -> OK
 > INCR k -> QUEUED
 > CONFIG SET maxmemory 1 -> QUEUED
@@ -64,7 +64,7 @@ b> CONFIG SET maxmemory 0 -> OK
 }
 
 #[test]
-fn scripts_say_whether_they_run_when_memory_is_short() {
+fn flags_allow_scripts_to_run_above_the_limit() {
     check(
         r##"
 > FUNCTION LOAD "#!lua name=lib
@@ -74,7 +74,7 @@ fn scripts_say_whether_they_run_when_memory_is_short() {
 "lib"
 > SET k 5 -> OK
 > CONFIG SET maxmemory 1 -> OK
-# One that declares nothing may run, and its first write is refused if it takes memory.
+# A script without flags may run, and its first write is refused if it uses memory.
 > EVAL "return redis.call('get', KEYS[1])" 1 k -> "5"
 > EVAL "return redis.call('set', KEYS[1], 1)" 1 k
 ~~ -OOM command not allowed when used memory > 'maxmemory'. script: *
@@ -100,7 +100,7 @@ b> CONFIG SET maxmemory 1 -> OK
 }
 
 #[test]
-fn nobody_looks_at_once_again_for_keys_that_are_in_use() {
+fn keys_in_use_are_not_searched_again_immediately() {
     for policy in ["allkeys-random", "allkeys-lru", "volatile-ttl"] {
         let mut server = TestServer::new(1);
         let fill = "
@@ -118,7 +118,7 @@ fn nobody_looks_at_once_again_for_keys_that_are_in_use() {
 }
 
 #[test]
-fn the_longest_unused_key_goes_first() {
+fn the_least_recently_used_key_is_evicted_first() {
     check(
         r#"
 > CONFIG SET maxmemory-policy allkeys-lru maxmemory 1003000 maxmemory-samples 64 -> OK
@@ -132,7 +132,7 @@ fn the_longest_unused_key_goes_first() {
 @advance 1000
 > SET d 1 -> OK
 ! set:d => SET d 1
-# Any command makes room.
+# Any command evicts keys.
 > PING -> PONG
 ! evicted:b => DEL b
 > CONFIG SET lazyfree-lazy-eviction yes -> OK
@@ -155,7 +155,7 @@ fn the_longest_unused_key_goes_first() {
 }
 
 #[test]
-fn the_least_used_key_goes_first() {
+fn the_least_frequently_used_key_is_evicted_first() {
     check(
         r#"
 > CONFIG SET maxmemory-policy allkeys-lfu lfu-log-factor 0 -> OK
@@ -171,7 +171,7 @@ fn the_least_used_key_goes_first() {
 > CONFIG SET maxmemory 1002000 maxmemory-samples 64 -> OK
 > PING -> PONG
 ! evicted:b => DEL b
-# An overwritten key stays as often used.
+# An overwritten key keeps its access counter.
 > SET a 2 -> OK
 > OBJECT FREQ a -> 9
 @advance 180000
@@ -225,7 +225,7 @@ fn volatile_policies_spare_keys_without_an_expiry() {
 }
 
 #[test]
-fn a_random_policy_takes_any_key() {
+fn a_random_policy_evicts_any_key() {
     check(
         r#"
 > MSET a 1 b 1 c 1 d 1 -> OK
@@ -263,7 +263,7 @@ b< ~~ -NOGROUP *
 }
 
 #[test]
-fn nothing_is_evicted_during_a_pause() {
+fn no_key_is_evicted_during_a_pause() {
     check(
         r#"
 > SET k 1 -> OK
@@ -278,7 +278,7 @@ fn nothing_is_evicted_during_a_pause() {
 }
 
 #[test]
-fn integers_are_not_shared_where_each_is_to_have_its_own_clock() {
+fn integers_are_not_shared_under_lru_and_lfu_policies() {
     check(
         r#"
 > SET i 1 -> OK

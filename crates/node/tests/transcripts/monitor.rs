@@ -1,4 +1,4 @@
-//! MONITOR: which requests are shown, and in what form.
+//! MONITOR: the requests that it shows, and their form.
 
 use crate::check::check;
 
@@ -12,7 +12,7 @@ b< ~~ ??????????.?????? ?0 *? "set" "k\\n\\"\\x00" "v"
 > Incr k2 -> 1
 > GET nothing -> nil
 b< ~~ * "Incr" "k2" * "GET" "nothing"
-# Those that fail are shown, and those that do not run are not.
+# Failing commands are shown; commands that are not executed are not shown.
 > LPUSH k2 x -> -WRONGTYPE Operation against a key holding the wrong kind of value
 b< ~~ * "LPUSH" "k2" "x"
 > GET -> -ERR wrong number of arguments for 'get' command
@@ -20,7 +20,7 @@ b< ~~ * "LPUSH" "k2" "x"
 b<
 > SELECT 3 -> OK
 b< ~~ * ?3 *? "SELECT" "3"
-# Administration is not shown, nor is MONITOR.
+# Administrative commands and MONITOR are not shown.
 > CONFIG GET port -> ["port", "6379"]
 c> MONITOR -> OK
 b<
@@ -43,7 +43,7 @@ b> MONITOR -> OK
 b< ~~ * "AUTH" "(redacted)"
 > HELLO 2 AUTH default secret SETNAME me -> ~~ ?"server"*
 b< ~~ * "HELLO" "2" "AUTH" "(redacted)" "(redacted)" "SETNAME" "me"
-# A name is none, whatever it is.
+# A client name is not a password.
 > HELLO 2 SETNAME auth SETNAME AUTH -> ~~ ?"server"*
 b< ~~ * "HELLO" "2" "SETNAME" "auth" "SETNAME" "AUTH"
 > HELLO 2 SETNAME auth auth default auth setname me -> ~~ ?"server"*
@@ -57,7 +57,7 @@ b< ~~ * "HELLO" "AUTH" "(redacted)" "(redacted)"
 }
 
 #[test]
-fn what_a_transaction_or_script_calls_is_shown() {
+fn commands_of_transactions_and_scripts_are_shown() {
     check(
         r#"
 b> MONITOR -> OK
@@ -96,7 +96,7 @@ b< ~~ * "MULTI" * "EXEC"
 }
 
 #[test]
-fn a_command_that_waits_is_shown_when_it_begins() {
+fn a_blocking_command_is_shown_when_it_starts() {
     check(
         r#"
 b> MONITOR -> OK
@@ -118,7 +118,7 @@ b<
 }
 
 #[test]
-fn one_that_is_shown_requests_uses_no_keys_until_a_reset() {
+fn a_client_in_monitor_cannot_use_keys_until_reset() {
     check(
         r#"
 b> MONITOR -> OK
@@ -128,7 +128,7 @@ b> EVAL "return 1" 0 -> -ERR Replica can't interact with the keyspace
 b> MULTI -> ~~ OK * "MULTI"
 b> SET k v -> -ERR Replica can't interact with the keyspace
 b> DISCARD -> ~~ OK * "DISCARD"
-# Once is enough, and there is no answer.
+# A second MONITOR has no effect and no reply.
 b> MONITOR
 b<
 b> PING -> ~~ PONG * "PING"

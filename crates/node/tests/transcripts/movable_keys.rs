@@ -1,8 +1,8 @@
-//! Commands whose keys stand where other arguments put them: the keys that a row finds are those
-//! that its handler uses, whatever names and values the arguments have.
+//! Commands whose key positions depend on other arguments: the row must find exactly the keys that
+//! the handler uses, whatever names and values the arguments have.
 //!
-//! Requests are random, and their keys, groups and patterns are called like options. Which keys a
-//! handler used shows in the keys' idle times.
+//! Requests are random, and their keys, groups and patterns have the names of options. The idle
+//! times of keys show which keys a handler used.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use resp::{Args, Span};
 
 use crate::fake::TestServer;
 
-/// How long keys have been idle before a request.
+/// Idle time of the keys before a request.
 const IDLE_MS: i64 = 100_000;
 /// Requests of each form.
 const REQUESTS: usize = 100;
 
-/// What a value is called besides the options' words.
+/// A name of a value that is not an option.
 const WORDS: &[&str] = &["k", "1", "2"];
 
-/// Requests of one form: its words stand for themselves, but `k` is a key, `w` another name, and
-/// `i` a small number.
+/// Requests of one form: words are literal, except that `k` is a key, `w` another name, and `i` a
+/// small number.
 struct Form {
     head: &'static str,
-    /// Any of these follow, in any order.
+    /// Optional parts that follow in any order.
     options: &'static [&'static str],
     tail: &'static str,
     /// Makes a value under the key `k`.
     value: &'static str,
-    /// It stops at the first key that exists, and all exist.
+    /// The command stops at the first existing key, and all keys exist.
     stops_at_first: bool,
-    /// It writes to the last of its keys, and looks at the first.
+    /// The command writes to its last key, and reads the first.
     writes_last: bool,
 }
 
@@ -81,7 +81,7 @@ const FORMS: &[Form] = &[
 #[test]
 fn every_command_with_movable_keys_has_a_form() {
     let movable = table().entries().iter().filter(|e| e.spec.flags.has(Flags::MOVABLE_KEYS));
-    // Which of its keys a script uses is for its text to say.
+    // The text of a script determines which of its keys it uses.
     let movable = movable.filter(|entry| entry.spec.group != Group::Scripting);
     let movable: BTreeSet<String> = movable.map(|entry| entry.name.to_uppercase()).collect();
     let name = |form: &Form| form.head.split(' ').next().unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ fn rows_find_the_keys_that_handlers_use() {
     }
 }
 
-/// What keys and other values are called: like every word of the form.
+/// The names of keys and values: all words of the form.
 fn names_of(form: &Form) -> Vec<String> {
     let words = [form.head, form.tail].into_iter().chain(form.options.iter().copied());
     let words = words.flat_map(|text| text.split(' ')).filter(|word| word.len() > 1);
@@ -131,7 +131,7 @@ fn request_of(form: &Form, names: &[String], random: &mut Random) -> Vec<Vec<u8>
     for at in (1..options.len()).rev() {
         options.swap(at, below(at + 1));
     }
-    // XREADGROUP is refused without a group.
+    // XREADGROUP fails without a group.
     let is_needed = |option: &&str| option.starts_with("GROUP");
     options.retain(|option| is_needed(option) || below(2) == 0);
     let texts = [form.head].into_iter().chain(options).chain([form.tail]);
@@ -161,7 +161,7 @@ fn populate(server: &mut TestServer, form: &Form, names: &[String]) {
     }
 }
 
-/// The keys that are not as idle as before, or gone.
+/// The keys that were used or removed.
 fn used_keys(server: &mut TestServer, names: &[String]) -> BTreeSet<String> {
     let untouched = format!(":{}\r\n", IDLE_MS / 1000).into_bytes();
     let mut idle = |name: &&String| {
@@ -171,7 +171,7 @@ fn used_keys(server: &mut TestServer, names: &[String]) -> BTreeSet<String> {
     names.iter().filter(|name| idle(name)).cloned().collect()
 }
 
-/// The keys that the command's row finds, in its order, with their places in the request.
+/// The keys that the command's row finds, in its order, with their positions in the request.
 fn found_keys(request: &[Vec<u8>]) -> Vec<(usize, String)> {
     let mut buffer = Vec::new();
     let mut spans = Vec::new();

@@ -1,11 +1,12 @@
-//! What is denied to scripts, and DEBUG SET-DISABLE-DENY-SCRIPTS, which allows some of it.
+//! Commands that are denied to scripts, and DEBUG SET-DISABLE-DENY-SCRIPTS, which allows some of
+//! them.
 
 use node::config::{Config, Permit};
 
 use crate::check::run;
 use crate::fake::TestServer;
 
-/// As in Redis, apart from commands on scripts and transactions, which stay denied.
+/// As in Redis, except for commands on scripts and transactions, which stay denied.
 #[test]
 fn commands_that_are_denied_to_scripts_can_be_allowed() {
     let config = Config { enable_debug_command: Permit::Yes, ..Config::default() };
@@ -34,7 +35,7 @@ fn commands_that_are_denied_to_scripts_can_be_allowed() {
     }
 }
 
-/// A server on which scripts may call more.
+/// A server on which scripts may call denied commands.
 fn permissive() -> TestServer {
     let config = Config { enable_debug_command: Permit::Yes, ..Config::default() };
     let mut server = TestServer::with_config(4, config);
@@ -42,9 +43,9 @@ fn permissive() -> TestServer {
     server
 }
 
-/// In Redis scripts have a client of their own, which they may change.
+/// In Redis, scripts have a client of their own, which they may change.
 #[test]
-fn a_script_does_not_change_how_its_client_is_served() {
+fn a_script_does_not_change_its_client() {
     let denied = [
         "'AUTH', 'u', 'x'",
         "'HELLO'",
@@ -97,7 +98,7 @@ fn a_script_does_not_change_how_its_client_is_served() {
     );
 }
 
-/// As by a command of its own. It is closed when the script is over.
+/// The client is closed when the script ends.
 #[test]
 fn a_script_may_close_its_client() {
     let mut server = permissive();

@@ -1,4 +1,4 @@
-//! Keyspace notifications: which events are published, where, and in what order.
+//! Keyspace notifications: events, their channels, and their order.
 
 use crate::check::check;
 
@@ -104,7 +104,7 @@ b< ["pmessage", "*", "__keyevent@0__:new", "z"] ["pmessage", "*", "__keyevent@0_
 }
 
 #[test]
-fn each_command_of_a_transaction_or_script_publishes_its_own() {
+fn each_command_of_a_transaction_or_script_publishes_its_events() {
     check(
         r#"
 > CONFIG SET notify-keyspace-events EA -> OK
@@ -127,7 +127,7 @@ b< ["pmessage", "*", "__keyevent@1__:incrby", "n"] ["pmessage", "*", "c", "m"]
 }
 
 #[test]
-fn clients_that_waited_leave_events_behind_those_of_who_served_them() {
+fn events_of_a_served_client_follow_those_of_the_serving_command() {
     check(
         r#"
 > CONFIG SET notify-keyspace-events EA -> OK
@@ -145,7 +145,7 @@ b< ["pmessage", "*", "__keyevent@2__:rpush", "from"] ["pmessage", "*", "__keyeve
 }
 
 #[test]
-fn who_changes_a_key_may_be_notified() {
+fn a_client_is_notified_of_its_own_change() {
     check(
         r#"
 > HELLO 3 -> ~~ *
@@ -168,13 +168,13 @@ fn misses_are_those_of_redis() {
 > CONFIG GET notify-keyspace-events -> ["notify-keyspace-events", "lshzxeKE"]
 > CONFIG SET notify-keyspace-events Eghmn -> OK
 b> PSUBSCRIBE * -> ["psubscribe", "*", 1]
-# A stream is looked at twice, first to check the request.
+# A stream is looked up twice, first to check the request.
 > XREAD STREAMS none 0 -> nil-array
 b< ["pmessage", "*", "__keyevent@0__:keymiss", "none"]
    ["pmessage", "*", "__keyevent@0__:keymiss", "none"]
 > XREAD STREAMS none other 0 0 -> nil-array
 b< ~~ *none"* *other"* *none"* *other"*
-# A hash that ends with its last field was there.
+# A hash whose last field expires existed, so this is no miss.
 > HSET h f v -> 1
 > HPEXPIRE h 10 FIELDS 1 f -> [1]
 b< ~~ *:new*:hset*:hexpire"*
@@ -189,7 +189,7 @@ b< ~~ *:new*:hset*:hexpire"*
 @advance 20
 > HMGET h f g -> [nil, nil]
 b< ["pmessage", "*", "__keyevent@0__:hexpired", "h"] ["pmessage", "*", "__keyevent@0__:del", "h"]
-# One that is written at once is not another one.
+# A hash that one command removes and writes again is not a new key.
 > HSET h f v -> 1
 > HPEXPIRE h 10 FIELDS 1 f -> [1]
 b< ~~ *:new*:hset*:hexpire"*

@@ -1,5 +1,5 @@
-//! SAVE, BGSAVE, LASTSAVE, WEFT BACKUP, DEBUG RELOAD, and what is refused while keys are loaded or
-//! cannot be saved. What is in the files is tested elsewhere.
+//! SAVE, BGSAVE, LASTSAVE, WEFT BACKUP, DEBUG RELOAD, and commands that are refused while keys are
+//! loaded or cannot be saved. Other tests check the content of the files.
 
 use node::config::{Config, Permit};
 use node::host::SaveError;
@@ -13,7 +13,7 @@ fn with_debug() -> TestServer {
 }
 
 #[test]
-fn saves() {
+fn save_bgsave_and_lastsave() {
     check(
         r#"
 > SAVE -> OK
@@ -36,7 +36,7 @@ fn saves() {
 }
 
 #[test]
-fn why_nothing_is_saved() {
+fn errors_of_saves() {
     for (error, command, reply) in [
         (SaveError::Saving, "SAVE", "-ERR Background save already in progress"),
         (SaveError::Saving, "BGSAVE", "-ERR Background save already in progress"),
@@ -94,7 +94,7 @@ fn debug_reload() {
 }
 
 #[test]
-fn while_keys_are_loaded() {
+fn commands_while_keys_are_loaded() {
     let mut server = TestServer::new(1);
     server.node.set_loading(true);
     run(
@@ -127,7 +127,7 @@ fn while_keys_are_loaded() {
 }
 
 #[test]
-fn while_nothing_can_be_saved() {
+fn writes_are_refused_while_saves_fail() {
     let mut server = TestServer::new(1);
     let text = "MISCONF the disk is full";
     server.node.refuse_writes(Cause::Snapshot, Some(text.to_owned()));

@@ -68,7 +68,7 @@ b< ["pmessage", "\\*", "*", "star"]
 }
 
 #[test]
-fn shard_channels_are_apart_from_others() {
+fn shard_channels_are_separate_from_channels() {
     check(
         r#"
 b> SSUBSCRIBE c -> ["ssubscribe", "c", 1]
@@ -138,7 +138,7 @@ b> PUBLISH c m -> 0
 }
 
 #[test]
-fn a_subscribed_client_may_send_everything_in_resp3() {
+fn a_subscribed_client_may_send_all_commands_in_resp3() {
     check(
         r#"
 > HELLO 3 -> ~~ *
@@ -211,7 +211,7 @@ b< ["message", "c", "m"]
 }
 
 #[test]
-fn clients_are_told_apart_by_their_subscriptions() {
+fn client_list_distinguishes_subscribed_clients() {
     check(
         r#"
 b> SUBSCRIBE c d -> ["subscribe", "c", 1] ["subscribe", "d", 2]

@@ -1,17 +1,17 @@
-//! A record of what transcripts did, for `cargo xtask transcripts`.
+//! A record of transcripts, for `cargo xtask transcripts`.
 //!
-//! When the environment names a file, nothing is compared: each run of a transcript appends a block
-//! of lines to it. A line is a list of words, quoted like an inline command:
+//! If the environment names a file, replies are not compared, and each run of a transcript appends
+//! a block of lines to the file. A line is a list of words, quoted like an inline command:
 //!
 //! ```text
-//! case TEST SERVER FILE LINE IS-PREPARED   a run, the server it is on, and where the call stands
+//! case TEST SERVER FILE LINE IS-PREPARED   a run, its server, and the location of the call
 //! text LINE                                each line of the transcript
 //! send LINE CLIENT WORD...                 its steps; lines count from 0
 //! receive LINE CLIENT
 //! advance LINE MS
 //! close LINE CLIENT
 //! reply EXPECTED BYTES                     of the `send` or `receive` before it
-//! unmet LINE LINES EXPECTED NEW-LINE...    an expectation not met, and the lines that would be
+//! unmet LINE LINES EXPECTED NEW-LINE...    an unmet expectation, and the correct lines
 //! ```
 //!
 //! Runs on the same server follow each other.
@@ -27,10 +27,10 @@ use crate::check::Outcome;
 use crate::fake::TestServer;
 use crate::grammar::{Action, Step};
 
-/// Names the file.
+/// The environment variable with the name of the file.
 const FILE: &str = "WEFT_TRANSCRIPTS_RECORD";
 
-/// Held by the one that appends.
+/// Held while a record is appended.
 static APPENDING: Mutex<()> = Mutex::new(());
 
 /// The record of one run, appended when it ends.
@@ -45,7 +45,7 @@ impl Record {
         std::env::var_os(FILE).is_some()
     }
 
-    /// Begins a record when one is wanted.
+    /// Begins a record if the environment asks for one.
     pub fn begin(server: &TestServer, transcript: &str, at: &Location<'_>) -> Option<Self> {
         let path = std::env::var(FILE).ok()?;
         let mut record = Self { path, text: Vec::new() };
@@ -58,7 +58,7 @@ impl Record {
         Some(record)
     }
 
-    /// Adds a step and what it did.
+    /// Adds a step and its outcome.
     pub fn step(&mut self, step: &Step<'_>, outcome: &Outcome) {
         let line = step.line.to_string();
         let has_reply = match &step.action {

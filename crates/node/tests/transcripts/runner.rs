@@ -1,12 +1,11 @@
-//! The runner itself: wrong expectations are found, and what would be right is known.
+//! Tests of the runner: it detects wrong expectations and gives the correct lines.
 
 use crate::check::{Mismatch, perform};
 use crate::fake::TestServer;
 use crate::grammar::{Action, parse};
 use crate::record::Record;
 
-/// The expectations of a transcript that are not met: what came instead, and the lines that expect
-/// it.
+/// The unmet expectations of a transcript: the actual text, and the correct lines.
 fn unmet(transcript: &str) -> Vec<(String, Vec<String>)> {
     let mut server = TestServer::new(4);
     let mut found = Vec::new();
@@ -81,7 +80,7 @@ fn a_long_expectation_continues_in_lines_of_100_columns() {
 }
 
 #[test]
-fn a_request_has_a_client() {
+fn a_request_names_its_client() {
     let steps = parse("> GET k\nOK\nname> GET k\nname< a> b\nb> GET k -> a> b\n");
     let clients: Vec<_> = steps
         .iter()
@@ -94,7 +93,7 @@ fn a_request_has_a_client() {
 }
 
 #[test]
-fn lines_that_are_not_understood() {
+fn malformed_lines_are_refused() {
     for line in ["GET k", "> \"", "@client a", "@advance x", "b < x", "< x", "! x => y"] {
         let outcome = std::panic::catch_unwind(|| parse(line).len());
         assert!(outcome.is_err(), "{line}");
@@ -103,7 +102,7 @@ fn lines_that_are_not_understood() {
 
 #[test]
 fn check_fails_where_an_expectation_is_wrong() {
-    // A record has no comparisons.
+    // A record makes no comparisons.
     if Record::is_wanted() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Which keys there are.
+//! KEYS, SCAN and RANDOMKEY.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn keys_by_pattern() {
 > SCAN 0 MATCH "" -> ["0", [""]]
 > PEXPIRE "" 5 -> 1
 @advance 6
-# KEYS does not show what has expired, and does not remove it either.
+# KEYS neither shows nor removes an expired key.
 > KEYS * -> []
 > KEYS "" -> []
 > SCAN 0 MATCH x -> ["0", []]
@@ -85,7 +85,7 @@ fn scanned(reply: &[u8]) -> (String, Vec<String>) {
     let text = String::from_utf8(reply.to_vec()).unwrap();
     let mut lines = text.split("\r\n").skip(2).step_by(2).map(str::to_owned);
     let cursor = lines.next().unwrap();
-    // Behind the cursor come the array's header and then lengths and keys in turn.
+    // The array's header follows the cursor, then alternating lengths and keys.
     let keys = text.split("\r\n").skip(5).step_by(2).map(str::to_owned);
     (cursor, keys.filter(|key| !key.is_empty()).collect())
 }
@@ -180,7 +180,7 @@ fn random_keys() {
         for _ in 0..4000 {
             *drawn.entry(command(&mut server, "RANDOMKEY")).or_default() += 1;
         }
-        assert!(drawn.keys().all(|key| key.starts_with(b"$5\r\nk")), "only keys that live");
+        assert!(drawn.keys().all(|key| key.starts_with(b"$5\r\nk")), "an expired key was drawn");
         let wanted = if keys == 20 { 20 } else { 1500 };
         assert!(drawn.len() >= wanted, "{} different keys of {keys}", drawn.len());
     }

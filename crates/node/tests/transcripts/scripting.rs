@@ -28,7 +28,7 @@ fn scripts_call_commands() {
 }
 
 #[test]
-fn what_scripts_may_not_call() {
+fn commands_that_scripts_may_not_call() {
     check(
         r#"
 > EVAL "return redis.call('NOSUCH')" 0
@@ -72,7 +72,7 @@ fn what_scripts_may_not_call() {
 }
 
 #[test]
-fn requests_that_run_nothing() {
+fn malformed_requests_run_no_script() {
     check(
         r#"
 > EVAL "return 1" -> -ERR wrong number of arguments for 'eval' command
@@ -97,7 +97,7 @@ fn requests_that_run_nothing() {
 }
 
 #[test]
-fn scripts_are_kept() {
+fn scripts_are_cached() {
     check(
         r#"
 > SCRIPT LOAD "return 1" -> "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
@@ -226,7 +226,7 @@ b> EXEC -> nil-array
 }
 
 #[test]
-fn a_pause_of_writes_does_not_hold_scripts_that_only_read() {
+fn a_pause_of_writes_does_not_suspend_read_only_scripts() {
     check(
         r#"
 > FUNCTION LOAD "\x23!lua name=reads\nredis.register_function{function_name='reads',
@@ -248,7 +248,7 @@ c> EXEC -> ["queued before"]
 }
 
 #[test]
-fn a_pause_of_writes_holds_what_functions_are_when_they_run() {
+fn a_pause_of_writes_uses_the_flags_that_a_function_has_when_it_runs() {
     let reads = "redis.register_function{function_name='f', flags={'no-writes'}, \
                  callback=function() return 'read' end}";
     let writes = "redis.register_function('f', function() return redis.call('SET', 'k', 'v') end)";
@@ -266,7 +266,7 @@ c> EXEC
 }
 
 #[test]
-fn lines_of_scripts_are_written_wherever_they_run() {
+fn log_lines_of_scripts_are_written_in_every_context() {
     let mut server = TestServer::new(4);
     run(
         &mut server,
@@ -300,7 +300,7 @@ nil
 }
 
 #[test]
-fn what_a_read_only_script_may_not_call() {
+fn a_read_only_script_cannot_write() {
     check(
         r#"
 > PFADD h a -> 1
@@ -314,15 +314,15 @@ fn what_a_read_only_script_may_not_call() {
 }
 
 #[test]
-fn small_rules_of_scripts() {
+fn details_of_calls_from_scripts() {
     check(
         r#"
-# A container that has a command of its own.
+# A container with a handler of its own.
 > EVAL "return redis.pcall('command', 'nosuch')" 0 -> -ERR Unknown Redis command called from script
 > EVAL "return redis.acl_check_cmd('command', 'nosuch')" 0
 -ERR Invalid command passed to redis.acl_check_cmd() script: 34701fe7720b2a53e83942f2785352607aaf6f5
   3, on @user_script:1.
-# The order of a set is none.
+# A set has no order.
 > SADD s c b a 10 9 x -> 6
 > EVAL "return redis.call('sort', 's', 'by', 'nosort')" 1 s -> ["10", "9", "a", "b", "c", "x"]
 > EVAL "return redis.call('sort_ro', 's', 'by', 'nosort', 'desc', 'limit', 1, 2)" 1 s -> ["c", "b"]
@@ -352,7 +352,7 @@ fn errors_within_a_reply_are_counted() {
 }
 
 #[test]
-fn resetstat_forgets_how_many_scripts_were_evicted() {
+fn resetstat_resets_the_number_of_evicted_scripts() {
     let mut server = TestServer::new(4);
     for number in 0..510 {
         run(&mut server, &format!("> EVAL \"return {number}\" 0\n{number}\n"));
@@ -368,7 +368,7 @@ fn resetstat_forgets_how_many_scripts_were_evicted() {
 }
 
 #[test]
-fn errors_have_the_bytes_of_arguments() {
+fn errors_repeat_the_bytes_of_arguments() {
     let mut server = TestServer::new(4);
     let mut check = |request: &[&[u8]], expected: &[u8]| {
         let args: Vec<Vec<u8>> = request.iter().map(|arg| arg.to_vec()).collect();
@@ -379,10 +379,10 @@ fn errors_have_the_bytes_of_arguments() {
 }
 
 #[test]
-fn what_a_script_or_transaction_replaces_is_dropped_while_it_runs() {
+fn values_that_a_script_or_transaction_replaces_are_freed_while_it_runs() {
     let check = |requests: &[&str]| {
         let mut server = TestServer::new(4);
-        // The log has it all until the end.
+        // The log keeps all of it until the end.
         server.end_log();
         for request in requests {
             let args = split_args(request.as_bytes()).expect("it is quoted well");

@@ -48,7 +48,7 @@ fn shutdown_ends_the_process_without_a_reply() {
 }
 
 #[test]
-fn shutdown_that_is_called_off_is_answered_in_a_pause_as_well() {
+fn an_aborted_shutdown_gets_its_reply_in_a_pause_too() {
     let mut server = TestServer::new(1);
     run(&mut server, "> SHUTDOWN\n");
     server.node.end_pause_for_ever();
@@ -58,7 +58,7 @@ fn shutdown_that_is_called_off_is_answered_in_a_pause_as_well() {
 b> CLIENT PAUSE 1000 ALL -> OK
 b> SHUTDOWN
 b<
-# Its request is executed again.
+# The request is executed again.
 > SHUTDOWN -> -ERR Errors trying to SHUTDOWN. Check logs.
 > SHUTDOWN
 "#,
@@ -67,7 +67,7 @@ b<
 }
 
 #[test]
-fn shutdown_that_is_refused_when_it_is_executed_again_is_forgotten() {
+fn a_shutdown_refused_at_its_retry_is_dropped() {
     let mut server = TestServer::new(1);
     run(&mut server, "> SHUTDOWN\n");
     server.node.end_pause_for_ever();
@@ -185,7 +185,7 @@ fn debug_writes_to_the_log_and_counts_references() {
 }
 
 #[test]
-fn debug_shows_expired_keys_that_are_still_there() {
+fn debug_shows_expired_keys_that_are_still_stored() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     let mut server = TestServer::with_config(4, config);
     run(
@@ -202,7 +202,7 @@ fn debug_shows_expired_keys_that_are_still_there() {
 }
 
 #[test]
-fn debug_is_for_those_who_may() {
+fn debug_needs_permission() {
     let forbidden = "-ERR DEBUG command not allowed. *";
     check(&format!("> DEBUG SLEEP 0\n~~ {forbidden}\n> DEBUG HELP\n~~ {forbidden}\n"));
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
@@ -341,7 +341,7 @@ fn digests_are_those_of_redis() {
 }
 
 #[test]
-fn digests_do_not_depend_on_form_or_database() {
+fn digests_do_not_depend_on_encoding_or_database() {
     let config = Config { enable_debug_command: Permit::Local, ..Config::default() };
     for shards in [1, 4, 1024] {
         run(

@@ -1,10 +1,10 @@
-//! SLOWLOG and what gets into it.
+//! SLOWLOG.
 
 use crate::check::run;
 use crate::fake::TestServer;
 
 #[test]
-fn slow_commands_are_remembered() {
+fn slow_commands_are_logged() {
     let mut server = TestServer::new(4);
     run(&mut server, "> SLOWLOG LEN\n0\n> SLOWLOG GET\n[]\n");
     server.host.ticks.set(12_345);
@@ -49,7 +49,7 @@ fn threshold_and_length_are_configured() {
 }
 
 #[test]
-fn long_and_secret_arguments_are_not_kept() {
+fn long_arguments_are_shortened_and_secrets_omitted() {
     let mut server = TestServer::new(1);
     let many = (1..=40).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
     let long = "x".repeat(130);

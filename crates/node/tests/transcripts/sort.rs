@@ -55,7 +55,7 @@ fn weights_and_values_of_other_keys() {
 }
 
 #[test]
-fn fields_that_have_ended_are_removed_when_asked_for() {
+fn expired_fields_are_removed_on_access() {
     check(
         r#"
 > RPUSH ids 1 2 -> 2

@@ -1,4 +1,4 @@
-//! The time that commands see: each begins when the one before it has ended, also within a turn.
+//! The time that commands see: a command starts when the previous one ends, even within a turn.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn one_turn() -> TestServer {
 }
 
 #[test]
-fn a_command_begins_when_the_one_before_it_has_ended() {
+fn a_command_starts_when_the_previous_one_ends() {
     let mut server = one_turn();
     server.host.ticks.set(400_000);
     run(&mut server, "> ECHO slow\n\"slow\"\n> ECHO slow\n\"slow\"\n");
@@ -28,7 +28,7 @@ a> BLPOP nokey 0.3
 "#;
     run(&mut server, text);
     server.in_one_turn = false;
-    // The wait began at 800 ms, the clock of the transcript shows 0.
+    // The wait started at 800 ms, while the transcript's clock shows 0.
     run(&mut server, "@advance 1100\na<\n@advance 1\na< nil-array\n");
 }
 
@@ -52,7 +52,7 @@ fn an_expiry_that_passes_within_a_turn_is_seen() {
 }
 
 #[test]
-fn a_command_that_waits_begins_when_it_has_its_shards() {
+fn a_waiting_command_starts_when_it_has_its_shards() {
     let expiry = "> PEXPIRETIME k\n1700000000700\n";
     for command in ["SET k v PX 300\nOK", "MSETEX 2 k v l v PX 300\n1"] {
         let mut server = TestServer::new(4);
@@ -74,7 +74,7 @@ fn time_does_not_run_backwards_between_two_turns() {
     server.host.ticks.set(700);
     run(&mut server, "> ECHO short\n\"short\"\n");
     server.host.ticks.set(0);
-    // The next turn's clock is behind by less than clocks may differ.
+    // The next turn's clock is slower by less than the permitted difference.
     run(
         &mut server,
         "> TIME\n[\"1700000000\", \"700\"]\n@advance 1\n> TIME\n[\"1700000000\", \"1000\"]\n",

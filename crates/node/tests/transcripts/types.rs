@@ -1,5 +1,4 @@
-//! What holds of values of every type: names, encodings, copies, sizes, and that no command takes
-//! one type for another.
+//! Values of all types: names, encodings, copies, sizes, and errors of commands on the wrong type.
 
 use crate::check::check;
 
@@ -231,7 +230,7 @@ fn copies_of_streams() {
 }
 
 #[test]
-fn collections_change_name_and_place() {
+fn collections_are_renamed_and_moved() {
     check(
         r#"
 > HSET hash f v -> 1
@@ -262,7 +261,7 @@ fn collections_change_name_and_place() {
 }
 
 #[test]
-fn no_type_is_taken_for_another() {
+fn commands_refuse_other_types() {
     check(
         r#"
 > SET string text -> OK

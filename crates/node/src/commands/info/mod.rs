@@ -3,7 +3,6 @@
 //! Names are those of Redis, because tools look for them. A line is shown only if its value is
 //! correct. The counters of features that do not exist are zero.
 
-mod append_only;
 mod persistence;
 mod sections;
 mod statistics;

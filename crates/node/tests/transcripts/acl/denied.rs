@@ -1,4 +1,4 @@
-//! What is denied, and how it is told.
+//! Denied commands, keys and channels, and their errors.
 
 use command::Find;
 use node::{Entry, table};
@@ -25,10 +25,10 @@ b> CONFIG GET hz -> ["hz", "10"]
 b> SELECT 1 -> OK
 b> SELECT 0 -> -NOPERM User u has no permissions to run the 'select' command
 b> PING -> -NOPERM User u has no permissions to run the 'ping' command
-# Forms come first.
+# The form is checked first.
 b> DEL -> -ERR wrong number of arguments for 'del' command
 b> CONFIG nosuch -> -ERR unknown subcommand 'nosuch'. Try CONFIG HELP.
-# What needs no authentication needs no rule.
+# Commands without authentication need no rule.
 b> HELLO 2 -> ~~ *
 b> RESET -> RESET
 b> ACL WHOAMI -> "default"
@@ -37,7 +37,7 @@ b> ACL WHOAMI -> "default"
 }
 
 #[test]
-fn a_change_counts_at_once() {
+fn a_change_takes_effect_immediately() {
     check(
         r#"
 > ACL SETUSER u on nopass +get ~* -> OK
@@ -48,11 +48,11 @@ b> GET k -> -NOPERM User u has no permissions to run the 'get' command
 > ACL SETUSER u +@all &* -> OK
 b> GET k -> nil
 b> PING -> PONG
-# A user that is off may go on.
+# Clients of a user that is turned off stay connected.
 > ACL SETUSER u off -> OK
 b> PING -> PONG
 c> AUTH u x -> -WRONGPASS invalid username-password pair or user is disabled.
-# One may take the rules away that one runs by.
+# A client may remove rules of its own user.
 b> ACL SETUSER u nocommands -> OK
 b> ACL SETUSER u allcommands -> -NOPERM User u has no permissions to run the 'acl|setuser' command
 "#,
@@ -110,7 +110,7 @@ b< -NOPERM No permissions to access a key
 ~~ *cmdstat_blpop:calls=0,usec=0,usec_per_call=0.00,rejected_calls=1,failed_calls=0*
 > ACL LOG
 ~~ *"reason", "key", "context", "toplevel", "object", "l", "username", "u"*cmd=blpop user=u *
-# A change that denies nothing to it leaves it alone.
+# A change that denies it nothing has no effect on it.
 > ACL SETUSER u allkeys -> OK
 b> BLPOP m 0
 > ACL SETUSER u resetkeys ~m -get -> OK
@@ -132,7 +132,7 @@ b> INCR a -> -NOPERM User u has no permissions to run the 'incr' command
 b> EXEC -> -EXECABORT Transaction discarded because of previous errors.
 > ACL LOG
 ~~ \[\["count", 1, "reason", "command", "context", "multi", "object", "incr", "username", "u", *
-# The rules count that there are when a command runs.
+# The rules at execution count.
 b> MULTI -> OK
 b> SET a 1 -> QUEUED
 b> GET a -> QUEUED
@@ -180,7 +180,7 @@ b> ACL DRYRUN u ZUNIONSTORE d 5 k -> OK
     );
 }
 
-/// A wrong number is not checked further by the rules of users, so nothing may be done then.
+/// The rules of users do not check such requests, so the commands must refuse them.
 #[test]
 fn commands_refuse_wrong_numbers_of_keys() {
     let has_others = |entry: &&Entry| {
@@ -198,11 +198,11 @@ fn commands_refuse_wrong_numbers_of_keys() {
             seen += 1;
         }
     }
-    assert!(seen > 0, "there are such commands");
+    assert!(seen > 0, "no command has a number of keys");
 }
 
-/// What follows runs by the rules of the default user, and its replies are not sent: the bytes are
-/// those of Redis 8.0.6.
+/// The following commands run with the rules of the default user, and their replies are not sent,
+/// as in Redis 8.0.6.
 #[test]
 fn a_transaction_that_removes_its_own_user() {
     let mut server = TestServer::new(4);
@@ -225,7 +225,7 @@ b> GET a -> QUEUED
     let (reply, _) = server.request("b", &[b"EXEC".to_vec()]);
     assert_eq!(String::from_utf8_lossy(&reply), "*5\r\n+OK\r\n:1\r\n");
     let end = r#"
-# Who comes back is someone else.
+# A user that is added again is a different user.
 b> CLIENT GETNAME -> nil
 > EXISTS a b -> 1
 > STRLEN b -> 1
@@ -262,9 +262,9 @@ b> GET a -> "v"
     );
 }
 
-/// Where keys stand is told by other arguments, and what they are needed for by options.
+/// Other arguments determine the positions of keys, and options their access.
 #[test]
-fn keys_that_other_arguments_tell() {
+fn movable_keys() {
     check(
         r#"
 > ACL SETUSER u on nopass +@all %R~r %W~w -> OK
@@ -285,7 +285,7 @@ fn keys_that_other_arguments_tell() {
 > ACL DRYRUN u GEORADIUSBYMEMBER r 1 1 m STORE w STOREDIST x
 "User u has no permissions to access the 'x' key"
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE w STORE w -> OK
-# The one that is written. Redis asks for the first.
+# The key that is written. Redis checks the first key.
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STORE x STORE w -> OK
 > ACL DRYRUN u GEORADIUS r 1 1 1 m STORE w STORE x
 "User u has no permissions to access the 'x' key"
@@ -333,8 +333,8 @@ b< ~~ \[-ERR ACL failure in script: User u has no permissions to run the 'set' c
 }
 
 #[test]
-fn counts() {
-    // A running server has its own counts.
+fn denials_are_counted() {
+    // A running server has counts of its own.
     let mut server = TestServer::with_config(4, node::config::Config::default());
     run(
         &mut server,

@@ -14,7 +14,7 @@ fn config(path: &str) -> Config {
     Config { acl, ..Config::default() }
 }
 
-/// A server with a file of users, which it has loaded.
+/// A server that has loaded an ACL file.
 fn with_file(text: &str) -> TestServer {
     let server = TestServer::with_config(4, config(PATH));
     write(&server, text);
@@ -58,7 +58,7 @@ c> AUTH carol x -> OK
 d> AUTH bob x -> OK
 d> DEL b -> -NOPERM No permissions to access a key
 > ACL LOAD -> OK
-# Users that are not in the file are gone with their clients; the others have its rules.
+# Users that are not in the file are removed with their clients; others have the rules of the file.
 > ACL USERS -> ["alice", "bob", "default"]
 c> ACL WHOAMI -> "default"
 d> DEL b -> -NOPERM User bob has no permissions to run the 'del' command
@@ -112,7 +112,7 @@ fn a_file_that_cannot_be_written() {
 }
 
 #[test]
-fn a_blocked_client_of_a_user_that_a_file_changes() {
+fn acl_load_ends_the_wait_of_a_client_that_loses_permission() {
     let mut server = with_file("user alice on nopass +@all ~*\n");
     run(&mut server, "b> AUTH alice x\nb< OK\nb> BLPOP l 0\nc> AUTH alice x\nc< OK\n");
     write(&server, "user alice on nopass +@all ~other\n");
@@ -164,7 +164,7 @@ fn users_of_a_configuration_file() {
     );
     let file = String::from_utf8(server.host.config_file.borrow().clone()).unwrap();
     assert_eq!(file, rewritten);
-    // What was written makes the same users.
+    // The written file gives the same users.
     let mut again = configured(&file).unwrap();
     run(&mut again, "> AUTH x\nOK\n> ACL USERS\n[\"alice\", \"bob\", \"default\"]\n");
 }
@@ -204,7 +204,7 @@ fn users_and_a_file_at_once() {
 }
 
 #[test]
-fn a_file_of_their_own_keeps_users_out_of_the_configuration_file() {
+fn with_an_acl_file_config_rewrite_writes_no_users() {
     let mut server = with_file("");
     *server.host.config_path.borrow_mut() = "/etc/weft.conf".to_owned();
     *server.host.config_file.borrow_mut() = b"hz 10\nuser alice on\n".to_vec();
@@ -213,9 +213,9 @@ fn a_file_of_their_own_keeps_users_out_of_the_configuration_file() {
     assert_eq!(server.host.config_file.borrow().as_slice(), text.as_bytes());
 }
 
-/// Who kills a client does not wait for what it does outside the gate.
+/// CLIENT KILL does not wait for work outside the gate.
 #[test]
-fn a_change_of_a_client_that_is_killed_meanwhile_does_not_count() {
+fn a_change_by_a_client_killed_meanwhile_is_undone() {
     let mut server = with_file(DEFAULT);
     write(&server, &format!("{DEFAULT}user bob on ~* +@all\n"));
     for change in ["ACL SETUSER alice on", "ACL LOAD", "CONFIG SET maxclients 7 hz 20"] {
@@ -231,8 +231,8 @@ fn a_change_of_a_client_that_is_killed_meanwhile_does_not_count() {
 > CONFIG GET maxclients -> ["maxclients", "10000"]
 "#,
     );
-    assert!(server.host.applied.borrow().is_empty(), "all steps are taken back");
-    // Nobody leaves the gate in a transaction, which is executed whole.
+    assert!(server.host.applied.borrow().is_empty(), "a change was not undone");
+    // A transaction does not leave the gate, and is executed as a whole.
     run(
         &mut server,
         r#"

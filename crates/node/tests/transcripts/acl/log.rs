@@ -47,7 +47,7 @@ b> GET b -> ~~ -NOPERM*
 > ACL LOG -> ~~ \[\["count", 3, "reason", "key", *
 "#
     ));
-    // Numbers and times, which a running server has its own of.
+    // Ids and times differ on a running server.
     run(
         &mut TestServer::with_config(4, node::config::Config::default()),
         &format!(

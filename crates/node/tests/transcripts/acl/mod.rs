@@ -1,4 +1,4 @@
-//! Users, their rules, and what is denied to them.
+//! Users, their rules, and denials.
 
 mod denied;
 mod file;

@@ -1,4 +1,4 @@
-//! Users and connections: who authenticates as whom, and who is closed.
+//! Users and connections: authentication, and connections that are closed.
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -51,11 +51,11 @@ b> AUTH u x -> OK
 c> AUTH u x -> OK
 c> BLPOP l 0
 > ACL DELUSER u -> 1
-# Who comes back is someone else, and nobody has taken anything.
+# A user that is added again is a different user, and no element was taken.
 b> ACL WHOAMI -> "default"
 > RPUSH l v -> 1
 > LLEN l -> 1
-# A client that deletes its own user is answered.
+# A client that deletes its own user gets the reply.
 > ACL SETUSER v on nopass +@all -> OK
 d> AUTH v x -> OK
 d> ACL DELUSER v -> 1
@@ -78,7 +78,7 @@ d> BLPOP l 0
 > ACL DELUSER u -> QUEUED
 > ACL SETUSER u on >new +@all ~* &* -> QUEUED
 > EXEC -> [1, OK]
-# Who comes back is someone else.
+# A user that is added again is a different user.
 b> ACL WHOAMI -> "default"
 > RPUSH l v -> 1
 > PUBLISH news v -> 0
@@ -131,8 +131,8 @@ b> ACL SETUSER default +@all -> OK
     );
 }
 
-/// A client that has subscribed as `u` takes `steps`, and is closed by the last of them or not: the
-/// same as with Redis 8.0.6. `None`: it is closed; else whom it runs as.
+/// Runs `steps` as a client that has subscribed as `u`. Returns its user afterwards, or `None` if
+/// the last step closed it. Results are those of Redis 8.0.6.
 #[track_caller]
 fn check_subscriber(steps: &[&str], runs_as: Option<&str>) {
     let mut server = TestServer::new(4);
@@ -160,11 +160,11 @@ c> SUBSCRIBE news -> ~~ *
 }
 
 #[test]
-fn a_subscriber_is_looked_at_when_the_user_changes_that_it_is_now() {
+fn a_change_of_its_present_user_checks_a_subscriber() {
     check_subscriber(&["ACL SETUSER u -get"], Some("u"));
     check_subscriber(&["ACL SETUSER u resetchannels &other"], None);
     check_subscriber(&["c> UNSUBSCRIBE news", "ACL SETUSER u resetchannels"], Some("u"));
-    // It is another user since.
+    // The client has a different user since then.
     check_subscriber(&["c> AUTH few x", "ACL SETUSER all -get"], Some("few"));
     check_subscriber(&["c> AUTH few x", "ACL SETUSER u resetchannels"], Some("few"));
     check_subscriber(&["c> AUTH few x", "ACL DELUSER u"], Some("few"));
@@ -172,7 +172,7 @@ fn a_subscriber_is_looked_at_when_the_user_changes_that_it_is_now() {
     check_subscriber(&["c> RESET", "ACL SETUSER u resetchannels"], Some("default"));
     check_subscriber(&["c> AUTH all x", "ACL SETUSER all resetchannels &news"], Some("all"));
     check_subscriber(&["c> AUTH all x", "ACL SETUSER all resetchannels"], None);
-    // Any change of it counts, unless it had no channels to lose.
+    // Any change of the user counts, unless it had no channels.
     for change in ["-get", "&third", "resetchannels", "resetchannels (&other +get)", "off"] {
         check_subscriber(&["c> AUTH few x", &format!("ACL SETUSER few {change}")], None);
     }
@@ -190,7 +190,7 @@ fn a_subscriber_is_looked_at_when_the_user_changes_that_it_is_now() {
 }
 
 #[test]
-fn a_transaction_that_takes_a_channel_away_closes_the_subscriber_whatever_follows() {
+fn a_transaction_that_removes_a_channel_closes_the_subscriber() {
     let exec = |commands: &[&'static str]| [&["MULTI"], commands, &["EXEC"]].concat();
     let back = "ACL SETUSER u &news";
     check_subscriber(&exec(&["ACL SETUSER u resetchannels", back]), None);
@@ -204,7 +204,7 @@ fn a_transaction_that_takes_a_channel_away_closes_the_subscriber_whatever_follow
     let same = "ACL SETUSER u -set";
     check_subscriber(&exec(&["ACL SETUSER u -get", same]), Some("u"));
     check_subscriber(&exec(&["ACL SETUSER u -get", same, "ACL SETUSER u resetchannels"]), None);
-    // The subscriber does so itself.
+    // The subscriber itself runs the transaction.
     let own = |commands: &[&'static str]| [&["c> MULTI"], commands, &["c> EXEC"]].concat();
     let (take, back) = ("c> ACL SETUSER u resetchannels", "c> ACL SETUSER u &news");
     check_subscriber(&own(&[take, back]), None);
@@ -215,9 +215,9 @@ fn a_transaction_that_takes_a_channel_away_closes_the_subscriber_whatever_follow
     check_subscriber(&[take], None);
 }
 
-/// The replies end with that of the command that took the channel away, as with Redis 8.0.6.
+/// The replies end with that of the command that removed the channel, as in Redis 8.0.6.
 #[test]
-fn a_transaction_that_takes_its_own_channel_away_is_answered_up_to_there() {
+fn a_transaction_that_removes_its_own_channel_gets_the_replies_up_to_there() {
     let mut server = TestServer::new(4);
     let begin = r#"
 > ACL SETUSER default -set -> OK

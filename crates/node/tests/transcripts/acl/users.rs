@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn a_new_user_may_do_nothing() {
+fn a_new_user_has_no_permissions() {
     check(
         r#"
 > ACL SETUSER alice -> OK
@@ -67,7 +67,7 @@ fn the_order_of_rules_is_kept() {
 }
 
 #[test]
-fn wrong_words_change_nothing() {
+fn invalid_rules_change_nothing() {
     check(
         r#"
 > ACL SETUSER "a b" -> -ERR Usernames can't contain spaces or null characters

@@ -1,4 +1,4 @@
-//! When fields end: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
+//! Expiry of fields: HEXPIRE and its variants, HTTL and its variants, HPERSIST.
 
 use crate::check::check;
 
@@ -59,7 +59,7 @@ fn conditions() {
 }
 
 #[test]
-fn a_time_that_has_come_removes() {
+fn an_expiry_in_the_past_removes_the_field() {
     check(
         r#"
 > HSET h a 1 b 2 c 3 -> 3
@@ -146,7 +146,7 @@ fn values_and_expiries() {
         r#"
 > HSET h a 1 b 2 c 3 -> 3
 > HPEXPIREAT h 1900000000000 FIELDS 3 a b c -> [1, 1, 1]
-# Counters keep the expiry, a new value takes it away.
+# Counters keep the expiry, a new value removes it.
 > HINCRBY h a 1 -> 2
 > HINCRBYFLOAT h b 1.5 -> "3.5"
 > HSET h c 4 -> 0
@@ -175,7 +175,7 @@ fn values_and_expiries() {
 }
 
 #[test]
-fn the_next_to_end_comes_first() {
+fn fields_are_ordered_by_expiry() {
     check(
         r#"
 > HSET h a 1 b 2 c 3 d 4 -> 4
@@ -190,7 +190,7 @@ fn the_next_to_end_comes_first() {
 > HGETALL h -> ["d", "4", "a", "1", "b", "2", "e", "5", "c", "6"]
 > HPERSIST h FIELDS 1 d -> [1]
 > HKEYS h -> ["a", "b", "e", "c", "d"]
-# The form changes with the command, even when nothing else does.
+# The command changes the encoding even if it changes nothing else.
 > HSET new a 1 -> 1
 > HEXPIRE new 10 FIELDS 1 nofield -> [-2]
 > OBJECT ENCODING new -> "listpackex"
@@ -201,7 +201,7 @@ fn the_next_to_end_comes_first() {
 }
 
 #[test]
-fn ended_fields_are_gone() {
+fn expired_fields_are_invisible() {
     check(
         r#"
 > HSET h a 1 b 2 c 3 d 4 -> 4
@@ -230,7 +230,7 @@ fn ended_fields_are_gone() {
 }
 
 #[test]
-fn commands_that_meet_an_ended_field() {
+fn commands_on_an_expired_field() {
     check(
         r#"
 > HSET h a 1 b 2 c 3 d 4 e 5 f 6 i 8 -> 7
@@ -249,10 +249,10 @@ fn commands_that_meet_an_ended_field() {
 > HINCRBYFLOAT h e 1 -> "1"
 ! hexpired:h => HDEL h e
 ! hincrbyfloat:h => HSETEX h KEEPTTL FIELDS 1 e 1
-# HSET sets it in its place, as in Redis.
+# HSET overwrites the expired field, as in Redis.
 > HSET h f 1 j 1 -> 1
 ! hset:h => HSET h f 1 j 1
-# HDEL takes it for there, as in Redis.
+# HDEL counts the expired field, as in Redis.
 > HDEL h i -> 1
 ! hdel:h => HDEL h i
 > HTTL h FIELDS 3 c d e -> [-1, -1, -1]
@@ -261,7 +261,7 @@ fn commands_that_meet_an_ended_field() {
 }
 
 #[test]
-fn ended_fields_are_set_in_their_place() {
+fn expired_fields_are_overwritten() {
     let transcript = |entries_max: u32| {
         format!(
             r#"
@@ -275,11 +275,11 @@ fn ended_fields_are_set_in_their_place() {
 ! hset:h => HSETEX h FIELDS 1 b 7
 > HSETEX h PX 100 FIELDS 1 c 8 -> 1
 ! hset:h hexpire:h => HSETEX h PXAT 1700000000111 FIELDS 1 c 8
-# What is asked whether it is there is gone.
+# HEXISTS does not see the expired field.
 > HSETEX h FNX FIELDS 1 d 9 -> 1
 ! hexpired:h => HDEL h d
 ! hset:h => HSETEX h FNX FIELDS 1 d 9
-# What keeps its time has ended still.
+# A field that keeps its expiry is still expired.
 > HSETEX h KEEPTTL FIELDS 1 e 10 -> 1
 ! hset:h => HSETEX h KEEPTTL FIELDS 1 e 10
 > HMGET h a b c d e -> ["6", "7", "8", "9", nil]
@@ -293,7 +293,7 @@ fn ended_fields_are_set_in_their_place() {
 }
 
 #[test]
-fn ended_fields_get_a_new_time_and_keep_none() {
+fn expired_fields_can_get_a_new_expiry_but_cannot_lose_it() {
     let transcript = |entries_max: u32| {
         format!(
             r#"
@@ -326,7 +326,7 @@ fn ended_fields_get_a_new_time_and_keep_none() {
 }
 
 #[test]
-fn the_last_field_to_end_takes_the_key() {
+fn the_last_expired_field_removes_the_key() {
     check(
         r#"
 > HSET last a 1 -> 1
@@ -355,7 +355,7 @@ fn the_last_field_to_end_takes_the_key() {
 }
 
 #[test]
-fn tables_with_ended_fields() {
+fn tables_with_expired_fields() {
     check(
         r#"
 > CONFIG SET hash-max-listpack-entries 0 -> OK

@@ -1,4 +1,4 @@
-//! Fields and their end together: HGETDEL, HGETEX, HSETEX.
+//! Fields with their expiry: HGETDEL, HGETEX, HSETEX.
 
 use crate::check::check;
 
@@ -153,7 +153,7 @@ fn hsetex_conditions() {
 }
 
 #[test]
-fn an_ended_field_is_none() {
+fn an_expired_field_does_not_exist() {
     check(
         r#"
 > HSETEX e PX 10 FIELDS 2 a 1 b 2 -> 1
@@ -165,7 +165,7 @@ fn an_ended_field_is_none() {
 ! hset:e => HSETEX e FNX FIELDS 1 b 3
 > HSETEX e PX 10 FIELDS 1 b 1 -> 1
 @advance 11
-# It keeps its time, which is over.
+# The field keeps its expiry, which has passed.
 > HSETEX e KEEPTTL FIELDS 1 b 3 -> 1
 ! hset:e => HSETEX e KEEPTTL FIELDS 1 b 3
 > HLEN e -> 1
@@ -181,7 +181,7 @@ fn an_ended_field_is_none() {
 }
 
 #[test]
-fn hsetex_looks_at_fields_up_to_the_first_that_decides() {
+fn hsetex_checks_fields_up_to_the_first_failure() {
     check(
         r#"
 > HSETEX h PX 10 FIELDS 3 a 1 b 2 c 3 -> 1

@@ -1,4 +1,4 @@
-//! What is in a hash: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN, HSCAN,
+//! Reading hashes: HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS, HSTRLEN, HSCAN,
 //! HRANDFIELD.
 
 use crate::check::check;

@@ -144,7 +144,7 @@ fn limits() {
 > HMGET h a b c d -> ["1", "9", "3", "4"]
 > HDEL h a b -> 2
 > OBJECT ENCODING h -> "hashtable"
-# Many pairs make a table even when they are few fields.
+# Many pairs make a table even if they are few fields.
 > HSET same a 1 a 2 a 3 a 4 -> 1
 > OBJECT ENCODING same -> "hashtable"
 > HLEN same -> 1

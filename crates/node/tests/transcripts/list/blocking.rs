@@ -1,9 +1,9 @@
-//! BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP that need not wait.
+//! BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP that do not wait.
 
 use crate::check::check;
 
 #[test]
-fn pop_what_is_there() {
+fn pop_from_existing_lists() {
     check(
         r#"
 > RPUSH a 1 2 -> 2
@@ -45,7 +45,7 @@ fn pop_errors() {
 }
 
 #[test]
-fn move_what_is_there() {
+fn move_from_existing_lists() {
     check(
         r#"
 > RPUSH a 1 2 3 -> 3
@@ -77,7 +77,7 @@ fn move_what_is_there() {
 }
 
 #[test]
-fn pop_of_the_first_list_there() {
+fn pop_from_the_first_existing_list() {
     check(
         r#"
 > RPUSH b 1 2 3 4 -> 4

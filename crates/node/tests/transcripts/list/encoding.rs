@@ -1,4 +1,4 @@
-//! The forms of a list, and what works on keys of any type.
+//! The encodings of a list, and commands on keys of any type.
 
 use crate::check::check;
 
@@ -41,7 +41,7 @@ fn forms_by_elements() {
 #[test]
 fn forms_by_bytes() {
     let big = "x".repeat(4000);
-    // As large as a list may be in its record, which then has no room for its other element.
+    // The largest list in an entry, which then has no room for another element.
     let limit = "x".repeat(8192);
     check(&format!(
         "
@@ -82,13 +82,13 @@ fn replacements_by_long_elements() {
 > CONFIG SET list-max-listpack-size 4 -> OK
 > RPUSH l 1 2 3 4 5 -> 5
 > RPOP l -> \"5\"
-# A chunk grows beyond the bytes of its limit, and goes back by its elements.
+# A chunk grows beyond its limit in bytes, and shrinks by its number of elements.
 > LSET l 0 {long} -> OK
 > LSET l 1 {long} -> OK
 > OBJECT ENCODING l -> \"quicklist\"
 > RPOP l 2 -> [\"4\", \"3\"]
 > OBJECT ENCODING l -> \"listpack\"
-# A large element stands alone, and so does what replaces it.
+# A large element has a chunk of its own, and so has its replacement.
 > LSET l 1 {large} -> OK
 > OBJECT ENCODING l -> \"quicklist\"
 > LSET l 1 1 -> OK

@@ -24,7 +24,7 @@ fn pop() {
 }
 
 #[test]
-fn pop_several() {
+fn pop_several_elements() {
     check(
         r#"
 > RPUSH l a b c d e f 7 -> 7
@@ -68,7 +68,7 @@ fn pop_errors() {
 }
 
 #[test]
-fn pop_of_the_first_list_there() {
+fn pop_from_the_first_existing_list() {
     check(
         r#"
 > RPUSH b 1 2 3 4 -> 4
@@ -90,7 +90,7 @@ fn pop_of_the_first_list_there() {
 }
 
 #[test]
-fn pop_of_the_first_list_errors() {
+fn errors_of_lmpop() {
     check(
         r#"
 > SET s v -> OK

@@ -33,7 +33,7 @@ fn push() {
 }
 
 #[test]
-fn push_onto_what_is_there() {
+fn push_onto_existing_lists() {
     check(
         r#"
 > LPUSHX l a -> 0

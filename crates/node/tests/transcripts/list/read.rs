@@ -99,7 +99,7 @@ fn position() {
 }
 
 #[test]
-fn position_among_some() {
+fn position_with_options() {
     check(
         r#"
 > RPUSH l a b c 1 2 3 c c -> 8

@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn a_push_serves() {
+fn a_push_serves_a_waiter() {
     check(
         r#"
 a> BLPOP l 0
@@ -50,7 +50,7 @@ e> LRANGE l 0 -1 -> ["5"]
 }
 
 #[test]
-fn the_wait_ends() {
+fn waits_time_out() {
     check(
         r#"
 a> BLPOP l 0.5
@@ -77,7 +77,7 @@ b> LRANGE l 0 -1 -> ["y"]
 }
 
 #[test]
-fn other_types_do_not_serve() {
+fn other_types_do_not_serve_waiters() {
     check(
         r#"
 a> BLPOP l 0
@@ -96,7 +96,7 @@ b> LRANGE src 0 -1 -> ["b", "a"]
 }
 
 #[test]
-fn moves_feed_each_other() {
+fn a_served_move_serves_another() {
     check(
         r#"
 a> BLMOVE one two LEFT RIGHT 0
@@ -120,7 +120,7 @@ d> LRANGE self 0 -1 -> ["2", "1"]
 }
 
 #[test]
-fn pops_of_several_wait() {
+fn pops_of_several_lists_wait() {
     check(
         r#"
 a> BLMPOP 0 2 l m RIGHT COUNT 2
@@ -139,7 +139,7 @@ a< ["l", ["only"]]
 }
 
 #[test]
-fn whatever_makes_a_list_serves() {
+fn every_command_that_creates_a_list_serves_waiters() {
     check(
         r#"
 a> RPUSH kept 1 2 3 -> 3

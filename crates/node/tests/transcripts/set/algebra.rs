@@ -175,7 +175,7 @@ fn what_is_left_of_a_result() {
 }
 
 #[test]
-fn many_sets_and_large_ones() {
+fn many_sets_and_large_sets() {
     check(
         r#"
 > SADD a 1 2 -> 2

@@ -180,7 +180,7 @@ fn errors_of_sscan() {
 }
 
 #[test]
-fn moving() {
+fn smove() {
     check(
         r#"
 > SADD a 1 2 x -> 3

@@ -136,7 +136,7 @@ fn texts(reply: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_large_pop_leaves_is_small_again() {
+fn a_set_is_small_again_after_a_large_pop() {
     check(
         r#"
 > CONFIG SET set-max-listpack-entries 5 set-max-intset-entries 6 -> OK

@@ -6,7 +6,7 @@ use crate::check::check;
 use crate::fake::TestServer;
 
 #[test]
-fn small_sets_come_at_once() {
+fn small_sets_are_returned_at_once() {
     check(
         r#"
 > SADD s a b 3 -> 3
@@ -55,7 +55,7 @@ fn a_scan_returns_each_lasting_member_once() {
             if cursor == "0" {
                 break;
             }
-            // The table grows and shrinks meanwhile.
+            // The table grows and shrinks during the scan.
             let verb = if calls % 80 < 40 { "SADD" } else { "SREM" };
             let churn: Vec<String> =
                 (0..100).map(|i| format!("churn{}", calls % 40 * 100 + i)).collect();

@@ -93,7 +93,7 @@ fn zadd_with_incr_and_zincrby() {
 }
 
 #[test]
-fn what_zadd_refuses() {
+fn errors_of_zadd() {
     check(
         r#"
 > ZADD -> -ERR wrong number of arguments for 'zadd' command
@@ -147,7 +147,7 @@ fn negative_zero() {
 }
 
 #[test]
-fn forms_and_limits() {
+fn encodings_and_limits() {
     check(
         r#"
 > CONFIG SET zset-max-listpack-entries 3 zset-max-listpack-value 5 -> OK

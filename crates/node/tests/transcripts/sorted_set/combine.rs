@@ -99,7 +99,7 @@ fn differences() {
 }
 
 #[test]
-fn infinities_make_no_nan() {
+fn infinities_give_no_nan() {
     check_both(
         r#"
 > ZADD a inf x 1 y -> 2
@@ -115,7 +115,7 @@ fn infinities_make_no_nan() {
 }
 
 #[test]
-fn results_choose_their_form() {
+fn results_have_the_encoding_of_their_size() {
     check(
         r#"
 > CONFIG SET zset-max-listpack-entries 3 zset-max-listpack-value 5 -> OK
@@ -139,7 +139,7 @@ fn results_choose_their_form() {
 }
 
 #[test]
-fn what_combinations_refuse() {
+fn errors_of_combinations() {
     check(
         r#"
 > SET s 1 -> OK
@@ -169,7 +169,7 @@ fn what_combinations_refuse() {
 }
 
 #[test]
-fn words_that_combinations_refuse() {
+fn syntax_errors_of_combinations() {
     check(
         r#"
 > ZADD z 1 a -> 1
@@ -196,7 +196,7 @@ fn words_that_combinations_refuse() {
 }
 
 #[test]
-fn plain_sets_count_one() {
+fn members_of_plain_sets_have_score_one() {
     check_both(
         r#"
 > ZADD z 1 a 2 b 3 7 -> 3

@@ -1,4 +1,4 @@
-//! Sets too large for a transcript: what ZSCAN and ZRANDMEMBER show of them.
+//! Sorted sets that are too large for a transcript: ZSCAN, ZRANDMEMBER, ranks and ranges.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::reply::render;
 
 const MEMBERS: usize = 1000;
 
-/// A server with a sorted set `z` of members `m0`, `m1` ... whose scores are their numbers.
+/// A server with a sorted set `z` of members `m0`, `m1` ... with their numbers as scores.
 fn server() -> TestServer {
     let mut server = TestServer::new(4);
     for first in (0..MEMBERS).step_by(100) {
@@ -19,7 +19,7 @@ fn server() -> TestServer {
     server
 }
 
-/// A request's reply as its bare words.
+/// The words of the reply to a request.
 fn ask(server: &mut TestServer, request: &str) -> Vec<String> {
     let (reply, _) = server.request("a", &split_args(request.as_bytes()).unwrap());
     let reply = render(&reply).replace(['[', ']', '"', ','], " ");
@@ -27,7 +27,7 @@ fn ask(server: &mut TestServer, request: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_scan_shows_every_member_while_others_come_and_go() {
+fn a_scan_returns_every_lasting_member() {
     let mut server = server();
     let (mut cursor, mut seen, mut calls) = ("0".to_owned(), BTreeSet::new(), 0);
     loop {
@@ -50,7 +50,7 @@ fn a_scan_shows_every_member_while_others_come_and_go() {
 }
 
 #[test]
-fn random_members_differ_and_all_can_come() {
+fn random_members_differ_and_each_can_be_drawn() {
     let mut server = server();
     for count in [1, 7, 250, 700, 999, 1000, 2000] {
         let reply = ask(&mut server, &format!("ZRANDMEMBER z {count}"));
@@ -60,7 +60,7 @@ fn random_members_differ_and_all_can_come() {
     let reply = ask(&mut server, "ZRANDMEMBER z -5000");
     assert_eq!(reply.len(), 5000);
     let different: BTreeSet<&String> = reply.iter().collect();
-    // Of a thousand, five thousand draws leave about seven out.
+    // Five thousand draws from a thousand members miss about seven.
     assert!(different.len() > 950, "{}", different.len());
     let reply = ask(&mut server, "ZRANDMEMBER z 300 WITHSCORES");
     assert!(reply.len() == 600 && reply.chunks(2).all(|pair| pair[0][1..] == pair[1]));
@@ -79,7 +79,7 @@ fn random_members_differ_and_all_can_come() {
 }
 
 #[test]
-fn ranks_and_ranges_of_many() {
+fn ranks_and_ranges_of_many_members() {
     let mut server = server();
     assert_eq!(ask(&mut server, "ZRANK z m617"), ["617"]);
     assert_eq!(ask(&mut server, "ZREVRANK z m617"), ["382"]);

@@ -1,6 +1,5 @@
-//! Sorted sets: one file for each way to use them.
-//!
-//! What must not depend on the form of a set is said twice, to small sets and to big ones.
+//! Sorted sets: one file for each kind of use. Transcripts whose replies must not depend on the
+//! encoding run twice, with small sets and with big ones.
 
 use crate::check::check;
 

@@ -1,10 +1,10 @@
-//! Members taken from the ends, at once and waiting.
+//! Members popped from both ends, with and without waiting.
 
 use super::check_both;
 use crate::check::check;
 
 #[test]
-fn members_taken_from_the_ends() {
+fn pops_from_both_ends() {
     check_both(
         r#"
 > ZADD z 1 a 2 b 3 c 4 d 5.5 e -> 5
@@ -32,7 +32,7 @@ fn members_taken_from_the_ends() {
 }
 
 #[test]
-fn members_taken_from_the_first_of_several_sets() {
+fn pops_from_the_first_of_several_sets() {
     check_both(
         r#"
 > ZADD b 1 x 2 y 3 z -> 3
@@ -51,7 +51,7 @@ fn members_taken_from_the_first_of_several_sets() {
 }
 
 #[test]
-fn what_pops_refuse() {
+fn errors_of_pops() {
     check(
         r#"
 > SET s 1 -> OK
@@ -82,7 +82,7 @@ fn what_pops_refuse() {
 }
 
 #[test]
-fn blocking_pops_of_what_is_there() {
+fn blocking_pops_that_do_not_wait() {
     check_both(
         r#"
 > ZADD b 1 x 2 y 3 z 4 u 5 v -> 5
@@ -103,7 +103,7 @@ fn blocking_pops_of_what_is_there() {
 }
 
 #[test]
-fn what_blocking_pops_refuse() {
+fn errors_of_blocking_pops() {
     check(
         r#"
 > SET s 1 -> OK

@@ -160,7 +160,7 @@ fn zrangestore_of_each_kind() {
 }
 
 #[test]
-fn what_ranges_refuse() {
+fn errors_of_ranges() {
     check(
         r#"
 > SET s 1 -> OK
@@ -194,7 +194,7 @@ fn what_ranges_refuse() {
 }
 
 #[test]
-fn what_older_ranges_and_zrangestore_refuse() {
+fn errors_of_older_ranges_and_zrangestore() {
     check(
         r#"
 > ZREVRANGE z 0 1 REV -> -ERR syntax error

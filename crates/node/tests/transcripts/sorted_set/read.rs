@@ -78,7 +78,7 @@ fn counts_of_members() {
 }
 
 #[test]
-fn what_reads_refuse() {
+fn errors_of_reads() {
     check(
         r#"
 > SET s 1 -> OK
@@ -137,7 +137,7 @@ fn members_at_random() {
 }
 
 #[test]
-fn what_zrandmember_refuses() {
+fn errors_of_zrandmember() {
     check(
         r#"
 > ZRANDMEMBER -> -ERR wrong number of arguments for 'zrandmember' command
@@ -176,7 +176,7 @@ fn zscan_of_a_small_set() {
 }
 
 #[test]
-fn what_zscan_refuses() {
+fn errors_of_zscan() {
     check(
         r#"
 > ZADD z 1 a -> 1

@@ -58,7 +58,7 @@ fn ranges_removed() {
 }
 
 #[test]
-fn what_removals_refuse() {
+fn errors_of_removals() {
     check(
         r#"
 > SET s 1 -> OK

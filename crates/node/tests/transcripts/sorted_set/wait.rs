@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn members_go_to_those_who_waited_longest() {
+fn the_longest_waiting_client_is_served_first() {
     check(
         r#"
 a> BZPOPMIN k 0
@@ -44,7 +44,7 @@ b< ["k", [["one", ,1]]]
 }
 
 #[test]
-fn every_way_to_make_a_set_serves() {
+fn every_command_that_creates_a_sorted_set_serves_waiters() {
     check(
         r#"
 a> BZPOPMIN d 0
@@ -65,7 +65,7 @@ a< ["d", "x", "1"]
 }
 
 #[test]
-fn what_is_no_sorted_set_serves_nobody() {
+fn other_types_do_not_serve_waiters() {
     check(
         r#"
 a> BZPOPMIN k 1

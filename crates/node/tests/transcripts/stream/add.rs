@@ -33,7 +33,7 @@ fn entries_and_identifiers() {
 }
 
 #[test]
-fn times() {
+fn identifiers_follow_the_clock() {
     check(
         r#"
 > XADD s * a b -> "1700000000000-0"
@@ -97,7 +97,7 @@ fn errors() {
 }
 
 #[test]
-fn no_stream_is_made() {
+fn nomkstream() {
     check(
         r#"
 > XADD s NOMKSTREAM * a b -> nil
@@ -112,7 +112,7 @@ fn no_stream_is_made() {
 }
 
 #[test]
-fn words_about_trimming() {
+fn trimming_options() {
     check(
         r#"
 > XADD s MAXLEN 5 MINID 1 * a b

@@ -36,7 +36,7 @@ fn claiming() {
 }
 
 #[test]
-fn by_force() {
+fn claiming_with_force() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -110,7 +110,7 @@ fn errors_of_xclaim() {
 }
 
 #[test]
-fn part_by_part() {
+fn xautoclaim_in_parts() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -142,7 +142,7 @@ fn part_by_part() {
 }
 
 #[test]
-fn the_young_are_left() {
+fn entries_below_the_idle_time_are_not_claimed() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -159,7 +159,7 @@ fn the_young_are_left() {
 }
 
 #[test]
-fn only_so_many_are_looked_at() {
+fn xautoclaim_examines_a_limited_number_of_entries() {
     check(
         r#"
 > XGROUP CREATE s g 0 MKSTREAM -> OK

@@ -86,7 +86,7 @@ fn setting_the_last_identifier() {
 }
 
 #[test]
-fn what_is_remembered() {
+fn deleted_entries_are_remembered() {
     check(
         r#"
 > XADD s 1-0 a b -> "1-0"

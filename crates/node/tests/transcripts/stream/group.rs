@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn making_and_removing() {
+fn creating_and_destroying() {
     check(
         r#"
 > XGROUP CREATE s g $
@@ -75,7 +75,7 @@ fn errors() {
 }
 
 #[test]
-fn errors_where_a_group_is_needed() {
+fn errors_without_a_group() {
     check(
         r#"
 > XADD s 1-1 a b -> "1-1"

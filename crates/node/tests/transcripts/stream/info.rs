@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn of_streams() {
+fn xinfo_stream() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -33,7 +33,7 @@ fn of_streams() {
 }
 
 #[test]
-fn in_full() {
+fn xinfo_stream_full() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -72,7 +72,7 @@ fn in_full() {
 }
 
 #[test]
-fn of_groups_and_consumers() {
+fn xinfo_groups_and_consumers() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"

@@ -1,4 +1,4 @@
-//! How far groups have read: `entries-read` and `lag`.
+//! Progress of groups: `entries-read` and `lag`.
 
 use crate::check::check;
 
@@ -27,7 +27,7 @@ fn an_empty_stream() {
 }
 
 #[test]
-fn reading_on() {
+fn reading_more_entries() {
     check(
         r#"
 > XGROUP CREATE s g $ MKSTREAM -> OK
@@ -74,7 +74,7 @@ fn reading_on() {
 }
 
 #[test]
-fn deleted_entries_lie_ahead() {
+fn deleted_entries_after_the_position() {
     check(
         r#"
 > XADD s 1-0 a b -> "1-0"

@@ -1,4 +1,4 @@
-//! Streams: one file a subject, as in the engine.
+//! Streams: one file for each subject, as in the engine.
 
 mod add;
 mod claim;

@@ -1,8 +1,8 @@
-//! What versions after 8.0 have: XDELEX, XACKDEL, trimming with regard to groups, XREADGROUP CLAIM.
+//! Features after Redis 8.0: XDELEX, XACKDEL, trimming that respects groups, XREADGROUP CLAIM.
 
 use crate::check::check;
 
-/// Three entries, which group `g` has read all and `h` has read one of.
+/// Three entries; group `g` has read all, and `h` has read one.
 const GROUPS: &str = r#"
 > XADD s 1-1 a 1 -> "1-1"
 > XADD s 1-2 a 2 -> "1-2"
@@ -91,7 +91,7 @@ fn errors_of_both() {
 }
 
 #[test]
-fn trimming_with_regard_to_groups() {
+fn trimming_that_respects_groups() {
     check_with_groups(
         r#"
 > XACK s g 1-1 1-2 -> 2
@@ -113,7 +113,7 @@ fn trimming_with_regard_to_groups() {
 }
 
 #[test]
-fn reading_what_has_been_pending() {
+fn reading_pending_entries() {
     check_with_groups(
         r#"
 @advance 50

@@ -53,7 +53,7 @@ fn the_summary() {
 }
 
 #[test]
-fn entry_by_entry() {
+fn extended_form() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"

@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn both_ways_with_ends_and_counts() {
+fn both_directions_with_limits_and_counts() {
     check(
         r#"
 > XADD s 1-1 n 1 -> "1-1"
@@ -38,7 +38,7 @@ fn both_ways_with_ends_and_counts() {
 }
 
 #[test]
-fn ends_that_are_none() {
+fn invalid_limits() {
     check(
         r#"
 > XADD s 1-1 n 1 -> "1-1"

@@ -95,7 +95,7 @@ fn errors() {
 }
 
 #[test]
-fn waiting_is_not_needed() {
+fn block_does_not_wait_for_existing_entries() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"

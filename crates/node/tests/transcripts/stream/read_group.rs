@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn what_is_new() {
+fn new_entries() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"
@@ -95,7 +95,7 @@ fn deleted_entries_in_the_history() {
 }
 
 #[test]
-fn entries_that_another_consumer_has() {
+fn entries_of_another_consumer() {
     check(
         r#"
 > XADD s 1-1 a 1 -> "1-1"

@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn to_a_length() {
+fn by_length() {
     check(
         r#"
 > CONFIG SET stream-node-max-entries 2 -> OK
@@ -35,7 +35,7 @@ fn to_a_length() {
 }
 
 #[test]
-fn to_an_identifier() {
+fn by_identifier() {
     check(
         r#"
 > CONFIG SET stream-node-max-entries 3 -> OK

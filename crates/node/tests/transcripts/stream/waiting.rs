@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn for_an_entry() {
+fn waits_for_an_entry() {
     check(
         r#"
 a> XADD s 1-1 a 1 -> "1-1"
@@ -20,7 +20,7 @@ b<
 }
 
 #[test]
-fn in_resp3_and_until_a_time() {
+fn in_resp3_and_with_timeout() {
     check(
         r#"
 b> HELLO 3 -> ~~ {*}
@@ -32,7 +32,7 @@ b< {"s": [["1-2", ["a", "2"]]]}
 }
 
 #[test]
-fn for_what_is_behind_an_identifier() {
+fn waits_for_entries_after_an_identifier() {
     check(
         r#"
 b> XREAD BLOCK 0 STREAMS s 5-0
@@ -105,7 +105,7 @@ b> XREADGROUP GROUP g c BLOCK 0 STREAMS s 0 -> [["s", []]]
 }
 
 #[test]
-fn a_group_that_goes_ends_the_wait() {
+fn a_destroyed_group_ends_the_wait() {
     check(
         r#"
 a> XGROUP CREATE s g $ MKSTREAM -> OK
@@ -125,7 +125,7 @@ b< -WRONGTYPE Operation against a key holding the wrong kind of value
 }
 
 #[test]
-fn a_stream_that_comes_from_elsewhere() {
+fn a_renamed_stream_serves_waiters() {
     check(
         r#"
 a> XGROUP CREATE s g $ MKSTREAM -> OK

@@ -1,4 +1,4 @@
-//! SET IFEQ and its like, DELEX, DELIFEQ, DIGEST, MSETEX.
+//! SET IFEQ and its variants, DELEX, DELIFEQ, DIGEST, MSETEX.
 
 use crate::check::check;
 

@@ -57,7 +57,7 @@ fn getex() {
 > SET k v -> OK
 > GETEX k PXAT 5000 -> "v"
 ! del:k => DEL k
-# At the very millisecond its time has come, though a key that is there already would stay for it.
+# An expiry of exactly now removes the key, although an existing key would stay for this millisecond.
 > SET k v -> OK
 > GETEX k PXAT 1700000000150 -> "v"
 ! del:k => DEL k
@@ -86,7 +86,7 @@ fn getex_errors() {
 > GETEX k KEEPTTL -> -ERR syntax error
 > GETEX k GET -> -ERR syntax error
 > GETEX -> -ERR wrong number of arguments for 'getex' command
-# The amount is looked at only when the key is there, the words always are.
+# The amount is checked only if the key exists; the words are always checked.
 > GETEX nokey -> nil
 > GETEX nokey EX 10 -> nil
 > GETEX nokey EX 0 -> nil

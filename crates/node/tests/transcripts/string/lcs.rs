@@ -32,7 +32,7 @@ fn text_length_and_matches() {
 }
 
 #[test]
-fn of_several_longest_the_one_of_redis() {
+fn of_several_longest_subsequences_the_one_of_redis() {
     check(
         r#"
 > MSET a abcabcabdabcxyzabab b abababcabcxyxzabcd -> OK

@@ -1,4 +1,4 @@
-//! Strings. What replies do not show (encodings, sharing, hits and misses) is checked in `engine`.
+//! Strings. `engine` tests encodings, sharing, hits and misses, which replies do not show.
 
 mod compare;
 mod count;

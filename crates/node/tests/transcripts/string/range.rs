@@ -60,7 +60,7 @@ fn setrange() {
 }
 
 #[test]
-fn strings_grow_past_what_a_record_holds() {
+fn strings_grow_beyond_the_size_of_an_entry() {
     check(
         r#"
 > SET k 7 -> OK

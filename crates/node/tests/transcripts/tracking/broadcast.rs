@@ -1,9 +1,9 @@
-//! BCAST: clients are told of all keys with their prefixes.
+//! BCAST: clients are notified of all keys with their prefixes.
 
 use crate::check::check;
 
 #[test]
-fn clients_are_told_of_their_prefixes() {
+fn clients_are_notified_of_their_prefixes() {
     check(
         r#"
 b> HELLO 3
@@ -53,7 +53,7 @@ d> GET zebra -> nil
 }
 
 #[test]
-fn its_own_changes_come_behind_the_reply_or_not_at_all() {
+fn own_changes_are_notified_after_the_reply_or_not() {
     check(
         r#"
 b> HELLO 3

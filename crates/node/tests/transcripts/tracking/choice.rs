@@ -1,9 +1,9 @@
-//! OPTIN and OPTOUT: what CLIENT CACHING announces.
+//! OPTIN and OPTOUT with CLIENT CACHING.
 
 use crate::check::check;
 
 #[test]
-fn only_what_is_announced_is_remembered_of_who_opts_in() {
+fn with_optin_only_announced_reads_are_tracked() {
     check(
         r#"
 b> HELLO 3
@@ -33,7 +33,7 @@ b<
 }
 
 #[test]
-fn what_is_announced_before_a_transaction_counts_for_all_of_it() {
+fn an_announcement_counts_for_a_whole_transaction() {
     check(
         r#"
 b> HELLO 3
@@ -65,7 +65,7 @@ b<
 }
 
 #[test]
-fn what_is_announced_is_not_remembered_of_who_opts_out() {
+fn with_optout_announced_reads_are_not_tracked() {
     check(
         r#"
 b> HELLO 3

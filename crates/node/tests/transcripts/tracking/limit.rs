@@ -3,7 +3,7 @@
 use crate::check::check;
 
 #[test]
-fn keys_are_forgotten_beyond_the_limit_and_told() {
+fn keys_above_the_limit_are_dropped_and_notified() {
     check(
         r#"
 > CONFIG GET tracking-table-max-keys -> ["tracking-table-max-keys", "1000000"]

@@ -1,4 +1,4 @@
-//! Client-side caching: what may be asked, what is remembered, what clients are told.
+//! Client-side caching: options, tracked keys and notifications.
 
 mod broadcast;
 mod choice;

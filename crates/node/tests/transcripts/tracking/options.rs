@@ -1,9 +1,9 @@
-//! What CLIENT TRACKING and its relatives reply.
+//! The replies of CLIENT TRACKING, CACHING, GETREDIR and TRACKINGINFO.
 
 use crate::check::check;
 
 #[test]
-fn a_client_says_how_it_tracks() {
+fn tracking_options_are_set_and_shown() {
     check(
         r#"
 > CLIENT TRACKINGINFO -> ["flags", ["off"], "redirect", -1, "prefixes", []]
@@ -43,7 +43,7 @@ b> CLIENT ID -> 2
 }
 
 #[test]
-fn what_contradicts_is_refused() {
+fn contradicting_options_are_refused() {
     check(
         r#"
 > CLIENT TRACKING -> -ERR wrong number of arguments for 'client|tracking' command
@@ -77,7 +77,7 @@ b> CLIENT ID -> 2
 }
 
 #[test]
-fn what_contradicts_what_was_asked_before_is_refused() {
+fn options_that_contradict_earlier_ones_are_refused() {
     check(
         r#"
 > CLIENT TRACKING ON -> OK
@@ -116,7 +116,7 @@ fn what_contradicts_what_was_asked_before_is_refused() {
 }
 
 #[test]
-fn what_comes_next_is_announced_to_those_who_choose() {
+fn client_caching_yes_needs_optin() {
     check(
         r#"
 > CLIENT CACHING -> -ERR wrong number of arguments for 'client|caching' command
@@ -148,7 +148,7 @@ fn what_comes_next_is_announced_to_those_who_choose() {
 }
 
 #[test]
-fn what_comes_next_is_announced_to_those_who_opt_out() {
+fn client_caching_no_needs_optout() {
     check(
         r#"
 > CLIENT TRACKING ON OPTOUT -> OK
@@ -172,7 +172,7 @@ fn what_comes_next_is_announced_to_those_who_opt_out() {
 }
 
 #[test]
-fn lines_of_clients_tell_how_they_track() {
+fn client_list_shows_tracking() {
     check(
         r#"
 b> CLIENT ID -> 1

@@ -1,9 +1,9 @@
-//! The default mode: a client is told once of each key that it has read.
+//! The default mode: a client is notified once of each key that it has read.
 
 use crate::check::check;
 
 #[test]
-fn a_client_is_told_once_of_a_key_that_it_has_read() {
+fn a_client_is_notified_once_of_a_key_that_it_has_read() {
     check(
         r#"
 b> HELLO 3
@@ -38,7 +38,7 @@ b<
 }
 
 #[test]
-fn every_kind_of_change_is_told() {
+fn every_kind_of_change_is_notified() {
     check(
         r#"
 b> HELLO 3
@@ -77,7 +77,7 @@ b< >["invalidate", ["k"]]
 }
 
 #[test]
-fn every_kind_of_change_of_elements_is_told() {
+fn every_kind_of_change_of_elements_is_notified() {
     check(
         r#"
 b> HELLO 3
@@ -124,7 +124,7 @@ b<
 }
 
 #[test]
-fn databases_do_not_count() {
+fn the_database_is_ignored() {
     check(
         r#"
 b> HELLO 3
@@ -140,7 +140,7 @@ b< >["invalidate", ["k"]]
 }
 
 #[test]
-fn its_own_change_is_told_behind_the_reply() {
+fn an_own_change_is_notified_after_the_reply() {
     check(
         r#"
 > HELLO 3
@@ -176,7 +176,7 @@ a< >["invalidate", ["k"]]
 }
 
 #[test]
-fn what_a_script_reads_is_read_by_its_caller() {
+fn reads_of_a_script_count_for_its_client() {
     check(
         r#"
 b> HELLO 3
@@ -203,7 +203,7 @@ b< >["invalidate", ["k"]]
 }
 
 #[test]
-fn what_a_blocked_client_has_read_is_remembered_when_it_is_served() {
+fn keys_of_a_blocked_client_are_tracked_when_it_is_served() {
     check(
         r#"
 b> HELLO 3
@@ -227,7 +227,7 @@ b<
 }
 
 #[test]
-fn an_expired_key_is_told_by_whoever_finds_it() {
+fn an_expired_key_is_notified_when_it_is_found() {
     check(
         r#"
 > HELLO 3
@@ -246,7 +246,7 @@ a< >["invalidate", ["k"]]
 }
 
 #[test]
-fn a_client_that_tracks_no_more_is_not_told() {
+fn a_client_that_stopped_tracking_is_not_notified() {
     check(
         r#"
 b> HELLO 3

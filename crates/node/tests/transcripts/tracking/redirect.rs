@@ -1,9 +1,9 @@
-//! REDIRECT: another client is told.
+//! REDIRECT: another client gets the notifications.
 
 use crate::check::check;
 
 #[test]
-fn a_subscribed_client_is_told_by_messages() {
+fn a_subscribed_target_gets_messages() {
     check(
         r#"
 b> SUBSCRIBE __redis__:invalidate -> ["subscribe", "__redis__:invalidate", 1]
@@ -39,7 +39,7 @@ b< ["message", "__redis__:invalidate", nil]
 }
 
 #[test]
-fn a_client_of_resp3_is_told_by_pushes() {
+fn a_resp3_target_gets_pushes() {
     check(
         r#"
 b> HELLO 3
@@ -70,7 +70,7 @@ a<
 }
 
 #[test]
-fn a_client_learns_that_the_other_is_gone() {
+fn a_client_is_notified_when_its_target_disconnects() {
     check(
         r#"
 b> CLIENT ID -> 1

@@ -1,9 +1,9 @@
-//! What changes all keys.
+//! Changes of all keys: flushes and swaps.
 
 use crate::check::check;
 
 #[test]
-fn those_who_track_are_told_that_all_keys_have_changed() {
+fn tracking_clients_are_notified_of_flushes() {
     check(
         r#"
 b> HELLO 3
@@ -47,7 +47,7 @@ b< >["invalidate", ["k"]]
 }
 
 #[test]
-fn those_who_track_are_told_that_databases_were_swapped() {
+fn tracking_clients_are_notified_of_swaps() {
     check(
         r#"
 b> HELLO 3

@@ -1,8 +1,8 @@
-//! What a transaction that watches a stream has to do with those who read from its groups: nothing.
+//! A watched stream does not change when consumers read from its groups.
 
 use crate::check::check;
 
-/// Nor is it told to those who track the key.
+/// Clients that track the key are not notified either.
 #[test]
 fn readers_of_a_group_do_not_change_a_stream_that_is_watched() {
     check(

@@ -255,7 +255,7 @@ fn a_transaction_leaves_one_effect() {
 }
 
 #[test]
-fn client_list_and_info_tell_of_transactions() {
+fn client_list_and_info_show_transactions() {
     check(
         r#"
 > CLIENT INFO -> ~~ *flags=N *multi=-1 watch=0 *multi-mem=0 *

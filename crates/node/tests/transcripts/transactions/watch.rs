@@ -316,7 +316,7 @@ b> GET k -> nil
 }
 
 #[test]
-fn keys_that_had_expired_when_watched() {
+fn keys_that_had_already_expired_when_watched() {
     check(
         r#"
 > SET k 1 PX 200 -> OK

@@ -1,9 +1,9 @@
-//! How a wait ends when nothing comes, and how it is counted and seen.
+//! Waits that end without an element, and how waits are counted and shown.
 
 use crate::check::check;
 
 #[test]
-fn waits_run_out_of_time() {
+fn waits_time_out() {
     check(
         r#"
 a> BLPOP k 0.25
@@ -55,7 +55,7 @@ w> INFO errorstats -> ~~ *errorstat_UNBLOCKED:count=1*
 }
 
 #[test]
-fn who_is_gone_takes_nothing() {
+fn a_disconnected_client_takes_no_element() {
     check(
         r#"
 a> BLPOP k 0
@@ -72,7 +72,7 @@ w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
 }
 
 #[test]
-fn a_wait_is_seen_and_counted_once() {
+fn a_wait_is_shown_and_counted_once() {
     check(
         r#"
 w> CONFIG SET slowlog-log-slower-than -1 -> OK
@@ -97,7 +97,7 @@ w> INFO commandstats -> ~~ *cmdstat_blpop:calls=3,*
 }
 
 #[test]
-fn the_slow_log_has_a_wait_behind_what_ended_it() {
+fn the_slow_log_has_a_wait_after_the_command_that_ended_it() {
     check(
         r#"
 w> CONFIG SET slowlog-log-slower-than 0 -> OK
@@ -111,7 +111,7 @@ w< ~~ *3, *"BLPOP", "k", "0"*, "127.0.0.1:40002", ""*2, *"RPUSH", "k", "1"*, "12
 }
 
 #[test]
-fn client_reply_silences_a_wait() {
+fn client_reply_suppresses_the_reply_of_a_wait() {
     check(
         r#"
 a> CLIENT REPLY SKIP

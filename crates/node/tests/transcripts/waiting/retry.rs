@@ -1,8 +1,8 @@
-//! XREADGROUP CLAIM that waits: also for pending entries to become old enough.
+//! XREADGROUP CLAIM that waits, also until pending entries are old enough.
 
 use crate::check::check;
 
-/// Entry 1-1 of stream `s` is pending with consumer `dead` of group `g` since the beginning.
+/// Entry 1-1 of stream `s` is pending for consumer `dead` of group `g` from the start.
 const PENDING: &str = r#"
 w> XADD s 1-1 a 1 -> "1-1"
 w> XGROUP CREATE s g 0 -> OK
@@ -34,7 +34,7 @@ w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0*
 }
 
 #[test]
-fn the_time_of_the_wait_is_over_before() {
+fn the_wait_times_out_before() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 600 CLAIM 1000 STREAMS s >
@@ -58,13 +58,13 @@ second> XREADGROUP GROUP g second BLOCK 0 CLAIM 1000 STREAMS s >
 @advance 1000
 first< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 @deadlines first second
-# The others know since then that they have to wait longer.
+# The other clients have later deadlines since then.
 @advance 1999
 patient<
 second< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
 @deadlines second
 @advance 2000
-# Each time what it had been told last was still true.
+# Each of its deadlines was correct when it was set.
 @deadlines patient patient
 @advance 10000
 patient< [["s", [["1-1", ["a", "1"], 3000, 3]]]]
@@ -75,12 +75,12 @@ plain<
 }
 
 #[test]
-fn what_others_do_with_the_entry_meanwhile() {
+fn other_clients_change_the_entry_meanwhile() {
     let meanwhile = [
-        // Claimed, so that it is young again.
+        // Claimed, which resets its idle time.
         ("XCLAIM s g other 0 1-1 JUSTID", r#"["1-1"]"#, 1),
         ("XAUTOCLAIM s g other 0 - JUSTID", r#"["0-0", ["1-1"], []]"#, 1),
-        // The last to have it asks for it again.
+        // The last owner asks for it again.
         ("XREADGROUP GROUP g dead STREAMS s 0", r#"[["s", [["1-1", ["a", "1"]]]]]"#, 2),
         (
             "XREADGROUP GROUP g x CLAIM 1 STREAMS s >",
@@ -104,7 +104,7 @@ a< [["s", [["1-1", ["a", "1"], 1000, {deliveries}]]]]
 }
 
 #[test]
-fn the_entry_goes_meanwhile() {
+fn the_entry_is_removed_meanwhile() {
     let ends = [
         ("XACK s g 1-1", "1"),
         ("XDEL s 1-1", "1"),
@@ -128,7 +128,7 @@ a< nil-array
 }
 
 #[test]
-fn the_owner_looks_in_vain_once() {
+fn a_wait_for_an_acknowledged_entry_checks_once_in_vain() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 0 CLAIM 1000 STREAMS s >
@@ -180,7 +180,7 @@ a< [["s", [["1-1", ["a", "1"], 1000, 2]]]]
 }
 
 #[test]
-fn any_age_will_do() {
+fn entries_of_any_age_are_claimed() {
     check(
         r#"
 w> XGROUP CREATE s g 0 MKSTREAM -> OK
@@ -200,7 +200,7 @@ never< nil-array
 }
 
 #[test]
-fn of_several_streams_the_soonest() {
+fn the_earliest_of_several_streams_counts() {
     check_pending(
         r#"
 @advance 100
@@ -220,7 +220,7 @@ a< [["t", [["2-2", ["b", "2"], 1000, 1]]]]
 }
 
 #[test]
-fn the_group_or_the_stream_goes() {
+fn the_group_or_the_stream_is_removed() {
     let gone = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
     for (request, reply) in [("DEL s", "1"), ("XGROUP DESTROY s g", "1"), ("FLUSHALL", "OK")] {
         check_pending(&format!(
@@ -244,7 +244,7 @@ a< {gone}
 }
 
 #[test]
-fn a_database_or_a_key_comes_with_its_pending_entries() {
+fn a_swapped_or_renamed_stream_keeps_its_pending_entries() {
     check_pending(
         r#"
 w> XGROUP CREATE t g 0 MKSTREAM -> OK
@@ -264,7 +264,7 @@ b< [["t", [["1-1", ["a", "1"], 500, 2]]]]
 }
 
 #[test]
-fn unblocked_killed_or_gone_before() {
+fn clients_that_are_unblocked_killed_or_disconnected() {
     check_pending(
         r#"
 a> CLIENT ID -> 2
@@ -284,7 +284,7 @@ d< [["s", [["1-1", ["a", "1"], 1000, 1]]]]
 }
 
 #[test]
-fn not_during_a_pause() {
+fn no_entry_is_claimed_during_a_pause() {
     check_pending(
         r#"
 a> XREADGROUP GROUP g alice BLOCK 2500 CLAIM 1000 STREAMS s >

@@ -1,4 +1,4 @@
-//! Clients that wait for keys: who is served when, and with what.
+//! Clients that wait for keys: the order in which they are served.
 
 use crate::check::check;
 use crate::fake::TestServer;
@@ -19,7 +19,7 @@ a< ["k", "1"]
 b< ["k", "4"]
 c< ["k", "2"]
 w> LRANGE k 0 -1 -> ["3"]
-# Those who were served wait no more.
+# Clients that were served no longer wait.
 w> RPUSH other x -> 1
 c> PING -> PONG
 c> BLPOP other 0 -> ["other", "x"]
@@ -28,7 +28,7 @@ c> BLPOP other 0 -> ["other", "x"]
 }
 
 #[test]
-fn what_is_served_is_gone_for_everyone_else() {
+fn a_served_element_is_gone_for_other_clients() {
     check(
         r#"
 a> BLPOP k 0
@@ -60,9 +60,9 @@ w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0\\r\\n*
     );
 }
 
-/// As if its command ran again, which Redis does. But nobody is passed over who has waited longer.
+/// As in Redis, which repeats the command, but without overtaking a client that has waited longer.
 #[test]
-fn of_several_keys_the_first_is_served() {
+fn of_several_keys_the_first_serves() {
     let fill = "w> MULTI\nw< OK\nw> RPUSH {t}k2 2 3\nw< QUEUED\nw> RPUSH {t}k1 1\nw< QUEUED\n\
                 w> EXEC\nw< [2, 1]\n";
     check(&format!(
@@ -94,9 +94,9 @@ w> ZCARD z2 -> 1
     );
 }
 
-/// An earlier key that is of another type by then ends a wait, a later one does not.
+/// An earlier key that has another type by then ends a wait; a later key does not.
 #[test]
-fn a_key_that_becomes_another_type_is_met_before_the_key_that_is_ready() {
+fn an_earlier_key_of_another_type_ends_the_wait() {
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     let waits = [
         ("BLPOP", "0", "RPUSH b v", "[\"b\", \"v\"]"),
@@ -134,9 +134,9 @@ r< {reply}
     }
 }
 
-/// Nobody waits for a shard while holding one: another type behind it is not met.
+/// No command waits for a shard while it holds one, so another type in that shard is not seen.
 #[test]
-fn a_key_whose_shard_is_in_use_stops_nobody() {
+fn a_key_whose_shard_is_in_use_stops_no_command() {
     let mut server = TestServer::new(1024);
     let shard = server.shard_of("a");
     let send = |server: &mut TestServer, words: &str, client: &str| {
@@ -148,15 +148,15 @@ fn a_key_whose_shard_is_in_use_stops_nobody() {
     server.set_busy(Some(shard));
     assert_eq!(send(&mut server, "RPUSH b v", "writer"), b":1\r\n");
     server.set_busy(None);
-    // It stands in the queue of the other key until then.
+    // It stays in the queue of the other key until then.
     send(&mut server, "PING", "writer");
     assert_eq!(server.received("reader"), b"*2\r\n$1\r\nb\r\n$1\r\nv\r\n");
 }
 
-/// Those are served at the end of a script who wait for what it has changed, from the keys in the
-/// order of their requests, whether it declares these keys or not.
+/// At the end of a script, clients that wait for its changed keys are served, by the order of keys
+/// in their requests, whether the script declares these keys or not.
 #[test]
-fn of_several_keys_that_a_script_has_not_declared_the_first_is_served() {
+fn of_several_undeclared_keys_of_a_script_the_first_serves() {
     let push = "redis.call('RPUSH', 'b', 1) redis.call('RPUSH', 'a', 2)";
     for keys in ["0", "1 b", "1 a", "1 other", "2 a b"] {
         let run = format!("EVAL \"{push}\" {keys}");
@@ -173,7 +173,7 @@ fn of_several_keys_that_a_script_has_not_declared_the_first_is_served() {
                 .replace("'RPUSH', 'a', 2", "'XADD', 'a', '1-1', 'f', 'v'")
         ));
     }
-    // Who waits for a key first is served first, whatever else its answer needs.
+    // The first waiter is served first, whatever other keys its reply needs.
     check(
         r#"
 r> BLMOVE a target LEFT LEFT 0
@@ -242,7 +242,7 @@ b< ["k", "1"]
 }
 
 #[test]
-fn a_key_of_another_type_is_not_waited_for() {
+fn a_key_of_another_type_does_not_serve_a_waiter() {
     check(
         r#"
 a> BLPOP k 1
@@ -264,7 +264,7 @@ a< ["k", "1"]
 }
 
 #[test]
-fn whatever_brings_a_list_serves() {
+fn every_command_that_creates_a_list_serves_waiters() {
     check(
         r#"
 w> RPUSH from 1 -> 1
@@ -302,7 +302,7 @@ a> BLPOP k 0 -> ["k", "8"]
 }
 
 #[test]
-fn databases_are_apart_and_may_be_exchanged() {
+fn databases_are_separate_and_can_be_swapped() {
     check(
         r#"
 a> BLPOP k 0
@@ -325,7 +325,7 @@ w> FLUSHALL -> OK
 }
 
 #[test]
-fn scripts_that_exchange_databases_serve() {
+fn scripts_that_swap_databases_serve_waiters() {
     let brings = [
         "EVAL \"redis.call('SWAPDB', 0, 1)\" 0",
         "EVAL \"redis.call('SWAPDB', 0, 1)\" 1 k",
@@ -356,7 +356,7 @@ b< ["k", "2"]
 }
 
 #[test]
-fn reading_an_awaited_key_serves_nobody() {
+fn reads_serve_no_waiters() {
     check(
         r#"
 a> BLPOP k 0
@@ -375,9 +375,9 @@ a< ["k", "1"]
     );
 }
 
-/// What waits in a queue costs a command nothing that cannot serve it.
+/// Waiters cost nothing for commands that cannot serve them.
 #[test]
-fn only_who_adds_to_a_key_locks_the_destinations_of_those_who_wait_for_it() {
+fn only_commands_that_can_serve_waiters_lock_their_destinations() {
     let mut server = TestServer::new(1024);
     let send = |server: &mut TestServer, client: &str, words: &str| {
         let args: Vec<_> = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();

@@ -1,4 +1,4 @@
-//! Readers of streams that wait; those of groups also hear of the end of a key.
+//! Waiting readers of streams; readers of groups also get an error when the key is removed.
 
 use crate::check::check;
 
@@ -23,7 +23,7 @@ w> INFO clients -> ~~ *blocked_clients:0*total_blocking_keys:0*
 }
 
 #[test]
-fn a_group_that_goes_back_serves_readers_with_the_next_entry() {
+fn a_group_that_is_set_back_serves_readers_with_the_next_entry() {
     check(
         r#"
 w> XADD s 0-1 f v -> "0-1"
@@ -38,7 +38,7 @@ a< [["s", [["0-1", ["f", "v"]], ["0-2", ["f", "w"]]]]]
 }
 
 #[test]
-fn a_group_s_reader_hears_of_the_end_of_its_stream() {
+fn a_group_reader_gets_an_error_when_its_stream_is_removed() {
     let gone = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     let ends = [
@@ -68,7 +68,7 @@ a< {heard}
 }
 
 #[test]
-fn a_group_s_reader_hears_of_an_expired_stream() {
+fn a_group_reader_gets_an_error_when_its_stream_expires() {
     check(
         r#"
 w> XGROUP CREATE s g $ MKSTREAM -> OK
@@ -77,7 +77,7 @@ a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS other s > >
 a< -NOGROUP No such key 'other' or consumer group 'g' in XREADGROUP with GROUP option
 a> XREADGROUP GROUP g consumer BLOCK 0 STREAMS s >
 @advance 101
-# Nobody has noticed yet.
+# No command has found the expired key yet.
 a<
 w> EXISTS s -> 0
 a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option
@@ -93,9 +93,9 @@ a< -NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP optio
     );
 }
 
-/// As if the command ran again, which Redis does.
+/// As in Redis, which repeats the command.
 #[test]
-fn of_several_streams_all_that_have_entries_are_replied() {
+fn all_streams_with_entries_are_in_the_reply() {
     let both = "[[\"a\", [[\"1-1\", [\"f\", \"v\"]]]], [\"b\", [[\"1-1\", [\"f\", \"v\"]]]]]";
     let [wrong, gone] = [
         "-WRONGTYPE Operation against a key holding the wrong kind of value",
@@ -135,9 +135,9 @@ r< {wrong}
     ));
 }
 
-/// What another reader of the group is given is pending, for whom waits for that too.
+/// Entries that another reader of the group gets are pending, which counts for a waiter with CLAIM.
 #[test]
-fn what_a_reader_of_several_streams_takes_may_be_claimed_from_it() {
+fn entries_taken_from_several_streams_can_be_claimed() {
     check(
         r#"
 w> XGROUP CREATE a g $ MKSTREAM -> OK
