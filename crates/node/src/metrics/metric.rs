@@ -8,15 +8,15 @@ pub(super) struct Metric<T> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) help: &'static str,
-    pub(super) value: Reading<T>,
+    pub(super) value: MetricValue<T>,
 }
 
-type Reading<T> = fn(&Snapshot<'_>, &T) -> f64;
+type MetricValue<T> = fn(&Snapshot<'_>, &T) -> f64;
 
 pub(super) const fn counter<T>(
     name: &'static str,
     help: &'static str,
-    value: Reading<T>,
+    value: MetricValue<T>,
 ) -> Metric<T> {
     Metric { name, kind: Kind::Counter, help, value }
 }
@@ -24,7 +24,7 @@ pub(super) const fn counter<T>(
 pub(super) const fn gauge<T>(
     name: &'static str,
     help: &'static str,
-    value: Reading<T>,
+    value: MetricValue<T>,
 ) -> Metric<T> {
     Metric { name, kind: Kind::Gauge, help, value }
 }

@@ -48,7 +48,7 @@ fn a_script_that_needs_a_held_shard_gets_an_error() {
     let mut server = busy();
     let node = Arc::clone(&server.node);
     // Like a script that may wait for shards.
-    let alone = node.scripting.exclusive.lock();
+    let exclusive = node.scripting.exclusive.lock();
     run(
         &mut server,
         r#"
@@ -69,12 +69,12 @@ fn a_script_that_needs_a_held_shard_gets_an_error() {
 > FUNCTION LIST -> []
 "#,
     );
-    drop(alone);
+    drop(exclusive);
     server.end_busy_script();
     run(&mut server, "> EVAL \"return redis.call('GET', KEYS[1])\" 1 free\n\"2\"\n");
     // A script that uses only its declared keys does not wait.
     server.begin_busy_script(Some("held"));
-    let _alone = node.scripting.exclusive.lock();
+    let _exclusive = node.scripting.exclusive.lock();
     run(
         &mut server,
         r#"
@@ -238,10 +238,10 @@ fn kill_before_it_begins_again(lets_go: bool) {
     let (release, released) = channel::<()>();
     let node = Arc::clone(&server.node);
     let other = std::thread::spawn(move || {
-        let alone = node.scripting.exclusive.lock();
+        let exclusive = node.scripting.exclusive.lock();
         begun.send(()).expect("the test waits for it");
         let _ = released.recv();
-        drop(alone);
+        drop(exclusive);
     });
     is_held.recv().expect("it locks the mutex");
     let node = Arc::clone(&server.node);

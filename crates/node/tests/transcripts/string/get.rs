@@ -57,7 +57,7 @@ fn getex() {
 > SET k v -> OK
 > GETEX k PXAT 5000 -> "v"
 ! del:k => DEL k
-# An expiry of exactly now removes the key, although an existing key would stay for this millisecond.
+# An expiry of exactly now removes the key, although an existing key would stay for this ms.
 > SET k v -> OK
 > GETEX k PXAT 1700000000150 -> "v"
 ! del:k => DEL k
