@@ -26,7 +26,7 @@
 
 use base::quote::split_args;
 
-/// The client that sends the requests behind a bare `> `.
+/// The client of a bare `> `.
 const ONLY_CLIENT: &str = "a";
 
 /// Between a request and its reply on the same line.
@@ -35,15 +35,15 @@ const ARROW: &str = " -> ";
 /// The widest line of the sources.
 const COLUMNS_MAX: usize = 100;
 
-/// One step of a transcript with what is expected of it.
+/// One step of a transcript with its expectations.
 #[derive(Debug)]
 pub struct Step<'a> {
     /// Its line, from 0.
     pub line: usize,
     pub action: Action<'a>,
-    /// What the client receives; for [`Action::Deadlines`] the clients.
+    /// The bytes that the client receives; for [`Action::Deadlines`] the clients.
     pub expected: Expected,
-    /// The effects that the transcript names. None names none, and they are not compared.
+    /// The expected effects; an empty list is not compared.
     pub effects: Vec<Expected>,
 }
 
@@ -61,21 +61,21 @@ pub enum Action<'a> {
     Close(&'a str),
 }
 
-/// An expectation and where it stands.
+/// An expectation and its lines.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// Its first line, from 0; the line to insert it at when it has none.
+    /// Its first line, from 0; without lines, the line to insert it at.
     pub line: usize,
     /// Its number of lines.
     pub lines: usize,
-    /// What its first line begins with: `> SET k v -> `, `b< `, `! `, nothing.
+    /// The start of its first line: `> SET k v -> `, `b< `, `! ` or empty.
     pub mark: String,
-    /// Without mark and line breaks.
+    /// The text without mark and line breaks.
     pub text: String,
 }
 
 impl Expected {
-    /// The lines that expect this text instead, broken where the source would become too wide.
+    /// The lines that expect this text, broken at the width of the source.
     pub fn lines_of(&self, text: &str) -> Vec<String> {
         let Some(request) = self.mark.strip_suffix(ARROW) else {
             let is_absent = text.is_empty() && (self.mark.is_empty() || self.mark == "! ");
@@ -95,7 +95,7 @@ impl Expected {
     }
 }
 
-/// The lines of a text that may be too wide for one.
+/// Breaks a text into lines.
 fn broken(text: &str) -> Vec<String> {
     let mut rest = text.trim_end();
     let mut lines = Vec::new();
@@ -105,7 +105,7 @@ fn broken(text: &str) -> Vec<String> {
             lines.push(format!("{start}{rest}"));
             return lines;
         }
-        // A line does not end in blanks. What is rendered is ASCII.
+        // A line does not end in blanks. The text is ASCII.
         let (head, _) = rest.split_at(COLUMNS_MAX - start.len());
         let head = head.trim_end();
         lines.push(format!("{start}{head}"));
@@ -113,7 +113,7 @@ fn broken(text: &str) -> Vec<String> {
     }
 }
 
-/// What a line with the reply to a client begins with.
+/// The start of a line with the reply to a client.
 fn mark_of(client: &str) -> String {
     if client.is_empty() { String::new() } else { format!("{client}< ") }
 }
@@ -121,7 +121,7 @@ fn mark_of(client: &str) -> String {
 /// Reads a transcript.
 ///
 /// # Panics
-/// With the number and the text of a line that is not understood.
+/// With the number and the text of a malformed line.
 pub fn parse(transcript: &str) -> Vec<Step<'_>> {
     let mut reader = Reader { lines: transcript.lines().collect(), at: 0 };
     let mut steps = Vec::new();
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         step
     }
 
-    /// The reply in the lines after a request that begins in line `number`.
+    /// The reply in the lines after the request in line `number`.
     fn reply_to(&mut self, client: &str, number: usize) -> Expected {
         let mark = mark_of(client);
         let is_reply = self.lines.get(self.at).is_some_and(|line| match client {
@@ -199,14 +199,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The expectation that begins here.
+    /// The expectation that starts here.
     fn expected(&mut self, mark: &str) -> Expected {
         let line = self.at;
         let text = self.continued(self.lines[line].strip_prefix(mark).unwrap_or_default());
         Expected { line, lines: self.at - line, mark: mark.to_owned(), text }
     }
 
-    /// The text with which this line ends, and the lines in which it continues.
+    /// The rest of this line with its continuation lines.
     fn continued(&mut self, first: &str) -> String {
         let mut text = first.to_owned();
         self.at += 1;
