@@ -119,42 +119,11 @@ fn last_bits() {
 
 #[test]
 fn other_texts_are_refused() {
-    for text in [
-        "",
-        " 1",
-        "1 ",
-        "\t1",
-        "1\n",
-        "1\0",
-        ".",
-        "-",
-        "+",
-        "e5",
-        "1e",
-        "1e+",
-        "1_0",
-        "1.2.3",
-        "nan",
-        "-nan",
-        "nan(1)",
-        "infi",
-        "0x",
-        "0x.",
-        "0x1p",
-        "--1",
-        "+-1",
-        "-+inf",
-        "1f",
-        "1L",
-        "1e4933",
-        "1.18973149535723176506e4932",
-        "1.8e-4951",
-        "0x1p-16446",
-        "0x1p16384",
-        "1e99999999999999999999",
-        "1e-99999999999999999999",
-        "0xffffffffffffffff8p16316",
-    ] {
+    for text in "| 1|1 |\t1|1\n|1\0|.|-|+|e5|1e|1e+|1_0|1.2.3|nan|-nan|nan(1)|infi|0x|0x.|0x1p|\
+        --1|+-1|-+inf|1f|1L|1e4933|1.18973149535723176506e4932|1.8e-4951|0x1p-16446|0x1p16384|\
+        1e99999999999999999999|1e-99999999999999999999|0xffffffffffffffff8p16316"
+        .split('|')
+    {
         assert_eq!(LongDouble::parse(text.as_bytes()), None, "{text}");
     }
     let longest = format!("0.{}", "1".repeat(DECIMAL_BYTES_MAX - 2));

@@ -67,35 +67,17 @@ pub enum Begin {
 
 /// Which arguments are keys, counted from the start of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Find {
     /// Every `step`th argument up to `last`, which is relative to the first one, or counts from the
     /// end if it is negative. With a `limit` of 2 only the first half of them are keys; with 0 and
     /// 1 all are.
-    Range {
-        #[allow(missing_docs)]
-        last: i32,
-        #[allow(missing_docs)]
-        step: usize,
-        #[allow(missing_docs)]
-        limit: usize,
-    },
+    Range { last: i32, step: usize, limit: usize },
     /// The argument `at` has the number of keys, which start at the argument `first`.
-    Count {
-        #[allow(missing_docs)]
-        at: usize,
-        #[allow(missing_docs)]
-        first: usize,
-        #[allow(missing_docs)]
-        step: usize,
-    },
+    Count { at: usize, first: usize, step: usize },
     /// The argument after the last occurrence of this word among options. Each of `others` has so
     /// many arguments, which are skipped. COMMAND INFO cannot express it and says unknown.
-    Option {
-        #[allow(missing_docs)]
-        word: &'static str,
-        #[allow(missing_docs)]
-        others: &'static [(&'static str, usize)],
-    },
+    Option { word: &'static str, others: &'static [(&'static str, usize)] },
     /// Keys that patterns generate from the data, so they are unknown; see
     /// [`KeySpec::pattern_word`].
     Patterns {

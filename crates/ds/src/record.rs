@@ -328,12 +328,8 @@ impl<P> Record<P> {
     pub fn set_object(&mut self, kind: u8, object: P) -> Option<P> {
         let old = self.shape();
         let previous = old.object.then(|| self.take_object(old));
-        let bare = self.shape();
-        let new = RecordShape { kind, object: true, len: 0, ..bare };
-        let fresh = {
-            let own = self.view();
-            Self::new(own.key(), kind, Payload::Object(object), own.expires_at(), new.access_clock)
-        };
+        let (own, object) = (self.view(), Payload::Object(object));
+        let fresh = Self::new(own.key(), kind, object, own.expires_at(), old.access_clock);
         *self = fresh;
         previous
     }
@@ -341,14 +337,13 @@ impl<P> Record<P> {
     /// The same payload, kind, expiry and access clock under another key.
     pub fn rekeyed(mut self, key: &[u8]) -> Self {
         let old = self.shape();
-        if old.object {
-            let expires_at = self.view().expires_at();
-            let object = self.take_object(old);
-            return Self::new(key, old.kind, Payload::Object(object), expires_at, old.access_clock);
-        }
+        let object = old.object.then(|| self.take_object(old));
         let view = self.view();
-        let bytes = view.bytes().unwrap_or_default();
-        Self::new(key, old.kind, Payload::Bytes(bytes), view.expires_at(), old.access_clock)
+        let payload = match object {
+            Some(object) => Payload::Object(object),
+            None => Payload::Bytes(view.bytes().unwrap_or_default()),
+        };
+        Self::new(key, old.kind, payload, view.expires_at(), old.access_clock)
     }
 
     /// Drops the record except for its object.

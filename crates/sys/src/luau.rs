@@ -179,12 +179,12 @@ unsafe extern "C-unwind" fn push_caller(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the state is the running one; a missing argument becomes nil.
     unsafe {
         ffi::lua_settop(state, 1);
-        ffi::lua_pushcclosurek(state, run_call, c"call".as_ptr(), 1, None);
+        ffi::lua_pushcclosurek(state, answer_call, c"call".as_ptr(), 1, None);
     }
     1
 }
 
-unsafe extern "C-unwind" fn run_call(state: *mut ffi::lua_State) -> c_int {
+unsafe extern "C-unwind" fn answer_call(state: *mut ffi::lua_State) -> c_int {
     let Some(call) = CALL.get() else { return 0 };
     // SAFETY: the state is the running one, whose arguments start at 1.
     let end = unsafe { ffi::lua_gettop(state) } + 1;

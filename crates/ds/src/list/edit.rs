@@ -79,8 +79,8 @@ impl List {
         self.insert(position, true, element.into());
     }
 
-    /// Inserts an element next to the one at a position. If it does not fit, it goes to the neighbour
-    /// chunk if the position is at the edge of its chunk, and otherwise splits the chunk.
+    /// Inserts an element next to the one at a position. If it does not fit, it goes to the
+    /// neighbour chunk if the position is at the edge of its chunk, and otherwise splits the chunk.
     fn insert(&mut self, position: ListPosition, after: bool, element: Encoded<'_>) {
         let ListPosition { chunk: number, at } = position;
         self.len += 1;
@@ -160,7 +160,7 @@ impl List {
         true
     }
 
-    /// Splits a chunk around the element at a position, and replaces the element with its own chunk.
+    /// Splits a chunk around the element at a position, and replaces the element with a chunk.
     fn replace_splitting(&mut self, position: ListPosition, element: Encoded<'_>) {
         let ListPosition { chunk: mut number, at } = position;
         let view = self.chunks[number].view();

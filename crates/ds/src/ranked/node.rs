@@ -7,8 +7,8 @@
 //! ```
 //!
 //! This module fills, splits and merges nodes; only the tree knows about order, ranks and the
-//! contents of records. A [`RankedNode`] owns its box. The lowest bit of its address distinguishes leaf
-//! and inner node, so a child costs 8 bytes.
+//! contents of records. A [`RankedNode`] owns its box. The lowest bit of its address distinguishes
+//! leaf and inner node, so a child costs 8 bytes.
 //!
 //! Lengths and counts have 32 bits: a node has at most 36 entries, and a tree has fewer than 2^32
 //! records, which would take 150 GB with their slots in tree and dict.
@@ -345,7 +345,8 @@ impl Inner {
 
     /// If the child at `at` is sparse, merges it with a neighbour, or takes entries from the
     /// neighbour if one node has no room for both. Returns the range of changed children: their
-    /// counts are updated, but the caller must update their first records from [`RankedNode::first`].
+    /// counts are updated, but the caller must update their first records, which
+    /// [`RankedNode::first`] returns.
     pub(super) fn mend(&mut self, at: usize) -> Range<usize> {
         if self.len() < 2 || !self.child(at).is_some_and(RankedNode::is_sparse) {
             return at..at;

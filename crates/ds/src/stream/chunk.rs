@@ -1,5 +1,5 @@
-//! A chunk: some hundred bytes of consecutive entries, written against the first one's identifier
-//! and fields.
+//! A chunk: a hundred bytes or more of consecutive entries, encoded relative to the identifier and
+//! fields of the first one.
 //!
 //! ```text
 //! chunk   fields │ entry │ entry │ ...
@@ -13,9 +13,9 @@
 //! within the base's millisecond, and the sequence itself in later ones, where it starts again.
 //! `back` is the length of everything before it, for reading backwards.
 //!
-//! Redis keeps the same in a listpack, with more bytes for the frame of an entry. Where its limits
-//! speak of bytes, [`StreamChunk::listpack_bytes`] says what the listpack would have, so that both cut
-//! their chunks at the same entries.
+//! Redis stores the same in a listpack, with a larger frame for each entry. Its limits apply to the
+//! size of that listpack, [`StreamChunk::listpack_bytes`], so chunks end at the same entries as in
+//! Redis.
 //!
 //! Invariants: identifiers ascend; a marked entry counts as deleted and is skipped; `head` is the
 //! first entry that is not, or the end; offsets fit in 32 bits, as the callers' limits ensure.
@@ -60,7 +60,7 @@ pub struct StreamEntry<'a> {
 pub type Element<'a> = Text<'a>;
 
 impl<'a> StreamEntry<'a> {
-    /// Fields, each with a value; a name may come twice.
+    /// The number of fields, each with a value. Names may repeat.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.pairs
@@ -72,10 +72,10 @@ impl<'a> StreamEntry<'a> {
     }
 }
 
-/// Walks over an entry's fields and values.
+/// An iterator over an entry's fields and values.
 #[derive(Clone, Debug)]
 pub struct EntryPairs<'a> {
-    /// Empty when the names stand before the values.
+    /// Empty if each name precedes its value in `values`.
     fields: &'a [u8],
     values: &'a [u8],
     field_at: usize,
@@ -111,7 +111,7 @@ impl<'a> Iterator for EntryPairs<'a> {
     }
 }
 
-/// One entry where it stands.
+/// The parts of an entry in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) deleted: bool,
@@ -125,15 +125,14 @@ pub(super) struct Frame {
 }
 
 impl StreamChunk {
-    /// Prefetches the first line and the last.
+    /// Prefetches the first and the last cache line.
     #[inline]
     pub(super) fn prefetch_ends(&self) {
         prefetch(self.bytes.as_ptr());
         prefetch(self.bytes.as_ptr_range().end);
     }
 
-    /// A chunk for entries that mostly have these fields: `pairs` names among texts of names and
-    /// values in turn.
+    /// A chunk for entries that mostly have these fields. `text` returns names and values in turn.
     pub(super) fn new<'t>(pairs: usize, text: impl Fn(usize) -> &'t [u8]) -> Self {
         let mut chunk = Self::default();
         // The first entry, which has the same fields, follows at once.
@@ -148,41 +147,41 @@ impl StreamChunk {
         chunk
     }
 
-    /// Entries that are not deleted.
+    /// The number of entries that are not deleted.
     pub(super) fn live(&self) -> usize {
         self.live as usize
     }
 
-    /// Entries, deleted ones included.
+    /// The number of entries, including deleted ones.
     pub(super) fn entries(&self) -> usize {
         self.live as usize + self.marked as usize
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Allocated bytes, without this struct.
     pub(super) fn allocated_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Gives back the room that a chunk needs no more when nothing is added to it.
+    /// Frees the room for further entries.
     pub(super) fn seal(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
-    /// The size of the chunk's listpack in Redis: `written` for all its elements but the two counts
-    /// in front, which change.
+    /// The size of the chunk's listpack in Redis, where the elements after the two counts take
+    /// `written` bytes.
     pub(super) fn listpack_bytes(&self, written: usize) -> usize {
         let counts = [self.live, self.marked].map(|n| Encoded::integer(i64::from(n)).len());
         LISTPACK_FRAME_BYTES + counts[0] + counts[1] + written
     }
 
-    /// The bytes of a chunk without entries, for [`StreamChunk::listpack_bytes`].
+    /// The size of an empty chunk, for [`StreamChunk::listpack_bytes`].
     pub(super) fn listpack_start(&self) -> usize {
         let (pairs, names) = varint::read(&self.bytes, 0);
         // The names are followed by a zero.
         integer_bytes(pairs as i64) + (self.body as usize - names) + integer_bytes(0)
     }
 
-    /// Adds an entry behind the others. Returns what its elements take in a listpack.
+    /// Adds an entry at the end. Returns the size of its elements in a listpack.
     pub(super) fn append<'t>(
         &mut self,
         base: Id,
@@ -200,7 +199,7 @@ impl StreamChunk {
         })
     }
 
-    /// The same for elements that `write` appends: values, or fields and values in turn.
+    /// Adds an entry whose elements `write` appends: values, or fields and values in turn.
     #[inline]
     pub(super) fn append_with(
         &mut self,
@@ -212,7 +211,7 @@ impl StreamChunk {
     ) -> usize {
         let (ms, seq) = distance(base, id);
         let start = self.bytes.len();
-        // Most entries are so short that one byte says their size.
+        // Most entries are short, and have a size of one byte.
         self.bytes.push(0);
         varint::push(&mut self.bytes, ms);
         varint::push(&mut self.bytes, seq);
@@ -241,15 +240,14 @@ impl StreamChunk {
         }
         let mut left = head;
         for byte in &mut self.bytes[start..start + len] {
-            // The lowest 7 bits.
             *byte = left as u8 | 0x80;
             left >>= 7;
         }
         self.bytes[start + len - 1] &= 0x7f;
     }
 
-    /// Makes room for an entry, and a fifth more than there was, so that a chunk that fills entry
-    /// by entry moves seldom and wastes little while it does.
+    /// Makes room for an entry, and grows by at least a fifth, so that a growing chunk rarely moves
+    /// and wastes little.
     fn make_room<'t>(&mut self, pairs: usize, text: &impl Fn(usize) -> &'t [u8]) {
         let texts: usize = (0..2 * pairs).map(|index| text(index).len()).sum();
         let free = self.bytes.capacity() - self.bytes.len();
@@ -313,7 +311,7 @@ impl StreamChunk {
     }
 
     /// The first entry that is not deleted and whose identifier is `from` or higher, at or after
-    /// the offset `at`; and the offset behind it.
+    /// the offset `at`; and the offset after it.
     #[inline]
     pub(super) fn next(&self, base: Id, from: Id, at: usize) -> Option<(StreamEntry<'_>, usize)> {
         let mut at = at.max(self.head as usize);

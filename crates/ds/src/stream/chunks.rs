@@ -1,8 +1,7 @@
-//! Chunks as they are: for those who write a stream to a file, or build one from what they read.
+//! The chunks of a stream in their encoded form, for reading and writing files.
 //!
-//! Elements come and go as the bytes of their entries (see [`crate::packed`]), one behind another,
-//! because a listpack holds the same bytes. Deleted entries come along: they count where a limit is
-//! one of entries.
+//! Elements are entries of a packed list (see [`crate::packed`]), as in a listpack. Deleted entries
+//! are included, since limits count them.
 
 use crate::stream::chunk::{EntryPairs, Frame, StreamChunk};
 use crate::stream::log::Tail;
@@ -22,38 +21,38 @@ pub struct ChunkEntry<'a> {
     pub id: Id,
     /// Whether it is deleted.
     pub deleted: bool,
-    /// Whether it has the chunk's fields, so that its content is values only.
+    /// Whether it has the chunk's fields; its content is then only values.
     pub same_fields: bool,
-    /// Fields.
+    /// The number of fields.
     pub pairs: usize,
-    /// The values, or fields and values in turn.
+    /// The values, or alternating fields and values.
     pub content: &'a [u8],
 }
 
 impl<'a> ChunkEntry<'a> {
-    /// Its fields with their values, when its chunk has these names.
+    /// Its fields with their values; `names` are those of the chunk's fields.
     pub fn texts(self, names: &'a [u8]) -> EntryPairs<'a> {
         EntryPairs::new(if self.same_fields { names } else { &[] }, self.content)
     }
 }
 
 impl<'a> StreamChunkRef<'a> {
-    /// The identifier against which those of the entries are written.
+    /// The identifier relative to which those of the entries are encoded.
     pub fn base(self) -> Id {
         self.base
     }
 
-    /// Entries that are not deleted.
+    /// The number of entries that are not deleted.
     pub fn live(self) -> usize {
         self.chunk.live()
     }
 
-    /// Entries that are deleted.
+    /// The number of deleted entries.
     pub fn deleted(self) -> usize {
         self.chunk.entries() - self.chunk.live()
     }
 
-    /// How many fields the chunk has, and their names.
+    /// The number of the chunk's fields, and their names.
     pub fn fields(self) -> (usize, &'a [u8]) {
         let (pairs, at) = varint::read(&self.chunk.bytes, 0);
         (pairs as usize, &self.chunk.bytes[at..self.chunk.body as usize])
@@ -85,29 +84,29 @@ fn chunk_entry<'a>(chunk: &'a StreamChunk, frame: &Frame) -> ChunkEntry<'a> {
     ChunkEntry { id, deleted, same_fields, pairs: pairs as usize, content }
 }
 
-/// A chunk in the making.
+/// A chunk that is being built.
 #[derive(Debug)]
 pub struct NewChunk {
     tail: Tail,
     last_id: Option<Id>,
 }
 
-/// A chunk or an entry does not fit into what is there.
+/// A chunk or an entry does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 
 impl NewChunk {
-    /// A chunk without entries: how many fields it has, and their names.
-    pub fn new(base: Id, (pairs, names): (usize, &[u8])) -> Self {
+    /// A chunk without entries, with the names of its `pairs` common fields.
+    pub fn new(base: Id, pairs: usize, names: &[u8]) -> Self {
         let chunk = StreamChunk::with_fields(pairs, names);
         Self { tail: Tail { base, written: chunk.listpack_start(), chunk }, last_id: None }
     }
 
-    /// Adds an entry behind the others.
+    /// Adds an entry at the end.
     ///
     /// # Errors
-    /// When its identifier is not above those before it or below the base, when it is 0-0, or when
-    /// the chunk would become too large.
+    /// If its identifier is 0-0, below the base or not above the last one, or if the chunk would
+    /// become too large.
     pub fn push(&mut self, entry: &ChunkEntry<'_>) -> Result<(), Unfit> {
         let Tail { base, chunk, written } = &mut self.tail;
         let ascends = self.last_id.is_none_or(|last| last < entry.id);
@@ -126,7 +125,7 @@ impl NewChunk {
     }
 }
 
-/// The bytes of a chunk, less than half of what 32 bits count.
+/// The largest size of a chunk, less than half of what 32 bits can count.
 const CHUNK_BYTES_MAX: usize = (1 << 31) - (1 << 20);
 
 impl StreamLog {
@@ -135,11 +134,11 @@ impl StreamLog {
         self.chunks().map(|(base, chunk)| StreamChunkRef { base, chunk })
     }
 
-    /// Adds a chunk behind the others; one whose entries are all deleted is not kept. `last_id`
-    /// and the number of entries ever added are set by the caller.
+    /// Adds a chunk at the end, unless all its entries are deleted. The caller updates `last_id` and
+    /// `entries_added`.
     ///
     /// # Errors
-    /// When it does not follow the chunks before it.
+    /// If its base is not above the last entry.
     pub fn push_chunk(&mut self, new: NewChunk) -> Result<(), Unfit> {
         let mut tail = new.tail;
         if self.tail.as_ref().is_some_and(|last| last.chunk.last_id(last.base) >= tail.base) {
@@ -169,8 +168,7 @@ impl StreamChunk {
         chunk
     }
 
-    /// Adds an entry whose elements are given as entries of a packed list. Returns what its
-    /// elements take in a listpack.
+    /// Adds an entry with encoded elements. Returns their size in a listpack.
     fn append_entry(&mut self, base: Id, entry: &ChunkEntry<'_>) -> usize {
         let at = self.bytes.len();
         let written = self.append_with(base, entry.id, entry.same_fields, entry.pairs, |bytes| {

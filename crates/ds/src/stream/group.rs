@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use crate::btree::btree_bytes;
 use crate::stream::Id;
-use crate::stream::walk::Ahead;
+use crate::stream::ahead::Ahead;
 use crate::walk::WalkSlot;
 
 /// A group of consumers that share the entries of a stream.

@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::stream::walk::{Ahead, StreamPart};
+use crate::stream::ahead::Ahead;
+use crate::stream::walk::StreamPart;
 use crate::stream::{ConsumerGroup, Groups, Handle, Id, NamedGroup, Pending};
 use crate::walk::Budget;
 

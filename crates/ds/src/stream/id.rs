@@ -1,6 +1,6 @@
 //! The identifier of an entry: milliseconds since 1970 and a number within them.
 
-/// An entry's identifier; in a stream they only grow.
+/// An entry's identifier. Those of a stream ascend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     /// Milliseconds since 1970, from the server's clock or from the client.
@@ -15,12 +15,12 @@ impl Id {
     /// The highest identifier.
     pub const MAX: Self = Self { ms: u64::MAX, seq: u64::MAX };
 
-    /// An identifier of both parts.
+    /// An identifier with both parts.
     pub const fn new(ms: u64, seq: u64) -> Self {
         Self { ms, seq }
     }
 
-    /// The next higher identifier; none behind the highest.
+    /// The next higher identifier, unless this is the highest.
     pub fn next(self) -> Option<Self> {
         match self.seq.checked_add(1) {
             Some(seq) => Some(Self { seq, ..self }),
@@ -28,7 +28,7 @@ impl Id {
         }
     }
 
-    /// The next lower identifier; none below the lowest.
+    /// The next lower identifier, unless this is the lowest.
     pub fn previous(self) -> Option<Self> {
         match self.seq.checked_sub(1) {
             Some(seq) => Some(Self { seq, ..self }),

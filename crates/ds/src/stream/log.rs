@@ -14,23 +14,23 @@
 use std::collections::BTreeMap;
 
 use crate::btree::btree_bytes;
+use crate::stream::ahead::StreamWalk;
 use crate::stream::chunk::StreamChunk;
-use crate::stream::walk::StreamWalk;
 use crate::stream::{Id, StreamEntry, StreamRange, StreamRangeBack};
 use crate::walk::WalkSlot;
 
-/// The texts of an entry together are no longer, and a chunk that has as many bytes takes no other
-/// entry, so that offsets in a chunk fit in 32 bits: both together have 2 GB, and frames come to
-/// that. A text of less than 64 bytes has 2 bytes of frame, and a request of 3 GB, which is the
-/// longest, holds 2^29 texts.
+/// The most bytes of an entry's texts. A chunk with as many bytes accepts no other entry. Offsets in
+/// a chunk therefore fit in 32 bits: texts and chunk have at most 2 GB together, and the frames of
+/// texts at most 1 GB. (A short text has a frame of 2 bytes, and the longest request of 3 GB has
+/// 2^29 texts.)
 pub const ENTRY_BYTES_MAX: usize = 1 << 30;
 
-/// How much a chunk may hold; 0 for no limit.
+/// The limits of a chunk; 0 for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimits {
     /// Bytes that its listpack in Redis would have.
     pub bytes_max: u64,
-    /// Entries, deleted ones included.
+    /// Entries, including deleted ones.
     pub entries_max: u64,
 }
 

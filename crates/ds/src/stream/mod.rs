@@ -1,9 +1,10 @@
 //! A stream: entries with ascending identifiers, and the groups that read it.
 //!
-//! The entries lie in chunks ([`StreamLog`], and `chunk` for the bytes of one); groups know how far they
-//! have read and what is pending. A stream without entries is still one: it remembers the last
-//! identifier and its groups. It does not know time, replies or what a command is.
+//! A [`StreamLog`] keeps the entries in chunks. A group knows the last entry that it has read, and
+//! its pending entries. An empty stream remains: it keeps the last identifier and its groups. A
+//! stream knows no time, replies or commands.
 
+mod ahead;
 mod chunk;
 mod chunks;
 mod group;
@@ -43,7 +44,7 @@ pub struct Stream {
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     named: Vec<NamedGroup>,
-    /// The groups that a walk over the stream still has to visit, including removed ones.
+    /// The groups that a walk has not visited, including removed ones.
     walk: WalkSlot<group_walk::GroupsWalk>,
 }
 
@@ -65,19 +66,19 @@ impl Stream {
         prefetch_bytes(std::ptr::from_ref(self).cast(), size_of::<Self>());
     }
 
-    /// Prefetches what an added entry reads and writes; reads the stream itself.
+    /// Prefetches the memory that adding an entry uses; reads the stream itself.
     #[inline]
     pub fn prefetch_end(&self) {
         self.log.prefetch_end();
     }
 
-    /// About how many allocations dropping the stream frees.
+    /// The approximate number of allocations.
     pub fn allocations(&self) -> usize {
         let groups: usize = self.groups.iter().map(|(_, group)| group.allocations()).sum();
         1 + self.log.chunks_len() + groups
     }
 
-    /// Bytes of memory, about.
+    /// The approximate memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         let group = |(name, group): (&[u8], &ConsumerGroup)| {
             name.len() + size_of::<NamedGroup>() + group.memory_bytes()
@@ -106,21 +107,21 @@ impl Groups {
         self.named.binary_search_by(|named| (*named.name).cmp(name))
     }
 
-    /// A group by its name.
+    /// The group with this name.
     pub fn find(&self, name: &[u8]) -> Option<&ConsumerGroup> {
         self.place(name).ok().map(|at| &*self.named[at].group)
     }
 
-    /// The same for writing.
+    /// The group with this name, for writing.
     pub fn find_mut(&mut self, name: &[u8]) -> Option<&mut ConsumerGroup> {
         self.place(name).ok().map(|at| &mut *self.named[at].group)
     }
 
-    /// Adds a group. Returns false when there is one of this name already.
+    /// Adds a group. Returns false if there is one with this name already.
     pub fn add(&mut self, name: &[u8], group: ConsumerGroup) -> bool {
         let Err(at) = self.place(name) else { return false };
         if self.named.len() == self.named.capacity() {
-            // Most streams have one group, and room for others would be most of what it takes.
+            // Most streams have only one group, which should not reserve room for more.
             self.named.reserve_exact(self.named.len() / 2 + 1);
         }
         self.named.insert(at, NamedGroup { name: name.into(), group: Box::new(group) });
@@ -134,7 +135,7 @@ impl Groups {
         self.keep(named)
     }
 
-    /// Whether a group has not read an entry yet, or has it pending.
+    /// Whether any group has not read the entry, or has it pending.
     pub fn refer_to(&self, id: Id) -> bool {
         self.iter().any(|(_, group)| group.last_id < id || group.pending(id).is_some())
     }

@@ -53,7 +53,7 @@ impl StreamLog {
 }
 
 impl ConsumerGroup {
-    /// Goes on to an entry that is read now. `first` is the first entry's identifier.
+    /// Advances to an entry that the group reads. `first` is the first entry's identifier.
     pub fn advance(&mut self, log: &StreamLog, first: Id, id: Id) {
         let counts = self.entries_read != UNKNOWN && self.last_id >= first;
         if counts && !log.has_deleted_from(self.last_id) {

@@ -1,4 +1,4 @@
-//! Walks over the entries of a stream, in both directions.
+//! Iterators over the entries of a stream, in both directions.
 
 use std::collections::btree_map;
 

@@ -24,10 +24,10 @@ pub enum TrimBound {
 /// The effect on the groups' references to removed entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum References {
-    /// They stay, to entries that no longer exist.
+    /// They remain, although their entries no longer exist.
     #[default]
     Keep,
-    /// They are removed too.
+    /// They are removed, too.
     Drop,
     /// An entry is removed only when every group has read and acknowledged it.
     Acked,
@@ -38,9 +38,9 @@ pub enum References {
 pub struct Trim {
     /// The entries that remain.
     pub bound: TrimBound,
-    /// Whether exactly these remain; otherwise only whole chunks are removed.
+    /// Whether exactly these entries remain; otherwise only whole chunks are removed.
     pub exact: bool,
-    /// Entries to remove at most, chunk by chunk; 0 for no limit.
+    /// The most entries to remove, in whole chunks; 0 for no limit.
     pub limit: u64,
     /// The effect on references.
     pub references: References,
@@ -55,7 +55,7 @@ enum TrimVerdict {
 }
 
 impl Trim {
-    /// The verdict on the first chunk of a log of `len` entries, of which `removed` are gone.
+    /// The effect on the first chunk of a log of `len` entries, after `removed` were removed.
     fn verdict(&self, base: Id, chunk: &StreamChunk, len: u64, removed: u64) -> TrimVerdict {
         let live = chunk.live() as u64;
         let is_enough = matches!(self.bound, TrimBound::Len(len_max) if len <= len_max);
@@ -73,7 +73,7 @@ impl Trim {
         }
     }
 
-    /// Whether an entry stays, and with it all that follow it.
+    /// Whether this entry and all later ones remain.
     fn keeps(&self, id: Id, len: u64) -> bool {
         match self.bound {
             TrimBound::Len(len_max) => len <= len_max,
@@ -83,7 +83,7 @@ impl Trim {
 }
 
 impl Stream {
-    /// Removes the oldest entries. Returns how many, and what is better dropped elsewhere.
+    /// Removes the oldest entries. Returns their number, and garbage that takes long to drop.
     pub fn trim(&mut self, trim: &Trim) -> (u64, Option<Self>) {
         if trim.references == References::Keep {
             let (removed, chunks) = self.log.trim(trim);
@@ -147,7 +147,7 @@ impl StreamLog {
         (removed, garbage)
     }
 
-    /// Takes the first chunks away and returns them when they are many.
+    /// Removes the first chunks, and returns them if there are many.
     fn drop_first(&mut self, chunks: usize) -> BTreeMap<Id, StreamChunk> {
         if chunks > self.sealed.len()
             && let Some(tail) = self.tail.take()
@@ -176,7 +176,7 @@ impl StreamLog {
         }
     }
 
-    /// Marks the first entries of the first chunk, and drops it when none is left.
+    /// Marks the first entries of the first chunk as deleted, and drops the chunk if none is left.
     fn trim_first(&mut self, trim: &Trim) -> u64 {
         let mut removed = 0;
         let len = self.len;

@@ -63,8 +63,11 @@ impl Chunk {
 
     /// Whether it contains messages about keys.
     fn has_notifications(&self) -> bool {
-        let is_about_keys = matches!(&self.data, Data::Shared(SharedBytes::Message(message)) if message.is_about_keys());
-        is_about_keys || self.notification_bytes != 0
+        self.notification_bytes != 0
+            || match &self.data {
+                Data::Shared(SharedBytes::Message(message)) => message.is_about_keys(),
+                _ => false,
+            }
     }
 
     /// Its memory for messages about keys, without shared values.

@@ -84,7 +84,7 @@ fn chunk(base: Id, list: Packed<'_>) -> Result<NewChunk, Error> {
     if elements.integer()? != 0 {
         return Err(CORRUPT_CHUNK);
     }
-    let mut chunk = NewChunk::new(base, (fields, names));
+    let mut chunk = NewChunk::new(base, fields, names);
     let mut found_deleted = 0;
     for _ in 0..live.saturating_add(deleted) {
         let entry = elements.entry(base, fields)?;
