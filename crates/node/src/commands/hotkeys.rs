@@ -16,7 +16,7 @@ use store::Time;
 use super::help::{help, help_spec};
 use super::map_writer::MapWriter;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::stats::hot_keys::{Session, SessionOptions};
+use crate::stats::hot_keys::{HotkeysSession, SessionOptions};
 use crate::stats::top_keys::{TopKey, TopKeys, merge};
 
 /// The last slot of a cluster.
@@ -89,7 +89,7 @@ fn start(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     let cpu = cx.outside(|host| host.process_info()).cpu;
     let turn = &cx.worker.turn;
     let now = Time { unix_us: turn.unix_us, steady_ms: turn.steady_ms };
-    cx.worker.node.set_hotkeys(Some(Arc::new(Session::new(options, now, cpu))));
+    cx.worker.node.set_hotkeys(Some(Arc::new(HotkeysSession::new(options, now, cpu))));
     cx.worker.take_over_config();
     reply.ok();
     Ok(())

@@ -86,24 +86,16 @@ choice!(
 
 choice!(
     /// `syslog-facility`: the facility of lines in syslog.
+    #[expect(missing_docs, reason = "the names are those of syslog")]
     SyslogFacility {
-        /// User-level programs.
         User = "user",
-        /// Local use 0.
         Local0 = "local0",
-        /// Local use 1.
         Local1 = "local1",
-        /// Local use 2.
         Local2 = "local2",
-        /// Local use 3.
         Local3 = "local3",
-        /// Local use 4.
         Local4 = "local4",
-        /// Local use 5.
         Local5 = "local5",
-        /// Local use 6.
         Local6 = "local6",
-        /// Local use 7.
         Local7 = "local7",
     }
 );
@@ -191,7 +183,7 @@ choice!(
         All = "all",
         /// Single-key commands; the main thread runs the rest.
         Simple = "simple",
-        /// None: the main thread runs every command, as in Redis 8.
+        /// No command: the main thread runs all commands, as in Redis 8.
         None = "none",
     }
 );

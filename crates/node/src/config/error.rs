@@ -28,7 +28,7 @@ pub struct ConfigError {
     pub line: usize,
     /// The line, trimmed and without secrets.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub reason: String,
 }
 

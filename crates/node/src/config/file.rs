@@ -65,18 +65,18 @@ struct Loader<'a, 'r> {
 }
 
 /// Why a line failed: its own error, or an error in a file that it includes.
-enum Fault {
+enum LineError {
     Here(Reason),
     Inside(ConfigError),
 }
 
-impl From<Reason> for Fault {
+impl From<Reason> for LineError {
     fn from(reason: Reason) -> Self {
         Self::Here(reason)
     }
 }
 
-impl From<&'static str> for Fault {
+impl From<&'static str> for LineError {
     fn from(reason: &'static str) -> Self {
         Self::Here(reason.into())
     }
@@ -89,8 +89,8 @@ impl Loader<'_, '_> {
             let number = index.saturating_add(1);
             match self.line(line, origin, number) {
                 Ok(()) => {}
-                Err(Fault::Inside(error)) => return Err(error),
-                Err(Fault::Here(reason)) => {
+                Err(LineError::Inside(error)) => return Err(error),
+                Err(LineError::Here(reason)) => {
                     return Err(ConfigError {
                         origin: origin.clone(),
                         line: number,
@@ -103,7 +103,7 @@ impl Loader<'_, '_> {
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8], origin: &Origin, number: usize) -> Result<(), Fault> {
+    fn line(&mut self, line: &[u8], origin: &Origin, number: usize) -> Result<(), LineError> {
         if line.first().is_none_or(|byte| *byte == b'#') {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Loader<'_, '_> {
         Ok(())
     }
 
-    fn include(&mut self, args: &[Vec<u8>]) -> Result<(), Fault> {
+    fn include(&mut self, args: &[Vec<u8>]) -> Result<(), LineError> {
         let [path] = args else { return Err(BAD_DIRECTIVE.into()) };
         let path = self.in_directory(&String::from_utf8_lossy(path));
         if self.open.len() >= INCLUDE_DEPTH_MAX {
@@ -200,7 +200,7 @@ impl Loader<'_, '_> {
             self.open.push(file.name.clone());
             let result = self.text(&file.text, &Origin::File(file.name));
             self.open.pop();
-            result.map_err(Fault::Inside)?;
+            result.map_err(LineError::Inside)?;
         }
         Ok(())
     }

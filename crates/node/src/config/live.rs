@@ -9,7 +9,7 @@ use super::{Config, PARAMETERS, SetError, find};
 /// A change that the running server must apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What to apply; never [`Apply::Nothing`].
+    /// The change; never [`Apply::Nothing`].
     pub apply: Apply,
     /// The first parameter that requires it, named in the error if it fails.
     pub name: &'static str,

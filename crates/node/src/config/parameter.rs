@@ -16,7 +16,7 @@ use super::special::with_unit;
 /// Why a value was refused, in Redis's words where Redis has them.
 pub type Reason = Cow<'static, str>;
 
-/// What the running server must do when a parameter changes.
+/// The change that the running server must make when a parameter changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apply {
     /// Nothing: users of the parameter read the current configuration.
@@ -77,7 +77,7 @@ pub enum Notation {
 /// A value with its own way of reading, printing and rewriting.
 #[derive(Clone, Copy)]
 pub struct Special {
-    /// What CONFIG GET prints.
+    /// Prints the value for CONFIG GET.
     pub(super) print: fn(&Config) -> String,
     /// Reads arguments; changes nothing when it refuses them.
     pub(super) read: fn(&mut Config, &[Vec<u8>]) -> Result<(), Reason>,
@@ -89,7 +89,7 @@ pub struct Special {
     pub form: &'static str,
 }
 
-/// What kind of value a parameter takes.
+/// The kind of a parameter's value.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Kind {
@@ -140,14 +140,14 @@ pub struct Parameter {
     pub name: &'static str,
     /// An older name that still works.
     pub alias: Option<&'static str>,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: Kind,
     /// A description of one or two sentences, with the unit.
     pub about: &'static str,
     /// The source file below `crates` that reads the field, where `cargo xtask rows` looks for it.
     /// `None` if the parameter has no effect.
     pub reader: Option<&'static str>,
-    /// What the server does after CONFIG SET changed it.
+    /// The change that the server makes after CONFIG SET.
     pub apply: Apply,
     /// CONFIG SET refuses it.
     pub immutable: bool,
@@ -164,6 +164,20 @@ pub struct Parameter {
     /// CONFIG REWRITE keeps a line whose value is empty, instead of removing it.
     pub keeps_empty: bool,
 }
+
+/// Declares modifiers of rows that set a field of the same name.
+macro_rules! modifiers {
+    ($($name:ident),+) => {
+        impl Parameter {
+            $(pub(super) const fn $name(mut self) -> Self {
+                self.$name = true;
+                self
+            })+
+        }
+    };
+}
+
+modifiers!(immutable, protected, hidden, multi, volatile, keeps_empty);
 
 impl Parameter {
     pub(super) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
@@ -210,36 +224,6 @@ impl Parameter {
 
     pub(super) const fn alias(mut self, alias: &'static str) -> Self {
         self.alias = Some(alias);
-        self
-    }
-
-    pub(super) const fn immutable(mut self) -> Self {
-        self.immutable = true;
-        self
-    }
-
-    pub(super) const fn protected(mut self) -> Self {
-        self.protected = true;
-        self
-    }
-
-    pub(super) const fn hidden(mut self) -> Self {
-        self.hidden = true;
-        self
-    }
-
-    pub(super) const fn multi(mut self) -> Self {
-        self.multi = true;
-        self
-    }
-
-    pub(super) const fn volatile(mut self) -> Self {
-        self.volatile = true;
-        self
-    }
-
-    pub(super) const fn keeps_empty(mut self) -> Self {
-        self.keeps_empty = true;
         self
     }
 

@@ -25,7 +25,7 @@ impl Config {
     /// The text that replaces the configuration file `old` and gives the present values. `users`
     /// are the lines of users.
     pub fn rewrite(&self, old: &[u8], users: &[Vec<u8>]) -> Vec<u8> {
-        let mut page = Page::read(old);
+        let mut page = RewrittenFile::read(old);
         let default = Config::default();
         for (row, parameter) in PARAMETERS.iter().enumerate() {
             let is_default = parameter.file_values(&default);
@@ -48,14 +48,14 @@ impl Config {
 /// The index of the lines of users, after the rows of the table.
 const USERS: usize = PARAMETERS.len();
 
-struct Page {
+struct RewrittenFile {
     lines: Vec<Vec<u8>>,
     /// For each row of the table and for users: the lines not rewritten yet, in order.
     unused: Vec<VecDeque<usize>>,
     signed: bool,
 }
 
-impl Page {
+impl RewrittenFile {
     fn read(old: &[u8]) -> Self {
         let mut page =
             Self { lines: Vec::new(), unused: vec![VecDeque::new(); USERS + 1], signed: false };

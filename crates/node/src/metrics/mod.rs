@@ -16,7 +16,7 @@ use std::sync::Arc;
 use engine::ScriptError;
 use store::Time;
 
-use self::page::Page;
+use self::page::MetricsPage;
 use crate::config::Config;
 use crate::host::ProcessInfo;
 use crate::state::append_only_figures::AppendOnlyFigures;
@@ -25,7 +25,7 @@ use crate::state::snapshots::SnapshotFigures;
 use crate::stats::totals::ThreadSums;
 
 /// The data from which metrics are written.
-struct Snapshot<'a> {
+struct MetricsInput<'a> {
     node: &'a Node,
     process: &'a ProcessInfo,
     config: Arc<Config>,
@@ -38,7 +38,7 @@ struct Snapshot<'a> {
     append_only: AppendOnlyFigures,
 }
 
-impl Snapshot<'_> {
+impl MetricsInput<'_> {
     /// Converts TSC cycles to seconds.
     fn seconds(&self, tsc: f64) -> f64 {
         tsc / self.process.tsc_per_micro / 1e6
@@ -83,7 +83,7 @@ impl Node {
         for thread in &threads {
             total.add(thread);
         }
-        let snapshot = Snapshot {
+        let snapshot = MetricsInput {
             node: self,
             process,
             config: self.config(),
@@ -93,7 +93,7 @@ impl Node {
             snapshots: self.snapshots.figures.lock().clone(),
             append_only: self.append_only.lock().clone(),
         };
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         single::write(&snapshot, &mut page);
         several::write(&snapshot, &counters, &mut page);
         page.text

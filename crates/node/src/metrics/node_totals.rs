@@ -2,6 +2,7 @@
 //! INFO.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -132,16 +133,9 @@ impl Node {
 
     /// The rates per second by the last samples.
     pub fn rates(&self) -> Load {
-        let statistics = self.statistics.lock();
-        let mean =
-            |of: fn(&Load) -> u64| statistics.rates.iter().map(of).sum::<u64>() / SAMPLES as u64;
-        Load {
-            commands: mean(|rate| rate.commands),
-            in_bytes: mean(|rate| rate.in_bytes),
-            out_bytes: mean(|rate| rate.out_bytes),
-            turns: mean(|rate| rate.turns),
-            busy_tsc: mean(|rate| rate.busy_tsc),
-        }
+        let rates = self.statistics.lock().rates;
+        let sum = rates.into_iter().fold(Load::default(), |sum, rate| sum.combine(rate, u64::add));
+        sum.combine(sum, |amount, _| amount / SAMPLES as u64)
     }
 
     fn load(&self) -> Load {

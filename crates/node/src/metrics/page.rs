@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 /// The type of a family's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// A value that only grows.
     Counter,
     /// A present value.
@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -34,7 +34,7 @@ impl Kind {
 
 /// The text so far.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct MetricsPage {
     pub(super) text: String,
 }
 
@@ -44,9 +44,14 @@ pub(super) struct Family<'a> {
     name: &'static str,
 }
 
-impl Page {
+impl MetricsPage {
     /// Writes the header of a family.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
+    pub(super) fn family(
+        &mut self,
+        name: &'static str,
+        kind: MetricKind,
+        help: &str,
+    ) -> Family<'_> {
         let kind = kind.name();
         // Writing to a `String` does not fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -111,11 +116,11 @@ mod tests {
 
     #[test]
     fn families_follow_the_format() {
-        let mut page = Page::default();
-        let mut errors = page.family("weft_errors_total", Kind::Counter, "Errors.");
+        let mut page = MetricsPage::default();
+        let mut errors = page.family("weft_errors_total", MetricKind::Counter, "Errors.");
         errors.sample(&[("code", "a\"b\\c\nd\r")], 3.0);
-        page.family("weft_ratio", Kind::Gauge, "A ratio.").sample(&[], 0.25);
-        let mut durations = page.family("weft_seconds", Kind::Histogram, "Times.");
+        page.family("weft_ratio", MetricKind::Gauge, "A ratio.").sample(&[], 0.25);
+        let mut durations = page.family("weft_seconds", MetricKind::Histogram, "Times.");
         durations.histogram(("command", "get"), [(1e-6, 1), (0.5, 4)].into_iter(), 5, 2.5);
         let expected = r#"# HELP weft_errors_total Errors.
 # TYPE weft_errors_total counter

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pubsub::ChannelKind as Subscribed;
 
-use super::Snapshot;
+use super::MetricsInput;
 use super::metric::{Metric, counter, gauge};
-use super::page::{Kind, Page};
+use super::page::{MetricKind, MetricsPage};
 use crate::stats::ThreadCounters;
 use crate::stats::counters::CommandSums;
 use crate::stats::latency_histogram::Latencies;
@@ -57,7 +57,11 @@ const OF_COMMANDS: &[Metric<CommandSums>] = &[
 ];
 
 /// Writes the metrics of this file.
-pub(super) fn write(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
+pub(super) fn write(
+    snapshot: &MetricsInput<'_>,
+    counters: &[Arc<ThreadCounters>],
+    page: &mut MetricsPage,
+) {
     build(page);
     cpu(snapshot, page);
     for metric in OF_THREADS {
@@ -83,17 +87,17 @@ pub(super) fn write(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], p
     subscriptions(snapshot, page);
 }
 
-fn build(page: &mut Page) {
+fn build(page: &mut MetricsPage) {
     let labels = [
         ("version", version::VERSION),
         ("redis_version", version::COMPAT_VERSION),
         ("git_sha1", version::GIT_SHA1),
     ];
     let help = "Always 1; the labels describe the build.";
-    page.family("weft_build_info", Kind::Gauge, help).sample(&labels, 1.0);
+    page.family("weft_build_info", MetricKind::Gauge, help).sample(&labels, 1.0);
 }
 
-fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn cpu(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     let process = snapshot.process;
     for (name, help, (user, system)) in [
         ("weft_cpu_seconds_total", "Processor time of all threads.", process.cpu),
@@ -103,15 +107,19 @@ fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
             process.cpu_main,
         ),
     ] {
-        let mut family = page.family(name, Kind::Counter, help);
+        let mut family = page.family(name, MetricKind::Counter, help);
         family.sample(&[("mode", "user")], user);
         family.sample(&[("mode", "system")], system);
     }
 }
 
-fn durations(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &mut Page) {
+fn durations(
+    snapshot: &MetricsInput<'_>,
+    counters: &[Arc<ThreadCounters>],
+    page: &mut MetricsPage,
+) {
     let help = "Latency of a command; needs latency-tracking.";
-    let mut family = page.family("weft_command_duration_seconds", Kind::Histogram, help);
+    let mut family = page.family("weft_command_duration_seconds", MetricKind::Histogram, help);
     for entry in snapshot.node.table.entries() {
         let mut all = Latencies::default();
         for thread in counters {
@@ -137,9 +145,9 @@ fn durations(snapshot: &Snapshot<'_>, counters: &[Arc<ThreadCounters>], page: &m
     }
 }
 
-fn keys(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn keys(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     let help = "Keys in a database; empty databases other than 0 are omitted.";
-    let mut family = page.family("weft_keys", Kind::Gauge, help);
+    let mut family = page.family("weft_keys", MetricKind::Gauge, help);
     for (number, keys) in snapshot.node.key_counts.totals().into_iter().enumerate() {
         if keys > 0 || number == 0 {
             family.sample(&[("db", &number.to_string())], keys.max(0) as f64);
@@ -147,18 +155,18 @@ fn keys(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn errors(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     let help = "Error replies, by code.";
-    let mut family = page.family("weft_errors_total", Kind::Counter, help);
+    let mut family = page.family("weft_errors_total", MetricKind::Counter, help);
     for (code, count) in snapshot.node.error_codes() {
         family.sample(&[("code", &code)], count as f64);
     }
 }
 
-fn denials(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn denials(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     let sums = &snapshot.total.sums;
     let help = "Denied authentications, commands, keys and channels.";
-    let mut family = page.family("weft_acl_denied_total", Kind::Counter, help);
+    let mut family = page.family("weft_acl_denied_total", MetricKind::Counter, help);
     for (reason, count) in [
         ("auth", sums.auth_failures),
         ("command", sums.denied_commands),
@@ -169,9 +177,9 @@ fn denials(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-fn subscriptions(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn subscriptions(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     let help = "Channels, patterns and shard channels with subscribers.";
-    let mut family = page.family("weft_pubsub_subscribed", Kind::Gauge, help);
+    let mut family = page.family("weft_pubsub_subscribed", MetricKind::Gauge, help);
     for (kind, of) in [
         ("channel", Subscribed::Channel),
         ("pattern", Subscribed::Pattern),

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Snapshot;
+use super::MetricsInput;
 use super::metric::{Metric, counter, gauge};
-use super::page::Page;
+use super::page::MetricsPage;
 
 fn loaded(count: &AtomicU64) -> f64 {
     count.load(Ordering::Relaxed) as f64
@@ -137,7 +137,7 @@ const METRICS: &[Metric<()>] = &[
 ];
 
 /// Writes all metrics of the table.
-pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn write(snapshot: &MetricsInput<'_>, page: &mut MetricsPage) {
     for metric in METRICS {
         let mut family = page.family(metric.name, metric.kind, metric.help);
         family.sample(&[], (metric.value)(snapshot, &()));

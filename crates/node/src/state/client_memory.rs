@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 
 use crate::clients::record::{ClientRecord, flag};
 use crate::config::IO_THREADS_MAX;
+use crate::stats::used_memory::OwnLine;
 
 /// Locks for the classes.
 const PARTS: usize = 16;
@@ -35,11 +36,6 @@ const NO_CLASS: u8 = 0;
 
 /// Clients by their class and number.
 type Classes = BTreeMap<(u8, u64), Arc<ClientRecord>>;
-
-/// A value with cache lines of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct OwnLine<T>(T);
 
 /// The memory of all clients, while that is limited.
 #[derive(Debug)]

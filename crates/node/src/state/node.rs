@@ -27,7 +27,7 @@ use crate::clients::users::UserRegistry;
 use crate::command_table::index::Table;
 use crate::config::Config;
 use crate::stats::counters::ThreadCounters;
-use crate::stats::hot_keys::Session;
+use crate::stats::hot_keys::HotkeysSession;
 use crate::stats::latency_events::LatencyEvents;
 use crate::stats::slowlog::SlowLog;
 use crate::stats::totals::{LatencyBase, Totals};
@@ -137,7 +137,7 @@ pub struct Node {
     /// The slow log.
     pub slowlog: Mutex<SlowLog>,
     /// The current session of HOTKEYS, or the last one.
-    pub(crate) hotkeys: Mutex<Option<Arc<Session>>>,
+    pub(crate) hotkeys: Mutex<Option<Arc<HotkeysSession>>>,
     /// Events that took longer than `latency-monitor-threshold`.
     pub latency_events: Mutex<LatencyEvents>,
     /// The latencies of commands when statistics were last reset.
@@ -220,7 +220,7 @@ impl Node {
     }
 
     /// Replaces the session of HOTKEYS; threads follow at their next turn.
-    pub(crate) fn set_hotkeys(&self, session: Option<Arc<Session>>) {
+    pub(crate) fn set_hotkeys(&self, session: Option<Arc<HotkeysSession>>) {
         *self.hotkeys.lock() = session;
         self.generation.fetch_add(1, Ordering::Release);
     }

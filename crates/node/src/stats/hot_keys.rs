@@ -2,7 +2,7 @@
 //!
 //! Each thread samples about one of 1,024 requests at random and counts its keys in a small table
 //! of its own ([`HotKeys`]), in which weights halve every ten seconds. HOTKEYS START begins a
-//! [`Session`], in which threads measure the time and the network bytes of requests with keys.
+//! [`HotkeysSession`], in which threads measure the time and the network bytes of requests with keys.
 //!
 //! Each table has a mutex, which only its thread and reports take. A thread drops a sample if its
 //! table is locked.
@@ -100,7 +100,7 @@ pub struct SessionOptions {
 
 /// A session of HOTKEYS, with the measurements of all threads.
 #[derive(Debug)]
-pub struct Session {
+pub struct HotkeysSession {
     /// The options of HOTKEYS START.
     pub options: SessionOptions,
     /// Start, as Unix time in milliseconds.
@@ -133,14 +133,14 @@ pub struct Measured {
 /// A thread in a session.
 #[derive(Debug)]
 pub(crate) struct Participant {
-    pub session: Arc<Session>,
+    pub session: Arc<HotkeysSession>,
     /// Its measurements; `None` before the first.
     measured: Option<Arc<Mutex<Measured>>>,
 }
 
 impl Participant {
     /// Creates a participant without measurements.
-    pub fn new(session: Arc<Session>) -> Self {
+    pub fn new(session: Arc<HotkeysSession>) -> Self {
         Self { session, measured: None }
     }
 
@@ -150,7 +150,7 @@ impl Participant {
     }
 }
 
-impl Session {
+impl HotkeysSession {
     /// Starts a session at this time.
     pub fn new(options: SessionOptions, now: Time, cpu_before: (f64, f64)) -> Self {
         Self {
@@ -240,8 +240,11 @@ mod tests {
             duration_ms: Some(1000),
             sample_ratio: 1,
         };
-        let session =
-            Session::new(options.clone(), Time { unix_us: 5000, steady_ms: 100 }, (0.0, 0.0));
+        let session = HotkeysSession::new(
+            options.clone(),
+            Time { unix_us: 5000, steady_ms: 100 },
+            (0.0, 0.0),
+        );
         assert!(session.is_active(1099) && !session.is_active(1100));
         assert_eq!((session.elapsed_ms(150), session.elapsed_ms(5000)), (50, 1000));
         session.stop(400);
@@ -249,7 +252,7 @@ mod tests {
         assert_eq!(session.elapsed_ms(5000), 300);
         let start = Time { unix_us: 0, steady_ms: 0 };
         let endless =
-            Session::new(SessionOptions { duration_ms: None, ..options }, start, (0.0, 0.0));
+            HotkeysSession::new(SessionOptions { duration_ms: None, ..options }, start, (0.0, 0.0));
         assert!(endless.is_active(i64::MAX));
     }
 }

@@ -67,7 +67,7 @@ impl LatencyEvents {
 
 /// Statistics of the samples of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct EventSummary {
     /// Number of samples.
     pub samples: usize,
     /// The mean, rounded down.
@@ -80,7 +80,7 @@ pub struct Summary {
 
 impl EventSamples {
     /// Computes the statistics.
-    pub fn summary(&self, now_unix_seconds: i64) -> Summary {
+    pub fn summary(&self, now_unix_seconds: i64) -> EventSummary {
         let count = self.samples.len().max(1);
         let mean = |of: &dyn Fn(u64) -> u64| {
             let sum = self.samples.iter().map(|sample| u128::from(of(sample.ms))).sum::<u128>();
@@ -89,7 +89,7 @@ impl EventSamples {
         let mean_ms = mean(&|ms| ms);
         let first = self.samples.front().map_or(now_unix_seconds, |sample| sample.unix_seconds);
         let seconds = now_unix_seconds.saturating_sub(first).max(1);
-        Summary {
+        EventSummary {
             samples: self.samples.len(),
             mean_ms,
             deviation_ms: mean(&|ms| ms.abs_diff(mean_ms)),
@@ -113,7 +113,8 @@ mod tests {
         let samples: Vec<_> = command.samples.iter().map(|s| (s.unix_seconds, s.ms)).collect();
         assert_eq!((samples, command.ms_max), (vec![(10, 7), (14, 1)], 7));
         let summary = command.summary(20);
-        let expected = Summary { samples: 2, mean_ms: 4, deviation_ms: 3, period_seconds: 5.0 };
+        let expected =
+            EventSummary { samples: 2, mean_ms: 4, deviation_ms: 3, period_seconds: 5.0 };
         assert_eq!(summary, expected);
     }
 

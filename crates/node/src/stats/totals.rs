@@ -100,16 +100,20 @@ impl ThreadSums {
 impl Load {
     pub(crate) fn rate_since(self, then: Self, elapsed_ms: i64) -> Self {
         let elapsed_ms = u128::try_from(elapsed_ms).unwrap_or(0).max(1);
-        let rate = |now: u64, then: u64| {
+        self.combine(then, |now, then| {
             let rate = u128::from(now.saturating_sub(then)) * 1000 / elapsed_ms;
             u64::try_from(rate).unwrap_or(u64::MAX)
-        };
+        })
+    }
+
+    /// Combines each amount with that of another load.
+    pub(crate) fn combine(self, other: Self, with: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            commands: rate(self.commands, then.commands),
-            in_bytes: rate(self.in_bytes, then.in_bytes),
-            out_bytes: rate(self.out_bytes, then.out_bytes),
-            turns: rate(self.turns, then.turns),
-            busy_tsc: rate(self.busy_tsc, then.busy_tsc),
+            commands: with(self.commands, other.commands),
+            in_bytes: with(self.in_bytes, other.in_bytes),
+            out_bytes: with(self.out_bytes, other.out_bytes),
+            turns: with(self.turns, other.turns),
+            busy_tsc: with(self.busy_tsc, other.busy_tsc),
         }
     }
 }

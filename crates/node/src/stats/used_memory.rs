@@ -73,7 +73,7 @@ struct Others {
 /// A value with cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct OwnLine<T>(T);
+pub(crate) struct OwnLine<T>(pub(crate) T);
 
 /// The part of one thread, and of ended threads with the same number. Only its thread writes it.
 #[derive(Debug, Default)]

@@ -231,7 +231,7 @@ fn said(line: &str, arrow: char) -> Option<(&str, &str)> {
     words.filter(|_| is_name).map(|words| (client, words))
 }
 
-/// Whether a line is the reply to a request behind a bare `> `.
+/// Whether a line is the reply to a request after a bare `> `.
 fn is_bare_reply(line: &str) -> bool {
     let is_other = ["! ", "@", "#!", "# "].iter().any(|start| line.starts_with(start));
     !line.is_empty() && !is_other && said(line, '>').is_none() && said(line, '<').is_none()

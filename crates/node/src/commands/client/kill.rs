@@ -46,11 +46,11 @@ pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
     .complexity("O(N) in the connections")
     .history(&[
         ("2.8.12", "Takes filters."),
-        ("2.8.12", "Filter `ID`."),
+        ("2.8.12", "KillFilter `ID`."),
         ("3.2.0", "Type `master`."),
         ("5.0.0", "Type `replica`, with `slave` as its old name."),
-        ("6.2.0", "Filter `LADDR`."),
-        ("7.4.0", "Filter `MAXAGE`."),
+        ("6.2.0", "KillFilter `LADDR`."),
+        ("7.4.0", "KillFilter `MAXAGE`."),
     ])
     .arguments(&[Argument::new(
         "filter",
@@ -61,7 +61,7 @@ pub(super) const SPEC: Spec = admin("kill", -3, "2.4.0")
     )]);
 
 /// The clients to kill: those that match every given filter.
-struct Filter<'a> {
+struct KillFilter<'a> {
     id: Option<u64>,
     client_type: Option<ClientType>,
     user: Option<&'a [u8]>,
@@ -118,7 +118,7 @@ pub(super) fn kill(
     Ok(())
 }
 
-impl Filter<'_> {
+impl KillFilter<'_> {
     fn takes(&self, record: &ClientRecord, steady_ms: i64) -> bool {
         let age_seconds = steady_ms.div_euclid(1000) - record.created_ms.div_euclid(1000);
         self.id.is_none_or(|id| id == record.id)
@@ -131,8 +131,8 @@ impl Filter<'_> {
 }
 
 /// The old form, `CLIENT KILL addr`, with which a client may kill itself.
-fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
-    Filter {
+fn old_form<'a>(args: &Args<'a>) -> KillFilter<'a> {
+    KillFilter {
         id: None,
         client_type: None,
         user: None,
@@ -144,8 +144,8 @@ fn old_form<'a>(args: &Args<'a>) -> Filter<'a> {
 }
 
 /// Parses pairs of a filter's name and its value; the last one with the same name counts.
-fn parse<'a>(args: &mut Args<'a>, users: &UserRegistry) -> Result<Filter<'a>, Error> {
-    let mut filter = Filter { address: None, spares_me: true, ..old_form(args) };
+fn parse<'a>(args: &mut Args<'a>, users: &UserRegistry) -> Result<KillFilter<'a>, Error> {
+    let mut filter = KillFilter { address: None, spares_me: true, ..old_form(args) };
     args.seek(2);
     while let Some(name) = args.next() {
         let value = args.next().ok_or(Error::Syntax)?;

@@ -134,7 +134,7 @@ fn docs(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 }
 
 /// The filter of COMMAND LIST FILTERBY.
-enum Filter<'a> {
+enum ListFilter<'a> {
     /// Commands of a module; there are no modules.
     Module,
     /// Commands in an ACL category.
@@ -143,7 +143,7 @@ enum Filter<'a> {
     Pattern(&'a [u8]),
 }
 
-impl Filter<'_> {
+impl ListFilter<'_> {
     fn passes(&self, entry: &Entry) -> bool {
         match self {
             Self::Module => false,
@@ -163,9 +163,9 @@ fn list(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
             let kind = args.next().unwrap_or_default();
             let wanted = args.next().unwrap_or_default();
             Some(match kind.to_ascii_lowercase().as_slice() {
-                b"module" => Filter::Module,
-                b"aclcat" => Filter::Category(wanted),
-                b"pattern" => Filter::Pattern(wanted),
+                b"module" => ListFilter::Module,
+                b"aclcat" => ListFilter::Category(wanted),
+                b"pattern" => ListFilter::Pattern(wanted),
                 _ => return Err(Error::Syntax),
             })
         }

@@ -37,7 +37,7 @@ struct Section {
     name: &'static str,
     /// Whether it is shown if no section is given.
     default: bool,
-    write: fn(&Snapshot<'_>, &mut Page),
+    write: fn(&InfoInput<'_>, &mut InfoPage),
 }
 
 /// The sections in the order in which they are shown, which does not depend on the request.
@@ -73,7 +73,7 @@ impl Section {
 }
 
 /// The data from which sections are written.
-struct Snapshot<'a> {
+struct InfoInput<'a> {
     node: &'a Node,
     worker: &'a Worker,
     config: &'a Config,
@@ -86,11 +86,11 @@ struct Snapshot<'a> {
 
 /// The text so far.
 #[derive(Default)]
-struct Page {
+struct InfoPage {
     text: String,
 }
 
-impl Page {
+impl InfoPage {
     fn heading(&mut self, name: &str) {
         if !self.text.is_empty() {
             self.text.push_str("\r\n");
@@ -128,7 +128,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     for thread in &threads {
         total.add(thread);
     }
-    let snapshot = Snapshot {
+    let snapshot = InfoInput {
         node,
         worker: cx.worker,
         config: &config,
@@ -138,7 +138,7 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     };
     // The sections need no keyspace.
     let page = cx.outside(|_| {
-        let mut page = Page::default();
+        let mut page = InfoPage::default();
         for section in SECTIONS.iter().filter(|section| section.is_asked_for(&asked)) {
             page.heading(section.name);
             (section.write)(&snapshot, &mut page);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use super::{Page, Snapshot};
+use super::{InfoInput, InfoPage};
 use crate::commands::footprint::percent;
 use crate::state::snapshots::{Ended, Purpose, SnapshotFigures};
 
@@ -18,7 +18,7 @@ fn seconds(ms: Option<i64>) -> i64 {
     ms.map_or(-1, |ms| ms / 1000)
 }
 
-pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn write(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let node = snapshot.node;
     let (figures, progress) = (node.snapshots.figures.lock().clone(), &node.snapshots.progress);
     page.line("loading", u8::from(node.is_loading()));
@@ -42,7 +42,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-fn rdb(snapshot: &Snapshot<'_>, figures: &SnapshotFigures, page: &mut Page) {
+fn rdb(snapshot: &InfoInput<'_>, figures: &SnapshotFigures, page: &mut InfoPage) {
     let running = |purpose| figures.running.filter(|running| running.purpose == purpose);
     let background = running(Purpose::Background);
     page.line("rdb_changes_since_last_save", snapshot.node.unsaved_changes());
@@ -68,7 +68,7 @@ fn rdb(snapshot: &Snapshot<'_>, figures: &SnapshotFigures, page: &mut Page) {
     page.line("weft_backups", figures.backups);
 }
 
-fn loading(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn loading(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let progress = &snapshot.node.snapshots.loading;
     let began = AtomicI64::load(&progress.began_unix, Ordering::Relaxed);
     let (bytes, total) = (value(&progress.bytes), value(&progress.bytes_total));
@@ -85,7 +85,7 @@ fn loading(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 /// Writes the lines that are always shown.
-fn append_only(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn append_only(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let figures = snapshot.node.append_only.lock().clone();
     let steady_ms = snapshot.worker.turn.steady_ms;
     let status = |ok| if ok { "ok" } else { "err" };
@@ -107,7 +107,7 @@ fn append_only(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 /// Writes the lines that are shown while the file is enabled.
-fn append_only_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn append_only_sizes(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let figures = snapshot.node.append_only.lock().clone();
     if !figures.is_enabled {
         return;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use store::SizeFamily;
 
-use super::{Page, Snapshot};
+use super::{InfoInput, InfoPage};
 use crate::clients::record::{ClientRecord, flag};
 use crate::commands::footprint::percent;
 use crate::state::script_registry::ScriptFigures;
@@ -13,7 +13,7 @@ use crate::version;
 
 const SECONDS_IN_A_DAY: u64 = 24 * 60 * 60;
 
-pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn server(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let (process, config) = (&snapshot.memory.process, snapshot.config);
     page.line("redis_version", crate::version::COMPAT_VERSION);
     page.line("weft_version", crate::version::VERSION);
@@ -49,7 +49,7 @@ pub(super) fn server(snapshot: &Snapshot<'_>, page: &mut Page) {
     listeners(snapshot, page);
 }
 
-fn listeners(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn listeners(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let config = snapshot.config;
     let bind: String = config.bind.iter().map(|address| format!(",bind={address}")).collect();
     let tcp = snapshot.memory.process.tcp_port;
@@ -63,7 +63,7 @@ fn listeners(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn clients(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn clients(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let clients = snapshot.node.clients.all();
     let most =
         |of: fn(&ClientRecord) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
@@ -98,7 +98,7 @@ pub(super) fn clients(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("total_blocking_keys_on_nokey", keys_on_nokey);
 }
 
-pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn memory(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let memory = snapshot.memory;
     page.bytes("used_memory", memory.used());
     page.bytes("used_memory_rss", memory.process.rss_bytes);
@@ -149,7 +149,7 @@ pub(super) fn memory(snapshot: &Snapshot<'_>, page: &mut Page) {
 
 /// Each thread has one interpreter for scripts and functions, whose memory is shown as that of
 /// scripts.
-fn scripts(scripts: &ScriptFigures, page: &mut Page) {
+fn scripts(scripts: &ScriptFigures, page: &mut InfoPage) {
     let (of_scripts, cached) = scripts.scripts;
     let (of_libraries, libraries, functions) = scripts.libraries;
     page.bytes("used_memory_lua", scripts.vm_bytes);
@@ -166,7 +166,7 @@ fn scripts(scripts: &ScriptFigures, page: &mut Page) {
 
 /// There is no replication yet: shows what Redis shows for a master without replicas. The
 /// replication id is the run id.
-pub(super) fn replication(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn replication(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     page.line("role", "master");
     page.line("connected_slaves", 0);
     page.line("master_failover_state", "no-failover");
@@ -182,7 +182,7 @@ pub(super) fn replication(snapshot: &Snapshot<'_>, page: &mut Page) {
     ]);
 }
 
-pub(super) fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn cpu(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let process = &snapshot.memory.process;
     for (suffix, (user, system)) in
         [("", process.cpu), ("_children", process.cpu_children), ("_main_thread", process.cpu_main)]
@@ -192,12 +192,12 @@ pub(super) fn cpu(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn cluster(_: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn cluster(_: &InfoInput<'_>, page: &mut InfoPage) {
     page.zeros(&["cluster_enabled"]);
 }
 
 /// The mean time to live is an estimate of the expiry walks.
-pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn keyspace(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate().filter(|(_, db)| db.keys != 0) {
         let (keys, expires, hashes) = (db.keys, db.expiring, db.expiring_hashes);
         let ttl = if expires == 0 { 0.0 } else { db.ttls_ms / expires as f64 };
@@ -209,7 +209,7 @@ pub(super) fn keyspace(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 /// The number of keys of each size, rounded down to a power of two.
-pub(super) fn key_sizes(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn key_sizes(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     for (number, db) in snapshot.memory.dbs.iter().enumerate() {
         for family in SizeFamily::REPORTED {
             let of_family = db.sizes.range((family, 0)..=(family, u8::MAX));

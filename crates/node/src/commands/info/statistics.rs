@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use pubsub::ChannelKind;
 
-use super::{Page, Snapshot};
+use super::{InfoInput, InfoPage};
 use crate::config::percentile_text;
 
 /// A line for each thread as in Redis, and one with its load.
-pub(super) fn threads(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn threads(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     // Later elements may be counters of threads that have ended.
     let running = || snapshot.threads.iter().take(snapshot.memory.process.threads_active.max(1));
     for (number, thread) in running().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn threads(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn stats(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let (node, sums) = (snapshot.node, &snapshot.total.sums);
     let rates = node.rates();
     let kilobytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
@@ -90,14 +90,14 @@ pub(super) fn stats(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 /// Calls of RESTORE.
-fn restored(snapshot: &Snapshot<'_>) -> u64 {
+fn restored(snapshot: &InfoInput<'_>) -> u64 {
     let entry = snapshot.worker.table.find(b"restore");
     let sums = entry.and_then(|entry| snapshot.total.commands.get(usize::from(entry.index)));
     sums.map_or(0, |sums| sums.calls)
 }
 
 /// Turns of the event loops of all threads, and the time in them.
-fn event_loops(snapshot: &Snapshot<'_>, page: &mut Page) {
+fn event_loops(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     let (sums, rates) = (&snapshot.total.sums, snapshot.node.rates());
     let micros = |tsc| snapshot.worker.micros(tsc);
     page.line("eventloop_cycles", sums.turns);
@@ -108,7 +108,7 @@ fn event_loops(snapshot: &Snapshot<'_>, page: &mut Page) {
     page.line("instantaneous_eventloop_duration_usec", micros(turn_tsc));
 }
 
-pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn commands(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     for (entry, sums) in snapshot.worker.table.entries().iter().zip(&snapshot.total.commands) {
         if sums.calls == 0 && sums.rejected == 0 && sums.failed == 0 {
             continue;
@@ -126,7 +126,7 @@ pub(super) fn commands(snapshot: &Snapshot<'_>, page: &mut Page) {
 }
 
 /// Latencies of commands at the configured percentiles.
-pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn latencies(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     if !snapshot.config.latency.tracking {
         return;
     }
@@ -145,7 +145,7 @@ pub(super) fn latencies(snapshot: &Snapshot<'_>, page: &mut Page) {
     }
 }
 
-pub(super) fn errors(snapshot: &Snapshot<'_>, page: &mut Page) {
+pub(super) fn errors(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     for (code, count) in snapshot.node.error_codes() {
         // Scripts can make any code.
         let code = code.replace(['#', ':', '\r', '\n'], "_");

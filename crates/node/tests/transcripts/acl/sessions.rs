@@ -200,7 +200,7 @@ fn a_transaction_that_removes_a_channel_closes_the_subscriber() {
     check_subscriber(&exec(&["ACL DELUSER u", again, "ACL SETUSER u -get"]), None);
     let few = ["c> AUTH few x", "MULTI", "ACL SETUSER few -get", "EXEC"];
     check_subscriber(&few, None);
-    // What was looked at before has not changed, until it has.
+    // Changes without an effect on channels do not close it; a later change of channels does.
     let same = "ACL SETUSER u -set";
     check_subscriber(&exec(&["ACL SETUSER u -get", same]), Some("u"));
     check_subscriber(&exec(&["ACL SETUSER u -get", same, "ACL SETUSER u resetchannels"]), None);

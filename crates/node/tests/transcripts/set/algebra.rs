@@ -144,7 +144,7 @@ fn differences() {
 }
 
 #[test]
-fn what_is_left_of_a_result() {
+fn effects_of_stored_results() {
     check(
         r#"
 > SADD a 1 2 3 -> 3

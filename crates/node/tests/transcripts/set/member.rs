@@ -209,7 +209,7 @@ fn smove() {
 }
 
 #[test]
-fn what_is_left_of_a_write() {
+fn effects_of_writes() {
     check(
         r#"
 > SADD s b a b -> 2
