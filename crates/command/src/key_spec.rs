@@ -103,10 +103,10 @@ pub struct KeySpec {
     pub notes: Option<&'static str>,
     /// The use by a request, if the arguments decide it: [`Access::VARIABLE_FLAGS`].
     pub access_of: Option<fn(&Args<'_>) -> Access>,
-    /// Other words that a key follows; see [`KeySpec::last_behind`].
+    /// Other words that a key follows; see [`KeySpec::after_last`].
     pub rivals: &'static [&'static str],
     /// Options that may precede a keyword, each with its number of arguments; see
-    /// [`KeySpec::half_behind`].
+    /// [`KeySpec::half_after`].
     pub options: &'static [(&'static str, usize)],
 }
 
@@ -137,26 +137,26 @@ impl KeySpec {
     }
 
     /// One key after a word, which is searched for from an argument on; see [`Begin::Keyword`].
-    pub const fn behind(word: &'static str, from: i32, access: Access) -> Self {
+    pub const fn after(word: &'static str, from: i32, access: Access) -> Self {
         let find = Find::Range { last: 0, step: 1, limit: 0 };
         Self::new(Begin::Keyword(word, from), find, access)
     }
 
     /// The same for a word that may be repeated: the key follows the last one. An argument after
     /// one of `rivals` is a key, even if it equals a word.
-    pub const fn last_behind(
+    pub const fn after_last(
         word: &'static str,
         rivals: &'static [&'static str],
         from: i32,
         access: Access,
     ) -> Self {
-        Self { rivals, ..Self::behind(word, from, access) }
+        Self { rivals, ..Self::after(word, from, access) }
     }
 
     /// The first half of the arguments after a word. Only `options`, each with its number of
     /// arguments, may precede it: an argument of an option is not the word, even if it equals it.
     /// COMMAND INFO, which cannot express options, says `from`.
-    pub const fn half_behind(
+    pub const fn half_after(
         word: &'static str,
         from: i32,
         options: &'static [(&'static str, usize)],
@@ -263,7 +263,7 @@ impl KeySpec {
     }
 
     /// Whether the request ends before its first key. Keys among options may be absent.
-    pub fn lies_behind(&self, args: &Args<'_>) -> bool {
+    pub fn ends_before_keys(&self, args: &Args<'_>) -> bool {
         let is_option = matches!(self.find, Find::Option { .. } | Find::Patterns { .. });
         !is_option && matches!(self.begin, Begin::Index(index) if index >= args.len())
     }
@@ -285,7 +285,7 @@ impl KeySpec {
                 last_of(args, word, self.rivals, from)? + 1
             }
             Begin::Keyword(word, _) if !self.options.is_empty() => {
-                behind_options(args, word, self.options)? + 1
+                after_options(args, word, self.options)? + 1
             }
             Begin::Keyword(word, from) => position_of(args, word, from)? + 1,
             Begin::Unknown => return None,
@@ -369,7 +369,7 @@ fn last_option(
 
 /// The index of a word after options, which start after the command's name. Unknown words are
 /// skipped: the command refuses them, but COMMAND GETKEYS finds the keys, as in Redis.
-fn behind_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Option<usize> {
+fn after_options(args: &Args<'_>, word: &str, options: &[(&str, usize)]) -> Option<usize> {
     let mut at = 1;
     while at < args.len() {
         let is = |name: &str| args.text(at).eq_ignore_ascii_case(name.as_bytes());
@@ -448,7 +448,7 @@ mod tests {
         assert!(!miscounts(KeySpec::counted(1, ro), "zunion 1 a"));
         assert!(!miscounts(KeySpec::one(1, ro), "get"));
         let options = &[("COUNT", 1), ("GROUP", 2), ("NOACK", 0)];
-        let streams = KeySpec::half_behind("STREAMS", 4, options, ro);
+        let streams = KeySpec::half_after("STREAMS", 4, options, ro);
         assert_eq!(positions(streams, "xread count 1 streams a b 0 0"), [4, 5]);
         assert_eq!(positions(streams, "xread streams a b 0"), [2]);
         assert_eq!(positions(streams, "xread streams a"), [0_usize; 0]);
@@ -458,10 +458,10 @@ mod tests {
         assert_eq!(positions(streams, "xread group streams count streams s >"), [5]);
         assert_eq!(positions(streams, "xread unknown streams a 0"), [3]);
         assert_eq!(positions(streams, "xread unknown 1 count streams streams a 0"), [6]);
-        let store = KeySpec::behind("STORE", -2, ro);
+        let store = KeySpec::after("STORE", -2, ro);
         assert_eq!(positions(store, "georadius k 1 2 3 m store d"), [7]);
         assert_eq!(positions(store, "georadius k 1 2 3 m"), [0_usize; 0]);
-        let last = KeySpec::last_behind("STORE", &["STOREDIST"], 3, ro);
+        let last = KeySpec::after_last("STORE", &["STOREDIST"], 3, ro);
         assert_eq!(positions(last, "x k m store a"), [4]);
         assert_eq!(positions(last, "x k m store a store b"), [6]);
         assert_eq!(positions(last, "x k m store a desc store b store c"), [9]);

@@ -399,8 +399,8 @@ impl Dict {
             self.slots_max = self.segments().map(Table::slots_len).max().unwrap_or(0);
         } else {
             // A merged segment may be larger than all before.
-            let beside = [2 * self.split - 2, 2 * self.split - 1, 2 * self.split];
-            for segment in beside.into_iter().filter(|segment| *segment <= self.rest.len()) {
+            let neighbours = [2 * self.split - 2, 2 * self.split - 1, 2 * self.split];
+            for segment in neighbours.into_iter().filter(|segment| *segment <= self.rest.len()) {
                 self.slots_max = self.slots_max.max(self.segment(segment).slots_len());
             }
         }

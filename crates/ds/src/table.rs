@@ -7,7 +7,7 @@
 //! A record's *home* is its hash position (the upper 32 bits) scaled to the number of homes, so a
 //! table can have any size and its slots are always sorted by home. The 7 bits of home give every
 //! record's distance from home without touching the record, which lets insertion, removal and
-//! early misses work on the slots alone; beside the other 8 bits of hash they also make the tag.
+//! early misses read only the slots; with the other 8 bits of hash they also make the tag.
 //!
 //! Invariants: homes ascend over the slots; a run has no hole between a resident and its home; no
 //! distance reaches `tail`, so probing needs no wrap-around and every probe ends inside the array.
@@ -431,7 +431,7 @@ impl<P> Table<P> {
 /// The first hash position whose home is `home`.
 fn position_of(home: usize, homes: u32) -> u32 {
     let position = ((home as u64) << 32).div_ceil(u64::from(homes));
-    // Below 2^32 for every home; the end behind the last one becomes the last position.
+    // Below 2^32 for every home; the end after the last one becomes the last position.
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 

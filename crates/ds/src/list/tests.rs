@@ -238,7 +238,7 @@ fn replacements_keep_chunks_as_redis_does() {
 
 #[test]
 fn insertions_keep_chunks_as_redis_does() {
-    let beside = |index, after, text: &'static [u8]| {
+    let next_to = |index, after, text: &'static [u8]| {
         move |list: &mut List| {
             let position = list.position(index).unwrap();
             match after {
@@ -251,19 +251,19 @@ fn insertions_keep_chunks_as_redis_does() {
     // Without a split no chunks merge ...
     let at_edge = |list: &mut List| {
         thinned(list);
-        beside(3, true, b"n")(list);
-        beside(3, true, b"n")(list);
+        next_to(3, true, b"n")(list);
+        next_to(3, true, b"n")(list);
     };
     assert_eq!(chunk_lens(4, &[1; 9], at_edge), [4, 3, 1]);
     let large_within = |list: &mut List| {
         thinned(list);
-        beside(1, true, &[b'N'; 9000])(list);
+        next_to(1, true, &[b'N'; 9000])(list);
     };
     assert_eq!(chunk_lens(4, &[1; 9], large_within), [2, 1, 2, 1, 1]);
     // ... and after a split those that fit merge.
     let within = |list: &mut List| {
         thinned(list);
-        beside(1, true, b"n")(list);
+        next_to(1, true, b"n")(list);
     };
     assert_eq!(chunk_lens(4, &[1; 9], within), [2, 4, 1]);
 }

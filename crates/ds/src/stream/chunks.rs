@@ -134,8 +134,8 @@ impl StreamLog {
         self.chunks().map(|(base, chunk)| StreamChunkRef { base, chunk })
     }
 
-    /// Adds a chunk at the end, unless all its entries are deleted. The caller updates `last_id` and
-    /// `entries_added`.
+    /// Adds a chunk at the end, unless all its entries are deleted. The caller updates `last_id`
+    /// and `entries_added`.
     ///
     /// # Errors
     /// If its base is not above the last entry.

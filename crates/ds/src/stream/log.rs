@@ -19,9 +19,9 @@ use crate::stream::chunk::StreamChunk;
 use crate::stream::{Id, StreamEntry, StreamRange, StreamRangeBack};
 use crate::walk::WalkSlot;
 
-/// The most bytes of an entry's texts. A chunk with as many bytes accepts no other entry. Offsets in
-/// a chunk therefore fit in 32 bits: texts and chunk have at most 2 GB together, and the frames of
-/// texts at most 1 GB. (A short text has a frame of 2 bytes, and the longest request of 3 GB has
+/// The most bytes of an entry's texts. A chunk with as many bytes accepts no other entry. Offsets
+/// in a chunk therefore fit in 32 bits: texts and chunk have at most 2 GB together, and the frames
+/// of texts at most 1 GB. (A short text has a frame of 2 bytes, and the longest request of 3 GB has
 /// 2^29 texts.)
 pub const ENTRY_BYTES_MAX: usize = 1 << 30;
 

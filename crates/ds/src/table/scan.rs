@@ -50,7 +50,7 @@ impl<P> Table<P> {
         while let Some(&slot) = self.slots.get(at) {
             let distance = distance_of(slot, at);
             if slot != 0 && at - distance > home {
-                // All residents of the previous home are behind us.
+                // All residents of the previous home were visited.
                 if enough {
                     return Some(position_of(home + 1, self.homes));
                 }

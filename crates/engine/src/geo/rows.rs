@@ -154,8 +154,8 @@ const fn storing(from: i32) -> [KeySpec; 3] {
     const STORED: Access = Access::OW.with(Access::UPDATE);
     [
         KeySpec::one(1, Access::RO.with(Access::ACCESS)),
-        KeySpec::last_behind("STORE", &["STOREDIST"], from, STORED),
-        KeySpec::last_behind("STOREDIST", &["STORE"], from, STORED),
+        KeySpec::after_last("STORE", &["STOREDIST"], from, STORED),
+        KeySpec::after_last("STOREDIST", &["STORE"], from, STORED),
     ]
 }
 

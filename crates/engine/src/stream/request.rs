@@ -21,9 +21,9 @@ pub(super) const STREAMS: Argument =
 const READ: Access = Access::RO.with(Access::ACCESS);
 /// The keys of XREAD. Their beginning also decides which arguments are options.
 pub(super) const XREAD_KEYS: KeySpec =
-    KeySpec::half_behind("STREAMS", 1, &[("BLOCK", 1), ("COUNT", 1)], READ);
+    KeySpec::half_after("STREAMS", 1, &[("BLOCK", 1), ("COUNT", 1)], READ);
 /// The keys of XREADGROUP.
-pub(super) const XREADGROUP_KEYS: KeySpec = KeySpec::half_behind(
+pub(super) const XREADGROUP_KEYS: KeySpec = KeySpec::half_after(
     "STREAMS",
     4,
     &[("BLOCK", 1), ("COUNT", 1), ("GROUP", 2), ("NOACK", 0), ("CLAIM", 1)],

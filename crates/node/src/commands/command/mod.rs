@@ -206,7 +206,7 @@ fn request_of<'a>(
 fn keys_of(entry: &Entry, request: &Args<'_>) -> Result<Vec<(usize, Access)>, Error> {
     let mut keys = Vec::new();
     let specs = entry.spec.keys;
-    let is_missing = |spec: &KeySpec| spec.miscounts(request) || spec.lies_behind(request);
+    let is_missing = |spec: &KeySpec| spec.miscounts(request) || spec.ends_before_keys(request);
     if !specs.iter().any(is_missing) {
         for spec in specs {
             keys.extend(spec.positions(request).map(|at| (at, spec.access_in(request))));
