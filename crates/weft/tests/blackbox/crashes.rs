@@ -128,8 +128,8 @@ fn a_stack_dump_does_not_disturb_the_server() {
     let mut client = server.client();
     for round in 1..=2 {
         server.signal("ALRM");
-        eventually("the client is notified", || {
-            server.log().matches("=== It goes on ===").count() == round
+        eventually("the dump ends", || {
+            server.log().matches("=== The server continues ===").count() == round
         });
         assert_eq!(client.ask("PING").text(), "PONG");
     }
