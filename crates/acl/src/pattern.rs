@@ -1,8 +1,9 @@
 //! Glob patterns of keys and channels, prepared for the check.
 //!
 //! A user has few patterns, and nearly all of them are a name followed by a star. The first and the
-//! last eight of the bytes before any special one are kept as numbers, so a pattern whose beginning
-//! differs from the key's costs one or two comparisons. [`base::glob`] defines which names match.
+//! last eight of the bytes before the first special byte are kept as numbers, so a pattern whose
+//! beginning differs from the key's costs one or two comparisons. [`base::glob`] defines which names
+//! match.
 
 use base::glob;
 
@@ -104,7 +105,7 @@ impl AclPattern {
             _ => u64::MAX,
         };
         let tail = start.last_chunk().map_or(0, |tail| u64::from_le_bytes(*tail));
-        // A literal byte is not zero, so a shorter name differs from one of them.
+        // A literal byte is not zero, so the head of a shorter name differs.
         Self { head: head_of(start), mask, tail, literal, rest, text: text.into() }
     }
 
@@ -128,11 +129,12 @@ impl AclPattern {
         start.is_some_and(|tail| u64::from_le_bytes(*tail) == self.tail)
     }
 
-    /// Whether a name matches whose first and last bytes of the literal beginning match.
+    /// Whether the rest of a name matches, after `head` and `tail` have matched.
     fn matches_rest(&self, name: &[u8]) -> bool {
         match self.rest {
             PatternRest::Nothing => name == &*self.text,
-            // As in a glob, a star does not match the empty name.
+            // Head and tail cover the whole beginning. As in a glob, a star does not match the
+            // empty name.
             PatternRest::Anything if self.literal <= 2 * WORD => !name.is_empty(),
             PatternRest::Anything => name.starts_with(&self.text[..self.literal]),
             PatternRest::Glob => glob::matches(&self.text, name, false),

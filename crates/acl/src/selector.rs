@@ -7,9 +7,9 @@
 //!   channels   all, or patterns
 //! ```
 //!
-//! Applying the words to a new selector reproduces the bits. A rule that a later one overrides is
-//! removed from the words; a rule that changes nothing stays, because commands added later may give
-//! it a meaning.
+//! Applying the words to a new selector reproduces the bits. A later rule about the same command or
+//! category replaces the earlier one; a rule that changes nothing stays, because commands added
+//! later may give it a meaning.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -40,7 +40,7 @@ impl CommandRules {
     /// first arguments of its command.
     pub(crate) fn add(&mut self, text: &[u8], allowed: bool) {
         let text: Box<[u8]> = text.to_ascii_lowercase().into();
-        // Texts that begin with this one and a bar: `}` follows `|`.
+        // In ASCII `}` follows `|`, so the range is all texts that begin with `text|`.
         let (from, to) = ([&text[..], b"|"].concat(), [&text[..], b"}"].concat());
         let about = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
         let void: Vec<_> =
@@ -83,7 +83,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// A selector that allows nothing, or only all channels.
+    /// A selector that allows no command and no key, and all channels if `all_channels`.
     pub(crate) fn new(commands: &CommandIndex, all_channels: bool) -> Self {
         Self {
             commands: CommandSet::new(commands.len(), false),

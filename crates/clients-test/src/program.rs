@@ -69,8 +69,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Runs the cases of `clients.txt` with a client library on `kinds` of connection, except those
-    /// in `without`, which the library has no methods for.
+    /// Runs the program of a client library, and checks that it ran every case of `clients.txt` for
+    /// these `kinds` of connection. The library has no methods for the cases in `without`.
     pub fn run_library(&self, library: &str, kinds: &[&str], without: &[&str]) {
         let (server, files) = scenario_server();
         let environment = [

@@ -11,9 +11,9 @@ const TOOLS: [Tool; 2] = [
     Tool { version: &["python3", "-m", "ensurepip", "--version"], at_least: (1, 0) },
 ];
 
-/// The program `main.py` in the folder `name` of this crate, with the packages that its text file
-/// lists installed in `target/clients/<environment>`. Returns `None` if a tool is missing and the
-/// tests must be skipped.
+/// Installs the packages that the text file in the folder `name` of this crate lists into
+/// `target/clients/<environment>`, and returns the folder's program `main.py`. Returns `None` if a
+/// tool is missing and the tests must be skipped.
 pub fn python_program(environment: &str, name: &str) -> Option<Program> {
     let manifest = sources(name, "txt");
     let folder = prepare(environment, &TOOLS, &manifest, |folder| {

@@ -237,9 +237,8 @@ impl KeySpec {
             || matches!(self.find, Find::Patterns { .. })
     }
 
-    /// The first word of a request that a pattern follows which can name any key; see
-    /// [`Find::Patterns`]. `None` if an option before it is wrong: the command then refuses the
-    /// request.
+    /// The first keyword of a request whose pattern can name any key; see [`Find::Patterns`].
+    /// `None` if an option before it is wrong: the command then refuses the request.
     #[inline]
     pub fn pattern_word(&self, args: &Args<'_>) -> Option<&'static str> {
         match (self.begin, self.find) {
@@ -250,7 +249,7 @@ impl KeySpec {
         }
     }
 
-    /// The indexes of the keys in a request. `None` if the arguments are wrong; the command then
+    /// The indexes of the keys in a request. Empty if the arguments are wrong; the command then
     /// refuses them. A handler that parses options must use this, or find the same keys.
     pub fn positions(&self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
         let (range, step) = self.found(args).unwrap_or((0..0, 1));
@@ -268,7 +267,8 @@ impl KeySpec {
         !is_option && matches!(self.begin, Begin::Index(index) if index >= args.len())
     }
 
-    /// The indexes of consecutive keys, or `None` if the word before them is missing.
+    /// The indexes of the keys if they are consecutive. `None` if the word before them is missing,
+    /// or the arguments are wrong.
     pub fn consecutive(&self, args: &Args<'_>) -> Option<Range<usize>> {
         self.found(args).filter(|(_, step)| *step == 1).map(|(range, _)| range)
     }

@@ -1,9 +1,9 @@
 //! The keys with the greatest weight in a stream of keys, from bounded memory.
 //!
 //! A form of Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
-//! Top-k Elements in Data Streams, 2005): a new key in a full set replaces the lightest key, and
-//! takes over its weight as a possible error. The hash of a key selects its set, as in a
-//! processor's cache, so only one set is searched. A key with more than an eighth of its set's
+//! Top-k Elements in Data Streams, 2005): the hash of a key selects its set, as in a processor's
+//! cache, and a new key in a full set replaces the lightest key and takes over its weight as a
+//! possible error. A key with more than an eighth of its set's
 //! weight is never lost.
 
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ impl TopKeys {
     }
 }
 
-/// The heaviest keys of several tables, the heaviest first.
+/// The heaviest keys of several tables, at most `count`, the heaviest first.
 pub fn merge(tables: &[TopKeys], count: usize) -> Vec<TopKey> {
     let mut merged: HashMap<(u32, u64), TopKey> = HashMap::new();
     for known in tables.iter().flat_map(|table| table.sets.iter()).flatten() {

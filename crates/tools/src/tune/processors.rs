@@ -9,7 +9,7 @@ use crate::servers::processors;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const MEMORY: &str = "/proc/meminfo";
-/// One of this many parts of the memory stays free of `maxmemory`.
+/// `maxmemory` leaves one of this many parts of the memory free.
 const MEMORY_PARTS: u64 = 4;
 const MB: u64 = 1024 * 1024;
 
@@ -51,9 +51,9 @@ fn total_memory(host: &HostFiles) -> Option<u64> {
 
 /// Processors and threads.
 pub fn threads(host: &HostFiles, needs: &HostNeeds) -> HostFinding {
-    let why = "Every I/O thread executes what it reads, so each processor serves one. `io-threads \
-               auto` starts one for each and the main thread, and only as many have clients as \
-               the load needs. More threads than processors bring nothing.";
+    let why = "Every I/O thread executes what it reads, so one I/O thread per processor is best. \
+               `io-threads auto` starts one for each and the main thread, and only as many have \
+               clients as the load needs. More threads than processors bring nothing.";
     let Some(machine) = HostMachine::of(host) else {
         return HostFinding::unknown("/proc/PID/status", why);
     };
@@ -93,8 +93,8 @@ pub fn quota(host: &HostFiles, _: &HostNeeds) -> HostFinding {
 /// The memory for `maxmemory`.
 pub fn memory(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     let why = "maxmemory counts keys and clients. A save also needs memory for keys that change \
-               meanwhile, and there is memory between values and the kernel's cache of files: \
-               a quarter is a good start. At the limit of a control group the kernel kills the \
+               meanwhile, and fragmentation and the kernel's file cache need memory, too: a \
+               quarter is a good start. At the limit of a control group the kernel kills the \
                server.";
     let (Some(machine), Some(total)) = (HostMachine::of(host), total_memory(host)) else {
         return HostFinding::unknown(MEMORY, why);
@@ -109,7 +109,10 @@ pub fn memory(host: &HostFiles, _: &HostNeeds) -> HostFinding {
     match granted.memory_high_bytes {
         Some(high) if high < machine.memory_bytes => HostFinding::by_hand(
             format!("{found}; memory.high is {} MB", high / MB),
-            format!("maxmemory {}mb, or no memory.high", high / MEMORY_PARTS * 3 / MB),
+            format!(
+                "maxmemory {}mb, or no memory.high",
+                high / MEMORY_PARTS * (MEMORY_PARTS - 1) / MB
+            ),
             why,
         ),
         _ => HostFinding::good(found, why),

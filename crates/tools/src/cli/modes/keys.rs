@@ -36,7 +36,7 @@ struct KeyType {
     biggest_key: Option<String>,
 }
 
-/// The types of servers, in the order of redis-cli.
+/// The types of values with the command for their size and its unit, in the order of redis-cli.
 const TYPES: [(&str, &str, &str); 6] = [
     ("list", "LLEN", "items"),
     ("hash", "HLEN", "fields"),

@@ -1,4 +1,4 @@
-//! `--stat`: a line of INFO for each interval.
+//! `--stat`: a line of figures from INFO for each interval.
 
 use std::io::IsTerminal;
 use std::thread;
