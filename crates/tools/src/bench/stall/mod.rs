@@ -103,7 +103,7 @@ pub struct StallLine {
     pub cells: Vec<Result<StallCell, Error>>,
 }
 
-/// The outcome; `Display` prints it with percentiles.
+/// The outcome; `Display` prints the longest replies.
 #[derive(Debug)]
 pub struct StallTable {
     /// Names and roles of the servers.

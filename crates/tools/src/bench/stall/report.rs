@@ -1,10 +1,9 @@
-//! The results as text with percentiles, as a Markdown table of the longest replies, and as JSON.
+//! The results as a Markdown table of the longest replies, and as JSON with percentiles.
 //!
-//! Text is for people and may change; the names in the JSON stay, and units are in the names. A
-//! missing figure has its reason below the table.
+//! The names in the JSON stay, and units are in the names. A missing figure has its reason below the
+//! table.
 
 use std::fmt::{self, Write};
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -14,11 +13,10 @@ use crate::Error;
 use crate::bench::server_table::ServerTable;
 use crate::bench::unsupported::says_unsupported;
 use crate::page::{aligned, cell, list};
-use crate::printable::grouped;
 use crate::servers::target::Role;
 use crate::statistics::median;
 
-/// The percentiles that are shown, with their names in JSON.
+/// The percentiles, with their names in JSON.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50_ms"), (99.0, "p99_ms"), (99.9, "p99_9_ms")];
 
 /// A time in a histogram of nanoseconds, in milliseconds.
@@ -162,56 +160,19 @@ impl StallCell {
             false => shown(median(longest.clone())),
         }
     }
-
-    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        let latencies = &self.latencies;
-        let command = if self.command > Duration::ZERO { self.command_ms() } else { 0.0 };
-        let places = [
-            ("other", &latencies.other, &self.longest.other),
-            ("same", &latencies.same, &self.longest.same),
-        ];
-        for (place, latency, longest) in places.into_iter().filter(|(.., all)| !all.is_empty()) {
-            write!(f, "  {name:<14} {place:<7} {:>10}", shown(command))?;
-            for (percentile, _) in PERCENTILES {
-                let value = ms(latency.value_at_quantile(percentile / 100.0));
-                write!(f, " {:>9}", shown(value))?;
-            }
-            for value in [median(longest.clone()), ms(latency.max()), ms(latencies.tool.max())] {
-                write!(f, " {:>9}", shown(value))?;
-            }
-            writeln!(f)?;
-        }
-        Ok(())
-    }
 }
 
 impl fmt::Display for StallTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "N = {}; times in ms; tool: how late the bench itself was",
-            grouped(self.size)
-        )?;
-        for line in &self.lines {
-            writeln!(f, "{}: {}", line.row.name, line.row.about)?;
-            let titles = ["command", "p50", "p99", "p99.9", "median", "longest", "tool"];
-            write!(f, "  {:<14} {:<7} {:>10}", "server", "thread", titles[0])?;
-            titles[1..].iter().try_for_each(|title| write!(f, " {title:>9}"))?;
-            writeln!(f)?;
-            for ((name, _), cell) in self.targets.iter().zip(&line.cells) {
-                match cell {
-                    Ok(cell) => cell.write(f, name)?,
-                    Err(_) => writeln!(f, "  {name:<14} -")?,
-                }
-            }
-        }
-        f.write_str(&self.notes())
+        f.write_str(&self.markdown())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::bench::stall::Longest;
     use crate::bench::stall::table::find;
@@ -276,23 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn text_has_a_line_for_each_place_and_the_delay_of_the_tool() {
-        let text = table().to_string();
-        let rows: Vec<Vec<&str>> =
-            text.lines().map(|line| line.split_whitespace().collect()).collect();
-        let other = ["weft", "other", "150", "4.00", "9.00", "9.00", "4.00", "9.00", "2.00"];
-        assert!(rows.iter().any(|row| *row == other), "{text}");
-        assert!(rows.iter().any(|row| row.starts_with(&["weft", "same", "150"])), "{text}");
-        assert!(text.contains("del on weft: FAILED"), "{text}");
-    }
-
-    #[test]
     fn json_has_figures_or_an_error() {
         let json = table().json();
         let keys = &json[1]["servers"][0];
         assert_eq!(keys["same_thread"]["replies"], 1);
         assert!((keys["other_threads"]["longest_ms"].as_f64().unwrap() - 9.0).abs() < 0.1);
         assert_eq!(keys["other_threads"]["longest_of_each_ms"], json!([1.0, 4.0, 9.0]));
+        assert!((keys["other_threads"]["p50_ms"].as_f64().unwrap() - 4.0).abs() < 0.1);
+        assert!((keys["tool_delay"]["longest_ms"].as_f64().unwrap() - 2.0).abs() < 0.1);
         let del = &json[2]["servers"][1];
         assert!(del["error"].as_str().unwrap().contains("ERR syntax error"));
         assert_eq!(del["same_thread"], Value::Null);

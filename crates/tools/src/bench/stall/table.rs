@@ -55,24 +55,6 @@ pub struct SlowCommand {
 }
 
 impl SlowCommand {
-    const fn new(
-        name: &'static str,
-        about: &'static str,
-        commands: &'static [&str],
-    ) -> SlowCommand {
-        let reading = ReplyReading::Fast;
-        SlowCommand {
-            name,
-            about,
-            data: &[],
-            before: &[],
-            crowd: None,
-            commands,
-            times: 1,
-            reading,
-        }
-    }
-
     const fn data(self, data: &'static [Fill]) -> SlowCommand {
         SlowCommand { data, ..self }
     }
@@ -110,6 +92,20 @@ impl Fill {
     /// How many times the command is sent, at least once.
     pub fn requests(&self, size: u64) -> u64 {
         self.divisor.map_or(1, |divisor| (size / divisor).max(1))
+    }
+}
+
+const fn slow(name: &'static str, about: &'static str, commands: &'static [&str]) -> SlowCommand {
+    let (data, before, crowd): (_, &[Fill], _) = (&[], &[], None);
+    SlowCommand {
+        name,
+        about,
+        data,
+        before,
+        crowd,
+        commands,
+        times: 1,
+        reading: ReplyReading::Fast,
     }
 }
 
@@ -153,126 +149,84 @@ const BIG_VALUE: &[Fill] = &[once("SETRANGE big {500N} x")];
 /// The request of the waiters, each with its own destination.
 const WAIT: Option<&str> = Some("BLMOVE source destination:{key} LEFT RIGHT 0");
 
+/// The command that others wait for.
+const SORT: &str = "SORT list STORE sorted";
+
 /// Every slow command, in the order of the tables. The first row has none.
 pub const TABLE: &[SlowCommand] = &[
-    SlowCommand::new("none", "no slow command", &[]),
-    SlowCommand::new("sort-store", "SORT .. STORE of a list of N", &["SORT list STORE sorted"])
-        .data(LIST),
-    SlowCommand::new("keys", "KEYS * of N keys", &["KEYS *"]).data(KEYS),
-    SlowCommand::new("smembers", "SMEMBERS of N", &["SMEMBERS set"]).data(&[SET]),
-    SlowCommand::new(
-        "sunionstore",
-        "SUNIONSTORE of two sets of N",
-        &["SUNIONSTORE result set other"],
-    )
-    .data(&[SET, OTHER_SET]),
-    SlowCommand::new(
+    slow("none", "no slow command", &[]),
+    slow("sort-store", "SORT .. STORE of a list of N", &[SORT]).data(LIST),
+    slow("keys", "KEYS * of N keys", &["KEYS *"]).data(KEYS),
+    slow("smembers", "SMEMBERS of N", &["SMEMBERS set"]).data(&[SET]),
+    slow("sunionstore", "SUNIONSTORE of two sets of N", &["SUNIONSTORE result set other"])
+        .data(&[SET, OTHER_SET]),
+    slow(
         "zunionstore",
         "ZUNIONSTORE of two sorted sets of N / 5",
         &["ZUNIONSTORE result 2 zset other"],
     )
     .data(ZSETS),
-    SlowCommand::new("del", "DEL of a hash of N fields", &["DEL doomed"]).data(HASH).before(DOOMED),
-    SlowCommand::new("unlink", "UNLINK of a hash of N fields", &["UNLINK doomed"])
-        .data(HASH)
-        .before(DOOMED),
-    SlowCommand::new("flushall-sync", "FLUSHALL SYNC of 5 hashes of N fields", &["FLUSHALL SYNC"])
+    slow("del", "DEL of a hash of N fields", &["DEL doomed"]).data(HASH).before(DOOMED),
+    slow("unlink", "UNLINK of a hash of N fields", &["UNLINK doomed"]).data(HASH).before(DOOMED),
+    slow("flushall-sync", "FLUSHALL SYNC of 5 hashes of N fields", &["FLUSHALL SYNC"])
         .before(HASHES),
-    SlowCommand::new(
-        "flushall-async",
-        "FLUSHALL ASYNC of 5 hashes of N fields",
-        &["FLUSHALL ASYNC"],
-    )
-    .before(HASHES),
-    SlowCommand::new("keys-swapdb", "SWAPDB during KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"])
-        .data(KEYS),
-    SlowCommand::new(
+    slow("flushall-async", "FLUSHALL ASYNC of 5 hashes of N fields", &["FLUSHALL ASYNC"])
+        .before(HASHES),
+    slow("keys-swapdb", "SWAPDB during KEYS * of N keys", &["KEYS *", "SWAPDB 1 2"]).data(KEYS),
+    slow(
         "sort-mset",
         "MSET of the destination of SORT .. STORE of N",
-        &["SORT list STORE sorted", "MSET unrelated 1 sorted 1"],
+        &[SORT, "MSET unrelated 1 sorted 1"],
     )
     .data(LIST),
-    SlowCommand::new(
+    slow(
         "sort-rename",
         "RENAME to the destination of SORT .. STORE of N",
-        &["SORT list STORE sorted", "RENAME other sorted"],
+        &[SORT, "RENAME other sorted"],
     )
     .data(LIST)
     .before(&[once("SET other value")]),
-    SlowCommand::new(
+    slow(
         "sort-pause",
         "CLIENT PAUSE WRITE during SORT .. STORE of N",
-        &["SORT list STORE sorted", "CLIENT PAUSE 1 WRITE"],
+        &[SORT, "CLIENT PAUSE 1 WRITE"],
     )
     .data(LIST),
-    SlowCommand::new(
-        "sort-info",
-        "INFO during SORT .. STORE of N",
-        &["SORT list STORE sorted", "INFO everything"],
-    )
-    .data(LIST),
-    SlowCommand::new(
-        "sort-flushall",
-        "FLUSHALL during SORT .. STORE of N",
-        &["SORT list STORE sorted", "FLUSHALL"],
-    )
-    .before(LIST),
-    SlowCommand::new(
+    slow("sort-info", "INFO during SORT .. STORE of N", &[SORT, "INFO everything"]).data(LIST),
+    slow("sort-flushall", "FLUSHALL during SORT .. STORE of N", &[SORT, "FLUSHALL"]).before(LIST),
+    slow(
         "sort-exec-config",
         "EXEC with CONFIG SET during SORT .. STORE of N",
-        &[
-            "SORT list STORE sorted",
-            "MULTI ; CONFIG SET slowlog-max-len 128 ; GET unrelated ; EXEC",
-        ],
+        &[SORT, "MULTI ; CONFIG SET slowlog-max-len 128 ; GET unrelated ; EXEC"],
     )
     .data(LIST),
-    SlowCommand::new(
+    slow(
         "sort-exec-pause",
         "EXEC with CLIENT PAUSE WRITE during SORT .. STORE of N",
-        &["SORT list STORE sorted", "MULTI ; CLIENT PAUSE 1 WRITE ; GET unrelated ; EXEC"],
+        &[SORT, "MULTI ; CLIENT PAUSE 1 WRITE ; GET unrelated ; EXEC"],
     )
     .data(LIST),
-    SlowCommand::new("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"])
-        .data(ZSET)
-        .before(DOOMED),
-    SlowCommand::new("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
+    slow("zpopmin", "ZPOPMIN of N members", &["ZPOPMIN doomed {N}"]).data(ZSET).before(DOOMED),
+    slow("lrange-slow", "LRANGE of N elements, read slowly", &["LRANGE list 0 -1"])
         .data(LIST)
         .read_slowly(),
-    SlowCommand::new("get-big", "GET of a value of 500 N bytes", &["GET big"]).data(BIG_VALUE),
-    SlowCommand::new(
-        "lrange",
-        "LRANGE of N elements, 20 times in a pipeline",
-        &["LRANGE list 0 -1"],
-    )
-    .data(LIST)
-    .times(20),
-    SlowCommand::new(
-        "blmove-wait",
-        "clients begin to wait in BLMOVE, then one RPUSH",
-        &["RPUSH source 1"],
-    )
-    .crowd(3000, WAIT, true),
-    SlowCommand::new(
-        "blmove-push",
-        "20 RPUSH to a list with waiters in BLMOVE",
-        &["RPUSH source 1"],
-    )
-    .crowd(3000, WAIT, false)
-    .times(20),
-    SlowCommand::new("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
-    SlowCommand::new(
-        "latency-histogram",
-        "LATENCY HISTOGRAM, 100 times in a pipeline",
-        &["LATENCY HISTOGRAM"],
-    )
-    .times(100),
-    SlowCommand::new("hotkeys-get", "HOTKEYS GET, 100 times in a pipeline", &["HOTKEYS GET"])
+    slow("get-big", "GET of a value of 500 N bytes", &["GET big"]).data(BIG_VALUE),
+    slow("lrange", "LRANGE of N elements, 20 times in a pipeline", &["LRANGE list 0 -1"])
+        .data(LIST)
+        .times(20),
+    slow("blmove-wait", "clients begin to wait in BLMOVE, then one RPUSH", &["RPUSH source 1"])
+        .crowd(3000, WAIT, true),
+    slow("blmove-push", "20 RPUSH to a list with waiters in BLMOVE", &["RPUSH source 1"])
+        .crowd(3000, WAIT, false)
+        .times(20),
+    slow("info-all", "INFO all, 100 times in a pipeline", &["INFO all"]).times(100),
+    slow("latency-histogram", "LATENCY HISTOGRAM, 100 times in a pipeline", &["LATENCY HISTOGRAM"])
+        .times(100),
+    slow("hotkeys-get", "HOTKEYS GET, 100 times in a pipeline", &["HOTKEYS GET"])
         .before(&[once("HOTKEYS STOP"), once("HOTKEYS START METRICS 2 CPU NET COUNT 64")])
         .times(100),
-    SlowCommand::new("weft-bigkeys", "WEFT BIGKEYS, 100 times in a pipeline", &["WEFT BIGKEYS"])
-        .times(100),
-    SlowCommand::new("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"])
-        .crowd(3000, None, false),
+    slow("weft-bigkeys", "WEFT BIGKEYS, 100 times in a pipeline", &["WEFT BIGKEYS"]).times(100),
+    slow("client-list", "CLIENT LIST with many clients", &["CLIENT LIST"]).crowd(3000, None, false),
 ];
 
 /// The row of a name.
