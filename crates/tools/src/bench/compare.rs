@@ -164,14 +164,14 @@ pub fn compare(
     for (index, case) in plan.cases.iter().enumerate() {
         let mut progress = |text: &str, share: f64| observe(text, (index as f64 + share) / total);
         let rounds = running.measure_case(case, plan.rounds, &mut progress);
-        let is_empty =
-            |rounds: &Rounds| matches!(rounds, Rounds::Of(outcomes) if outcomes.is_empty());
-        if rounds.iter().any(is_empty) {
+        if rounds.iter().any(|rounds| rounds.as_ref().is_ok_and(Vec::is_empty)) {
             break;
         }
-        let outcomes: Vec<_> = rounds.iter().map(Rounds::outcomes).collect();
+        let outcomes: Vec<_> = rounds.iter().map(|rounds| rounds.as_deref().ok()).collect();
         let verdicts = verdicts(&names, &outcomes);
-        let cells = rounds.into_iter().map(Rounds::sum_up).collect();
+        let sum_up = |outcomes: Vec<_>| ComparedCell::Figures(medians(&outcomes));
+        let cells = rounds.into_iter().map(|rounds| rounds.map_or_else(|cell| cell, sum_up));
+        let cells = cells.collect();
         lines.push(ComparedLine { case: case.clone(), cells, verdicts });
         if stop.load(Ordering::Relaxed) {
             break;
@@ -180,37 +180,18 @@ pub fn compare(
     Ok(ComparisonTable { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
 }
 
-/// The rounds of one server in a case so far.
-enum Rounds {
-    Of(Vec<WindowOutcome>),
-    Unknown(String),
-    Failed(String),
-}
+/// The rounds of one server in a case so far, or why it has none.
+type Rounds = Result<Vec<WindowOutcome>, ComparedCell>;
 
-impl Rounds {
-    fn outcomes(&self) -> Option<&[WindowOutcome]> {
-        match self {
-            Rounds::Of(outcomes) => Some(outcomes),
-            Rounds::Unknown(_) | Rounds::Failed(_) => None,
-        }
-    }
-
+impl ComparedCell {
     /// The same for a server with figures in so many rounds before: it knows the command, so a
     /// refusal is a failure.
-    fn after(self, rounds: usize) -> Rounds {
+    fn after(self, rounds: usize) -> ComparedCell {
         match self {
-            Rounds::Unknown(reason) | Rounds::Failed(reason) if rounds > 0 => {
-                Rounds::Failed(format!("{reason} (after {rounds} rounds without a failure)"))
+            ComparedCell::Unknown(reason) | ComparedCell::Failed(reason) if rounds > 0 => {
+                ComparedCell::Failed(format!("{reason} (after {rounds} rounds without a failure)"))
             }
             other => other,
-        }
-    }
-
-    fn sum_up(self) -> ComparedCell {
-        match self {
-            Rounds::Of(outcomes) => ComparedCell::Figures(medians(&outcomes)),
-            Rounds::Unknown(reply) => ComparedCell::Unknown(reply),
-            Rounds::Failed(reason) => ComparedCell::Failed(reason),
         }
     }
 }
@@ -238,15 +219,15 @@ impl RunningServers<'_> {
         for (index, target) in self.targets.iter().enumerate() {
             progress(&format!("filling {} for {}", target.name, row.name), 0.0);
             let made = match &self.gone[index] {
-                Some(reason) => Err(Rounds::Failed(reason.clone())),
+                Some(reason) => Err(ComparedCell::Failed(reason.clone())),
                 None => self.in_turn(index, |running| running.make_ready(row, &load, index)),
             };
-            shown.push(made.map_or_else(|rest| rest, |()| Rounds::Of(Vec::new())));
+            shown.push(made.map(|()| Vec::new()));
         }
         'rounds: for round in 0..rounds {
             load.seed = load.seed.wrapping_add(load.threads as u64);
             for (index, shown) in shown.iter_mut().enumerate() {
-                let Rounds::Of(outcomes) = shown else { continue };
+                let Ok(outcomes) = shown else { continue };
                 if self.is_stopped() {
                     break 'rounds;
                 }
@@ -257,7 +238,7 @@ impl RunningServers<'_> {
                     // An interrupted round does not count.
                     _ if self.is_stopped() => {}
                     Ok(outcome) => outcomes.push(outcome),
-                    Err(rest) => *shown = rest.after(outcomes.len()),
+                    Err(cell) => *shown = Err(cell.after(outcomes.len())),
                 }
             }
         }
@@ -274,7 +255,7 @@ impl RunningServers<'_> {
         &mut self,
         index: usize,
         turn: impl FnOnce(&Self) -> Result<T, Error>,
-    ) -> Result<T, Rounds> {
+    ) -> Result<T, ComparedCell> {
         let server = &self.servers[index];
         server.resume();
         let result = turn(self);
@@ -285,8 +266,8 @@ impl RunningServers<'_> {
         }
         server.pause();
         result.map_err(|error| match unknown(&self.targets[index], self.targets, &error) {
-            Some(reply) => Rounds::Unknown(reply.to_owned()),
-            None => Rounds::Failed(error.to_string()),
+            Some(reply) => ComparedCell::Unknown(reply.to_owned()),
+            None => ComparedCell::Failed(error.to_string()),
         })
     }
 
@@ -532,10 +513,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_refusal_after_rounds_with_figures_is_a_failure() {
-        let unknown = || Rounds::Unknown("ERR syntax error".into());
-        assert_eq!(unknown().after(0).sum_up(), ComparedCell::Unknown("ERR syntax error".into()));
+        let unknown = || ComparedCell::Unknown("ERR syntax error".into());
+        assert_eq!(unknown().after(0), unknown());
         let reason = "ERR syntax error (after 2 rounds without a failure)";
-        assert_eq!(unknown().after(2).sum_up(), ComparedCell::Failed(reason.into()));
+        assert_eq!(unknown().after(2), ComparedCell::Failed(reason.into()));
     }
 
     #[test]

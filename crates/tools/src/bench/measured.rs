@@ -35,44 +35,23 @@ pub(super) struct RunFigure {
     pub(super) of: fn(&WindowOutcome) -> Option<f64>,
 }
 
+const fn figure(
+    label: &'static str,
+    key: &'static str,
+    digits: usize,
+    of: fn(&WindowOutcome) -> Option<f64>,
+) -> RunFigure {
+    RunFigure { label, key, digits, of }
+}
+
 /// The figures whose means are shown.
 pub(super) const FIGURES: [RunFigure; 6] = [
-    RunFigure {
-        label: "requests/s",
-        key: "requests_per_second",
-        digits: 0,
-        of: |outcome| Some(outcome.per_second()),
-    },
-    RunFigure {
-        label: "p50 us",
-        key: "p50_us",
-        digits: 1,
-        of: |o| Some(percentile_us(&o.latency, 50.0)),
-    },
-    RunFigure {
-        label: "p99 us",
-        key: "p99_us",
-        digits: 1,
-        of: |o| Some(percentile_us(&o.latency, 99.0)),
-    },
-    RunFigure {
-        label: "p99.9 us",
-        key: "p99_9_us",
-        digits: 1,
-        of: |o| Some(percentile_us(&o.latency, 99.9)),
-    },
-    RunFigure {
-        label: "server CPU us",
-        key: "server_cpu_us",
-        digits: 3,
-        of: WindowOutcome::server_us,
-    },
-    RunFigure {
-        label: "load CPU us",
-        key: "load_cpu_us",
-        digits: 3,
-        of: |outcome| Some(outcome.load.us_per_request(outcome.requests)),
-    },
+    figure("requests/s", "requests_per_second", 0, |o| Some(o.per_second())),
+    figure("p50 us", "p50_us", 1, |o| Some(percentile_us(&o.latency, 50.0))),
+    figure("p99 us", "p99_us", 1, |o| Some(percentile_us(&o.latency, 99.0))),
+    figure("p99.9 us", "p99_9_us", 1, |o| Some(percentile_us(&o.latency, 99.9))),
+    figure("server CPU us", "server_cpu_us", 3, WindowOutcome::server_us),
+    figure("load CPU us", "load_cpu_us", 3, |o| Some(o.load.us_per_request(o.requests))),
 ];
 
 impl MeasuredWorkload {

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::churn;
-use super::elements::{self, ElementLoad};
+use super::elements;
 use crate::client::session::ServerSession;
 use crate::client::stream::ServerStream;
 use crate::interrupt;
@@ -142,25 +142,9 @@ pub fn measure(
 }
 
 impl MemoryFigure {
-    /// The load whose elements are counted, if it is one.
-    fn elements(self) -> Option<&'static ElementLoad> {
-        match self {
-            MemoryFigure::Integers => Some(&elements::INTEGERS),
-            MemoryFigure::SmallHashes => Some(&elements::SMALL_HASHES),
-            MemoryFigure::BigHash => Some(&elements::BIG_HASH),
-            MemoryFigure::BigSortedSet => Some(&elements::BIG_SORTED_SET),
-            MemoryFigure::List => Some(&elements::LIST),
-            MemoryFigure::SmallSets => Some(&elements::SMALL_SETS),
-            MemoryFigure::BigSet => Some(&elements::BIG_SET),
-            MemoryFigure::Stream => Some(&elements::STREAM),
-            MemoryFigure::Keys | MemoryFigure::ExpiringKeys => None,
-            MemoryFigure::Connections | MemoryFigure::Churn | MemoryFigure::Idle => None,
-        }
-    }
-
     /// The label that people read, and the name in JSON.
     fn names(self, plan: &MemoryPlan) -> (String, &'static str) {
-        if let Some(elements) = self.elements() {
+        if let Some(elements) = elements::of(self) {
             return (format!("bytes/{}", elements.about), elements.key);
         }
         let RequestShape { keys, key_bytes, value_bytes, .. } = plan.shape;
@@ -184,7 +168,7 @@ impl MemoryFigure {
     }
 
     fn of(self, server: &TargetServer, plan: &MemoryPlan, stop: &AtomicBool) -> Result<f64, Error> {
-        if let Some(elements) = self.elements() {
+        if let Some(elements) = elements::of(self) {
             let shape = elements.shape(plan.shape.keys);
             return Ok(per_key(server, elements.fill, &shape, stop)? / elements.per_request as f64);
         }

@@ -337,26 +337,29 @@ fn an_unreachable_server_is_reported_with_its_address() {
     assert!(error.to_string().contains("127.0.0.1:1:"), "{error}");
 }
 
+/// The configuration of a server called `bench.test`, and its certificate as PEM.
+fn certified() -> (Arc<ServerConfig>, String) {
+    let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(certified.key_pair.serialize_pem().as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
+    (Arc::new(config), certified.cert.pem())
+}
+
 #[test]
 fn tls_verifies_the_server_unless_it_is_insecure() {
-    let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
-    let key = certified.key_pair.serialize_pem();
-    let config = || {
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(provider);
-        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-        Some(Arc::new(builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap()))
-    };
+    let (config, authority) = certified();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
-    std::fs::write(&file, certified.cert.pem()).unwrap();
+    std::fs::write(&file, authority).unwrap();
     let trusting =
         TlsOptions { cacert: Some(file), sni: Some("bench.test".into()), ..TlsOptions::default() };
     let wrong_name = TlsOptions { sni: Some("other.test".into()), ..trusting.clone() };
     let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
     for (options, accepted) in [(trusting, true), (insecure, true), (wrong_name, false)] {
-        let (port, _) = serve_one(config(), |_| b"$3\r\nabc\r\n");
+        let (port, _) = serve_one(Some(Arc::clone(&config)), |_| b"$3\r\nabc\r\n");
         let tls = Some(TlsConnector::new(&options, "127.0.0.1").unwrap());
         let endpoint = ServerEndpoint { tls, ..ServerEndpoint::local(port) };
         let outcome = run(&endpoint, "get", &LoadSpec { clients: 1, threads: 1, ..load() });
@@ -370,14 +373,7 @@ fn tls_verifies_the_server_unless_it_is_insecure() {
 
 #[test]
 fn new_connections_may_speak_tls() {
-    let certified = rcgen::generate_simple_self_signed(["bench.test".to_string()]).unwrap();
-    let key = certified.key_pair.serialize_pem();
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider);
-    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-    let config = builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
-    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (config, listener) = (certified().0, TcpListener::bind("127.0.0.1:0").unwrap());
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
