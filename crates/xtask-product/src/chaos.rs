@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(long)]
     tls: bool,
     /// Plant a fault between the clients and the server, which the clients must find
-    #[arg(long, value_name = "NAME", value_parser = fault)]
+    #[arg(long, value_name = "NAME", value_parser = |name: &str| server::fault(&Fault::ALL, name))]
     fault: Option<Fault>,
     /// The server under test; the run deletes its data [default: Weft, built from this source]
     #[arg(long, value_name = "HOST:PORT|PROGRAM")]
@@ -75,17 +75,5 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         fault: options.fault,
     });
     print!("{report}");
-    match (report.failures.is_empty(), options.fault) {
-        (true, None) | (false, Some(_)) => Ok(()),
-        (true, Some(fault)) => Err(format!("{fault:?} was not found")),
-        (false, None) => Err("a client saw a broken promise".to_owned()),
-    }
-}
-
-fn fault(name: &str) -> Result<Fault, String> {
-    let found = Fault::ALL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, fault)| *fault).ok_or_else(|| {
-        let known: Vec<&str> = Fault::ALL.iter().map(|(name, _)| *name).collect();
-        format!("the faults are {}", known.join(", "))
-    })
+    server::verdict(report.failures.is_empty(), options.fault, "a client saw a broken promise")
 }

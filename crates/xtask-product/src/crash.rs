@@ -28,7 +28,7 @@ pub struct Options {
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     round_ms: u64,
     /// Damage the files between two rounds, which the check must find
-    #[arg(long, value_name = "NAME", value_parser = fault)]
+    #[arg(long, value_name = "NAME", value_parser = |name: &str| server::fault(&Fault::NAMES, name))]
     fault: Option<Fault>,
     /// Build Weft with the release profile
     #[arg(long)]
@@ -50,17 +50,5 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         fault: options.fault,
     })?;
     print!("{report}");
-    match (report.failures.is_empty(), options.fault) {
-        (true, None) | (false, Some(_)) => Ok(()),
-        (true, Some(fault)) => Err(format!("{fault:?} was not found")),
-        (false, None) => Err("an acknowledged write was lost".to_owned()),
-    }
-}
-
-fn fault(name: &str) -> Result<Fault, String> {
-    let found = Fault::NAMES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, fault)| *fault).ok_or_else(|| {
-        let known: Vec<&str> = Fault::NAMES.iter().map(|(name, _)| *name).collect();
-        format!("the faults are {}", known.join(", "))
-    })
+    server::verdict(report.failures.is_empty(), options.fault, "an acknowledged write was lost")
 }

@@ -1,5 +1,7 @@
-//! The servers that commands test: a running one, or a program, which is then started.
+//! The servers that commands test: a running one, or a program, which is then started; and the
+//! faults that are planted between them and the test.
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,4 +86,28 @@ pub fn target_folder() -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().map_err(|e| format!("this program is nowhere: {e}"))?;
     let folder = own.ancestors().nth(2).ok_or("this program is in no target folder")?;
     Ok(folder.to_path_buf())
+}
+
+/// The planted fault that an option names.
+///
+/// # Errors
+/// Lists the names if it is none of them.
+pub fn fault<F: Copy>(all: &[(&str, F)], name: &str) -> Result<F, String> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, fault)| *fault).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        format!("the faults are {}", known.join(", "))
+    })
+}
+
+/// A run must end without failures, or with some if a fault was planted.
+///
+/// # Errors
+/// `failure`, or that the fault was not found.
+pub fn verdict<F: Debug>(is_clean: bool, fault: Option<F>, failure: &str) -> Result<(), Failure> {
+    match (is_clean, fault) {
+        (true, None) | (false, Some(_)) => Ok(()),
+        (true, Some(fault)) => Err(format!("{fault:?} was not found")),
+        (false, None) => Err(failure.to_owned()),
+    }
 }

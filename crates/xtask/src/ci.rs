@@ -37,35 +37,18 @@ struct CiStep {
 
 /// The steps for a change, cheapest first where no step needs another.
 const STEPS: &[CiStep] = &[
-    CiStep {
-        name: "fmt",
-        action: StepAction::Cargo { args: &["fmt", "--all", "--check"], env: &[] },
-    },
-    CiStep {
-        name: "clippy",
-        action: StepAction::Cargo {
-            args: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-            env: &[],
-        },
-    },
+    step("fmt", &["fmt", "--all", "--check"], &[]),
+    step("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
     CiStep { name: "tidy", action: StepAction::Tidy },
-    CiStep {
-        name: "rows",
-        // As a test of the workspace: `cargo xtask rows` is a build with fewer features of the
-        // dependencies, which would compile the product a second time.
-        action: StepAction::Cargo {
-            args: &["test", "--quiet", "--workspace", "--bin", "xtask-product", "rows::"],
-            env: &[],
-        },
-    },
-    CiStep {
-        name: "rustdoc",
-        action: StepAction::Cargo {
-            args: &["doc", "--workspace", "--no-deps", "--quiet"],
-            env: &[("RUSTDOCFLAGS", "-D warnings")],
-        },
-    },
-    CiStep { name: "test", action: StepAction::Cargo { args: &["test", "--workspace"], env: &[] } },
+    // As a test of the workspace: `cargo xtask rows` is a build with fewer features of the
+    // dependencies, which would compile the product a second time.
+    step("rows", &["test", "--quiet", "--workspace", "--bin", "xtask-product", "rows::"], &[]),
+    step(
+        "rustdoc",
+        &["doc", "--workspace", "--no-deps", "--quiet"],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+    ),
+    step("test", &["test", "--workspace"], &[]),
 ];
 
 /// The long random runs: some hours in all.
@@ -79,6 +62,15 @@ const NIGHTLY: &[CiStep] = &[
     fuzz("rules", &["acl", "--test", "rules", "random"], &[("ACL_FUZZ_ROUNDS", "50000")]),
     fuzz("snapshots", &["store", "--lib", "snapshot"], &[("SNAPSHOT_SCHEDULES", "50000")]),
 ];
+
+/// A run of cargo with these arguments and environment.
+const fn step(
+    name: &'static str,
+    args: &'static [&'static str],
+    env: &'static [(&'static str, &'static str)],
+) -> CiStep {
+    CiStep { name, action: StepAction::Cargo { args, env } }
+}
 
 /// A command of `xtask-product`.
 const fn product(name: &'static str, args: &'static [&'static str]) -> CiStep {
