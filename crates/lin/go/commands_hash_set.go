@@ -16,12 +16,14 @@ var hashCommands = map[string]command{
 }
 
 var setCommands = map[string]command{
-	"SADD":        {run: on(valueSet, sadd), first: 1, last: 1, step: 1},
-	"SREM":        {run: on(valueSet, srem), first: 1, last: 1, step: 1},
-	"SMOVE":       {run: smove, first: 1, last: 2, step: 1},
-	"SCARD":       {run: on(valueSet, length), first: 1, last: 1, step: 1, reads: true},
-	"SISMEMBER":   {run: on(valueSet, sisMember), first: 1, last: 1, step: 1, reads: true},
-	"SMEMBERS":    {run: on(valueSet, allItems), first: 1, last: 1, step: 1, reads: true, unordered: 1},
+	"SADD":      {run: on(valueSet, sadd), first: 1, last: 1, step: 1},
+	"SREM":      {run: on(valueSet, srem), first: 1, last: 1, step: 1},
+	"SMOVE":     {run: smove, first: 1, last: 2, step: 1},
+	"SCARD":     {run: on(valueSet, length), first: 1, last: 1, step: 1, reads: true},
+	"SISMEMBER": {run: on(valueSet, sisMember), first: 1, last: 1, step: 1, reads: true},
+	"SMEMBERS": {
+		run: on(valueSet, allItems), first: 1, last: 1, step: 1, reads: true, unordered: 1,
+	},
 	"SUNIONSTORE": {run: sunionStore, first: 1, last: -1, step: 1},
 }
 

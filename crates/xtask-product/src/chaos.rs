@@ -29,7 +29,8 @@ pub struct Options {
     #[arg(long)]
     tls: bool,
     /// Plant a fault between the clients and the server, which the clients must find
-    #[arg(long, value_name = "NAME", value_parser = |name: &str| server::fault(&Fault::ALL, name))]
+    #[arg(long, value_name = "NAME",
+        value_parser = |name: &str| server::fault(Fault::ALL, name))]
     fault: Option<Fault>,
     /// The server under test; the run deletes its data [default: Weft, built from this source]
     #[arg(long, value_name = "HOST:PORT|PROGRAM")]

@@ -28,7 +28,8 @@ pub struct Options {
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     round_ms: u64,
     /// Damage the files between two rounds, which the check must find
-    #[arg(long, value_name = "NAME", value_parser = |name: &str| server::fault(&Fault::NAMES, name))]
+    #[arg(long, value_name = "NAME",
+        value_parser = |name: &str| server::fault(Fault::NAMES, name))]
     fault: Option<Fault>,
     /// Build Weft with the release profile
     #[arg(long)]

@@ -29,17 +29,19 @@ impl ElementLoad {
     }
 }
 
+const SMALL_HASHES: &str = "HSET {key} field0 {value} field1 {value} field2 {value} \
+     field3 {value} field4 {value} field5 {value} field6 {value} field7 {value} field8 {value} \
+     field9 {value}";
+
 /// The load of a figure, if it counts elements.
 pub fn of(figure: MemoryFigure) -> Option<ElementLoad> {
     use MemoryFigure as Figure;
-    let small_hashes = "HSET {key} field0 {value} field1 {value} field2 {value} field3 {value} field4 {value} \
-         field5 {value} field6 {value} field7 {value} field8 {value} field9 {value}";
     let (about, key, fill) = match figure {
         Figure::Integers => {
             ("integer, 16 B key", "bytes_per_integer", "SET {key} {100000000..999999999}")
         }
         Figure::SmallHashes => {
-            ("field of hashes of 10, 32 B values", "bytes_per_small_hash_field", small_hashes)
+            ("field of hashes of 10, 32 B values", "bytes_per_small_hash_field", SMALL_HASHES)
         }
         Figure::BigHash => {
             ("field of one hash, 12 + 32 B", "bytes_per_big_hash_field", "HSET hash {key} {value}")

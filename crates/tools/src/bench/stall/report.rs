@@ -1,7 +1,7 @@
 //! The results as a Markdown table of the longest replies, and as JSON with percentiles.
 //!
-//! The names in the JSON stay, and units are in the names. A missing figure has its reason below the
-//! table.
+//! The names in the JSON stay, and units are in the names. A missing figure has its reason below
+//! the table.
 
 use std::fmt::{self, Write};
 
