@@ -2,8 +2,8 @@
 //!
 //! A user has few patterns, and nearly all of them are a name followed by a star. The first and the
 //! last eight of the bytes before the first special byte are kept as numbers, so a pattern whose
-//! beginning differs from the key's costs one or two comparisons. [`base::glob`] defines which names
-//! match.
+//! beginning differs from the key's costs one or two comparisons. [`base::glob`] defines which
+//! names match.
 
 use base::glob;
 

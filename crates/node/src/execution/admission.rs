@@ -1,7 +1,7 @@
 //! The checks before a command: one ordered list, [`admit`](Executor::admit).
 //!
 //! ```text
-//!   killed -> exists -> arity -> user -> queue -> state of the server -> thread -> pause -> memory
+//!   killed -> exists -> arity -> user -> queue -> state, thread, room -> pause -> memory
 //! ```
 //!
 //! Each step is a function that returns the request's outcome as an error if the command may not
