@@ -105,7 +105,7 @@ impl FileReading<'_> {
         at: &[u8],
         context: RuleContext<'_>,
     ) {
-        let mut told = false;
+        let mut is_reported = false;
         for word in words {
             let is_end = |byte: &u8| b"\t\r\n".contains(byte);
             let start = word.iter().position(|byte| !is_end(byte)).unwrap_or(word.len());
@@ -115,9 +115,9 @@ impl FileReading<'_> {
             let reason = error.to_string().into_bytes();
             if error == RuleError::Unknown {
                 self.error(&[at, b": Error in applying operation '", word, b"': ", &reason, b". "]);
-            } else if !told {
+            } else if !is_reported {
                 self.error(&[at, b": ", &reason, b". "]);
-                told = true;
+                is_reported = true;
             }
         }
     }

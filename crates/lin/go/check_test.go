@@ -26,7 +26,7 @@ func did(client int, call, ret int64, requests string, said reply) *operation {
 	return o
 }
 
-// lost is an operation that nobody knows the outcome of.
+// lost is an operation with an unknown outcome.
 func lost(client int, call, ret int64, requests string) *operation {
 	o := did(client, call, ret, requests, reply{})
 	o.answered = false

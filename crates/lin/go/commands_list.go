@@ -20,7 +20,7 @@ var listCommands = map[string]command{
 
 // A command that waits takes effect when it gets an element, or when it gives up while there is
 // none: in the model it is the same as the one that does not wait. Only the order of its keys
-// differs: who waits gets an element of the key that was written first.
+// differs: a blocked client gets an element of the key that was written first.
 
 func push(t *tx, r request, old []string, gone window) reply {
 	list := slices.Clone(old)

@@ -1,4 +1,4 @@
-// What happens to the server beside the histories.
+// Disturbances of the server while histories are made.
 
 package main
 
@@ -19,8 +19,8 @@ var disturbances = []struct {
 	{"script-parallel", []string{"yes", "yes", "no"}, 4},
 }
 
-// startDisturbing changes parameters, and has the server close connections, until it is told to
-// stop.
+// startDisturbing changes parameters, and has the server close connections, until stop is
+// called.
 func (r *run) startDisturbing() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	random := rand.New(rand.NewSource(r.seed + 1))

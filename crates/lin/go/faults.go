@@ -52,7 +52,7 @@ func faultNamed(name string) *fault {
 }
 
 // perform plays the fault, if the batch gives it the opportunity. A connection that breaks leaves
-// the outcome unknown, which explains everything, so nobody breaks one while a fault is planted.
+// the outcome unknown, which explains everything, so none is cut while a fault is planted.
 func (f *fault) perform(s *session, batch []*operation) bool {
 	if f.reverses && len(batch) > 1 {
 		slices.Reverse(batch)
@@ -80,8 +80,8 @@ func (o *operation) perform(do func() (reply, bool, error)) bool {
 	return true
 }
 
-// amongScripts runs a script in two halves while other scripts run beside it, and everything else
-// while no script runs: who sees half of a script is a script.
+// amongScripts runs a script in two halves while other scripts run at the same time, and everything
+// else while no script runs: only another script sees half of a script.
 func (f *fault) amongScripts(s *session, batch []*operation) bool {
 	o := batch[0]
 	lock := f.scriptingIn(o)
@@ -103,7 +103,7 @@ func (f *fault) amongScripts(s *session, batch []*operation) bool {
 }
 
 // scriptingIn is the lock of the history to which the operation belongs. An operation without a
-// key concerns nobody's but those of a history that has the server for itself.
+// key belongs to a history that has the server to itself.
 func (f *fault) scriptingIn(o *operation) *sync.RWMutex {
 	name := ""
 	for _, r := range o.requests {

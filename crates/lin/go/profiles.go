@@ -24,7 +24,7 @@ type profile struct {
 	whole bool
 }
 
-// A template is a command with placeholders, and how often it is drawn beside the others.
+// A template is a command with placeholders, and its weight among the other templates.
 type template struct {
 	weight int
 	words  []string

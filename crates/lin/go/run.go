@@ -34,7 +34,7 @@ const (
 	groupMin, groupMax = 2, 8
 	// Steps of each connection in one history.
 	stepsMin, stepsMax = 10, 40
-	// Histories of a group before the connections are grouped anew.
+	// Histories of a group before the connections form new groups.
 	historiesMax = 6
 	// Connections that are cut in one history. Each leaves operations of unknown outcome.
 	cutsMax = 3
@@ -52,7 +52,7 @@ type run struct {
 	callers  []string
 	stats    *stats
 	checkers *checkers
-	// The connections at this moment, for those who cut them.
+	// The open connections, for the goroutine that cuts them.
 	open      sync.Map
 	histories atomic.Int64
 	failed    chan error
@@ -106,7 +106,7 @@ func (r *run) phases(admin *session) error {
 	return nil
 }
 
-// phase groups the connections, and lets the groups make histories beside each other. One phase in
+// phase groups the connections, and lets the groups make histories at the same time. One phase in
 // four concerns all keys of the server, and has one group.
 func (r *run) phase(random *rand.Rand, number int64) error {
 	var usable [2][]*profile

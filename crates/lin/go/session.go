@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// answerTimeMax is how long the server may take for one reply. A longer time is a client that
-// nobody wakes.
+// answerTimeMax is how long the server may take for one reply. A longer time means that the server
+// forgot to wake a client.
 const answerTimeMax = 20 * time.Second
 
 // began is the zero of the one clock of all histories, which never goes back.
@@ -98,9 +98,9 @@ func (s *session) explain(err error) error {
 	return err
 }
 
-// perform sends the operations together, reads what they come to, and records the times. With
-// `cut` the connection is closed while they are under way. After an error, the operations that
-// have no answer may have taken effect or not.
+// perform sends the operations together, reads their replies, and records the times. With `cut`
+// the connection is closed while they are under way. After an error, the operations without a
+// reply may have taken effect or not.
 func (s *session) perform(batch []*operation, cut time.Duration) error {
 	for _, o := range batch {
 		o.client, o.ret = s.number, never

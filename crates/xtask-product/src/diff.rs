@@ -106,10 +106,10 @@ pub fn run(root: &Path, options: &Options) -> Result<(), Failure> {
         differences_max: options.differences,
         shrink_time: std::time::Duration::from_secs_f64(options.shrink),
     };
-    let mut told = 0;
+    let mut printed = 0;
     let summary = diff::run(&mut pair, &plan, &mut |sent, differences| {
-        if sent / 100_000 > told {
-            told = sent / 100_000;
+        if sent / 100_000 > printed {
+            printed = sent / 100_000;
             eprintln!("diff: {sent} requests, {differences} differences");
         }
     });

@@ -299,13 +299,13 @@ impl IoThread {
             && client.watched != Some(interest)
         {
             let (fd, token) = (client.transport.as_fd(), slot as u64);
-            let told = match client.watched {
+            let registered = match client.watched {
                 Some(_) => self.epoll.modify(fd, token, interest),
                 None => self.epoll.add(fd, token, interest),
             };
             client.watched = Some(interest);
-            if told.is_err() {
-                // Out of watches: nothing would ever be heard of it.
+            if registered.is_err() {
+                // Out of watches: no event of this client would ever arrive.
                 self.close(slot);
             }
         }
