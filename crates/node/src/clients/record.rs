@@ -110,11 +110,9 @@ pub(super) const SESSION_BYTES: usize = 88;
 /// tables.
 const OTHER_BYTES: usize = 512;
 
-/// The keys that a client watches.
 #[derive(Debug)]
 struct Watched {
     watch: Arc<Watch>,
-    /// Keys watched.
     keys: usize,
     /// Bytes of memory that they take besides those that their shards count.
     list_bytes: usize,
@@ -412,7 +410,6 @@ impl ClientRecord {
         user.unwrap_or_else(|| DEFAULT_USER.into())
     }
 
-    /// Whether it runs as the user of this name.
     pub(crate) fn is_user(&self, name: &[u8]) -> bool {
         self.names.lock().as_ref().map_or(DEFAULT_USER, |names| names.user()) == name
     }

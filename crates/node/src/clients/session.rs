@@ -37,7 +37,6 @@ pub struct Session {
     pub db: usize,
     /// It speaks RESP3.
     pub resp3: bool,
-    /// It has subscriptions.
     subscribed: bool,
     /// It watches all requests.
     watches_requests: bool,
@@ -51,13 +50,11 @@ pub struct Session {
     pub reply_mode: ReplyMode,
     /// The commands that it has queued since MULTI.
     pub(crate) transaction: Option<Box<Transaction>>,
-    /// The keys that it watches.
     pub(crate) watched: Option<Box<WatchedKeys>>,
     /// How it tracks keys; `None` if it does not.
     pub(crate) tracking: Option<Box<TrackingState>>,
     /// The position in the log after its last write.
     pub(crate) written: Option<LogPosition>,
-    /// Its user.
     user: Arc<User>,
     /// The generation of users as of which that is known, with [`RESTRICTED`] if some request of it
     /// could be denied.
@@ -164,7 +161,6 @@ impl Session {
         }
     }
 
-    /// Whether it has subscriptions.
     pub(crate) fn is_subscribed(&self) -> bool {
         self.subscribed
     }

@@ -22,7 +22,6 @@ const KEPT_BYTES_MAX: usize = 64 * 1024;
 /// a 32-bit offset.
 const COPIED_BYTES_MAX: usize = 3 << 30;
 
-/// The commands queued since MULTI.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     commands: Vec<Queued>,
@@ -38,7 +37,6 @@ pub(crate) struct Transaction {
 /// Facts about all queued commands together.
 #[derive(Debug, Default)]
 struct Facts {
-    /// Bytes of arguments.
     bytes: usize,
     /// Bytes that they take, with the bytes between them.
     taken_bytes: usize,
@@ -69,7 +67,6 @@ struct Queued {
     hash: u32,
 }
 
-/// A queued command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuedCommand<'a> {
     pub(crate) entry: &'static Entry,
@@ -162,12 +159,10 @@ impl Transaction {
         self.facts.is_aborted
     }
 
-    /// Queued commands.
     pub(crate) fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Bytes of arguments.
     pub(crate) fn bytes(&self) -> usize {
         self.facts.bytes
     }
@@ -235,7 +230,6 @@ impl Transaction {
         })
     }
 
-    /// The hashes of the keys of all commands.
     pub(crate) fn hashes(&self) -> &[u64] {
         &self.hashes
     }

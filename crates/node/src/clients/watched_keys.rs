@@ -10,7 +10,6 @@ use store::{Key, Shard, Turn, Watch};
 /// Memory that the emptied list of keys keeps.
 const KEPT_BYTES_MAX: usize = 4096;
 
-/// The keys that one client watches.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedKeys {
     watch: Arc<Watch>,

@@ -19,7 +19,6 @@ use crate::state::eviction_pool::{Candidate, Evictor, Pool, SlotPosition};
 use crate::state::memory_limit::Limit;
 use crate::state::node::Node;
 
-/// The outcome of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Evicted,

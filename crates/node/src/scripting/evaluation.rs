@@ -77,7 +77,6 @@ fn fail(failed: Failed, reply: &mut Reply<'_>) -> Outcome {
     Outcome::Failed
 }
 
-/// Performs a script or function.
 pub(crate) fn perform<L: ShardLocks>(
     executor: &mut Executor<'_, L>,
     call: ScriptCall,

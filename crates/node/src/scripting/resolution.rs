@@ -58,7 +58,6 @@ pub(super) struct PreparedScript {
     pub(super) code: Code,
     /// The number of keys that the request declares.
     pub(super) keys: usize,
-    /// It may not write.
     pub(super) read_only: bool,
 }
 

@@ -38,7 +38,6 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     grant: Grant<'c>,
     /// The exclusive slot among scripts, if the script had to take it.
     slot: Option<MutexGuard<'c, ()>>,
-    /// It may not write.
     pub(super) read_only: bool,
     /// Its commands may take memory even when it is short.
     pub(super) allows_oom: bool,
@@ -50,7 +49,6 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) is_refused: bool,
     /// It has closed its client: by CLIENT KILL, or with its user.
     pub(super) has_closed: bool,
-    /// The request that runs it.
     pub(super) request: Args<'c>,
     pub(super) name: ScriptName<'c>,
     /// The server knows that it runs.
@@ -290,7 +288,6 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
         (0..shards).try_for_each(|number| self.lock_shard(number))
     }
 
-    /// Locks a further shard.
     fn lock_shard(&mut self, number: usize) -> Result<(), ScriptError> {
         let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
         if !held.holds(number) {

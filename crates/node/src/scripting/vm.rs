@@ -28,7 +28,6 @@ struct ThreadVm {
 }
 
 thread_local! {
-    /// The thread's VM.
     static VM: Cell<Option<Box<ThreadVm>>> = const { Cell::new(None) };
     /// The VM for libraries from files.
     static FILE_VM: Cell<Option<Box<Vm>>> = const { Cell::new(None) };

@@ -20,7 +20,6 @@ use crate::system::real_disk::RealDisk;
 pub(crate) struct AppendOnlyFile {
     /// The keys that it saves.
     pub(super) keyspace: Arc<SharedKeyspace>,
-    /// The log that it reads.
     pub(super) log: Arc<LogSlot>,
     thread: Mutex<Option<Caller>>,
     /// While there is an append-only file.
@@ -158,7 +157,6 @@ impl AppendOnlyFile {
         }
     }
 
-    /// The configuration has changed.
     pub fn configured(&self) {
         if let Some(caller) = self.caller() {
             caller.call(Request::Configured);

@@ -15,7 +15,6 @@ pub enum Request {
     Prepare(Sender<Result<AofLock, String>>),
     /// Begin an append-only file, with a base of the keyspace.
     Start(Arc<LogRing>, Sender<Result<(), String>>),
-    /// End it.
     Stop(Sender<Result<(), String>>),
     /// Write a new base.
     Rewrite,
@@ -24,13 +23,10 @@ pub enum Request {
     EndRewrite(IsForced, Sender<()>),
     /// The end of the process is called off.
     GoOn,
-    /// A sync was tried.
     Synced(TriedSync),
-    /// A base was tried.
     Based(Result<WholeBase, String>),
     /// Write all that is in the log.
     Flush(Sender<Result<(), String>>),
-    /// The configuration has changed.
     Configured,
     /// The process ends: write and sync all, and end.
     End(IsForced, Sender<()>),
@@ -53,7 +49,6 @@ impl Caller {
         (Self { requests, wake: Arc::new(wake) }, receiver)
     }
 
-    /// Asks for something.
     pub fn call(&self, request: Request) {
         // At the end of the process there is no receiver, and no thread waits.
         let _ = self.requests.send(request);

@@ -137,7 +137,6 @@ impl AofThread {
             };
     }
 
-    /// A base was tried.
     pub(super) fn based(&mut self, result: Result<WholeBase, String>) {
         let Some(watch) = self.rewrite.take() else { return };
         let began_ms = self.figures.rewrite_began_ms.take();

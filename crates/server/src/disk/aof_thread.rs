@@ -48,7 +48,6 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Between two attempts of a failed operation.
 pub(super) const RETRY_MS: i64 = 100;
 
-/// See the module's description.
 pub struct AofThread {
     pub(super) keyspace: Arc<SharedKeyspace>,
     pub(super) config: Arc<Config>,

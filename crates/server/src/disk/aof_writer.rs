@@ -23,7 +23,6 @@ use persist::disk::{Disk, DiskError};
 use crate::log::left_log::LeftCommands;
 use crate::log::ring_reader::{LogProgress, LogSource};
 
-/// See the module's description.
 pub struct AofWriter<D: Disk> {
     aof: Aof<D>,
     written: u64,

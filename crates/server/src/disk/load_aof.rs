@@ -45,7 +45,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of a command's name that an error shows.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The result of loading.
 #[derive(Debug, Default)]
 pub struct LoadedAof {
     /// The position in the log where the files end, if they say so.
@@ -56,7 +55,6 @@ pub struct LoadedAof {
     pub bytes_before: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Commands.
     pub commands: u64,
 }
 
@@ -346,7 +344,6 @@ impl<'a> AofLoader<'a> {
         Ok(())
     }
 
-    /// Ends loading.
     pub fn end(self) {
         self.applier.end(sys::allocator::thread_bytes());
     }

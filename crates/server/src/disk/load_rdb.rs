@@ -36,7 +36,6 @@ const BATCH_BYTES: usize = 256 << 10;
 const BATCH_KEYS: usize = 1024;
 /// Batches that wait for a worker.
 const BATCHES_MAX: usize = 8;
-/// The most workers.
 const WORKERS_MAX: usize = 16;
 /// The reader reads values itself that are said to have so many bytes or elements.
 const LARGE_LEN: u64 = 64 << 10;
@@ -48,7 +47,6 @@ const AUX_BYTES_MAX: usize = 1024;
 /// Keys that workers prefetch the memory of, ahead of adding them.
 const AHEAD: usize = 16;
 
-/// How a file is loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
     /// Whether the checksum must be right: `rdbchecksum`.
@@ -61,10 +59,8 @@ pub struct LoadOptions {
     pub replaces: bool,
 }
 
-/// The result of loading.
 #[derive(Debug, Default)]
 pub struct LoadedRdb {
-    /// Keys.
     pub keys: u64,
     /// Keys that had expired.
     pub expired: u64,
@@ -91,7 +87,6 @@ impl LoadedRdb {
     }
 }
 
-/// Why a file was not loaded.
 #[derive(Debug)]
 pub enum LoadError {
     /// The file cannot be read or is damaged, about there.
@@ -100,7 +95,6 @@ pub enum LoadError {
     Duplicate(Vec<u8>),
     /// A database that the server does not have.
     Database(u64),
-    /// It was to end.
     Cancelled,
 }
 
@@ -233,7 +227,6 @@ struct Adder<'a> {
     memory: &'a CountedThread<'a>,
     delayed: u64,
     ahead: Vec<(Record<Object>, u64)>,
-    /// The key that is being added.
     name: Vec<u8>,
 }
 

@@ -94,7 +94,6 @@ fn report(loaded: &LoadedRdb) {
     notice!("Done loading RDB, keys loaded: {}, keys expired: {}.", loaded.keys, loaded.expired);
 }
 
-/// Seconds since 1970.
 pub(super) fn unix_seconds() -> i64 {
     sys::clock::unix_micros().div_euclid(1_000_000)
 }

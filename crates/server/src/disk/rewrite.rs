@@ -24,9 +24,7 @@ pub struct Rewrite {
     node: Arc<Node>,
     /// The snapshot that it is written from.
     pub job: SnapshotJob,
-    /// Where it goes.
     pub base: NewBase<RealFile>,
-    /// How.
     pub format: BaseFormat,
     /// The same for an RDB file.
     pub rdb: RdbOptions,
@@ -43,7 +41,6 @@ pub struct Rewrite {
 pub struct RewriteWatch {
     /// Set when the base is no longer wanted.
     pub cancel: Arc<AtomicBool>,
-    /// How far it is.
     pub progress: Arc<SaveProgress>,
 }
 

@@ -27,7 +27,6 @@ use crate::system::server_log::{notice, warning};
 /// The disk is asked to write after so many bytes: `rdb-save-incremental-fsync`.
 const FSYNC_BYTES: u64 = 16 << 20;
 
-/// Saves that have begun.
 pub(crate) struct Saves {
     /// The keys that are saved.
     keyspace: Arc<SharedKeyspace>,
@@ -44,12 +43,9 @@ pub struct SaveInProgress {
     ended: Condvar,
 }
 
-/// The result of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SaveResult {
-    /// It is there.
     Saved,
-    /// It could not be written.
     Failed,
     /// It was no longer wanted.
     GivenUp,
@@ -78,7 +74,6 @@ impl SaveInProgress {
 pub enum NotBegun {
     /// Another snapshot is being taken; whether it is saved to the RDB file.
     Running(bool),
-    /// For this reason.
     Failed(String),
 }
 

@@ -58,7 +58,6 @@ pub trait SnapshotSink: KeySink {
     fn pass_on(&mut self) -> Result<u64, Self::Error>;
 }
 
-/// The pace of a walk.
 #[derive(Clone, Copy)]
 pub struct Pacing<'a> {
     /// Set when the snapshot is no longer wanted.
@@ -81,7 +80,6 @@ pub enum Refusal {
 /// Why a snapshot is not whole.
 #[derive(Debug)]
 pub enum WalkError<E> {
-    /// The sink failed.
     Sink(E),
     /// It was no longer wanted.
     Cancelled,
@@ -89,7 +87,6 @@ pub enum WalkError<E> {
     Lost,
 }
 
-/// See the module's description.
 pub struct SnapshotJob {
     keyspace: Arc<SharedKeyspace>,
     snapshot: Snapshot,

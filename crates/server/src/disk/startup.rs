@@ -33,13 +33,11 @@ enum LoadOrigin {
     AppendOnly,
 }
 
-/// The result of loading.
 enum LoadOutcome {
     Rdb,
     AppendOnly(Box<AofWriter<RealDisk>>),
 }
 
-/// Loading at start.
 pub(crate) struct Startup {
     append_only: Arc<AppendOnlyFile>,
     outcome: Arc<Mutex<Option<Result<LoadOutcome, String>>>>,

@@ -52,7 +52,6 @@ impl Connections {
         Ok(Self { epoll, listeners, stop, open, period, is_paused: false })
     }
 
-    /// Serves until the thread must end.
     pub(super) fn serve(&mut self, source: &mut AnswerSource<'_>) {
         let mut events = Events::with_capacity(CONNECTIONS_MAX);
         while !self.stop.is_set() {

@@ -45,7 +45,6 @@ enum ExchangePhase {
     Goodbye { since: Instant, dropped: usize },
 }
 
-/// A connection.
 pub(super) struct HttpExchange {
     pub(super) stream: ClientStream,
     /// When it was accepted.
@@ -54,7 +53,6 @@ pub(super) struct HttpExchange {
 }
 
 impl HttpExchange {
-    /// A connection that was accepted.
     pub(super) fn new(stream: ClientStream, now: Instant) -> Self {
         Self { stream, began: now, phase: ExchangePhase::Request(Vec::new()) }
     }

@@ -46,7 +46,6 @@ impl MetricsService {
         Ok(())
     }
 
-    /// Ends the thread.
     pub(crate) fn end(&self) {
         drop(self.0.lock().take());
     }

@@ -14,7 +14,6 @@ use super::shard_locks::ThreadShards;
 use super::shards::Shards;
 use super::shim::{MutexGuard, try_lock_for};
 
-/// A locked shard.
 pub(super) struct ShardGuard<'a> {
     // Let go of first.
     shard: MutexGuard<'a, Shard>,
@@ -38,7 +37,6 @@ impl<'a> ShardGuard<'a> {
         Self { shard, after: AfterRelease { locks, number } }
     }
 
-    /// The shard's number.
     #[inline]
     pub(super) fn number(&self) -> usize {
         self.after.number

@@ -205,7 +205,6 @@ impl<'a> ThreadShards<'a> {
 }
 
 impl ThreadShards<'_> {
-    /// Locks one shard.
     #[inline]
     fn lock(&self, shard: usize) -> Result<ShardGuard<'_>, ScriptError> {
         if self.is_inside.get()

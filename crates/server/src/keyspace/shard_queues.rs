@@ -60,29 +60,23 @@ const RESERVED_PART: u64 = 4;
 pub struct Ticket {
     /// When its request found a shard in use for the first time.
     pub since_us: u64,
-    /// The client's number.
     pub client: u64,
 }
 
 /// Where a waiting client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The thread that owns it.
     pub thread: usize,
-    /// Its slot there.
     pub slot: usize,
 }
 
 /// A client that may take its shard now. Its thread must be notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeCall {
-    /// The client's number.
     pub client: u64,
-    /// Where it is.
     pub owner: Owner,
 }
 
-/// The queues of all shards.
 pub struct ShardQueues {
     /// Places in all queues.
     places: AtomicUsize,

@@ -16,7 +16,6 @@ use crate::system::thread_notifier::ThreadNotifier;
 pub(crate) struct SharedKeyspace {
     /// The state of the server as Redis knows it.
     pub(crate) node: Arc<Node>,
-    /// The keys.
     pub(crate) shards: Shards,
     /// Every thread enters it before it executes.
     pub(crate) gate: Gate,

@@ -31,7 +31,6 @@ impl WaitBudget {
 /// How the clients of a thread wait for shards.
 #[derive(Debug, Default)]
 pub struct ThreadWaits {
-    /// The wait budget left in this turn.
     pub wait_budget: WaitBudget,
     /// The shard that the last command has not got.
     pub(super) in_use: Cell<Option<usize>>,
@@ -44,7 +43,6 @@ pub struct ThreadWaits {
 }
 
 impl ThreadWaits {
-    /// Whether clients were called.
     #[inline]
     pub fn has_calls(&self) -> bool {
         !self.calls.borrow().is_empty()

@@ -125,7 +125,6 @@ impl LeftLog {
         Some(Self { memory, positions, capacity, threads })
     }
 
-    /// The identity of this log.
     pub(crate) fn id(&self) -> LogId {
         let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Acquire);
         LogId([word(header::ID), word(header::ID + 1)])

@@ -41,7 +41,6 @@ impl LogSlot {
         &*self.threads
     }
 
-    /// The log, if there is one.
     pub(crate) fn ring(&self) -> Option<Arc<LogRing>> {
         self.ring.read().clone()
     }
@@ -61,7 +60,6 @@ impl LogSlot {
         self.followers.lock().insert(thread, ring.map(LogRing::number));
     }
 
-    /// A thread has ended.
     pub(crate) fn ended(&self, thread: usize) {
         self.followers.lock().remove(&thread);
     }

@@ -33,7 +33,6 @@ const MEMORY_FILES: &str = "/dev/shm";
 /// The number of this start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// How the second name ends.
 const PREVIOUS: &str = ".previous";
 
 /// The places where the ring of an append-only file may lie, the best one first.
@@ -228,7 +227,6 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).read(true).write(true).mode(0o600).open(path)
 }
 
-/// The identity of a new log.
 pub fn new_id() -> LogId {
     LogId([base::random::entropy_seed(), base::random::entropy_seed()])
 }

@@ -48,7 +48,6 @@ const HEADROOM: u64 = CAPACITY as u64 / 8;
 /// Bytes that are prefetched after a unit.
 const PREFETCH_BYTES_MAX: u64 = 512;
 
-/// A log.
 pub(crate) struct LogRing {
     memory: Arc<SharedMemory>,
     positions: LogPositions<Words>,
@@ -168,7 +167,6 @@ impl LogRing {
         &self.places
     }
 
-    /// The identity of the log.
     pub(crate) fn id(&self) -> LogId {
         let word = |at: usize| self.memory.words(header::WORDS)[at].load(Ordering::Relaxed);
         LogId([word(header::ID), word(header::ID + 1)])

@@ -19,7 +19,6 @@ pub(super) const THREADS_MAX: usize = node::config::IO_THREADS_MAX as usize;
 
 /// Where words of the header are.
 pub(super) mod header {
-    /// Words of the header.
     pub(crate) const WORDS: usize = 16;
     /// [`KNOWN`], when the rest is written.
     pub(crate) const MAGIC: usize = 0;

@@ -63,7 +63,6 @@ pub struct RingSource {
 }
 
 impl RingSource {
-    /// No ring yet.
     pub fn new(slot: &Arc<LogSlot>) -> Self {
         let slot = Arc::clone(slot);
         let buffer = Vec::new();

@@ -19,7 +19,6 @@ use crate::system::server_log::warning;
 pub enum ListenerKind {
     /// RESP in the clear over TCP.
     Tcp,
-    /// RESP over TLS.
     Tls,
     /// RESP in the clear by a path.
     Unix,
@@ -80,11 +79,9 @@ impl ListenAddress {
     }
 }
 
-/// One listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Bound,
-    /// Where it listens.
     pub address: ListenAddress,
 }
 
@@ -120,7 +117,6 @@ impl Listener {
         Ok(socket.map(|socket| Self { socket, address: address.clone() }))
     }
 
-    /// The port in use, if it has one.
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
             Bound::Tcp(socket) => socket.local_addr().ok().map(|address| address.port()),

@@ -89,7 +89,6 @@ impl PendingOutput {
         self.bytes
     }
 
-    /// Whether all is sent.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }

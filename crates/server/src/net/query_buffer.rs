@@ -62,12 +62,10 @@ pub struct Complete {
 }
 
 impl QueryBuffer {
-    /// Unfinished input that begins with these bytes.
     pub fn new(bytes: &[u8]) -> Self {
         Self { query: bytes.to_vec(), ..Self::default() }
     }
 
-    /// Bytes in the buffer.
     pub fn len(&self) -> usize {
         let own: usize = self.own.iter().map(|own| own.len()).sum();
         let spans = self.spans.len() * size_of::<Span>();

@@ -6,10 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::net::stream::ClientStream;
 use crate::net::tls::TlsStream;
 
-/// A client's connection.
 #[derive(Debug)]
 pub enum Transport {
-    /// The socket itself.
     Plain(ClientStream),
     /// The socket through TLS; its handshake may be under way.
     Tls(Box<TlsStream>),

@@ -250,7 +250,6 @@ fn announce(config: &Config, shared: &SharedState, with_file: bool) {
 struct StartWork<'a> {
     /// Keys are being loaded.
     startup: Option<Startup>,
-    /// Says that it is ready.
     ready: &'a dyn Fn(),
 }
 

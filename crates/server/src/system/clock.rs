@@ -42,7 +42,6 @@ pub struct Clock {
 /// A moment on all scales.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// The TSC.
     pub tsc: u64,
     /// The time by both clocks.
     pub time: Time,
@@ -89,7 +88,6 @@ impl Clock {
         Self { shared, base: *shared.base.lock(), generation }
     }
 
-    /// Now.
     #[inline]
     pub fn now(&mut self) -> Moment {
         let tsc = tsc();

@@ -22,7 +22,6 @@ pub struct Directory {
     root: PathBuf,
     /// The descriptor in `root`, if that names one, and the name of the directory at first.
     opened: Option<Arc<(File, PathBuf)>>,
-    /// Why it could not be opened.
     failure: Option<Arc<io::Error>>,
 }
 

@@ -17,7 +17,6 @@ use sys::syslog::{self, Facility, Severity};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// For debugging.
     Debug,
     /// Often of no interest.
     Verbose,

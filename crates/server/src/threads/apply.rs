@@ -30,7 +30,6 @@ pub fn configure_log(config: &Config) {
     crash::follow(config);
 }
 
-/// Opens the system's log as a configuration asks.
 pub fn open_syslog(config: &Config) {
     let facility = match config.syslog.facility {
         SyslogFacility::User => Facility::User,

@@ -38,7 +38,6 @@ impl IoThread {
         self.deadlines.move_to(due.at_ms, &mut blocked.due_ms, id, slot);
     }
 
-    /// Acts on the deadline of a blocked client.
     pub(crate) fn on_deadline(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };

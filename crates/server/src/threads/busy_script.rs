@@ -119,7 +119,6 @@ impl IoThread {
         self.worker.begin_turn(now.time, now.tsc);
     }
 
-    /// One turn from within a busy script.
     fn nested_turn(&mut self) {
         self.begin_nested_turn();
         self.handshakes_left = HANDSHAKES_MAX;

@@ -57,10 +57,8 @@ pub enum ClientState {
     Closing,
 }
 
-/// The wait of a blocked client.
 #[derive(Debug)]
 pub struct Blocked {
-    /// How it is served.
     pub waiter: Arc<Waiter>,
     /// Its time among its thread's deadlines, in milliseconds on the steady scale.
     pub due_ms: Option<i64>,
@@ -105,7 +103,6 @@ impl ClientState {
         }
     }
 
-    /// The same, mutable.
     pub fn blocked_mut(&mut self) -> Option<&mut Blocked> {
         match self {
             Self::Blocked(blocked) => Some(blocked),

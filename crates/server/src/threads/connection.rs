@@ -35,7 +35,6 @@ const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1024;
 /// executed by another thread or later.
 #[derive(Debug)]
 pub struct OwnedRequest {
-    /// Its arguments.
     pub args: Vec<Arc<Vec<u8>>>,
 }
 
@@ -47,14 +46,12 @@ impl OwnedRequest {
     }
 }
 
-/// One client.
 #[derive(Debug)]
 pub struct Connection {
     /// Its state for commands.
     pub session: Session,
     /// The next step of its thread.
     pub state: ClientState,
-    /// Its socket.
     pub transport: Transport,
     /// Its unfinished input.
     pub query_buffer: Option<Box<QueryBuffer>>,
@@ -126,7 +123,6 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// A new client.
     pub fn new(session: Session, transport: Transport) -> Self {
         Self {
             session,

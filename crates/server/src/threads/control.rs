@@ -22,11 +22,9 @@ pub const RESERVED_FILES: u64 = 32;
 /// State of the process that rarely changes.
 #[derive(Default)]
 pub struct Control {
-    /// Path of the running program.
     pub executable: String,
     /// Path of the configuration file; empty if there is none.
     pub config_file: String,
-    /// Listening sockets.
     pub listeners: Vec<Listener>,
     /// TLS settings for new connections to the TLS port, if there is one.
     pub tls: Option<Arc<ServerConfig>>,

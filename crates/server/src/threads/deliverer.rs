@@ -5,7 +5,6 @@ use node::PendingClient;
 /// Between two checks whether publishers may continue.
 const LOOK_AGAIN_MS: i64 = 1;
 
-/// A thread's deliveries under way.
 #[derive(Debug, Default)]
 pub(crate) struct Deliverer {
     /// More messages have arrived than were taken.

@@ -18,7 +18,6 @@ const EXPIRED_ONE_IN: usize = 10;
 /// The result of a step in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepResult {
-    /// Keys looked at.
     pub looked_at: usize,
     /// Of these, removed.
     pub expired: usize,
@@ -26,7 +25,6 @@ pub struct StepResult {
     pub fields: usize,
 }
 
-/// The shards that the walk visits.
 pub trait WalkedShards {
     /// Whether something in a shard may expire.
     fn may_expire(&self, shard: usize) -> bool;

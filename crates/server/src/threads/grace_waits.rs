@@ -35,7 +35,6 @@ pub(super) enum Whose {
 }
 
 impl Graces {
-    /// Whether no command waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -63,13 +63,10 @@ pub(crate) struct Moves {
 
 /// One thread's event loop and everything it owns.
 pub struct IoThread {
-    /// The state that all threads share.
     pub shared: Arc<SharedState>,
     /// Executes the requests; without access to the keyspace, a worker that replies BUSY.
     pub worker: Box<Worker>,
-    /// Its epoll instance.
     pub epoll: Arc<Epoll>,
-    /// Its clients.
     pub slots: Slots<Box<Connection>>,
     /// Requests of the turn. `None` if there are none, or they are executed.
     pub(crate) read_batch: Option<Box<ReadBatch>>,
@@ -110,7 +107,6 @@ pub struct IoThread {
     pub(crate) log: ReplyWaits,
     /// Handshakes that may still advance in this turn.
     pub(crate) handshakes_left: usize,
-    /// Clients that move to other threads.
     pub(crate) moves: Option<Moves>,
     pub(crate) turn_tsc: Arc<AtomicU64>,
     system_id: Arc<AtomicU32>,
@@ -286,7 +282,6 @@ impl IoThread {
         self.worker.index < self.shared.cron_threads()
     }
 
-    /// Handles messages of other threads.
     pub(crate) fn handle_messages(&mut self) {
         for _ in 0..MESSAGES_MAX {
             let Some(message) = self.mailbox.pop() else { return };

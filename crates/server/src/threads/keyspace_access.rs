@@ -14,9 +14,7 @@ use crate::keyspace::thread_waits::ThreadWaits;
 /// an empty buffer for replies.
 pub(crate) struct KeyspaceAccess {
     pub(super) shared: Arc<SharedState>,
-    /// Its pass of the gate.
     pub(crate) pass: Pass,
-    /// How its clients wait for shards.
     pub(crate) waits: ThreadWaits,
     pub(super) worker: Box<Worker>,
     pub(super) out: Box<Out>,

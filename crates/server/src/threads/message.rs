@@ -5,7 +5,6 @@
 //!
 //! The type of clients is a parameter: the models in `tests/models` have clients without sockets.
 
-/// A message to a thread's mailbox.
 #[derive(Debug)]
 pub enum Message<C> {
     /// A client moves here. The main thread passes it to one of the other threads, if there are
@@ -16,20 +15,10 @@ pub enum Message<C> {
     /// A client returns from the main thread; it lives in this slot.
     Return(C, usize),
     /// Close the client with this number, if it is still in this slot.
-    Close {
-        /// Its number.
-        id: u64,
-        /// Where it was.
-        slot: usize,
-    },
+    Close { id: u64, slot: usize },
     /// The wait of the client with this number for a key is over, or it may take the shard that it
     /// waits for, if it is still in this slot.
-    Wake {
-        /// Its number.
-        id: u64,
-        /// Where it was.
-        slot: usize,
-    },
+    Wake { id: u64, slot: usize },
     /// CLIENT PAUSE began or ended.
     PauseChanged,
     /// A signal asks for the end of the server. Only the main thread gets it.
@@ -58,8 +47,6 @@ pub enum Message<C> {
 /// Where a client returns to from the main thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnAddress {
-    /// The thread that owns it.
     pub thread: usize,
-    /// Its slot there.
     pub slot: usize,
 }

@@ -32,7 +32,6 @@ const BATCHES_KEPT_BYTES_MAX: usize = 128 * 1024;
 /// One parsed request of the turn.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedRequest {
-    /// The command it names.
     pub entry: Option<&'static Entry>,
     /// The hash of its key, when it has one only key.
     pub hash: Option<u64>,
@@ -56,7 +55,6 @@ pub struct ClientBatch {
     pub error: Option<ProtocolError>,
     /// The client has closed its side.
     pub ended: bool,
-    /// Bytes read for it.
     pub in_bytes: usize,
 }
 
@@ -69,7 +67,6 @@ pub struct ReadBatch {
     own: Vec<Arc<Vec<u8>>>,
     /// All requests, client after client.
     pub requests: Vec<QueuedRequest>,
-    /// The clients that sent them.
     pub batches: Vec<ClientBatch>,
     commands: Commands,
 }
@@ -97,16 +94,13 @@ pub enum Received {
     Batch,
     /// There is a batch, and the rest of the input must be parsed when it has been executed.
     BatchAndMore,
-    /// Nothing came.
     Nothing,
-    /// The connection is broken.
     Broken,
     /// The client's unfinished input exceeds the limit.
     TooLong,
 }
 
 impl ReadBatch {
-    /// An empty batch of requests for these commands.
     pub fn new(table: &'static Table) -> Self {
         Self {
             buffer: vec![0; BUFFER_BYTES],

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use super::connection::Connection;
 use crate::log::ring::LogRing;
 
-/// A thread's part in the log.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyWaits {
-    /// The log, if there is one.
     pub(super) ring: Option<Arc<LogRing>>,
     /// The one that has ended: some wait until all of it is safe.
     pub(super) ended: Option<Arc<LogRing>>,

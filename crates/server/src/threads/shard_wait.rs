@@ -17,7 +17,6 @@ pub(crate) const VISIT_WAIT_MAX: Duration = Duration::from_micros(500);
 /// How a client's request waits for shards.
 #[derive(Clone, Debug)]
 pub struct ShardWait {
-    /// Since when, in microseconds.
     pub since_us: u64,
     /// How often it has found a shard in use or reserved for another one.
     pub rounds: u32,
@@ -31,7 +30,6 @@ pub struct ShardWait {
 }
 
 impl ShardWait {
-    /// A wait that begins now.
     pub(crate) fn begin() -> Self {
         let (since_us, rounds, shards) = (now_us(), 0, Vec::new());
         Self { since_us, rounds, shards, gathers_until_us: 0, has_turn: false }

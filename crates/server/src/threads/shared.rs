@@ -24,29 +24,22 @@ use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::log_slot::LogSlot;
 use crate::system::process_figures::ProcessFigures;
 
-/// The state that all threads share.
 pub struct SharedState {
     /// The way to itself for threads that are started later.
     pub me: Weak<SharedState>,
     /// The state of the server as Redis knows it.
     pub node: Arc<Node>,
-    /// The keyspace.
     pub keyspace: Arc<SharedKeyspace>,
     /// All threads that serve clients.
     pub threads: Arc<ThreadList>,
     /// Listening sockets and whatever else a change of configuration may touch.
     pub control: Mutex<Control>,
-    /// The append-only file.
     pub append_only: Arc<AppendOnlyFile>,
     /// Dropped values on their way to the thread that frees them.
     pub garbage: Garbage,
-    /// Writes RDB files.
     pub saves: Saves,
-    /// The signals received.
     pub signalled: Signalled,
-    /// The log, if there is one.
     pub log: Arc<LogSlot>,
-    /// Serves metrics.
     pub metrics: MetricsService,
     /// The figures of the process, for INFO and the metrics.
     pub process: Arc<ProcessFigures>,
@@ -73,7 +66,6 @@ impl SharedState {
         self.metrics.follow(&self.node, &self.process, config)
     }
 
-    /// Sends a message to a thread.
     pub fn send(&self, thread: usize, message: Message<Box<Connection>>) {
         self.threads.send(thread, message);
     }

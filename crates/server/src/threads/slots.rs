@@ -47,11 +47,8 @@ pub trait SlotClient {
     fn is_killed(&self) -> bool;
 }
 
-/// The contents of a slot.
 enum ClientSlot<C: SlotClient> {
-    /// No client.
     Free,
-    /// A client.
     Here(C),
     /// Of a client for which something is executed on this thread.
     Executing,
@@ -62,7 +59,6 @@ enum ClientSlot<C: SlotClient> {
 /// The rest of a message, for the thread.
 #[derive(Debug)]
 pub enum SlotAction<C> {
-    /// Nothing.
     Nothing,
     /// A client has moved into this slot: watch it. Its wait for a key may be over.
     Moved(usize),
@@ -82,15 +78,11 @@ pub enum SlotAction<C> {
     MoveAll,
     /// The same with the clients that are more than the thread's share.
     MoveSurplus,
-    /// A thread has ended.
     Left(usize),
-    /// CLIENT PAUSE began or ended.
     PauseChanged,
-    /// There is a log, another one, or none.
     FollowLog,
     /// The log has advanced: release the clients that waited for that.
     LogReached,
-    /// The server shuts down.
     ShutDown,
 }
 
@@ -109,7 +101,6 @@ pub struct Slots<C: SlotClient> {
 const MAIN: usize = 0;
 
 impl<C: SlotClient> Slots<C> {
-    /// No clients yet.
     pub fn new(thread: usize) -> Self {
         Self {
             thread,
@@ -278,7 +269,6 @@ impl<C: SlotClient> Slots<C> {
         }
     }
 
-    /// The same, mutable.
     #[inline]
     pub fn client_mut(&mut self, slot: usize) -> Option<&mut C> {
         match self.entries.get_mut(slot) {

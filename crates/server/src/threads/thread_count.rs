@@ -15,7 +15,6 @@
 //! had it has ended, and is reachable as long as any thread may send to it. The main thread gives
 //! clients only to active threads.
 
-/// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadStep {
     /// From now on threads below this number take clients.
@@ -149,7 +148,6 @@ impl ThreadCount {
         self.started < wanted && self.running == self.started && !self.ending
     }
 
-    /// A thread has ended.
     pub fn ended(&mut self) -> Vec<ThreadStep> {
         self.running -= 1;
         if self.running > self.started {

@@ -14,7 +14,6 @@ use crate::system::thread_notifier::ThreadNotifier;
 /// How to reach a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadHandle {
-    /// Its mailbox.
     pub mailbox: Sender<Message<Box<Connection>>>,
     /// Clients it owns and those on their way to it. The thread that places a client counts it, so
     /// that a burst of connections does not go to one thread.
@@ -78,7 +77,6 @@ impl ThreadMailbox {
     }
 }
 
-/// All threads, the main thread first.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadList {
     /// By their numbers.
@@ -86,7 +84,6 @@ pub(crate) struct ThreadList {
 }
 
 impl ThreadList {
-    /// Sends a message to a thread.
     pub(crate) fn send(&self, thread: usize, message: Message<Box<Connection>>) {
         let handle = self.handles.read().get(thread).map(|handle| handle.mailbox.clone());
         if let Some(handle) = handle {
@@ -94,7 +91,6 @@ impl ThreadList {
         }
     }
 
-    /// Sends a message to every thread.
     pub(crate) fn send_to_all(&self, message: impl Fn() -> Message<Box<Connection>>) {
         self.handles.read().iter().for_each(|handle| handle.mailbox.send(message()));
     }

@@ -100,7 +100,6 @@ struct ThreadTrial {
     settled: Option<WorkSample>,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct ThreadTrials {
     last: Option<WorkSample>,

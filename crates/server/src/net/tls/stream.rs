@@ -56,7 +56,6 @@ pub fn end_thread() {
     SCRATCH.take();
 }
 
-/// A client's connection through TLS.
 pub struct TlsStream {
     socket: ClientStream,
     tls: UnbufferedServerConnection,
@@ -103,7 +102,6 @@ impl TlsStream {
         })
     }
 
-    /// Whether the handshake is not done.
     pub fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
