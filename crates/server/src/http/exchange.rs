@@ -12,11 +12,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
+use socket2::Socket;
 use sys::epoll::Interest;
 
 use super::answer::{Answer, answer};
 use super::source::AnswerSource;
-use crate::net::stream::ClientStream;
 
 /// The most bytes of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 8 * 1024;
@@ -46,14 +46,14 @@ enum ExchangePhase {
 }
 
 pub(super) struct HttpExchange {
-    pub(super) stream: ClientStream,
+    pub(super) stream: Socket,
     /// When it was accepted.
     pub(super) began: Instant,
     phase: ExchangePhase,
 }
 
 impl HttpExchange {
-    pub(super) fn new(stream: ClientStream, now: Instant) -> Self {
+    pub(super) fn new(stream: Socket, now: Instant) -> Self {
         Self { stream, began: now, phase: ExchangePhase::Request(Vec::new()) }
     }
 
@@ -98,9 +98,7 @@ impl HttpExchange {
                 }
                 ExchangePhase::Answer { answer, sent } => match answer.rest(*sent) {
                     [] => {
-                        if let ClientStream::Tcp(stream) = &self.stream {
-                            stream.shutdown(Shutdown::Write)?;
-                        }
+                        self.stream.shutdown(Shutdown::Write)?;
                         self.phase = ExchangePhase::Goodbye { since: now, dropped: 0 };
                     }
                     rest => *sent += write(&mut self.stream, rest)?,
@@ -117,7 +115,7 @@ impl HttpExchange {
     }
 }
 
-fn read(stream: &mut ClientStream, buffer: &mut [u8]) -> io::Result<usize> {
+fn read(stream: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -126,7 +124,7 @@ fn read(stream: &mut ClientStream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn write(stream: &mut ClientStream, bytes: &[u8]) -> io::Result<usize> {
+fn write(stream: &mut Socket, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match stream.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use node::config::Config;
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
-use crate::net::stream::ClientStream;
+use crate::system::files::reason;
 use crate::system::server_log::warning;
 
 /// The protocol of connections to a socket.
@@ -95,7 +95,7 @@ enum Bound {
 #[derive(Debug)]
 pub struct Accepted {
     /// The socket, not blocking.
-    pub stream: ClientStream,
+    pub stream: Socket,
     /// Address of the client.
     pub address: String,
     /// The address it connected to.
@@ -146,7 +146,7 @@ impl Listener {
                     address: plain(peer).to_string(),
                     local_address: stream.local_addr().map(plain)?.to_string(),
                     is_local: plain(peer).ip().is_loopback(),
-                    stream: ClientStream::Tcp(stream),
+                    stream: stream.into(),
                 })
             }
             Bound::Unix(socket, path) => {
@@ -157,7 +157,7 @@ impl Listener {
                     local_address: address.clone(),
                     address,
                     is_local: true,
-                    stream: ClientStream::Unix(stream),
+                    stream: stream.into(),
                 })
             }
         }
@@ -205,7 +205,7 @@ fn open_port(address: &ListenAddress, config: &Config) -> Result<Option<Bound>, 
         Err(error) => {
             let mut text = format!(
                 "Could not create server TCP listening socket {name}:{port}: bind: {}",
-                describe(&error)
+                reason(&error)
             );
             if error.kind() == io::ErrorKind::AddrInUse {
                 text.push_str(". Stop the other server or choose another port with ");
@@ -229,12 +229,6 @@ fn is_missing(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(EPROTONOSUPPORT | EAFNOSUPPORT))
 }
 
-/// An error's text without the number that Rust adds.
-fn describe(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
-
 fn open_tcp(address: SocketAddr, config: &Config) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
@@ -244,7 +238,7 @@ fn open_tcp(address: SocketAddr, config: &Config) -> io::Result<TcpListener> {
     if config.socket_mark_id != 0
         && let Err(error) = socket.set_mark(config.socket_mark_id)
     {
-        warning!("'socket-mark-id' has no effect on {address}: {}", describe(&error));
+        warning!("'socket-mark-id' has no effect on {address}: {}", reason(&error));
     }
     socket.bind(&address.into())?;
     socket.listen(i32::try_from(config.tcp_backlog).unwrap_or(i32::MAX))?;
@@ -255,7 +249,7 @@ fn open_tcp(address: SocketAddr, config: &Config) -> io::Result<TcpListener> {
 fn open_unix(config: &Config) -> Result<Bound, String> {
     let path = &config.unixsocket;
     let failed = |error: io::Error| {
-        format!("Could not create server unix socket {path}: {}", describe(&error))
+        format!("Could not create server unix socket {path}: {}", reason(&error))
     };
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),

@@ -3,6 +3,5 @@
 pub(crate) mod listener;
 pub(crate) mod output;
 pub(crate) mod query_buffer;
-pub(crate) mod stream;
 pub(crate) mod tls;
 pub(crate) mod transport;

@@ -1,14 +1,16 @@
 //! The transport of a client's bytes: its socket, plain or through TLS.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::net::stream::ClientStream;
+use socket2::Socket;
+
 use crate::net::tls::TlsStream;
 
 #[derive(Debug)]
 pub enum Transport {
-    Plain(ClientStream),
+    Plain(Socket),
     /// The socket through TLS; its handshake may be under way.
     Tls(Box<TlsStream>),
 }
@@ -70,7 +72,7 @@ impl Transport {
     /// Ends both directions.
     pub fn shut_down(&mut self) {
         match self {
-            Self::Plain(stream) => stream.shut_down(),
+            Self::Plain(socket) => _ = socket.shutdown(Shutdown::Both),
             Self::Tls(stream) => stream.shut_down(),
         }
     }

@@ -329,7 +329,6 @@ mod tests {
     use node::ClientRecord;
 
     use super::*;
-    use crate::net::stream::ClientStream;
     use crate::net::tls::tests::{Files, Pair, noise};
 
     const LONG: usize = 8 << 20;
@@ -341,7 +340,7 @@ mod tests {
         let (socket, _) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
         let record = Arc::new(ClientRecord::new(1, ("a".into(), "b".into()), 1, 0, 0));
-        let transport = Transport::Plain(ClientStream::Tcp(socket));
+        let transport = Transport::Plain(socket.into());
         let users = UserRegistry::new(&Config::default());
         (Connection::new(Session::new(record, &users), transport), peer)
     }

@@ -12,7 +12,6 @@ use sys::shared_memory::SharedMemory;
 use crate::log::ring::LogRing;
 use crate::log::ring_layout::{CAPACITY, memory_bytes};
 use crate::net::listener::{Accepted, ListenerKind};
-use crate::net::stream::ClientStream;
 use crate::threads::accept::admit;
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
@@ -53,8 +52,7 @@ impl Server {
         socket.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
         let (address, local_address) = ("a".into(), "b".into());
-        let stream = ClientStream::Tcp(socket);
-        let accepted = Accepted { stream, address, local_address, is_local: true };
+        let accepted = Accepted { stream: socket.into(), address, local_address, is_local: true };
         let config = self.shared.node.config();
         admit(&self.shared, &config, accepted, ListenerKind::Tcp, None, 0);
         self.turns();

@@ -16,14 +16,14 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
-
-use crate::net::stream::ClientStream;
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use socket2::Socket;
 
 /// The longest record on the wire (RFC 5246, 6.2.3): header, data and the addition of a cipher.
 const RECORD_BYTES_MAX: usize = 5 + 16 * 1024 + 2048;
@@ -57,7 +57,7 @@ pub fn end_thread() {
 }
 
 pub struct TlsStream {
-    socket: ClientStream,
+    socket: Socket,
     tls: UnbufferedServerConnection,
     /// Received, and not a whole record or handshake message yet.
     held: Vec<u8>,
@@ -91,7 +91,7 @@ impl TlsStream {
     ///
     /// # Errors
     /// When rustls does not accept the setup.
-    pub fn new(socket: ClientStream, setup: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+    pub fn new(socket: Socket, setup: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
         Ok(Self {
             socket,
             tls: UnbufferedServerConnection::new(setup)?,
@@ -168,7 +168,7 @@ impl TlsStream {
                 let _ = self.socket.write(&alert[..count]);
             }
         }
-        self.socket.shut_down();
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Reads once from the socket and decrypts every record that is whole.
@@ -289,11 +289,11 @@ impl TlsStream {
             let mut is_done = false;
             match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                    used += traffic.encrypt(plain, &mut room[used..]).map_err(cannot_encrypt)?;
+                    used += traffic.encrypt(plain, &mut room[used..]).map_err(io::Error::other)?;
                     is_done = true;
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    used += data.encode(&mut room[used..]).map_err(cannot_encode)?;
+                    used += data.encode(&mut room[used..]).map_err(io::Error::other)?;
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
@@ -453,12 +453,4 @@ fn encode_to(
     let written = encode(&mut bytes[before..])?;
     bytes.truncate(before + written);
     Ok(())
-}
-
-fn cannot_encrypt(error: EncryptError) -> io::Error {
-    io::Error::other(error)
-}
-
-fn cannot_encode(error: EncodeError) -> io::Error {
-    io::Error::other(error)
 }

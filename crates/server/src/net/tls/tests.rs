@@ -19,7 +19,6 @@ use rustls::{
 use test_support::Certificates;
 
 use super::{TlsStream, configure};
-use crate::net::stream::ClientStream;
 
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12, &rustls::version::TLS13];
 
@@ -92,11 +91,7 @@ impl Pair {
         let name = ServerName::try_from("localhost").unwrap();
         let mut client = ClientConnection::new(client, name).unwrap();
         client.set_buffer_limit(None);
-        Self {
-            server: TlsStream::new(ClientStream::Unix(ours), server).unwrap(),
-            client,
-            wire: theirs,
-        }
+        Self { server: TlsStream::new(ours.into(), server).unwrap(), client, wire: theirs }
     }
 
     /// A pair whose handshake is done.
