@@ -9,7 +9,7 @@ use shuttle::thread::{self, JoinHandle};
 use crate::blocked::{Owner, START_MS, Seen, World};
 use crate::message::Message;
 use crate::shim::Fault;
-use crate::{fails_with, holds};
+use crate::{fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 400;
@@ -41,10 +41,6 @@ fn waiter(world: &Arc<World>, request: String) -> (Seen, JoinHandle<()>) {
         owner.request(slot, &request);
         owner.until_received(slot);
     })
-}
-
-fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
 /// The elements of lists, by a client of its own.

@@ -15,11 +15,11 @@ use shuttle::thread;
 
 use crate::gate::Pass;
 use crate::shard_lock_models::World;
-use crate::shard_locks::{NoOtherClients, ThreadShards};
+use crate::shard_locks::ThreadShards;
 use crate::shard_queues::{Owner, Ticket};
 use crate::shim::{Fault, begin_time, give_up_shards, let_pass, now_us};
 use crate::thread_waits::{ThreadWaits, Waited};
-use crate::{fails_with, holds};
+use crate::{fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 500;
@@ -83,9 +83,7 @@ struct Client<'a> {
 impl Client<'_> {
     fn try_with<R>(&self, waited: Waited, work: impl FnOnce(&ThreadShards<'_>) -> R) -> R {
         let (world, waits) = (&self.scripts.world, ThreadWaits::default());
-        let locks =
-            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
-        work(&locks.waiting(&waits, waited))
+        work(&world.enter(&self.pass, &waits, waited))
     }
 
     fn owner(&self) -> Owner {
@@ -100,14 +98,14 @@ impl Client<'_> {
         {
             let begun = Ticket { since_us: now_us(), client: self.thread as u64 };
             let stands = *ticket.get_or_insert(begun);
-            shards.stand_in_queues(&[shards.exclusive_queue()], stands, self.owner());
+            shards.queues.stand(&[shards.exclusive_queue()], stands, self.owner());
             while self.scripts.has_exclusive()
                 || shards.first_in_queue(shards.exclusive_queue(), self.thread) != Some(stands)
             {
                 thread::yield_now();
             }
         }
-        ticket.inspect(|ticket| shards.leave_queues(&[shards.exclusive_queue()], *ticket));
+        ticket.inspect(|ticket| shards.queues.leave(&[shards.exclusive_queue()], *ticket));
     }
 
     /// Runs it once, if it is exclusive.
@@ -134,9 +132,7 @@ impl Client<'_> {
     /// for, and how often it has tried so far.
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let (waits, world) = (ThreadWaits::default(), &self.scripts.world);
-        let locks =
-            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
-        let locks = locks.waiting(&waits, waited);
+        let locks = world.enter(&self.pass, &waits, waited);
         let done = locks.many(&BOTH, |_| BOTH.iter().for_each(|shard| world.add(*shard)));
         let (in_use, needed, rounds) = (locks.take_in_use(), locks.take_needed(), locks.rounds());
         assert_eq!(in_use.is_some(), done.is_err());
@@ -153,7 +149,7 @@ impl Client<'_> {
         loop {
             let (awaited, rounds) = self.tries_both(waited);
             stood.retain(|shard| !awaited.contains(shard));
-            shards.leave_queues(&stood, ticket);
+            shards.queues.leave(&stood, ticket);
             let so_far = self.scripts.begun.load(Ordering::Relaxed);
             if awaited.is_empty() {
                 let others = begun.map_or(0, |begun| so_far - begun);
@@ -162,7 +158,7 @@ impl Client<'_> {
             }
             waited = Waited { ticket: Some(ticket), rounds };
             stood = awaited;
-            shards.stand_in_queues(&stood, ticket, self.owner());
+            shards.queues.stand(&stood, ticket, self.owner());
             if stood.len() > 1 {
                 GATHERED.set(GATHERED.get() + 1);
                 begun.get_or_insert_with(|| self.scripts.begun.load(Ordering::Relaxed));
@@ -190,7 +186,7 @@ fn a_client_next_to_exclusive_scripts() {
         })
         .collect();
     threads.push(scripts.spawn(2, |client| client.runs_both()));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     let counts = BOTH.map(|shard| scripts.world.read(shard));
     assert_eq!(counts, [STREAM + 1; 2], "an update was lost");
     let first = scripts.world.shards.first_in_queue(scripts.world.shards.exclusive_queue(), 0);

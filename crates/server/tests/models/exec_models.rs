@@ -9,7 +9,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::blocked::{Owner, World};
 use crate::shim::{Fault, switch_at_locks, take_exec_closings};
-use crate::{fails_with, holds};
+use crate::{fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 500;
@@ -60,10 +60,6 @@ fn same_pairs(received: &str) {
     for pair in strings(received).chunks(2) {
         assert!(pair[0] == pair[1], "half of a transaction was seen: {received}");
     }
-}
-
-fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
 /// Transactions and MSET write two keys of two shards, MGET and a transaction read them.

@@ -113,3 +113,8 @@ fn fails_with(
     fault.plant();
     fails(failure, schedules, model);
 }
+
+/// Waits for the threads of a model. Returns their results.
+fn join<T>(threads: impl IntoIterator<Item = shuttle::thread::JoinHandle<T>>) -> Vec<T> {
+    threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+}

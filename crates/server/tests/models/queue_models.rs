@@ -15,11 +15,11 @@ use shuttle::thread;
 
 use crate::gate::Pass;
 use crate::shard_lock_models::World;
-use crate::shard_locks::{NoOtherClients, ThreadShards};
+
 use crate::shard_queues::{Owner, Ticket};
 use crate::shim::{Fault, WAITS_MAX, begin_time, give_up_shards, let_pass, now_us};
 use crate::thread_waits::{ThreadWaits, Waited};
-use crate::{fails_with, holds};
+use crate::{fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 500;
@@ -115,9 +115,7 @@ impl Client<'_> {
     fn tries(&self, ticket: Option<Ticket>) -> bool {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
-        let locks =
-            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
-        let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
+        let locks = world.enter(&self.pass, &waits, Waited { ticket, rounds: 0 });
         let run = |_: &mut _| {
             self.queues.begun.fetch_add(1, Ordering::Relaxed);
             thread::yield_now();
@@ -150,7 +148,7 @@ impl Client<'_> {
     fn stands(&self, ticket: Ticket) -> bool {
         DEFERRED.set(DEFERRED.get() + 1);
         let (shards, thread) = (&self.queues.world.shards, self.thread);
-        shards.stand_in_queues(&[SHARD], ticket, Owner { thread, slot: 0 });
+        shards.queues.stand(&[SHARD], ticket, Owner { thread, slot: 0 });
         if Fault::SleepsAtOnce.is_planted() {
             return false;
         }
@@ -163,9 +161,7 @@ impl Client<'_> {
         let mut ticket = None;
         loop {
             let waits = ThreadWaits::default();
-            let locks =
-                ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
-            let locks = locks.waiting(&waits, Waited { ticket, rounds: 0 });
+            let locks = world.enter(&self.pass, &waits, Waited { ticket, rounds: 0 });
             let done = locks.one(shard, |_| work()).is_ok();
             drop(locks);
             waits.take_calls();
@@ -181,7 +177,7 @@ impl Client<'_> {
     fn runs_long(&self, shard: usize) {
         let ticket = self.ticket();
         self.waits_in(&mut vec![shard], ticket, 0);
-        self.queues.world.shards.leave_queues(&[shard], ticket);
+        self.queues.world.shards.queues.leave(&[shard], ticket);
         self.runs_on(shard, &mut || {
             (0..3).for_each(|_| thread::yield_now());
             self.queues.world.add(shard);
@@ -203,7 +199,7 @@ impl Client<'_> {
                 return;
             }
             if Fault::LosesPlace.is_planted() {
-                self.queues.world.shards.leave_queues(&[SHARD], ticket);
+                self.queues.world.shards.queues.leave(&[SHARD], ticket);
                 ticket = self.ticket();
             }
             // Its thread serves other clients.
@@ -218,9 +214,7 @@ impl Client<'_> {
     fn tries_both(&self, waited: Waited) -> (Vec<usize>, u32) {
         let world = &self.queues.world;
         let waits = ThreadWaits::default();
-        let locks =
-            ThreadShards::enter(&world.shards, Some(&self.pass), &world.busy, &NoOtherClients);
-        let locks = locks.waiting(&waits, waited);
+        let locks = world.enter(&self.pass, &waits, waited);
         let done = locks.many(&BOTH, |_| {
             thread::yield_now();
             BOTH.iter().for_each(|shard| world.add(*shard));
@@ -243,7 +237,7 @@ impl Client<'_> {
             let (stands, rounds) = self.tries_both(waited);
             let ticket = waited.ticket.unwrap_or_else(|| self.old_ticket());
             stood.retain(|shard| !stands.contains(shard));
-            shards.leave_queues(&stood, ticket);
+            shards.queues.leave(&stood, ticket);
             if stands.is_empty() {
                 return;
             }
@@ -268,7 +262,7 @@ impl Client<'_> {
     /// Waits until a client may take the shards in whose queues it stands.
     fn waits_in(&self, stood: &mut Vec<usize>, ticket: Ticket, looks_max: u32) {
         let shards = &self.queues.world.shards;
-        shards.stand_in_queues(stood, ticket, Owner { thread: self.thread, slot: 0 });
+        shards.queues.stand(stood, ticket, Owner { thread: self.thread, slot: 0 });
         let mut looks = 0;
         loop {
             let is_first = shards.is_first_in_queues(stood, ticket, self.thread);
@@ -281,7 +275,7 @@ impl Client<'_> {
                 && !Fault::GathersOn.is_planted()
             {
                 stood.retain(|shard| *shard != in_use);
-                shards.leave_queues(stood, ticket);
+                shards.queues.leave(stood, ticket);
                 *stood = vec![in_use];
             }
             thread::yield_now();
@@ -302,7 +296,7 @@ fn a_client_that_needs_both_next_to_streams() {
         })
         .collect();
     threads.push(queues.spawn(2, |client| client.runs_both()));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     let counts = BOTH.map(|shard| queues.world.read(shard));
     assert_eq!(counts, [LONG_STREAM + 1; 2], "an update was lost");
 }
@@ -336,15 +330,15 @@ fn a_client_that_gathers_next_to_a_long_command() {
             while !shards.is_in_use(SHARD) {
                 thread::yield_now();
             }
-            shards.stand_in_queues(&BOTH, ticket, owner);
+            shards.queues.stand(&BOTH, ticket, owner);
             while now_us() - ticket.since_us < 1000 {}
             gathers.store(1, Ordering::Relaxed);
             let mut stood = BOTH.to_vec();
             client.waits_in(&mut stood, ticket, GATHER_LOOKS);
-            client.queues.world.shards.leave_queues(&stood, ticket);
+            client.queues.world.shards.queues.leave(&stood, ticket);
         }),
     ];
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
 }
 
 fn waits_anyway() -> bool {
@@ -352,7 +346,7 @@ fn waits_anyway() -> bool {
 }
 
 fn end(queues: &Queues, threads: Vec<thread::JoinHandle<()>>, commands: u64) {
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     assert_eq!(queues.world.read(SHARD), commands, "an update was lost");
     let first = queues.world.shards.first_in_queue(SHARD, 0);
     assert_eq!(first, None, "a client stands in the queue for ever");
@@ -394,7 +388,7 @@ fn a_client_next_to_streams() {
                 break;
             }
             if Fault::LosesPlace.is_planted() {
-                client.queues.world.shards.leave_queues(&[SHARD], ticket);
+                client.queues.world.shards.queues.leave(&[SHARD], ticket);
                 ticket = client.ticket();
             }
         }
@@ -402,7 +396,7 @@ fn a_client_next_to_streams() {
         let others = begun.map_or(0, |begun| client.queues.begun.load(Ordering::Relaxed) - begun);
         assert!(others <= OVERTAKEN_MAX + 1, "overtaken by {others}");
     }));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
 }
 
 /// A client whose thread does not come when it is called, and two that continue.
@@ -414,7 +408,7 @@ fn a_client_that_does_not_come() {
     stuck.join().expect("it ends");
     let threads =
         [1, 2].map(|thread| queues.spawn(thread, |client| (0..4).for_each(|_| client.runs(true))));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     assert_eq!(queues.world.read(SHARD), 8, "an update was lost");
 }
 
@@ -426,7 +420,7 @@ fn a_client_that_leaves() {
         client.stands(ticket);
         thread::yield_now();
         if !Fault::StaysInQueue.is_planted() {
-            client.queues.world.shards.leave_queues(&[SHARD], ticket);
+            client.queues.world.shards.queues.leave(&[SHARD], ticket);
         }
     })];
     threads.extend([1, 2].map(|thread| queues.spawn(thread, |client| client.runs(true))));
@@ -444,7 +438,7 @@ fn clients_that_need_both() {
         let world = &client.queues.world;
         BOTH.into_iter().for_each(|shard| client.runs_on(shard, &mut || world.add(shard)));
     }));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     assert_eq!(BOTH.map(|shard| queues.world.read(shard)), [3, 3], "an update was lost");
     let first = BOTH.map(|shard| queues.world.shards.first_in_queue(shard, 0));
     assert_eq!(first, [None, None], "a client stands in a queue for ever");

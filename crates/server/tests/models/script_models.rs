@@ -18,7 +18,7 @@ use shuttle::thread;
 use crate::shard_lock_models::World;
 use crate::shard_locks::ThreadShards;
 use crate::shim::let_time_pass;
-use crate::{fails, holds};
+use crate::{fails, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 500;
@@ -113,7 +113,7 @@ fn scripts_that_reach_for_each_others_shards(is_trusted: bool, all_wait: bool) {
         scripts.spawn(move |scripts, locks| scripts.run(locks, [1, 0], is_trusted)),
         scripts.spawn(|scripts, locks| scripts.world.add_on_many(locks, &[0, 1])),
     ];
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     let counts = [0, 1].map(|shard| scripts.world.read(shard));
     assert_eq!(counts, [3, 3], "an update was lost");
 }

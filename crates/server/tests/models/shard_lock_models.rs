@@ -19,7 +19,7 @@ use crate::shard_locks::{NoOtherClients, ThreadShards};
 use crate::shards::Shards;
 use crate::shim::{Command, Fault, give_up_shards, take_exec_closings};
 use crate::thread_waits::{ThreadWaits, Waited};
-use crate::{fails, fails_with, holds};
+use crate::{fails, fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 800;
@@ -69,9 +69,18 @@ impl World {
     }
 
     pub(crate) fn execute(&self, pass: &Pass, work: impl Fn(&Self, &ThreadShards<'_>)) {
-        let (shards, waits) = (&self.shards, ThreadWaits::default());
-        let locks = ThreadShards::enter(shards, Some(pass), &self.busy, &NoOtherClients);
-        work(self, &locks.waiting(&waits, Waited::default()));
+        let waits = ThreadWaits::default();
+        work(self, &self.enter(pass, &waits, Waited::default()));
+    }
+
+    pub(crate) fn enter<'a>(
+        &'a self,
+        pass: &'a Pass,
+        waits: &'a ThreadWaits,
+        waited: Waited,
+    ) -> ThreadShards<'a> {
+        ThreadShards::enter(&self.shards, Some(pass), &self.busy, &NoOtherClients)
+            .waiting(waits, waited)
     }
 
     /// Tries a command that needs shards until it gets them: between two attempts its thread is
@@ -157,7 +166,7 @@ fn a_ring_of_writers() {
     threads.push(world.spawn(|world, locks| {
         (0..SHARDS).for_each(|shard| world.add_on_one(locks, shard));
     }));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     let counts = [0, 1, 2].map(|shard| world.read(shard));
     assert_eq!(counts, [5, 6, 7], "an update was lost");
 }
@@ -180,7 +189,7 @@ fn readers_and_a_writer_of_two_shards() {
             .expect("no script is busy");
     });
     writer.join().expect("it ends");
-    readers.into_iter().for_each(|reader| reader.join().expect("it ends"));
+    join(readers);
     all.join().expect("it ends");
 }
 
@@ -212,7 +221,7 @@ fn a_stopped_world_is_exclusive() {
             world.add_on_many(locks, &[1, 2]);
         }),
     ];
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     let counts = [0, 1, 2].map(|shard| world.read(shard));
     assert_eq!(counts, [5, 6, 5], "an update was lost");
 }
@@ -232,7 +241,7 @@ fn a_long_command_and_one_on_two_shards() {
         world.spawn(|world, locks| world.add_on_many(locks, &[0, 1])),
         world.spawn(|world, locks| world.add_on_one(locks, 2)),
     ];
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
     assert_eq!([0, 1, 2].map(|shard| world.read(shard)), [2, 1, 1], "an update was lost");
 }
 
@@ -261,7 +270,7 @@ fn a_visitor_and_a_closer() {
             })
             .expect("no script is busy");
     });
-    [visitor, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join([visitor, closer]);
 }
 
 /// A command that holds a shard for long, and one that must stop all others.
@@ -284,7 +293,7 @@ fn a_long_command_and_a_closer() {
             })
             .expect("no script is busy");
     });
-    [long, closer].into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join([long, closer]);
 }
 
 /// Forbidden for commands: waiting for a shard while holding another.
@@ -296,7 +305,7 @@ fn waiting_while_holding() {
         }
     };
     let threads = [world.spawn(nested(0, 1)), world.spawn(nested(1, 0))];
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    join(threads);
 }
 
 #[test]

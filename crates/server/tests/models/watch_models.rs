@@ -13,7 +13,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::blocked::{NOT_EXECUTED, Owner, World};
 use crate::shim::{Fault, switch_at_locks, take_busy_watches};
-use crate::{fails_with, holds};
+use crate::{fails_with, holds, join};
 
 /// Schedules of each kind for a model that holds.
 const SCHEDULES: usize = 400;
@@ -138,10 +138,6 @@ const OTHERS: Case = Case {
         "FLUSHDB",
     ],
 };
-
-fn join<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
-    threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
-}
 
 /// The world, in which two keys exist.
 fn begin() -> (Arc<World>, [String; 2]) {
