@@ -58,7 +58,7 @@ fn multi(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if cx.session.transaction.is_some() {
         return Err(TransactionError::Nested.into());
     }
-    let transaction = cx.worker.new_transaction();
+    let transaction = cx.worker.next_transaction.take().unwrap_or_default();
     cx.session.record.set_transaction(Some(&transaction));
     cx.session.transaction = Some(transaction);
     reply.ok();
@@ -79,7 +79,8 @@ fn watch(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     if cx.session.transaction.is_some() {
         return Err(TransactionError::WatchInMulti.into());
     }
-    let watched = cx.session.watched.get_or_insert_with(|| cx.worker.new_watched());
+    let next_watched = &mut cx.worker.next_watched;
+    let watched = cx.session.watched.get_or_insert_with(|| next_watched.take().unwrap_or_default());
     let (turn, db, map) = (&cx.worker.turn, cx.session.db, cx.worker.node.map);
     for name in args {
         let key = turn.key(name);

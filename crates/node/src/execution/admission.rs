@@ -21,7 +21,7 @@
 use std::sync::atomic::Ordering;
 
 use command::Flags;
-use engine::{Error, TransactionError, echo_start};
+use engine::{Error, ServerError, TransactionError, echo_start};
 use resp::Args;
 
 use super::access;
@@ -239,7 +239,10 @@ impl<L: Features> Executor<'_, L> {
 
     /// Loading: keys are being loaded.
     fn check_loaded(&mut self, entry: &Entry, asked: u16) -> Result<(), Outcome> {
-        if asked & NOT_LOADED != 0 { Err(self.reject_loading(entry)) } else { Ok(()) }
+        if asked & NOT_LOADED != 0 {
+            return Err(self.reject(Some(entry), &ServerError::Loading.into()));
+        }
+        Ok(())
     }
 
     /// Room: in the log for the effect of a command, and in the inboxes of threads for the events

@@ -3,7 +3,7 @@
 //! `admission` has the checks before a command, `perform` the accounting around it, and `call` the
 //! handler on its shards.
 
-use engine::{ConnectionError, Error, LockedShards, ScriptError, ServerError, echo_start};
+use engine::{ConnectionError, Error, LockedShards, ScriptError, echo_start};
 use resp::out::Mark;
 use resp::{Args, Out, ProtocolError, Reply};
 
@@ -59,11 +59,6 @@ impl<L: ShardLocks> Executor<'_, L> {
     pub(super) fn reject_busy(&mut self, entry: &Entry) -> Outcome {
         let error = self.worker.node.scripting.busy.error(Some(self.worker.index));
         self.reject(Some(entry), &error.into())
-    }
-
-    /// Replies that keys are being loaded.
-    pub(super) fn reject_loading(&mut self, entry: &Entry) -> Outcome {
-        self.reject(Some(entry), &ServerError::Loading.into())
     }
 
     /// Rejects a request that names no command.

@@ -16,6 +16,7 @@ use super::scope::ExecutionScope;
 use super::worker::Worker;
 use crate::command_table::entry::Entry;
 use crate::command_table::request::Request;
+use crate::state::snapshots::Purpose;
 
 impl<L: Features> Executor<'_, L> {
     /// Calls FLUSHALL, and saves before it is answered.
@@ -75,7 +76,8 @@ impl Worker {
         if !matches!(outcome, Outcome::Done) || self.loads_files {
             return;
         }
-        self.node.snapshots.give_up_background();
+        // A save in the background would have keys that are gone.
+        self.node.snapshots.give_up(Purpose::Background);
         self.publish_counters();
         if self.emptied_at.replace(self.node.changes()).is_none() {
             self.node.snapshots.begin_emptied();

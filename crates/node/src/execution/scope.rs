@@ -85,7 +85,7 @@ impl<L: Features> ExecutionScope<'_, L> {
                     let fed = |hasher: &KeyHasher| fed_by(hasher, entry, &request.args);
                     self.lock_serving(&hashes, &fed, work)
                 } else {
-                    self.lock_keys(&hashes, work)
+                    self.lock_keys(&hashes, &hashes, work)
                 };
                 self.worker.hashes = hashes;
                 outcome
@@ -96,23 +96,15 @@ impl<L: Features> ExecutionScope<'_, L> {
     /// Locks the shards of keys with these hashes for work that does not block and may change keys
     /// of other shards. Clients that are blocked on those are served afterwards.
     pub(crate) fn lock_growing(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        let outcome = self.lock_keys(hashes, work);
+        let outcome = self.lock_keys(hashes, hashes, work);
         self.worker.turn.effects.set_watched(false);
         self.serve_changed();
         outcome
     }
 
-    /// Locks the shards of keys with these hashes for work that does not block.
-    pub(crate) fn lock_keys(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        self.lock_after_fetching(hashes, hashes, work)
-    }
-
-    /// The same for keys that the processor has just been asked for.
-    pub(crate) fn lock_fetched_keys(&mut self, hashes: &[u64], work: Work<'_>) -> Outcome {
-        self.lock_after_fetching(hashes, &[], work)
-    }
-
-    fn lock_after_fetching(
+    /// Locks the shards of keys with these hashes for work that does not block. The data of the keys
+    /// with the hashes `unfetched` are fetched first.
+    pub(crate) fn lock_keys(
         &mut self,
         hashes: &[u64],
         unfetched: &[u64],

@@ -141,9 +141,9 @@ pub struct Worker {
     /// The notifications for the client of the running command, which follow its reply.
     pub(crate) own_notifications: OwnNotifications,
     /// The emptied queue of a transaction, reused.
-    next_transaction: Option<Box<Transaction>>,
+    pub(crate) next_transaction: Option<Box<Transaction>>,
     /// The emptied list of watched keys, reused.
-    next_watched: Option<Box<WatchedKeys>>,
+    pub(crate) next_watched: Option<Box<WatchedKeys>>,
     /// Turns that have begun.
     pub(crate) turns: u64,
     /// The effects on clients of the running transaction's changes of users.
@@ -286,20 +286,10 @@ impl Worker {
         }
     }
 
-    /// An empty queue for a transaction.
-    pub(crate) fn new_transaction(&mut self) -> Box<Transaction> {
-        self.next_transaction.take().unwrap_or_default()
-    }
-
     /// Empties the queue of a transaction and keeps it for the next one.
     pub(crate) fn keep_for_next(&mut self, mut transaction: Box<Transaction>) {
         transaction.clear();
         self.next_transaction = Some(transaction);
-    }
-
-    /// An empty list for a client that begins to watch keys.
-    pub(crate) fn new_watched(&mut self) -> Box<WatchedKeys> {
-        self.next_watched.take().unwrap_or_default()
     }
 
     /// Keeps the list of a client whose watch has ended in all shards, for the next one.

@@ -1,7 +1,7 @@
 //! The state of the append-only file for INFO. The thread that writes the file keeps it up to date.
 
 /// The state of the append-only file as INFO shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppendOnlyFigures {
     /// It is written, or about to be: its first base is being written.
     pub is_enabled: bool,
@@ -16,14 +16,14 @@ pub struct AppendOnlyFigures {
     pub asked: u64,
     /// Seconds that the last rewrite took.
     pub last_rewrite_seconds: Option<i64>,
-    /// Whether the last rewrite succeeded.
-    pub is_last_rewrite_ok: bool,
+    /// Whether the last rewrite failed.
+    pub has_last_rewrite_failed: bool,
     /// Rewrites that were begun.
     pub rewrites: u64,
     /// Rewrites that have failed since the last one that did not.
     pub rewrites_failed_in_row: u64,
-    /// Whether the last write succeeded.
-    pub is_last_write_ok: bool,
+    /// Whether the last write failed.
+    pub has_last_write_failed: bool,
     /// Bytes of old state that the last rewrite had to save before they were changed.
     pub last_saved_bytes: u64,
     /// Bytes of all files that are loaded.
@@ -36,27 +36,4 @@ pub struct AppendOnlyFigures {
     pub pending_syncs: u64,
     /// Times that a sync was due while another one was on its way.
     pub delayed_syncs: u64,
-}
-
-impl Default for AppendOnlyFigures {
-    fn default() -> Self {
-        Self {
-            is_enabled: false,
-            awaits_first_base: false,
-            rewrite_began_ms: None,
-            is_rewrite_scheduled: false,
-            asked: 0,
-            last_rewrite_seconds: None,
-            is_last_rewrite_ok: true,
-            rewrites: 0,
-            rewrites_failed_in_row: 0,
-            is_last_write_ok: true,
-            last_saved_bytes: 0,
-            current_bytes: 0,
-            base_bytes: 0,
-            buffered_bytes: 0,
-            pending_syncs: 0,
-            delayed_syncs: 0,
-        }
-    }
 }

@@ -140,12 +140,6 @@ impl Snapshots {
         self.is_loading.store(loading, Ordering::Release);
     }
 
-    /// Gives up a save in the background, because all keys were removed since its cut. Does not
-    /// wait for its end: see [`wait_for_name`](Self::wait_for_name).
-    pub fn give_up_background(&self) {
-        self.give_up(Purpose::Background);
-    }
-
     /// Gives up a snapshot with this purpose, and does not wait for its end.
     pub fn give_up(&self, purpose: Purpose) {
         // Under the lock, so that no other snapshot begins meanwhile, which this would end.

@@ -128,9 +128,4 @@ impl UserChanges {
             self.killed.push(record);
         }
     }
-
-    /// Whether the own client has lost its user since the last call.
-    pub(crate) fn take_lost_user(&mut self) -> bool {
-        std::mem::take(&mut self.has_lost_user)
-    }
 }

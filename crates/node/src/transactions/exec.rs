@@ -129,10 +129,10 @@ impl<L: Features> Executor<'_, L> {
         let mut scope = ExecutionScope { worker: self.worker, db, locks, admission, holds };
         match holds {
             ShardScope::Exclusive => scope.lock_exclusive(hashes, &mut work),
-            ShardScope::Keys if transaction.is_fetched(scope.worker.turns) => {
-                scope.lock_fetched_keys(hashes, &mut work)
+            ShardScope::Keys => {
+                let is_fetched = transaction.is_fetched(scope.worker.turns);
+                scope.lock_keys(hashes, if is_fetched { &[] } else { hashes }, &mut work)
             }
-            ShardScope::Keys => scope.lock_keys(hashes, &mut work),
             _ => scope.lock_growing(hashes, &mut work),
         }
     }
@@ -215,7 +215,8 @@ fn perform_queued(
 /// Whether a command of the transaction has taken the client's user from it, or a channel that it
 /// is subscribed to. It is the default user then.
 fn has_lost_user(worker: &mut Worker, session: &mut Session) -> bool {
-    let has_lost = worker.user_changes.as_mut().is_some_and(|changes| changes.take_lost_user());
+    let changes = worker.user_changes.as_mut();
+    let has_lost = changes.is_some_and(|changes| std::mem::take(&mut changes.has_lost_user));
     if has_lost || session.follow_users(&worker.node.users) {
         return has_lost;
     }

@@ -49,7 +49,7 @@ impl AofThread {
         if writer.has_all(until) {
             return Ok(());
         }
-        if !writer.needs_base() {
+        if !writer.aof.needs_base() {
             writer.sync();
         }
         Err("what it lacks is left in the log".to_owned())

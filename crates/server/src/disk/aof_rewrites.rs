@@ -32,7 +32,7 @@ impl AofThread {
         if !(self.is_due || self.needs_base() || self.has_grown()) {
             return;
         }
-        if self.writer.as_ref().is_some_and(AofWriter::is_syncing) {
+        if self.writer.as_ref().is_some_and(|writer| writer.aof.is_syncing()) {
             // As soon as that is over.
             return;
         }
@@ -47,7 +47,7 @@ impl AofThread {
     }
 
     pub(super) fn needs_base(&self) -> bool {
-        self.writer.as_ref().is_some_and(AofWriter::needs_base)
+        self.writer.as_ref().is_some_and(|writer| writer.aof.needs_base())
     }
 
     fn has_grown(&self) -> bool {
@@ -102,7 +102,7 @@ impl AofThread {
         let done = move |result| caller.call(Request::Based(result));
         if let Err(error) = rewrite::start(rewrite, watch.clone(), done) {
             if let Some(writer) = &mut self.writer {
-                writer.abort_rewrite();
+                writer.aof.abort_rewrite();
             }
             return Err(Some(error.to_string()));
         }
@@ -122,7 +122,7 @@ impl AofThread {
             warning!("Background AOF rewrite terminated with error: {reason}");
         }
         self.is_due = false;
-        self.figures.is_last_rewrite_ok = false;
+        self.figures.has_last_rewrite_failed = true;
         self.figures.rewrites_failed_in_row += 1;
         let needs_base = self.needs_base();
         let failures = self.figures.rewrites_failed_in_row;
@@ -151,7 +151,7 @@ impl AofThread {
             Ok(()) => {
                 notice!("Background AOF rewrite finished successfully");
                 self.rewrite_complaint.end();
-                self.figures.is_last_rewrite_ok = true;
+                self.figures.has_last_rewrite_failed = false;
                 self.figures.rewrites_failed_in_row = 0;
                 self.deferred_until_ms = 0;
                 self.delete_history();
@@ -168,7 +168,7 @@ impl AofThread {
                 }
             }
             Err(reason) => {
-                writer.abort_rewrite();
+                writer.aof.abort_rewrite();
                 self.rewrite_failed(&reason);
                 if !self.figures.is_enabled {
                     self.writer = None;
@@ -181,7 +181,7 @@ impl AofThread {
         if self.config.append_only.aof_disable_auto_gc {
             return;
         }
-        if let Some(Err(error)) = self.writer.as_mut().map(AofWriter::delete_history) {
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.aof.delete_history()) {
             warning!("Files that the append-only file no longer needs remain: {error}");
         }
     }

@@ -85,9 +85,9 @@ pub(crate) fn load(
         Err(error) => return Err(fatal(&error)),
     };
     // The files contain the former log now, so it may be forgotten.
-    if let Err(error) = writer.set_log(places::new_id()) {
+    if let Err(error) = writer.aof.set_log(places::new_id()) {
         warning!("The manifest can't name a new log: {error}");
-        if writer.aof().log().is_none() {
+        if writer.aof.log().is_none() {
             warning!("Until the next rewrite, what is not written yet is lost by kill -9");
         }
     }
@@ -160,7 +160,7 @@ fn left(
         (None, _) => Err("it is of other files"),
         (_, None) => Err("another server has written to the files since"),
         (Some(log), Some(position)) => match log.commands(position) {
-            Some(left) => Ok(Some(left).filter(LeftCommands::says_something)),
+            Some(left) => Ok((left != LeftCommands::default()).then_some(left)),
             None => Err("it does not go on where the files end"),
         },
     };

@@ -26,7 +26,7 @@ use persist::disk::Disk;
 use super::aof_files::names;
 use super::aof_lock::AofLock;
 use super::aof_requests::{Caller, Request};
-use super::aof_writer::{AofWriter, reason};
+use super::aof_writer::AofWriter;
 use super::complaint::Complaint;
 use super::fsync_thread;
 use super::rewrite::RewriteWatch;
@@ -36,6 +36,7 @@ use crate::log::places::Places;
 use crate::log::ring::LogRing;
 use crate::log::ring_reader::{BATCH_BYTES, LogProgress, LogSource, RingSource};
 use crate::system::counted_thread::CountedThread;
+use crate::system::files::reason;
 use crate::system::real_disk::{RealDisk, RealFile};
 use crate::system::server_log::warning;
 
@@ -155,7 +156,7 @@ impl AofThread {
     /// How long to sleep, and the position at which the log ends the sleep earlier.
     fn sleep(&self) -> (Duration, u64) {
         let Some(writer) = &self.writer else { return (IDLE, u64::MAX) };
-        if writer.failure().is_some() || writer.needs_base() || self.is_due {
+        if writer.failure().is_some() || writer.aof.needs_base() || self.is_due {
             return (Duration::from_millis(RETRY_MS as u64), u64::MAX);
         }
         let next = writer.written() + 1;
@@ -259,15 +260,15 @@ impl AofThread {
     fn sync(&mut self, now_ms: i64) {
         let rests = self.rests();
         let Some(writer) = &mut self.writer else { return };
-        if rests || !writer.has_unsynced() || writer.needs_base() {
+        if rests || !writer.has_unsynced() || writer.aof.needs_base() {
             return;
         }
         let fsync = self.config.append_only.appendfsync;
         let has_failed = writer.failure().is_some();
         match fsync {
-            Fsync::Always if !writer.is_syncing() => writer.sync(),
+            Fsync::Always if !writer.aof.is_syncing() => writer.sync(),
             Fsync::EverySecond if has_failed || now_ms - self.last_sync_ms >= SYNC_MS => {
-                if writer.is_syncing() {
+                if writer.aof.is_syncing() {
                     self.figures.delayed_syncs += u64::from(!has_failed);
                     self.last_sync_ms = now_ms;
                 } else if let Some(pending) = writer.begin_sync() {
@@ -276,7 +277,7 @@ impl AofThread {
                 }
             }
             // A failure is over when something succeeds.
-            Fsync::No if has_failed && !writer.is_syncing() => writer.sync(),
+            Fsync::No if has_failed && !writer.aof.is_syncing() => writer.sync(),
             _ => {}
         }
     }
@@ -346,7 +347,9 @@ impl AofThread {
     }
 
     pub(super) fn wait_for_sync(&mut self) {
-        self.wait_until(|thread| !thread.writer.as_ref().is_some_and(AofWriter::is_syncing));
+        self.wait_until(|thread| {
+            !thread.writer.as_ref().is_some_and(|writer| writer.aof.is_syncing())
+        });
     }
 
     pub(super) fn wait_until(&mut self, is_over: impl Fn(&Self) -> bool) {
@@ -375,13 +378,13 @@ impl AofThread {
             self.figures.base_bytes = writer.base_bytes();
             let buffered = self.source.readable_until().saturating_sub(writer.written());
             self.figures.buffered_bytes = buffered;
-            self.figures.pending_syncs = u64::from(writer.is_syncing());
+            self.figures.pending_syncs = u64::from(writer.aof.is_syncing());
         }
         self.complain(failure.as_deref());
-        self.figures.is_last_write_ok = failure.is_none();
+        self.figures.has_last_write_failed = failure.is_some();
         if failure.is_some() {
             // Before any client is refused, since it may ask for the reason.
-            self.keyspace.node.append_only.lock().is_last_write_ok = false;
+            self.keyspace.node.append_only.lock().has_last_write_failed = true;
         }
         let refusal = failure.map(|text| format!("MISCONF Errors writing to the AOF file: {text}"));
         self.keyspace.node.refuse_writes(Cause::AppendOnly, refusal);

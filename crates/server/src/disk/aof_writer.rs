@@ -13,10 +13,8 @@
 //!
 //! This is a state machine over a [`Disk`], without threads and clocks.
 
-use std::io;
-
 use persist::aof::{
-    Aof, AofBatch, AofError, BaseFormat, Cut, LogId, NewBase, PendingSync, TriedSync, WholeBase,
+    Aof, AofBatch, AofError, BaseFormat, Cut, NewBase, PendingSync, TriedSync, WholeBase,
 };
 use persist::disk::{Disk, DiskError};
 
@@ -24,7 +22,7 @@ use crate::log::left_log::LeftCommands;
 use crate::log::ring_reader::{LogProgress, LogSource};
 
 pub struct AofWriter<D: Disk> {
-    aof: Aof<D>,
+    pub(super) aof: Aof<D>,
     written: u64,
     kept: u64,
     /// The error of the disk, while writing or syncing fails.
@@ -206,19 +204,6 @@ impl<D: Disk> AofWriter<D> {
         Ok(())
     }
 
-    /// Bytes written from now on belong to this log.
-    ///
-    /// # Errors
-    /// See [`Aof::set_log`].
-    pub fn set_log(&mut self, log: LogId) -> Result<(), AofError> {
-        self.aof.set_log(log)
-    }
-
-    /// The files.
-    pub fn aof(&self) -> &Aof<D> {
-        &self.aof
-    }
-
     /// Begins a rewrite; everything before the cut was written, or cannot be.
     ///
     /// # Errors
@@ -258,30 +243,12 @@ impl<D: Disk> AofWriter<D> {
         Ok(())
     }
 
-    /// Gives up a rewrite.
-    pub fn abort_rewrite(&mut self) {
-        self.aof.abort_rewrite();
-    }
-
-    /// Removes files that are no longer needed.
-    ///
-    /// # Errors
-    /// The error of the disk.
-    pub fn delete_history(&mut self) -> Result<(), AofError> {
-        self.aof.delete_history()
-    }
-
     /// Ends writing.
     ///
     /// # Errors
     /// When not everything could be made durable.
     pub fn close(mut self) -> Result<(), AofError> {
         self.aof.close()
-    }
-
-    /// Whether nothing can be written before a rewrite begins.
-    pub fn needs_base(&self) -> bool {
-        self.aof.needs_base()
     }
 
     /// Whether there is no base yet, and never was.
@@ -293,11 +260,6 @@ impl<D: Disk> AofWriter<D> {
     pub fn has_all(&self, until: u64) -> bool {
         let is_whole = self.is_first || !self.aof.needs_base();
         is_whole && self.failure.is_none() && self.written >= until
-    }
-
-    /// Whether a sync is on its way.
-    pub fn is_syncing(&self) -> bool {
-        self.aof.is_syncing()
     }
 
     /// Everything before this position is written.
@@ -343,13 +305,4 @@ impl<D: Disk> AofWriter<D> {
 fn is_of_write(failure: &DiskError) -> bool {
     use persist::disk::DiskOperation;
     matches!(failure.operation, DiskOperation::Append | DiskOperation::Truncate)
-}
-
-/// The system's words for an error, as `strerror` has them.
-pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
 }

@@ -98,7 +98,7 @@ impl Server {
             Self { writer, ring, always, pending: None, base: None, durable: 0, failures: 0 };
         server.begin_rewrite();
         server.finish_rewrite();
-        (!server.writer.needs_base()).then_some(server)
+        (!server.writer.aof.needs_base()).then_some(server)
     }
 
     fn begin_rewrite(&mut self) {
@@ -117,9 +117,9 @@ impl Server {
             false => base.commands(&all, None).and_then(|()| base.finish()),
         };
         if written.map(|base| self.writer.finish_rewrite(base).is_ok()).unwrap_or(false) {
-            let _ = self.writer.delete_history();
+            let _ = self.writer.aof.delete_history();
         } else {
-            self.writer.abort_rewrite();
+            self.writer.aof.abort_rewrite();
         }
     }
 
@@ -139,14 +139,17 @@ impl Server {
             self.finish_sync();
             self.finish_rewrite();
         }
-        if self.writer.has_unsynced() && !self.writer.needs_base() && !self.writer.is_syncing() {
+        if self.writer.has_unsynced()
+            && !self.writer.aof.needs_base()
+            && !self.writer.aof.is_syncing()
+        {
             match self.always {
                 true => self.writer.sync(),
                 false => self.pending = self.writer.begin_sync(),
             }
         }
-        let is_due = wants_base || self.writer.needs_base();
-        if is_due && self.base.is_none() && !self.writer.is_syncing() {
+        let is_due = wants_base || self.writer.aof.needs_base();
+        if is_due && self.base.is_none() && !self.writer.aof.is_syncing() {
             self.begin_rewrite();
         }
         self.ring.release(self.writer.kept());

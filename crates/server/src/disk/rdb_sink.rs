@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use node::Node;
 use node::config::Config;
+use persist::ByteSink;
+use persist::disk::{DiskError, DiskFile, FileSink};
 use persist::rdb::encode::Options;
 use persist::rdb::encode::parts::Parts;
 use persist::rdb::reader::Attributes;
@@ -25,7 +27,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uses {
     /// The file does not show it.
-    Untold,
+    Hidden,
     /// When each key was used; the clock at the cut.
     Recency(u32),
     /// How often.
@@ -43,11 +45,31 @@ pub struct RdbOptions {
     pub aux: Vec<(&'static str, String)>,
 }
 
+/// A file that is synced after so many bytes each, so that no long sync is left for its end.
+pub(super) struct SyncedSink<'a, F> {
+    pub(super) sink: &'a mut FileSink<F>,
+    pub(super) every_bytes: Option<u64>,
+    pub(super) synced: u64,
+}
+
+impl<F: DiskFile> ByteSink for SyncedSink<'_, F> {
+    type Error = DiskError;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
+        self.sink.put(bytes)?;
+        if self.every_bytes.is_some_and(|every| self.sink.written() - self.synced >= every) {
+            self.synced = self.sink.written();
+            self.sink.file().sync()?;
+        }
+        Ok(())
+    }
+}
+
 impl Uses {
     fn attributes(self, expires_at: Option<i64>, access_clock: u32) -> Attributes {
         let mut attributes = Attributes { expires_at, ..Attributes::default() };
         match self {
-            Self::Untold => {}
+            Self::Hidden => {}
             Self::Recency(now) => {
                 let idle = now.wrapping_sub(access_clock) & ds::record::ACCESS_CLOCK_MASK;
                 attributes.idle_seconds = Some(u64::from(idle));
@@ -59,7 +81,7 @@ impl Uses {
     }
 }
 
-struct RdbSink<S: persist::ByteSink> {
+struct RdbSink<S: ByteSink> {
     writer: RdbWriter<S>,
     encoder: ValueEncoder,
     /// Entries that were encoded while a shard was locked.
@@ -88,7 +110,7 @@ pub fn rdb_options(node: &Node, config: &Config, aof_base: bool) -> RdbOptions {
         uses: match (policy.is_lfu(), policy.is_lru()) {
             (true, _) => Uses::Frequency,
             (_, true) => Uses::Recency(unix_seconds as u32),
-            _ => Uses::Untold,
+            _ => Uses::Hidden,
         },
         aux: vec![
             ("redis-ver", node::version::COMPAT_VERSION.to_owned()),
@@ -106,7 +128,7 @@ impl SnapshotJob {
     ///
     /// # Errors
     /// When the snapshot is not whole or the sink fails.
-    pub fn write_to<S: persist::ByteSink>(
+    pub fn write_to<S: ByteSink>(
         self,
         out: S,
         options: &RdbOptions,
@@ -133,7 +155,7 @@ impl SnapshotJob {
 
     /// The sizes of all databases come first, because keys do not come one database after the
     /// other.
-    fn write_sizes<S: persist::ByteSink>(&self, writer: &mut RdbWriter<S>) -> Result<(), S::Error> {
+    fn write_sizes<S: ByteSink>(&self, writer: &mut RdbWriter<S>) -> Result<(), S::Error> {
         let mut used = self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.keys > 0);
         used.try_for_each(|(number, sizes)| writer.database(number as u64, *sizes))
     }
@@ -143,7 +165,7 @@ impl SnapshotJob {
 ///
 /// # Errors
 /// When the sink fails.
-pub fn write_empty<S: persist::ByteSink>(
+pub fn write_empty<S: ByteSink>(
     out: S,
     options: &RdbOptions,
     libraries: &[Arc<Library>],
@@ -154,7 +176,7 @@ pub fn write_empty<S: persist::ByteSink>(
 }
 
 /// The parts of a file before its databases.
-fn write_front<S: persist::ByteSink>(
+fn write_front<S: ByteSink>(
     writer: &mut RdbWriter<S>,
     options: &RdbOptions,
     libraries: &[Arc<Library>],
@@ -187,7 +209,7 @@ macro_rules! write {
     };
 }
 
-impl<S: persist::ByteSink> RdbSink<S> {
+impl<S: ByteSink> RdbSink<S> {
     fn select(&mut self, db: u32) {
         if self.db != db {
             self.db = db;
@@ -196,7 +218,7 @@ impl<S: persist::ByteSink> RdbSink<S> {
     }
 }
 
-impl<S: persist::ByteSink> KeySink for RdbSink<S> {
+impl<S: ByteSink> KeySink for RdbSink<S> {
     fn entry(&mut self, db: u32, value: Stored<'_>) {
         self.select(db);
         self.keys += 1;
@@ -225,7 +247,7 @@ impl<S: persist::ByteSink> KeySink for RdbSink<S> {
     }
 }
 
-impl<S: persist::ByteSink> SnapshotSink for RdbSink<S> {
+impl<S: ByteSink> SnapshotSink for RdbSink<S> {
     type Error = S::Error;
 
     fn is_locked(&mut self, locked: bool) {

@@ -7,11 +7,9 @@ use std::sync::atomic::AtomicBool;
 use node::Node;
 use node::config::Config;
 use node::state::snapshots::SaveProgress;
-use persist::ByteSink;
 use persist::aof::{BaseFormat, NewBase, WholeBase};
-use persist::disk::{DiskError, DiskFile, FileSink};
 
-use super::rdb_sink::{RdbOptions, rdb_options};
+use super::rdb_sink::{RdbOptions, SyncedSink, rdb_options};
 use super::snapshot_job::{Pacing, SnapshotJob, WalkError};
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::RealFile;
@@ -80,7 +78,8 @@ impl Rewrite {
         };
         let result = match format {
             BaseFormat::Rdb => {
-                let sink = SyncedSink { sink: base.sink(), syncs, synced: 0 };
+                let every_bytes = syncs.then_some(SYNC_BYTES);
+                let sink = SyncedSink { sink: base.sink(), every_bytes, synced: 0 };
                 job.write_to(sink, &rdb, pacing).map(drop)
             }
             BaseFormat::Commands => job.write_commands(&mut base, unix_seconds, pacing),
@@ -97,26 +96,6 @@ impl Rewrite {
 /// The form of bases for `aof-use-rdb-preamble`.
 pub fn format_of(as_rdb: bool) -> BaseFormat {
     if as_rdb { BaseFormat::Rdb } else { BaseFormat::Commands }
-}
-
-/// A file that is synced every few megabytes, so that no long sync is left for its end.
-struct SyncedSink<'a> {
-    sink: &'a mut FileSink<RealFile>,
-    syncs: bool,
-    synced: u64,
-}
-
-impl ByteSink for SyncedSink<'_> {
-    type Error = DiskError;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.sink.put(bytes)?;
-        if self.syncs && self.sink.written() - self.synced >= SYNC_BYTES {
-            self.sink.file().sync()?;
-            self.synced = self.sink.written();
-        }
-        Ok(())
-    }
 }
 
 /// Starts the thread that writes a base, and hands its result to `done`.

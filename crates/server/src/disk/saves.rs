@@ -12,10 +12,9 @@ use node::config::Config;
 use node::state::snapshots::{Due, Purpose};
 use node::state::snapshots::{Ended, Running, SnapshotFigures};
 use parking_lot::{Condvar, Mutex};
-use persist::ByteSink;
-use persist::disk::{DiskError, DiskFile, FileSink, Replacement};
+use persist::disk::{DiskError, Replacement};
 
-use super::rdb_sink::{rdb_options, write_empty};
+use super::rdb_sink::{SyncedSink, rdb_options, write_empty};
 use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
 use super::unfinished::Unfinished;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -97,26 +96,6 @@ impl SaveTarget {
             directory,
             path: path.to_owned(),
         }
-    }
-}
-
-/// Has the disk write now and then, so that not all of a large file is written at its end.
-struct SyncingSink<'a, F> {
-    sink: &'a mut FileSink<F>,
-    synced: u64,
-    syncs: bool,
-}
-
-impl<F: DiskFile> ByteSink for SyncingSink<'_, F> {
-    type Error = DiskError;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.sink.put(bytes)?;
-        if self.syncs && self.sink.written() - self.synced >= FSYNC_BYTES {
-            self.synced = self.sink.written();
-            self.sink.file().sync()?;
-        }
-        Ok(())
     }
 }
 
@@ -316,7 +295,8 @@ fn write(
         key_delay_us: &|| node.config().saving.rdb_key_save_delay,
     };
     let syncs = config.saving.rdb_save_incremental_fsync;
-    let sink = SyncingSink { sink: file.sink(), synced: 0, syncs };
+    let sink =
+        SyncedSink { sink: file.sink(), every_bytes: syncs.then_some(FSYNC_BYTES), synced: 0 };
     let written = job.write_to(sink, &rdb_options(node, config, false), pacing).map(drop);
     // A command that cancels the save waits while the file is renamed; afterwards the file exists.
     let is_wanted = || {

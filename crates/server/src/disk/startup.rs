@@ -124,10 +124,10 @@ impl Startup {
                 Ok(true)
             }
             LoadOutcome::AppendOnly(writer) => {
-                let id = writer.aof().log().unwrap_or_else(places::new_id);
+                let id = writer.aof.log().unwrap_or_else(places::new_id);
                 let places = Places::of(&open_disk()?, &node.config());
-                match writer.needs_base() {
-                    true => places.keep_left(writer.aof().manifest().log)?,
+                match writer.aof.needs_base() {
+                    true => places.keep_left(writer.aof.manifest().log)?,
                     false => places.remove_previous(),
                 }
                 let ring = LogRing::create(places, id, writer.written());

@@ -3,7 +3,7 @@
 use crossbeam_utils::CachePadded;
 use store::{Db, Shard};
 
-use super::shard_queues::{Owner, ShardQueues, Ticket};
+use super::shard_queues::{ShardQueues, Ticket};
 use super::shim::{Mutex, MutexGuard, now_us};
 use super::stop_waits::Stoppers;
 
@@ -12,7 +12,9 @@ pub struct Shards {
     /// Each on cache lines of its own: with its lock and the fields that nearly all commands use,
     /// it fills the first of them. So the queues are elsewhere.
     cells: Box<[CachePadded<Mutex<Shard>>]>,
-    pub(super) queues: ShardQueues,
+    /// A client that joins a queue then looks whether the shard is [in use](Self::is_in_use): no
+    /// call comes if it is not.
+    pub queues: ShardQueues,
     pub(super) stoppers: Stoppers,
 }
 
@@ -45,18 +47,6 @@ impl Shards {
     #[inline]
     pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         self.cells[shard].lock()
-    }
-
-    /// Adds a client that has found a shard in use to its queue, or to those of all shards that it
-    /// needs. The caller then checks whether they are [in use](Self::is_in_use): no call comes if
-    /// they are not.
-    pub fn stand_in_queues(&self, shards: &[usize], ticket: Ticket, owner: Owner) {
-        self.queues.stand(shards, ticket, owner);
-    }
-
-    /// Takes a client out of queues, where it stands there.
-    pub fn leave_queues(&self, shards: &[usize], ticket: Ticket) {
-        self.queues.leave(shards, ticket);
     }
 
     /// Whether it is a client's turn to take all shards in whose queues it stands, as its thread

@@ -57,11 +57,6 @@ pub(crate) struct LeftPart {
 }
 
 impl LeftCommands {
-    /// Whether there is anything to replay or to report.
-    pub(crate) fn says_something(&self) -> bool {
-        *self != Self::default()
-    }
-
     /// The position after the last of them, if there are any.
     pub(crate) fn end(&self) -> Option<u64> {
         self.parts.last().map(|part| part.end)

@@ -17,8 +17,9 @@ use crate::system::thread_notifier::ThreadNotifier;
 /// The log of the process.
 pub(crate) struct LogSlot {
     /// Where the memory of units is counted that do not fit the ring.
-    node: Arc<Node>,
-    threads: Arc<dyn ThreadNotifier>,
+    pub(super) node: Arc<Node>,
+    /// Wakes the threads that append to the log.
+    pub(super) threads: Arc<dyn ThreadNotifier>,
     ring: RwLock<Option<Arc<LogRing>>>,
     /// The log that each thread has attached to, if any, by the numbers of both. A thread is here
     /// until it has ended: a thread that leaves still executes the requests that it has read.
@@ -29,16 +30,6 @@ impl LogSlot {
     /// No log.
     pub(crate) fn new(node: Arc<Node>, threads: Arc<dyn ThreadNotifier>) -> Self {
         Self { node, threads, ring: RwLock::default(), followers: Mutex::default() }
-    }
-
-    /// The state of the server that the log belongs to.
-    pub(crate) fn node(&self) -> &Arc<Node> {
-        &self.node
-    }
-
-    /// Wakes the threads that append to the log.
-    pub(crate) fn threads(&self) -> &dyn ThreadNotifier {
-        &*self.threads
     }
 
     pub(crate) fn ring(&self) -> Option<Arc<LogRing>> {

@@ -87,7 +87,7 @@ impl RingSource {
     /// Stops reading and leaves the ring's bytes for the next start.
     pub fn leave(&mut self) {
         if let Some(old) = self.ring.take() {
-            self.slot.node().used_memory.keep_for_log(-old.drop_overflow());
+            self.slot.node.used_memory.keep_for_log(-old.drop_overflow());
             self.end_waits(&old);
         }
     }
@@ -96,8 +96,8 @@ impl RingSource {
     fn end_waits(&mut self, old: &LogRing) {
         self.end = old.end();
         let slot = &self.slot;
-        let tell = |thread| slot.threads().log_advanced(thread);
-        slot.node().durability.set(None);
+        let tell = |thread| slot.threads.log_advanced(thread);
+        slot.node.durability.set(None);
         old.set_waits_always(false);
         old.synced.advance(u64::MAX, tell);
         old.release_replies(u64::MAX, tell);
@@ -115,7 +115,7 @@ impl RingSource {
 
     fn release_of(&self, ring: &LogRing, until: u64) {
         let freed = ring.release(until);
-        let used = &self.slot.node().used_memory;
+        let used = &self.slot.node.used_memory;
         if let Some(memory) = &self.memory {
             // In this order, so that no keys are evicted for memory that is free.
             used.end_turn(memory, sys::allocator::thread_bytes(), 1);
@@ -141,13 +141,13 @@ impl RingSource {
         if ring.serves_reads() != has_failed {
             ring.set_serves_reads(has_failed);
             if has_failed {
-                self.slot.threads().log_failed();
+                self.slot.threads.log_failed();
             }
         }
         let slot = &self.slot;
-        let tell = |thread| slot.threads().log_advanced(thread);
+        let tell = |thread| slot.threads.log_advanced(thread);
         let place = synced.map(|position| LogPosition { log: ring.number(), position });
-        slot.node().durability.set(place);
+        slot.node.durability.set(place);
         ring.synced.advance(synced.unwrap_or(0), tell);
         // A policy that waits for less may have been before.
         let reached = synced.filter(|_| waits).unwrap_or(written);

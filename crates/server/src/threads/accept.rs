@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use node::clients::record::flag;
 use node::config::Config;
-use node::{ClientRecord, Node, Session};
+use node::{ClientRecord, Host, Node, Session};
 use rustls::ServerConfig;
 
 use crate::net::listener::{Accepted, ListenerKind};

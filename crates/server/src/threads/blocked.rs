@@ -3,7 +3,6 @@
 
 use node::blocking;
 
-use crate::keyspace::shard_locks::NoOtherClients;
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::Connection;
 use crate::threads::io_thread::IoThread;
@@ -42,8 +41,7 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
         blocked.due_ms = None;
-        let locks =
-            self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = self.shared.enter(self.access.as_deref());
         blocking::on_deadline(&mut self.worker, &blocked.waiter, &locks, &*self.shared);
         drop(locks);
         self.end_wait(slot);
@@ -54,8 +52,7 @@ impl IoThread {
     pub(crate) fn end_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
-        let locks =
-            self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = self.shared.enter(self.access.as_deref());
         let over = blocking::finish(&mut self.worker, &blocked.waiter, &locks, &mut self.out);
         drop(locks);
         if !over {
@@ -77,8 +74,7 @@ impl IoThread {
     pub(crate) fn give_up_wait(&mut self, client: &Connection) {
         if let Some(blocked) = client.state.blocked() {
             self.log.waits.remove(&client.session.record.id);
-            let locks =
-                self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
+            let locks = self.shared.enter(self.access.as_deref());
             blocking::give_up(&mut self.worker, &blocked.waiter, &locks);
         }
     }

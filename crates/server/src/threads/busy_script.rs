@@ -32,7 +32,7 @@ use super::io_thread::{HANDSHAKES_MAX, IoThread, MAILBOX_TOKEN};
 use super::keyspace_access::KeyspaceAccess;
 use super::listeners::LISTENER_TOKEN;
 use super::read_batch::{ClientBatch, ReadBatch};
-use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers};
+use crate::keyspace::shard_locks::ServesOthers;
 
 /// Events of one wait of a nested turn.
 const EVENTS_MAX: usize = 128;
@@ -158,7 +158,7 @@ impl IoThread {
     /// Does the deferred work for which no script must be waited for.
     pub(crate) fn catch_up(&mut self) {
         let Some(access) = &self.access else { return };
-        let locks = self.shared.enter(Some(&access.pass), &NoOtherClients);
+        let locks = self.shared.enter(Some(access));
         self.worker.catch_up(&locks, &*self.shared);
     }
 }

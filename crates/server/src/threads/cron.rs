@@ -7,7 +7,6 @@ use std::time::Duration;
 use node::{Worker, blocking};
 use store::{Shard, Turn};
 
-use crate::keyspace::shard_locks::NoOtherClients;
 use crate::net::tls::HANDSHAKE_MS_MAX;
 use crate::system::server_log::warning;
 use crate::threads::cron_schedule::{Cron, IDLE_CHECK_MS};
@@ -104,7 +103,7 @@ impl WalkedShards for ThreadWalk<'_> {
     /// that a closer does not wait for the walk.
     fn step(&mut self, shard: usize, wait: Duration) -> Option<StepResult> {
         let IoThread { shared, access, worker, .. } = &mut *self.thread;
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = shared.enter(access.as_deref());
         // CLIENT PAUSE may have begun before the gate let this thread in.
         if worker.node.pause_left_ms(worker.turn.steady_ms) > 0 {
             return Some(StepResult::default());

@@ -16,7 +16,6 @@ use node::propagation::subscribe;
 use node::{PendingClient, ShardLocks};
 use resp::out::Mark;
 
-use crate::keyspace::shard_locks::NoOtherClients;
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
 use crate::threads::io_thread::IoThread;
@@ -151,7 +150,7 @@ impl IoThread {
     /// Moves the subscriptions of a client that goes to another thread.
     pub(crate) fn hand_over(&mut self, client: &mut Connection, thread: usize) {
         let Self { worker, out, shared, access, .. } = self;
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = shared.enter(access.as_deref());
         // No client publishes during the move, so messages to different channels stay in order too.
         let moved = locks.exclusive(|_| {
             subscribe::hand_over(worker, &client.session, thread, out);

@@ -237,12 +237,9 @@ impl<'a> ExecutionContext<'a> {
     /// [without access](IoThread::without_access).
     #[inline]
     pub(super) fn enter(&self, waited: Waited) -> Option<ThreadShards<'a>> {
-        let keyspace = &*self.shared.keyspace;
-        let enter = |pass| {
-            ThreadShards::enter(&keyspace.shards, pass, &keyspace.node.scripting.busy, self.others)
-        };
-        let Some((pass, waits)) = self.pass else { return Some(enter(None)) };
-        let locks = enter(Some(pass)).waiting(waits, waited);
+        let keyspace = &self.shared.keyspace;
+        let Some((pass, waits)) = self.pass else { return Some(keyspace.enter(None, self.others)) };
+        let locks = keyspace.enter(Some(pass), self.others).waiting(waits, waited);
         locks.is_inside().then_some(locks)
     }
 

@@ -34,7 +34,6 @@ use super::shard_wait::{ShardWaits, VISIT_WAIT_MAX};
 use super::shared::SharedState;
 use super::slots::{SlotAction, Slots};
 use super::thread_list::ThreadMailbox;
-use crate::keyspace::shard_locks::NoOtherClients;
 use crate::system::clock::Clock;
 use crate::system::server_log::verbose;
 
@@ -139,7 +138,7 @@ impl IoThread {
             slots: Slots::new(worker.index),
             read_batch: None,
             out: Box::default(),
-            clients: post.clients,
+            clients: post.handle.clients,
             mailbox: post.mailbox,
             wake: post.wake,
             events: Events::with_capacity(EVENTS_MAX),
@@ -157,8 +156,8 @@ impl IoThread {
             log: ReplyWaits::default(),
             handshakes_left: 0,
             moves: None,
-            turn_tsc: post.turn_tsc,
-            system_id: post.system_id,
+            turn_tsc: post.handle.turn_tsc,
+            system_id: post.handle.system_id,
             worker: Box::new(worker),
             shared,
         };
@@ -362,8 +361,7 @@ impl IoThread {
             subscribe::forget(&mut self.worker, &client.session.record);
         }
         invalidations::forget(&self.worker, &mut client.session);
-        let locks =
-            self.shared.enter(self.access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = self.shared.enter(self.access.as_deref());
         transactions::forget(&mut self.worker, &mut client.session, &locks);
         drop(locks);
         client.transport.shut_down();

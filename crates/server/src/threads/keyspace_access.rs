@@ -7,6 +7,7 @@ use resp::Out;
 use sync::gate::Pass;
 
 use super::shared::SharedState;
+use crate::keyspace::shard_locks::{NoOtherClients, ThreadShards};
 use crate::keyspace::thread_waits::ThreadWaits;
 
 /// A thread's access to the keyspace. While a script runs, the script has it, with the thread's
@@ -33,5 +34,13 @@ impl KeyspaceAccess {
     pub(super) fn exchange(&mut self, worker: &mut Box<Worker>, out: &mut Box<Out>) {
         std::mem::swap(&mut self.worker, worker);
         std::mem::swap(&mut self.out, out);
+    }
+}
+
+impl SharedState {
+    /// The shards as a thread with this access sees them; none without access.
+    #[inline]
+    pub(super) fn enter<'a>(&'a self, access: Option<&'a KeyspaceAccess>) -> ThreadShards<'a> {
+        self.keyspace.enter(access.map(|access| &access.pass), &NoOtherClients)
     }
 }

@@ -1,9 +1,8 @@
 //! Keeping to `maxmemory` outside commands: before large input is received, and between turns. And
 //! to `maxmemory-clients`.
 
-use node::client_line;
+use node::{Host, client_line};
 
-use crate::keyspace::shard_locks::NoOtherClients;
 use crate::system::server_log::{notice, warning};
 use crate::threads::io_thread::IoThread;
 use crate::threads::message::Message;
@@ -18,7 +17,7 @@ impl IoThread {
         if !worker.is_limited() {
             return true;
         }
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = shared.enter(access.as_deref());
         let has_room = worker.expect_input(&locks, &**shared, bytes);
         if !has_room {
             worker.received(sys::allocator::thread_bytes());
@@ -58,7 +57,7 @@ impl IoThread {
             (1..threads).for_each(|thread| shared.send(thread, Message::Resume));
             warn_of_limit(shared, worker.config.eviction.maxmemory);
         }
-        let locks = shared.enter(access.as_ref().map(|access| &access.pass), &NoOtherClients);
+        let locks = shared.enter(access.as_deref());
         worker.go_on_evicting(&locks, &**shared);
     }
 }

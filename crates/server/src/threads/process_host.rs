@@ -16,6 +16,7 @@ use sys::signal::Signal;
 
 use super::apply::apply;
 use super::control::Control;
+use super::message::Message;
 use super::shared::SharedState;
 use crate::disk::saves::{NotBegun, SaveInProgress};
 use crate::disk::{aof_start, rdb_file};
@@ -93,7 +94,8 @@ impl Control {
 
 impl ClientWaker for SharedState {
     fn wake_client(&self, client: &ClientRecord) {
-        SharedState::wake_client(self, client);
+        let (thread, slot) = client.location.place_after();
+        self.send(thread as usize, Message::Wake { id: client.id, slot: slot as usize });
     }
 }
 
@@ -107,12 +109,17 @@ impl Host for SharedState {
         apply(self, step, old, new)
     }
 
+    /// The owner may be busy, but CLIENT KILL is answered soon, and from then on its client's
+    /// connection must not work: so its socket is shut down at once.
     fn close_client(&self, client: &ClientRecord) {
-        SharedState::close_client(self, client);
+        self.node.kill(client);
+        client.fd_guard.with(sys::socket::shut_down);
+        let (thread, slot) = client.location.place();
+        self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
     }
 
     fn pause_changed(&self) {
-        SharedState::pause_changed(self);
+        self.threads.send_to_all(|| Message::PauseChanged);
     }
 
     fn rewrite_append_only(&self, later: bool) -> RewriteBegin {

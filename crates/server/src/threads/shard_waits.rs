@@ -57,7 +57,7 @@ impl Connection {
             let ticket = before.ticket(self.session.record.id);
             let mut left = before.shards;
             left.retain(|shard| stays.binary_search(shard).is_err());
-            shards.leave_queues(&left, ticket);
+            shards.queues.leave(&left, ticket);
         }
     }
 
@@ -81,7 +81,7 @@ impl IoThread {
         self.shard_waits.waiting.push((slot, id));
         if let Some(wait) = client.shard_wait.as_ref().filter(|wait| !wait.shards.is_empty()) {
             let (shards, thread) = (&self.shared.keyspace.shards, self.worker.index);
-            shards.stand_in_queues(&wait.shards, wait.ticket(id), Owner { thread, slot });
+            shards.queues.stand(&wait.shards, wait.ticket(id), Owner { thread, slot });
             let is_free = self.in_use_of(wait).is_none()
                 && shards.is_first_in_queues(&wait.shards, wait.ticket(id), thread);
             self.shard_waits.has_free |= is_free;

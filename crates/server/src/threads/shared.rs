@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use node::Node;
 use node::config::Config;
-use node::{ClientRecord, Node};
 use parking_lot::Mutex;
-use sync::gate::Pass;
 
 use super::connection::Connection;
 use super::control::Control;
@@ -19,7 +18,6 @@ use super::thread_trials::ThreadWork;
 use crate::disk::aof_handle::AppendOnlyFile;
 use crate::disk::saves::Saves;
 use crate::http::MetricsService;
-use crate::keyspace::shard_locks::{ServesOthers, ThreadShards};
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::log_slot::LogSlot;
 use crate::system::process_figures::ProcessFigures;
@@ -48,16 +46,6 @@ pub struct SharedState {
 }
 
 impl SharedState {
-    /// See [`SharedKeyspace::enter`].
-    #[inline]
-    pub fn enter<'a>(
-        &'a self,
-        pass: Option<&'a Pass>,
-        others: &'a dyn ServesOthers,
-    ) -> ThreadShards<'a> {
-        self.keyspace.enter(pass, others)
-    }
-
     /// Serves metrics where a configuration says.
     ///
     /// # Errors
@@ -163,26 +151,5 @@ impl SharedState {
             work.in_bytes += stats.in_bytes.value();
         }
         Some(work)
-    }
-
-    /// Asks the owner of a client to close it. The owner may be busy, but CLIENT KILL is answered
-    /// soon, and from then on its client's connection must not work: so its socket is shut down at
-    /// once.
-    pub fn close_client(&self, client: &ClientRecord) {
-        self.node.kill(client);
-        client.fd_guard.with(sys::socket::shut_down);
-        let (thread, slot) = client.location.place();
-        self.send(thread as usize, Message::Close { id: client.id, slot: slot as usize });
-    }
-
-    /// Notifies the owner of a client that its wait for a key is over.
-    pub fn wake_client(&self, client: &ClientRecord) {
-        let (thread, slot) = client.location.place_after();
-        self.send(thread as usize, Message::Wake { id: client.id, slot: slot as usize });
-    }
-
-    /// Notifies every thread that CLIENT PAUSE began or ended.
-    pub fn pause_changed(&self) {
-        self.threads.send_to_all(|| Message::PauseChanged);
     }
 }

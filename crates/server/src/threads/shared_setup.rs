@@ -73,6 +73,6 @@ pub(crate) fn main_thread(shared: &Arc<SharedState>) -> Result<IoThread, String>
     let rate = sys::clock::tsc_per_micro();
     let table = shared.node.table;
     let worker = Worker::new(Arc::clone(&shared.node), 0, table, seed, rate);
-    shared.threads.handles.write().push(post.handle());
+    shared.threads.handles.write().push(post.handle.clone());
     IoThread::new(Arc::clone(shared), worker, post).map_err(|error| error.to_string())
 }

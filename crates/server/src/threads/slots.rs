@@ -194,14 +194,21 @@ impl<C: SlotClient> Slots<C> {
         }
     }
 
-    /// Takes a client out for a while; its slot stays reserved until it is back.
-    pub fn send_to_main(&mut self, slot: usize) -> Option<C> {
+    /// Takes out the client that is here in a slot, and leaves this instead.
+    #[inline]
+    fn replace_client(&mut self, slot: usize, left: ClientSlot<C>) -> Option<C> {
         let entry =
             self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
-        let ClientSlot::Here(client) = std::mem::replace(entry, ClientSlot::Free) else {
-            return None;
-        };
-        *entry = ClientSlot::OnMain(client.ticket());
+        match std::mem::replace(entry, left) {
+            ClientSlot::Here(client) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Takes a client out for a while; its slot stays reserved until it is back.
+    pub fn send_to_main(&mut self, slot: usize) -> Option<C> {
+        let client = self.replace_client(slot, ClientSlot::Free)?;
+        self.entries[slot] = ClientSlot::OnMain(client.ticket());
         self.on_main += 1;
         Some(client)
     }
@@ -229,12 +236,7 @@ impl<C: SlotClient> Slots<C> {
     /// not find it, as if it were on the main thread, so they are checked afterwards.
     #[inline]
     pub fn take_out(&mut self, slot: usize) -> Option<C> {
-        let entry =
-            self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
-        match std::mem::replace(entry, ClientSlot::Executing) {
-            ClientSlot::Here(client) => Some(client),
-            _ => None,
-        }
+        self.replace_client(slot, ClientSlot::Executing)
     }
 
     /// Puts a client back that was taken out.
@@ -251,11 +253,7 @@ impl<C: SlotClient> Slots<C> {
 
     /// Takes a client out for good.
     pub fn remove(&mut self, slot: usize) -> Option<C> {
-        let entry =
-            self.entries.get_mut(slot).filter(|entry| matches!(entry, ClientSlot::Here(_)))?;
-        let ClientSlot::Here(client) = std::mem::replace(entry, ClientSlot::Free) else {
-            return None;
-        };
+        let client = self.replace_client(slot, ClientSlot::Free)?;
         self.free.push(slot);
         Some(client)
     }

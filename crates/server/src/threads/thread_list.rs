@@ -45,12 +45,8 @@ pub struct ThreadMailbox {
     pub mailbox: Mailbox<Message<Box<Connection>>>,
     /// Readable when a message may be there.
     pub wake: Arc<EventFd>,
-    /// Clients that the owner has and those on their way to it.
-    pub clients: Arc<AtomicUsize>,
-    /// See [`ThreadHandle::turn_tsc`].
-    pub turn_tsc: Arc<AtomicU64>,
-    /// See [`ThreadHandle::system_id`].
-    pub system_id: Arc<AtomicU32>,
+    /// The handle by which other threads reach the owner.
+    pub handle: ThreadHandle,
 }
 
 impl ThreadMailbox {
@@ -63,17 +59,8 @@ impl ThreadMailbox {
         let signal = Arc::clone(&wake);
         let mailbox = Mailbox::new(move || signal.signal());
         let (clients, turn_tsc, system_id) = Default::default();
-        Ok(Self { mailbox, wake, clients, turn_tsc, system_id })
-    }
-
-    /// The handle by which other threads reach the owner.
-    pub fn handle(&self) -> ThreadHandle {
-        ThreadHandle {
-            mailbox: self.mailbox.sender(),
-            clients: Arc::clone(&self.clients),
-            turn_tsc: Arc::clone(&self.turn_tsc),
-            system_id: Arc::clone(&self.system_id),
-        }
+        let handle = ThreadHandle { mailbox: mailbox.sender(), clients, turn_tsc, system_id };
+        Ok(Self { mailbox, wake, handle })
     }
 }
 

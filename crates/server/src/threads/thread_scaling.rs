@@ -207,7 +207,7 @@ fn start_thread(shared: &SharedState, index: usize) -> io::Result<JoinHandle<()>
         base::random::entropy_seed(),
         sys::clock::tsc_per_micro(),
     );
-    let handle = post.handle();
+    let handle = post.handle.clone();
     let mut thread = IoThread::new(Arc::clone(&shared), worker, post)?;
     {
         let mut handles = shared.threads.handles.write();

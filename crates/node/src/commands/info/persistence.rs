@@ -99,10 +99,10 @@ fn append_only(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     page.line("aof_rewrite_scheduled", u8::from(figures.is_rewrite_scheduled && !begins));
     page.line("aof_last_rewrite_time_sec", figures.last_rewrite_seconds.unwrap_or(-1));
     page.line("aof_current_rewrite_time_sec", running.unwrap_or(-1));
-    page.line("aof_last_bgrewrite_status", status(figures.is_last_rewrite_ok));
+    page.line("aof_last_bgrewrite_status", status(!figures.has_last_rewrite_failed));
     page.line("aof_rewrites", figures.rewrites);
     page.line("aof_rewrites_consecutive_failures", figures.rewrites_failed_in_row);
-    page.line("aof_last_write_status", status(figures.is_last_write_ok));
+    page.line("aof_last_write_status", status(!figures.has_last_write_failed));
     page.line("aof_last_cow_size", figures.last_saved_bytes);
 }
 
