@@ -1,7 +1,7 @@
 //! The completion: an outcome that several threads may decide, and one does.
 //!
 //! ```text
-//!                 settle, by whoever is first        take, by the owner
+//!                 settle, by the first thread        take, by the owner
 //!     OPEN -------------------------------> SETTLED ----------------------> TAKEN
 //! ```
 //!

@@ -38,7 +38,7 @@ use super::shim::{AtomicU64, Ordering};
 const COMMON_WORDS: usize = 24;
 const END: usize = 0;
 const RELEASED: usize = 8;
-const FIRST_ASIDE: usize = 16;
+const FIRST_OVERFLOW: usize = 16;
 
 /// Words of a thread: from where on it has not finished and how much, on a cache line of its own.
 const THREAD_WORDS: usize = 8;
@@ -51,7 +51,7 @@ const UNCONFIRMED: u64 = 1 << 63;
 
 /// In the word of the end.
 const DATABASE: u64 = 0xff;
-const ASIDE: u64 = 1 << 8;
+const OVERFLOW: u64 = 1 << 8;
 const POSITION_SHIFT: u32 = 9;
 
 /// The latest position at which a log may begin: half of the positions come after it.
@@ -151,7 +151,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     #[inline]
     pub fn end(&self) -> (u64, bool) {
         let end = self.word(END).load(Ordering::Relaxed);
-        (end >> POSITION_SHIFT, end & ASIDE != 0)
+        (end >> POSITION_SHIFT, end & OVERFLOW != 0)
     }
 
     /// Whether the ring has room for so many bytes.
@@ -192,11 +192,11 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         loop {
             let mut reservation = wanted.behind(end);
             self.announce(thread, &reservation);
-            if end & ASIDE == 0 {
+            if end & OVERFLOW == 0 {
                 // It counts from the moment when the end says that there are some.
-                self.word(FIRST_ASIDE).store(reservation.position, Ordering::Relaxed);
+                self.word(FIRST_OVERFLOW).store(reservation.position, Ordering::Relaxed);
             }
-            reservation.end |= ASIDE;
+            reservation.end |= OVERFLOW;
             match self.advance(thread, end, reservation) {
                 Ok(reserved) => return reserved,
                 Err(found) => end = found,
@@ -270,16 +270,16 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
 
     /// Sets the first overflow unit. Callers exclude threads that add one.
     pub fn set_first_overflow(&self, position: u64) {
-        self.word(FIRST_ASIDE).store(position, Ordering::Release);
+        self.word(FIRST_OVERFLOW).store(position, Ordering::Release);
     }
 
     /// There is no overflow left. Callers exclude threads that add one.
     pub fn end_overflow(&self) {
         let word = self.word(END);
         let mut end = word.load(Ordering::Relaxed);
-        while end & ASIDE != 0 {
+        while end & OVERFLOW != 0 {
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            match word.compare_exchange(end, end & !ASIDE, order.0, order.1) {
+            match word.compare_exchange(end, end & !OVERFLOW, order.0, order.1) {
                 Ok(_) => return,
                 Err(found) => end = found,
             }
@@ -289,7 +289,7 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     /// The first overflow unit, if there is one.
     pub fn first_overflow(&self) -> Option<u64> {
         let end = self.word(END).load(Ordering::Acquire);
-        (end & ASIDE != 0).then(|| self.word(FIRST_ASIDE).load(Ordering::Relaxed))
+        (end & OVERFLOW != 0).then(|| self.word(FIRST_OVERFLOW).load(Ordering::Relaxed))
     }
 
     /// The units that threads had not finished, for a log whose process has ended.
@@ -317,7 +317,7 @@ impl Wanted {
         let keeps = knows && !self.selects_others;
         let db = if keeps { selected } else { u64::from(UNKNOWN_DATABASE) };
         let position = end >> POSITION_SHIFT;
-        let end = (position + bytes) << POSITION_SHIFT | end & ASIDE | db;
+        let end = (position + bytes) << POSITION_SHIFT | end & OVERFLOW | db;
         let db = if self.selects_others { UNKNOWN_DATABASE } else { self.db };
         Reservation { position, selects: !knows, end, db }
     }

@@ -122,14 +122,14 @@ impl LogMark {
         self.reached() < position
     }
 
-    /// Advances to a position. `tell` notifies a thread.
-    pub fn advance(&self, position: u64, mut tell: impl FnMut(usize)) {
+    /// Advances to a position. `notify` notifies a thread.
+    pub fn advance(&self, position: u64, mut notify: impl FnMut(usize)) {
         self.reached.store(position, Ordering::Release);
         fence(Ordering::SeqCst);
         for (thread, waiting) in self.waiting.iter().enumerate() {
             if waiting.load(Ordering::Relaxed) <= position {
                 waiting.store(NEVER, Ordering::Relaxed);
-                tell(thread);
+                notify(thread);
             }
         }
     }

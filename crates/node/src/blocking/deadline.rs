@@ -24,9 +24,8 @@ pub struct Due {
     pub after_pause: bool,
 }
 
-/// When the owner of the session's client has to come back to its wait, if it has one. The owner
-/// asks when the wait begins or the client becomes its own, when it is notified of a change, and
-/// after it came back.
+/// When the owner of a client must come back to its wait. The owner asks when the wait begins, when
+/// it gets the client, when it is notified of a change, and after it came back.
 pub fn due(worker: &Worker, waiter: &Waiter) -> Due {
     let (until_ms, now_ms) = (waiter.until_ms(), worker.turn.steady_ms);
     if !waiter.waits() {

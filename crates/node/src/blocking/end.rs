@@ -1,7 +1,6 @@
 //! How the owner of a blocked client ends its wait.
 //!
-//! This is the end of a blocked request: `serve` or a deadline has settled the wait, and the client
-//! proceeds.
+//! `serve` or a deadline has settled the wait, and the client proceeds.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn others_see_all_that_a_transaction_changes_for_them_or_nothing() {
+    fn other_clients_see_all_of_a_transaction_or_nothing() {
         check("config", &["set"], ShardScope::Exclusive, false);
         check("acl", &["setuser", "deluser", "load"], ShardScope::Exclusive, false);
         check("function", &["delete", "flush", "load", "restore"], ShardScope::Exclusive, true);

@@ -88,7 +88,7 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         return Ok(());
     }
     let awaits = std::mem::take(&mut cx.session.awaits_shutdown);
-    if awaits && cx.worker.node.goes_down() {
+    if awaits && cx.worker.node.is_shutting_down() {
         return await_shutdown(cx);
     }
     // If a waiting client repeats the command and the server does not shut down, the shutdown was
@@ -115,7 +115,7 @@ fn shutdown(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
 /// # Errors
 /// The server is not shutting down.
 fn await_shutdown(cx: &mut NodeCx<'_>) -> Result<(), Error> {
-    if !cx.worker.node.goes_down() {
+    if !cx.worker.node.is_shutting_down() {
         return Err(ServerError::Shutdown.into());
     }
     // The client is paused as by CLIENT PAUSE, and repeats the command afterwards.

@@ -274,7 +274,7 @@ impl<L: Features> Executor<'_, L> {
         let may_end_script = node.pause_begins() || node.scripting.busy.any();
         let ends_script = may_end_script && entry.spec.flags.has(Flags::ALLOW_BUSY);
         // A SHUTDOWN that was called off replies so.
-        let is_called_off = self.session.awaits_shutdown && !node.goes_down();
+        let is_called_off = self.session.awaits_shutdown && !node.is_shutting_down();
         if node.is_paused(may_write, steady_ms) && !ends_script && !is_called_off {
             return Err(match node.refuses_all() {
                 true => self.reject_busy(entry),

@@ -62,7 +62,7 @@ impl<L: Features> Executor<'_, L> {
                 host.save_emptied(changes);
             }
             node.snapshots.end_emptied();
-            if node.goes_down() {
+            if node.is_shutting_down() {
                 // The end waits for this.
                 host.pause_changed();
             }

@@ -1,7 +1,6 @@
 //! The outcome of a request.
 //!
-//! On the way back of a request: the `Executor` makes it, `server::threads::execute` turns it into
-//! the client's state.
+//! The `Executor` returns it, and `server::threads::execute` turns it into the client's state.
 
 use std::sync::Arc;
 

@@ -104,7 +104,7 @@ impl Node {
     /// # Errors
     /// The most severe reason why it does not.
     pub fn health(&self) -> Result<(), Unwell> {
-        if self.goes_down() {
+        if self.is_shutting_down() {
             return Err(Unwell::Ending);
         }
         if self.is_loading() {

@@ -192,7 +192,7 @@ impl VmHost for Loading<'_> {
         if now.saturating_sub(first_tick) >= KNOWN_AFTER {
             self.become_known();
         }
-        if self.is_from_file && self.worker.node.goes_down() {
+        if self.is_from_file && self.worker.node.is_shutting_down() {
             self.worker.refusal = Some(ScriptError::Killed);
             return Tick::Kill;
         }

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_publish_wait_until_threads_have_caught_up() {
+    fn publishers_wait_until_threads_have_caught_up() {
         let (registry, inboxes) = (ChannelRegistry::new(KeyHasher::new(1)), Inboxes::new());
         let mailbox = inboxes.open(1, Arc::new(|| {})).unwrap();
         assert!(inboxes.open(1, Arc::new(|| {})).is_none(), "one thread has an inbox");

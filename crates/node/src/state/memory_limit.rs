@@ -47,13 +47,13 @@ impl Limit {
     /// The limit of a configuration.
     pub(crate) fn new(config: &Config) -> Self {
         let eviction = &config.eviction;
-        let patience_us = patience_us(eviction.maxmemory_eviction_tenacity);
+        let wait_budget_us = wait_budget_us(eviction.maxmemory_eviction_tenacity);
         Self {
             bytes: i64::try_from(eviction.maxmemory).unwrap_or(i64::MAX),
             choice: eviction.maxmemory_policy.choice(),
             samples: eviction.maxmemory_samples as usize,
-            slice_us: patience_us.min(SLICE_US_MAX),
-            is_tenacious: patience_us > SLICE_US_MAX,
+            slice_us: wait_budget_us.min(SLICE_US_MAX),
+            is_tenacious: wait_budget_us > SLICE_US_MAX,
         }
     }
 
@@ -75,9 +75,9 @@ pub(crate) fn follow_config(turn: &mut Turn, config: &Config) {
     turn.unlink_evicted = config.lazyfree.lazy_eviction;
 }
 
-/// How long a command waits for evictions, in microseconds. As in Redis, which grows by 50 us up to
-/// 500 and then by 15%.
-fn patience_us(tenacity: u32) -> f64 {
+/// How long a command waits for evictions, in microseconds: as in Redis, 50 us more for each step
+/// up to 500 us, then 15% more.
+fn wait_budget_us(tenacity: u32) -> f64 {
     match tenacity {
         0..=10 => 50.0 * f64::from(tenacity),
         11..=99 => 500.0 * 1.15f64.powi(tenacity as i32 - 10),
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn tenacity_is_a_time() {
-        let us: Vec<f64> = [0, 1, 10, 11, 15].map(patience_us).to_vec();
+        let us: Vec<f64> = [0, 1, 10, 11, 15].map(wait_budget_us).to_vec();
         assert_eq!(us[..3], [0.0, 50.0, 500.0]);
         assert!((us[3] - 575.0).abs() < 1e-6 && (us[4] - 1005.678).abs() < 1e-2);
         // About two minutes.
-        assert!((100e6..150e6).contains(&patience_us(99)));
-        assert_eq!(patience_us(100), f64::INFINITY);
+        assert!((100e6..150e6).contains(&wait_budget_us(99)));
+        assert_eq!(wait_budget_us(100), f64::INFINITY);
     }
 
     #[test]

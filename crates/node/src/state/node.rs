@@ -391,14 +391,14 @@ impl Node {
     }
 
     /// Whether the server shuts down. The shutdown may still be called off.
-    pub fn goes_down(&self) -> bool {
+    pub fn is_shutting_down(&self) -> bool {
         self.pause.load(Ordering::Acquire) == PAUSE_FOR_EVER
     }
 
     /// Whether the server shuts down while a busy script runs: no command waits for that script, so
     /// commands are refused.
     pub fn refuses_all(&self) -> bool {
-        self.goes_down() && self.scripting.busy.any()
+        self.is_shutting_down() && self.scripting.busy.any()
     }
 
     /// How long CLIENT PAUSE goes on, in milliseconds; 0 when none runs.

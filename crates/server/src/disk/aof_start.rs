@@ -55,7 +55,7 @@ pub(crate) fn load(
     }
     let mut loader = AofLoader::new(keyspace, host, memory)?;
     if aof.manifest().has_no_data() {
-        // It is of files that are gone: that is said.
+        // A log whose files are gone is reported.
         left(&disk, &config, None, &LoadedAof::default())?;
         if let Some(loaded) = load_rdb_if_any(keyspace, memory)? {
             loader.take_over(&loaded)?;

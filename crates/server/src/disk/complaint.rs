@@ -12,7 +12,7 @@ impl Complaint {
     /// reports it then.
     pub fn is_due(&mut self, failure: &str, now_ms: i64) -> bool {
         let last = self.0.as_ref().filter(|(last, _)| last == failure);
-        let is_due = last.is_none_or(|(_, told_ms)| now_ms - told_ms > PAUSE_MS);
+        let is_due = last.is_none_or(|(_, reported_ms)| now_ms - reported_ms > PAUSE_MS);
         if is_due {
             self.0 = Some((failure.to_owned(), now_ms));
         }
@@ -21,7 +21,7 @@ impl Complaint {
 
     /// Whether a failure was reported lately.
     pub fn is_fresh(&self, now_ms: i64) -> bool {
-        self.0.as_ref().is_some_and(|(_, told_ms)| now_ms - told_ms <= PAUSE_MS)
+        self.0.as_ref().is_some_and(|(_, reported_ms)| now_ms - reported_ms <= PAUSE_MS)
     }
 
     /// The failure is over. Returns whether it was reported.

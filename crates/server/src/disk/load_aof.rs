@@ -226,8 +226,8 @@ impl<'a> AofLoader<'a> {
                         let bytes = self.bytes_before + offset;
                         self.progress.bytes.store(bytes, Ordering::Relaxed);
                         let node = &self.keyspace.node;
-                        let goes_down = node.pause.load(Ordering::Relaxed) == PAUSE_FOR_EVER;
-                        if goes_down || self.progress.cancel.load(Ordering::Relaxed) {
+                        let is_shutting_down = node.pause.load(Ordering::Relaxed) == PAUSE_FOR_EVER;
+                        if is_shutting_down || self.progress.cancel.load(Ordering::Relaxed) {
                             return Err("loading was ended".to_owned());
                         }
                     }

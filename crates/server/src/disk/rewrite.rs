@@ -24,7 +24,7 @@ pub struct Rewrite {
     pub job: SnapshotJob,
     pub base: NewBase<RealFile>,
     pub format: BaseFormat,
-    /// The same for an RDB file.
+    /// How a base in the RDB format is written.
     pub rdb: RdbOptions,
     /// The time in seconds since 1970, if the commands contain it: `aof-timestamp-enabled`.
     pub unix_seconds: Option<i64>,

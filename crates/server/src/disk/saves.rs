@@ -193,7 +193,7 @@ impl Saves {
                 return;
             }
             // If a script was ended midway, memory has its changes up to that point.
-            let begun = match node.goes_down() || node.scripting.must_end() {
+            let begun = match node.is_shutting_down() || node.scripting.must_end() {
                 true => Err(NotBegun::Running(false)),
                 false => self.begin(Purpose::Save, Path::new(&filename)),
             };

@@ -104,7 +104,7 @@ impl Startup {
         }
         let node = &self.append_only.keyspace.node;
         // It has ended early if the server shuts down, which is no failure.
-        let outcome = if node.goes_down() { None } else { self.outcome.lock().take() };
+        let outcome = if node.is_shutting_down() { None } else { self.outcome.lock().take() };
         let Some(outcome) = outcome else {
             let now_us = sys::clock::steady_micros();
             if now_us >= self.report_us {

@@ -133,7 +133,7 @@ impl Connections {
         let ends = self.open.iter().flatten().map(HttpExchange::ends);
         let resumes = self.is_paused.then(|| self.period.0 + PERIOD);
         let Some(next) = ends.chain(resumes).min() else { return -1 };
-        // No sooner than it is time.
+        // Rounded up: not before the time.
         let ms = next.saturating_duration_since(now).as_millis() + 1;
         i32::try_from(ms).unwrap_or(i32::MAX)
     }

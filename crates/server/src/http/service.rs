@@ -27,7 +27,7 @@ struct MetricsThread {
 }
 
 impl MetricsService {
-    /// Listens where a configuration says, and no more where an earlier one said.
+    /// Listens where a configuration says, and stops listening where an earlier one said.
     ///
     /// # Errors
     /// A sentence. Nothing listens then.

@@ -12,7 +12,7 @@ use crate::system::clock::time_at;
 use crate::system::counted_thread::CountedThread;
 use crate::system::process_figures::ProcessFigures;
 
-/// For so long the same text is sent: however many ask, little time is spent on writing it.
+/// How long the same text is sent, so that many requests cost little time.
 const METRICS_KEPT: Duration = Duration::from_millis(100);
 
 /// Ends the thread.

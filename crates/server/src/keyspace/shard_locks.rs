@@ -455,10 +455,10 @@ impl ShardLocks for ThreadShards<'_> {
 
     fn keeps_exclusive_slot(&self) -> bool {
         let Shards { queues, .. } = self.shards;
-        let alone = self.shards.exclusive_queue();
-        let keeps = !queues.any() || queues.admits(alone, self.ticket, now_us());
+        let queue = self.shards.exclusive_queue();
+        let keeps = !queues.any() || queues.admits(queue, self.ticket, now_us());
         if keeps && let Some(ticket) = self.ticket {
-            queues.leave(&[alone], ticket);
+            queues.leave(&[queue], ticket);
         }
         keeps
     }

@@ -161,32 +161,32 @@ fn shards_are_gathered_for_a_part_of_the_time_of_waiting() {
 
 #[test]
 fn a_client_passed_by_a_script_keeps_others_back() {
-    const ALONE: usize = 7;
+    const EXCLUSIVE: usize = 7;
     let (queues, [first, second]) = queue([100, 200]);
     let other = ticket(150, 3);
     // It has not waited for long, or it is its own turn.
     queues.pass(SHARD, None, 500);
     queues.pass(SHARD, Some(first), 5000);
-    assert!(!queues.has(ALONE) && queues.admits(ALONE, None, 5000));
+    assert!(!queues.has(EXCLUSIVE) && queues.admits(EXCLUSIVE, None, 5000));
     queues.pass(SHARD, Some(second), 5000);
-    assert!(queues.has(ALONE) && !queues.admits(ALONE, None, 5000));
-    assert!(!queues.admits(ALONE, Some(other), 5000));
+    assert!(queues.has(EXCLUSIVE) && !queues.admits(EXCLUSIVE, None, 5000));
+    assert!(!queues.admits(EXCLUSIVE, Some(other), 5000));
     let older = ticket(50, 4);
-    queues.stand(&[ALONE], older, on_thread(4));
-    assert!(queues.admits(ALONE, Some(older), 5000), "it waits for longer");
-    queues.leave(&[ALONE], older);
-    assert_eq!(called(queues.let_go(ALONE, 5000)), 0, "it does not wait for that");
+    queues.stand(&[EXCLUSIVE], older, on_thread(4));
+    assert!(queues.admits(EXCLUSIVE, Some(older), 5000), "it waits for longer");
+    queues.leave(&[EXCLUSIVE], older);
+    assert_eq!(called(queues.let_go(EXCLUSIVE, 5000)), 0, "it does not wait for that");
     // Its thread is there, and it waits for another shard as well.
     queues.stand(&[SHARD, SHARD + 1], first, on_thread(1));
     for now_us in [5000, 14_000, 23_000] {
         assert!(queues.is_first(&[SHARD, SHARD + 1], first, 1, now_us));
-        assert!(!queues.admits(ALONE, Some(other), now_us));
+        assert!(!queues.admits(EXCLUSIVE, Some(other), now_us));
     }
     queues.pass(SHARD + 1, None, 23_000);
     queues.leave(&[SHARD + 1], first);
-    assert!(!queues.admits(ALONE, Some(other), 23_000), "it waits for the first one");
+    assert!(!queues.admits(EXCLUSIVE, Some(other), 23_000), "it waits for the first one");
     queues.leave(&[SHARD], first);
-    assert!(!queues.has(ALONE) && queues.admits(ALONE, Some(other), 23_000));
+    assert!(!queues.has(EXCLUSIVE) && queues.admits(EXCLUSIVE, Some(other), 23_000));
     queues.leave(&[SHARD], second);
     assert!(!queues.any());
 }

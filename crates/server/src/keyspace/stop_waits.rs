@@ -87,7 +87,7 @@ impl StopWaits {
             waits.len() - 1
         });
         let wait = &mut waits[at];
-        // It waits for these in any case, and the other threads need not.
+        // This command waits for these visits anyway, and the other threads need not stop for it.
         if pass.visits_left(&mut wait.period) != 0 {
             return false;
         }

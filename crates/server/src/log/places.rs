@@ -77,7 +77,7 @@ impl Places {
         format!("Can't open the log that a process has left, {}: {error}", path.display())
     }
 
-    /// With the second names.
+    /// The paths of these places, with the second names.
     fn all(&self) -> impl Iterator<Item = PathBuf> {
         self.paths.iter().cloned().chain(self.paths.iter().map(|path| previous(path)))
     }

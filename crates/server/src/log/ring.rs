@@ -359,10 +359,10 @@ impl LogRing {
         if self.node.get().is_some() { freed.cast_signed() } else { 0 }
     }
 
-    /// Releases the replies that wait for positions before this one. `tell` notifies a thread to
+    /// Releases the replies that wait for positions before this one. `notify` notifies a thread to
     /// check its waiting replies.
-    pub(crate) fn release_replies(&self, until: u64, tell: impl FnMut(usize)) {
-        self.replies.advance(until, tell);
+    pub(crate) fn release_replies(&self, until: u64, notify: impl FnMut(usize)) {
+        self.replies.advance(until, notify);
     }
 
     /// Whether a client has begun to wait for the reader since the last call.

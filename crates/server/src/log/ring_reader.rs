@@ -96,11 +96,11 @@ impl RingSource {
     fn end_waits(&mut self, old: &LogRing) {
         self.end = old.end();
         let slot = &self.slot;
-        let tell = |thread| slot.threads.log_advanced(thread);
+        let notify = |thread| slot.threads.log_advanced(thread);
         slot.node.durability.set(None);
         old.set_waits_always(false);
-        old.synced.advance(u64::MAX, tell);
-        old.release_replies(u64::MAX, tell);
+        old.synced.advance(u64::MAX, notify);
+        old.release_replies(u64::MAX, notify);
     }
 
     /// Where the ring's memory may be.
@@ -145,14 +145,14 @@ impl RingSource {
             }
         }
         let slot = &self.slot;
-        let tell = |thread| slot.threads.log_advanced(thread);
+        let notify = |thread| slot.threads.log_advanced(thread);
         let place = synced.map(|position| LogPosition { log: ring.number(), position });
         slot.node.durability.set(place);
-        ring.synced.advance(synced.unwrap_or(0), tell);
-        // A policy that waits for less may have been before.
+        ring.synced.advance(synced.unwrap_or(0), notify);
+        // The former policy may have waited for less, so more replies may have left.
         let reached = synced.filter(|_| waits).unwrap_or(written);
         self.replied = self.replied.max(reached);
-        ring.release_replies(self.replied, tell);
+        ring.release_replies(self.replied, notify);
     }
 
     /// Sleeps until the log reaches `wake_at`, the thread is woken, a client waits for it, or the

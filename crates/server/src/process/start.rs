@@ -48,7 +48,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            // There is no other place for an error of this output.
+            // An error of this output can be reported nowhere.
             let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::FAILURE
         }
@@ -343,7 +343,7 @@ fn awaits_base(shared: &SharedState) -> bool {
     if !is_awaited || !is_possible || is_forced(shared) {
         return false;
     }
-    // It keeps the base from being begun, and the last save follows it.
+    // A save prevents the base from beginning, and the last save comes after the base.
     shared.saves.cancel();
     true
 }
@@ -359,7 +359,7 @@ fn has_saved(shared: &SharedState) -> bool {
         how
     };
     let (node, config) = (&shared.node, shared.node.config());
-    // It would lack the changes since it began.
+    // A save in progress would lack the changes since it began.
     shared.saves.cancel();
     let is_wanted = match how.save {
         SaveAtEnd::ByConfig => !config.saving.save.is_empty(),

@@ -14,7 +14,7 @@ use node::stats::used_memory::ThreadMemory;
 pub struct CountedThread<'a> {
     node: &'a Node,
     own: Arc<ThreadMemory>,
-    /// It is counted from here to the end of this.
+    /// The thread is counted only while this lives.
     is_other: bool,
 }
 

@@ -50,7 +50,7 @@ impl Directory {
         }
     }
 
-    /// Whichever directory has a path.
+    /// The directory that has this path when it is used.
     pub fn named(path: PathBuf) -> Self {
         Self { root: path, opened: None, failure: None }
     }
@@ -60,7 +60,7 @@ impl Directory {
         Self { root: path, opened: None, failure: Some(Arc::new(error)) }
     }
 
-    /// Whether it is whichever directory has its name.
+    /// Whether it is found by its name each time.
     pub fn is_by_name(&self) -> bool {
         self.opened.is_none() && self.failure.is_none()
     }

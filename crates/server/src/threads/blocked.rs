@@ -13,9 +13,9 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
         let awaits_log = blocked.waiter.log_wait().is_some();
-        // A client that serves this one writes for it.
+        // The client that serves this one writes to the log for it.
         client.log_wrote |= !awaits_log;
-        // A message that it is over, or due sooner, may have missed a client on its way.
+        // The message that the wait is over, or due sooner, may have missed a client that moved.
         if blocked.waiter.waits() {
             self.schedule(slot);
             self.after_send(slot);

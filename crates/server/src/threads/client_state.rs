@@ -8,10 +8,12 @@
 //!        |   Done, Failed           (Outcome)
 //!        +------------------------------+
 //!        |                              +-- Block ------> Blocked       until its wait is settled
-//!        |                              +-- GracePeriod > GracePeriod   until others are over
+//!        |                              +-- GracePeriod > GracePeriod   until earlier commands end
 //!        |   its queue is executed      +-- Paused -----> Paused        until CLIENT PAUSE ends
 //!        +<---- proceed <---------------+-- MainThread -> OnMainThread  until it returns
-//!                                       +-- ShardInUse -> AwaitsShard   until the shard is free
+//!                                       +-- ShardInUse,
+//!                                       |   NotExclusive> AwaitsShard   until the shard is free,
+//!                                       |                              or the exclusive slot
 //!                                       +-- Postponed --> Postponed     until the next turn
 //!                                       +-- Congested --> Congested     until messages have left
 //!                                       +-- Close ------> Closing       until its output is sent
@@ -19,10 +21,9 @@
 //!
 //! A client that is Blocked, Paused, OnMainThread, Postponed, Congested, in a GracePeriod or
 //! AwaitsShard is *suspended*: its next requests stay in its queue and nothing more is read.
-//! `IoThread::proceed` is the way on from every suspended state: it executes the queue, which may
-//! lead to the next suspended state. Besides, a client's output may wait for the log
-//! (`release_replies`): then nothing is read from the client, and its state is acted on as far as
-//! that needs no output. MONITOR and replica links add their states here.
+//! `IoThread::proceed` leaves every suspended state: it executes the queue, which may suspend the
+//! client again. In any state a client's output may wait for the log (`release_replies`): then
+//! nothing is read from the client and nothing is sent to it.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub enum ClientState {
     Batched,
     /// It waits for a key.
     Blocked(Blocked),
-    /// Its request is answered when all commands that other threads had begun are over.
+    /// Its request is answered when the commands that other threads had begun are over.
     GracePeriod(Box<AfterGrace>),
     /// Its next request waits for the end of CLIENT PAUSE.
     Paused,

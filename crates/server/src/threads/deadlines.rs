@@ -1,12 +1,12 @@
-//! When a thread has to see to its clients that wait for keys, soonest first: because the wait is
-//! over then, or because a key is worth a look.
+//! When a thread must act on its clients that wait for keys, soonest first: a client's time is
+//! over, or a key is worth a retry.
 //!
 //! Each client remembers its time here. It is `None` for a client that waits only for a write, no
 //! longer waits, or has left this thread.
 
 use std::collections::BTreeMap;
 
-/// Times, and the slots of the clients to see to.
+/// Times, and the slots of the clients that are due then.
 #[derive(Debug, Default)]
 pub struct Deadlines(BTreeMap<(i64, u64), usize>);
 

@@ -13,7 +13,7 @@ pub(crate) struct Deliverer {
     pub(super) ready: Vec<PendingClient>,
     /// Suspended clients that wait until they may publish.
     pub(super) publishers: Vec<usize>,
-    /// How often threads had had room again when these were last looked at.
+    /// How often full inboxes had had room again at the last check.
     pub(super) relieved: usize,
 }
 

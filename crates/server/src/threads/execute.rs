@@ -4,8 +4,8 @@
 //! while they are in the nearest cache. The clients after it pass the stages of
 //! [prefetching](super::prefetch) at the same time.
 //!
-//! On the way of a request, `read_batch` comes before and the `Executor` of `node` after; its
-//! outcome comes back here and becomes the client's state.
+//! Requests come from `read_batch`. The `Executor` of `node` executes them, and their outcomes
+//! become the client's state here.
 
 use std::sync::atomic::Ordering;
 
@@ -40,8 +40,6 @@ pub(super) struct WaitingBatches<'a> {
 
 impl IoThread {
     /// Executes the requests read so far in the turn and sends the replies, client after client.
-    /// The clients that come next pass the stages of prefetching at the same time, so that what a
-    /// request needs is loaded while others are executed.
     pub(super) fn answer_turn(&mut self) {
         let has_some = |read_batch: &mut Box<ReadBatch>| !read_batch.batches.is_empty();
         let Some(mut read_batch) = self.read_batch.take_if(has_some) else { return };
@@ -255,7 +253,7 @@ impl<'a> ExecutionContext<'a> {
         next: &mut usize,
         since_tsc: u64,
     ) -> Option<Outcome> {
-        // Without the gate, they go on from the client's queue.
+        // Outside the gate they are executed later, from the client's queue.
         let first = Waited::default();
         let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };
         self.worker.go_on(locks.tsc(), || locks.time());

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_tells_that_its_time_was_over() {
+    fn a_walk_reports_that_its_time_was_over() {
         let mut shards = Shards { expiring: vec![1, 2], ..Shards::default() };
         assert!(!ExpiryWalk::default().tick(&mut shards, 4, 0, 1));
         let mut shards = Shards { expiring: vec![1, 2], stale: vec![1], ..Shards::default() };

@@ -15,7 +15,7 @@ pub(crate) struct Graces {
     /// Commands from this one on have not been checked yet.
     seen: usize,
     seen_ms: i64,
-    /// The end of the server waits.
+    /// The grace period that a shutdown waits for.
     pub(super) end: Option<GracePeriod>,
 }
 
@@ -30,7 +30,7 @@ struct Grace {
 pub(super) enum Whose {
     /// Of a client, by slot and number.
     Client(usize, u64),
-    /// Of one that is gone.
+    /// Of a closed client.
     Gone(Box<AfterGrace>),
 }
 

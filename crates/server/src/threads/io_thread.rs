@@ -92,7 +92,7 @@ pub struct IoThread {
     pub(crate) waits_for_pause: bool,
     /// When to come back to blocked clients.
     pub(crate) deadlines: Deadlines,
-    /// Commands that wait until others are over.
+    /// Commands that are answered when earlier commands are over.
     pub(crate) graces: Graces,
     /// Published messages on their way to the clients.
     pub(crate) deliverer: Deliverer,
@@ -331,7 +331,7 @@ impl IoThread {
         self.ended = true;
     }
 
-    /// Ends a client that is given up, and logs it when its handshake was not done.
+    /// Closes a client, and logs why if its handshake was not done.
     pub(crate) fn refuse(&mut self, slot: usize) {
         if let Some(client) = self.slots.client(slot)
             && let Some(reason) = client.transport.refusal()
@@ -346,7 +346,6 @@ impl IoThread {
         self.close(slot);
     }
 
-    /// Ends a client.
     pub fn close(&mut self, slot: usize) {
         if let Some(client) = self.slots.remove(slot) {
             self.end_client(client);
@@ -377,7 +376,7 @@ impl IoThread {
         }
         self.graces.forget(id);
         client.leave_queue(&self.shared.keyspace.shards);
-        // One that was only passing through has not been added.
+        // A client that was only passing through is not in the epoll instance.
         let _ = self.epoll.delete(client.transport.as_fd());
         self.clients.fetch_sub(1, Ordering::Relaxed);
         self.worker.stats.clients.set(self.slots.clients() as u64);

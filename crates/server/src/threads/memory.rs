@@ -1,4 +1,4 @@
-//! Keeping to `maxmemory` outside commands: before large input is received, and between turns. And
+//! Keeping to `maxmemory` outside commands, before large input is received and between turns, and
 //! to `maxmemory-clients`.
 
 use node::{Host, client_line};
@@ -9,9 +9,9 @@ use crate::threads::message::Message;
 use crate::threads::shared::SharedState;
 
 impl IoThread {
-    /// Whether a client's input may take so many bytes now; otherwise in a later turn, when enough
-    /// has been evicted. So memory stays below its limit although a large value is there before its
-    /// command is.
+    /// Whether a client's input may take so many bytes now. If not, it is received in a later turn,
+    /// when enough has been evicted. A large value arrives before its command, so the limit must be
+    /// checked here.
     pub(crate) fn has_room_for(&mut self, bytes: usize) -> bool {
         let Self { shared, access, worker, .. } = self;
         if !worker.is_limited() {
@@ -52,7 +52,7 @@ impl IoThread {
     pub(crate) fn evict_on(&mut self) {
         let Self { shared, access, worker, .. } = self;
         if worker.take_limit_changed() {
-            // Threads that sleep publish the memory that they have.
+            // Sleeping threads wake and publish the memory that they have taken.
             let threads = shared.threads.handles.read().len();
             (1..threads).for_each(|thread| shared.send(thread, Message::Resume));
             warn_of_limit(shared, worker.config.eviction.maxmemory);

@@ -9,7 +9,7 @@ use crate::log::ring::LogRing;
 #[derive(Debug, Default)]
 pub(crate) struct ReplyWaits {
     pub(super) ring: Option<Arc<LogRing>>,
-    /// The one that has ended: some wait until all of it is safe.
+    /// The former log, which has ended, while clients still wait for it.
     pub(super) ended: Option<Arc<LogRing>>,
     /// Clients whose output is waiting, with their slots.
     pub(super) waiting: Vec<(usize, u64)>,
@@ -20,7 +20,7 @@ pub(crate) struct ReplyWaits {
     pub(super) units: Option<u64>,
     /// Clients that wait until their writes are durable, by their numbers, with their slots.
     pub(crate) waits: HashMap<u64, usize>,
-    /// The log is another one, which the thread follows when it has its access back.
+    /// There is another log: the thread attaches to it when it has its access again.
     pub(super) follows_later: bool,
 }
 
@@ -36,12 +36,12 @@ impl ReplyWaits {
         self.ring.as_ref().or(self.ended.as_ref())
     }
 
-    /// Requests begin whose replies are next. The thread has appended so many units.
+    /// Requests begin, and their replies come next. The thread has appended so many units.
     pub(crate) fn begin_batch(&mut self, units: u64) {
         self.units = Some(units);
     }
 
-    /// More waits in a client that is on its way to another thread.
+    /// Output was added to a client that moves to another thread: it waits for the log as well.
     pub(crate) fn extend_reply_wait(&self, client: &mut Connection) {
         let ring = self.ring.as_ref().filter(|ring| !ring.serves_reads());
         client.awaits_log = ring.and_then(|ring| ring.replies_wait_for()).or(client.awaits_log);

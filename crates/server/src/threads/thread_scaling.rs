@@ -217,7 +217,7 @@ fn start_thread(shared: &SharedState, index: usize) -> io::Result<JoinHandle<()>
     std::thread::Builder::new().name(format!("weft-io-{index}")).spawn(move || {
         sys::crash::protect_thread();
         thread.run();
-        // All it holds is given back before anyone hears of its end.
+        // Everything is returned before the main thread learns of its end.
         drop(thread);
         node::scripting::end_thread();
         tls::end_thread();

@@ -69,7 +69,7 @@ impl WorkRate {
     }
 }
 
-/// When work was looked at, and how many carried.
+/// The work at a time, and how many threads were active.
 #[derive(Clone, Copy, Debug)]
 struct WorkSample {
     at_ms: i64,

@@ -393,7 +393,7 @@ impl Owner {
         let outcome = outcome.after_grace(&mut self.worker, &*self.world, &mut out);
         client.state = ClientState::after(outcome);
         schedule(&self.worker, client);
-        tell(client, &out);
+        deliver(client, &out);
         self.catch_up();
         &self.slots.client(slot).expect("it is here").state
     }
@@ -495,7 +495,7 @@ impl Owner {
             yield_now();
         }
         schedule(&self.worker, client);
-        tell(client, &out);
+        deliver(client, &out);
     }
 
     /// Closes a client, as when it has disconnected.
@@ -543,7 +543,7 @@ fn schedule(worker: &Worker, client: &mut TestClient) {
     }
 }
 
-fn tell(client: &TestClient, out: &Out) {
+fn deliver(client: &TestClient, out: &Out) {
     if !out.bytes.is_empty() {
         let text = String::from_utf8_lossy(&out.bytes).trim_end().replace("\r\n", " ");
         client.received.lock().expect("no thread panics").push(text);

@@ -44,7 +44,7 @@ thread_local! {
 
 struct Scripts {
     world: Arc<World>,
-    alone: Mutex<()>,
+    exclusive: Mutex<()>,
     /// Scripts that have begun.
     begun: AtomicU64,
 }
@@ -55,7 +55,7 @@ impl Scripts {
         begin_time(LOOK_US);
         let_pass(WAITED_US);
         let (world, begun) = (World::new(threads), AtomicU64::new(0));
-        Arc::new(Self { world, alone: Mutex::new(()), begun })
+        Arc::new(Self { world, exclusive: Mutex::new(()), begun })
     }
 
     fn spawn(
@@ -70,7 +70,7 @@ impl Scripts {
 
     /// Whether a script is exclusive now.
     fn has_exclusive(&self) -> bool {
-        self.alone.try_lock().is_err()
+        self.exclusive.try_lock().is_err()
     }
 }
 
@@ -110,7 +110,7 @@ impl Client<'_> {
 
     /// Runs it once, if it is exclusive.
     fn tries_script(&self, locks: &ThreadShards<'_>, shard: usize) -> bool {
-        let Ok(alone) = self.scripts.alone.try_lock() else { return false };
+        let Ok(exclusive) = self.scripts.exclusive.try_lock() else { return false };
         let keeps = locks.keeps_exclusive_slot() || Fault::LetsScriptsBegin.is_planted();
         if keeps {
             self.scripts.begun.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl Client<'_> {
             };
             locks.many(&[], run).expect("it needs none to begin");
         }
-        drop(alone);
+        drop(exclusive);
         locks.left_exclusive_slot();
         keeps
     }

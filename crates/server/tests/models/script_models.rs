@@ -30,7 +30,7 @@ const NO_END: &str = "exceeded max_steps";
 /// Scripts, of which those that may wait for shards run one at a time.
 struct Scripts {
     world: Arc<World>,
-    alone: Mutex<()>,
+    exclusive: Mutex<()>,
     /// Planted: every script waits for shards, at the same time as others.
     all_wait: bool,
 }
@@ -45,7 +45,7 @@ thread_local! {
 impl Scripts {
     fn new(threads: usize, all_wait: bool) -> Arc<Self> {
         let_time_pass();
-        Arc::new(Self { world: World::new(threads), alone: Mutex::new(()), all_wait })
+        Arc::new(Self { world: World::new(threads), exclusive: Mutex::new(()), all_wait })
     }
 
     fn spawn(
@@ -66,10 +66,10 @@ impl Scripts {
             return self.wait_as_exclusive(locks, [own, other]);
         }
         locks.leave();
-        let alone = self.alone.lock();
+        let exclusive = self.exclusive.lock();
         locks.enter();
         self.wait_as_exclusive(locks, [own, other]);
-        drop(alone);
+        drop(exclusive);
     }
 
     /// It takes the other shard if that is free. Returns whether it did.
@@ -198,7 +198,7 @@ fn a_script_that_only_another_ends(holds: Holds, needs: Needs, becomes_busy: boo
     let other = world.spawn(move |world, locks| {
         // Commands need shard 0 only for a moment, unless the script is exclusive.
         while world.until_free(locks, || locks.one(0, |_| world.add(0))).is_err() {
-            assert!(holds == Holds::All, "a script is in the way of who does not need its shards");
+            assert!(holds == Holds::All, "a script stops a command that does not need its shards");
             thread::yield_now();
             locks.enter();
         }

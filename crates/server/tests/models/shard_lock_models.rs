@@ -196,7 +196,7 @@ fn readers_and_a_writer_of_two_shards() {
 /// Two commands on the whole world, one on all shards and two on one.
 fn a_stopped_world_is_exclusive() {
     let world = World::new(4);
-    let alone = |world: &World, locks: &ThreadShards<'_>| {
+    let exclusively = |world: &World, locks: &ThreadShards<'_>| {
         world.add_on_one(locks, 0);
         locks
             .exclusive(|visit| {
@@ -213,8 +213,8 @@ fn a_stopped_world_is_exclusive() {
         world.add_on_one(locks, 1);
     };
     let threads = [
-        world.spawn(alone),
-        world.spawn(alone),
+        world.spawn(exclusively),
+        world.spawn(exclusively),
         world.spawn(|world, locks| world.add_on_many(locks, &[0, 1, 2])),
         world.spawn(|world, locks| {
             world.add_on_one(locks, 2);

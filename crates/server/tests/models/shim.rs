@@ -130,7 +130,7 @@ pub(crate) enum Fault {
     /// A client's reads are remembered when its shard is released.
     RemembersLate,
     /// Invalidations are written before the replies that the client has got earlier.
-    TellsFirst,
+    NotifiesFirst,
     /// Writers do not see yet that a client tracks keys.
     TracksLate,
     /// EXEC checks the watched keys before it takes its shards.

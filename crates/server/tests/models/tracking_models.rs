@@ -68,7 +68,7 @@ impl Reader {
             thread::yield_now();
             trackers.keys.remember(name, hasher.hash(name), client);
         }
-        if Fault::TellsFirst.is_planted() {
+        if Fault::NotifiesFirst.is_planted() {
             thread::yield_now();
             self.ask("PING");
         }
@@ -149,12 +149,12 @@ fn a_read_that_is_remembered_too_late_is_found() {
 
 #[test]
 fn an_invalidation_before_the_reply_is_found() {
-    fails_with(Fault::TellsFirst, "older", SCHEDULES_TO_FAIL, in_the_default_mode);
+    fails_with(Fault::NotifiesFirst, "older", SCHEDULES_TO_FAIL, in_the_default_mode);
 }
 
 #[test]
 fn what_is_broadcast_before_the_reply_is_found() {
-    fails_with(Fault::TellsFirst, "older", SCHEDULES_TO_FAIL, by_broadcast);
+    fails_with(Fault::NotifiesFirst, "older", SCHEDULES_TO_FAIL, by_broadcast);
 }
 
 #[test]

@@ -228,8 +228,8 @@ fn a_unit_that_selects_others_leaves_none_selected() {
 /// A thread keeps an overflow unit, and removes it when it has read it; another one appends.
 fn a_later_thread_knows() {
     let log = Arc::new(Log::new(THREADS, CAPACITY, 0));
-    let aside = Arc::new(Mutex::new(Vec::new()));
-    let (other, others) = (Arc::clone(&log), Arc::clone(&aside));
+    let overflow = Arc::new(Mutex::new(Vec::new()));
+    let (other, others) = (Arc::clone(&log), Arc::clone(&overflow));
     let other = thread::spawn(move || {
         let position = other.append(1, 1);
         let (end, knows) = other.positions.end();
@@ -238,7 +238,7 @@ fn a_later_thread_knows() {
         let units = others.lock().expect("not poisoned").len();
         (position, (end, knows, first), (readable, units))
     });
-    let mut units = aside.lock().expect("not poisoned");
+    let mut units = overflow.lock().expect("not poisoned");
     let reservation = log.positions.reserve_overflow(0, plain(2));
     units.push(reservation.position);
     drop(units);
@@ -251,7 +251,7 @@ fn a_later_thread_knows() {
     if readable > reservation.position {
         assert_eq!(units_seen, 1, "what is readable lies there");
     }
-    let mut units = aside.lock().expect("not poisoned");
+    let mut units = overflow.lock().expect("not poisoned");
     units.clear();
     log.positions.end_overflow();
     assert_eq!(log.positions.end(), (3, false), "no thread waits for it");
@@ -265,5 +265,5 @@ fn a_thread_that_reserves_after_overflow_knows_of_it() {
 #[test]
 fn unknown_overflow_is_found() {
     let failure = "a later thread knows of the overflow";
-    fails_with(Fault::UntoldAside, failure, 3, a_later_thread_knows);
+    fails_with(Fault::HiddenOverflow, failure, 3, a_later_thread_knows);
 }

@@ -53,7 +53,7 @@ pub(crate) enum Fault {
     /// A database counts as selected as soon as a unit that selects it has its place.
     SelectedEarly,
     /// The end does not show that there is an overflow unit.
-    UntoldAside,
+    HiddenOverflow,
 }
 
 thread_local! {
@@ -113,7 +113,7 @@ impl Altered for u64 {
             // The models of this fault have one database.
             return self & !0xff | 1;
         }
-        if Fault::UntoldAside.is_planted() { self & !(1 << 8) } else { self }
+        if Fault::HiddenOverflow.is_planted() { self & !(1 << 8) } else { self }
     }
 }
 
