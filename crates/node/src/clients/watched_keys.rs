@@ -34,7 +34,6 @@ impl WatchedKeys {
         self.keys.binary_search_by_key(&(db, key.hash), |key| (key.db, key.hash))
     }
 
-    /// Whether a key is watched.
     pub(crate) fn contains(&self, db: usize, key: Key<'_>) -> bool {
         self.position_of(db, key).is_ok()
     }
@@ -55,7 +54,6 @@ impl WatchedKeys {
         &self.watch
     }
 
-    /// Keys watched.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }

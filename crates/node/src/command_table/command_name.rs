@@ -14,7 +14,6 @@ impl Start {
     }
 }
 
-/// The name of a command in requests.
 #[derive(Debug)]
 pub(super) struct CommandName {
     start: Start,

@@ -19,7 +19,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without commands.
     pub(crate) fn new() -> Self {
         Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() }
     }

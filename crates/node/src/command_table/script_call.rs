@@ -9,7 +9,6 @@ pub(crate) const FIRST_KEY: usize = 3;
 pub struct ScriptCall {
     /// The meaning of its first argument.
     pub(crate) what: Named,
-    /// The script may not write.
     pub(crate) read_only: bool,
 }
 

@@ -149,7 +149,6 @@ pub(crate) fn admit_inside(
     })
 }
 
-/// Why a command of a script is denied.
 fn in_script(denied: Denied, error: Error) -> Error {
     match (denied, error) {
         (Denied::Command | Denied::Key(_) | Denied::Channel(_), Error::Acl(error)) => {

@@ -39,7 +39,6 @@ use crate::state::node::PAUSE_NONE;
 
 /// The demands of a command, for the checks after the queue.
 struct Demands {
-    /// Admission flags.
     flags: u16,
     may_write: bool,
 }

@@ -26,7 +26,6 @@ type Rest = Box<dyn FnOnce(&mut Worker, &dyn Host) -> Outcome + Send>;
 pub struct AfterGrace {
     rest: Rest,
     reply: Out,
-    /// The command counts as failed.
     has_failed: bool,
 }
 
@@ -83,7 +82,6 @@ impl AfterGrace {
 }
 
 impl Outcome {
-    /// Whether the command counts as failed.
     pub(crate) fn has_failed(&self) -> bool {
         match self {
             Self::Failed => true,

@@ -21,7 +21,6 @@ use crate::command_table::request::Request;
 use crate::state::waiter::Waiter;
 
 impl<L: Features> Executor<'_, L> {
-    /// Calls the command's handler.
     #[inline]
     pub(crate) fn handle(&mut self, entry: &'static Entry, request: &Request<'_>) -> Outcome {
         if let (Call::Data(handler), Some(hash)) = (entry.call, request.hash)

@@ -32,7 +32,6 @@ pub struct Executor<'a, L> {
 }
 
 impl<L: ShardLocks> Executor<'_, L> {
-    /// Whether a command is over.
     pub(crate) fn is_over(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Done => true,

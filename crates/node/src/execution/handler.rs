@@ -37,7 +37,6 @@ pub(crate) struct OnShards<'a, 's> {
     pub(crate) hashes: &'a [u64],
 }
 
-/// Calls the handler of a command on data.
 #[inline(always)]
 pub(crate) fn handle_data(
     handler: Handler,

@@ -30,7 +30,6 @@ pub(crate) struct HeldCalls<'a, 's> {
     pub(crate) session: &'a mut Session,
     pub(crate) host: GatedHost<'a>,
     pub(crate) features: HeldFeatures,
-    /// Reads the TSC.
     pub(crate) tsc: &'a dyn Fn() -> u64,
     /// [`ShardLocks::serve_others`](crate::ShardLocks::serve_others). Returns the time after that.
     pub(crate) serve_others: &'a dyn Fn() -> Time,

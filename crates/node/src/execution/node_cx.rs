@@ -24,7 +24,6 @@ pub struct NodeCx<'a> {
     /// All shards, one at a time, for a command whose row says that it visits them.
     pub shards: LockedShards<'a>,
     pub(crate) gate: &'a dyn GateAccess,
-    /// Reads the TSC.
     pub(crate) tsc: &'a dyn Fn() -> u64,
     pub(crate) host: GatedHost<'a>,
     /// The outcome after the reply, unless the command fails.

@@ -33,14 +33,12 @@ pub(crate) enum Manner {
 /// When a command has ended.
 #[derive(Clone, Copy)]
 struct RunEnd {
-    /// The TSC.
     at_tsc: u64,
     /// TSC cycles of the command.
     took_tsc: u64,
 }
 
 impl<L: Features> Executor<'_, L> {
-    /// Performs an admitted command.
     #[inline]
     pub(super) fn perform(
         &mut self,

@@ -65,7 +65,6 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Whether a user is as it was.
 #[cold]
 fn is_same(node: &Node, user: &Arc<User>) -> bool {
     node.users.find(user.name()).is_some_and(|now| Arc::ptr_eq(&now, user))

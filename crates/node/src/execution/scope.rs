@@ -25,7 +25,6 @@ use crate::command_table::request::Request;
 use crate::host::ShardLocks;
 use crate::state::node::Node;
 
-/// Where a command runs.
 pub(crate) struct ExecutionScope<'a, L> {
     pub(crate) worker: &'a mut Worker,
     pub(crate) db: usize,
@@ -102,7 +101,7 @@ impl<L: Features> ExecutionScope<'_, L> {
         outcome
     }
 
-    /// Locks the shards of keys with these hashes for work that does not block. The data of the keys
+    /// Locks the shards of keys with these hashes for work that does not block. The data of keys
     /// with the hashes `unfetched` are fetched first.
     pub(crate) fn lock_keys(
         &mut self,

@@ -49,7 +49,6 @@ pub(crate) struct WorkerHooks {
     /// Shows a request of a client to the clients that watch requests. The text is the command's
     /// name, and the number is the TSC when the request ended.
     pub(crate) show_request: fn(&mut Worker, &ClientRecord, &str, &Args<'_>, u64),
-    /// Bytes of this thread's interpreter.
     pub(crate) interpreter_bytes: fn() -> usize,
 }
 
@@ -76,7 +75,6 @@ pub struct Worker {
     /// clients without it because of a busy script. Every command has a flag of `admission_mask`
     /// then.
     pub(crate) mask_with_access: Option<u16>,
-    /// The features above.
     hooks: WorkerHooks,
     /// The source of random numbers.
     pub random: Random,
@@ -99,7 +97,6 @@ pub struct Worker {
     pub(super) sampler: Random,
     /// Clients are shown the requests that are executed: MONITOR.
     pub(crate) shows_requests: bool,
-    /// The thread takes part in a session of HOTKEYS.
     pub(crate) hotkeys: Option<Participant>,
     /// How long runs take is recorded: `latency-tracking`.
     pub(crate) tracks_latency: bool,
@@ -125,7 +122,6 @@ pub struct Worker {
     pub(crate) error_counted: bool,
     /// Why the running command has done nothing: a busy script holds what it needs.
     pub(crate) refusal: Option<ScriptError>,
-    /// Work that waits for shards that were in use.
     pub(crate) deferred: DeferredWork,
     /// Bytes of notifications beyond those that may be left out of `maxmemory`, when the last turn
     /// ended.
@@ -148,9 +144,7 @@ pub struct Worker {
     pub(crate) turns: u64,
     /// The effects on clients of the running transaction's changes of users.
     pub(crate) user_changes: Option<Box<UserChanges>>,
-    /// The thread's part of the memory in use.
     pub(crate) memory: Arc<ThreadMemory>,
-    /// The limit of memory.
     pub(crate) limit: Limit,
     /// Bytes that all clients may take together; 0 if unlimited.
     pub(crate) clients_bytes_max: i64,
@@ -158,7 +152,6 @@ pub struct Worker {
     pub(crate) evictor: Option<Box<Evictor>>,
     /// Whether evictions have not kept up, and go on between the turns.
     pub(crate) evicts_on: EvictsOn,
-    /// The limit has changed.
     pub(crate) limit_changed: bool,
     /// Memory was over its limit when the running command began, and no key could be evicted.
     pub(crate) out_of_memory: bool,
@@ -169,7 +162,6 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// That of thread `index`.
     pub(crate) fn with_hooks(
         hooks: WorkerHooks,
         node: Arc<Node>,

@@ -159,7 +159,6 @@ impl Worker {
         self.limit.bytes != 0
     }
 
-    /// Takes over a changed configuration.
     pub(crate) fn follow_memory_config(&mut self) {
         follow_config(&mut self.turn, &self.config);
         let before = std::mem::replace(&mut self.limit, Limit::new(&self.config));
@@ -174,7 +173,6 @@ impl Worker {
         }
     }
 
-    /// Takes over a changed limit.
     pub(crate) fn follow_client_limit(&mut self) {
         let before = self.clients_bytes_max;
         let limit = self.config.eviction.clients_bytes_max();

@@ -111,7 +111,6 @@ impl ClientMemory {
         }
     }
 
-    /// Stops counting a client.
     pub(crate) fn forget(&self, thread: usize, record: &ClientRecord, is_gone: bool) {
         let mut classes = self.classes(record.id).lock();
         if let Some(before) = record.counted.take(is_gone) {

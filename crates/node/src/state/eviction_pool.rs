@@ -10,7 +10,6 @@ use store::eviction::EvictionChoice;
 /// Keys remembered.
 const LEN_MAX: usize = 16;
 
-/// A sampled key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// Its score for eviction when it was sampled: higher scores go first.
@@ -19,7 +18,6 @@ pub(crate) struct Candidate {
     pub(crate) db: usize,
 }
 
-/// Sampled keys, by ascending score.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     candidates: [Candidate; LEN_MAX],
@@ -53,12 +51,10 @@ impl Pool {
         }
     }
 
-    /// The key with the highest score.
     pub(crate) fn best(&self) -> Option<&Candidate> {
         self.candidates[..self.len].last()
     }
 
-    /// Takes the key with the highest score.
     pub(crate) fn pop(&mut self) -> Option<Candidate> {
         self.len = self.len.checked_sub(1)?;
         Some(self.candidates[self.len])

@@ -102,7 +102,6 @@ pub struct Inboxes {
 }
 
 impl Inboxes {
-    /// Empty inboxes.
     pub(crate) fn new() -> Self {
         let inbox = |_| {
             let wake = Arc::<ThreadWake>::default();
@@ -202,7 +201,6 @@ impl Inboxes {
         }
     }
 
-    /// Whether every thread looks into its inbox.
     #[inline]
     pub(crate) fn are_all_active(&self) -> bool {
         self.all_active.load(Ordering::Relaxed)

@@ -17,7 +17,6 @@ const SLACK_PER_LIMIT: i64 = 256;
 /// Bytes that may be in use beyond the known ones when the limit changes.
 const BEGIN_BYTES: i64 = 1 << 20;
 
-/// Whether a thread evicts between its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EvictsOn {
     #[default]
@@ -28,7 +27,6 @@ pub(crate) enum EvictsOn {
     WhenFreed,
 }
 
-/// The limit of memory and how it is kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limit {
     /// Bytes; 0 if there is no limit.
@@ -44,7 +42,6 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// The limit of a configuration.
     pub(crate) fn new(config: &Config) -> Self {
         let eviction = &config.eviction;
         let wait_budget_us = wait_budget_us(eviction.maxmemory_eviction_tenacity);

@@ -122,7 +122,6 @@ pub struct Node {
     pub lazy_free_pending: AtomicU64,
     /// Values freed in the background.
     pub lazy_freed: AtomicU64,
-    /// Why commands that change keys are refused.
     pub(crate) refusals: Refusals,
     /// The state of RDB files.
     pub snapshots: Snapshots,

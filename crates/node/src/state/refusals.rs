@@ -36,7 +36,6 @@ impl Refusals {
         text.map(|text| ServerError::NotKept(text).into())
     }
 
-    /// Whether writes are refused.
     pub(crate) fn any(&self) -> bool {
         self.0.lock().iter().any(Option::is_some)
     }

@@ -19,7 +19,6 @@ use parking_lot::Mutex;
 /// No time: only a write can make the key ready.
 const NEVER_MS: i64 = i64::MAX;
 
-/// The retry times of a wait's keys.
 pub(crate) struct RetryTimes(Option<Mutex<Times>>);
 
 struct Times {

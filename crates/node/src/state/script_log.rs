@@ -53,7 +53,6 @@ impl ScriptLog {
         self.dropped = dropped;
     }
 
-    /// Whether there is nothing to write.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.dropped == 0

@@ -35,7 +35,6 @@ pub struct Scripting {
     running: Mutex<HashMap<usize, Arc<Running>>>,
     /// Those that have run for longer than `busy-reply-threshold`.
     pub busy: BusyScripts,
-    /// Bytes of each thread's interpreter.
     vm_bytes: Mutex<HashMap<usize, usize>>,
     /// The server shuts down: scripts end, even if they have written.
     is_ending: AtomicBool,
@@ -151,13 +150,11 @@ impl Default for Scripting {
 }
 
 impl Scripting {
-    /// Forgets all scripts.
     pub(crate) fn flush_scripts(&self) {
         self.scripts.write().flush();
         self.gone.fetch_add(1, Ordering::Release);
     }
 
-    /// Forgets all libraries.
     pub(crate) fn flush_libraries(&self) {
         self.libraries.write().flush();
         self.gone.fetch_add(1, Ordering::Release);

@@ -23,7 +23,6 @@ pub struct ShardFigures {
     shards: Vec<OneShard>,
 }
 
-/// One shard.
 #[derive(Debug, Default)]
 struct OneShard {
     dbs: Vec<DbFigures>,

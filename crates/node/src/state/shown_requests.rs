@@ -8,7 +8,6 @@ pub(crate) const TIME_BYTES: usize = "1700000000.000000".len();
 /// Where it begins.
 pub(crate) const TIME_AT: usize = 1;
 
-/// The shared state of the lines of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct ShownRequests {
     /// The time of the last line, in microseconds since 1970. Written while no other line is.

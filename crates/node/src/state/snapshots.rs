@@ -131,7 +131,6 @@ impl LoadProgress {
 }
 
 impl Snapshots {
-    /// Whether keys are being loaded.
     pub(super) fn is_loading(&self) -> bool {
         self.is_loading.load(Ordering::Acquire)
     }

@@ -88,7 +88,6 @@ impl Trackers {
         changed.iter().filter(is_own).cloned().collect()
     }
 
-    /// Adds prefixes that a client has begun to track.
     pub(crate) fn join(&self, added: &[Prefix], record: &Arc<ClientRecord>, thread: usize) {
         for some in added.chunks(PREFIXES_LOCKED_MAX) {
             let mut prefixes = self.prefixes.write();

@@ -36,13 +36,11 @@ impl Changed {
 /// are looked up once, however many changes there are.
 #[derive(Debug)]
 pub(crate) struct UserChanges {
-    /// The own client.
     pub(crate) me: u64,
     /// The own client has lost a channel, and is the default user since.
     pub(crate) has_lost_user: bool,
     /// The other clients, by the names of their users.
     pub(crate) clients: BTreeMap<Arc<[u8]>, Clients>,
-    /// The users whose rules have changed.
     pub(crate) changed: BTreeSet<Arc<[u8]>>,
     /// The clients that are closed at the end.
     pub(crate) killed: Vec<Arc<ClientRecord>>,

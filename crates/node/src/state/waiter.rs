@@ -17,7 +17,6 @@ use crate::clients::session::{ReplyMode, Session};
 /// A key that has changed, and its database.
 pub(crate) type ChangedKey = (usize, Vec<u8>);
 
-/// How a wait ended.
 #[derive(Debug)]
 pub(crate) enum WaitEnd {
     /// A writer made this reply, which is accounted for.
@@ -39,7 +38,6 @@ pub(crate) enum WaitEnd {
 /// One client's wait.
 pub struct Waiter {
     pub(crate) record: Arc<ClientRecord>,
-    /// Its command's index in the table.
     command: u16,
     pub(crate) db: usize,
     pub(crate) resp3: bool,
@@ -50,7 +48,6 @@ pub struct Waiter {
     pub(crate) silent: bool,
     /// The object of the wait.
     awaited: Awaited,
-    /// The request's arguments, for serving it.
     args: CopiedArgs,
     /// The hashes of the request's keys, in the order of its row's positions.
     hashes: Vec<u64>,
@@ -63,7 +60,6 @@ pub struct Waiter {
     pub(crate) completion: Completion<WaitEnd>,
 }
 
-/// The object of a wait.
 enum Awaited {
     /// A write to one of some keys.
     Keys(BlockRequest),
@@ -244,12 +240,10 @@ impl Waiter {
         self.tracks
     }
 
-    /// Its command's index in the table.
     pub(crate) fn command(&self) -> u16 {
         self.command
     }
 
-    /// The request's arguments.
     pub(crate) fn args(&self) -> Args<'_> {
         self.args.args()
     }
@@ -354,7 +348,6 @@ impl Waiter {
 }
 
 impl WakeEvent {
-    /// TSC cycles that serving took.
     pub(crate) fn tsc(&self) -> u64 {
         match self {
             Self::Served { tsc, .. } => *tsc,

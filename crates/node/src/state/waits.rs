@@ -32,7 +32,6 @@ impl Waits {
         &self.parts[id as usize % PARTS]
     }
 
-    /// Adds the wait of a client that has none.
     pub(crate) fn add(&self, waiter: &Arc<Waiter>) {
         let id = waiter.record.id;
         self.part(id).lock().insert(id, Arc::clone(waiter));
