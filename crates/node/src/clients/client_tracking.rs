@@ -297,7 +297,7 @@ mod tests {
     /// Waiting notifications are left out of the count until they are taken or dropped, and none
     /// waits for a client that is gone.
     #[test]
-    fn what_waits_for_a_client_is_left_out() {
+    fn messages_that_wait_for_a_client_are_uncounted() {
         let tracking = ClientTracking::default();
         let key = || Invalidation::Key(vec![b'x'; 1000].into());
         assert!(!tracking.push(key(), false), "it does not track");
@@ -326,7 +326,7 @@ mod tests {
 
     /// A client to which many others redirect the same array keeps it once.
     #[test]
-    fn what_comes_again_counts_once() {
+    fn a_repeated_message_counts_once() {
         let tracking = ClientTracking::default();
         let names = Arc::new(SharedMessage::about_keys(vec![0; 1 << 20]));
         for _ in 0..60 {
@@ -341,7 +341,7 @@ mod tests {
 
     /// A client keeps no more than its limit, even if others share the arrays.
     #[test]
-    fn what_others_are_told_too_counts_in_full() {
+    fn a_shared_message_counts_in_full_for_each_client() {
         let tracking = ClientTracking::default();
         for _ in 0..20 {
             tracking.push(
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_told_in_one_message() {
+    fn too_many_keys_become_one_message() {
         let tracking = ClientTracking::default();
         let firsts =
             (0..20).filter(|_| tracking.push(Invalidation::Key(vec![0; 1 << 20].into()), true));

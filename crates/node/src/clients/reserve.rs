@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_clients_make_place_and_administrators_stay() {
+    fn silent_clients_are_closed_to_make_room_but_not_administrators() {
         const LATER_MS: i64 = 10 + NEW_MS;
         let reserve = Reserve::default();
         let connect = |id: u64| {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_with_one_only_key_have_its_hash() {
+    fn requests_with_a_single_key_have_its_hash() {
         check("get k", Some("k"));
         check("mget k", Some("k"));
         check("mget k l", None);

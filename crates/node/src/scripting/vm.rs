@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vm_drops_what_was_evicted_from_time_to_time() {
+    fn a_vm_drops_evicted_scripts_from_time_to_time() {
         let node = Node::new(Config::default(), 1, 1);
         let mut greatest = 0;
         for number in 0..4000 {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vm_drops_what_was_flushed_at_its_next_use() {
+    fn a_vm_drops_flushed_scripts_at_its_next_use() {
         let node = Node::new(Config::default(), 1, 1);
         let text = [b"return '".as_slice(), &vec![b'x'; 1 << 20], b"'"].concat();
         let script = Arc::new(Script::new(&text).unwrap());

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_found_by_what_it_holds_until_it_ends() {
+    fn a_script_is_found_by_its_shards_until_it_ends() {
         let busy = BusyScripts::default();
         assert!(!busy.any() && busy.holder(7).is_none() && busy.waiting().is_none());
         busy.begin(script(0, Held::Shards(vec![3, 7])));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_behind_the_closed_gate_holds_everything() {
+    fn a_script_behind_a_closed_gate_holds_all_shards() {
         let busy = BusyScripts::default();
         busy.begin(script(2, Held::All));
         assert!(busy.is_exclusive() && busy.holder(1000).is_some() && busy.waiting().is_some());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_goes_first_whatever_its_thread() {
+    fn the_largest_client_is_closed_first_whatever_its_thread() {
         let memory = ClientMemory::default();
         let clients: Vec<_> = [1 << 20, 10, 5 << 20, 100 << 10, 20 << 20]
             .into_iter()

@@ -274,7 +274,7 @@ mod tests {
 
     /// Events are left out of the count until they are written, or no client waits for them.
     #[test]
-    fn what_is_on_its_way_is_left_out() {
+    fn messages_in_delivery_are_uncounted() {
         let inboxes = Arc::new(Inboxes::new());
         let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
         deliveries.open(Arc::new(|| {}));
@@ -342,7 +342,7 @@ mod tests {
     /// A long event is shared by all receivers, and left out of the count as long as one of them
     /// has it.
     #[test]
-    fn what_the_last_receiver_has_is_left_out_in_full() {
+    fn the_message_of_the_last_receiver_is_uncounted_in_full() {
         const LONG: i64 = 128 << 10;
         let inboxes = Arc::new(Inboxes::new());
         let registry = ChannelRegistry::new(KeyHasher::new(1));
@@ -387,7 +387,7 @@ mod tests {
 
     /// Clients that have read keys which change all the time do not delay rounds of prefixes.
     #[test]
-    fn a_round_comes_behind_those_who_were_there_before() {
+    fn a_round_follows_earlier_clients() {
         let inboxes = Arc::new(Inboxes::new());
         let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
         inboxes.activate_all();

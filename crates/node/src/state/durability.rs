@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_the_same_log_are_compared() {
+    fn positions_of_the_same_log_are_compared() {
         let place = |log, position| Some(LogPosition { log, position });
         let durability = Durability::default();
         for written in [None, place(1, 5)] {

@@ -101,7 +101,7 @@ mod tests {
     use base::random::Random;
 
     #[test]
-    fn the_best_are_kept() {
+    fn the_best_candidates_are_kept() {
         let (mut pool, mut random) = (Pool::default(), Random::new(7));
         for rounds in 0..100 {
             pool.clear();

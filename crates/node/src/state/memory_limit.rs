@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_may_come_down_slowly_but_not_grow() {
+    fn memory_may_shrink_slowly_but_not_grow() {
         let state = EvictionState::default();
         let limit = Limit { bytes: 256_000, ..Limit::default() };
         assert!(state.fall_behind(&limit, 257_001, 0));

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_are_logged() {
+    fn loglevel_selects_lines() {
         let levels = [LogLevel::Debug, LogLevel::Verbose, LogLevel::Notice, LogLevel::Warning];
         let count = |logged| levels.into_iter().filter(|level| is_logged(logged, *level)).count();
         assert_eq!(count(config::LogLevel::Debug), 4);

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_has_ended_a_script_in_part_does_not_go_on() {
+    fn a_server_that_ended_a_script_after_a_write_cannot_continue() {
         let (scripting, wrote) = (Scripting::default(), KillState::default());
         let running = |kill_state: KillState| {
             let (function, command, began_ms) = (None, Vec::new(), 0);

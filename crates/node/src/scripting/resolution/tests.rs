@@ -72,7 +72,7 @@ fn needs_exclusive_slot(node: &Arc<Node>, what: Named, name: &str) -> bool {
 }
 
 #[test]
-fn a_new_script_and_a_large_source_are_for_one_thread_at_a_time() {
+fn new_scripts_and_large_sources_need_the_exclusive_slot() {
     let node = Arc::new(Node::new(Config::default(), 1, 1));
     assert!(needs_exclusive_slot(&node, Named::Body, "return 1"));
     let large = format!("return 2 --{}", "x".repeat(LARGE_SOURCE_BYTES));
