@@ -1,6 +1,6 @@
 //! The most used keys: sampled all the time, and measured in sessions of HOTKEYS.
 //!
-//! Each thread samples about one of 1,024 requests at random and counts its keys in a small table of
+//! Each thread samples about one of 1,024 requests and counts its keys in a small table of
 //! its own ([`HotKeys`]), in which weights halve every ten seconds. HOTKEYS START begins a session
 //! ([`HotkeysSession`]), in which threads measure the time and the network bytes of requests with
 //! keys.
