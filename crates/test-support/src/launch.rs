@@ -32,6 +32,9 @@ pub enum Ports {
     Both,
 }
 
+/// A change of the command that starts a server.
+type EditCommand<'a> = Box<dyn Fn(&mut Command) + 'a>;
+
 /// A server that is about to start.
 pub struct Launch<'a> {
     program: Vec<String>,
@@ -42,7 +45,7 @@ pub struct Launch<'a> {
     folder: Option<WorkingFolder>,
     until: &'a str,
     ports: Ports,
-    edit: Option<Box<dyn Fn(&mut Command) + 'a>>,
+    edit: Option<EditCommand<'a>>,
 }
 
 impl<'a> Launch<'a> {

@@ -82,8 +82,14 @@ impl<L: Features> Executor<'_, L> {
         {
             manner = self.check_pause(entry, request, demands.may_write)?;
         }
-        if self.worker.is_limited() {
-            self.check_memory(entry, request)?;
+        if self.worker.is_limited()
+            && let Err(outcome) = self.check_memory(entry, request)
+        {
+            // The eviction may have sent events to this client: they follow the error.
+            if manner == Manner::Notified && self.is_over(&outcome) {
+                self.write_own_messages();
+            }
+            return Err(outcome);
         }
         Ok((entry, manner))
     }

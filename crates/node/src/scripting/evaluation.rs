@@ -184,7 +184,7 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         let slot = exclusive.map_or_else(|| self.executor.take_exclusive_slot(&node.scripting), Ok);
         let _exclusive = match slot {
             Ok(exclusive) => exclusive,
-            Err(outcome) => return outcome,
+            Err(outcome) => return self.come_back_later(outcome),
         };
         if self.prepared.code.known_key_access() != ScriptKeys::All
             && let Some(outcome) = self.attempt(ScriptKeys::Beyond, None)

@@ -118,6 +118,20 @@ fn keys_in_use_are_not_searched_again_immediately() {
 }
 
 #[test]
+fn events_of_evictions_follow_the_error_of_a_subscriber_that_is_refused() {
+    check(
+        r#"
+> CONFIG SET notify-keyspace-events KEA maxmemory-policy volatile-lru -> OK
+> SET vol 1 EX 1000 -> OK
+> HELLO 3 -> ~~ {*}
+> PSUBSCRIBE __keyevent@0__:evicted -> >["psubscribe", "__keyevent@0__:evicted", 1]
+> CONFIG SET maxmemory 1 -> OK
+> SET a 1 -> ~~ -OOM command not allowed*pmessage*"vol"?
+"#,
+    );
+}
+
+#[test]
 fn the_least_recently_used_key_is_evicted_first() {
     check(
         r#"
