@@ -257,7 +257,7 @@ fn a_library_can_be_left_out() {
     let mut without = items();
     without.remove(1);
     for end in [bytes.len(), bytes.len() - 1] {
-        assert_eq!(written(&bytes[..end], &[range.clone()]).0, file(&without));
+        assert_eq!(written(&bytes[..end], std::slice::from_ref(&range)).0, file(&without));
     }
 }
 
