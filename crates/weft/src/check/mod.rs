@@ -19,8 +19,8 @@ mod aof;
 mod libraries;
 mod rdb;
 
-/// Finds damage in RDB files and append-only files. Exits with 0 if there is none, or if --fix wrote
-/// what can be loaded.
+/// Finds damage in RDB files and append-only files. Exits with 0 if there is none, or if --fix
+/// wrote what can be loaded.
 #[derive(Parser)]
 #[command(name = "weft check", bin_name = "weft check")]
 pub struct CheckProgram {
