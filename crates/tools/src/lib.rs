@@ -2,8 +2,8 @@
 //!
 //! From bottom to top: `statistics` and `page` know no servers; [`client`] is a connection to one;
 //! [`servers`] starts servers and reads the kernel's figures of them; [`load`] loads them. Above
-//! are the tools: [`bench`] with its floor, [`cli`], then [`report`] and [`top`]; [`tune`] checks
-//! the settings of a host.
+//! are the tools: [`mod@bench`] with its floor, [`cli`], then [`report`] and [`top`]; [`tune`]
+//! checks the settings of a host.
 //!
 //! The tools reach a server over a socket, as any client does. They use no other layer, so that a
 //! mistake there cannot hide in a measurement, except `base` for its quoting and `sys` to start

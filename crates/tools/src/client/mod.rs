@@ -1,6 +1,6 @@
 //! A connection to a server, for all tools: address, TLS, the stream, and two readers of replies.
 //!
-//! [`stream`] moves bytes over TCP or a unix socket, plain or with [`tls`]. `scanner` splits what
+//! `stream` moves bytes over TCP or a unix socket, plain or with [`tls`]. `scanner` splits what
 //! arrives into replies: `replies` counts them for the load, `reply` builds values for people.
 //! [`session`] holds a blocking conversation; [`cluster`] asks a node who owns which slots.
 

@@ -1,6 +1,6 @@
 //! Starts the load threads on a server and measures one window; before that, makes its data.
 //!
-//! [`conduct`](super::conduct) leads the threads through the window.
+//! `conduct` leads the threads through the window.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Sender, channel};

@@ -1,6 +1,6 @@
 //! The load generator: what is sent to a server, by how many connections, and what came back.
 //!
-//! [`workload`] is the table of what can be sent; [`template`] compiles a request of it, with
+//! [`workload`] is the table of what can be sent; `template` compiles a request of it, with
 //! [`keys`] and the sizes of [`shape`], and `batch` makes the next requests. [`spec`] says how a
 //! server is loaded; [`drive`] starts the load threads (`worker`), `conduct` leads them through the
 //! window by `signals`, and [`outcome`] is what the window showed. A load thread sends at the times

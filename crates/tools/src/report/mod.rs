@@ -1,6 +1,6 @@
 //! `weft report`: a series of experiments on one or more servers, as a page.
 //!
-//! Reading order: [`args`] is the command line; `experiments` is the table of experiments;
+//! Reading order: `args` is the command line; `experiments` is the table of experiments;
 //! `servers` starts them for each question; `measure` goes round them; `verdict` says what the
 //! figures mean; `write` makes the page, which `files` puts in its place. `machine` says what else
 //! ran.

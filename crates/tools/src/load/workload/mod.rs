@@ -1,4 +1,4 @@
-//! The workloads. [`table`] has all of them, [`names`] finds one, [`scripts`] are the scripts
+//! The workloads. [`table`] has all of them, [`names`] finds one, `scripts` are the scripts
 //! that some send.
 
 pub mod names;

@@ -9,15 +9,13 @@
 //! - `;` ends a command where a request is several, as in `MULTI ; 10*(SET {key} {value} ;) EXEC`,
 //!   and `{same-key}` is the key before it in the request. Such a request is answered when all its
 //!   commands are, and counts once;
-//! - `{script:get}` and `{sha1:get}` are the source and the SHA-1 of one of the [`scripts`].
+//! - `{script:get}` and `{sha1:get}` are the source and the SHA-1 of one of the `scripts`.
 //!
 //! A row with both a read and a write alternates at random by `--ratio` (writes to reads); a row
 //! with one of them does only that. A row that is meaningful only with certain clients, at one
 //! depth or one ratio says so, and the command line overrides that. Not every command has a row:
 //! `cargo xtask rows` requires one per class of cost. Invariant, tested below: names are unique
 //! and every template compiles.
-//!
-//! [`scripts`]: super::scripts
 
 use super::{SubscriberPlan, Workload, WorkloadUser};
 
