@@ -1,9 +1,9 @@
 //! `weft bench`: measure servers under load, in tables that people, programs and documents read.
 //!
 //! Reading order: `args` is the command line. `single` measures one running server;
-//! [`mod@compare`], `memory` and [`stall`] start several and put them side by side; a `preset` is a few of their
-//! command lines under a name. [`floor`] is the server that replies with canned bytes. The
-//! requests and the threads that send them are in [`load`](crate::load).
+//! [`mod@compare`], `memory` and [`stall`] start several and put them side by side; a `preset` is a
+//! few of their command lines under a name. [`floor`] is the server that replies with canned bytes.
+//! The requests and the threads that send them are in [`load`](crate::load).
 //!
 //! Invariant: a run that met error replies never looks like a result.
 
