@@ -51,7 +51,7 @@ fn settings_are_checked_and_applied() {
     let kept = fs::read_to_string(folder.path().join("etc/sysctl.d/60-weft.conf")).unwrap();
     assert!(kept.ends_with("\nnet.core.somaxconn = 4096\n"), "{kept}");
     let text = tune(&["--root", &root]);
-    assert!(printed(&text).ends_with("\nNothing is to be changed.\n"), "{}", printed(&text));
+    assert!(printed(&text).ends_with("\nNothing to change.\n"), "{}", printed(&text));
     // So many clients need more files than any process may open.
     let pid = std::process::id().to_string();
     let many = tune(&["--pid", &pid, "--clients", "4000000000"]);
