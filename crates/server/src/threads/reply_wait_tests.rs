@@ -128,7 +128,7 @@ fn blocked_clients_and_those_that_quit_wait_as_well() {
     let (mut blocked, mut writer) = (server.connect(), server.connect());
     assert_eq!(server.ask(&mut blocked, "SET k 1\r\nBLPOP l 0\r\n"), "");
     assert_eq!(server.ask(&mut writer, "RPUSH l x\r\nQUIT\r\n"), "");
-    // A request that takes a millisecond postpones the next one, which then waits for the log again.
+    // A request that takes a millisecond postpones the next, which then waits for the log again.
     let (mut to_blocked, mut to_writer) = (String::new(), String::new());
     for _ in 0..4 {
         server.release();
