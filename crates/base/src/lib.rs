@@ -15,6 +15,7 @@ pub mod number;
 pub mod quote;
 pub mod random;
 pub mod room;
+mod segment;
 pub mod size;
 pub mod time;
 pub mod uncounted;
