@@ -3,6 +3,7 @@
 //!
 //! - **Safepoints**, at which a script can be ended: calls, returns, jumps, steps of a pattern.
 //!   Most of them only count.
+//! - **Searches** for patterns, which have such points too: see [`create_string_functions`].
 //! - **Natives**, which create no references to values: [`create_caller`] makes functions that pass
 //!   texts and numbers to Rust and back.
 //! - **Runs** of scripts: see [`Runner`].
@@ -10,7 +11,9 @@
 //! Errors of Luau are long jumps. When a function here may raise one, no value with a destructor is
 //! alive: its data is in thread-local variables.
 
+mod pattern;
 mod runner;
+mod strings;
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
@@ -21,6 +24,7 @@ use std::slice;
 use mlua::{Function, Lua, ffi};
 
 pub use self::runner::{Pinned, Plain, PreparedRun, Ran, Runner, create_asker};
+pub use self::strings::create_string_functions;
 
 /// If the used memory changes by so much between two safepoints, the interrupt is called at once: a
 /// step that takes long usually takes memory.

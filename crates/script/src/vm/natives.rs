@@ -70,7 +70,8 @@ pub fn table(lua: &Lua, state: &Rc<VmState>, inputs: &Table) -> mlua::Result<Tab
     natives.raw_set("error_text", lua.create_function(error_text)?)?;
     natives.raw_set("source", lua.create_function(|lua, ()| Ok(source(lua)))?)?;
     natives.raw_set("loadstring", lua.create_function(loadstring)?)?;
-    natives.raw_set("find", lua.create_function(find)?)?;
+    let strings: Table = lua.globals().raw_get("string")?;
+    natives.raw_set("strings", luau::create_string_functions(lua, &strings)?)?;
     natives.raw_set("clock", lua.create_function(|_, ()| Ok(clock()))?)?;
     let shared = Rc::clone(state);
     natives.raw_set("random", lua.create_function(move |_, ()| Ok(random(&shared)))?)?;
@@ -255,24 +256,6 @@ fn loadstring(
     }
     let name = String::from_utf8_lossy(crate::failure::until_nul(&name)).into_owned();
     Ok(compile(lua, &text, &name, &env))
-}
-
-/// `string.find` of plain text in linear time: first and last position, or nil.
-fn find(
-    _: &Lua,
-    args: (BorrowedBytes, BorrowedBytes, f64),
-) -> mlua::Result<(Option<f64>, Option<f64>)> {
-    let (text, pattern, start) = args;
-    let (len, start) = (text.len() as f64, start.trunc());
-    let start = if start < 0.0 { (len + start).max(0.0) } else { (start - 1.0).max(0.0) };
-    let Some(rest) = text.get(start as usize..) else { return Ok((None, None)) };
-    Ok(match memchr::memmem::find(rest, &pattern) {
-        Some(at) => {
-            let first = at as f64 + start + 1.0;
-            (Some(first), Some(first + pattern.len() as f64 - 1.0))
-        }
-        None => (None, None),
-    })
 }
 
 fn clock() -> f64 {
