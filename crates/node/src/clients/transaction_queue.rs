@@ -179,18 +179,26 @@ impl Transaction {
     /// Whether EXEC may change the keyspace. `script_may_write` says of a queued script what it
     /// declares now.
     pub(crate) fn may_write(&self, script_may_write: impl Fn(&Entry, &Args<'_>) -> bool) -> bool {
-        let is_script = |queued: &QueuedCommand<'_>| matches!(queued.entry.call, Call::Script(_));
-        let scripts_may_write = || {
-            let mut scripts = self.commands().filter(is_script);
-            scripts.any(|queued| script_may_write(queued.entry, &queued.args))
-        };
-        !self.facts.is_aborted
-            && (self.facts.may_write || self.facts.has_scripts && scripts_may_write())
+        self.facts.may_write && !self.facts.is_aborted || self.has_script(script_may_write)
     }
 
-    /// Whether EXEC is refused when memory is short.
-    pub(crate) fn may_take_memory(&self) -> bool {
+    /// Whether EXEC is refused when memory is short, which a queued script is if it declares so
+    /// now.
+    pub(crate) fn may_take_memory(
+        &self,
+        script_may_take_memory: impl Fn(&Entry, &Args<'_>) -> bool,
+    ) -> bool {
         self.facts.may_take_memory && !self.facts.is_aborted
+            || self.has_script(script_may_take_memory)
+    }
+
+    /// Whether EXEC runs a script of which this holds.
+    pub(crate) fn has_script(&self, holds: impl Fn(&Entry, &Args<'_>) -> bool) -> bool {
+        let is_script = |queued: &QueuedCommand<'_>| matches!(queued.entry.call, Call::Script(_));
+        let mut scripts = self.commands().filter(is_script);
+        self.facts.has_scripts
+            && !self.facts.is_aborted
+            && scripts.any(|queued| holds(queued.entry, &queued.args))
     }
 
     /// The admission flags that EXEC has because of the queued commands.

@@ -1,6 +1,5 @@
 //! The check of a request against the limit of memory, before it runs.
 
-use command::Flags;
 use engine::Error;
 
 use super::Room;
@@ -46,12 +45,11 @@ pub(crate) fn keep_to_memory<L: ShardLocks>(
 
 /// Whether a request may need more memory than there is.
 fn may_take_memory<L>(executor: &Executor<'_, L>, entry: &Entry, request: &Request<'_>) -> bool {
+    let scripting = &executor.worker.node.scripting;
     match entry.call {
-        Call::Exec => {
-            let transaction = executor.session.transaction.as_ref();
-            transaction.is_some_and(|queued| queued.may_take_memory())
-        }
-        Call::Script(call) => executor.worker.node.scripting.may_take_memory(call, &request.args),
-        _ => entry.spec.flags.has(Flags::DENYOOM),
+        Call::Exec => executor.session.transaction.as_ref().is_some_and(|queued| {
+            queued.may_take_memory(|entry, args| scripting.may_take_memory(entry, args))
+        }),
+        _ => scripting.may_take_memory(entry, &request.args),
     }
 }

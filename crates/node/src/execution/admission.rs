@@ -155,8 +155,14 @@ impl<L: Features> Executor<'_, L> {
             return Ok(Demands { flags: entry.admission_flags, may_write: false });
         }
         let scripting = &self.worker.node.scripting;
+        let mut queued = transaction.admission_flags();
+        if self.worker.admission_mask & KEPT != 0
+            && transaction.has_script(|entry, args| scripting.declares_writes(entry, args))
+        {
+            queued |= KEPT;
+        }
         Ok(Demands {
-            flags: flags::of_exec(entry.admission_flags, transaction.admission_flags()),
+            flags: flags::of_exec(entry.admission_flags, queued),
             may_write: transaction.may_write(|entry, args| scripting.may_write(entry, args)),
         })
     }
@@ -174,7 +180,12 @@ impl<L: Features> Executor<'_, L> {
         {
             return outcome;
         }
-        let asked = entry.admission_flags & self.worker.admission_mask;
+        let mut asked = entry.admission_flags & self.worker.admission_mask;
+        if self.worker.admission_mask & KEPT != 0
+            && self.worker.node.scripting.declares_writes(entry, &request.args)
+        {
+            asked |= KEPT;
+        }
         if let Err(outcome) = self.check_writes_kept(entry, asked) {
             return outcome;
         }

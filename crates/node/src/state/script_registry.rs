@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use command::Flags;
 use parking_lot::{Mutex, RwLock};
 use resp::Args;
 use script::{Libraries, Script, ScriptFlags, ScriptRegistry};
@@ -201,10 +202,21 @@ impl Scripting {
         }
     }
 
-    /// Whether the script that a request names is refused when memory is short. A script that
-    /// declares nothing is not: its commands are.
-    pub(crate) fn may_take_memory(&self, call: ScriptCall, args: &Args<'_>) -> bool {
-        self.declared(call, args).is_some_and(needs_memory)
+    /// Whether a request is refused when memory is short. A script that declares nothing is not:
+    /// its commands are.
+    pub(crate) fn may_take_memory(&self, entry: &Entry, args: &Args<'_>) -> bool {
+        match entry.call {
+            Call::Script(call) => self.declared(call, args).is_some_and(needs_memory),
+            _ => entry.spec.flags.has(Flags::DENYOOM),
+        }
+    }
+
+    /// Whether a request is refused while writes cannot be kept on the disk, although the admission
+    /// flags of its command do not say so: a script that declares what it does, and that it writes.
+    pub(crate) fn declares_writes(&self, entry: &Entry, args: &Args<'_>) -> bool {
+        let Call::Script(call) = entry.call else { return false };
+        let writes = |flags: ScriptFlags| !flags.contains(ScriptFlags::NO_WRITES);
+        self.declared(call, args).is_some_and(writes)
     }
 
     /// The flags that a request's script declares. `None` if it declares nothing, or is not known.

@@ -166,4 +166,24 @@ fn writes_are_refused_while_the_file_cannot_be_written() {
     );
     server.node.refuse_writes(Cause::AppendOnly, None);
     run(&mut server, "> SET k w\nOK\n> PING\nPONG\n");
+    // A script that declares that it writes is refused before anything of its transaction runs.
+    let queue = r##"
+> HELLO 3 -> ~~ {*}
+> SUBSCRIBE c -> >["subscribe", "c", 1]
+b> MULTI -> OK
+b> PUBLISH c first -> QUEUED
+b> EVAL "#!lua\nreturn 1" 0 -> QUEUED
+"##;
+    run(&mut server, queue);
+    server.node.refuse_writes(Cause::AppendOnly, Some(text.to_owned()));
+    run(
+        &mut server,
+        r##"
+b> EXEC -> ~~ -EXECABORT Transaction discarded because of: MISCONF Errors writing to the AOF*
+a<
+b> MULTI -> OK
+b> EVAL "#!lua\nreturn 1" 0 -> -MISCONF Errors writing to the AOF file: No space left on device
+b> EXEC -> -EXECABORT Transaction discarded because of previous errors.
+"##,
+    );
 }

@@ -89,14 +89,44 @@ fn flags_allow_scripts_to_run_above_the_limit() {
 > MULTI -> OK
 > EVAL "#!lua\nreturn 1" 0 -> -OOM command not allowed when used memory > 'maxmemory'.
 > DISCARD -> OK
-> CONFIG SET maxmemory 0 -> OK
-> MULTI -> OK
-> EVAL "#!lua\nreturn 1" 0 -> QUEUED
-b> CONFIG SET maxmemory 1 -> OK
-> EXEC
-[-OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory']
 "##,
     );
+}
+
+#[test]
+fn a_transaction_with_a_script_that_may_not_run_does_nothing() {
+    let mut server = TestServer::new(1);
+    let library = r##"
+> FUNCTION LOAD "#!lua name=lib
+  \nredis.register_function('f', function() return redis.call('set', 'done', 1) end)
+  \nredis.register_function{function_name='r', flags={'no-writes'}, callback=function() end}"
+"lib"
+> SCRIPT LOAD "#!lua\nreturn redis.call('set', 'done', 1)"
+"SHA"
+> RPUSH l 1 2 3 -> 3
+"##;
+    let sha = "c306eb8fe79d8268a8ee5148e816834c1c603275";
+    run(&mut server, &library.replace("SHA", sha));
+    let aborted = "-EXECABORT Transaction discarded because of: OOM command not allowed when used \
+                   memory > 'maxmemory'.";
+    let body = r##"EVAL "#!lua\nreturn redis.call('set', 'done', 1)" 0"##;
+    for (script, reply) in [
+        (body.to_owned(), aborted),
+        (body.replace("EVAL", "EVAL_RO"), aborted),
+        (format!("EVALSHA {sha} 0"), aborted),
+        (format!("EVALSHA_RO {} 0", sha.to_uppercase()), aborted),
+        ("FCALL f 0".to_owned(), aborted),
+        ("FCALL_RO f 0".to_owned(), aborted),
+        ("FCALL r 0".to_owned(), "[\"1\", nil]"),
+        (r##"EVAL "#!lua flags=no-writes\nreturn 7" 0"##.to_owned(), "[\"2\", 7]"),
+        (r##"EVAL "return 8" 0"##.to_owned(), "[\"3\", 8]"),
+    ] {
+        let steps = format!(
+            "\n> CONFIG SET maxmemory 0 -> OK\n> MULTI -> OK\n> LPOP l -> QUEUED\n> {script} -> \
+             QUEUED\nb> CONFIG SET maxmemory 1 -> OK\n> EXEC\n{reply}\n> EXISTS done -> 0\n"
+        );
+        run(&mut server, &steps);
+    }
 }
 
 #[test]
