@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use mlua::{Error, Function, Lua};
+use resp::out::Mark;
 use resp::{Out, Span};
 use scoped_tls_hkt::scoped_thread_local;
 use sys::luau::set_safepoints;
@@ -103,6 +104,27 @@ impl CallBuffers {
     /// The reply of the last command.
     pub fn reply(&self) -> &[u8] {
         if self.flat.is_empty() { &self.out.bytes } else { &self.flat }
+    }
+
+    /// Whether the reply contains values of the keyspace, which are not copied until
+    /// [`Self::join_reply`].
+    #[inline]
+    pub fn shares_values(&self) -> bool {
+        self.out.mark().shares_since(Mark::default())
+    }
+
+    /// The length of the reply.
+    pub fn reply_bytes(&self) -> usize {
+        if self.flat.is_empty() { self.out.bytes_since(Mark::default()) } else { self.flat.len() }
+    }
+
+    /// Copies a reply that contains values of the keyspace into one piece.
+    pub fn join_reply(&mut self) {
+        if self.shares_values() {
+            let Self { out, flat, .. } = self;
+            let pieces = out.pieces(Mark::default(), out.mark());
+            pieces.for_each(|piece| flat.extend_from_slice(piece.as_slice()));
+        }
     }
 
     /// The buffer that holds the reply.

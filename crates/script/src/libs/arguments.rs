@@ -1,6 +1,8 @@
 //! The arguments of a library function, with the conversions and errors of Lua's own functions.
 
-use mlua::{MultiValue, Value};
+use std::ops::Deref;
+
+use mlua::{BorrowedBytes, MultiValue, Value};
 
 use crate::number::number_text;
 
@@ -45,7 +47,7 @@ impl<'a> NativeArguments<'a> {
     }
 
     /// A string, or a number as text.
-    pub fn text(&self, position: usize) -> Result<Vec<u8>, String> {
+    pub fn text(&self, position: usize) -> Result<TextArgument, String> {
         self.at(position).and_then(text).ok_or_else(|| self.expected(position, "string"))
     }
 
@@ -74,12 +76,29 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// The text of a string, which the interpreter keeps, or of a number.
+pub enum TextArgument {
+    Lua(BorrowedBytes),
+    Number(String),
+}
+
+impl Deref for TextArgument {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Lua(text) => text,
+            Self::Number(text) => text.as_bytes(),
+        }
+    }
+}
+
 /// The text of a string or number.
-pub fn text(value: &Value) -> Option<Vec<u8>> {
+pub fn text(value: &Value) -> Option<TextArgument> {
     match value {
-        Value::String(text) => Some(text.as_bytes().to_vec()),
-        Value::Integer(number) => Some(number_text(*number as f64).into_bytes()),
-        Value::Number(number) => Some(number_text(*number).into_bytes()),
+        Value::String(text) => Some(TextArgument::Lua(text.as_bytes())),
+        Value::Integer(number) => Some(TextArgument::Number(number_text(*number as f64))),
+        Value::Number(number) => Some(TextArgument::Number(number_text(*number))),
         _ => None,
     }
 }

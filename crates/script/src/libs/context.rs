@@ -26,6 +26,13 @@ pub enum Problem {
     Lua(Error),
 }
 
+impl Problem {
+    /// The interpreter has no memory left.
+    pub fn no_memory() -> Self {
+        Self::Message(NO_MEMORY.to_owned())
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Lua(error)
@@ -47,11 +54,13 @@ pub struct LibraryContext<'a> {
     pub lua: &'a Lua,
     state: &'a VmState,
     elements: Cell<u32>,
+    /// Bytes of the output that the interpreter does not count yet.
+    output_bytes: Cell<usize>,
 }
 
 impl<'a> LibraryContext<'a> {
     pub fn new(lua: &'a Lua, state: &'a VmState) -> Self {
-        Self { lua, state, elements: Cell::new(0) }
+        Self { lua, state, elements: Cell::new(0), output_bytes: Cell::new(0) }
     }
 
     /// Counts one more element of long work.
@@ -75,24 +84,23 @@ impl<'a> LibraryContext<'a> {
         self.look()
     }
 
-    /// Checks the length of an output that the interpreter does not count yet.
-    ///
-    /// # Errors
-    ///
-    /// It is longer than all memory of the interpreter.
-    #[inline]
-    pub fn check_output(&self, len: usize) -> Result<(), Problem> {
-        if len > self.state.memory_bytes_max {
-            return Err(Problem::Message(NO_MEMORY.to_owned()));
-        }
-        Ok(())
+    /// How many bytes an output may have that needs so many.
+    pub fn output_room(&self, bytes: usize) -> usize {
+        // Only finalizers can fail here, and there are none.
+        let _ = self.state.collect_before(self.lua, bytes);
+        self.state.memory_bytes_max.saturating_sub(self.lua.used_memory())
+    }
+
+    /// Counts the memory of the output.
+    pub fn note_output(&self, bytes: usize) {
+        self.output_bytes.set(bytes);
     }
 
     #[cold]
     fn look(&self) -> Result<(), Problem> {
         self.state.poll(self.lua)?;
-        if self.lua.used_memory() > self.state.memory_bytes_max {
-            return Err(Problem::Message(NO_MEMORY.to_owned()));
+        if self.lua.used_memory() + self.output_bytes.get() > self.state.memory_bytes_max {
+            return Err(Problem::no_memory());
         }
         Ok(())
     }

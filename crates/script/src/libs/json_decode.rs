@@ -21,8 +21,8 @@ pub fn decode(
         return Err(Problem::Message(args.wrong(1, "expected 1 argument")));
     }
     let text = args.text(1)?;
-    if let [first, second, ..] = text.as_slice()
-        && (*first == 0 || *second == 0)
+    if let [first, second, ..] = text[..]
+        && (first == 0 || second == 0)
     {
         let text = "JSON parser does not support UTF-16 or UTF-32".to_owned();
         return Err(Problem::Message(text));

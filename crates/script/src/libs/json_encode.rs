@@ -9,7 +9,8 @@ use mlua::{Error, Table, Value};
 use super::arguments::type_name;
 
 use super::arguments::NativeArguments;
-use super::context::{LibraryContext, Problem, Returned, STEP_BYTES, one};
+use super::context::{LibraryContext, Problem, Returned, STEP_BYTES};
+use super::output::LibraryOutput;
 use crate::json_config::{InvalidNumbers, JsonConfig, NESTING_MAX};
 use crate::number::push_general;
 
@@ -21,15 +22,15 @@ pub fn encode(
 ) -> Returned {
     let value = args.at(1).filter(|_| args.len() == 1);
     let value = value.ok_or_else(|| args.wrong(1, "expected 1 argument"))?;
-    let mut encoder = JsonEncoder { context, config, out: Vec::new() };
+    let mut encoder = JsonEncoder { context, config, out: LibraryOutput::new(context) };
     encoder.document(value)?;
-    one(context.string(&encoder.out)?)
+    encoder.out.into_returned()
 }
 
 struct JsonEncoder<'a> {
     context: &'a LibraryContext<'a>,
     config: JsonConfig,
-    out: Vec<u8>,
+    out: LibraryOutput<'a>,
 }
 
 /// A container that is being written, with its remaining elements.
@@ -54,6 +55,7 @@ impl JsonEncoder<'_> {
         self.push(value, &mut open)?;
         while let Some(top) = open.last_mut() {
             self.context.step()?;
+            self.out.check()?;
             match top {
                 OpenTable::Array { written, len, .. } if written == len => {
                     self.out.push(b']');
@@ -95,11 +97,11 @@ impl JsonEncoder<'_> {
             }
             Value::Integer(number) => self.push_number(value, *number as f64)?,
             Value::Number(number) => self.push_number(value, *number)?,
-            Value::Boolean(true) => self.out.extend_from_slice(b"true"),
-            Value::Boolean(false) => self.out.extend_from_slice(b"false"),
+            Value::Boolean(true) => self.out.extend(b"true"),
+            Value::Boolean(false) => self.out.extend(b"false"),
             Value::Table(table) => self.begin(table, open)?,
-            Value::Nil => self.out.extend_from_slice(b"null"),
-            null if *null == Value::NULL => self.out.extend_from_slice(b"null"),
+            Value::Nil => self.out.extend(b"null"),
+            null if *null == Value::NULL => self.out.extend(b"null"),
             other => return Err(refused(other, "type not supported")),
         }
         Ok(())
@@ -200,18 +202,18 @@ impl JsonEncoder<'_> {
                 InvalidNumbers::On if number > 0.0 => "inf",
                 InvalidNumbers::On => "-inf",
             };
-            self.out.extend_from_slice(text.as_bytes());
+            self.out.extend(text.as_bytes());
             return Ok(());
         }
         let precision = self.config.number_precision;
         let is_short = number.fract() == 0.0 && number.abs() < 10f64.powi(precision as i32);
         if is_short && (number != 0.0 || number.is_sign_positive()) {
-            base::number::push_i64(&mut self.out, number as i64);
+            self.out.push_short(|out| base::number::push_i64(out, number as i64));
             return Ok(());
         }
         let mut text = String::new();
         push_general(&mut text, number, precision as usize);
-        self.out.extend_from_slice(text.as_bytes());
+        self.out.extend(text.as_bytes());
         Ok(())
     }
 
@@ -219,7 +221,7 @@ impl JsonEncoder<'_> {
         self.out.push(b'"');
         for part in text.chunks(STEP_BYTES) {
             self.push_escaped(part);
-            self.context.check_output(self.out.len())?;
+            self.out.check()?;
             if part.len() == STEP_BYTES {
                 self.context.step_bytes()?;
             }
@@ -234,23 +236,23 @@ impl JsonEncoder<'_> {
             if !matches!(byte, 0..=0x1f | b'"' | b'\\' | b'/' | 0x7f) {
                 continue;
             }
-            self.out.extend_from_slice(&text[plain..at]);
+            self.out.extend(&text[plain..at]);
             plain = at + 1;
             match byte {
-                b'"' | b'\\' | b'/' => self.out.extend_from_slice(&[b'\\', *byte]),
-                0x08 => self.out.extend_from_slice(b"\\b"),
-                b'\t' => self.out.extend_from_slice(b"\\t"),
-                b'\n' => self.out.extend_from_slice(b"\\n"),
-                0x0c => self.out.extend_from_slice(b"\\f"),
-                b'\r' => self.out.extend_from_slice(b"\\r"),
+                b'"' | b'\\' | b'/' => self.out.extend(&[b'\\', *byte]),
+                0x08 => self.out.extend(b"\\b"),
+                b'\t' => self.out.extend(b"\\t"),
+                b'\n' => self.out.extend(b"\\n"),
+                0x0c => self.out.extend(b"\\f"),
+                b'\r' => self.out.extend(b"\\r"),
                 other => {
                     let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
                     let (high, low) = (digit(other >> 4), digit(other & 15));
-                    self.out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+                    self.out.extend(&[b'\\', b'u', b'0', b'0', high, low]);
                 }
             }
         }
-        self.out.extend_from_slice(&text[plain..]);
+        self.out.extend(&text[plain..]);
     }
 }
 

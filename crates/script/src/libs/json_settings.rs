@@ -58,7 +58,7 @@ fn word(
         Some(Value::Boolean(value)) => Ok(usize::from(*value)),
         Some(_) => {
             let given = args.text(position)?;
-            let found = words.iter().position(|word| word.as_bytes() == given);
+            let found = words.iter().position(|word| *word.as_bytes() == *given);
             found.ok_or_else(|| {
                 let given = echoed(crate::failure::until_nul(&given));
                 Problem::Message(args.wrong(position, &format!("invalid option '{given}'")))

@@ -13,6 +13,7 @@ mod json_settings;
 mod msgpack;
 mod msgpack_pack;
 mod msgpack_unpack;
+mod output;
 mod structs;
 
 use std::rc::Rc;

@@ -6,7 +6,8 @@
 use mlua::{Table, Value};
 
 use super::arguments::NativeArguments;
-use super::context::{LibraryContext, Problem, Returned, one};
+use super::context::{LibraryContext, Problem, Returned};
+use super::output::LibraryOutput;
 
 /// Levels of tables.
 const DEPTH_MAX: u32 = 16;
@@ -16,25 +17,23 @@ pub fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned
     if args.len() == 0 {
         return Err(Problem::Message(args.wrong(0, "MessagePack pack needs input.")));
     }
-    let mut out = Vec::new();
+    let mut out = LibraryOutput::new(context);
     for value in args.iter() {
         push(context, &mut out, value, 0)?;
     }
-    one(context.string(&out)?)
+    out.into_returned()
 }
 
 fn push(
     context: &LibraryContext<'_>,
-    out: &mut Vec<u8>,
+    out: &mut LibraryOutput<'_>,
     value: &Value,
     depth: u32,
 ) -> Result<(), Problem> {
     context.step()?;
+    out.check()?;
     match value {
-        Value::String(text) => {
-            push_string(out, &text.as_bytes());
-            context.check_output(out.len())?;
-        }
+        Value::String(text) => push_string(out, &text.as_bytes()),
         Value::Boolean(value) => out.push(if *value { 0xc3 } else { 0xc2 }),
         Value::Integer(number) => push_integer(out, *number),
         Value::Number(number) => push_number(out, *number),
@@ -74,7 +73,7 @@ fn shape(context: &LibraryContext<'_>, table: &Table) -> Result<TableShape, Prob
 
 fn push_table(
     context: &LibraryContext<'_>,
-    out: &mut Vec<u8>,
+    out: &mut LibraryOutput<'_>,
     table: &Table,
     depth: u32,
 ) -> Result<(), Problem> {
@@ -98,48 +97,48 @@ fn push_table(
 }
 
 /// The header of an array or map: with a short, a 16-bit or a 32-bit length.
-fn push_header(out: &mut Vec<u8>, short: u8, long: u8, len: usize) {
+fn push_header(out: &mut LibraryOutput<'_>, short: u8, long: u8, len: usize) {
     if len <= 15 {
         out.push(short | len as u8);
     } else if let Ok(len) = u16::try_from(len) {
         out.push(long);
-        out.extend_from_slice(&len.to_be_bytes());
+        out.extend(&len.to_be_bytes());
     } else {
         out.push(long + 1);
-        out.extend_from_slice(&(len as u32).to_be_bytes());
+        out.extend(&(len as u32).to_be_bytes());
     }
 }
 
-fn push_string(out: &mut Vec<u8>, text: &[u8]) {
+fn push_string(out: &mut LibraryOutput<'_>, text: &[u8]) {
     let len = text.len();
     if len < 32 {
         out.push(0xa0 | len as u8);
     } else if let Ok(len) = u8::try_from(len) {
-        out.extend_from_slice(&[0xd9, len]);
+        out.extend(&[0xd9, len]);
     } else if let Ok(len) = u16::try_from(len) {
         out.push(0xda);
-        out.extend_from_slice(&len.to_be_bytes());
+        out.extend(&len.to_be_bytes());
     } else {
         out.push(0xdb);
-        out.extend_from_slice(&(len as u32).to_be_bytes());
+        out.extend(&(len as u32).to_be_bytes());
     }
-    out.extend_from_slice(text);
+    out.extend(text);
 }
 
-fn push_number(out: &mut Vec<u8>, number: f64) {
+fn push_number(out: &mut LibraryOutput<'_>, number: f64) {
     let is_integer = number.fract() == 0.0 && number.abs() < 9_223_372_036_854_775_808.0;
     if is_integer {
         push_integer(out, number as i64);
     } else if f64::from(number as f32) == number {
         out.push(0xca);
-        out.extend_from_slice(&(number as f32).to_be_bytes());
+        out.extend(&(number as f32).to_be_bytes());
     } else {
         out.push(0xcb);
-        out.extend_from_slice(&number.to_be_bytes());
+        out.extend(&number.to_be_bytes());
     }
 }
 
-fn push_integer(out: &mut Vec<u8>, number: i64) {
+fn push_integer(out: &mut LibraryOutput<'_>, number: i64) {
     let bytes = number.to_be_bytes();
     let (kind, len) = match number {
         -32..=127 => return out.push(number as u8),
@@ -153,5 +152,5 @@ fn push_integer(out: &mut Vec<u8>, number: i64) {
         i64::MIN..=-0x8000_0001 => (0xd3, 8),
     };
     out.push(kind);
-    out.extend_from_slice(&bytes[8 - len..]);
+    out.extend(&bytes[8 - len..]);
 }

@@ -9,6 +9,7 @@ use mlua::{Lua, MultiValue, Table, Value};
 
 use super::arguments::{NativeArguments, number};
 use super::context::{LibraryContext, Problem, Returned, function, one};
+use super::output::LibraryOutput;
 use crate::state::VmState;
 
 /// Longest integer in bytes.
@@ -121,15 +122,15 @@ impl<'a> PackFormat<'a> {
         size.wrapping_sub(position & (size - 1)) & (size - 1)
     }
 
-    fn push(&self, out: &mut Vec<u8>, little_endian: &[u8]) {
-        let start = out.len();
-        out.extend_from_slice(little_endian);
+    fn push<const N: usize>(&self, out: &mut LibraryOutput<'_>, mut bytes: [u8; N], size: usize) {
+        let bytes = &mut bytes[..size];
         if self.big_endian {
-            out[start..].reverse();
+            bytes.reverse();
         }
+        out.extend(bytes);
     }
 
-    fn push_integer(&self, out: &mut Vec<u8>, number: f64, size: usize) {
+    fn push_integer(&self, out: &mut LibraryOutput<'_>, number: f64, size: usize) {
         // A value out of range becomes zero, or the least integer, as on x86-64.
         let value = match number {
             number if number < 0.0 => number as i64 as u64,
@@ -139,7 +140,7 @@ impl<'a> PackFormat<'a> {
         };
         let mut bytes = [0; INTEGER_BYTES_MAX];
         bytes[..8].copy_from_slice(&value.to_le_bytes());
-        self.push(out, &bytes[..size]);
+        self.push(out, bytes, size);
     }
 
     fn integer(&self, bytes: &[u8], is_signed: bool) -> f64 {
@@ -160,25 +161,25 @@ impl<'a> PackFormat<'a> {
 fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
     let text = args.text(1)?;
     let mut format = PackFormat::new(&text);
-    let mut out = Vec::new();
+    let mut out = LibraryOutput::new(context);
     let mut next = 2;
     while let Some(item) = format.next(context, &args)? {
+        out.check()?;
         let padding = format.padding(out.len(), &item);
-        out.resize(out.len() + padding, 0);
+        out.pad(padding);
         match item.option {
             b'x' => {
                 out.push(0);
                 continue;
             }
-            b'f' => format.push(&mut out, &(args.number(next)? as f32).to_le_bytes()),
-            b'd' => format.push(&mut out, &args.number(next)?.to_le_bytes()),
+            b'f' => format.push(&mut out, (args.number(next)? as f32).to_le_bytes(), 4),
+            b'd' => format.push(&mut out, args.number(next)?.to_le_bytes(), 8),
             b'c' | b's' => {
                 let value = args.text(next)?;
                 let size = if item.size == 0 { value.len() } else { item.size };
                 let part = value.get(..size);
                 let part = part.ok_or_else(|| args.wrong(next + 1, "string too short"))?;
-                out.extend_from_slice(part);
-                context.check_output(out.len())?;
+                out.extend(part);
                 if item.option == b's' {
                     out.push(0);
                 }
@@ -187,7 +188,7 @@ fn pack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {
         }
         next += 1;
     }
-    one(context.string(&out)?)
+    out.into_returned()
 }
 
 fn unpack(context: &LibraryContext<'_>, args: NativeArguments<'_>) -> Returned {

@@ -11,13 +11,14 @@ use resp::request::BIG_BYTES_MIN;
 use resp::{Args, Span};
 use sys::luau::{CallResult, NativeArgument, StackArguments};
 
-use super::from_resp;
+use super::from_resp::{self, Unconverted};
 use crate::failure::coded;
 use crate::host::HOST;
 use crate::state::{CallBuffers, KEPT_BYTES_MAX, STATE, VmState};
 
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const TOO_LONG: &str = "Lua redis lib command arguments are longer than 512 MiB";
+const NO_MEMORY: &[u8] = b"ERR not enough memory";
 const WRONG_TYPE: &str = "Lua redis lib command arguments must be strings or integers";
 
 /// The most bytes of all arguments of one command, which may contain one string many times.
@@ -58,19 +59,18 @@ pub fn call(arguments: StackArguments<'_>, text: &mut Vec<u8>) -> CallResult {
 
 /// Executes the command in the buffers, and leaves its reply there.
 fn execute(state: &VmState, buffers: &mut CallBuffers) {
-    let CallBuffers { bytes, spans, own, out, flat, .. } = buffers;
-    let from = out.mark();
+    let CallBuffers { bytes, spans, own, out, .. } = buffers;
     let request = Args::new(bytes, spans, own);
     let resp3 = state.resp3.get();
     HOST.with(|host| host.call(request, resp3, out));
-    let to = out.mark();
-    if to.shares_since(from) {
-        out.pieces(from, to).for_each(|piece| flat.extend_from_slice(piece.as_slice()));
-    }
 }
 
 /// The reply in the buffers, if it is short and not a table.
 fn short_answer(buffers: &mut CallBuffers) -> Option<CallResult> {
+    // Shared values are long.
+    if buffers.shares_values() {
+        return None;
+    }
     let reply = buffers.reply_buffer();
     match reply.first()? {
         b'$' if reply[..] == *b"$-1\r\n" => Some(CallResult::False),
@@ -102,6 +102,14 @@ fn bulk(reply: &[u8]) -> Option<Range<usize>> {
 /// The reply after [`call`]: its value, or nil and the table of its error.
 pub fn reply(state: &VmState, lua: &Lua) -> mlua::Result<(Value, Option<Table>)> {
     let mut buffers = state.buffers.borrow_mut();
+    let bytes = buffers.reply_bytes();
+    // Only finalizers can fail here, and there are none.
+    let _ = state.collect_before(lua, bytes);
+    if lua.used_memory().saturating_add(bytes) > state.memory_bytes_max {
+        buffers.clear();
+        return Ok((Value::Nil, Some(failure(lua, NO_MEMORY, false)?)));
+    }
+    buffers.join_reply();
     let reply = buffers.reply();
     let result = match reply.strip_prefix(b"-") {
         _ if buffers.is_refused => {
@@ -111,7 +119,11 @@ pub fn reply(state: &VmState, lua: &Lua) -> mlua::Result<(Value, Option<Table>)>
             let line = error.strip_suffix(b"\r\n").unwrap_or(error);
             failure(lua, &coded(line), true).map(|table| (Value::Nil, Some(table)))
         }
-        None => from_resp::value(lua, reply).map(|value| (value, None)),
+        None => match from_resp::value(lua, state.memory_bytes_max, reply) {
+            Ok(value) => Ok((value, None)),
+            Err(Unconverted::NoMemory) => Ok((Value::Nil, Some(failure(lua, NO_MEMORY, false)?))),
+            Err(Unconverted::Lua(error)) => Err(error),
+        },
     };
     buffers.clear();
     result

@@ -9,20 +9,47 @@ use mlua::{Error, Lua, Table, Value};
 /// The nesting limit of replies. Commands nest a few levels.
 const DEPTH_MAX: u32 = 64;
 
-/// The value of one whole reply that is not an error.
-pub fn value(lua: &Lua, reply: &[u8]) -> mlua::Result<Value> {
-    ReplyParser { lua, rest: reply }.value(0)
+/// Values between two looks at the memory.
+const STEP_VALUES: usize = 1024;
+/// Bytes of memory of an element of a table, and of a pair.
+const ELEMENT_BYTES: usize = 16;
+const PAIR_BYTES: usize = 64;
+
+/// Why a reply did not become a value.
+pub enum Unconverted {
+    /// It needs more memory than the interpreter may take.
+    NoMemory,
+    Lua(Error),
+}
+
+/// The value of one whole reply that is not an error. The interpreter's memory is not limited
+/// meanwhile, so what the value takes is compared with its limit here.
+pub fn value(lua: &Lua, memory_bytes_max: usize, reply: &[u8]) -> Result<Value, Unconverted> {
+    let mut parser = ReplyParser { lua, rest: reply, memory_bytes_max, values: 0, is_full: false };
+    let value = parser.value(0);
+    value.map_err(|error| match parser.is_full {
+        true => Unconverted::NoMemory,
+        false => Unconverted::Lua(error),
+    })
 }
 
 struct ReplyParser<'a> {
     lua: &'a Lua,
     rest: &'a [u8],
+    memory_bytes_max: usize,
+    values: usize,
+    /// There is no memory for a part of the value.
+    is_full: bool,
 }
 
 impl<'a> ReplyParser<'a> {
     fn value(&mut self, depth: u32) -> mlua::Result<Value> {
         if depth > DEPTH_MAX {
             return Err(malformed());
+        }
+        self.values += 1;
+        if self.values.is_multiple_of(STEP_VALUES) {
+            self.reserve(0)?;
         }
         let (kind, line) = self.line()?;
         match kind {
@@ -60,6 +87,19 @@ impl<'a> ReplyParser<'a> {
         }
     }
 
+    /// Fails if there is no memory for so many bytes.
+    fn reserve(&mut self, bytes: usize) -> mlua::Result<()> {
+        let is_over = || self.lua.used_memory().saturating_add(bytes) > self.memory_bytes_max;
+        if is_over() {
+            self.lua.gc_collect()?;
+            if is_over() {
+                self.is_full = true;
+                return Err(Error::runtime("not enough memory"));
+            }
+        }
+        Ok(())
+    }
+
     /// The type and the rest of a line.
     fn line(&mut self) -> mlua::Result<(u8, &'a [u8])> {
         let (kind, rest) = self.rest.split_first().ok_or_else(malformed)?;
@@ -80,7 +120,9 @@ impl<'a> ReplyParser<'a> {
     }
 
     fn array(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
-        let table = self.lua.create_table_with_capacity(len.min(self.rest.len()), 0)?;
+        let room = len.min(self.rest.len());
+        self.reserve(room * ELEMENT_BYTES)?;
+        let table = self.lua.create_table_with_capacity(room, 0)?;
         for index in 1..=len {
             let value = self.value(depth + 1)?;
             table.raw_seti(index, value)?;
@@ -89,7 +131,9 @@ impl<'a> ReplyParser<'a> {
     }
 
     fn map(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
-        let map = self.lua.create_table_with_capacity(0, len.min(self.rest.len()))?;
+        let room = len.min(self.rest.len());
+        self.reserve(room * PAIR_BYTES)?;
+        let map = self.lua.create_table_with_capacity(0, room)?;
         for _ in 0..len {
             let key = self.value(depth + 1)?;
             let value = self.value(depth + 1)?;
@@ -101,7 +145,9 @@ impl<'a> ReplyParser<'a> {
     }
 
     fn set(&mut self, len: usize, depth: u32) -> mlua::Result<Value> {
-        let set = self.lua.create_table_with_capacity(0, len.min(self.rest.len()))?;
+        let room = len.min(self.rest.len());
+        self.reserve(room * PAIR_BYTES)?;
+        let set = self.lua.create_table_with_capacity(0, room)?;
         for _ in 0..len {
             let member = self.value(depth + 1)?;
             if !member.is_nil() {

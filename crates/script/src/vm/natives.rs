@@ -167,7 +167,8 @@ fn sha1hex(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResult {
         return refused(lua, "wrong number of arguments");
     }
     let mut sha = Sha1::new();
-    for part in args.front().and_then(text).unwrap_or_default().chunks(SHA_STEP_BYTES) {
+    let hashed = args.front().and_then(text);
+    for part in hashed.as_deref().unwrap_or_default().chunks(SHA_STEP_BYTES) {
         sha.update(part);
         if part.len() == SHA_STEP_BYTES {
             state.poll(lua)?;
@@ -234,7 +235,7 @@ fn argument(value: &Value) -> Either<BorrowedBytes, NativeArgument<'_>> {
     }
 }
 
-fn error_text(lua: &Lua, text: BString) -> mlua::Result<Value> {
+fn error_text(lua: &Lua, text: BorrowedBytes) -> mlua::Result<Value> {
     lua.create_string(coded(&text)).map(Value::String)
 }
 
@@ -300,7 +301,7 @@ fn register_function(state: &VmState, lua: &Lua, args: MultiValue) -> NativeResu
 }
 
 fn positional_arguments(args: &MultiValue) -> Result<Registration, &'static str> {
-    let name = args.front().and_then(text);
+    let name = args.front().and_then(owned_text);
     let name = name.ok_or("first argument to redis.register_function must be a string")?;
     let Some(Value::Function(callback)) = args.get(1) else {
         return Err("second argument to redis.register_function must be a function");
@@ -323,12 +324,12 @@ fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> 
         if wrong.is_some() {
             return Ok(());
         }
-        let Some(key) = text(&key) else {
+        let Some(key) = owned_text(&key) else {
             wrong = Some("named argument key given to redis.register_function is not a string");
             return Ok(());
         };
         match key.to_ascii_lowercase().as_slice() {
-            b"function_name" => match text(&value) {
+            b"function_name" => match owned_text(&value) {
                 Some(text) => name = Some(text),
                 None => {
                     wrong = Some(
@@ -336,7 +337,7 @@ fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> 
                     );
                 }
             },
-            b"description" => match text(&value) {
+            b"description" => match owned_text(&value) {
                 Some(text) => description = Some(text),
                 None => {
                     wrong = Some(
@@ -375,6 +376,10 @@ fn named_arguments(table: Option<&Value>) -> Result<Registration, &'static str> 
     let name = name.ok_or("redis.register_function must get a function name argument")?;
     let callback = callback.ok_or("redis.register_function must get a callback argument")?;
     Ok(Registration { name, description, flags, callback })
+}
+
+fn owned_text(value: &Value) -> Option<Vec<u8>> {
+    text(value).map(|text| text.to_vec())
 }
 
 fn read_flags(names: &Table) -> Option<ScriptFlags> {

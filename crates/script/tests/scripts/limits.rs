@@ -148,6 +148,51 @@ fn long_texts_are_read_and_written_in_steps() {
     check_looks("string.rep('<', 1e6)", "struct.pack(s)");
     check_looks("string.rep('!', 1e6)", "struct.unpack(s, s)");
     check_looks("string.rep('x', 2e7)", "redis.sha1hex(s)");
+    check_looks("string.rep('b', 2000)", "s:find('^[' .. string.rep('a', 2000) .. 'b]*x')");
+    check_looks("string.rep('a', 3e6)", "s:match('^a*b')");
+    check_looks("string.rep('x', 100)", "s:gsub('()', string.rep('%1', 50000))");
+}
+
+#[test]
+fn outputs_count_towards_the_memory_as_they_grow() {
+    let none = Request::new(&[], &[]);
+    for body in [
+        "cjson.encode_sparse_array(true, 0) return cjson.encode({[2^31 - 1] = 1})",
+        "local t = {} for i = 1, 10 do t[i] = t end return cmsgpack.pack(t)",
+        "local t = {} for i = 1, 10 do t[i] = t end t.x = t return cmsgpack.pack(t)",
+        "return struct.pack(string.rep('x', 2500000))",
+        "local s = string.rep('x', 2500000) return cjson.encode(s)",
+        "local s = string.rep('x', 2500000) return cmsgpack.pack(s)",
+    ] {
+        let (mut vm, mut server) = (Vm::new(4 << 20).unwrap(), Server::default());
+        // The memory ends before.
+        server.kill_at = Some(100_000);
+        let reply = eval_with(&mut vm, &mut server, body.as_bytes(), &none, false);
+        assert!(reply.contains("not enough memory"), "{body}: {reply}");
+        assert_eq!(eval(&mut vm, "return #cjson.encode(string.rep('x', 1000000))"), ":1000002");
+    }
+}
+
+#[test]
+fn replies_count_towards_the_memory_as_they_become_values() {
+    let mut vm = Vm::new(4 << 20).unwrap();
+    let mut server = Server::default();
+    let none = Request::new(&[], &[]);
+    let mut run = |body: &str| eval_with(&mut vm, &mut server, body.as_bytes(), &none, false);
+    let fill = "local t = {} for i = 1, 3000 do t[i] = 'x' end \
+                for i = 1, 100 do redis.call('rpush', 'l', unpack(t)) end return 1";
+    assert_eq!(run(fill), ":1");
+    let read = "local ok, e = pcall(redis.call, 'lrange', 'l', 0, -1) \
+                return {tostring(ok), e, collectgarbage('count') < 4096 and 1 or 0}";
+    assert_eq!(run(read), "*3 \"false\" \"ERR not enough memory\" :1");
+    for key in 1..=9 {
+        let set = format!("redis.call('set', '{key}', string.rep('{key}', 700000)) return 1");
+        assert_eq!(run(&set), ":1");
+    }
+    let long = "local t = {} for i = 1, 9 do local ok, e = pcall(redis.call, 'get', i) \
+                if not ok then return {e, collectgarbage('count') < 4096 and 1 or 0} end \
+                t[i] = e end";
+    assert_eq!(run(long), "*2 \"ERR not enough memory\" :1");
 }
 
 #[test]
