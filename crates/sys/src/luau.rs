@@ -82,6 +82,24 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
     }
 }
 
+/// Calls `f`. What the VM's main thread and coroutines that begin meanwhile allocate belongs to a
+/// category of memory, besides the total. Otherwise it belongs to category 0.
+pub fn in_memory_category<R>(lua: &Lua, category: u8, f: impl FnOnce() -> R) -> R {
+    let state = runner::main_state(lua);
+    // SAFETY: the VM lives. No error is raised.
+    unsafe { ffi::lua_setmemcat(state, c_int::from(category)) };
+    let result = f();
+    // SAFETY: as above.
+    unsafe { ffi::lua_setmemcat(state, 0) };
+    result
+}
+
+/// Bytes that belong to a category of memory.
+pub fn category_bytes(lua: &Lua, category: u8) -> usize {
+    // SAFETY: the VM lives. No error is raised.
+    unsafe { ffi::lua_totalbytes(runner::main_state(lua), c_int::from(category)) }
+}
+
 /// An argument of a native.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NativeArgument<'a> {

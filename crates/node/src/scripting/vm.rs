@@ -49,6 +49,7 @@ pub(crate) fn with_vm<R>(node: &Node, work: impl FnOnce(&mut Vm) -> R) -> Result
         kept.swept = gone;
     }
     let result = work(&mut kept.vm);
+    kept.vm.relieve();
     VM.set(Some(kept));
     Ok(result)
 }

@@ -3,7 +3,7 @@
 //! An entry is valid as long as its [`Script`] or [`Library`] is registered, which the shared
 //! object itself knows: a hit takes no lock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct LoadedFunction {
     pub index: usize,
     /// The flags that it declares.
     pub flags: ScriptFlags,
+    /// The category of the library's memory.
+    pub(super) category: u8,
     pub(crate) code: PinnedCode,
 }
 
@@ -60,6 +62,8 @@ pub struct Cache {
     functions: HashMap<Vec<u8>, Rc<LoadedFunction>, RandomState>,
     /// The number of functions after the last search for unregistered ones.
     functions_kept: usize,
+    /// The category of the library that was loaded last.
+    category: u8,
     /// The entry that was found last and is most likely to be looked up next: comparing a name
     /// costs less than hashing it.
     last_script: Option<Rc<LoadedScript>>,
@@ -124,8 +128,32 @@ impl Cache {
         loaded
     }
 
+    /// The category of memory for a library that will be loaded. Those of more than 255 libraries
+    /// have several.
+    pub fn next_category(&mut self) -> u8 {
+        self.category = self.category % u8::MAX + 1;
+        self.category
+    }
+
+    /// The categories of memory of the loaded libraries.
+    pub fn categories(&self) -> HashSet<u8, RandomState> {
+        self.functions.values().map(|function| function.category).collect()
+    }
+
+    /// Drops the functions of libraries with a category.
+    pub fn drop_category(&mut self, category: u8) {
+        self.functions.retain(|_, function| function.category != category);
+        self.functions_kept = self.functions.len();
+        self.last_function = None;
+    }
+
     /// Adds the functions of a library, in the order of their registration.
-    pub fn add_library(&mut self, library: &Arc<Library>, callbacks: Vec<PinnedCode>) {
+    pub fn add_library(
+        &mut self,
+        library: &Arc<Library>,
+        category: u8,
+        callbacks: Vec<PinnedCode>,
+    ) {
         // Unregistered functions are dropped when the number has doubled, so the cache holds at
         // most twice the register, and the search costs each library next to nothing.
         if self.functions.len() >= FUNCTIONS_SWEEP_MIN.max(2 * self.functions_kept) {
@@ -134,8 +162,8 @@ impl Cache {
         }
         self.last_function = None;
         for ((index, info), code) in library.functions().iter().enumerate().zip(callbacks) {
-            let loaded =
-                LoadedFunction { library: Arc::clone(library), index, flags: info.flags, code };
+            let (library, flags) = (Arc::clone(library), info.flags);
+            let loaded = LoadedFunction { library, index, flags, category, code };
             self.functions.insert(info.name.to_ascii_lowercase(), Rc::new(loaded));
         }
     }

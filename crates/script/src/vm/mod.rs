@@ -12,10 +12,12 @@ mod cache;
 mod call;
 mod compile;
 mod from_resp;
+mod kept_memory;
 mod natives;
 mod to_resp;
 mod zero_bytes;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use foldhash::fast::RandomState;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Error, Function, IntoLua, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 use resp::{Args, Reply};
-use sys::luau::{Pinned, Plain, PreparedRun, Ran, Runner};
+use sys::luau::{Pinned, Plain, PreparedRun, Ran, Runner, in_memory_category};
 
 use self::cache::{Cache, PinnedCode};
 pub use self::cache::{LoadedFunction, LoadedScript};
@@ -62,6 +64,8 @@ pub struct Vm {
     function_env: Table,
     library_env: Table,
     cache: Cache,
+    /// A run has left less memory than each run shall have.
+    is_crowded: Cell<bool>,
 }
 
 /// The input of a script or function: in `args` of EVAL or FCALL, `keys` keys from `first_key` on,
@@ -81,6 +85,7 @@ pub struct ScriptInput<'a> {
 pub struct NewLibrary {
     /// The library to register.
     pub library: Arc<Library>,
+    category: u8,
     callbacks: Vec<PinnedCode>,
 }
 
@@ -158,6 +163,7 @@ impl Vm {
             function_env,
             library_env,
             cache: Cache::default(),
+            is_crowded: Cell::new(false),
             state,
             lua,
         };
@@ -207,20 +213,6 @@ impl Vm {
         Ok(self.cache.add_script(script, code))
     }
 
-    /// Drops compiled scripts if they and other code leave too little memory for a run. They are
-    /// compiled again when they are called.
-    fn make_room(&mut self) {
-        let code_bytes_max = self.state.memory_bytes_max / 2;
-        if self.lua.used_memory() <= code_bytes_max {
-            return;
-        }
-        // As in `recover`.
-        let _ = self.lua.gc_collect();
-        if self.lua.used_memory() > code_bytes_max && self.cache.drop_scripts() {
-            let _ = self.lua.gc_collect();
-        }
-    }
-
     fn pin(&self, function: Function) -> Result<PinnedCode, String> {
         Pinned::new(&self.lua, function).map(PinnedCode).map_err(|error| message(&error))
     }
@@ -258,19 +250,20 @@ impl Vm {
         is_limited: bool,
     ) -> Result<NewLibrary, ScriptFailure> {
         let timeout = is_limited.then_some(LOAD_TIMEOUT);
-        let registered = self.register(host, draft.code(), timeout)?;
+        let category = self.cache.next_category();
+        let registered = self.register(host, draft.code(), category, timeout)?;
         let (functions, callbacks) = split(registered);
         if functions.is_empty() {
             return Err(ScriptFailure::new("ERR No functions registered"));
         }
         let callbacks = self.pin_all(callbacks)?;
-        Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), callbacks })
+        Ok(NewLibrary { library: Arc::new(draft.with_functions(functions)), category, callbacks })
     }
 
     /// Makes the functions of a new library available. The library must be registered: otherwise
     /// its functions would hide others of the same names.
     pub fn add_library(&mut self, new: NewLibrary) {
-        self.cache.add_library(&new.library, new.callbacks);
+        self.cache.add_library(&new.library, new.category, new.callbacks);
     }
 
     /// Runs the code of a library that another VM has loaded, so that its functions are available
@@ -284,7 +277,9 @@ impl Vm {
         host: &mut dyn VmHost,
         library: &Arc<Library>,
     ) -> Result<(), ScriptFailure> {
-        let registered = self.register(host, library.code(), Some(LOAD_AGAIN_TIMEOUT))?;
+        let category = self.cache.next_category();
+        let timeout = Some(LOAD_AGAIN_TIMEOUT);
+        let registered = self.register(host, library.code(), category, timeout)?;
         let (functions, callbacks) = split(registered);
         let names = functions.iter().map(|function| function.name.clone()).collect::<Vec<_>>();
         let mut again: HashMap<_, _, RandomState> =
@@ -299,7 +294,7 @@ impl Vm {
                 "ERR Library registers other functions than when loaded",
             ));
         };
-        self.cache.add_library(library, self.pin_all(callbacks)?);
+        self.cache.add_library(library, category, self.pin_all(callbacks)?);
         Ok(())
     }
 
@@ -307,6 +302,7 @@ impl Vm {
         &mut self,
         host: &mut dyn VmHost,
         code: &[u8],
+        category: u8,
         timeout: Option<Duration>,
     ) -> Result<Vec<Registration>, ScriptFailure> {
         self.make_room();
@@ -320,7 +316,9 @@ impl Vm {
         self.state.registrations.replace(Some(Registrations::default()));
         // During the load it sees other globals than those that its functions import.
         self.library_env.set_safeenv(false);
-        let ran = self.limited(host, || self.load_library.call::<Loaded>(&code));
+        let ran = in_memory_category(&self.lua, category, || {
+            self.limited(host, || self.load_library.call::<Loaded>(&code))
+        });
         self.library_env.set_safeenv(true);
         let registered = self.state.registrations.take().unwrap_or_default().into_vec();
         let failed = |text: &[u8]| {
@@ -391,7 +389,9 @@ impl Vm {
     ) -> Result<(), ScriptFailure> {
         let name = function.info().map_or(&b""[..], |info| &info.name);
         let run = RunSource { name, source: function.library.code(), globals: &self.function_env };
-        self.invoke(host, &self.function_runner, &function.code, run, input, reply)
+        in_memory_category(&self.lua, function.category, || {
+            self.invoke(host, &self.function_runner, &function.code, run, input, reply)
+        })
     }
 
     fn invoke(
@@ -436,6 +436,9 @@ impl Vm {
         let stop = self.state.end();
         // As in `recover`.
         let _ = self.state.collect(&self.lua);
+        if self.lua.used_memory() > self.state.memory_bytes_max / 2 {
+            self.is_crowded.set(true);
+        }
         if let Some(stop) = stop {
             let mut text = [b"ERR ", stop.text.as_bytes()].concat();
             if let Some(place) = stop.place {

@@ -12,7 +12,7 @@ use script::{
 };
 
 use crate::host::Server;
-use crate::{Request, cases, cpu_seconds, line_of, vm};
+use crate::{Request, cases, cpu_seconds, eval, line_of, vm};
 
 /// Loads a library as FUNCTION LOAD does.
 fn load(
@@ -419,4 +419,35 @@ fn one_of_many_libraries_loads_as_quickly_as_the_first() {
     let last = quickest(&mut vm, &mut libraries, 10_000..10_500);
     // Visiting all of them each time took twenty times as long.
     assert!(last < 4.0 * first, "{last:?} after {first:?}");
+}
+
+#[test]
+fn a_library_that_keeps_much_takes_no_memory_from_others() {
+    let (mut vm, mut libraries) = (Vm::new(16 << 20).unwrap(), Libraries::default());
+    let keeps = "#!lua name=keeps
+        local kept = {}
+        local function keep() kept[#kept + 1] = string.rep('x', 1e6) .. #kept return #kept end
+        redis.register_function('keep', keep)
+        redis.register_function('keep_all', function() while true do keep() end end)";
+    let counts = "#!lua name=counts
+        local n = 0
+        redis.register_function('count', function() n = n + 1 return n end)";
+    load(&mut vm, &mut libraries, counts, false).unwrap();
+    load(&mut vm, &mut libraries, keeps, false).unwrap();
+    let mut server = Server::default();
+    for round in 1..=40 {
+        let name = if round % 10 == 0 { "keep_all" } else { "keep" };
+        let reply = fcall(&mut vm, &libraries, name, &mut server);
+        match name {
+            "keep" => assert!(reply.starts_with(':'), "call {round}: {reply}"),
+            _ => assert!(reply.contains("not enough memory"), "call {round}: {reply}"),
+        }
+        vm.relieve();
+        assert!(vm.used_memory() <= 8 << 20, "after call {round}: {}", vm.used_memory());
+        // The other library keeps its variable.
+        let reply = fcall(&mut vm, &libraries, "count", &mut server);
+        assert_eq!(reply, format!(":{round}"));
+        assert_eq!(eval(&mut vm, "return #string.rep('y', 2e6)"), ":2000000");
+        vm.relieve();
+    }
 }

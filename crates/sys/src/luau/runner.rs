@@ -61,7 +61,7 @@ impl Drop for Pinned {
 }
 
 /// The state of a VM's main thread.
-fn main_state(lua: &Lua) -> *mut ffi::lua_State {
+pub(super) fn main_state(lua: &Lua) -> *mut ffi::lua_State {
     // SAFETY: the VM lives.
     lua.exec_raw_lua(|raw| unsafe { ffi::lua_mainthread(raw.state()) })
 }
