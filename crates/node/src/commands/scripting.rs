@@ -221,6 +221,7 @@ fn load(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let known = node.scripting.scripts.read().find(script.sha()).cloned();
     let script = known.unwrap_or(script);
     let compiled = with_vm(&node, |vm| vm.load_script(&script).map(drop));
+    cx.worker.has_run_scripts = true;
     compiled
         .map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?
         .map_err(failure)?;

@@ -21,6 +21,7 @@ pub(crate) fn load(
         with_file_vm(|vm| vm.load_library(&mut Loading::from_file(worker, tsc), draft, false))
     } else {
         let node = Arc::clone(&worker.node);
+        worker.has_run_scripts = true;
         with_vm(&node, |vm| vm.load_library(&mut Loading::new(worker, tsc), draft, true))
     };
     ran.map_err(|why| Error::ScriptFailure(format!("ERR {why}").into_bytes()))?.map_err(failed)

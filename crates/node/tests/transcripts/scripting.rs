@@ -405,3 +405,21 @@ fn values_that_a_script_or_transaction_replaces_are_freed_while_it_runs() {
     let queued = ["SETRANGE k 1000000 x", "DEL k"].repeat(80);
     check(&[&["MULTI"], &*queued, &["EXEC"]].concat());
 }
+
+#[test]
+fn info_shows_the_memory_of_code_that_was_only_loaded() {
+    check(
+        r##"
+> INFO memory -> ~~ *used_memory_lua:0?*
+> SCRIPT LOAD "return 1" -> "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+> INFO memory -> ~~ *used_memory_lua:[1-9]*
+"##,
+    );
+    check(
+        r##"
+> INFO memory -> ~~ *used_memory_lua:0?*
+> FUNCTION LOAD "#!lua name=l\nredis.register_function('f', function() end)" -> "l"
+> INFO memory -> ~~ *used_memory_lua:[1-9]*
+"##,
+    );
+}
