@@ -30,6 +30,10 @@ use crate::state::script_registry::KillState;
 /// The command as which requests are shown to clients that watch them: nothing in them is secret.
 const SHOWN_AS: &str = "eval";
 
+/// How often a request begins its script again because it needs a further key that stays in use.
+/// After that the script waits for such keys itself, and its thread with it.
+const AGAIN_MAX: usize = 8;
+
 /// The keys and rights that a script gets for one run.
 #[derive(Clone, Copy)]
 pub(super) struct Grant<'c> {
@@ -39,6 +43,8 @@ pub(super) struct Grant<'c> {
     pub(super) keys: ScriptKeys,
     /// The exclusive slot, for a script that does not have it.
     pub(super) slot: Option<&'c Mutex<()>>,
+    /// Whether it begins again with a shard that stays in use, instead of waiting for it.
+    pub(super) begins_again: bool,
     /// Whether it may be killed.
     pub(super) kill_state: &'c Arc<KillState>,
 }
@@ -58,9 +64,10 @@ pub(crate) fn perform_queued(
         with_vm(&node, |vm| match call.prepare(vm, &mut *calls.worker, calls.tsc, args, true) {
             Ok(prepared) => {
                 let kill_state = &Arc::default();
-                let grant = Grant { keys: ScriptKeys::All, slot: None, kill_state };
+                let keys = ScriptKeys::All;
+                let grant = Grant { keys, slot: None, begins_again: false, kill_state };
                 let ran = evaluate(vm, &prepared, calls, args, grant, reply);
-                ran.unwrap_or_else(|| fail(ScriptError::ShardInUse.into(), reply))
+                ran.unwrap_or_else(|_| fail(ScriptError::ShardInUse.into(), reply))
             }
             Err(failed) => fail(failed, reply),
         });
@@ -138,14 +145,13 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
         Some(kill_state) => *kill_state = KillState::default(),
         None => kill_state = Arc::default(),
     }
-    let mut runs =
-        ScriptRuns { executor, vm, prepared, request, hashes: &hashes, kill_state: &kill_state };
+    let mut runs = ScriptRuns { executor, vm, prepared, request, hashes, kill_state: &kill_state };
     let outcome = runs.evaluate_with_least(node, exclusive);
     let outcome = match outcome {
         Outcome::ShardInUse | Outcome::NotExclusive => runs.come_back_later(outcome),
         outcome => outcome,
     };
-    executor.worker.script_hashes = hashes;
+    executor.worker.script_hashes = runs.hashes;
     executor.worker.script_kill_state = Some(kill_state);
     outcome
 }
@@ -157,8 +163,8 @@ struct ScriptRuns<'r, 'e, L> {
     vm: &'r Vm,
     prepared: &'r PreparedScript,
     request: &'r Request<'r>,
-    /// Of the declared keys.
-    hashes: &'r [u64],
+    /// Of the declared keys, and of others that were in use when it needed them.
+    hashes: Vec<u64>,
     kill_state: &'r Arc<KillState>,
 }
 
@@ -177,8 +183,9 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         if known == ScriptKeys::Declared && self.executor.worker.config.scripts.parallel {
             drop(exclusive.take());
             let slot = Some(&node.scripting.exclusive);
-            if let Some(outcome) = self.attempt(ScriptKeys::Declared, slot) {
-                return outcome;
+            match self.attempt(ScriptKeys::Declared, slot, true) {
+                Ok(outcome) => return outcome,
+                Err(needed) => self.hashes.extend(needed),
             }
         }
         let slot = exclusive.map_or_else(|| self.executor.take_exclusive_slot(&node.scripting), Ok);
@@ -186,12 +193,18 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
             Ok(exclusive) => exclusive,
             Err(outcome) => return self.come_back_later(outcome),
         };
-        if self.prepared.code.known_key_access() != ScriptKeys::All
-            && let Some(outcome) = self.attempt(ScriptKeys::Beyond, None)
-        {
-            return outcome;
+        let mut again = 0;
+        while self.prepared.code.known_key_access() != ScriptKeys::All {
+            // With one more of its keys it waits for all of them before it runs, so that its thread
+            // serves others meanwhile.
+            match self.attempt(ScriptKeys::Beyond, None, again < AGAIN_MAX) {
+                Ok(outcome) => return outcome,
+                Err(Some(needed)) => self.hashes.push(needed),
+                Err(None) => break,
+            }
+            again += 1;
         }
-        self.attempt(ScriptKeys::All, None).unwrap_or(Outcome::Failed)
+        self.attempt(ScriptKeys::All, None, false).unwrap_or(Outcome::Failed)
     }
 
     /// The outcome of a script that has to come back later; an error if it was killed meanwhile.
@@ -205,10 +218,18 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         fail(ScriptError::Killed.into(), &mut reply)
     }
 
-    /// Runs the script once. Returns `None` if it needed a shard that another command holds; then
-    /// it has done nothing.
-    fn attempt(&mut self, keys: ScriptKeys, slot: Option<&Mutex<()>>) -> Option<Outcome> {
-        let grant = Grant { keys, slot, kill_state: self.kill_state };
+    /// Runs the script once.
+    ///
+    /// # Errors
+    /// It needed a shard that another command holds, and has done nothing: the hash of a key there,
+    /// or `None` if it needs all shards, or must be exclusive.
+    fn attempt(
+        &mut self,
+        keys: ScriptKeys,
+        slot: Option<&Mutex<()>>,
+        begins_again: bool,
+    ) -> Result<Outcome, Option<u64>> {
+        let grant = Grant { keys, slot, begins_again, kill_state: self.kill_state };
         let (vm, prepared, args) = (self.vm, self.prepared, &self.request.args);
         let Executor { worker, session, locks, host, out } = &mut *self.executor;
         let (locks, host) = (*locks, *host);
@@ -217,7 +238,7 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         // A command from the log is not a client's, and pauses do not concern it.
         let is_client = !worker.loads_files;
         let db = session.db;
-        let mut again = false;
+        let mut refused = None;
         let mut work = |worker: &mut Worker, shards: LockedShards<'_>, _: &[u64]| {
             // Before the script borrows the session.
             let admission = is_client.then(|| Admission::of(session, may_write, steady_ms));
@@ -245,8 +266,10 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
             };
             let outcome = evaluate(vm, prepared, calls, args, grant, &mut reply);
             worker.turn.keep_expired = kept_expired;
-            again = outcome.is_none();
-            outcome.unwrap_or(Outcome::Failed)
+            outcome.unwrap_or_else(|needed| {
+                refused = Some(needed);
+                Outcome::Failed
+            })
         };
         let holds = match keys {
             ScriptKeys::All => ShardScope::EachShard,
@@ -254,13 +277,16 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         };
         let admission = None;
         let mut scope = ExecutionScope { worker, db, locks, admission, holds };
-        let outcome = scope.lock_growing(self.hashes, &mut work);
-        (!again).then_some(outcome)
+        let outcome = scope.lock_growing(&self.hashes, &mut work);
+        refused.map_or(Ok(outcome), Err)
     }
 }
 
-/// Evaluates a script on shards that are locked. Returns `None` if it needed a shard that another
-/// command holds before it wrote or published anything, and has left nothing.
+/// Evaluates a script on shards that are locked.
+///
+/// # Errors
+/// It needed a shard that another command holds before it wrote or published anything, and has left
+/// nothing: as [`ScriptRuns::attempt`].
 fn evaluate(
     vm: &Vm,
     prepared: &PreparedScript,
@@ -268,7 +294,7 @@ fn evaluate(
     args: &Args<'_>,
     grant: Grant<'_>,
     reply: &mut Reply<'_>,
-) -> Option<Outcome> {
+) -> Result<Outcome, Option<u64>> {
     let PreparedScript { code, keys, read_only } = prepared;
     let (db, mark) = (calls.session.db, reply.mark());
     let log_mark = calls.worker.script_log.mark();
@@ -285,6 +311,7 @@ fn evaluate(
     host.end();
     let errors = vm.take_returned_errors();
     let (accessed, is_refused, has_closed) = (host.accessed, host.is_refused, host.has_closed);
+    let needed = host.needed;
     let is_forced = grant.kill_state.is_forced();
     let has_acted = host.has_acted || grant.kill_state.has_written();
     let HeldCalls { worker, session, .. } = host.calls;
@@ -299,7 +326,7 @@ fn evaluate(
     if is_forced {
         // As in Redis, where the process ends at once.
         reply.truncate(mark);
-        return Some(Outcome::Close);
+        return Ok(Outcome::Close);
     }
     if let Some(seen) = code.key_access() {
         seen.saw(accessed);
@@ -307,7 +334,7 @@ fn evaluate(
     if is_refused && !has_acted {
         reply.truncate(mark);
         worker.script_log.truncate(log_mark);
-        return None;
+        return Err(needed);
     }
     let failure = match result {
         // Whatever the script has returned: after the refusal it has done nothing.
@@ -316,12 +343,12 @@ fn evaluate(
             for error in &errors {
                 worker.stats.note_error(error);
             }
-            return Some(if has_closed { Outcome::Close } else { Outcome::Done });
+            return Ok(if has_closed { Outcome::Close } else { Outcome::Done });
         }
         Err(failure) => failure,
     };
     reply.truncate(mark);
     reply.error(&failure.text);
     worker.error_counted = failure.counted;
-    Some(Outcome::Failed)
+    Ok(Outcome::Failed)
 }

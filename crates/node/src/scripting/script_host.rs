@@ -47,6 +47,8 @@ pub(super) struct ScriptHost<'a, 's, 'c> {
     pub(super) has_acted: bool,
     /// It needed a shard that another command holds. Its further commands have no effect.
     pub(super) is_refused: bool,
+    /// The hash of a key in that shard, if the script begins again when the shard is free.
+    pub(super) needed: Option<u64>,
     /// It has closed its client: by CLIENT KILL, or with its user.
     pub(super) has_closed: bool,
     pub(super) request: Args<'c>,
@@ -82,6 +84,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             accessed: ScriptKeys::Declared,
             has_acted: false,
             is_refused: false,
+            needed: None,
             has_closed: false,
             request,
             name,
@@ -269,7 +272,8 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             self.lock_all(map.len())?;
         }
         for at in 0..self.hashes.len() {
-            self.lock_shard(map.shard_of(self.hashes[at]))?;
+            let hash = self.hashes[at];
+            self.lock_shard(map.shard_of(hash), Some(hash))?;
         }
         Ok(())
     }
@@ -285,17 +289,18 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
                 return Err(ScriptError::ShardInUse);
             }
         }
-        (0..shards).try_for_each(|number| self.lock_shard(number))
+        (0..shards).try_for_each(|number| self.lock_shard(number, None))
     }
 
-    fn lock_shard(&mut self, number: usize) -> Result<(), ScriptError> {
+    /// Locks a shard, that of a key with this hash if it is for one.
+    fn lock_shard(&mut self, number: usize, hash: Option<u64>) -> Result<(), ScriptError> {
         let LockedShards::Many(held) = &mut self.calls.shards else { return Ok(()) };
         if !held.holds(number) {
             if self.accessed == ScriptKeys::Declared {
                 self.accessed = ScriptKeys::Beyond;
             }
             if !held.try_add(number) {
-                self.wait_for(number)?;
+                self.wait_for(number, hash)?;
             }
             if self.is_busy {
                 let worker = &self.calls.worker;
@@ -310,7 +315,7 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
     }
 
     /// Waits for a shard while it holds others, if it may.
-    fn wait_for(&mut self, number: usize) -> Result<(), ScriptError> {
+    fn wait_for(&mut self, number: usize, hash: Option<u64>) -> Result<(), ScriptError> {
         if !self.may_wait() {
             return Err(ScriptError::ShardInUse);
         }
@@ -326,11 +331,22 @@ impl<'a, 's, 'c> ScriptHost<'a, 's, 'c> {
             if held.add(number, SHARD_WAIT) {
                 return Ok(());
             }
+            if hash.is_some() && self.begins_again() {
+                self.needed = hash;
+                return Err(ScriptError::ShardInUse);
+            }
             self.keep_time();
             if self.grant.kill_state.is_killed() {
                 return Err(ScriptError::Killed);
             }
         }
+    }
+
+    /// Whether the script may begin again when a shard that it needs is free, so that its thread
+    /// can serve others until then.
+    fn begins_again(&self) -> bool {
+        let has_acted = self.has_acted || self.grant.kill_state.has_written();
+        self.grant.begins_again && !has_acted && !self.is_busy
     }
 
     /// Performs one command of the script.

@@ -111,6 +111,34 @@ fn a_new_script_that_waits_for_another_frees_its_thread() {
     assert_eq!(waiter.read(), Value::number(1));
 }
 
+/// A script that needs an undeclared key in use begins again when the key is free, as long as it
+/// has not written anything. Its thread serves other clients until then.
+#[test]
+fn a_script_that_waits_for_an_undeclared_key_stops_no_client_of_its_thread() {
+    let mut options = vec!["--io-threads", "3", "--io-threads-always-active", "yes"];
+    options.extend(["--busy-reply-threshold", "0"]);
+    let server = Server::start(&options);
+    let mut holder = server.client();
+    let thread = thread_of(&mut holder);
+    let mut beside: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    beside.retain_mut(|client| thread_of(client) != thread);
+    let [waiter, neighbour, ..] = &mut beside[..] else { panic!("two are on another thread") };
+    begin_endless(&mut holder, neighbour, "beyond", true);
+    let id = waiter.ask("CLIENT ID").int();
+    let reads = "redis.call('GET', KEYS[1]) redis.call('GET', 'beyond')
+        return redis.call('INCR', KEYS[1])";
+    send_script(waiter, reads, "mine");
+    eventually("the script has begun", || {
+        let list = neighbour.ask(&format!("CLIENT LIST ID {id}")).text();
+        list.contains("cmd=eval ")
+    });
+    for number in 1..=20 {
+        assert_eq!(neighbour.ask("INCR mine").int(), number);
+    }
+    end(neighbour, &mut holder);
+    assert_eq!(waiter.read(), Value::number(21));
+}
+
 /// However many new scripts wait for another script, they do not stop their thread.
 #[test]
 fn new_scripts_that_wait_for_another_stop_no_client() {
