@@ -28,10 +28,11 @@ const SERVERS: [&[&str]; 5] = [
 const TWO: &[&str] = SERVERS[2];
 
 /// Scripts that never end, in different parts of the interpreter. None of them writes.
-const LOOPS: [&str; 7] = [
+const LOOPS: [&str; 8] = [
     "while true do end",
     "while true do string.rep('x', 100000) end",
     "local s = string.rep('a', 1000) while true do s:gsub('a', 'b') end",
+    "while true do string.find(string.rep('b', 1e5), '^[' .. string.rep('a', 6e4) .. 'b]*x') end",
     "while true do local t = {} for i = 1, 1000 do t[i] = -i end table.sort(t) end",
     "while true do pcall(function() while true do end end) end",
     "while true do redis.pcall('GET', KEYS[1]) end",
