@@ -29,7 +29,12 @@ pub struct QueryBuffer {
     spans: Vec<Span>,
     /// Arguments with buffers of their own: of requests executed this turn, then in progress.
     pub own: Vec<Arc<Vec<u8>>>,
+    /// The bytes in `own`.
+    own_bytes: usize,
     big: Option<Big>,
+    /// Arguments that were looked at again after they had been parsed.
+    #[cfg(test)]
+    visited: usize,
 }
 
 /// A big argument on its way.
@@ -67,9 +72,9 @@ impl QueryBuffer {
     }
 
     pub fn len(&self) -> usize {
-        let own: usize = self.own.iter().map(|own| own.len()).sum();
         let spans = self.spans.len() * size_of::<Span>();
-        self.query.len() + own + spans + self.big.as_ref().map_or(0, |big| big.bytes.len())
+        let big = self.big.as_ref().map_or(0, |big| big.bytes.len());
+        self.query.len() + self.own_bytes + spans + big
     }
 
     /// The same as CLIENT LIST shows it: as in Redis, the header of a long first argument counts as
@@ -135,13 +140,19 @@ impl QueryBuffer {
             bytes.truncate(big.len);
             let start = big.start;
             self.big = None;
+            self.own_bytes += bytes.len();
             self.parser.big_received(start, bytes, &mut self.spans, &mut self.own);
             if self.parser.is_between_requests() {
                 return Ok(Some(self.complete(start, spans)));
             }
         }
+        let owns = self.own.len();
         match self.parser.advance(&self.query, limits, &mut self.spans, &mut self.own)? {
-            Parsed::Request(end) => Ok(Some(self.complete(end, spans))),
+            Parsed::Request(end) => {
+                // Those of an inline request.
+                self.own_bytes += bytes_of(&self.own[owns..]);
+                Ok(Some(self.complete(end, spans)))
+            }
             Parsed::Incomplete => Ok(None),
             Parsed::Big { start, len } => {
                 let bytes = self.query.split_off(start);
@@ -164,9 +175,19 @@ impl QueryBuffer {
         if self.query.capacity() > KEPT_BYTES_MAX && self.query.len() < KEPT_BYTES_MAX / 2 {
             self.query.shrink_to(KEPT_BYTES_MAX / 2);
         }
+        if end == 0 {
+            // No request was executed. A request of many arguments arrives in many parts, and its
+            // arguments so far need no visit for each part.
+            return;
+        }
+        #[cfg(test)]
+        {
+            self.visited += self.spans.len();
+        }
         // A buffer is in use as long as the request in progress names it.
         let kept = self.spans.iter().filter(|span| span.is_own()).count();
         let owns = self.own.len() - kept;
+        self.own_bytes -= bytes_of(&self.own[..owns]);
         self.own.drain(..owns);
         if self.spans.is_empty() {
             base::room::clear(&mut self.spans, KEPT_BYTES_MAX);
@@ -178,5 +199,58 @@ impl QueryBuffer {
         if let Some(big) = &mut self.big {
             big.start -= end;
         }
+    }
+}
+
+fn bytes_of(own: &[Arc<Vec<u8>>]) -> usize {
+    own.iter().map(|own| own.len()).sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { bulk_bytes_max: 1 << 29, authenticated: true };
+
+    /// Parses what has arrived, and drops what is complete, as a turn does. Returns how many
+    /// requests were complete.
+    fn turn(buffer: &mut QueryBuffer, bytes: &[u8]) -> usize {
+        let mut input = bytes;
+        let mut scratch = vec![0; bytes.len()];
+        let (mut requests, mut consumed) = (0, 0);
+        while !input.is_empty() {
+            buffer.receive(&mut input, &mut scratch).unwrap();
+            while let Some(complete) = buffer.next(LIMITS, &mut Vec::new()).unwrap() {
+                (requests, consumed) = (requests + 1, complete.end);
+            }
+        }
+        buffer.consume(consumed);
+        requests
+    }
+
+    /// Otherwise such a request costs the square of its arguments.
+    #[test]
+    fn arguments_of_a_request_in_progress_are_visited_once() {
+        let mut buffer = QueryBuffer::new(b"PING\r\n*1000000\r\n$0\r\n\r\n");
+        assert_eq!(turn(&mut buffer, b"$0\r\n\r\n"), 1);
+        assert_eq!((buffer.spans.len(), buffer.visited), (2, 2));
+        for _ in 0..1000 {
+            assert_eq!(turn(&mut buffer, &b"$0\r\n\r\n".repeat(10)), 0);
+        }
+        assert_eq!((buffer.spans.len(), buffer.visited), (10_002, 2));
+    }
+
+    #[test]
+    fn own_buffers_count_until_their_request_is_executed() {
+        let mut buffer = QueryBuffer::new(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$40000\r\nx");
+        assert_eq!(turn(&mut buffer, b"x"), 0);
+        assert!(buffer.len() < 1000);
+        assert_eq!(turn(&mut buffer, &[b'x'; 39_998]), 0);
+        assert!(buffer.len() > 40_000);
+        assert_eq!(turn(&mut buffer, b"\r\n"), 1);
+        assert_eq!((buffer.own_bytes, buffer.len(), buffer.is_empty()), (0, 0, true));
+        assert_eq!(turn(&mut buffer, b"SET k v\r\n"), 1);
+        assert_eq!((buffer.own_bytes, buffer.len()), (0, 0));
     }
 }
