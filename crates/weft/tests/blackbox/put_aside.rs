@@ -180,7 +180,7 @@ const QUEUED: [(&str, bool); 15] = [
     ("DEBUG OBJECT mine", true),
     ("CONFIG RESETSTAT", false),
     // These get their reply after all commands that had begun.
-    ("CLIENT PAUSE 0 WRITE", true),
+    ("CLIENT PAUSE 1 WRITE", true),
     // No client sees half of a change of several of them.
     ("CONFIG SET slowlog-max-len 200", true),
     ("ACL SETUSER somebody on", true),

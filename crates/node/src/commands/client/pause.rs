@@ -46,6 +46,11 @@ pub(super) fn pause(
     };
     let steady_ms = cx.worker.turn.steady_ms;
     let timeout_ms = timeout(args.text(2), steady_ms)?;
+    if timeout_ms == 0 && cx.worker.node.pause_left_ms(steady_ms) == 0 {
+        // It is over at once, and no client has to wait for the commands that run.
+        reply.ok();
+        return Ok(());
+    }
     let beginning = cx.worker.node.begin_pause(writes_only, steady_ms);
     cx.after_grace(move |worker, host| {
         let steady_ms = worker.turn.steady_ms;
