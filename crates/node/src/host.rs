@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::{HeldShards, ScriptError, ShardAccess};
 use script::LogLevel;
+use store::lazy_free::BigPiece;
 use store::{LazyFree, Shard, Time};
 
 use crate::clients::record::ClientRecord;
@@ -218,10 +219,14 @@ pub struct ProcessInfo {
     pub tsc_per_micro: f64,
 }
 
-/// The one service of the process that is used inside the gate.
+/// The services of the process that are used inside the gate.
 pub trait ClientWaker {
     /// Notifies the owner of a client that its wait is over. Waits for nothing; no shard is held.
     fn wake_client(&self, client: &ClientRecord);
+
+    /// Passes large values of evicted keys to the thread that frees them, because other threads
+    /// wait for their memory. Waits for nothing.
+    fn free_evicted(&self, pieces: Vec<BigPiece>);
 }
 
 /// The process, as a command reaches it: only outside the gate. A thread inside delays every thread

@@ -4,8 +4,12 @@
 //! that serves clients: the owner of the turn moves the big pieces to another thread and drops the
 //! small ones. A transaction or script keeps its shards locked, so it drops pieces in between
 //! whenever [too much](LazyFree::is_much) has accumulated.
+//!
+//! Eviction relies on the bytes that wait to be freed. They are counted by the values that wait
+//! ([`BigPiece`]), so dropping a value takes its bytes back on every path.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use ds::table::Table;
 
@@ -85,17 +89,18 @@ impl FreedPiece {
     fn bytes(&self) -> usize {
         match self {
             Self::Object(object) => bytes_of(object),
-            Self::Table(table) => {
-                let sizes = table
-                    .iter()
-                    .take(RECORDS_MEASURED)
-                    .map(|record| record.allocated_bytes() + record.object().map_or(0, bytes_of));
-                let (records, bytes) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + size));
-                let slots = table.slots_len() * size_of::<u64>();
-                slots + (bytes / records.max(1)).saturating_mul(table.len())
-            }
+            Self::Table(table) => table_bytes(table, RECORDS_MEASURED),
         }
     }
+}
+
+/// The approximate number of bytes that dropping a table frees, from so many of its records.
+pub(crate) fn table_bytes(table: &Table<Object>, records_measured: usize) -> usize {
+    let sizes = table.iter().take(records_measured);
+    let sizes = sizes.map(|record| record.allocated_bytes() + record.object().map_or(0, bytes_of));
+    let (records, bytes) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + size));
+    let slots = table.slots_len() * size_of::<u64>();
+    slots + (bytes / records.max(1)).saturating_mul(table.len())
 }
 
 fn bytes_of(object: &Object) -> usize {
@@ -105,19 +110,56 @@ fn bytes_of(object: &Object) -> usize {
     }
 }
 
+/// The bytes that wait to be freed, of all threads that share it.
+#[derive(Clone, Debug, Default)]
+pub struct FreeBacklog(Arc<AtomicI64>);
+
+impl FreeBacklog {
+    /// Bytes that wait.
+    #[inline]
+    pub fn bytes(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: i64) -> BacklogBytes {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        BacklogBytes { backlog: self.clone(), bytes }
+    }
+}
+
+/// Bytes that count as waiting to be freed while this value exists.
+#[derive(Debug)]
+pub struct BacklogBytes {
+    backlog: FreeBacklog,
+    bytes: i64,
+}
+
+impl Drop for BacklogBytes {
+    fn drop(&mut self) {
+        self.backlog.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// A piece that takes long to drop.
 #[derive(Debug)]
 pub struct BigPiece {
     /// The value or table to be dropped.
     pub piece: FreedPiece,
-    /// The approximate number of bytes that dropping it frees.
-    pub bytes: i64,
+    /// The approximate number of bytes that dropping it frees, which wait until then. Drop it after
+    /// the piece and after the freed memory is published, so that no key is evicted for memory that
+    /// is free.
+    pub waiting: BacklogBytes,
 }
 
 impl BigPiece {
-    fn new(piece: FreedPiece) -> Self {
+    fn new(piece: FreedPiece, backlog: &FreeBacklog) -> Self {
         let bytes = i64::try_from(piece.bytes()).unwrap_or(i64::MAX);
-        Self { piece, bytes }
+        Self { piece, waiting: backlog.add(bytes) }
+    }
+
+    /// The approximate number of bytes that dropping it frees.
+    pub fn bytes(&self) -> i64 {
+        self.waiting.bytes
     }
 }
 
@@ -134,7 +176,7 @@ impl From<Table<Object>> for FreedPiece {
 }
 
 /// The values and tables that a turn removed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LazyFree {
     pieces: Vec<FreedPiece>,
     /// Big values of evicted keys.
@@ -143,6 +185,7 @@ pub struct LazyFree {
     measured: usize,
     /// The approximate number of bytes that dropping those frees.
     measured_bytes: usize,
+    backlog: FreeBacklog,
 }
 
 impl LazyFree {
@@ -159,22 +202,34 @@ impl LazyFree {
         self.pieces.is_empty() && self.evicted.is_empty()
     }
 
+    /// An empty list. The bytes of its big pieces are counted in `backlog` until they are dropped.
+    pub fn new(backlog: FreeBacklog) -> Self {
+        let (pieces, evicted) = (Vec::new(), Vec::new());
+        Self { pieces, evicted, measured: 0, measured_bytes: 0, backlog }
+    }
+
+    /// Takes everything out of the list.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let empty = Self::new(self.backlog.clone());
+        std::mem::replace(self, empty)
+    }
+
     /// Drops the value of an evicted key at once, because its memory is needed. A big value is kept
-    /// instead. Returns the approximate number of bytes that are not freed yet.
-    pub fn evict(&mut self, object: Object) -> i64 {
-        if object.ticket().is_some() {
-            // A snapshot keeps it.
-            let bytes = bytes_of(&object);
-            self.extend(Some(object));
-            return i64::try_from(bytes).unwrap_or(i64::MAX);
+    /// instead, and its bytes wait in the backlog. A value that a snapshot still needs becomes the
+    /// snapshot's, and its memory no longer counts.
+    pub fn evict(&mut self, object: Option<Object>) {
+        if let Some(object) = object.and_then(unless_pending)
+            && cost_of(&object) > SMALL_COST_MAX
+        {
+            self.evicted.push(BigPiece::new(object.into(), &self.backlog));
         }
-        if cost_of(&object) <= SMALL_COST_MAX {
-            return 0;
-        }
-        let piece = BigPiece::new(object.into());
-        let bytes = piece.bytes;
-        self.evicted.push(piece);
-        bytes
+    }
+
+    /// Takes the big values of evicted keys.
+    #[must_use = "they are taken to be dropped on another thread"]
+    pub fn take_evicted(&mut self) -> Vec<BigPiece> {
+        std::mem::take(&mut self.evicted)
     }
 
     /// Whether a transaction or script that keeps shards locked must drop the pieces now. Measures
@@ -193,11 +248,10 @@ impl LazyFree {
     }
 
     /// Takes the pieces that would delay this thread: big ones, and small ones beyond the cost
-    /// limit of one turn. Usually there are none, and nothing is allocated. Also returns the number
-    /// of bytes that dropping the pieces frees, without evicted ones.
+    /// limit of one turn. Usually there are none, and nothing is allocated.
     #[must_use = "big pieces are taken to be dropped on another thread"]
-    pub fn take_big(&mut self) -> (Vec<BigPiece>, i64) {
-        let mut big = std::mem::take(&mut self.evicted);
+    pub fn take_big(&mut self) -> Vec<BigPiece> {
+        let mut big = self.take_evicted();
         let mut left = KEPT_COST_MAX;
         let is_taken = |piece: &mut FreedPiece| {
             // Pieces that are taken anyway are not measured.
@@ -208,18 +262,15 @@ impl LazyFree {
             cost > SMALL_COST_MAX
         };
         (self.measured, self.measured_bytes) = (0, 0);
-        let mut bytes = 0i64;
-        big.extend(self.pieces.extract_if(.., is_taken).map(|piece| {
-            let piece = BigPiece::new(piece);
-            bytes = bytes.saturating_add(piece.bytes);
-            piece
-        }));
-        (big, bytes)
+        let taken = self.pieces.extract_if(.., is_taken);
+        big.extend(taken.map(|piece| BigPiece::new(piece, &self.backlog)));
+        big
     }
 
     /// Drops the remaining pieces.
     pub fn clear(&mut self) {
         (self.measured, self.measured_bytes) = (0, 0);
+        self.evicted.clear();
         base::room::clear(&mut self.pieces, KEPT_BYTES_MAX);
     }
 }
@@ -255,14 +306,20 @@ mod tests {
         lazy_free.push(Object::String(Arc::clone(&text)));
         lazy_free.extend(Some(Object::String(Arc::clone(&text))));
         lazy_free.push(table_of(64));
-        assert!(lazy_free.take_big().0.is_empty());
+        assert!(lazy_free.take_big().is_empty());
         lazy_free.push(table_of(65));
-        let (taken, _) = lazy_free.take_big();
+        let taken = lazy_free.take_big();
         assert!(matches!(taken.as_slice(), [BigPiece { piece, .. }] if piece.values() == 65));
         assert_eq!(Arc::strong_count(&text), 3);
         lazy_free.clear();
         assert!(lazy_free.is_empty());
         assert_eq!(Arc::strong_count(&text), 1);
+    }
+
+    impl Default for LazyFree {
+        fn default() -> Self {
+            Self::new(FreeBacklog::default())
+        }
     }
 
     fn set_of(len: u32) -> Object {
@@ -286,9 +343,9 @@ mod tests {
         };
         let mut lazy_free = LazyFree::default();
         lazy_free.push(table_of(10));
-        assert!(lazy_free.take_big().0.is_empty());
+        assert!(lazy_free.take_big().is_empty());
         lazy_free.push(table_of(1000));
-        assert_eq!(lazy_free.take_big().0.len(), 1);
+        assert_eq!(lazy_free.take_big().len(), 1);
     }
 
     #[test]
@@ -296,9 +353,9 @@ mod tests {
         let text = Arc::new(vec![0; 64 << 20]);
         let mut lazy_free = LazyFree::default();
         lazy_free.push(Object::String(Arc::clone(&text)));
-        assert!(lazy_free.take_big().0.is_empty());
+        assert!(lazy_free.take_big().is_empty());
         drop(text);
-        assert_eq!(lazy_free.take_big().0.len(), 1);
+        assert_eq!(lazy_free.take_big().len(), 1);
     }
 
     #[test]
@@ -306,12 +363,23 @@ mod tests {
         let near = |bytes: i64, wanted: i64| (wanted * 9 / 10..=wanted * 12 / 10).contains(&bytes);
         let mut lazy_free = LazyFree::default();
         lazy_free.push(Object::String(Arc::new(vec![0; 64 << 20])));
-        assert_eq!(lazy_free.evict(set_of(10)), 0, "a small one is gone");
-        let set_bytes = lazy_free.evict(set_of(10_000));
+        let backlog = FreeBacklog::default();
+        let mut lazy_free = LazyFree { backlog: backlog.clone(), ..lazy_free };
+        lazy_free.evict(Some(set_of(10)));
+        assert_eq!(backlog.bytes(), 0, "a small one is gone");
+        lazy_free.evict(Some(set_of(10_000)));
         // A member of 4 bytes takes 16 and a slot of 8, a seventh of which are free.
-        assert!(near(set_bytes, 10_000 * 25), "{set_bytes}");
-        let (pieces, bytes) = lazy_free.take_big();
-        assert!(pieces.len() == 2 && near(bytes, 64 << 20), "{bytes}");
+        assert!(near(backlog.bytes(), 10_000 * 25), "{backlog:?}");
+        let mut pieces = lazy_free.take_big();
+        assert!(pieces.len() == 2 && near(pieces[1].bytes(), 64 << 20), "{pieces:?}");
+        assert_eq!(backlog.bytes(), pieces.iter().map(BigPiece::bytes).sum::<i64>());
+        pieces.pop();
+        assert!(near(backlog.bytes(), 10_000 * 25), "{backlog:?}");
+        drop(pieces);
+        assert_eq!(backlog.bytes(), 0);
+        lazy_free.evict(Some(set_of(10_000)));
+        lazy_free.clear();
+        assert_eq!(backlog.bytes(), 0, "a value that is dropped elsewhere");
         let hasher = KeyHasher::new(1);
         let mut table = Table::default();
         for i in 0..1000u32 {
@@ -320,19 +388,23 @@ mod tests {
             table.insert(hasher.hash(&key), Record::new(&key, 0, object, None, 0), &hasher);
         }
         lazy_free.push(table);
-        let (_, bytes) = lazy_free.take_big();
-        assert!(near(bytes, 1000 * (set_of(100).memory_bytes() as i64 + 32)), "{bytes}");
+        let pieces = lazy_free.take_big();
+        let bytes = backlog.bytes();
+        assert!(
+            pieces.len() == 1 && near(bytes, 1000 * (set_of(100).memory_bytes() as i64 + 32)),
+            "{bytes}"
+        );
     }
 
     #[test]
     fn small_pieces_together_are_bounded() {
         let mut lazy_free = LazyFree::default();
         lazy_free.extend((0..1000).map(|_| set_of(40)));
-        let taken = lazy_free.take_big().0.len();
+        let taken = lazy_free.take_big().len();
         assert!(taken > 900, "{taken}");
         lazy_free.clear();
         lazy_free.extend((0..40).map(|_| set_of(40)));
-        assert!(lazy_free.take_big().0.is_empty());
+        assert!(lazy_free.take_big().is_empty());
     }
 
     #[test]

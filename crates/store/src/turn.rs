@@ -8,7 +8,7 @@ use crate::access::AccessPolicy;
 use crate::effect::Effects;
 use crate::key::Key;
 use crate::key_counts::{KeyCount, KeyCounts};
-use crate::lazy_free::LazyFree;
+use crate::lazy_free::{FreeBacklog, LazyFree};
 use crate::shard_sets::ShardSets;
 use crate::value::stored::Stored;
 
@@ -115,7 +115,7 @@ impl Turn {
             keys,
             shard_sets,
             effects: Effects::default(),
-            lazy_free: LazyFree::default(),
+            lazy_free: LazyFree::new(FreeBacklog::default()),
             scratch: Vec::new(),
             keep_expired: false,
             unlink_expired: false,

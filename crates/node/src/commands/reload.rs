@@ -60,7 +60,7 @@ fn load_append_only_paused(cx: &mut NodeCx<'_>) -> Result<Option<()>, Error> {
         return Ok(None);
     }
     flush(cx)?;
-    let mut removed = std::mem::take(&mut cx.worker.turn.lazy_free);
+    let mut removed = cx.worker.turn.lazy_free.take();
     let loaded = cx.outside(|host| {
         host.free(&mut removed);
         host.load_append_only()
@@ -73,7 +73,7 @@ fn reload_paused(cx: &mut NodeCx<'_>, how: Reload, flushes: bool) -> Result<(), 
     if flushes {
         flush(cx)?;
     }
-    let mut removed = std::mem::take(&mut cx.worker.turn.lazy_free);
+    let mut removed = cx.worker.turn.lazy_free.take();
     let loaded = cx.outside(|host| {
         host.free(&mut removed);
         host.load(how)

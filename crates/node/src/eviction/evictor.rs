@@ -10,7 +10,7 @@
 
 use store::eviction::{EvictionChoice, EvictionOrder};
 use store::shard_sets::ShardSet;
-use store::{Db, Object, Shard, Turn};
+use store::{Db, Shard, Turn};
 
 use crate::blocking;
 use crate::execution::worker::Worker;
@@ -142,7 +142,7 @@ impl Evictor {
                 None => {}
                 Some(None) => came_of = Step::Missed,
                 Some(Some(object)) => {
-                    worker.drop_evicted(object);
+                    worker.turn.lazy_free.evict(object);
                     return Step::Evicted;
                 }
             }
@@ -184,7 +184,7 @@ impl Evictor {
                 Step::Missed
             }
             Some(Some(Ok(object))) => {
-                worker.drop_evicted(object);
+                worker.turn.lazy_free.evict(object);
                 Step::Evicted
             }
             Some(Some(Err(place))) => {
@@ -261,17 +261,5 @@ impl Sampler<'_> {
             *self.resume = Some(SlotPosition { shard: self.shard, db: number, slot: end });
         }
         found
-    }
-}
-
-impl Worker {
-    /// Drops the value of an evicted key, now or in the background.
-    fn drop_evicted(&mut self, object: Option<Object>) {
-        if let Some(object) = object {
-            let bytes = self.turn.lazy_free.evict(object);
-            if bytes > 0 {
-                self.node.used_memory.doom(bytes);
-            }
-        }
     }
 }

@@ -103,6 +103,11 @@ impl Worker {
         let took_us = self.micros(locks.tsc().wrapping_sub(start));
         self.note_latency("eviction-cycle", took_us / 1000);
         self.evictor = Some(evictor);
+        // Now, because threads wait for the memory and this turn may last long.
+        let evicted = self.turn.lazy_free.take_evicted();
+        if !evicted.is_empty() {
+            waker.free_evicted(evicted);
+        }
         self.deliver_wakes(waker);
         let used = self.used_bytes(locks);
         let state = &self.node.eviction;

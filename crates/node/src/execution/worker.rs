@@ -8,7 +8,7 @@ use base::room::clear;
 use command::Flags;
 use engine::{CxParts, ScriptError};
 use resp::Args;
-use store::Turn;
+use store::{LazyFree, Turn};
 
 use super::deferred::DeferredWork;
 use super::reads::{OwnNotifications, Reads};
@@ -228,6 +228,7 @@ impl Worker {
             tsc_per_micro,
             node,
         };
+        worker.turn.lazy_free = LazyFree::new(worker.node.used_memory.backlog.clone());
         worker.follow_config();
         worker
     }

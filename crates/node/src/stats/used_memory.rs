@@ -18,7 +18,9 @@
 //!
 //! Uncounted memory ([`base::uncounted`]) is in use but not in the total, so that no key is evicted
 //! for it. A thread excludes it from its part immediately, and shares its amount at the end of a
-//! turn. The part of it that exceeds a limit counts.
+//! turn. Of the memory of messages, the part that exceeds a limit counts. Memory that only a
+//! snapshot still needs never counts, as in Redis, where the child process has it: an evicted key
+//! is room for others at once.
 //!
 //! Locks are taken only when threads start and end, and for INFO.
 
@@ -27,6 +29,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use base::uncounted;
 use parking_lot::{Mutex, RwLock};
+use store::lazy_free::FreeBacklog;
 
 /// Bytes that a thread may leave unshared.
 const UNSHARED_BYTES_MAX: i64 = 64 * 1024;
@@ -44,14 +47,16 @@ const UNCOUNTED_PER_LIMIT: i64 = 4;
 pub struct UsedMemory {
     total: OwnLine<AtomicI64>,
     /// Bytes that will be freed in the background.
-    doomed: OwnLine<AtomicI64>,
+    pub backlog: FreeBacklog,
     /// Bytes in the total that threads are about to allocate.
     announced: OwnLine<AtomicI64>,
     /// Bytes that wait to be written to the log. They are in use but not in the total, so that no
     /// key is evicted for them.
     logged: OwnLine<AtomicI64>,
-    /// Uncounted bytes of all threads, at the end of their last turns.
+    /// Uncounted bytes of messages of all threads, at the end of their last turns.
     uncounted: OwnLine<AtomicI64>,
+    /// The same for bytes that only a snapshot still needs.
+    snapshot: OwnLine<AtomicI64>,
     /// Bytes that threads allocated after they were counted as ended; negative, because they free.
     rest: AtomicI64,
     /// The highest value of the total.
@@ -81,16 +86,44 @@ pub(crate) struct OwnLine<T>(pub(crate) T);
 pub struct ThreadMemory {
     /// Bytes of ended threads with this number.
     ended: AtomicI64,
-    /// Uncounted bytes of these threads.
-    ended_uncounted: AtomicI64,
     /// Bytes at the end of the last turn.
     latest: AtomicI64,
-    /// Uncounted bytes at the end of the last turn.
-    uncounted: AtomicI64,
+    /// Uncounted bytes of messages.
+    messages: ExcludedPart,
+    /// Uncounted bytes that only a snapshot still needs.
+    snapshot: ExcludedPart,
     /// Bytes that are in the total.
     shared: AtomicI64,
     /// Bytes that the thread is about to allocate.
     announced: AtomicI64,
+}
+
+/// A thread's part in bytes that do not count.
+#[derive(Debug, Default)]
+struct ExcludedPart {
+    /// Bytes of ended threads with this number.
+    ended: AtomicI64,
+    /// Bytes at the end of the last turn, which are in the sum over all threads.
+    shared: AtomicI64,
+}
+
+impl ExcludedPart {
+    #[inline]
+    fn now(&self, thread_bytes: i64) -> i64 {
+        self.ended.load(Ordering::Relaxed) + thread_bytes
+    }
+
+    fn share(&self, thread_bytes: i64, sum: &AtomicI64) {
+        let (now, before) = (self.now(thread_bytes), self.shared.load(Ordering::Relaxed));
+        if now != before {
+            self.shared.store(now, Ordering::Relaxed);
+            sum.fetch_add(now - before, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self, thread_bytes: i64) {
+        self.ended.fetch_add(thread_bytes, Ordering::Relaxed);
+    }
 }
 
 impl ThreadMemory {
@@ -110,7 +143,8 @@ impl ThreadMemory {
 
     #[inline]
     fn uncounted_now(&self) -> i64 {
-        self.ended_uncounted.load(Ordering::Relaxed) + uncounted::thread_bytes()
+        self.messages.now(uncounted::thread_bytes())
+            + self.snapshot.now(uncounted::thread_snapshot_bytes())
     }
 }
 
@@ -177,7 +211,8 @@ impl UsedMemory {
     }
 
     fn note_peak(&self, total: i64) {
-        let total = total + self.uncounted.0.load(Ordering::Relaxed);
+        let uncounted = [&self.uncounted, &self.snapshot].map(|sum| sum.0.load(Ordering::Relaxed));
+        let total = total + uncounted.iter().sum::<i64>();
         if total > self.peak.load(Ordering::Relaxed) {
             let taken = total - self.announced.0.load(Ordering::Relaxed);
             self.peak.fetch_max(taken, Ordering::Relaxed);
@@ -186,19 +221,21 @@ impl UsedMemory {
 
     /// Shares the uncounted bytes of this thread.
     fn share_uncounted(&self, own: &ThreadMemory) {
-        let (now, before) = (own.uncounted_now(), own.uncounted.load(Ordering::Relaxed));
-        if now != before {
-            own.uncounted.store(now, Ordering::Relaxed);
-            self.uncounted.0.fetch_add(now - before, Ordering::Relaxed);
-        }
+        own.messages.share(uncounted::thread_bytes(), &self.uncounted.0);
+        own.snapshot.share(uncounted::thread_snapshot_bytes(), &self.snapshot.0);
     }
 
-    /// Uncounted bytes of all threads.
+    /// Bytes that only a snapshot still needs.
+    pub fn kept_for_snapshot(&self) -> u64 {
+        u64::try_from(self.snapshot.0.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Uncounted bytes of messages of all threads.
     pub fn uncounted(&self) -> u64 {
         u64::try_from(self.uncounted.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// The uncounted bytes that count anyway because they exceed their maximum under this limit.
+    /// The uncounted bytes of messages that count anyway because they exceed their maximum under this limit.
     pub fn beyond_uncounted(&self, limit: i64) -> i64 {
         let uncounted_max = (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX);
         (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max).max(0)
@@ -221,7 +258,8 @@ impl UsedMemory {
         self.share_uncounted(own);
         own.latest.store(own.ended.load(Ordering::Relaxed) + thread_bytes, Ordering::Relaxed);
         own.ended.fetch_add(thread_bytes, Ordering::Relaxed);
-        own.ended_uncounted.fetch_add(uncounted::thread_bytes(), Ordering::Relaxed);
+        own.messages.end(uncounted::thread_bytes());
+        own.snapshot.end(uncounted::thread_snapshot_bytes());
     }
 
     /// Announces that this thread is about to allocate so many bytes; 0 after it has allocated
@@ -273,22 +311,16 @@ impl UsedMemory {
         u64::try_from(self.logged.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Adds bytes that will be freed in the background; negative for bytes that were freed, which
-    /// must already be counted as such.
-    pub fn doom(&self, bytes: i64) {
-        self.doomed.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-
     /// Bytes that will be freed in the background.
     #[inline]
     pub fn doomed(&self) -> i64 {
-        self.doomed.0.load(Ordering::Relaxed)
+        self.backlog.bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use base::uncounted::Uncounted;
+    use base::uncounted::{SnapshotBytes, Uncounted};
 
     use super::*;
 
@@ -400,6 +432,27 @@ mod tests {
         assert_eq!((used.total(), used.beyond_uncounted(LIMIT)), (0, 72 << 20));
         let beyond = [10, 512, 600, 800, 1000].map(|mb| used.beyond_uncounted(mb << 20) >> 20);
         assert_eq!(beyond, [72, 72, 50, 0, 0]);
+    }
+
+    #[test]
+    fn bytes_that_only_a_snapshot_needs_never_count() {
+        let used = UsedMemory::default();
+        let own = used.of_thread(0);
+        let kept = SnapshotBytes::new(200 << 20);
+        assert_eq!(used.look(&own, 200 << 20, LIMIT), 0);
+        used.end_turn(&own, 200 << 20, LIMIT);
+        assert_eq!((used.total(), used.beyond_uncounted(LIMIT), used.uncounted()), (0, 0, 0));
+        assert_eq!((used.kept_for_snapshot(), used.sum(&own, 200 << 20)), (200 << 20, 200 << 20));
+        assert_eq!(used.peak(), 200 << 20);
+        // The thread of the snapshot frees them.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let other = used.of_other();
+                drop(kept);
+                used.end_other(other, -200 << 20);
+            });
+        });
+        assert_eq!((used.total(), used.kept_for_snapshot(), used.sum(&own, 200 << 20)), (0, 0, 0));
     }
 
     #[test]

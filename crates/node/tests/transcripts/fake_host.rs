@@ -11,6 +11,7 @@ use node::host::{
 };
 use node::{ClientRecord, Host};
 use store::LazyFree;
+use store::lazy_free::BigPiece;
 
 /// A fake process that records calls.
 #[derive(Default)]
@@ -56,6 +57,8 @@ impl ClientWaker for FakeHost {
     fn wake_client(&self, client: &ClientRecord) {
         self.woken.borrow_mut().push(client.id);
     }
+
+    fn free_evicted(&self, _: Vec<BigPiece>) {}
 }
 
 impl Host for FakeHost {

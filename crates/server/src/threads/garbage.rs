@@ -41,18 +41,21 @@ impl Garbage {
         Ok(Self { node: Arc::clone(node), sender })
     }
 
-    /// Passes these pieces to the thread. `bytes` of them are not counted as waiting yet.
-    pub fn send(&self, mut pieces: Vec<BigPiece>, bytes: i64) {
-        let used = &self.node.used_memory;
-        used.doom(bytes);
-        if used.doomed() > WAITING_BYTES_MAX {
-            let is_helped_with = |piece: &mut BigPiece| piece.bytes <= HELPED_BYTES_MAX;
-            for BigPiece { piece, bytes } in pieces.extract_if(.., is_helped_with) {
+    /// Passes these pieces to the thread.
+    pub fn send(&self, mut pieces: Vec<BigPiece>) {
+        if self.node.used_memory.backlog.bytes() > WAITING_BYTES_MAX {
+            let is_helped_with = |piece: &mut BigPiece| piece.bytes() <= HELPED_BYTES_MAX;
+            for BigPiece { piece, waiting } in pieces.extract_if(.., is_helped_with) {
                 self.node.lazy_freed.fetch_add(piece.values() as u64, Ordering::Relaxed);
                 drop(piece);
-                used.doom(-bytes);
+                drop(waiting);
             }
         }
+        self.send_all(pieces);
+    }
+
+    /// The same for a thread that waits for nothing.
+    pub fn send_all(&self, pieces: Vec<BigPiece>) {
         self.node.lazy_free_pending.fetch_add(values(&pieces), Ordering::Relaxed);
         // Without the thread, they are dropped here.
         let _ = self.sender.send(pieces);
@@ -63,12 +66,12 @@ impl Garbage {
 fn free(receiver: &Receiver<Vec<BigPiece>>, node: &Node) {
     let used = &node.used_memory;
     for pieces in receiver {
-        for BigPiece { piece, bytes } in pieces {
+        for BigPiece { piece, waiting } in pieces {
             let values = piece.values() as u64;
             drop(piece);
             // In this order, so that no keys are evicted for memory that is free.
             used.end_turn(&used.background, sys::allocator::thread_bytes(), 1);
-            used.doom(-bytes);
+            drop(waiting);
             node.lazy_free_pending.fetch_sub(values, Ordering::Relaxed);
             node.lazy_freed.fetch_add(values, Ordering::Relaxed);
         }

@@ -228,9 +228,9 @@ impl IoThread {
         if self.worker.evicts_in_ms().is_some() {
             self.evict_on();
         }
-        let (garbage, bytes) = self.worker.turn.lazy_free.take_big();
+        let garbage = self.worker.turn.lazy_free.take_big();
         if !garbage.is_empty() {
-            self.shared.garbage.send(garbage, bytes);
+            self.shared.garbage.send(garbage);
         }
         self.worker.wake_receivers();
         self.look_at_log();

@@ -12,6 +12,7 @@ use node::state::snapshots::Purpose;
 use node::{ClientRecord, Host};
 use script::LogLevel;
 use store::LazyFree;
+use store::lazy_free::BigPiece;
 use sys::signal::Signal;
 
 use super::apply::apply;
@@ -20,9 +21,11 @@ use super::message::Message;
 use super::shared::SharedState;
 use crate::disk::saves::{NotBegun, SaveInProgress};
 use crate::disk::{aof_start, rdb_file};
-use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::system::files;
 use crate::system::server_log::{self, Level, notice, warning};
+
+/// Between two looks whether all commands are over.
+const GRACE_LOOK: Duration = Duration::from_millis(1);
 
 impl SharedState {
     fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, SaveError> {
@@ -57,11 +60,19 @@ impl SharedState {
         true
     }
 
-    /// Waits until all commands are over that have begun.
+    /// Waits until all commands are over that have begun. Other threads go on.
     fn wait_for_all(&self) -> Result<(), SaveError> {
-        let pass = self.keyspace.gate.register_as(SNAPSHOT_PASS).ok_or(SaveError::SnapshotTaken)?;
-        let busy = &self.node.scripting.busy;
-        pass.exclusively_unless(&|| busy.any(), || ()).ok_or(SaveError::Failed)
+        if self.keyspace.is_snapshot_running() {
+            return Err(SaveError::SnapshotTaken);
+        }
+        let mut period = self.keyspace.gate.grace_period();
+        while !period.is_over() {
+            if self.node.scripting.busy.any() {
+                return Err(SaveError::Failed);
+            }
+            std::thread::sleep(GRACE_LOOK);
+        }
+        Ok(())
     }
 }
 
@@ -96,6 +107,10 @@ impl ClientWaker for SharedState {
     fn wake_client(&self, client: &ClientRecord) {
         let (thread, slot) = client.location.place_after();
         self.send(thread as usize, Message::Wake { id: client.id, slot: slot as usize });
+    }
+
+    fn free_evicted(&self, pieces: Vec<BigPiece>) {
+        self.garbage.send_all(pieces);
     }
 }
 
@@ -263,9 +278,9 @@ impl Host for SharedState {
     }
 
     fn free(&self, removed: &mut LazyFree) {
-        let (garbage, bytes) = removed.take_big();
+        let garbage = removed.take_big();
         if !garbage.is_empty() {
-            self.garbage.send(garbage, bytes);
+            self.garbage.send(garbage);
         }
         removed.clear();
     }

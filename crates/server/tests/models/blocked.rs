@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 use store::Time;
+use store::lazy_free::BigPiece;
 
 use node::blocking::{due, finish, give_up, on_deadline};
 use node::config::{Apply, Config};
@@ -157,6 +158,8 @@ impl ClientWaker for World {
         let wake = Message::Wake { id: client.id, slot: slot as usize };
         self.send(thread as usize, wake);
     }
+
+    fn free_evicted(&self, _: Vec<BigPiece>) {}
 }
 
 impl Host for World {

@@ -262,7 +262,7 @@ fn removing_many_chunks_drops_them_after_the_turn() {
     pair.edit(|list, limits| list.remove(0..68, limits));
     pair.model.drain(..68);
     pair.check();
-    assert_eq!(pair.turn.lazy_free.take_big().0.len(), 1);
+    assert_eq!(pair.turn.lazy_free.take_big().len(), 1);
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn removing_most_members_drops_them_after_the_turn() {
         let gone = |score: f64| ranks.contains(&(score as usize));
         checked.model.retain(|_, score| !gone(*score));
         checked.check();
-        let pieces = checked.turn.lazy_free.take_big().0.len();
+        let pieces = checked.turn.lazy_free.take_big().len();
         assert_eq!(pieces, usize::from(later), "{ranks:?}");
     }
 }

@@ -104,7 +104,7 @@ mod tests {
         assert!(edit.remove_group(b"g") && !edit.remove_group(b"g"));
         drop(edit);
         assert_eq!((db.len(), turn.counters.changes), (1, 2));
-        assert_eq!(turn.lazy_free.take_big().0.len(), 1);
+        assert_eq!(turn.lazy_free.take_big().len(), 1);
         let stream = db.read::<StreamValue>(&mut turn, key).unwrap().unwrap();
         assert_eq!(stream.log.last_id, Id::new(1000, 0));
         // An operation that does nothing is no change.

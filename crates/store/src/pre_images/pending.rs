@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use base::uncounted::SnapshotBytes;
 use ds::walk::Ticket;
 
 use super::queue::PreImages;
@@ -29,11 +30,25 @@ pub(crate) enum CollectionPlace {
     /// Under a key with this name and hash, in some database.
     Key(Box<[u8]>, u64),
     /// Here, because the keyspace has dropped it.
-    Here(Object),
+    Here(Box<KeptObject>),
     /// With the walker, which has taken it from here.
     Taken,
     /// Lost.
     Gone,
+}
+
+/// A collection that only the snapshot still needs.
+#[derive(Debug)]
+pub(crate) struct KeptObject {
+    pub(crate) object: Object,
+    _bytes: SnapshotBytes,
+}
+
+impl From<Object> for CollectionPlace {
+    fn from(object: Object) -> Self {
+        let _bytes = SnapshotBytes::new(object.memory_bytes());
+        Self::Here(Box::new(KeptObject { object, _bytes }))
+    }
 }
 
 /// The ticket of a collection's walk.
@@ -94,7 +109,7 @@ pub(crate) fn unless_pending(object: Object) -> Option<Object> {
     match PendingPreImage::of(&object).cloned() {
         None => Some(object),
         Some(pending) => {
-            *pending.place() = CollectionPlace::Here(object);
+            *pending.place() = object.into();
             None
         }
     }

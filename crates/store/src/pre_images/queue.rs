@@ -7,14 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::hash::ByKeyHash;
+use base::uncounted::SnapshotBytes;
 use ds::record::Record;
-use ds::table::IntoRecords;
+use ds::table::{IntoRecords, Table};
 
 use super::pending::PendingPreImage;
+use crate::lazy_free::table_bytes;
 use crate::value::stored::Object;
 
 /// Lists of saved keys; several, so that threads seldom contend for one.
 const LANES: usize = 16;
+/// Records of a shard that are measured to estimate the memory of a database that was emptied: few,
+/// because all threads wait meanwhile, and there are many shards.
+const RECORDS_MEASURED: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct PreImages {
@@ -33,23 +38,68 @@ pub(crate) struct PreImages {
 pub(crate) struct Saved {
     pub(crate) db: u32,
     pub(crate) record: Record<Object>,
+    bytes: SnapshotBytes,
+}
+
+impl Saved {
+    /// A copy of a record that stays in the keyspace.
+    pub(crate) fn visited(db: u32, record: Record<Object>) -> Self {
+        let bytes = SnapshotBytes::new(bytes_of(&record));
+        Self { db, record, bytes }
+    }
+
+    /// A copy of a record that a command is about to change. It then has the only reference to a
+    /// long string, unless the command changes only the expiry or the name.
+    pub(crate) fn changing(db: u32, record: Record<Object>) -> Self {
+        let text_bytes = match record.view().object() {
+            Some(Object::String(text)) => text.capacity(),
+            _ => 0,
+        };
+        let bytes = SnapshotBytes::new(bytes_of(&record) + text_bytes);
+        Self { db, record, bytes }
+    }
 }
 
 /// The keys of a database that was emptied.
 #[derive(Debug)]
 pub(crate) struct Emptied {
     pub(crate) db: u32,
-    pub(crate) records: IntoRecords<Object>,
+    records: IntoRecords<Object>,
+    /// How many of them are left.
+    left: usize,
+    /// Their approximate bytes.
+    bytes: SnapshotBytes,
     /// See [`DbProgress`](super::progress::DbProgress).
     pub(crate) from: Option<u32>,
     pub(crate) changed: ByKeyHash<()>,
+}
+
+impl Emptied {
+    /// The records of a database's part of a shard. `from` and `changed` are those of its progress.
+    pub(crate) fn new(
+        db: u32,
+        table: Table<Object>,
+        from: Option<u32>,
+        changed: ByKeyHash<()>,
+    ) -> Self {
+        let bytes = SnapshotBytes::new(table_bytes(&table, RECORDS_MEASURED));
+        Self { db, left: table.len(), records: table.into_iter(), bytes, from, changed }
+    }
+
+    /// The next record, whose bytes are no longer counted here.
+    pub(crate) fn next_record(&mut self) -> Option<Record<Object>> {
+        let bytes = self.bytes.bytes();
+        self.bytes.set(bytes - bytes / self.left.max(1));
+        self.left = self.left.saturating_sub(1);
+        self.records.next()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The approximate bytes that a saved key takes.
+/// The approximate bytes that the copy of a key takes.
 pub(crate) fn bytes_of(record: &Record<Object>) -> usize {
     let own = record.view().allocated_bytes();
     own + match record.view().object() {
@@ -60,9 +110,9 @@ pub(crate) fn bytes_of(record: &Record<Object>) -> usize {
 }
 
 impl PreImages {
-    pub(crate) fn save(&self, hash: u64, db: u32, record: Record<Object>) {
-        self.saved_bytes.fetch_add(bytes_of(&record), Ordering::Relaxed);
-        lock(&self.saved[hash as usize % LANES]).push(Saved { db, record });
+    pub(crate) fn save(&self, hash: u64, saved: Saved) {
+        self.saved_bytes.fetch_add(saved.bytes.bytes(), Ordering::Relaxed);
+        lock(&self.saved[hash as usize % LANES]).push(saved);
     }
 
     /// Takes the keys of one lane.
@@ -76,8 +126,8 @@ impl PreImages {
         self.saved_bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn forget(&self, record: &Record<Object>) {
-        self.saved_bytes.fetch_sub(bytes_of(record), Ordering::Relaxed);
+    pub(crate) fn forget(&self, saved: &Saved) {
+        self.saved_bytes.fetch_sub(saved.bytes.bytes(), Ordering::Relaxed);
     }
 
     pub(crate) fn push_pending(&self, pending: Arc<PendingPreImage>) {

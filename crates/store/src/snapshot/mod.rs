@@ -34,7 +34,7 @@ pub use ds::walk::Budget;
 
 use self::part::VisitStep;
 use crate::pre_images::collection::EndedWalk;
-use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
+use crate::pre_images::pending::{CollectionPlace, KeptObject, PendingPreImage};
 use crate::pre_images::queue::{Emptied, PreImages, Saved, bytes_of};
 pub use crate::pre_images::sink::{CollectionHead, CollectionPart, CollectionShape, KeySink};
 use crate::shard::Shard;
@@ -89,7 +89,7 @@ struct Collection {
     /// The hash of the key under which it is expected.
     sought: u64,
     /// The collection itself, after it was handed over.
-    object: Option<Object>,
+    object: Option<Box<KeptObject>>,
 }
 
 impl Snapshot {
@@ -182,7 +182,7 @@ impl Snapshot {
             return Some(Task::Key(key.clone(), *hash));
         }
         match mem::replace(&mut *place, CollectionPlace::Taken) {
-            CollectionPlace::Here(object) => current.object = Some(object),
+            CollectionPlace::Here(kept) => current.object = Some(kept),
             CollectionPlace::Gone => {
                 drop(place);
                 self.current = None;
@@ -197,12 +197,12 @@ impl Snapshot {
     pub fn step_unlocked(&mut self, budget: &mut Budget, sink: &mut dyn KeySink) {
         self.leftover.clear();
         while !budget.is_spent()
-            && let Some(Saved { db, record }) = self.saved.pop()
+            && let Some(saved) = self.saved.pop()
         {
-            self.shared.forget(&record);
-            budget.spend(bytes_of(&record));
+            self.shared.forget(&saved);
+            budget.spend(bytes_of(&saved.record));
             if !self.aborted {
-                sink.entry(db, Stored(record.view()));
+                sink.entry(saved.db, Stored(saved.record.view()));
             }
         }
         let mut step = VisitStep { hasher: &self.hasher, budget, sink };
@@ -212,17 +212,17 @@ impl Snapshot {
             if self.aborted {
                 emptied.from = None;
             }
-            match emptied.records.next() {
+            match emptied.next_record() {
                 Some(record) => part::visit_emptied(&self.shared, emptied, record, &mut step),
                 None => self.emptied = None,
             }
         }
         if self.phase == SnapshotPhase::Collections
-            && let Some(mut object) = self.current.as_mut().and_then(|own| own.object.take())
-            && !self.visit_collection(&mut object, budget, sink)
+            && let Some(mut kept) = self.current.as_mut().and_then(|own| own.object.take())
+            && !self.visit_collection(&mut kept.object, budget, sink)
             && let Some(current) = &mut self.current
         {
-            current.object = Some(object);
+            current.object = Some(kept);
         }
     }
 

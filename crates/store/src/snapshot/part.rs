@@ -12,7 +12,7 @@ use crate::db::Db;
 use crate::key::Key;
 use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
 use crate::pre_images::progress::{DbProgress, is_unsaved};
-use crate::pre_images::queue::{Emptied, PreImages};
+use crate::pre_images::queue::{Emptied, PreImages, Saved};
 use crate::pre_images::sink::{CollectionHead, KeySink};
 use crate::value::stored::{Object, Stored};
 
@@ -57,7 +57,7 @@ impl Db {
         for at in self.table.slots_of(hash, hasher) {
             if !self.begin_pending(&shared, number, hasher, at, hash) {
                 let record = self.table.at(at);
-                shared.save(hash, number, record.duplicate(record.key()));
+                shared.save(hash, Saved::changing(number, record.duplicate(record.key())));
             }
         }
     }
@@ -106,9 +106,12 @@ impl Db {
             step.budget.spend(if is_unsaved_key { record.allocated_bytes() } else { 0 });
             if is_unsaved_key {
                 match record.object() {
-                    // Long strings are better written while no shard is locked.
-                    Some(Object::String(_)) => {
-                        shared.save(hash, number, record.duplicate(record.key()));
+                    // Long strings are better written while no shard is locked, and few at a time:
+                    // evicting one that is here frees nothing.
+                    Some(Object::String(text)) => {
+                        step.budget.spend(text.len());
+                        let record = record.duplicate(record.key());
+                        shared.save(hash, Saved::visited(number, record));
                     }
                     Some(object) if object.shape().is_some() => large.push(hash),
                     _ => step.sink.entry(number, Stored(record)),
@@ -149,7 +152,7 @@ impl Db {
     pub(crate) fn hand_emptied(&mut self, table: Table<Object>) -> Table<Object> {
         let Some(part) = self.key_index.part() else { return table };
         let (from, changed) = (part.from.take(), std::mem::take(&mut part.changed));
-        part.shared.empty(Emptied { db: part.number, records: table.into_iter(), from, changed });
+        part.shared.empty(Emptied::new(part.number, table, from, changed));
         Table::default()
     }
 
@@ -194,7 +197,7 @@ pub(super) fn visit_emptied(
     let (pending, ticket) = PendingPreImage::record(shared, head, CollectionPlace::Taken);
     if let Some(mut object) = record.into_object() {
         object.begin_walk(ticket, step.hasher);
-        *pending.place() = CollectionPlace::Here(object);
+        *pending.place() = object.into();
     }
     shared.push_pending(pending);
 }

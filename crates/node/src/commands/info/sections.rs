@@ -130,7 +130,8 @@ pub(super) fn memory(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     }
     let used_memory = &snapshot.node.used_memory;
     let (kept_for_log, uncounted) = (used_memory.kept_for_log(), used_memory.uncounted());
-    page.line("mem_not_counted_for_evict", kept_for_log + uncounted);
+    let kept = kept_for_log + used_memory.kept_for_snapshot();
+    page.line("mem_not_counted_for_evict", kept + uncounted);
     page.line("mem_clients_notifications", uncounted);
     // There are no replicas.
     page.zeros(&["mem_replication_backlog"]);

@@ -10,6 +10,7 @@ use super::values::Collector;
 use crate::db::{Db, Edit, ExpiryChange};
 use crate::edit::hash::FieldExpiry;
 use crate::eviction::{EvictionChoice, EvictionOrder};
+use crate::lazy_free::{FreeBacklog, LazyFree};
 use crate::new::string::NewString;
 use crate::pre_images::pending::PendingPreImage;
 use crate::pre_images::progress::DbProgress;
@@ -54,12 +55,16 @@ pub struct SnapshotWorld {
     limits: EncodingLimits,
     pub fault: Option<SnapshotFault>,
     last_id: u64,
+    /// Of the turn.
+    backlog: FreeBacklog,
 }
 
 impl SnapshotWorld {
     pub fn new(seed: u64) -> Self {
         let mut turn = Turn::alone(KeyHasher::new(seed));
         turn.set_time(START_MS * 1000);
+        let backlog = FreeBacklog::default();
+        turn.lazy_free = LazyFree::new(backlog.clone());
         let limits = EncodingLimits {
             hash_max_listpack_entries: 4,
             list_max_listpack_size: 3,
@@ -69,7 +74,8 @@ impl SnapshotWorld {
             ..EncodingLimits::default()
         };
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Self { shards, turn, random: Random::new(seed), limits, fault: None, last_id: 0 }
+        let random = Random::new(seed);
+        Self { shards, turn, random, limits, fault: None, last_id: 0, backlog }
     }
 
     pub fn below(&mut self, n: u64) -> u64 {
@@ -140,7 +146,7 @@ impl SnapshotWorld {
                 let choice = EvictionChoice { volatile: false, order: EvictionOrder::Random };
                 let start = self.below(64) as usize;
                 self.with_db(db, &name, |db, turn| {
-                    if let Ok(Some(object)) = db.evict_from(turn, choice, start) {
+                    if let Ok(object) = db.evict_from(turn, choice, start) {
                         turn.lazy_free.evict(object);
                     }
                 });
@@ -458,8 +464,11 @@ impl SnapshotWorld {
         }
     }
 
-    /// Whether nothing of a snapshot remains.
+    /// Whether nothing of a snapshot remains, and no bytes count as kept for one or as waiting to
+    /// be freed.
     pub fn is_clean(&mut self) -> bool {
+        let kept = base::uncounted::thread_snapshot_bytes();
+        assert_eq!((kept, self.backlog.bytes()), (0, 0), "bytes that were not taken back");
         self.shards.iter_mut().flat_map(Shard::all_dbs).all(|db| {
             let no_ticket = |object: &crate::Object| object.ticket().is_none();
             !db.in_snapshot && db.table.iter().filter_map(|record| record.object()).all(no_ticket)
