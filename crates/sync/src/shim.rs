@@ -14,9 +14,9 @@ use std::time::Duration;
 /// being woken costs, and short enough not to show where there is no second core.
 pub(crate) const SPINS_MAX: u32 = 64;
 
-/// Between two checks of a waiting thread whether to give up: short for a client that waits for its
-/// reply, and long compared with the cost of falling asleep.
-const WHILE: Duration = Duration::from_millis(10);
+/// Between two checks of a waiting thread whether to give up: short for the clients of all threads,
+/// which wait while the gate is closed, and long compared with the cost of falling asleep.
+const WHILE: Duration = Duration::from_millis(1);
 
 /// Waits for a notice, but no longer than a while. `guard` holds `mutex`, before and after.
 pub(crate) fn wait_for_a_while<'a, T>(

@@ -7,6 +7,8 @@ use super::worker::Worker;
 /// How old the time may be when a command begins, in microseconds. Its milliseconds are those of
 /// that moment.
 const TIME_AGE_US_MAX: i64 = 500;
+/// Microseconds after which requests of a client are slow.
+const SLOW_US: u64 = 5000;
 /// The system's clock and what is derived from the TSC differ by less, in microseconds.
 const CLOCKS_DIFFER_US_MAX: i64 = 1000;
 
@@ -70,6 +72,13 @@ impl Worker {
     #[inline]
     pub fn is_turn_used(&self, since_tsc: u64, tsc: u64) -> bool {
         tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
+    }
+
+    /// Whether requests that began at this TSC were slow: other clients noticed them.
+    #[inline]
+    pub fn is_slow_since(&self, since_tsc: u64) -> bool {
+        self.has_used_turn(since_tsc)
+            && self.micros(self.last_tsc.wrapping_sub(since_tsc)) >= SLOW_US
     }
 
     /// Microseconds in this many TSC cycles.

@@ -11,7 +11,7 @@ use super::aof_requests::Request;
 use super::aof_thread::{AofThread, RETRY_MS, now_ms};
 use super::aof_writer::AofWriter;
 use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
-use super::snapshot_job::SnapshotJob;
+use super::snapshot_job::{NotCut, SnapshotJob};
 use crate::log::places::Places;
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::{notice, warning};
@@ -31,6 +31,12 @@ impl AofThread {
         }
         if !(self.is_due || self.needs_base() || self.has_grown()) {
             return;
+        }
+        if let Some((period, attempts)) = &mut self.slow_commands {
+            self.keyspace.shards.stoppers.wait(*attempts);
+            if !period.is_over() {
+                return;
+            }
         }
         if self.writer.as_ref().is_some_and(|writer| writer.aof.is_syncing()) {
             // As soon as that is over.
@@ -74,8 +80,14 @@ impl AofThread {
         let is_again = self.needs_base() && self.rewrite_complaint.is_fresh(now_ms());
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
-        let begun = SnapshotJob::begin(&self.keyspace, at_cut);
-        let (job, cut) = begun.map_err(|_| None)?;
+        let mut pending = SnapshotJob::reserve(&self.keyspace).ok_or(None)?;
+        pending.attempts = self.slow_commands.take().map_or(0, |(_, attempts)| attempts);
+        let (job, cut) = pending.try_cut(&at_cut).map_err(|why| {
+            if let NotCut::Later(pending) = why {
+                self.slow_commands = pending.period.map(|period| (period, pending.attempts));
+            }
+            None
+        })?;
         if was_off {
             let disk = RealDisk::of_working_directory();
             let lock = AofLock::take(&disk, &self.config).map_err(Some)?;

@@ -216,8 +216,9 @@ fn begin(
     let cut = Cut { position: random_position(), database: 0 };
     aof.set_log(places::new_id()).map_err(|error| failed(&error))?;
     let mut writer = AofWriter::without_base(aof, cut.position);
-    let (job, ()) = SnapshotJob::begin(keyspace, || ())
-        .map_err(|_| failed(&"another snapshot is being taken"))?;
+    let pending = SnapshotJob::reserve(keyspace);
+    let begun = pending.and_then(|pending| pending.cut_when_possible(&|| (), &|| true));
+    let (job, ()) = begun.ok_or_else(|| failed(&"another snapshot is being taken"))?;
     let format = format_of(config.append_only.aof_use_rdb_preamble);
     let base = writer.begin_rewrite(cut, format).map_err(|error| failed(&error))?;
     let rewrite = Rewrite::new(job, base, &keyspace.node, config);

@@ -22,6 +22,7 @@ use node::state::append_only_figures::AppendOnlyFigures;
 use node::state::refusals::Cause;
 use persist::aof::{Aof, PendingSync, TriedSync};
 use persist::disk::Disk;
+use sync::gate::GracePeriod;
 
 use super::aof_files::names;
 use super::aof_lock::AofLock;
@@ -30,6 +31,7 @@ use super::aof_writer::AofWriter;
 use super::complaint::Complaint;
 use super::fsync_thread;
 use super::rewrite::RewriteWatch;
+use super::snapshot_job::CUT_LOOK;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::log_slot::LogSlot;
 use crate::log::places::Places;
@@ -64,6 +66,9 @@ pub struct AofThread {
     pub(super) rewrite: Option<RewriteWatch>,
     /// While a base is written without an append-only file, with where logs may have been left.
     pub(super) rewrite_lock: Option<(AofLock, Places)>,
+    /// The commands that prevented the cut of a rewrite, which is tried again when they are over,
+    /// and how often it was tried.
+    pub(super) slow_commands: Option<(GracePeriod, u32)>,
     /// A rewrite should begin as soon as it can.
     pub(super) is_due: bool,
     /// The process ends: nothing that is due begins until that is called off.
@@ -107,6 +112,7 @@ impl AofThread {
             reported: None,
             rewrite: None,
             rewrite_lock: None,
+            slow_commands: None,
             is_due: false,
             is_suspended: false,
             last_sync_ms: now_ms(),
@@ -129,7 +135,10 @@ impl AofThread {
         // The former process may not have got to it.
         self.delete_history();
         loop {
-            let (time, wake_at) = self.sleep();
+            let (mut time, wake_at) = self.sleep();
+            if self.slow_commands.is_some() {
+                time = time.min(CUT_LOOK);
+            }
             self.source.wait(time, wake_at);
             if self.config.append_only.appendfsync == Fsync::Always {
                 self.source.gather_turns();

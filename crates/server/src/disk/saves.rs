@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use persist::disk::{DiskError, Replacement};
 
 use super::rdb_sink::{SyncedSink, rdb_options, write_empty};
-use super::snapshot_job::{Pacing, Refusal, SnapshotJob, WalkError};
+use super::snapshot_job::{NotCut, Pacing, PendingSnapshot, SnapshotJob, WalkError};
 use super::unfinished::Unfinished;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
@@ -76,6 +76,48 @@ pub enum NotBegun {
     Failed(String),
 }
 
+/// The cut of a save.
+enum SaveCut {
+    Taken(SnapshotJob, Running),
+    /// Slow commands run.
+    Pending(PendingSnapshot),
+}
+
+impl SaveCut {
+    /// Takes it, on the thread of the save. `None` if it is no longer wanted.
+    fn take(self, node: &Node, purpose: Purpose) -> Option<(SnapshotJob, Running)> {
+        let pending = match self {
+            Self::Taken(job, running) => return Some((job, running)),
+            Self::Pending(pending) => pending,
+        };
+        let at_cut = || {
+            let mut figures = node.snapshots.figures.lock();
+            let running = figures.running.as_mut()?;
+            running.changes = node.changes();
+            Some(*running)
+        };
+        // The thread that waits for SAVE is the one that may end a busy script.
+        let is_wanted = || {
+            let is_cancelled = node.snapshots.cancel.load(Ordering::Relaxed);
+            !is_cancelled && !(purpose == Purpose::Save && node.scripting.busy.any())
+        };
+        let (job, running) = pending.cut_when_possible(&at_cut, &is_wanted)?;
+        Some((job, running?))
+    }
+}
+
+/// Notes that a save begins.
+fn note_begun(node: &Node, purpose: Purpose) -> Running {
+    let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
+    let mut figures = node.snapshots.figures.lock();
+    node.snapshots.cancel.store(false, Ordering::Relaxed);
+    node.snapshots.progress.begin();
+    figures.running = Some(running);
+    figures.saves += u64::from(purpose == Purpose::Background);
+    figures.is_scheduled &= purpose == Purpose::Backup;
+    running
+}
+
 /// A file that is written.
 struct SaveTarget {
     /// The working directory when it began, which CONFIG SET may change.
@@ -106,50 +148,50 @@ impl Saves {
         Self { keyspace, unfinished: Arc::default(), last: Mutex::default() }
     }
 
-    /// Takes a snapshot and begins to write it. The caller is outside the gate.
+    /// Takes a snapshot and begins to write it. If slow commands run, its cut follows when they are
+    /// over, and no thread waits for that. The caller is outside the gate.
     ///
     /// # Errors
     /// Why it has not begun.
     pub fn begin(&self, purpose: Purpose, path: &Path) -> Result<Arc<SaveInProgress>, NotBegun> {
+        self.begin_cut(purpose, path, true)
+    }
+
+    /// The same. Unless it `waits`, it does not begin while slow commands run.
+    fn begin_cut(
+        &self,
+        purpose: Purpose,
+        path: &Path,
+        waits: bool,
+    ) -> Result<Arc<SaveInProgress>, NotBegun> {
         let mut last = self.last.lock();
         let keyspace = &self.keyspace;
-        let (node, config) = (&keyspace.node, keyspace.node.config());
+        let node = &keyspace.node;
         // One that has taken all keys may not have its name yet.
         if let Some(running) = node.snapshots.figures.lock().running {
             return Err(NotBegun::Running(running.purpose != Purpose::Backup));
         }
+        let pending = SnapshotJob::reserve(keyspace).ok_or(NotBegun::Running(false))?;
         // Noted at the cut: a command that removes all keys after it cancels the save.
-        let at_cut = || {
-            let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
-            let mut figures = node.snapshots.figures.lock();
-            node.snapshots.cancel.store(false, Ordering::Relaxed);
-            node.snapshots.progress.begin();
-            figures.running = Some(running);
-            figures.saves += u64::from(purpose == Purpose::Background);
-            figures.is_scheduled &= purpose == Purpose::Backup;
-            running
+        let cut = match pending.try_cut(&|| note_begun(node, purpose)) {
+            Ok((job, running)) => SaveCut::Taken(job, running),
+            Err(NotCut::Later(pending)) if waits => {
+                note_begun(node, purpose);
+                SaveCut::Pending(pending)
+            }
+            Err(NotCut::Later(_)) => return Err(NotBegun::Failed("slow commands run".to_owned())),
+            Err(NotCut::BusyScript(_) | NotCut::ScriptEnded) => {
+                return Err(NotBegun::Failed("a script has run for too long".to_owned()));
+            }
         };
-        let begun = SnapshotJob::begin(keyspace, at_cut);
-        let (job, running) = begun.map_err(|refusal| match refusal {
-            Refusal::Running => NotBegun::Running(false),
-            Refusal::BusyScript => NotBegun::Failed("a script has run for too long".to_owned()),
-        })?;
-        let target = SaveTarget::new(purpose, path);
-        let (own, unfinished) = (Arc::clone(keyspace), Arc::clone(&self.unfinished));
         let saving = Arc::new(SaveInProgress::default());
-        let begun = Arc::clone(&saving);
-        let work = move || {
-            bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
-            let result = CountedThread::run(&own.node, |memory| {
-                let written = write(&own.node, &unfinished, job, &target, &config);
-                memory.publish();
-                finish(&own.node, running, &target, written)
-            });
-            begun.end(result);
-        };
-        if let Err(error) = std::thread::Builder::new().name("weft-save".to_owned()).spawn(work) {
-            let error = error.to_string();
-            finish(node, running, &SaveTarget::new(purpose, path), Err(Some(error.clone())));
+        let target = SaveTarget::new(purpose, path);
+        if let Err(error) = self.start_thread(purpose, cut, target, &saving) {
+            let (error, target) = (error.to_string(), SaveTarget::new(purpose, path));
+            let running = node.snapshots.figures.lock().running;
+            if let Some(running) = running {
+                finish(node, running, &target, Err(Some(error.clone())));
+            }
             return Err(NotBegun::Failed(error));
         }
         *last = Some(Arc::clone(&saving));
@@ -157,6 +199,33 @@ impl Saves {
             notice!("Background saving started");
         }
         Ok(saving)
+    }
+
+    /// Starts the thread that writes the file.
+    fn start_thread(
+        &self,
+        purpose: Purpose,
+        cut: SaveCut,
+        target: SaveTarget,
+        saving: &Arc<SaveInProgress>,
+    ) -> std::io::Result<()> {
+        let (keyspace, unfinished) = (Arc::clone(&self.keyspace), Arc::clone(&self.unfinished));
+        let (config, saving) = (keyspace.node.config(), Arc::clone(saving));
+        let work = move || {
+            bind_to_processors("bgsave-cpulist", &config.saving.bgsave_cpulist);
+            let node = &keyspace.node;
+            let result = CountedThread::run(node, |memory| {
+                let Some((job, running)) = cut.take(node, purpose) else {
+                    let running = node.snapshots.figures.lock().running?;
+                    return Some(finish(node, running, &target, Err(None)));
+                };
+                let written = write(node, &unfinished, job, &target, &config);
+                memory.publish();
+                Some(finish(node, running, &target, written))
+            });
+            saving.end(result.unwrap_or(SaveResult::Failed));
+        };
+        std::thread::Builder::new().name("weft-save".to_owned()).spawn(work).map(drop)
     }
 
     /// Saves to the RDB file.
@@ -195,7 +264,7 @@ impl Saves {
             // If a script was ended midway, memory has its changes up to that point.
             let begun = match node.is_shutting_down() || node.scripting.must_end() {
                 true => Err(NotBegun::Running(false)),
-                false => self.begin(Purpose::Save, Path::new(&filename)),
+                false => self.begin_cut(Purpose::Save, Path::new(&filename), false),
             };
             match begun {
                 Ok(saving) if saving.wait_for_result() == SaveResult::GivenUp => {}

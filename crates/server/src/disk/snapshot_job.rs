@@ -2,13 +2,17 @@
 //! clients continue.
 //!
 //! ```text
-//! begin    gate closed: all shards are marked, the caller notes its part of the moment
+//! reserve  no other snapshot begins
+//! cut      gate closed: all shards are marked, the caller notes its part of the moment
 //! walk     a step in a shard, under its lock -> its result is passed on, without a lock -> ...
 //! ```
 //!
 //! The walk is background work: it takes a shard that is free, and otherwise comes back a moment
 //! later. A step covers about [`STEP_BYTES`] and takes some 20 us. Pre-images come first, so that
 //! their memory is freed.
+//!
+//! The cut makes way for commands that run on: the gate is closed for a bounded time only, and the
+//! next attempt follows when these commands are over, which stops no thread.
 //!
 //! There is at most one snapshot at a time. One that is dropped before its end is taken to it,
 //! because the keyspace may hold parts of it.
@@ -22,11 +26,12 @@ use persist::rdb::reader::DatabaseSizes;
 use script::Library;
 use store::snapshot::{Budget, KeySink, Task};
 use store::{Shard, Snapshot};
-use sync::gate::Pass;
+use sync::gate::{GracePeriod, Pass};
 
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::keyspace::shim::{CLOSE_US, now_us};
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// Bytes that a step under a shard's lock may cover.
@@ -68,13 +73,27 @@ pub struct Pacing<'a> {
     pub key_delay_us: &'a dyn Fn() -> i64,
 }
 
-/// Why there is no snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Another one is being taken.
-    Running,
-    /// A busy script, for which all threads would wait; or a script was ended midway.
-    BusyScript,
+/// Between two looks whether the commands are over that a cut waits for.
+pub(super) const CUT_LOOK: Duration = Duration::from_millis(1);
+
+/// A snapshot that has no cut yet. While it exists, no other can begin.
+pub struct PendingSnapshot {
+    keyspace: Arc<SharedKeyspace>,
+    pass: Pass,
+    /// The commands that prevented the last attempt.
+    pub period: Option<GracePeriod>,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// Why there is no cut.
+pub enum NotCut {
+    /// Commands run on: it can be tried again.
+    Later(PendingSnapshot),
+    /// A busy script runs: likewise.
+    BusyScript(PendingSnapshot),
+    /// A script was ended midway, because the server shuts down.
+    ScriptEnded,
 }
 
 /// Why a snapshot is not whole.
@@ -100,42 +119,100 @@ pub struct SnapshotJob {
     pub libraries: Vec<Arc<Library>>,
 }
 
-impl SnapshotJob {
-    /// Takes the cut. Runs `at_cut` in the same moment, in which nothing else is executed: it must
-    /// not wait for anything. The caller is outside the gate.
+impl PendingSnapshot {
+    /// Takes the cut, unless commands run on. Runs `at_cut` in the same moment, in which nothing
+    /// else is executed: it must not wait for anything. The caller is outside the gate.
     ///
     /// # Errors
-    /// When no snapshot can begin now.
-    pub fn begin<T>(
-        keyspace: &Arc<SharedKeyspace>,
-        at_cut: impl FnOnce() -> T,
-    ) -> Result<(Self, T), Refusal> {
-        let pass = keyspace.gate.register_as(SNAPSHOT_PASS).ok_or(Refusal::Running)?;
-        let node = &keyspace.node;
-        let busy = &node.scripting.busy;
+    /// When there is no cut now.
+    pub fn try_cut<T>(mut self, at_cut: &dyn Fn() -> T) -> Result<(SnapshotJob, T), NotCut> {
+        let busy = &self.keyspace.node.scripting.busy;
+        if busy.any() {
+            return Err(NotCut::BusyScript(self));
+        }
+        if self.period.as_mut().is_some_and(|period| !period.is_over()) {
+            return Err(NotCut::Later(self));
+        }
+        self.attempts += 1;
+        let until_us = now_us().saturating_add(CLOSE_US);
+        let gives_up = || busy.any() || now_us() >= until_us;
+        let cut = self.pass.exclusively_unless(&gives_up, || self.cut(at_cut));
+        match cut {
+            Some(Some((parts, at_cut))) => Ok((parts.job(self.keyspace, self.pass), at_cut)),
+            Some(None) => Err(NotCut::ScriptEnded),
+            None => {
+                self.period = Some(self.pass.grace_period());
+                Err(NotCut::Later(self))
+            }
+        }
+    }
+
+    /// Takes the cut as soon as the commands let it, as long as `is_wanted` says so. It waits for
+    /// busy scripts as well. `None` if there is no cut.
+    pub fn cut_when_possible<T>(
+        mut self,
+        at_cut: &dyn Fn() -> T,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Option<(SnapshotJob, T)> {
+        while is_wanted() {
+            self.keyspace.shards.stoppers.wait(self.attempts);
+            self = match self.try_cut(at_cut) {
+                Ok(cut) => return Some(cut),
+                Err(NotCut::Later(pending) | NotCut::BusyScript(pending)) => pending,
+                Err(NotCut::ScriptEnded) => return None,
+            };
+            std::thread::sleep(CUT_LOOK);
+        }
+        None
+    }
+
+    /// Marks all shards, behind the closed gate.
+    fn cut<T>(&self, at_cut: &dyn Fn() -> T) -> Option<(CutParts, T)> {
+        let node = &self.keyspace.node;
+        self.keyspace.shards.stoppers.end_wait();
+        if node.scripting.must_end() {
+            return None;
+        }
         let mut snapshot = Snapshot::new(node.hasher);
         let (mut sizes, mut fields_expire) = (Vec::new(), false);
-        let cut = pass.exclusively_unless(&|| busy.any(), || {
-            if node.scripting.must_end() {
-                return None;
-            }
-            for shard in 0..keyspace.shards.len() {
-                let mut shard = keyspace.shards.lock(shard);
-                snapshot.mark(&mut shard);
-                shard.dbs().for_each(|db| {
-                    let none = DatabaseSizes { keys: 0, expiring: 0 };
-                    sizes.resize(sizes.len().max(db.number() + 1), none);
-                    let sizes = &mut sizes[db.number()];
-                    sizes.keys += db.len() as u64;
-                    sizes.expiring += db.expiring_len() as u64;
-                    fields_expire |= db.hashes_with_expiry() > 0;
-                });
-            }
-            Some((node.scripting.libraries.read().iter().cloned().collect(), at_cut()))
-        });
-        let (libraries, at_cut) = cut.flatten().ok_or(Refusal::BusyScript)?;
-        let (keyspace, waits) = (Arc::clone(keyspace), ThreadWaits::default());
-        Ok((Self { keyspace, snapshot, pass, waits, sizes, fields_expire, libraries }, at_cut))
+        for shard in 0..self.keyspace.shards.len() {
+            let mut shard = self.keyspace.shards.lock(shard);
+            snapshot.mark(&mut shard);
+            shard.dbs().for_each(|db| {
+                let none = DatabaseSizes { keys: 0, expiring: 0 };
+                sizes.resize(sizes.len().max(db.number() + 1), none);
+                let sizes = &mut sizes[db.number()];
+                sizes.keys += db.len() as u64;
+                sizes.expiring += db.expiring_len() as u64;
+                fields_expire |= db.hashes_with_expiry() > 0;
+            });
+        }
+        let libraries = node.scripting.libraries.read().iter().cloned().collect();
+        Some((CutParts { snapshot, sizes, fields_expire, libraries }, at_cut()))
+    }
+}
+
+/// A snapshot's parts of the moment of its cut.
+struct CutParts {
+    snapshot: Snapshot,
+    sizes: Vec<DatabaseSizes>,
+    fields_expire: bool,
+    libraries: Vec<Arc<Library>>,
+}
+
+impl CutParts {
+    fn job(self, keyspace: Arc<SharedKeyspace>, pass: Pass) -> SnapshotJob {
+        let Self { snapshot, sizes, fields_expire, libraries } = self;
+        let waits = ThreadWaits::default();
+        SnapshotJob { keyspace, snapshot, pass, waits, sizes, fields_expire, libraries }
+    }
+}
+
+impl SnapshotJob {
+    /// Prepares a snapshot; `None` if another one is being taken.
+    pub fn reserve(keyspace: &Arc<SharedKeyspace>) -> Option<PendingSnapshot> {
+        let pass = keyspace.gate.register_as(SNAPSHOT_PASS)?;
+        Some(PendingSnapshot { keyspace: Arc::clone(keyspace), pass, period: None, attempts: 0 })
     }
 
     /// Keys at the cut.

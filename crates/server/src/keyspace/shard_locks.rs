@@ -41,7 +41,9 @@ use store::{Shard, Time};
 use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
 use super::shard_queues::Ticket;
 use super::shards::Shards;
-use super::shim::{MutexGuard, Pass, WAITS_MAX, now_us, time, try_lock_for, wait_to_lock};
+use super::shim::{
+    CLOSE_US, MutexGuard, Pass, WAITS_MAX, now_us, time, try_lock_for, wait_to_lock,
+};
 use super::thread_waits::{ThreadWaits, Tries, Waited};
 
 /// How a thread serves its other clients while one of them runs a busy script.
@@ -340,17 +342,35 @@ impl ThreadShards<'_> {
         self.admit(locked, shard).ok_or(refusal)
     }
 
-    /// Runs `work` behind the closed gate.
+    /// Runs `work` behind the closed gate. Ends with [`ShardInUse`](ScriptError::ShardInUse) if
+    /// commands on other threads run on: all clients would wait for them.
     fn exclusively<R>(&self, work: impl FnOnce() -> R) -> Result<R, ScriptError> {
         self.waited.set(true);
         let Some(pass) = self.pass.filter(|_| self.is_inside.get()) else {
             return Err(self.busy.at_gate());
         };
-        pass.exclusively_unless(&|| self.busy.any(), work).ok_or_else(|| {
-            let refusal = self.busy.at_gate();
+        let until_us = now_us().saturating_add(CLOSE_US);
+        let gives_up = || self.busy.any() || now_us() >= until_us;
+        let work = || {
+            self.end_stop_wait();
+            work()
+        };
+        pass.exclusively_unless(&gives_up, work).ok_or_else(|| {
+            let refusal = match self.busy.any() {
+                true => self.busy.at_gate(),
+                false => ScriptError::ShardInUse,
+            };
             self.enter_gate();
             refusal
         })
+    }
+
+    /// The command has stopped all other threads.
+    fn end_stop_wait(&self) {
+        self.shards.stoppers.end_wait();
+        if let (Some(waits), Some(ticket)) = (self.waits, self.ticket) {
+            waits.stops.end(ticket.client);
+        }
     }
 
     /// Locks all of `shards`, of which `held` may already be locked, without waiting. If one is

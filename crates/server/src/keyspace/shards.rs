@@ -15,7 +15,7 @@ pub struct Shards {
     /// A client that joins a queue then looks whether the shard is [in use](Self::is_in_use): no
     /// call comes if it is not.
     pub queues: ShardQueues,
-    pub(super) stoppers: Stoppers,
+    pub stoppers: Stoppers,
 }
 
 impl Shards {

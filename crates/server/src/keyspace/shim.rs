@@ -3,7 +3,7 @@
 //! The shard locks name them `super::shim::...`; `tests/models` includes the same source beside a
 //! shim made of shuttle's types. Nothing else belongs here.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
@@ -41,6 +41,10 @@ pub(crate) fn try_lock_for<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexG
 
 /// How often a command on several shards waits for one of them before it asks for all at once.
 pub(crate) const WAITS_MAX: u32 = 16;
+
+/// How long a thread that closes the gate waits for the commands on other threads, in microseconds.
+/// If they run on, it opens the gate again: meanwhile other clients wait for them as well.
+pub(crate) const CLOSE_US: u64 = 2000;
 
 /// The time on the clock that all threads share.
 pub(crate) fn time() -> Time {

@@ -5,15 +5,18 @@
 
 use std::time::{Duration, Instant};
 
+use engine::ScriptError;
+use node::ShardLocks;
+use node::state::busy_scripts::BusyScripts;
 use sync::gate::{Gate, Pass};
 
+use super::shard_locks::{NoOtherClients, ThreadShards};
 use super::shard_queues::Ticket;
+use super::shards::Shards;
 use super::shim::now_us;
-use super::stop_waits::{StopWaits, Stoppers};
+use super::stop_waits::{ATTEMPTS_MAX, StopWaits, Stoppers};
+use super::thread_waits::{ThreadWaits, Waited};
 
-/// Attempts of a client that finds other threads at work each time, until it may stop them: one
-/// that begins the first wait, and one at the end of each of four.
-const TRIES: usize = 5;
 /// Attempts while a wait is running. If each spun for as long as a first one may, they would take
 /// longer than that.
 const LOOKS: usize = 3000;
@@ -51,18 +54,59 @@ fn others_that_are_outside_are_stopped_at_once_and_those_at_work_are_waited_for(
 }
 
 #[test]
-fn slow_commands_that_follow_one_another_are_not_waited_for_without_end() {
+fn attempts_in_vain_hold_the_clients_of_slow_requests() {
     let ((own, other), waits, stoppers) = (passes(), StopWaits::default(), Stoppers::new());
-    for client in 1..3 {
-        let waiting = ticket(client);
-        let tries = (1..=2 * TRIES).find(|_| {
-            other.enter();
-            let may_stop = waits.may_stop_others(waiting, &own, &stoppers);
-            other.leave();
-            may_stop
-        });
-        assert_eq!(tries, Some(TRIES));
+    let waiting = ticket(1);
+    // Each attempt finds a command that has begun since.
+    for attempt in 0..=ATTEMPTS_MAX {
+        other.enter();
+        assert!(!waits.may_stop_others(waiting, &own, &stoppers));
+        assert_eq!(stoppers.holds_slow(), attempt == ATTEMPTS_MAX);
+        other.leave();
+        assert!(waits.may_stop_others(waiting, &own, &stoppers));
     }
+    stoppers.end_wait();
+    assert!(!stoppers.holds_slow());
+    other.enter();
+    assert!(!waits.may_stop_others(ticket(2), &own, &stoppers));
+    assert!(!stoppers.holds_slow(), "the next one has not tried yet");
+    other.leave();
+}
+
+/// Commands that follow one another on another thread without a gap: each attempt finds one that
+/// has begun since, and leaves it alone.
+#[test]
+fn a_thread_at_work_is_never_stopped_for_long() {
+    let (waits, shards) = (ThreadWaits::default(), Shards::new(1));
+    let gate = Gate::new(2);
+    let [own, other] = [(); 2].map(|()| gate.register().expect("there are two"));
+    let busy = BusyScripts::default();
+    let since_us = now_us();
+    other.enter();
+    let mut tries = 0;
+    for _ in 0..100 {
+        let waited = Waited { ticket: Some(Ticket { since_us, client: 1 }), rounds: 0 };
+        let locks = ThreadShards::enter(&shards, Some(&own), &busy, &NoOtherClients);
+        let locks = locks.waiting(&waits, waited);
+        let done = locks.may_stop_others().then(|| locks.exclusive(|_| ()));
+        match done {
+            // The commands of that moment end, and the next one begins.
+            None => {
+                other.leave();
+                other.enter();
+            }
+            Some(done) => {
+                assert_eq!(done, Err(ScriptError::ShardInUse));
+                tries += 1;
+            }
+        }
+        drop(locks);
+        assert!(!other.is_awaited(), "the gate is closed");
+    }
+    assert!(tries >= 40, "{tries}");
+    other.leave();
+    let locks = ThreadShards::enter(&shards, Some(&own), &busy, &NoOtherClients);
+    assert_eq!(locks.exclusive(|_| ()), Ok(()));
 }
 
 #[test]
@@ -77,12 +121,12 @@ fn a_command_that_does_not_end_is_waited_for_without_spinning() {
     assert!(busy < LOOKS_SECONDS, "{busy} s");
     // It does not sleep either; a busy machine takes its time.
     assert!(began.elapsed() < LOOKS_TIME_MAX, "{:?}", began.elapsed());
-    let for_long = Ticket { since_us: now_us().saturating_sub(5_000_000), client: 1 };
-    // Stopping the other threads would not be faster.
-    assert!(!waits.may_stop_others(Some(for_long), &own, &stoppers));
     other.leave();
     other.enter();
-    assert!(waits.may_stop_others(Some(for_long), &own, &stoppers));
+    assert!(
+        waits.may_stop_others(waiting, &own, &stoppers),
+        "the commands of that moment are over"
+    );
     other.leave();
 }
 
@@ -94,10 +138,10 @@ fn threads_that_ask_for_the_same_do_not_count_as_working() {
     [&own, &asking, &working].into_iter().for_each(|pass| {
         pass.enter();
     });
-    stoppers.0.lock().push(own.number());
+    stoppers.asking.lock().push(own.number());
     let mut period = own.grace_period();
     assert!(!stoppers.all_left_ask(&mut period));
-    stoppers.0.lock().push(asking.number());
+    stoppers.asking.lock().push(asking.number());
     assert!(!stoppers.all_left_ask(&mut period));
     working.leave();
     assert!(stoppers.all_left_ask(&mut period));

@@ -1,39 +1,72 @@
-//! Commands that need all shards close the gate, which stops every thread until the running
-//! commands are over. So they wait for these first, deferred like commands that wait for a shard.
+//! Commands that need all shards close the gate, and every thread waits at a closed gate until the
+//! running commands are over. So such a command waits for these first, deferred like commands that
+//! wait for a shard, and then closes the gate for a bounded time:
 //!
-//! Such a wait is a grace period of the gate: all visits of the moment when it begins must end.
-//! Other commands have begun by then. When these end within a moment, the command stops them;
-//! otherwise it waits again, but not without end, because there may be slow commands at every
-//! moment.
+//! ```text
+//! a grace period: all visits of a moment end  -->  close the gate for 2 ms  -->  stop all threads
+//!              ^   (no thread is stopped)               | a command that has begun since runs on
+//!              +----------------------------------------+
+//! ```
+//!
+//! Only the command's own client waits longer. Slow commands that follow one another without a gap
+//! could make it wait for ever, so after [`ATTEMPTS_MAX`] attempts the clients whose last requests
+//! were slow are [held](Stoppers::holds_slow): their next requests begin when all threads have been
+//! stopped.
 
 use std::cell::RefCell;
 
 use super::shard_queues::Ticket;
-use super::shim::{GracePeriod, Mutex, Pass, now_us, spin_loop};
+use super::shim::{AtomicU64, GracePeriod, Mutex, Ordering, Pass, now_us, spin_loop};
 
 /// How long a command that stops all other threads watches whether their commands end: their
 /// threads leave the gate. Usual commands end within that time. In microseconds.
 const STOP_LOOK_US: u64 = 100;
-/// How often it waits for all commands of a moment to end. Then it stops the commands that run,
-/// which may be as quick as usual, and does not wait for others without end.
-const STOP_PERIODS_MAX: u32 = 4;
 /// Clients for which a thread keeps such waits, before it drops those of closed clients.
 const STOP_WAITS_MAX: usize = 64;
-/// After so long, in microseconds, it does not wait again.
-const STOP_WAIT_US_MAX: u64 = 5_000_000;
+/// After so many attempts to stop the other threads, the clients of slow requests are held.
+pub(crate) const ATTEMPTS_MAX: u32 = 2;
+/// How long they are held, in microseconds, unless the threads are stopped before or the waiting
+/// thread asks again, which it does in each of its turns. The end is for a client that is closed
+/// while it waits.
+const HELD_US: u64 = 1_000_000;
 
-/// The threads that watch whether all other threads leave the gate, by their passes.
-pub(super) struct Stoppers(pub(super) Mutex<Vec<usize>>);
+/// The threads that are about to stop all others.
+pub struct Stoppers {
+    /// Those that watch whether all other threads leave the gate, by their passes.
+    pub(super) asking: Mutex<Vec<usize>>,
+    /// Until when the clients of slow requests are held; 0 if they are not.
+    held_until_us: AtomicU64,
+}
 
 impl Stoppers {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self { asking: Mutex::new(Vec::new()), held_until_us: AtomicU64::new(0) }
+    }
+
+    /// Notes that a thread has tried in vain so many times to stop all others, and waits.
+    pub(crate) fn wait(&self, attempts: u32) {
+        if attempts >= ATTEMPTS_MAX {
+            self.held_until_us.fetch_max(now_us() + HELD_US, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a thread has stopped all others.
+    pub(crate) fn end_wait(&self) {
+        self.held_until_us.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether requests of clients whose last requests were slow must not begin now, because
+    /// otherwise a thread may wait for ever to stop all others.
+    #[inline]
+    pub(crate) fn holds_slow(&self) -> bool {
+        let until_us = self.held_until_us.load(Ordering::Relaxed);
+        until_us != 0 && now_us() < until_us
     }
 
     /// Whether the other threads leave the gate within a moment. Threads that ask for the same do
     /// not wait for each other.
     fn others_leave(&self, pass: &Pass) -> bool {
-        self.0.lock().push(pass.number());
+        self.asking.lock().push(pass.number());
         let (mut period, until_us) = (pass.grace_period(), now_us() + STOP_LOOK_US);
         let leave = loop {
             if self.all_left_ask(&mut period) {
@@ -44,13 +77,13 @@ impl Stoppers {
             }
             spin_loop();
         };
-        self.0.lock().retain(|asking| *asking != pass.number());
+        self.asking.lock().retain(|asking| *asking != pass.number());
         leave
     }
 
     /// Whether all remaining visits are of threads that ask for the same.
     pub(super) fn all_left_ask(&self, period: &mut GracePeriod) -> bool {
-        let asking = self.0.lock();
+        let asking = self.asking.lock();
         period.is_over_but_for(|pass| asking.contains(&pass), false)
     }
 }
@@ -62,43 +95,55 @@ pub(super) struct StopWaits(RefCell<Vec<StopWait>>);
 /// A wait for the commands that other threads executed at a moment.
 #[derive(Debug)]
 struct StopWait {
-    client: u64,
-    period: GracePeriod,
-    /// How many there have been before.
-    periods: u32,
+    ticket: Ticket,
+    /// `None` when it is over: the next one begins if the other threads are not stopped.
+    period: Option<GracePeriod>,
+    /// How often the client has been allowed to stop the other threads.
+    attempts: u32,
 }
 
 impl StopWaits {
-    /// Whether a client's command may stop all other threads now. `ticket` is the client's when it
-    /// has been deferred before.
+    /// Whether a client waits.
+    pub(super) fn has(&self, client: u64) -> bool {
+        self.0.borrow().iter().any(|wait| wait.ticket.client == client)
+    }
+
+    /// Forgets a client, which waits no longer.
+    pub(super) fn end(&self, client: u64) {
+        self.0.borrow_mut().retain(|wait| wait.ticket.client != client);
+    }
+
+    /// Whether a client's command may try to stop all other threads now. `ticket` is the client's
+    /// when it has been deferred before. If the threads are not stopped, the next call begins
+    /// another wait.
     pub(super) fn may_stop_others(
         &self,
         ticket: Option<Ticket>,
         pass: &Pass,
         stoppers: &Stoppers,
     ) -> bool {
-        let Some(Ticket { since_us, client }) = ticket else { return stoppers.others_leave(pass) };
+        let Some(ticket) = ticket else { return stoppers.others_leave(pass) };
         let mut waits = self.0.borrow_mut();
+        let is_over =
+            |wait: &mut StopWait| wait.period.as_mut().is_none_or(|it| pass.visits_left(it) == 0);
         if waits.len() > STOP_WAITS_MAX {
-            waits.retain_mut(|wait| pass.visits_left(&mut wait.period) != 0);
+            waits.retain_mut(|wait| !is_over(wait));
         }
-        let at = waits.iter().position(|wait| wait.client == client).unwrap_or_else(|| {
-            waits.push(StopWait { client, period: pass.grace_period(), periods: 0 });
+        let at = waits.iter().position(|wait| wait.ticket == ticket).unwrap_or_else(|| {
+            // It left the last one in another way.
+            waits.retain(|wait| wait.ticket.client != ticket.client);
+            waits.push(StopWait { ticket, period: None, attempts: 0 });
             waits.len() - 1
         });
         let wait = &mut waits[at];
+        stoppers.wait(wait.attempts);
+        wait.period.get_or_insert_with(|| pass.grace_period());
         // This command waits for these visits anyway, and the other threads need not stop for it.
-        if pass.visits_left(&mut wait.period) != 0 {
-            return false;
+        let may_try = is_over(wait);
+        if may_try {
+            wait.attempts += 1;
+            wait.period = None;
         }
-        if now_us().saturating_sub(since_us) < STOP_WAIT_US_MAX {
-            wait.periods += 1;
-            if wait.periods < STOP_PERIODS_MAX && !stoppers.others_leave(pass) {
-                wait.period = pass.grace_period();
-                return false;
-            }
-        }
-        waits.swap_remove(at);
-        true
+        may_try
     }
 }

@@ -48,6 +48,11 @@ impl ThreadWaits {
         !self.calls.borrow().is_empty()
     }
 
+    /// Whether a client's command waits to stop all other threads.
+    pub fn waits_to_stop(&self, client: u64) -> bool {
+        self.stops.has(client)
+    }
+
     /// The clients that were called since the last call. Their threads must be notified.
     pub fn take_calls(&self) -> Vec<WakeCall> {
         self.calls.take()

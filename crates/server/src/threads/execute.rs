@@ -96,6 +96,11 @@ impl IoThread {
             if matches!(outcome, Some(Outcome::Script)) {
                 outcome = self.answer_scripts(read_batch, batch, waiting, &mut next, since_tsc);
             }
+            if self.worker.is_slow_since(since_tsc)
+                && let Some(client) = self.slots.client_mut(batch.slot)
+            {
+                client.was_slow = true;
+            }
             // Before a reply leaves: its client may read the counters on another thread.
             self.worker.publish_counters();
             if self.log.is_on()
@@ -241,6 +246,17 @@ impl<'a> ExecutionContext<'a> {
         locks.is_inside().then_some(locks)
     }
 
+    /// Whether a client's next request must not begin yet, because its last ones were slow and a
+    /// thread has waited long to stop all others.
+    #[inline]
+    pub(super) fn is_held(&self, client: &Connection) -> bool {
+        client.was_slow && self.shared.keyspace.shards.stoppers.holds_slow() && {
+            let id = client.session.record.id;
+            let stops = self.pass.is_some_and(|(_, waits)| waits.waits_to_stop(id));
+            !stops && !self.worker.node.scripting.busy.any()
+        }
+    }
+
     /// Executes one client's requests from number `next` on, which it advances. The first of them
     /// began at `since_tsc`. Returns `None` if the replies so far must be sent before the rest is
     /// executed.
@@ -253,6 +269,11 @@ impl<'a> ExecutionContext<'a> {
         next: &mut usize,
         since_tsc: u64,
     ) -> Option<Outcome> {
+        if self.is_held(client) {
+            client.shard_wait = Some(ShardWait::begin());
+            return Some(Outcome::ShardInUse);
+        }
+        client.was_slow = false;
         // Outside the gate they are executed later, from the client's queue.
         let first = Waited::default();
         let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };

@@ -189,6 +189,7 @@ impl ExecutionContext<'_> {
             let outcome = self.worker.refuse(&error, &client.session, self.out);
             client.enter(outcome);
         }
+        client.was_slow = self.worker.is_slow_since(since_tsc);
         client.log_wrote |= self.worker.turn.effects.logged_units() != units;
         self.worker.end_requests(&mut client.session);
         client.keep(self.out, Mark::default(), self.out.mark());
@@ -212,6 +213,11 @@ impl ExecutionContext<'_> {
         let entry = self.worker.table.resolve(&args);
         if which == Which::OfMainThread && !self.worker.is_for_main(&client.session, entry) {
             return Ok(Outcome::Postponed);
+        }
+        if self.is_held(client) {
+            let wait = client.shard_wait.as_ref().map_or_else(ShardWait::begin, ShardWait::outside);
+            client.wait_for_shard(&self.shared.keyspace.shards, Some(wait));
+            return Ok(Outcome::ShardInUse);
         }
         let id = client.session.record.id;
         let waited = client.shard_wait.clone();

@@ -59,6 +59,11 @@ impl ShardWait {
         wait
     }
 
+    /// The same in no queue.
+    pub(crate) fn outside(&self) -> Self {
+        Self { shards: Vec::new(), ..self.clone() }
+    }
+
     /// Whether it stands in several queues.
     pub(super) fn gathers(&self) -> bool {
         self.shards.len() > 1

@@ -64,8 +64,7 @@ impl Connection {
     /// The client moves to where no call finds it, or cannot be executed. It keeps the time since
     /// which it waits.
     pub(crate) fn leave_queue(&mut self, shards: &Shards) {
-        let outside =
-            self.shard_wait.as_ref().map(|wait| ShardWait { shards: Vec::new(), ..wait.clone() });
+        let outside = self.shard_wait.as_ref().map(ShardWait::outside);
         self.wait_for_shard(shards, outside);
     }
 }

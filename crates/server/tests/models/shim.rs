@@ -67,6 +67,9 @@ pub(crate) fn time() -> Time {
     Time::default()
 }
 
+/// A thread that closes the gate waits for the commands on other threads.
+pub(crate) const CLOSE_US: u64 = u64::MAX;
+
 /// The time by which shards are reserved. It passes with each look.
 pub(crate) fn now_us() -> u64 {
     let (now_us, look_us) = CLOCK.get();

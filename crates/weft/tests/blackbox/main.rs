@@ -62,6 +62,7 @@ mod users;
 mod visits;
 mod waitaof;
 mod waiting;
+mod waits;
 
 use test_support::{Client, Server, Value};
 
