@@ -82,8 +82,8 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
     }
 }
 
-/// Calls `f`. What the VM's main thread and coroutines that begin meanwhile allocate belongs to a
-/// category of memory, besides the total. Otherwise it belongs to category 0.
+/// Calls `f`. The memory that the VM's main thread and coroutines that begin meanwhile allocate
+/// counts for a category, besides the total. Otherwise it counts for category 0.
 pub fn in_memory_category<R>(lua: &Lua, category: u8, f: impl FnOnce() -> R) -> R {
     let state = runner::main_state(lua);
     // SAFETY: the VM lives. No error is raised.

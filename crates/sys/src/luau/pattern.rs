@@ -2,7 +2,7 @@
 //!
 //! A step is one test of a byte against one member of a pattern. After [`POLL_STEPS`] of them the
 //! search polls, and a poll may leave by a long jump: no value of this file's frames has a
-//! destructor, and what a search allocates is in its [`Scratch`], which outlives it.
+//! destructor, and what a search allocates is in its [`SearchScratch`], which outlives it.
 //!
 //! The search keeps the places where it may continue otherwise in a list instead of recursing. Each
 //! item of a pattern has at most one place there, so the list is no longer than the pattern.
@@ -22,7 +22,7 @@ const CHOICES_KEPT: usize = 1 << 10;
 /// The characters that make a text a pattern.
 const SPECIALS: &[u8] = b"^$*+?.([%-";
 
-/// What is wrong with a pattern.
+/// Why a pattern is not one.
 pub type PatternError = &'static CStr;
 
 const TOO_COMPLEX: PatternError = c"pattern too complex";
@@ -35,7 +35,7 @@ const MISSING_BRACKET: PatternError = c"malformed pattern (missing ']')";
 const UNBALANCED: PatternError = c"unbalanced pattern";
 const NO_FRONTIER_SET: PatternError = c"missing '[' after '%f' in pattern";
 
-/// What a capture has matched so far.
+/// The end of what a capture has matched so far.
 #[derive(Clone, Copy, Debug)]
 enum CaptureEnd {
     /// It is not closed yet.
@@ -78,13 +78,13 @@ enum Choice {
 
 /// The memory of searches, of which one uses it at a time.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct SearchScratch {
     captures: [CaptureState; CAPTURES_MAX],
     level: usize,
     choices: Vec<Choice>,
 }
 
-impl Scratch {
+impl SearchScratch {
     pub const fn new() -> Self {
         let unused = CaptureState { start: 0, end: CaptureEnd::Open };
         Self { captures: [unused; CAPTURES_MAX], level: 0, choices: Vec::new() }
@@ -135,7 +135,7 @@ pub struct Search<'t, P> {
     pub subject: &'t [u8],
     /// Without zero bytes.
     pub pattern: &'t [u8],
-    pub scratch: &'t mut Scratch,
+    pub scratch: &'t mut SearchScratch,
     /// Steps until the next poll.
     pub left: usize,
     pub poll: P,
@@ -143,13 +143,13 @@ pub struct Search<'t, P> {
 
 /// Where a match goes on: in the subject and in the pattern.
 #[derive(Clone, Copy)]
-struct Place {
+struct MatchPlace {
     s: usize,
     p: usize,
 }
 
-enum Step {
-    On(Place),
+enum MatchStep {
+    On(MatchPlace),
     Matched(usize),
     Failed,
 }
@@ -180,12 +180,12 @@ impl<P: FnMut()> Search<'_, P> {
     fn match_at(&mut self, start: usize) -> Result<Option<usize>, PatternError> {
         self.scratch.level = 0;
         self.scratch.choices.clear();
-        let mut place = Place { s: start, p: 0 };
+        let mut place = MatchPlace { s: start, p: 0 };
         loop {
             place = match self.step(place)? {
-                Step::On(next) => next,
-                Step::Matched(end) => return Ok(Some(end)),
-                Step::Failed => match self.go_back() {
+                MatchStep::On(next) => next,
+                MatchStep::Matched(end) => return Ok(Some(end)),
+                MatchStep::Failed => match self.go_back() {
                     Some(earlier) => earlier,
                     None => return Ok(None),
                 },
@@ -195,14 +195,14 @@ impl<P: FnMut()> Search<'_, P> {
 
     /// Matches the next item of the pattern.
     #[inline]
-    fn step(&mut self, Place { s, p }: Place) -> Result<Step, PatternError> {
+    fn step(&mut self, MatchPlace { s, p }: MatchPlace) -> Result<MatchStep, PatternError> {
         self.spend(1);
         match self.at(p) {
-            0 => Ok(Step::Matched(s)),
+            0 => Ok(MatchStep::Matched(s)),
             b'(' => self.open(s, p),
             b')' => self.close(s, p),
             b'$' if self.at(p + 1) == 0 => {
-                Ok(if s == self.subject.len() { Step::Matched(s) } else { Step::Failed })
+                Ok(if s == self.subject.len() { MatchStep::Matched(s) } else { MatchStep::Failed })
             }
             b'%' => match self.at(p + 1) {
                 b'b' => self.balanced(s, p),
@@ -215,25 +215,25 @@ impl<P: FnMut()> Search<'_, P> {
     }
 
     /// Continues at the last place where the search may continue otherwise.
-    fn go_back(&mut self) -> Option<Place> {
+    fn go_back(&mut self) -> Option<MatchPlace> {
         while let Some(choice) = self.scratch.choices.pop() {
             self.spend(1);
             match choice {
                 Choice::Opened => self.scratch.level -= 1,
                 Choice::Closed(number) => self.scratch.captures[number].end = CaptureEnd::Open,
-                Choice::Without { at, rest } => return Some(Place { s: at, p: rest }),
+                Choice::Without { at, rest } => return Some(MatchPlace { s: at, p: rest }),
                 Choice::Fewer { from, count, rest } => {
                     if count > 1 {
                         let fewer = Choice::Fewer { from, count: count - 1, rest };
                         self.scratch.choices.push(fewer);
                     }
-                    return Some(Place { s: from + count - 1, p: rest });
+                    return Some(MatchPlace { s: from + count - 1, p: rest });
                 }
                 Choice::Further { at, item, end } => {
                     if self.matches(at, item, end) {
                         let further = Choice::Further { at: at + 1, item, end };
                         self.scratch.choices.push(further);
-                        return Some(Place { s: at + 1, p: end + 1 });
+                        return Some(MatchPlace { s: at + 1, p: end + 1 });
                     }
                 }
             }
@@ -268,31 +268,31 @@ impl<P: FnMut()> Search<'_, P> {
 
     /// One class with its repetition.
     #[inline]
-    fn item(&mut self, s: usize, p: usize) -> Result<Step, PatternError> {
+    fn item(&mut self, s: usize, p: usize) -> Result<MatchStep, PatternError> {
         let end = self.class_end(p)?;
         let rest = end + 1;
         match self.at(end) {
             b'?' => {
                 if !self.matches(s, p, end) {
-                    return Ok(Step::On(Place { s, p: rest }));
+                    return Ok(MatchStep::On(MatchPlace { s, p: rest }));
                 }
                 self.push(Choice::Without { at: s, rest })?;
-                Ok(Step::On(Place { s: s + 1, p: rest }))
+                Ok(MatchStep::On(MatchPlace { s: s + 1, p: rest }))
             }
             b'*' => self.repeat(s, p, end),
             b'+' if self.matches(s, p, end) => self.repeat(s + 1, p, end),
             b'-' => {
                 self.push(Choice::Further { at: s, item: p, end })?;
-                Ok(Step::On(Place { s, p: rest }))
+                Ok(MatchStep::On(MatchPlace { s, p: rest }))
             }
-            b'+' => Ok(Step::Failed),
-            _ if self.matches(s, p, end) => Ok(Step::On(Place { s: s + 1, p: end })),
-            _ => Ok(Step::Failed),
+            b'+' => Ok(MatchStep::Failed),
+            _ if self.matches(s, p, end) => Ok(MatchStep::On(MatchPlace { s: s + 1, p: end })),
+            _ => Ok(MatchStep::Failed),
         }
     }
 
     /// Matches a class as often as possible.
-    fn repeat(&mut self, from: usize, p: usize, end: usize) -> Result<Step, PatternError> {
+    fn repeat(&mut self, from: usize, p: usize, end: usize) -> Result<MatchStep, PatternError> {
         let mut s = from;
         if self.at(p) == b'.' {
             s = self.subject.len();
@@ -305,7 +305,7 @@ impl<P: FnMut()> Search<'_, P> {
         if s > from {
             self.push(Choice::Fewer { from, count: s - from, rest: end + 1 })?;
         }
-        Ok(Step::On(Place { s, p: end + 1 }))
+        Ok(MatchStep::On(MatchPlace { s, p: end + 1 }))
     }
 
     /// The end of the class that begins at `p`.
@@ -371,7 +371,7 @@ impl<P: FnMut()> Search<'_, P> {
         is_negated
     }
 
-    fn open(&mut self, s: usize, p: usize) -> Result<Step, PatternError> {
+    fn open(&mut self, s: usize, p: usize) -> Result<MatchStep, PatternError> {
         let level = self.scratch.level;
         let capture = self.scratch.captures.get_mut(level).ok_or(TOO_MANY_CAPTURES)?;
         let is_position = self.pattern.get(p + 1) == Some(&b')');
@@ -380,43 +380,47 @@ impl<P: FnMut()> Search<'_, P> {
         *capture = CaptureState { start: s, end };
         self.scratch.level += 1;
         self.push(Choice::Opened)?;
-        Ok(Step::On(Place { s, p: p + len }))
+        Ok(MatchStep::On(MatchPlace { s, p: p + len }))
     }
 
-    fn close(&mut self, s: usize, p: usize) -> Result<Step, PatternError> {
+    fn close(&mut self, s: usize, p: usize) -> Result<MatchStep, PatternError> {
         let captures = &mut self.scratch.captures[..self.scratch.level];
         let is_open = |capture: &CaptureState| matches!(capture.end, CaptureEnd::Open);
         let number = captures.iter().rposition(is_open).ok_or(INVALID_CAPTURE)?;
         captures[number].end = CaptureEnd::At(s);
         self.push(Choice::Closed(number))?;
-        Ok(Step::On(Place { s, p: p + 1 }))
+        Ok(MatchStep::On(MatchPlace { s, p: p + 1 }))
     }
 
     /// `%1` to `%9`: the text of a capture.
-    fn captured_again(&mut self, s: usize, p: usize, digit: u8) -> Result<Step, PatternError> {
+    fn captured_again(&mut self, s: usize, p: usize, digit: u8) -> Result<MatchStep, PatternError> {
         let number = usize::from(digit).wrapping_sub(usize::from(b'1'));
         let captures = &self.scratch.captures[..self.scratch.level];
         let CaptureState { start, end } = *captures.get(number).ok_or(INVALID_INDEX)?;
         let end = match end {
             CaptureEnd::Open => return Err(INVALID_INDEX),
             // As in C, where the length of a position is one that no text has.
-            CaptureEnd::Position => return Ok(Step::Failed),
+            CaptureEnd::Position => return Ok(MatchStep::Failed),
             CaptureEnd::At(end) => end,
         };
         let len = end - start;
         self.spend(1 + len / 64);
         let is_same = self.subject[s..].starts_with(&self.subject[start..end]);
-        Ok(if is_same { Step::On(Place { s: s + len, p: p + 2 }) } else { Step::Failed })
+        Ok(if is_same {
+            MatchStep::On(MatchPlace { s: s + len, p: p + 2 })
+        } else {
+            MatchStep::Failed
+        })
     }
 
     /// `%bxy`: a text from `x` to the `y` that belongs to it.
-    fn balanced(&mut self, s: usize, p: usize) -> Result<Step, PatternError> {
+    fn balanced(&mut self, s: usize, p: usize) -> Result<MatchStep, PatternError> {
         let (open, close) = (self.at(p + 2), self.at(p + 3));
         if open == 0 || close == 0 {
             return Err(UNBALANCED);
         }
         if self.subject.get(s) != Some(&open) {
-            return Ok(Step::Failed);
+            return Ok(MatchStep::Failed);
         }
         let (mut depth, mut at) = (1usize, s + 1);
         while let Some(byte) = self.subject.get(at).copied() {
@@ -425,17 +429,17 @@ impl<P: FnMut()> Search<'_, P> {
             if byte == close {
                 depth -= 1;
                 if depth == 0 {
-                    return Ok(Step::On(Place { s: at, p: p + 4 }));
+                    return Ok(MatchStep::On(MatchPlace { s: at, p: p + 4 }));
                 }
             } else if byte == open {
                 depth += 1;
             }
         }
-        Ok(Step::Failed)
+        Ok(MatchStep::Failed)
     }
 
     /// `%f[set]`: where a text in the set begins.
-    fn frontier(&mut self, s: usize, p: usize) -> Result<Step, PatternError> {
+    fn frontier(&mut self, s: usize, p: usize) -> Result<MatchStep, PatternError> {
         let set = p + 2;
         if self.at(set) != b'[' {
             return Err(NO_FRONTIER_SET);
@@ -445,7 +449,7 @@ impl<P: FnMut()> Search<'_, P> {
         let here = self.subject.get(s).copied().unwrap_or(0);
         let is_frontier =
             !self.is_in_set(before, set, end - 1) && self.is_in_set(here, set, end - 1);
-        Ok(if is_frontier { Step::On(Place { s, p: end }) } else { Step::Failed })
+        Ok(if is_frontier { MatchStep::On(MatchPlace { s, p: end }) } else { MatchStep::Failed })
     }
 }
 

@@ -2,8 +2,8 @@
 //! `gmatch` and `gsub`. Those of Luau search without safepoints while a class repeats, and read
 //! zero bytes in patterns. The other functions of `string` get numbers as text of 14 digits.
 //!
-//! A search uses the [`Scratch`] of its thread until its captures are on the stack. A script that
-//! `gsub` calls searches with the same one.
+//! A search uses the [`SearchScratch`] of its thread until its captures are on the stack. A script
+//! that `gsub` calls searches with the same one.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -15,8 +15,8 @@ use mlua::{Function, Lua, Table, ffi};
 
 use super::at_safepoint;
 use super::pattern::{
-    CAPTURES_MAX, Captured, POLL_STEPS, PatternError, Scratch, Search, has_specials, split_anchor,
-    until_zero,
+    CAPTURES_MAX, Captured, POLL_STEPS, PatternError, Search, SearchScratch, has_specials,
+    split_anchor, until_zero,
 };
 
 /// A function of Lua in Rust.
@@ -29,7 +29,7 @@ const NUMBER_BYTES_MAX: usize = 32;
 const TEXT_FUNCTIONS: [&CStr; 6] = [c"byte", c"len", c"lower", c"reverse", c"sub", c"upper"];
 
 thread_local! {
-    static SCRATCH: UnsafeCell<Scratch> = const { UnsafeCell::new(Scratch::new()) };
+    static SCRATCH: UnsafeCell<SearchScratch> = const { UnsafeCell::new(SearchScratch::new()) };
 }
 
 /// The functions by name: those that search, and others of `originals`, the library of Luau, that

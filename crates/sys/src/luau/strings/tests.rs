@@ -9,8 +9,8 @@ use crate::luau::{set_interrupt, set_safepoints};
 
 const ROUNDS: u64 = 20_000;
 
-/// What Luau and these functions return for a text, a pattern, a position and a replacement, if
-/// that differs. Texts of errors are not compared.
+/// The results of Luau and of these functions for a text, a pattern, a position and a replacement,
+/// if they differ. Texts of errors are not compared.
 const COMPARE: &str = r##"
     local ours, theirs = ...
     local function shown(ok, ...)
@@ -30,7 +30,9 @@ const COMPARE: &str = r##"
         end
         return table.concat(parts, "|")
     end
-    local seen = setmetatable({}, { __index = function(_, key) return if key == "a" then nil else key .. "!" end })
+    local seen = setmetatable({}, { __index = function(_, key)
+        return if key == "a" then nil else key .. "!"
+    end })
     return function(s, p, init, replacement, max)
         local calls = {
             function(lib) return pcall(lib.find, s, p, init) end,
@@ -192,6 +194,7 @@ fn a_zero_byte_ends_a_pattern() {
     let lua = Lua::new();
     lua.globals().set("ours", functions(&lua).0).unwrap();
     let code = r"return table.concat({ours.match('aXbXc', 'a\0b'), (ours.gsub('abc', 'b\0c', 'x')),
-        ours.find('a\0b', 'a\0b'), tostring(ours.find('xa.c', 'a\0.')), ours.find('axb', 'x.\0b')}, ' ')";
+        ours.find('a\0b', 'a\0b'), tostring(ours.find('xa.c', 'a\0.')),
+        ours.find('axb', 'x.\0b')}, ' ')";
     assert_eq!(lua.load(code).eval::<String>().unwrap(), "a axc 1 nil 2 3");
 }
