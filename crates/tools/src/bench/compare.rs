@@ -1,8 +1,9 @@
-//! Several servers side by side: interleaved rounds, medians, ratios.
+//! Several servers side by side: interleaved rounds, means, ratios.
 //!
 //! Noise on a machine drifts over minutes. Each case therefore goes round the servers several times
-//! (A B C A B C ...), so that neighbours in time are compared, and the medians over the rounds are
-//! kept. Only the server whose turn it is runs; the others are paused.
+//! (A B C A B C ...), so that neighbours in time are compared. All figures are means over the
+//! rounds, and all ratios are ratios of these means, with and without an interval. Only the server
+//! whose turn it is runs; the others are paused.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +17,11 @@ use crate::client::session::ServerSession;
 use crate::interrupt;
 use crate::load::drive::{check, drive, make_ready_observed};
 use crate::load::latency::percentile_us;
+use crate::load::noise::MachineNoise;
 use crate::load::outcome::WindowOutcome;
 use crate::load::spec::LoadSpec;
 use crate::load::workload::Workload;
 use crate::servers::target::{Role, ServerTarget, TargetServer};
-use crate::statistics::median;
 use crate::{Error, FailedMeasurement};
 
 /// The first column of the text: the longest title of a workload.
@@ -58,7 +59,7 @@ pub struct ComparisonPlan {
     pub rounds: usize,
 }
 
-/// Medians over the rounds of one case on one server.
+/// Means over the rounds of one case on one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComparedFigures {
     /// Server CPU per request in microseconds, if its process is known.
@@ -126,8 +127,12 @@ pub struct ComparedLine {
 pub struct ComparisonTable {
     /// Names and roles of the servers.
     pub targets: Vec<(String, Role)>,
+    /// The rounds of each case; an interruption leaves fewer.
+    pub rounds: usize,
     /// One line per case.
     pub lines: Vec<ComparedLine>,
+    /// What the windows show about the machine.
+    pub noise: MachineNoise,
     /// Whether it ended early; then the figures are of the rounds until then.
     pub interrupted: bool,
 }
@@ -157,7 +162,7 @@ pub fn compare(
         servers.push(server);
     }
     let total = plan.cases.len() as f64;
-    let mut lines = Vec::with_capacity(plan.cases.len());
+    let (mut lines, mut noise) = (Vec::new(), MachineNoise::default());
     let names: Vec<_> = targets.iter().map(|target| (target.name.clone(), target.role)).collect();
     let mut running =
         RunningServers { targets, servers: &servers, gone: vec![None; targets.len()], stop };
@@ -169,7 +174,8 @@ pub fn compare(
         }
         let outcomes: Vec<_> = rounds.iter().map(|rounds| rounds.as_deref().ok()).collect();
         let verdicts = verdicts(&names, &outcomes);
-        let sum_up = |outcomes: Vec<_>| ComparedCell::Figures(medians(&outcomes));
+        outcomes.iter().flatten().for_each(|outcomes| noise.add_runs(outcomes));
+        let sum_up = |outcomes: Vec<_>| ComparedCell::Figures(means(&outcomes));
         let cells = rounds.into_iter().map(|rounds| rounds.map_or_else(|cell| cell, sum_up));
         let cells = cells.collect();
         lines.push(ComparedLine { case: case.clone(), cells, verdicts });
@@ -177,7 +183,8 @@ pub fn compare(
             break;
         }
     }
-    Ok(ComparisonTable { targets: names, lines, interrupted: stop.load(Ordering::Relaxed) })
+    let (rounds, interrupted) = (plan.rounds, stop.load(Ordering::Relaxed));
+    Ok(ComparisonTable { targets: names, rounds, lines, noise, interrupted })
 }
 
 /// The rounds of one server in a case so far, or why it has none.
@@ -298,12 +305,13 @@ impl RunningServers<'_> {
     }
 }
 
-fn medians(outcomes: &[WindowOutcome]) -> ComparedFigures {
+fn means(outcomes: &[WindowOutcome]) -> ComparedFigures {
+    let count = outcomes.len().max(1) as f64;
     let over =
-        |figure: &dyn Fn(&WindowOutcome) -> f64| median(outcomes.iter().map(figure).collect());
-    let cpu: Option<Vec<f64>> = outcomes.iter().map(WindowOutcome::server_us).collect();
+        |figure: &dyn Fn(&WindowOutcome) -> f64| outcomes.iter().map(figure).sum::<f64>() / count;
+    let cpu: Option<f64> = outcomes.iter().map(WindowOutcome::server_us).sum();
     ComparedFigures {
-        cpu_us: cpu.map(median),
+        cpu_us: cpu.map(|sum| sum / count),
         per_second: over(&WindowOutcome::per_second),
         p50_us: over(&|outcome| percentile_us(&outcome.latency, 50.0)),
         p99_us: over(&|outcome| percentile_us(&outcome.latency, 99.0)),
@@ -331,15 +339,26 @@ impl ComparisonTable {
         })
     }
 
-    /// A line for each measurement without figures.
+    /// What its figures are.
+    pub(super) fn label(&self) -> String {
+        match self.rounds {
+            1 => "one round".into(),
+            rounds if self.interrupted => format!("means of up to {rounds} rounds"),
+            rounds => format!("means of {rounds} rounds"),
+        }
+    }
+
+    /// A line for each measurement without figures, and for each reason to doubt the others.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.without_figures().filter_map(|(what, shown)| match shown {
+        let missing = self.without_figures().filter_map(|(what, shown)| match shown {
             ComparedCell::Unknown(reply) => Some(format!("{what}: not supported: {reply}")),
             ComparedCell::Failed(reason) => {
                 Some(FailedMeasurement { what, reason: reason.clone() }.to_string())
             }
             ComparedCell::Figures(_) => None,
-        })
+        });
+        let doubts = self.noise.warnings().into_iter().map(|doubt| format!("note: {doubt}"));
+        missing.chain(doubts)
     }
 
     fn without_figures(&self) -> impl Iterator<Item = (String, &ComparedCell)> {
@@ -402,6 +421,9 @@ impl ComparisonTable {
 
 impl fmt::Display for ComparisonTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_ratios = self.lines.iter().any(|line| !line.verdicts.is_empty());
+        let of_ratios = if has_ratios { "; ratios of these means, with 95% intervals" } else { "" };
+        writeln!(f, "{}{of_ratios}", self.label())?;
         for line in &self.lines {
             write!(f, "{:<TITLE_WIDTH$}", line.case.title())?;
             for (name, _) in &self.targets {
@@ -449,6 +471,7 @@ fn verdict_json(verdict: &PairVerdict) -> Value {
 pub(super) mod tests {
     use super::*;
     use crate::bench::server_table::ServerTable;
+    use crate::bench::significance::tests::outcome;
     use crate::load::workload;
     use crate::load::workload::names;
 
@@ -463,6 +486,8 @@ pub(super) mod tests {
         let case = ComparedCase { row: names::find("get").unwrap(), load: LoadSpec::default() };
         ComparisonTable {
             targets: targets.iter().map(|(name, role)| ((*name).to_owned(), *role)).collect(),
+            rounds: 5,
+            noise: MachineNoise::default(),
             lines: vec![ComparedLine { case, cells, verdicts: vec![] }],
             interrupted: false,
         }
@@ -530,5 +555,30 @@ pub(super) mod tests {
             [table.to_string(), table.markdown()].map(|text| text.contains("aborted"))
         };
         assert_eq!((shown(0.0), shown(0.001)), ([false; 2], [true; 2]));
+    }
+
+    #[test]
+    fn the_sentence_has_the_ratio_of_the_figures_in_the_table() {
+        // Another program takes most of two rounds: the medians do not differ, the means do.
+        let quiet = [100, 101, 99, 100, 102].map(outcome);
+        let loaded = [100, 20, 99, 25, 102].map(outcome);
+        let targets = [FOUR[1], FOUR[2]].map(|(name, role)| (name.to_owned(), role));
+        let found = verdicts(&targets, &[Some(&quiet), Some(&loaded)]);
+        let cells = [&quiet, &loaded].map(|rounds| ComparedCell::Figures(means(rounds)));
+        let mut table = table(&FOUR[1..3], cells.to_vec());
+        let stated = found[0].differences[0].2.ratio;
+        table.lines[0].verdicts = found;
+        [&quiet, &loaded].iter().for_each(|rounds| table.noise.add_runs(*rounds));
+        let (text, markdown) = (table.to_string(), table.markdown());
+        let (_, best) = table.best(&table.lines[0], Role::Peer);
+        let shown = table.lines[0].cells[0].figures().unwrap().per_second / best.unwrap();
+        assert!((shown - stated).abs() < 1e-9 && stated > 1.4, "{text}");
+        for text in [text, markdown] {
+            assert!(
+                text.contains("means of 5 rounds") && text.contains("of these means"),
+                "{text}"
+            );
+            assert!(text.contains("the machine is noisy"), "{text}");
+        }
     }
 }

@@ -6,7 +6,8 @@ use crate::load::latency::{mean_us, percentile_us};
 /// The columns of redis-benchmark under its names, then further ones.
 pub const HEADING: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\
     \"p50_latency_ms\",\"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\",\
-    \"p99_9_latency_ms\",\"server_cpu_us\",\"load_cpu_us\",\"errors\",\"run\"\n";
+    \"p99_9_latency_ms\",\"server_cpu_us\",\"load_cpu_us\",\"errors\",\"run\",\
+    \"nulls_per_reply\"\n";
 
 /// One line for each run.
 pub fn lines(measured: &MeasuredWorkload) -> String {
@@ -26,12 +27,13 @@ pub fn lines(measured: &MeasuredWorkload) -> String {
         let milliseconds = milliseconds.map(|time| format!("\"{time:.3}\"")).join(",");
         let server = outcome.server_us().map_or(String::new(), |us| format!("{us:.3}"));
         format!(
-            "\"{}\",\"{:.2}\",{milliseconds},\"{server}\",\"{:.3}\",\"{}\",\"{}\"\n",
+            "\"{}\",\"{:.2}\",{milliseconds},\"{server}\",\"{:.3}\",\"{}\",\"{}\",\"{:.4}\"\n",
             measured.name().replace('"', "\"\""),
             outcome.per_second(),
             outcome.load.us_per_request(outcome.requests),
             outcome.errors,
-            index + 1
+            index + 1,
+            outcome.nulls_per_reply
         )
     };
     measured.outcomes.iter().enumerate().map(line).collect()

@@ -3,6 +3,7 @@
 
 use super::compare;
 use super::measured::{FIGURES, MeasuredWorkload};
+use super::remarks::remarks;
 use super::report;
 use crate::load::latency::distribution;
 use crate::load::outcome::{SeriesSample, WindowOutcome};
@@ -60,14 +61,14 @@ pub fn comparison(table: &compare::ComparisonTable) -> String {
             values: table.lines.iter().map(|line| cell(line, at).map(PlotValue::from)).collect(),
         };
         page = page.heading(caption).table(rows).bars_plot(Plot {
-            caption: format!("{caption}, medians of the rounds"),
+            caption: format!("{caption}, {}", table.label()),
             x: "workload".into(),
             y: caption.into(),
             labels: table.lines.iter().map(|line| line.case.title()).collect(),
             series: names.iter().enumerate().map(series).collect(),
         });
     }
-    page = page.heading("Differences").text("Ratios of means with their 95% intervals.");
+    page = page.heading("Differences").text("Ratios of the means above, with 95% intervals.");
     for line in &table.lines {
         for verdict in &line.verdicts {
             page = page.text(format!("{}: {verdict}", line.case.title()));
@@ -109,14 +110,8 @@ fn throughput(all: &[MeasuredWorkload]) -> Plot {
 
 fn workload(page: PageDocument, measured: &MeasuredWorkload) -> PageDocument {
     let mut page = page.heading(measured.name()).text(report::heading(measured).trim_end());
-    for outcome in measured.outcomes.iter().filter(|outcome| outcome.errors > 0) {
-        page = page.warning(format!(
-            "{} replies were errors, so the figures mean nothing; the first: {}",
-            outcome.errors, outcome.first_error
-        ));
-    }
-    if measured.outcomes.iter().any(|outcome| outcome.interrupted) {
-        page = page.warning("Interrupted: the figures end at the interruption.");
+    for remark in remarks(&measured.load, &measured.outcomes) {
+        page = page.warning(remark.text);
     }
     if measured.outcomes.iter().any(|outcome| !outcome.series.is_empty()) {
         let rate = over_time(measured, "requests per second", |sample| sample.per_second);

@@ -39,13 +39,15 @@ impl ServerTable for MemoryTable {
     }
 }
 
-/// Medians side by side, case by case.
+/// Means side by side, case by case.
 fn comparison(table: &ComparisonTable) -> String {
     let rows: Vec<MarkdownRow> = table.lines.iter().flat_map(|line| table.rows(line)).collect();
     let has = |role| table.targets.iter().any(|target| target.1 == role);
     let of = [(Role::Floor, "x floor"), (Role::Peer, "x best peer")];
     let shown = of.map(|(role, title)| (has(Role::Subject) && has(role)).then_some(title));
-    lay_out(&table.targets, &shown, &rows) + &table.differences() + &list(table.notes())
+    lay_out(&table.label(), &table.targets, &shown, &rows)
+        + &table.differences()
+        + &list(table.notes())
 }
 
 impl ComparisonTable {
@@ -56,7 +58,11 @@ impl ComparisonTable {
             line.verdicts.iter().map(move |verdict| format!("- {}\n", text(verdict)))
         });
         let list: String = verdicts.collect();
-        if list.is_empty() { list } else { format!("\nRatios with 95% intervals:\n\n{list}") }
+        if list.is_empty() {
+            list
+        } else {
+            format!("\nRatios of these means, with 95% intervals:\n\n{list}")
+        }
     }
 
     fn rows(&self, line: &ComparedLine) -> Vec<MarkdownRow> {
@@ -115,12 +121,17 @@ fn memory(table: &MemoryTable) -> String {
     });
     let shown = (has(Role::Subject) && has(Role::Peer)).then_some("x best peer");
     let failed = table.failure.iter().map(ToString::to_string);
-    lay_out(&table.targets, &[shown], &rows.collect::<Vec<_>>()) + &list(failed)
+    lay_out("", &table.targets, &[shown], &rows.collect::<Vec<_>>()) + &list(failed)
 }
 
-/// The table with the ratio columns that have a title.
-fn lay_out(targets: &[(String, Role)], titles: &[Option<&str>], rows: &[MarkdownRow]) -> String {
-    let mut lines = vec![vec![String::new()]];
+/// The table with a label in its corner, and with the ratio columns that have a title.
+fn lay_out(
+    label: &str,
+    targets: &[(String, Role)],
+    titles: &[Option<&str>],
+    rows: &[MarkdownRow],
+) -> String {
+    let mut lines = vec![vec![label.to_owned()]];
     lines[0].extend(targets.iter().map(|(name, _)| cell(name)));
     lines[0].extend(titles.iter().flatten().map(|title| (*title).to_owned()));
     for row in rows {
@@ -149,7 +160,10 @@ mod tests {
         let text = table.markdown();
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
-        assert_eq!(rows[0][1..8], ["", "floor", "weft", "a", "b", "x floor", "x best peer"]);
+        assert_eq!(
+            rows[0][1..8],
+            ["means of 5 rounds", "floor", "weft", "a", "b", "x floor", "x best peer"]
+        );
         assert_eq!(rows[2][1], "get, pipeline 1: CPU us/request");
         assert_eq!(rows[2][2..8], ["2.00", "3.00", "6.00", "4.00", "1.50", "0.75"]);
         assert_eq!(rows[3][2..8], ["400", "300", "150", "120", "0.75", "2.00"]);

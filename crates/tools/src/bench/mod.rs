@@ -5,7 +5,8 @@
 //! few of their command lines under a name. [`floor`] is the server that replies with canned bytes.
 //! The requests and the threads that send them are in [`load`](crate::load).
 //!
-//! Invariant: a run that met error replies never looks like a result.
+//! Invariants: a run that met error replies never looks like a result, and figures that may mislead
+//! have their `remarks` in every form that people read.
 
 mod args;
 mod churn;
@@ -19,6 +20,7 @@ mod markdown;
 pub(crate) mod measured;
 mod memory;
 mod preset;
+mod remarks;
 mod report;
 pub mod requests;
 mod server_table;
@@ -36,7 +38,7 @@ use self::args::{BenchCommand, CompareArgs, FloorArgs, MemoryArgs, StallArgs};
 use self::compare::{ComparisonPlan, compare};
 use self::floor::Floor;
 use self::memory::{MemoryFigure, MemoryPlan};
-use self::server_table::{ended, print};
+use self::server_table::{TableForm, ended, print};
 use self::stall::StallPlan;
 use crate::interrupt::interrupted_flag;
 use crate::load::shape::RequestShape;
@@ -83,7 +85,11 @@ fn compare_servers(args: &CompareArgs) -> Result<(), Error> {
         Some(path) if !table.lines.is_empty() => output::write(path, &html::comparison(&table)),
         _ => Ok(()),
     };
-    args.targets.form().print(&table)?;
+    let form = args.targets.form();
+    form.print(&table)?;
+    if form == TableForm::Json {
+        table.noise.warnings().iter().for_each(|warning| say!("{warning}"));
+    }
     written?;
     ended(table.interrupted, table.failures().count())
 }

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use super::measured::{FIGURES, MeasuredWorkload};
+use super::remarks::{misses_rate, nulls_percent, remarks};
 use crate::Error;
 use crate::load::keys::{KeyPatterns, Law};
 use crate::load::latency::{distribution, mean_us, percentile_us};
@@ -21,15 +22,6 @@ use crate::statistics::Interval;
 
 /// Threads of the server below this share of a core share one line.
 const QUIET_PERCENT: f64 = 0.1;
-
-/// The kernel updates CPU time at every tick, so in a window shorter than this it is imprecise.
-const WINDOW_SECONDS_MIN: f64 = 0.5;
-
-/// A load thread above this share of its core may itself be what limits throughput.
-const LOAD_BUSY_PERCENT: f64 = 97.0;
-
-/// A rate counts as reached from this share of it on.
-const REACHED_SHARE: f64 = 0.95;
 
 /// The percentiles that are shown, with their names in text and JSON.
 const PERCENTILES: [(f64, &str, &str); 5] = [
@@ -70,15 +62,13 @@ pub fn text(
     if let Some(server) = &outcome.server {
         server_text(&mut out, measured.pid, server, outcome.requests);
     }
-    let busiest = outcome.load.threads.first().map_or(0.0, |t| outcome.load.busy_percent(t.cpu));
     let _ = writeln!(
         out,
-        "  load CPU     {:.2} us/request, busiest thread {busiest:.0}%",
-        outcome.load.us_per_request(outcome.requests)
+        "  load CPU     {:.2} us/request, busiest thread {:.0}%",
+        outcome.load.us_per_request(outcome.requests),
+        outcome.load_percent()
     );
-    for remark in remarks(&measured.load, outcome, busiest) {
-        let _ = writeln!(out, "  {remark}");
-    }
+    remark_lines(&mut out, measured, std::slice::from_ref(outcome));
     out
 }
 
@@ -129,19 +119,15 @@ pub fn line(measured: &MeasuredWorkload, outcome: &WindowOutcome) -> String {
         Some(rate) => format!(", {:.1}% OF THE RATE", 100.0 * outcome.per_second() / rate),
         None => String::new(),
     };
+    let nulls = nulls_percent(std::slice::from_ref(outcome));
+    let nulls = nulls.map_or(String::new(), |nulls| format!(", {nulls:.1}% NULLS"));
     format!(
-        "{}: {:.2} requests per second, p50={:.3} msec, p99={:.3} msec{missed}{errors}\n",
+        "{}: {:.2} requests per second, p50={:.3} msec, p99={:.3} msec{missed}{nulls}{errors}\n",
         measured.name(),
         outcome.per_second(),
         percentile_us(&outcome.latency, 50.0) / 1000.0,
         percentile_us(&outcome.latency, 99.0) / 1000.0,
     )
-}
-
-/// Whether fewer requests were answered than the rate asks for.
-fn misses_rate(load: &LoadSpec, outcome: &WindowOutcome) -> bool {
-    let reached = |rate| outcome.per_second() >= REACHED_SHARE * rate;
-    outcome.unsent > 0 || !load.rate.is_none_or(reached)
 }
 
 /// The means of several runs.
@@ -162,7 +148,14 @@ pub fn summary(measured: &MeasuredWorkload) -> String {
         }
         let _ = writeln!(out);
     }
+    remark_lines(&mut out, measured, &measured.outcomes);
     out
+}
+
+fn remark_lines(out: &mut String, measured: &MeasuredWorkload, outcomes: &[WindowOutcome]) {
+    for remark in remarks(&measured.load, outcomes) {
+        let _ = writeln!(out, "  {remark}");
+    }
 }
 
 /// Which share of the requests was answered within which time; each line halves the rest.
@@ -189,67 +182,6 @@ fn server_text(out: &mut String, pid: Option<u32>, server: &CpuUse, requests: u6
         let (us, busy) = (us(cpu), server.busy_percent(cpu));
         let _ = writeln!(out, "    {name:<16} {us:8.3} us/request {busy:6.1}% busy");
     }
-}
-
-/// Warnings that a reader needs to interpret the figures.
-fn remarks(load: &LoadSpec, outcome: &WindowOutcome, busiest: f64) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if outcome.errors > 0 {
-        remarks.push(format!(
-            "ERRORS       {} replies were errors; the first: {}",
-            grouped(outcome.errors),
-            outcome.first_error
-        ));
-    }
-    if outcome.interrupted {
-        remarks.push("interrupted  the figures end at the interruption".into());
-    }
-    if let Some(wanted) = load.rate.filter(|_| misses_rate(load, outcome)) {
-        remarks.push(format!(
-            "RATE         {} of the {} requests/s that were due were answered: server or load \
-             threads could not do more",
-            grouped(outcome.per_second() as u64),
-            grouped(wanted as u64)
-        ));
-        if outcome.unsent > 0 {
-            remarks.push(format!(
-                "             {} requests were due and never sent; their latency is how long they \
-                 had waited",
-                grouped(outcome.unsent)
-            ));
-        }
-    }
-    if let Some(wanted) = load.rate {
-        remarks.push(format!(
-            "rate         {:.1}% of what was due is answered within the window; the load threads \
-             sent p99 {:.0} us, max {:.0} us after it was due",
-            100.0 * outcome.per_second() / wanted,
-            percentile_us(&outcome.lateness, 99.0),
-            outcome.lateness.max() as f64 / 1000.0
-        ));
-    }
-    if outcome.aborted_per_request > 0.0 {
-        remarks.push(format!(
-            "aborted      {:.2}% of the transactions, by a change of a watched key",
-            outcome.aborted_per_request * 100.0
-        ));
-    }
-    if outcome.nulls_per_reply > 0.001 {
-        remarks.push(format!(
-            "note         {:.1} nulls per 100 replies: --prefill writes the whole key range first",
-            outcome.nulls_per_reply * 100.0
-        ));
-    }
-    if outcome.server.is_some() && outcome.wall.as_secs_f64() < WINDOW_SECONDS_MIN {
-        remarks.push("note         the window is too short for CPU times to be exact".into());
-    }
-    if busiest > LOAD_BUSY_PERCENT {
-        remarks.push(
-            "note         a load thread used its whole core: throughput may be its; add --threads"
-                .into(),
-        );
-    }
-    remarks
 }
 
 /// The JSON object of a workload: its only run, or all runs with their means.

@@ -77,18 +77,18 @@ impl fmt::Display for PairVerdict {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::load::latency::latency_histogram;
     use crate::servers::account::CpuUse;
 
-    /// Rounds of a second with so many requests each.
-    fn rounds(requests: &[u64]) -> Option<Vec<WindowOutcome>> {
-        let outcome = |requests: &u64| WindowOutcome {
+    /// A window of a second with so many requests.
+    pub(in crate::bench) fn outcome(requests: u64) -> WindowOutcome {
+        WindowOutcome {
             warm_up: 0,
-            requests: *requests,
+            requests,
             wall: Duration::from_secs(1),
             latency: latency_histogram(),
             unsent: 0,
@@ -98,11 +98,16 @@ mod tests {
             aborted_per_request: 0.0,
             server: None,
             load: CpuUse { wall: Duration::from_secs(1), threads: Vec::new() },
+            machine: None,
             lateness: latency_histogram(),
             series: Vec::new(),
             interrupted: false,
-        };
-        Some(requests.iter().map(outcome).collect())
+        }
+    }
+
+    /// Rounds of a second with so many requests each.
+    fn rounds(requests: &[u64]) -> Option<Vec<WindowOutcome>> {
+        Some(requests.iter().copied().map(outcome).collect())
     }
 
     fn of(targets: &[(String, Role)], rounds: &[&Option<Vec<WindowOutcome>>]) -> Vec<PairVerdict> {

@@ -17,6 +17,7 @@ use super::worker::Counts;
 use crate::Error;
 use crate::client::replies::ReplyTally;
 use crate::servers::account::CpuSnapshot;
+use crate::servers::processors::Ticks;
 
 /// How often progress is reported.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -75,10 +76,12 @@ struct PhaseGoal {
     base: u64,
 }
 
-/// CPU time at one end of the window: of the server, if its process is known, and of this process.
+/// CPU time at one end of the window: of the server, if its process is known, of this process, and
+/// of the machine.
 struct WindowCpu {
     server: Option<CpuSnapshot>,
     load: CpuSnapshot,
+    machine: Option<Ticks>,
 }
 
 impl<'a> Conductor<'a> {
@@ -199,6 +202,7 @@ impl<'a> Conductor<'a> {
         Ok(WindowCpu {
             server: self.pid.map(snapshot).transpose()?,
             load: snapshot(std::process::id())?,
+            machine: Ticks::now(),
         })
     }
 
@@ -304,6 +308,7 @@ impl<'a> Conductor<'a> {
             aborted_per_request: tally.aborted as f64 / tally.requests.max(1) as f64,
             server: before.server.as_ref().zip(after.server.as_ref()).map(|(s, e)| s.until(e)),
             load: before.load.until(&after.load).only(&self.tids),
+            machine: before.machine.zip(after.machine).map(|(start, end)| end.since(start)),
             lateness,
             series: self.series.take(),
             interrupted: self.interrupted,

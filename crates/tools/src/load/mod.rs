@@ -5,7 +5,7 @@
 //! server is loaded; [`drive`] starts the load threads (`worker`), `conduct` leads them through the
 //! window by `signals`, and [`outcome`] is what the window showed. A load thread sends at the times
 //! of a `schedule`, or on new connections (`dial`), where the spec says so. [`fill`] writes the
-//! data that a workload expects.
+//! data that a workload expects. [`noise`] warns of a machine that other programs load.
 //!
 //! Invariant: nothing here changes what it measures beyond sending requests.
 
@@ -17,6 +17,7 @@ pub mod fill;
 pub mod keys;
 pub(crate) mod latency;
 mod link;
+pub mod noise;
 mod notation;
 pub mod outcome;
 mod schedule;

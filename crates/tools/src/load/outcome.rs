@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::Error;
 use crate::servers::account::CpuUse;
+use crate::servers::processors::Ticks;
 
 /// The result of one measured window.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct WindowOutcome {
     pub server: Option<CpuUse>,
     /// CPU time of the load threads.
     pub load: CpuUse,
+    /// The time of this host's processors within the window, if the kernel counts it.
+    pub machine: Option<Ticks>,
     /// How late the load threads sent what was due, in nanoseconds; empty without a limit of the
     /// rate.
     pub lateness: Histogram<u64>,
@@ -55,6 +58,19 @@ impl WindowOutcome {
     /// Server CPU in microseconds per request.
     pub fn server_us(&self) -> Option<f64> {
         Some(self.server.as_ref()?.us_per_request(self.requests))
+    }
+
+    /// The busiest load thread, in percent of a core.
+    pub fn load_percent(&self) -> f64 {
+        self.load.threads.first().map_or(0.0, |thread| self.load.busy_percent(thread.cpu))
+    }
+
+    /// Cores that other programs than the server and the load threads used; `None` if the server's
+    /// process is not known.
+    pub fn others(&self) -> Option<f64> {
+        let own = self.server.as_ref()?.total() + self.load.total();
+        let others = self.machine?.busy - own.as_secs_f64();
+        Some(others.max(0.0) / self.wall.as_secs_f64().max(f64::MIN_POSITIVE))
     }
 
     /// Refuses an outcome with error replies, whose figures mean nothing.

@@ -256,19 +256,12 @@ fn measure_window(
         live.fill(point.row, load, point.is_used_up())?;
     }
     let server = &live.server;
-    let before = Ticks::now();
-    let start = Instant::now();
     let outcome = drive(&server.endpoint, point.row, load, server.pid, &mut unobserved)?;
-    let whole = start.elapsed();
     outcome.refuse_errors(point.row.name)?;
-    let ticks = before.and_then(|before| Some(Ticks::now()?.since(before)));
-    Ok(sample(&outcome, ticks, whole))
+    Ok(sample(&outcome))
 }
 
-/// The figures of a window. `ticks` are those of the machine over `whole`, the window with its
-/// set-up and end.
-fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> WindowSample {
-    let percent = |cpu| outcome.load.busy_percent(cpu);
+fn sample(outcome: &WindowOutcome) -> WindowSample {
     let server = outcome.server.as_ref();
     let mut threads: Vec<(String, f64)> = Vec::new();
     for (name, percent) in server
@@ -280,20 +273,15 @@ fn sample(outcome: &WindowOutcome, ticks: Option<Ticks>, whole: Duration) -> Win
             None => threads.push((name.clone(), percent)),
         }
     }
-    // The use of server and load in the window, extrapolated to the whole time.
-    let own = server.map(|used| (used.total() + outcome.load.total()).as_secs_f64());
-    let stretch = whole.as_secs_f64() / outcome.wall.as_secs_f64().max(f64::MIN_POSITIVE);
-    let busy = ticks.map(|ticks| ticks.busy);
-    let others = busy.zip(own).map(|(busy, own)| (busy - own * stretch) / whole.as_secs_f64());
     WindowSample {
         per_second: outcome.per_second(),
         p50_us: percentile_us(&outcome.latency, 50.0),
         p99_us: percentile_us(&outcome.latency, 99.0),
         cpu_us: outcome.server_us(),
         threads,
-        load_percent: outcome.load.threads.first().map_or(0.0, |thread| percent(thread.cpu)),
-        others: others.map(|others| others.max(0.0)),
-        idle_share: ticks.map(|ticks| ticks.idle / (ticks.busy + ticks.idle).max(0.01)),
+        load_percent: outcome.load_percent(),
+        others: outcome.others(),
+        idle_share: outcome.machine.map(Ticks::idle_share),
         nulls_per_reply: outcome.nulls_per_reply,
     }
 }

@@ -3,8 +3,9 @@
 
 use super::machine::MachineFacts;
 use super::measure::{CONFIDENCE, MeasuredExperiment, PointCell};
+use crate::load::noise::{MachineNoise, OTHERS_MAX};
 use crate::printable::grouped;
-use crate::statistics::{MeanRatio, compare, median, spread};
+use crate::statistics::{MeanRatio, compare};
 
 /// A thread above this share of a core, in percent, is fully busy.
 const FULL_PERCENT: f64 = 90.0;
@@ -17,12 +18,6 @@ const WORKING_PERCENT: f64 = 20.0;
 
 /// With a lower idle share of the processors, the machine is fully busy.
 const IDLE_SHARE_MIN: f64 = 0.05;
-
-/// Cores that other programs may use without a warning.
-const OTHERS_MAX: f64 = 0.1;
-
-/// The scatter of the windows of a point without a warning.
-const SPREAD_MAX: f64 = 0.05;
 
 /// The least gain that justifies a setting.
 const WORTH: f64 = 1.03;
@@ -213,7 +208,7 @@ impl Results<'_> {
     pub fn warnings(&self, names: &[String]) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut limited = Vec::new();
-        let (mut others, mut scatter) = (Vec::new(), Vec::new());
+        let mut noise = MachineNoise::default();
         for part in self.measured {
             for ((point, cells), keys) in part.points.iter().zip(&part.cells).zip(&part.keys) {
                 for (cell, name) in cells.iter().zip(names) {
@@ -228,10 +223,8 @@ impl Results<'_> {
                             nulls * 100.0
                         ));
                     }
-                    others.extend(cell.samples.iter().filter_map(|sample| sample.others));
-                    if cell.samples.len() > 1 {
-                        scatter.push(spread(&cell.rates()));
-                    }
+                    let others = cell.samples.iter().filter_map(|sample| sample.others);
+                    noise.add(&cell.rates(), others);
                 }
             }
         }
@@ -241,21 +234,7 @@ impl Results<'_> {
                 limited.join("; ")
             ));
         }
-        let others = median(others);
-        if others > OTHERS_MAX {
-            warnings.push(format!(
-                "Other programs used {others:.1} cores while this was measured (the median over \
-                 all windows): the figures are too low by an unknown amount."
-            ));
-        }
-        let scatter = median(scatter);
-        if scatter > SPREAD_MAX {
-            warnings.push(format!(
-                "The windows of a point scatter by {:.0}% (the median of their standard \
-                 deviations): the machine is noisy, and small differences mean nothing.",
-                scatter * 100.0
-            ));
-        }
+        warnings.extend(noise.warnings());
         warnings
     }
 }

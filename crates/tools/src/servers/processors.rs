@@ -46,6 +46,11 @@ impl Ticks {
     pub fn since(self, start: Ticks) -> Ticks {
         Ticks { busy: self.busy - start.busy, idle: self.idle - start.idle }
     }
+
+    /// The idle share of the time.
+    pub fn idle_share(self) -> f64 {
+        self.idle / (self.busy + self.idle).max(1.0 / JIFFIES_PER_SECOND)
+    }
 }
 
 /// Reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The

@@ -108,6 +108,22 @@ fn a_comparison_goes_on_after_a_case_that_fails() {
     }
 }
 
+#[test]
+fn runs_that_find_no_key_say_so_in_every_text() {
+    let server = Server::start(&["--io-threads", "1"]);
+    let port = server.port.to_string();
+    let load = ["-t", "get", "-n", "200", "--warm-up", "0"];
+    for (more, note) in [
+        (&[][..], "100.0 nulls per 100 replies"),
+        (&["--run-count", "2"], "100.0 nulls per 100 replies"),
+        (&["-q"], ", 100.0% NULLS"),
+    ] {
+        let output = output_of(weft().args(["bench", "-p", &port]).args(load).args(more));
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(out.contains(note), "{out}");
+    }
+}
+
 /// A comparison of two running servers with these words.
 fn comparison(a: &Server, b: &Server, words: &[&str]) -> (String, Option<i32>) {
     let at =

@@ -130,7 +130,8 @@ pub struct PresetArgs {
     /// Folder whose bin/redis-server and bin/valkey-server are compared; default: $WEFT_PEERS
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
-    /// Rounds over all servers, of which the median is taken [default: 5, of all 1]
+    /// Rounds over all servers, of which the mean is taken, or of `stall` the median [default: 5,
+    /// of all 1]
     #[arg(long, value_name = "ROUNDS",
           value_parser = clap::value_parser!(u16).range(1..=ROUNDS_MAX))]
     pub rounds: Option<u16>,
@@ -214,7 +215,7 @@ pub struct CompareArgs {
     /// Write a page with plots to a file as well
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Rounds over all servers; medians are shown, and whether differences are significant
+    /// Rounds over all servers; means are shown, and whether differences are significant
     #[arg(long, default_value_t = 5, allow_negative_numbers = true, visible_alias = "run-count",
           value_parser = clap::value_parser!(u16).range(1..=ROUNDS_MAX))]
     pub rounds: u16,
