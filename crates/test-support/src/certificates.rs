@@ -34,6 +34,7 @@ impl Certificates {
         let authority = params.self_signed(&authority_key).expect("the authority signs itself");
         let own = Self { folder, clients: trusting(authority.der()) };
         own.write("ca.pem", &authority.pem());
+        own.write("ca.key", &authority_key.serialize_pem());
 
         for (name, purpose, hosts) in [
             ("server", ExtendedKeyUsagePurpose::ServerAuth, ["localhost", "127.0.0.1"].as_slice()),
@@ -53,7 +54,7 @@ impl Certificates {
         own
     }
 
-    /// The path of `ca.pem`, `server.pem`, `server.key`, `client.pem` or `client.key`.
+    /// The path of `ca.pem`, `ca.key`, `server.pem`, `server.key`, `client.pem` or `client.key`.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }

@@ -24,6 +24,8 @@ mod process;
 mod server;
 mod socket;
 mod value;
+#[cfg(feature = "tls")]
+mod version_1;
 
 pub use binary::{profile_folder, weft, weft_program};
 #[cfg(feature = "tls")]

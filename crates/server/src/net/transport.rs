@@ -50,6 +50,14 @@ impl Transport {
         }
     }
 
+    /// Whether one of the sides refused the other in the handshake.
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.is_refused(),
+        }
+    }
+
     /// Sends bytes that wait inside, as far as the socket takes them.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ use super::shared::SharedState;
 use super::slots::{SlotAction, Slots};
 use super::thread_list::ThreadMailbox;
 use crate::system::clock::Clock;
-use crate::system::server_log::verbose;
+use crate::system::server_log::{self, Level};
 
 /// The token of the mailbox's eventfd. Slots of clients are smaller, the main thread's own
 /// descriptors greater.
@@ -47,6 +47,9 @@ const EVENTS_MAX: usize = 512;
 pub(crate) const HANDSHAKES_MAX: usize = 2;
 /// Messages handled between two waits.
 const MESSAGES_MAX: usize = 1024;
+
+/// Between two refused handshakes that are logged at the default level, in milliseconds.
+const REFUSALS_LOGGED_MS: i64 = 1000;
 
 /// Between two attempts to do deferred work.
 pub(crate) const CATCH_UP_MS: i32 = 10;
@@ -106,6 +109,8 @@ pub struct IoThread {
     pub(crate) log: ReplyWaits,
     /// Handshakes that may still advance in this turn.
     pub(crate) handshakes_left: usize,
+    /// When a refused handshake is logged again at the default level, on the steady scale.
+    refusal_logged_ms: i64,
     pub(crate) moves: Option<Moves>,
     pub(crate) turn_tsc: Arc<AtomicU64>,
     system_id: Arc<AtomicU32>,
@@ -155,6 +160,7 @@ impl IoThread {
             ends_later: false,
             log: ReplyWaits::default(),
             handshakes_left: 0,
+            refusal_logged_ms: 0,
             moves: None,
             turn_tsc: post.handle.turn_tsc,
             system_id: post.handle.system_id,
@@ -331,17 +337,27 @@ impl IoThread {
         self.ended = true;
     }
 
-    /// Closes a client, and logs why if its handshake was not done.
+    /// Closes a client, and logs why if its handshake was not done. Clients that one side refused
+    /// are logged at the default level, but no more than one each second: a client that tries
+    /// again and again must not fill the disk.
     pub(crate) fn refuse(&mut self, slot: usize) {
+        let steady_ms = self.steady_ms();
         if let Some(client) = self.slots.client(slot)
             && let Some(reason) = client.transport.refusal()
         {
             let record = &client.session.record;
-            verbose!(
-                "Error accepting a client connection: {reason} (addr={} laddr={})",
-                record.address,
-                record.local_address
+            let level = match client.transport.is_refused() && steady_ms >= self.refusal_logged_ms {
+                true => Level::Notice,
+                false => Level::Verbose,
+            };
+            if level == Level::Notice {
+                self.refusal_logged_ms = steady_ms + REFUSALS_LOGGED_MS;
+            }
+            let (address, local) = (&record.address, &record.local_address);
+            let text = format!(
+                "Error accepting a client connection: {reason} (addr={address} laddr={local})"
             );
+            server_log::line(level, &text);
         }
         self.close(slot);
     }

@@ -15,9 +15,10 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
-    SignatureScheme, SupportedCipherSuite,
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct,
+    InconsistentKeys, RootCertStore, SignatureScheme, SupportedCipherSuite,
 };
 
 use crate::Error;
@@ -78,15 +79,17 @@ impl TlsConnector {
             .with_safe_default_protocol_versions()
             .map_err(|error| Error::Tls(error.to_string()))?;
         let builder = match options.insecure {
-            true => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AcceptAnything { provider })),
+            true => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnything {
+                    provider: Arc::clone(&provider),
+                }))
+            }
             false => builder.with_root_certificates(options.authorities()?),
         };
         let config = match (&options.cert, &options.key) {
-            (Some(cert), Some(key)) => builder
-                .with_client_auth_cert(certificates(cert)?, private_key(key)?)
-                .map_err(|error| Error::Tls(format!("the client's certificate: {error}")))?,
+            (Some(cert), Some(key)) => {
+                builder.with_client_cert_resolver(identity(cert, key, &provider)?)
+            }
             (None, None) => builder.with_no_client_auth(),
             _ => return Err(Error::Tls("--cert and --key belong together".into())),
         };
@@ -161,6 +164,26 @@ impl TlsOptions {
             }
         }
         Ok(suites)
+    }
+}
+
+/// The client's certificate with its key. Whether the certificate is good, the server judges: it
+/// may accept more than rustls, such as X.509 version 1.
+fn identity(
+    cert: &Path,
+    key: &Path,
+    provider: &CryptoProvider,
+) -> Result<Arc<SingleCertAndKey>, Error> {
+    let failed = |error| Error::Tls(format!("the client's certificate: {error}"));
+    let signer = provider.key_provider.load_private_key(private_key(key)?).map_err(failed)?;
+    let identity = CertifiedKey::new(certificates(cert)?, signer);
+    match identity.keys_match() {
+        Err(
+            error @ (rustls::Error::NoCertificatesPresented
+            | rustls::Error::InvalidCertificate(CertificateError::BadEncoding)
+            | rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)),
+        ) => Err(failed(error)),
+        _ => Ok(Arc::new(SingleCertAndKey::from(identity))),
     }
 }
 

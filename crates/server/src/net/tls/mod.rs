@@ -12,6 +12,7 @@ mod sessions;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
+mod version_1;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 use sessions::Sessions;
 pub use stream::{TlsStream, end_thread};
+use version_1::AnyVersionVerifier;
 
 /// How long a client may take for its handshake, in milliseconds from the moment it was accepted.
 pub const HANDSHAKE_MS_MAX: i64 = 10_000;
@@ -119,14 +121,16 @@ fn verifier(
     if !tls.ca_cert_dir.is_empty() {
         files::add_directory(&mut roots, &tls.ca_cert_dir)?;
     }
+    let roots = Arc::new(roots);
     let builder =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(provider));
     let builder = match tls.auth_clients {
         ClientCerts::Optional => builder.allow_unauthenticated(),
         _ => builder,
     };
-    let verifier = builder.build();
-    verifier
-        .map(Some)
-        .map_err(|error| format!("The authorities of clients cannot be used: {error}"))
+    let others = builder
+        .build()
+        .map_err(|error| format!("The authorities of clients cannot be used: {error}"))?;
+    let algorithms = provider.signature_verification_algorithms;
+    Ok(Some(Arc::new(AnyVersionVerifier { others, roots, algorithms })))
 }

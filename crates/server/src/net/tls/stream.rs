@@ -113,8 +113,14 @@ impl TlsStream {
         }
         Some(match &self.end {
             End::Broken(reason) => reason,
-            _ => "the handshake was not finished",
+            End::Closed => "the client closed the connection",
+            End::Open => "the handshake was not finished",
         })
+    }
+
+    /// Whether one of the sides refused the other, rather than leaving without a reason.
+    pub fn is_refused(&self) -> bool {
+        self.tls.is_handshaking() && matches!(self.end, End::Broken(_))
     }
 
     /// Whether encrypted bytes wait for the socket.
@@ -189,12 +195,11 @@ impl TlsStream {
     }
 
     fn end_of_stream(&mut self) -> io::Result<usize> {
-        if self.is_handshaking() {
-            self.end = End::Broken("the client closed the connection".to_owned());
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
         self.end = End::Closed;
-        Ok(0)
+        match self.is_handshaking() {
+            true => Err(io::ErrorKind::UnexpectedEof.into()),
+            false => Ok(0),
+        }
     }
 
     fn nothing_came(&self) -> io::Result<usize> {

@@ -4,6 +4,7 @@
 
 mod setup;
 mod traffic;
+mod version_1;
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -94,6 +94,23 @@ fn a_client_shows_its_certificate() {
 }
 
 #[test]
+fn a_certificate_of_version_1_is_shown_and_accepted() {
+    let (files, strangers) = (Certificates::new(), Certificates::new());
+    files.write_pem("own.pem", &files.version_1(&files, None));
+    files.write_pem("foreign.pem", &files.version_1(&strangers, None));
+    let launch = Launch::weft().ports(Ports::Both).certified(&files, "yes");
+    let server = launch.options(&["--io-threads", "1"]).start();
+    let options = |cert: &str| {
+        let [ca, cert, key] = ["ca.pem", cert, "client.key"].map(|name| files.file(name));
+        format!("--tls --cacert {ca} --cert {cert} --key {key}")
+    };
+    assert_eq!(ping(&server, &options("own.pem")), ("PONG\n".into(), String::new(), Some(0)));
+    let (out, _, code) = ping(&server, &options("foreign.pem"));
+    assert_eq!((out.as_str(), code), ("", Some(1)));
+    server.wait_for_log("Error accepting a client connection: invalid peer certificate: Unknown");
+}
+
+#[test]
 fn a_long_transfer_passes_through_tls() {
     let server = start("no");
     let value = "x".repeat(100_000);

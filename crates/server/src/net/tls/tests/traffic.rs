@@ -182,6 +182,7 @@ fn an_unfinished_handshake_is_distinguished_from_a_connection() {
     pair.wire.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(pair.server_reads().is_err());
     assert_eq!(pair.server.refusal(), Some("the client closed the connection"));
+    assert!(!pair.server.is_refused());
 }
 
 #[test]
@@ -191,6 +192,7 @@ fn what_is_not_tls_is_refused_with_an_alert() {
     pair.wire.write_all(b"*1\r\n$4\r\nPING\r\n").unwrap();
     assert!(pair.server_reads().is_err());
     assert!(pair.server.refusal().is_some_and(|text| text.contains("InvalidContentType")));
+    assert!(pair.server.is_refused());
     pair.server.shut_down();
     let mut answer = Vec::new();
     pair.wire.read_to_end(&mut answer).unwrap();
