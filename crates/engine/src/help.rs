@@ -2,17 +2,22 @@
 
 use command::{Argument, Shape, Spec};
 
-/// The lines of `COMMAND HELP`, in the order of the subcommands given.
+/// The first line of `COMMAND HELP`, as in Redis.
+pub fn header(command: &str) -> String {
+    format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.to_uppercase())
+}
+
+/// The lines of `COMMAND HELP`, in the order of the subcommands given; HELP itself comes last, as
+/// in Redis.
 pub fn lines<'a>(command: &str, subcommands: impl Iterator<Item = &'a Spec>) -> Vec<String> {
-    let first =
-        format!("{} <subcommand> [<argument> ...]. The subcommands are:", command.to_uppercase());
-    let mut lines = vec![first];
-    for spec in subcommands {
+    let mut lines = vec![header(command)];
+    for spec in subcommands.filter(|spec| spec.name != "help") {
         let synopsis = synopsis(spec.arguments);
         let gap = if synopsis.is_empty() { "" } else { " " };
         lines.push(format!("{}{gap}{synopsis}", spec.name.to_uppercase()));
         lines.push(format!("    {}", spec.summary));
     }
+    lines.extend(["HELP", "    Print this help."].map(str::to_owned));
     lines
 }
 
@@ -79,12 +84,17 @@ mod tests {
 
     #[test]
     fn each_subcommand_has_a_synopsis_and_a_summary() {
-        const SPEC: Spec = Spec::new("get", 3, command::Group::Server, "1.0.0")
+        const GET: Spec = Spec::new("get", 3, command::Group::Server, "1.0.0")
             .summary("Returns it.")
             .arguments(&[Argument::key()]);
-        let want = ["OBJ <subcommand> [<argument> ...]. The subcommands are:", "GET <key>"];
-        let got = lines("obj", [&SPEC].into_iter());
-        assert_eq!(got[..2], want);
-        assert_eq!(got[2..], ["    Returns it."]);
+        const HELP: Spec = Spec::new("help", 2, command::Group::Server, "1.0.0");
+        let want = [
+            "OBJ <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "GET <key>",
+            "    Returns it.",
+            "HELP",
+            "    Print this help.",
+        ];
+        assert_eq!(lines("obj", [&HELP, &GET].into_iter()), want);
     }
 }

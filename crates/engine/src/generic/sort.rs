@@ -53,7 +53,9 @@ pub const ROWS: &[Row<Handler>] = &[
     Row::new(
         sorting("sort", "1.0.0")
             .summary(
-                "Sorts the elements of a list, a set or a sorted set, and returns or stores them.",
+                // Clients compare this text with that of Redis.
+                "Sorts the elements in a list, a set, or a sorted set, optionally storing the \
+                 result.",
             )
             .flags(Flags::WRITE.with(Flags::DENYOOM))
             .keys(&[KeySpec::one(1, READ), derived(OPTIONS), STORED])

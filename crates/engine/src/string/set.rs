@@ -36,10 +36,11 @@ pub(super) const SET: Row<Handler> = Row::new(
             Argument::new("expiration", Shape::OneOf(SET_EXPIRY)).optional(),
         ])
         .history(&[
-            ("2.6.12", "The options `EX`, `PX`, `NX` and `XX`."),
-            ("6.0.0", "The option `KEEPTTL`."),
-            ("6.2.0", "The options `GET`, `EXAT` and `PXAT`."),
-            ("7.0.0", "`NX` and `GET` can be used together."),
+            // Clients compare these texts with those of Redis.
+            ("2.6.12", "Added the `EX`, `PX`, `NX` and `XX` options."),
+            ("6.0.0", "Added the `KEEPTTL` option."),
+            ("6.2.0", "Added the `GET`, `EXAT` and `PXAT` option."),
+            ("7.0.0", "Allowed the `NX` and `GET` options to be used together."),
             ("8.4.0", "The options `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
         ]),
     set,

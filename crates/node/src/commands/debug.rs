@@ -336,7 +336,7 @@ fn protocol(reply: &mut Reply<'_>, kind: &[u8]) -> Result<(), Error> {
 /// DEBUG HELP. The subcommands have no rows from which it could be generated.
 fn help(reply: &mut Reply<'_>) {
     let lines = [
-        "DEBUG <subcommand> [<argument> ...]. The subcommands are:",
+        "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         "AOF-FLUSH-SLEEP <microseconds>",
         "    Delays each write to the append-only file.",
         "DIGEST",

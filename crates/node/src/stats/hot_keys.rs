@@ -202,6 +202,16 @@ impl HotkeysSession {
         }
     }
 
+    /// The bytes of memory of all tables.
+    pub fn bytes(&self) -> usize {
+        let threads: Vec<_> = self.threads.lock().clone();
+        let tables = threads.iter().map(|thread| {
+            let measured = thread.lock();
+            size_of::<Measured>() + measured.cpu.bytes() + measured.net.bytes()
+        });
+        size_of::<Self>() + tables.sum::<usize>()
+    }
+
     /// The measurements of each thread.
     pub fn measured(&self) -> Vec<Measured> {
         let threads: Vec<_> = self.threads.lock().clone();

@@ -69,6 +69,15 @@ impl TopKeys {
         }
     }
 
+    /// The bytes of its memory.
+    pub fn bytes(&self) -> usize {
+        let set = |keys: &Vec<TopKey>| {
+            let names: usize = keys.iter().map(|key| key.key.capacity()).sum();
+            size_of::<Vec<TopKey>>() + keys.capacity() * size_of::<TopKey>() + names
+        };
+        self.sets.iter().map(set).sum()
+    }
+
     /// The weight of all keys, including those not in the table.
     pub fn total(&self) -> u64 {
         self.total

@@ -160,7 +160,35 @@ fn other_subcommands() {
 > COMMAND COUNT -> ~~ [1-9]*
 > COMMAND COUNT x -> -ERR wrong number of arguments for 'command|count' command
 > COMMAND NOSUCH -> -ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.
-> COMMAND HELP -> ~~ \[COMMAND <subcommand> \[<argument> ...\]*, COUNT, *
+> COMMAND HELP -> ~~ \[COMMAND <subcommand> *, COUNT, *
 "#,
+    );
+}
+
+/// Clients show this header, and look for it.
+#[test]
+fn help_has_the_frame_of_redis() {
+    for name in [
+        "PUBSUB", "SCRIPT", "FUNCTION", "CLIENT", "CONFIG", "ACL", "SLOWLOG", "LATENCY", "MEMORY",
+        "COMMAND", "MODULE", "OBJECT", "XGROUP", "XINFO",
+    ] {
+        let header = r"<subcommand> \[<arg> \[value] \[opt] ...]. Subcommands are:";
+        check(&format!("> {name} HELP\n~~ \\[{name} {header}, *]"));
+    }
+    for name in ["pubsub", "Client", "CONFIG"] {
+        check(&format!("> {name} HELP -> ~~ *, HELP,     Print this help.]"));
+    }
+}
+
+/// Clients' own tests compare these texts.
+#[test]
+fn docs_of_sort_and_set_are_those_of_redis() {
+    check(
+        r##"
+> COMMAND DOCS SORT
+~~ *"Sorts the elements in a list, a set, or a sorted set, optionally storing the result."*
+> COMMAND DOCS SET
+~~ *"complexity", "O(1)", "history", *"2.6.12", "Added the `EX`, `PX`, `NX` and `XX` options."*
+"##,
     );
 }

@@ -88,6 +88,26 @@ fn keys_are_measured() {
 }
 
 #[test]
+fn info_shows_the_session_until_it_is_reset() {
+    run(
+        &mut TestServer::new(4),
+        r##"
+> INFO hotkeys -> ""
+> HOTKEYS START METRICS 2 CPU NET -> OK
+> SET k v -> OK
+> INFO hotkeys
+~~ "# Hotkeys\\r\\ntracking-active:1\\r\\nused-memory:??*\\r\\ncpu-time:0\\r\\n"
+> INFO all -> ~~ *used_cpu_user_main_thread:*# Hotkeys\\r\\ntracking-active:1*# Modules*
+> INFO -> ~~ *# CPU\\r\\n*# Hotkeys\\r\\ntracking-active:1*# Modules*
+> HOTKEYS STOP -> OK
+> INFO everything -> ~~ *# Hotkeys\\r\\ntracking-active:0*
+> HOTKEYS RESET -> OK
+> INFO hotkeys -> ""
+"##,
+    );
+}
+
+#[test]
 fn a_session_ends_after_its_duration() {
     run(
         &mut TestServer::new(1),

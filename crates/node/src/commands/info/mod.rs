@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::worker::Worker;
 use crate::state::node::Node;
+use crate::stats::hot_keys::HotkeysSession;
 use crate::stats::totals::ThreadSums;
 
 /// The command. It runs on the main thread, which can ask for the figures of the process.
@@ -50,6 +51,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Stats", default: true, write: statistics::stats },
     Section { name: "Replication", default: true, write: sections::replication },
     Section { name: "CPU", default: true, write: sections::cpu },
+    Section { name: "Hotkeys", default: true, write: sections::hotkeys },
     Section { name: "Modules", default: true, write: |_, _| {} },
     Section { name: "Commandstats", default: false, write: statistics::commands },
     Section { name: "Errorstats", default: true, write: statistics::errors },
@@ -80,6 +82,8 @@ struct InfoInput<'a> {
     memory: &'a Footprint,
     /// The counters of each thread, by number.
     threads: &'a [ThreadSums],
+    /// The session of HOTKEYS, also after its end.
+    hotkeys: Option<&'a HotkeysSession>,
     /// The sum over all threads.
     total: &'a ThreadSums,
 }
@@ -128,8 +132,10 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     for thread in &threads {
         total.add(thread);
     }
+    let hotkeys = node.hotkeys.lock().clone();
     let snapshot = InfoInput {
         node,
+        hotkeys: hotkeys.as_deref(),
         worker: cx.worker,
         config: &config,
         memory: &memory,
@@ -140,6 +146,9 @@ fn info(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     let page = cx.outside(|_| {
         let mut page = InfoPage::default();
         for section in SECTIONS.iter().filter(|section| section.is_asked_for(&asked)) {
+            if section.name == "Hotkeys" && snapshot.hotkeys.is_none() {
+                continue;
+            }
             page.heading(section.name);
             (section.write)(&snapshot, &mut page);
         }

@@ -193,6 +193,16 @@ pub(super) fn cpu(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
     }
 }
 
+/// Shown while there is a session, or the measurements of one.
+pub(super) fn hotkeys(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
+    let Some(session) = snapshot.hotkeys else { return };
+    let is_active = session.is_active(snapshot.worker.turn.steady_ms);
+    page.line("tracking-active", u8::from(is_active));
+    page.line("used-memory", session.bytes());
+    // Redis adds up the whole milliseconds of each measurement, which takes microseconds.
+    page.zeros(&["cpu-time"]);
+}
+
 pub(super) fn cluster(_: &InfoInput<'_>, page: &mut InfoPage) {
     page.zeros(&["cluster_enabled"]);
 }
