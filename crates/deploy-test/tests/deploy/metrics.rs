@@ -40,7 +40,7 @@ fn start(folder: &TempDir) -> (Service, u16) {
 fn metrics(port: u16) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: weft\r\n\r\n").unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()

@@ -329,6 +329,8 @@ with_defaults!(
         pub bind: Vec<String> = vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
         /// The port; 0 disables the metrics server.
         pub port: u16 = 0,
+        /// Names of this server that requests may have, or `*`.
+        pub allowed_hosts: Vec<String> = Vec::new(),
     }
 );
 

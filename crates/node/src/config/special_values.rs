@@ -2,7 +2,7 @@
 
 use base::number::parse_i64;
 
-use super::parameter::{Kind, Reason, Slot, Special};
+use super::parameter::{Kind, Reason, Slot, Special, parse_text};
 use super::saving::PointsGiven;
 use super::special::read_addresses;
 use super::{Config, NotifiedEvents, SavePoint};
@@ -102,6 +102,22 @@ pub(super) const METRICS_BIND: Special = Special {
     },
     lines: None,
     form: "address ...",
+};
+
+/// `metrics-allowed-hosts`: a list of names. An empty argument, or none, allows no names.
+pub(super) const METRICS_HOSTS: Special = Special {
+    print: |config| config.metrics.allowed_hosts.join(" "),
+    read: |config: &mut Config, args| {
+        let names: Vec<String> =
+            args.iter().map(|arg| parse_text(arg)).collect::<Result<_, _>>()?;
+        if names.iter().any(|name| name.contains(['/', ':'])) {
+            return Err("a host is a name without scheme and port".into());
+        }
+        config.metrics.allowed_hosts = names.into_iter().filter(|name| !name.is_empty()).collect();
+        Ok(())
+    },
+    lines: None,
+    form: "name ...",
 };
 
 /// `save`: pairs of seconds and changes; an empty argument means none. In a file, the first line

@@ -13,8 +13,8 @@ use super::special::{
     OUTPUT_LIMITS, cpu_list,
 };
 use super::special_values::{
-    METRICS_BIND, NOTIFIED_EVENTS, PERCENTILES, SAVE, check_append_directory, check_append_file,
-    check_rdb_file, name,
+    METRICS_BIND, METRICS_HOSTS, NOTIFIED_EVENTS, PERCENTILES, SAVE, check_append_directory,
+    check_append_file, check_rdb_file, name,
 };
 use super::title::title_template;
 use super::{HZ_MAX, HZ_MIN};
@@ -172,6 +172,9 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("metrics-bind", Kind::Special(METRICS_BIND),
         "Addresses for metrics-port, in the form of bind.")
         .multi().applies(Apply::Metrics).read_in(LISTENER),
+    Parameter::new("metrics-allowed-hosts", Kind::Special(METRICS_HOSTS),
+        "Names under which metrics-port is reached, besides localhost and addresses; * allows all.")
+        .multi().read_in("server/src/http/host.rs"),
 
     // TLS.
     number!("tls-port", tls_port, Decimal 0..=65535,

@@ -202,9 +202,16 @@ b> append u x -> -NOPERM User u has no permissions to run the 'append' command
 fn metrics_parameters_are_applied() {
     check(
         r#"
-> CONFIG GET metrics-* -> ["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1"]
+> CONFIG GET metrics-*
+["metrics-port", "0", "metrics-bind", "127.0.0.1 -::1", "metrics-allowed-hosts", ""]
 > CONFIG SET metrics-port 9121 metrics-bind "10.0.0.5 ::1" -> OK
-> CONFIG GET metrics-* -> ["metrics-port", "9121", "metrics-bind", "10.0.0.5 ::1"]
+> CONFIG GET metrics-[bp]* -> ["metrics-port", "9121", "metrics-bind", "10.0.0.5 ::1"]
+> CONFIG SET metrics-allowed-hosts "a.example  b" -> OK
+> CONFIG GET metrics-allowed-hosts -> ["metrics-allowed-hosts", "a.example b"]
+> CONFIG SET metrics-allowed-hosts http://a
+-ERR CONFIG SET failed (possibly related to argument 'metrics-allowed-hosts') - a host is a name wit
+  hout scheme and port
+> CONFIG SET metrics-allowed-hosts "" -> OK
 > CONFIG SET metrics-port 65536
 -ERR CONFIG SET failed (possibly related to argument 'metrics-port') - argument must be between 0 an
   d 65535 inclusive

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use super::exchange::HEAD_BYTES_MAX;
+use super::host::split_target;
 use super::source::AnswerSource;
 
 /// The page: it has no outside assets, and reads `/metrics` once a second.
@@ -18,6 +19,9 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 /// The text format of Prometheus, in its only version.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+const FOREIGN_HOST: &str = "the request is for a name that is not this server's: use an address, \
+    or add the name to metrics-allowed-hosts";
 
 /// Lines of a head that are looked at. Browsers send about fifteen.
 const HEADERS_MAX: usize = 64;
@@ -66,6 +70,9 @@ pub(super) fn answer(head: &[u8], source: &mut AnswerSource<'_>) -> Option<Answe
         Err(error) => Content::text("400 Bad Request", format!("this is not HTTP: {error}")),
         Ok(Status::Complete(_)) => {
             let (method, target) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
+            if !source.is_for_here(&request) {
+                return Some(whole(&Content::text("403 Forbidden", FOREIGN_HOST)));
+            }
             return Some(match method {
                 "GET" => whole(&content(target, source)),
                 "HEAD" => Answer { body: Arc::default(), ..whole(&content(target, source)) },
@@ -92,17 +99,9 @@ fn content(target: &str, source: &mut AnswerSource<'_>) -> Content {
     }
 }
 
-/// The path of a target, which is in the form that origin servers receive (`/metrics`) or in the
-/// absolute form that clients send to a proxy (`http://host:9121/metrics`).
+/// The path of a target in either form.
 fn path_of(target: &str) -> &str {
-    let behind_scheme = ["http://", "https://"].iter().find_map(|scheme| {
-        let (start, rest) = target.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then_some(rest)
-    });
-    let path = match behind_scheme {
-        Some(rest) => rest.find(['/', '?', '#']).map_or("", |authority| &rest[authority..]),
-        None => target,
-    };
+    let (_, path) = split_target(target);
     match path.split(['?', '#']).next() {
         None | Some("") => "/",
         Some(path) => path,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use httparse::Request;
 use node::Node;
 use node::metrics::Unwell;
 use sys::eventfd::EventFd;
 
+use super::host::is_allowed;
 use crate::system::clock::time_at;
 use crate::system::counted_thread::CountedThread;
 use crate::system::process_figures::ProcessFigures;
@@ -70,6 +72,11 @@ impl<'a> AnswerSource<'a> {
         let text: Arc<[u8]> = text.into_bytes().into();
         self.kept = Some((Instant::now(), Arc::clone(&text)));
         text
+    }
+
+    /// Whether a request is for this server, by the hosts that it names.
+    pub(super) fn is_for_here(&self, request: &Request<'_, '_>) -> bool {
+        is_allowed(request, &self.node.config().metrics)
     }
 
     /// Whether the server serves.

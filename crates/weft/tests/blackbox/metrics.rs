@@ -50,7 +50,7 @@ fn exchange(metrics: SocketAddr, request: &[u8]) -> String {
 /// The body of a reply with this status.
 #[track_caller]
 fn body(metrics: SocketAddr, path: &str, status: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: weft\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let answer = exchange(metrics, request.as_bytes());
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
@@ -157,6 +157,30 @@ fn the_port_comes_and_goes_with_the_configuration() {
     assert!(!names().contains_key("weft-metrics"), "{:?}", names());
 }
 
+/// A page of another site may have its own name point to this address, and so read the answers.
+#[test]
+fn names_of_other_hosts_are_refused() {
+    let (_server, mut client, metrics) = start(&[]);
+    let status = |host: &str, path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        exchange(metrics, request.as_bytes()).split(' ').nth(1).map(str::to_owned)
+    };
+    for path in ["/metrics", "/healthz", "/"] {
+        for (host, expected) in [
+            ("127.0.0.1:9121", "200"),
+            ("localhost", "200"),
+            ("[::1]", "200"),
+            ("evil.example.org", "403"),
+            ("weft.example.org:9121", "403"),
+        ] {
+            assert_eq!(status(host, path).as_deref(), Some(expected), "{host}{path}");
+        }
+    }
+    client.ok("CONFIG SET metrics-allowed-hosts weft.example.org");
+    assert_eq!(status("weft.example.org:9121", "/metrics").as_deref(), Some("200"));
+    assert_eq!(status("evil.example.org", "/metrics").as_deref(), Some("403"));
+}
+
 #[test]
 fn a_server_that_cannot_serve_metrics_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +270,7 @@ fn requests_that_are_wrong_are_refused() {
     let (_server, _client, metrics) = start(&[]);
     let line = "x".repeat(9000);
     for (request, status) in [
-        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "200 OK"),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
         ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "200 OK"),
         ("GET /nothing HTTP/1.1\r\n\r\n", "404 Not Found"),
         ("GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found"),
@@ -269,7 +293,7 @@ fn requests_that_are_wrong_are_refused() {
     assert!(head.contains("text/plain; version=0.0.4"), "{head}");
     // In pieces.
     let mut stream = connect(metrics);
-    for piece in ["GET /he", "althz HT", "TP/1.1\r", "\nHost: a\r\n\r", "\n"] {
+    for piece in ["GET /he", "althz HT", "TP/1.1\r", "\nHost: localhost\r\n\r", "\n"] {
         stream.write_all(piece.as_bytes()).unwrap();
     }
     let mut answer = String::new();
