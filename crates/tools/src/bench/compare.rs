@@ -131,7 +131,7 @@ pub struct ComparisonTable {
     pub rounds: usize,
     /// One line per case.
     pub lines: Vec<ComparedLine>,
-    /// What the windows show about the machine.
+    /// The use of the machine by others, and the scatter of the windows.
     pub noise: MachineNoise,
     /// Whether it ended early; then the figures are of the rounds until then.
     pub interrupted: bool,
@@ -339,7 +339,7 @@ impl ComparisonTable {
         })
     }
 
-    /// What its figures are.
+    /// The kind of its figures.
     pub(super) fn label(&self) -> String {
         match self.rounds {
             1 => "one round".into(),

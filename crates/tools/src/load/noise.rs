@@ -10,7 +10,7 @@ pub const OTHERS_MAX: f64 = 0.1;
 /// The scatter of repeated windows without a warning.
 const SPREAD_MAX: f64 = 0.05;
 
-/// What the windows so far show about the machine.
+/// The findings about the machine so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MachineNoise {
     /// Cores that other programs used, window by window.
