@@ -196,9 +196,11 @@ impl ReadBatch {
                     at = next;
                     let spans = &self.spans[spans_start..];
                     let (own, commands) = (&self.own, &mut self.commands);
-                    self.requests.extend(queue(bytes, spans, own, spans_start, commands, hash));
+                    let queued = queue(bytes, spans, own, spans_start, commands, hash);
+                    let is_request = queued.is_some();
+                    self.requests.extend(queued);
                     // The limits of the next request depend on whether this one authenticates.
-                    if !limits.authenticated {
+                    if !limits.authenticated && is_request {
                         more = at < end;
                         break;
                     }
@@ -248,9 +250,11 @@ impl ReadBatch {
                         let spans = &self.spans[start..];
                         let (query, own) = (&query_buffer.query, &query_buffer.own);
                         let commands = &mut self.commands;
-                        self.requests.extend(queue(query, spans, own, start, commands, hash));
+                        let queued = queue(query, spans, own, start, commands, hash);
+                        let is_request = queued.is_some();
+                        self.requests.extend(queued);
                         consumed = complete.end;
-                        if !limits.authenticated {
+                        if !limits.authenticated && is_request {
                             more = true;
                             break;
                         }

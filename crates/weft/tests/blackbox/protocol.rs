@@ -213,6 +213,30 @@ fn lines_of_http_end_the_connection() {
     client.is_closed();
 }
 
+/// The limits of a request depend on whether the one before it authenticates, so before
+/// authentication a turn takes one request of a client; but lines without a request are none.
+#[test]
+fn blank_lines_before_authentication_take_no_turns() {
+    let server = Server::start(&["--io-threads", "1", "--requirepass", "secret"]);
+    let turns = |client: &mut Client| -> u64 {
+        let info = client.ask("INFO everything").text();
+        let line = info.lines().find_map(|line| line.strip_prefix("eventloop_cycles:"));
+        line.unwrap().parse().unwrap()
+    };
+    let mut admin = server.client();
+    admin.ok("AUTH secret");
+    let before = turns(&mut admin);
+    let mut client = server.client();
+    let blank = [&b"\r\n".repeat(10_000)[..], &b"*0\r\n".repeat(10_000)[..]].concat();
+    client.send_raw(&[&blank, &request("PING")[..]].concat());
+    assert!(client.read().text().starts_with("NOAUTH"));
+    client.send_raw(&[&blank, &request("AUTH secret")[..], &blank, &request("PING")].concat());
+    assert_eq!(client.read(), Value::simple("OK"));
+    assert_eq!(client.read(), Value::simple("PONG"));
+    let turns = turns(&mut admin) - before;
+    assert!(turns < 10_000, "{turns}");
+}
+
 #[test]
 fn quit_ends_a_pipeline() {
     for model in MODELS {
