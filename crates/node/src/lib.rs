@@ -33,7 +33,7 @@ pub use execution::executor::Executor;
 pub use execution::outcome::Outcome;
 pub use execution::worker::Worker;
 pub use host::{Host, ShardLocks};
-pub use pubsub::PendingClient;
+pub use pubsub::{PendingClient, WrittenMessages};
 pub use replication::{Applier, ApplyOutcome, StreamOrigin};
 pub use state::client_line::client_line;
 pub use state::deliveries::Deliveries;

@@ -16,6 +16,7 @@
 //!
 //! - [`registry`]: on which threads a channel or pattern has subscribers, and how many.
 //! - [`pattern_index`]: the patterns that may match a channel, found without trying all.
+//! - `pattern_search`: those of them that match, found without holding up other threads.
 //! - [`subscribers`]: the subscribers of one thread, and the messages for each.
 //! - [`subscriptions`]: the subscriptions of one client.
 //! - [`message`]: a published message, encoded once for all receivers.
@@ -28,6 +29,7 @@
 
 pub mod message;
 pub mod pattern_index;
+mod pattern_search;
 pub mod registry;
 mod shim;
 pub mod subscribers;
@@ -36,5 +38,5 @@ mod threads;
 
 pub use message::{ChannelId, ChannelKind, PublishedMessage, SharedName};
 pub use registry::{ChannelRegistry, Registered};
-pub use subscribers::{PendingClient, Subscribers};
+pub use subscribers::{PendingClient, Subscribers, WrittenMessages};
 pub use subscriptions::ClientSubscriptions;

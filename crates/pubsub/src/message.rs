@@ -47,6 +47,9 @@ pub struct ChannelId<N> {
 }
 
 impl ChannelKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Channel, Self::Pattern, Self::Shard, Self::Requests];
+
     /// The first element of what subscribers receive, or `None` if they receive only the body.
     fn word(self) -> Option<&'static [u8]> {
         match self {
@@ -76,6 +79,8 @@ pub struct PublishedMessage {
     pub(crate) hash: u64,
     /// The moment of publication, in the sequence of channel changes in its bucket.
     pub(crate) moment: u64,
+    /// The epoch in which it was published.
+    pub(crate) epoch: usize,
     body: Arc<SharedMessage>,
     /// The position of the channel's name in the body.
     channel: Range<usize>,
@@ -85,7 +90,7 @@ pub struct PublishedMessage {
     receivers: u32,
     /// The memory of a keyspace event in addition to its body, until it is delivered: no key is
     /// evicted for it. Otherwise 0.
-    uncounted: Uncounted,
+    _uncounted: Uncounted,
 }
 
 /// The approximate bytes that a delivery takes in addition to the message's body.
@@ -104,8 +109,8 @@ impl PublishedMessage {
         channel: Range<usize>,
         matches: Option<Arc<Matches>>,
     ) -> Self {
-        let uncounted = Uncounted::default();
-        Self { kind, hash, moment, body, channel, matches, receivers: 0, uncounted }
+        let _uncounted = Uncounted::default();
+        Self { kind, hash, moment, epoch: 0, body, channel, matches, receivers: 0, _uncounted }
     }
 
     /// Whether it shows a request to MONITOR clients.
@@ -135,18 +140,13 @@ impl PublishedMessage {
             kind: self.kind,
             hash: self.hash,
             moment: self.moment,
+            epoch: self.epoch,
             body: Arc::clone(&self.body),
             channel: self.channel.clone(),
             matches: self.matches.clone(),
             receivers: u32::try_from(receivers).unwrap_or(u32::MAX),
-            uncounted: Uncounted::new(if self.body.is_about_keys() { bytes } else { 0 }),
+            _uncounted: Uncounted::new(if self.body.is_about_keys() { bytes } else { 0 }),
         }
-    }
-
-    /// Drops the body of a message without receivers.
-    pub(crate) fn drop_body(&mut self) {
-        (self.body, self.channel, self.matches) = (Arc::default(), 0..0, None);
-        self.uncounted = Uncounted::default();
     }
 
     /// The approximate memory that it will take when it is delivered.

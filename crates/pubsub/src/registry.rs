@@ -1,8 +1,9 @@
 //! The threads on which channels and patterns have subscribers, shared by all threads.
 //!
 //! Channels are in buckets by the hash of their names, each with a lock; patterns have one lock,
-//! which publishers share. A publisher counts the receivers and sends one message to each thread
-//! that has some *while it holds the locks*. Therefore:
+//! which publishers share. A publisher finds the patterns that match, which takes long without the
+//! locks ([`crate::pattern_search`]). Then it counts the receivers and sends one message to each
+//! thread that has some *while it holds the locks*. Therefore:
 //! - After a client has unsubscribed, every message it was counted for is on the way to its thread.
 //! - The messages to one channel arrive at all threads in the same order.
 //!
@@ -10,9 +11,22 @@
 //! moments of its publication. A subscription lasts from its first moment, inclusive, to its last,
 //! exclusive.
 //!
+//! A client that changes threads takes its subscriptions along without a pause for publishers:
+//!
+//! ```text
+//!   follow each       its messages go to both threads: the old one writes them
+//!   begin an epoch    of later messages, the old thread writes none, the new one all
+//!   transfer each     its messages go to the new thread only
+//! ```
+//!
+//! A message has the epoch that its publisher reads under the lock of the channel. After the last
+//! transfer the messages of earlier epochs are on the way to the old thread, and the new one gets
+//! the client when they are written. So the client receives all messages once, and in order.
+//!
 //! The locks are leaves: a thread that holds one waits for nothing. Without subscribers, publishing
 //! costs one load. Long messages are encoded before a lock is taken.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::hash::KeyHasher;
@@ -25,6 +39,7 @@ use crate::message::{
     COPIED_BYTES_MAX, ChannelId, ChannelKind, Matches, PublishedMessage, SharedName, encode,
 };
 use crate::pattern_index::{PatternIndex, prefix_of};
+use crate::pattern_search::{LOCKED_BYTES_MAX, PatternSearch, UntriedPatterns};
 use crate::subscribers::shrink;
 use crate::threads::Threads;
 
@@ -99,6 +114,43 @@ pub struct ChannelRegistry {
     pattern_count: AtomicUsize,
     /// The threads with clients that may receive keyspace events.
     event_followers: Mutex<Threads>,
+    /// The number of the current epoch: clients change threads from one epoch to the next.
+    epoch: AtomicUsize,
+    /// Bytes of patterns and channels that are compared while the locks are held.
+    locked_bytes_max: usize,
+}
+
+/// A message that is not sent yet.
+struct Draft<'a> {
+    kind: ChannelKind,
+    is_event: bool,
+    channel: &'a [u8],
+    payload: &'a [u8],
+    hash: u64,
+    /// `None` if no pattern can match.
+    search: Option<PatternSearch<'a>>,
+    /// A long message is encoded without the locks.
+    encoded: Option<(Arc<SharedMessage>, Range<usize>)>,
+}
+
+impl Draft<'_> {
+    fn is_long(&self) -> bool {
+        self.channel.len() + self.payload.len() > COPIED_BYTES_MAX
+    }
+
+    fn encode(&self) -> (Arc<SharedMessage>, Range<usize>) {
+        encode(self.channel, self.payload, self.is_event)
+    }
+}
+
+/// How an attempt to send a message ended.
+enum Attempt {
+    /// It has so many receivers.
+    Sent(usize),
+    /// Not sent: these patterns must be tried before.
+    Untried(UntriedPatterns),
+    /// Not sent: it has receivers, and must be encoded before.
+    Unencoded,
 }
 
 impl ChannelRegistry {
@@ -112,7 +164,14 @@ impl ChannelRegistry {
             patterns: RwLock::new(PatternRegistry { index: PatternIndex::new(hasher), moment: 0 }),
             pattern_count: AtomicUsize::new(0),
             event_followers: Mutex::new(Threads::default()),
+            epoch: AtomicUsize::new(0),
+            locked_bytes_max: LOCKED_BYTES_MAX,
         }
+    }
+
+    /// The same, with another limit for the bytes that are compared while the locks are held.
+    pub fn with_locked_bytes_max(self, locked_bytes_max: usize) -> Self {
+        Self { locked_bytes_max, ..self }
     }
 
     fn of(&self, kind: ChannelKind) -> &ChannelBuckets {
@@ -210,37 +269,51 @@ impl ChannelRegistry {
         until
     }
 
-    /// Moves a subscription to its client's next thread. Returns the moment at which one thread's
-    /// part ends and the other's begins; all earlier messages are on the way to the thread `from`.
-    /// Calls `announce` with that moment while no publisher can publish to the channel.
-    pub fn transfer(
-        &self,
-        channel: ChannelId<&[u8]>,
-        from: usize,
-        to: usize,
-        announce: impl FnOnce(u64),
-    ) -> u64 {
-        let ChannelId { kind, name, hash } = channel;
-        if may_be_event(kind, name) {
-            let mut followers = self.event_followers.lock();
-            followers.add(to);
-            followers.remove(from);
+    /// Sends the messages of a subscription to its client's next thread as well. Calls `announce`
+    /// with the first moment of that while no publisher can publish to the channel.
+    pub fn follow(&self, channel: ChannelId<&[u8]>, to: usize, announce: impl FnOnce(u64)) {
+        if may_be_event(channel.kind, channel.name) {
+            self.event_followers.lock().add(to);
         }
+        self.change_threads(channel, |threads, moment| {
+            threads.follow(to);
+            announce(moment);
+        });
+    }
+
+    /// Begins an epoch. Messages of one publisher, those to one channel, and those that depend on
+    /// each other have ascending epochs.
+    pub fn begin_epoch(&self) -> usize {
+        self.epoch.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a subscription on the next thread of its client, which [follows](Self::follow) there.
+    /// Messages of earlier epochs than the current one are on the way to the thread `from`.
+    pub fn transfer(&self, channel: ChannelId<&[u8]>, from: usize, to: usize) {
+        if may_be_event(channel.kind, channel.name) {
+            self.event_followers.lock().remove(from);
+        }
+        self.change_threads(channel, |threads, _| threads.transfer(from, to));
+    }
+
+    /// Changes the threads of a channel or pattern while no publisher can publish to it.
+    fn change_threads(&self, channel: ChannelId<&[u8]>, change: impl FnOnce(&mut Threads, u64)) {
+        let ChannelId { kind, name, hash } = channel;
         if kind == ChannelKind::Pattern {
             let mut patterns = self.patterns.write();
             patterns.moment += 1;
-            patterns.index.transfer(name, from, to);
-            announce(patterns.moment);
-            return patterns.moment;
+            let moment = patterns.moment;
+            if let Some(threads) = patterns.index.threads_mut(name) {
+                change(threads, moment);
+            }
+            return;
         }
         let mut bucket = self.of(kind).bucket(hash).lock();
         bucket.moment += 1;
+        let moment = bucket.moment;
         if let Some(channel) = bucket.channels.find_mut(hash, |other| *other.name == *name) {
-            channel.threads.add(to);
-            channel.threads.remove(from);
+            change(&mut channel.threads, moment);
         }
-        announce(bucket.moment);
-        bucket.moment
     }
 
     /// Publishes a message to a channel of a kind: calls `send` once for each thread that has
@@ -295,50 +368,73 @@ impl ChannelRegistry {
         send: &mut dyn FnMut(usize, PublishedMessage),
     ) -> usize {
         let hash = self.hasher.hash(channel);
-        let mut encoded = None;
-        if channel.len() + payload.len() > COPIED_BYTES_MAX {
-            if !self.has_receivers(kind, is_matched, channel, hash) {
-                return 0;
+        let search = is_matched.then(|| PatternSearch::new(channel));
+        let mut draft = Draft { kind, is_event, channel, payload, hash, search, encoded: None };
+        loop {
+            match self.try_to_send(&mut draft, send) {
+                Attempt::Sent(receivers) => return receivers,
+                Attempt::Untried(untried) => {
+                    if let Some(search) = &mut draft.search {
+                        search.try_unlocked(untried);
+                    }
+                }
+                Attempt::Unencoded => draft.encoded = Some(draft.encode()),
             }
-            encoded = Some(encode(channel, payload, is_event));
         }
+    }
+
+    /// Sends a message to all threads with receivers, while nothing can be published to the channel
+    /// and no subscription of it can begin or end.
+    fn try_to_send(
+        &self,
+        draft: &mut Draft<'_>,
+        send: &mut dyn FnMut(usize, PublishedMessage),
+    ) -> Attempt {
+        let (kind, hash) = (draft.kind, draft.hash);
         let bucket = self.of(kind).bucket(hash).lock();
-        let found = bucket.find(hash, channel);
-        let mut receivers = found.map_or(0, |found| found.threads.clients());
-        let patterns = is_matched.then(|| self.patterns.read());
-        let mut of_patterns: Vec<(&SharedName, u64, &Threads)> = Vec::new();
-        if let Some(patterns) = &patterns {
-            patterns.index.matching(channel, |name, hash, threads| {
-                receivers += threads.clients();
-                of_patterns.push((name, hash, threads));
+        let patterns = draft.search.is_some().then(|| self.patterns.read());
+        let mut of_patterns: Vec<&Threads> = Vec::new();
+        if let (Some(search), Some(patterns)) = (&mut draft.search, &patterns) {
+            if let Some(untried) = search.advance(&patterns.index, self.locked_bytes_max) {
+                return Attempt::Untried(untried);
+            }
+            search.matching.retain(|pattern| {
+                let threads = patterns.index.threads(pattern);
+                of_patterns.extend(threads);
+                threads.is_some()
             });
         }
+        let of_channel = bucket.find(hash, draft.channel).map(|found| &found.threads);
+        let all = of_channel.into_iter().chain(of_patterns.iter().copied());
+        let receivers = all.clone().map(Threads::clients).sum();
         if receivers == 0 {
-            return 0;
+            return Attempt::Sent(0);
         }
-        let (body, channel_at) = encoded.unwrap_or_else(|| encode(channel, payload, is_event));
-        let matches = patterns.as_ref().filter(|_| !of_patterns.is_empty()).map(|patterns| {
-            let names = of_patterns
-                .iter()
-                .map(|(name, hash, _)| (SharedName::clone(name), *hash))
-                .collect();
-            Arc::new(Matches { moment: patterns.moment, patterns: names })
+        if draft.is_long() && draft.encoded.is_none() {
+            return Attempt::Unencoded;
+        }
+        let (body, channel_at) = draft.encoded.take().unwrap_or_else(|| draft.encode());
+        let matching = draft.search.as_mut().map(|search| std::mem::take(&mut search.matching));
+        let matches = patterns.as_ref().zip(matching).and_then(|(patterns, matching)| {
+            let names = matching.into_iter().map(|pattern| (pattern.name, pattern.hash)).collect();
+            let matches = Matches { moment: patterns.moment, patterns: names };
+            (!matches.patterns.is_empty()).then(|| Arc::new(matches))
         });
-        let message = PublishedMessage::new(kind, hash, bucket.moment, body, channel_at, matches);
+        let mut message =
+            PublishedMessage::new(kind, hash, bucket.moment, body, channel_at, matches);
+        message.epoch = self.epoch.load(Ordering::Relaxed);
         if of_patterns.is_empty() {
-            let threads = found.into_iter().flat_map(|found| found.threads.iter());
+            let threads = of_channel.into_iter().flat_map(Threads::iter);
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
-            return receivers;
+            return Attempt::Sent(receivers);
         }
-        let of_channel = found.map(|found| &found.threads).into_iter();
-        let all = of_channel.chain(of_patterns.iter().map(|(_, _, threads)| *threads));
         let mut threads: Vec<(usize, usize)> = all.flat_map(Threads::iter).collect();
         threads.sort_unstable();
         for same in threads.chunk_by(|(one, _), (other, _)| one == other) {
             let clients = same.iter().map(|(_, clients)| clients).sum();
             send(same[0].0, message.to(clients));
         }
-        receivers
+        Attempt::Sent(receivers)
     }
 
     /// Sends a line that shows a request to each thread with MONITOR clients. `stamp` is called
@@ -355,7 +451,8 @@ impl ChannelRegistry {
         let Some(found) = bucket.find(hash, b"") else { return };
         stamp(&mut line);
         let (kind, body) = (ChannelKind::Requests, Arc::new(SharedMessage::new(line)));
-        let message = PublishedMessage::new(kind, hash, bucket.moment, body, 0..0, None);
+        let mut message = PublishedMessage::new(kind, hash, bucket.moment, body, 0..0, None);
+        message.epoch = self.epoch.load(Ordering::Relaxed);
         found.threads.iter().for_each(|(thread, clients)| send(thread, message.to(clients)));
     }
 
@@ -373,31 +470,25 @@ impl ChannelRegistry {
             return true;
         }
         drop(bucket);
-        let mut reached = false;
-        if kind != ChannelKind::Shard && self.pattern_count.load(Ordering::Relaxed) != 0 {
-            let patterns = self.patterns.read();
-            patterns.index.matching(channel, |_, _, threads| reached |= reaches(threads));
+        if kind == ChannelKind::Shard || self.pattern_count.load(Ordering::Relaxed) == 0 {
+            return false;
         }
-        reached
+        let mut search = PatternSearch::new(channel);
+        loop {
+            let patterns = self.patterns.read();
+            let Some(untried) = search.advance(&patterns.index, self.locked_bytes_max) else {
+                let mut matching = search.matching.iter();
+                return matching
+                    .any(|pattern| patterns.index.threads(pattern).is_some_and(reaches));
+            };
+            drop(patterns);
+            search.try_unlocked(untried);
+        }
     }
 
     /// Whether keyspace events may go to a thread for which `is_asked_for` returns true.
     pub fn reaches_events(&self, is_asked_for: impl Fn(usize) -> bool) -> bool {
         self.event_followers.lock().iter().any(|(thread, _)| is_asked_for(thread))
-    }
-
-    fn has_receivers(
-        &self,
-        kind: ChannelKind,
-        is_matched: bool,
-        channel: &[u8],
-        hash: u64,
-    ) -> bool {
-        let mut matches = self.of(kind).bucket(hash).lock().find(hash, channel).is_some();
-        if is_matched && !matches {
-            self.patterns.read().index.matching(channel, |_, _, _| matches = true);
-        }
-        matches
     }
 
     /// The number of channels of a kind with subscribers, or of patterns.

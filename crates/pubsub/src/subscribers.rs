@@ -1,28 +1,24 @@
 //! The subscribers of one thread, and the published messages that each has not received yet.
 //!
 //! ```text
-//!   message -> channel  -> clients --+--> pending of a client: indexes of the round's messages
+//!   message -> channel  -> clients --+--> pending of a client: references to messages
 //!           -> patterns -> clients --+           |                         |
-//!                                         written, all at once     kept, while it is moved
+//!                                         written, many at once    kept, while it is moved
 //! ```
 //!
-//! A round takes messages in, then writes all pending messages of each client at once. A client
-//! that cannot be written to now, because it is moved to another thread, keeps its messages in
-//! order.
+//! A round takes messages in, then writes pending messages of each client at once. A client that
+//! cannot be written to now, because it is moved to another thread, keeps its messages in order.
+//! Another thread may take messages in for a thread that is busy with a slow command.
 //!
-//! Message numbers continue from round to round. A message taken in while a round is written
-//! belongs to the next one: it outlives the end of the round, and its number stays valid.
-//!
-//! A client without subscriptions stays until its messages are written. This module knows no
-//! sockets: `slot` is the client's place on its thread and has no meaning here.
+//! A message stays as long as some client refers to it. A client without subscriptions stays until
+//! its messages are written. This module knows no sockets: `slot` is the client's place on its
+//! thread and has no meaning here.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
-use base::uncounted::Uncounted;
 use hashbrown::HashTable;
 use resp::Out;
-use resp::out::SharedMessage;
 
 use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, PublishedMessage, SharedName, write};
 
@@ -30,8 +26,6 @@ use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, PublishedMessage, S
 const NEVER: u64 = u64::MAX;
 /// A message to the channel itself, not by a pattern.
 const NO_PATTERN: u32 = u32::MAX;
-/// The approximate bytes that a kept message takes in addition to its body.
-const KEPT_BYTES: usize = 64;
 
 /// One client among those of a channel or pattern.
 #[derive(Debug)]
@@ -58,22 +52,63 @@ impl Followed {
     }
 }
 
-/// A message of the round, and the pattern by which a client receives it.
+/// A pending message, and the pattern by which a client receives it.
 #[derive(Clone, Copy, Debug)]
 struct MessageRef {
-    /// Its number.
+    /// Its place among the messages.
     message: u32,
     pattern: u32,
 }
 
-/// A message that outlives the round.
+/// A message that clients have not received yet.
 #[derive(Debug)]
-struct KeptMessage {
-    kind: ChannelKind,
-    pattern: Option<SharedName>,
-    body: Arc<SharedMessage>,
-    /// The memory of an event in addition to its body; otherwise 0.
-    _uncounted: Uncounted,
+struct PendingMessage {
+    message: PublishedMessage,
+    /// How many references to it are pending.
+    references: usize,
+}
+
+/// The messages that clients have not received yet, each in a place of its own.
+#[derive(Debug, Default)]
+struct PendingMessages {
+    places: Vec<Option<PendingMessage>>,
+    free: Vec<u32>,
+}
+
+impl PendingMessages {
+    /// The place of the message that is added next.
+    fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.places.len() as u32)
+    }
+
+    fn add(&mut self, message: PublishedMessage, references: usize) {
+        let message = Some(PendingMessage { message, references });
+        match self.free.pop() {
+            Some(place) => self.places[place as usize] = message,
+            None => self.places.push(message),
+        }
+    }
+
+    fn get(&self, item: MessageRef) -> Option<&PublishedMessage> {
+        let pending = self.places.get(item.message as usize)?.as_ref();
+        debug_assert!(pending.is_some(), "what is pending is here");
+        pending.map(|pending| &pending.message)
+    }
+
+    /// Drops a reference, and with the last one the message.
+    fn release(&mut self, item: MessageRef) {
+        let Some(place) = self.places.get_mut(item.message as usize) else { return };
+        let Some(pending) = place else { return };
+        pending.references -= 1;
+        if pending.references > 0 {
+            return;
+        }
+        *place = None;
+        self.free.push(item.message);
+        if self.free.len() == self.places.len() && self.places.len() > PENDING_KEPT {
+            *self = Self::default();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,14 +116,26 @@ struct Subscriber {
     id: u64,
     slot: Option<usize>,
     subscriptions: usize,
-    kept: Vec<KeptMessage>,
-    pending: Vec<MessageRef>,
-    /// The approximate bytes that both will take in its output.
+    pending: VecDeque<MessageRef>,
+    /// The approximate bytes that they will take in its output.
     waiting_bytes: usize,
     /// It is in the list of clients with pending messages.
     is_ready: bool,
     /// It exceeded its limit and receives nothing more.
     is_given_up: bool,
+    /// It receives the messages of these epochs here.
+    epochs: Range<usize>,
+    /// It is not known yet from which epoch on: its old thread still writes messages.
+    is_arriving: bool,
+}
+
+/// What was written to a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WrittenMessages {
+    /// The approximate bytes that its messages take.
+    pub bytes: usize,
+    /// More messages are pending.
+    pub has_more: bool,
 }
 
 /// A client with messages to write.
@@ -111,12 +158,7 @@ pub struct Subscribers {
     patterns: HashTable<Followed>,
     shard_channels: HashTable<Followed>,
     requests: HashTable<Followed>,
-    /// The messages of the round, followed by those of the next one.
-    messages: Vec<PublishedMessage>,
-    /// The number of the first message. It wraps.
-    first: u32,
-    /// How many of them belong to the round that is being written.
-    in_round: usize,
+    messages: PendingMessages,
     ready: Vec<usize>,
 }
 
@@ -183,6 +225,41 @@ impl Subscribers {
         }
     }
 
+    /// Adds a subscription of a client that still receives its messages on another thread.
+    pub fn follow(&mut self, id: u64, channel: ChannelId<SharedName>, since: u64) {
+        let is_new = !self.by_id.contains_key(&id);
+        self.add(id, None, channel, since);
+        if is_new && let Some(client) = self.client_mut(id) {
+            client.is_arriving = true;
+        }
+    }
+
+    /// A client receives messages here from an epoch on; earlier ones it has from another thread.
+    pub fn begin_at(&mut self, id: u64, epoch: usize) {
+        let Self { clients, by_id, messages, .. } = self;
+        let client = by_id.get(&id).and_then(|at| clients.get_mut(*at)?.as_mut());
+        let Some(client) = client else { return };
+        client.is_arriving = false;
+        client.epochs.start = epoch;
+        client.waiting_bytes = 0;
+        client.pending.retain(|item| {
+            let message = messages.get(*item).filter(|message| message.epoch >= epoch);
+            let bytes = message.map(|message| message.body().len() + DELIVERY_BYTES);
+            match bytes {
+                Some(bytes) => client.waiting_bytes += bytes,
+                None => messages.release(*item),
+            }
+            bytes.is_some()
+        });
+    }
+
+    /// A client receives messages here until an epoch begins, and then on another thread.
+    pub fn end_at(&mut self, id: u64, epoch: usize) {
+        if let Some(client) = self.client_mut(id) {
+            client.epochs.end = epoch;
+        }
+    }
+
     fn join(&mut self, id: u64, slot: Option<usize>) -> usize {
         let at = self.free.pop().unwrap_or_else(|| {
             self.clients.push(None);
@@ -192,11 +269,12 @@ impl Subscribers {
             id,
             slot,
             subscriptions: 0,
-            kept: Vec::new(),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             waiting_bytes: 0,
             is_ready: false,
             is_given_up: false,
+            epochs: 0..usize::MAX,
+            is_arriving: false,
         });
         self.by_id.insert(id, at);
         at
@@ -228,7 +306,7 @@ impl Subscribers {
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
         client.subscriptions -= 1;
         // A client that the round has not reached yet has pending messages too.
-        let has_pending = client.is_ready || !client.pending.is_empty() || !client.kept.is_empty();
+        let has_pending = client.is_ready || !client.pending.is_empty();
         if client.subscriptions == 0 && !has_pending {
             self.leave(at);
         }
@@ -250,39 +328,39 @@ impl Subscribers {
             if client.is_ready {
                 self.ready.retain(|ready| *ready != at);
             }
+            client.pending.into_iter().for_each(|item| self.messages.release(item));
             self.free.push(at);
         }
         if self.by_id.is_empty() {
-            // Frees the room that thousands of clients needed. Messages that arrived since the
-            // round began have no receiver.
-            let mut messages = std::mem::take(&mut self.messages);
-            messages.truncate(self.in_round);
-            let (first, in_round) = (self.first, self.in_round);
-            *self = Self { messages, first, in_round, ..Self::default() };
+            // Frees the room that thousands of clients needed.
+            *self = Self::default();
         }
     }
 
     /// Takes in a message. Returns the number of subscriptions that receive it.
     pub fn receive(&mut self, message: PublishedMessage) -> usize {
-        let number = self.first.wrapping_add(self.messages.len() as u32);
+        let place_of_message = self.messages.next();
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
         let mut receivers = 0;
         let bytes = message.body().len() + DELIVERY_BYTES;
+        let epoch = message.epoch;
         let mut give = |followed: &Followed, moment: u64, pattern: u32| {
             for place in &followed.clients {
                 if !(place.since..place.until).contains(&moment) {
                     continue;
                 }
                 let Some(Some(client)) = clients.get_mut(place.at) else { continue };
-                if client.is_given_up {
+                if client.is_given_up || !client.epochs.contains(&epoch) {
                     continue;
                 }
                 if !client.is_ready {
                     client.is_ready = true;
                     ready.push(place.at);
                 }
-                client.pending.push(MessageRef { message: number, pattern });
-                client.waiting_bytes += bytes;
+                client.pending.push_back(MessageRef { message: place_of_message, pattern });
+                if !client.is_arriving {
+                    client.waiting_bytes += bytes;
+                }
                 receivers += 1;
             }
         };
@@ -303,17 +381,15 @@ impl Subscribers {
             }
         }
         if receivers > 0 {
-            self.messages.push(message);
+            self.messages.add(message, receivers);
         }
         receivers
     }
 
-    /// Begins a round: lists the clients with pending messages. For each of them, unless it is
-    /// [forgotten](Self::forget) first, call either [`write`](Self::write) or [`keep`](Self::keep),
-    /// and then [`end_round`](Self::end_round).
+    /// Lists the clients with pending messages. For each of them, unless it is
+    /// [forgotten](Self::forget) first, call either [`write`](Self::write) or [`keep`](Self::keep).
     pub fn take_ready(&mut self, ready: &mut Vec<PendingClient>) {
         ready.clear();
-        self.in_round = self.messages.len();
         for at in self.ready.drain(..) {
             if let Some(Some(client)) = self.clients.get_mut(at) {
                 client.is_ready = false;
@@ -322,39 +398,43 @@ impl Subscribers {
         }
     }
 
-    /// Writes all pending messages of a client, if it is still here.
-    pub fn write(&mut self, pending: PendingClient, out: &mut Out, resp3: bool) {
-        let Some(client) = client_of(&mut self.clients, pending) else { return };
-        if !client.kept.is_empty() {
-            for KeptMessage { kind, pattern, body, .. } in std::mem::take(&mut client.kept) {
-                write(&body, kind, pattern.as_ref(), out, resp3);
+    /// Writes pending messages of a client, if it is still here, until they take `bytes_max` bytes.
+    /// If there are more, [keep](Self::keep) the client.
+    pub fn write(
+        &mut self,
+        pending: PendingClient,
+        out: &mut Out,
+        resp3: bool,
+        bytes_max: usize,
+    ) -> WrittenMessages {
+        let Self { clients, messages, .. } = self;
+        let mut written = WrittenMessages::default();
+        let Some(client) = client_of(clients, pending) else { return written };
+        while written.bytes < bytes_max
+            && let Some(item) = client.pending.pop_front()
+        {
+            if let Some(message) = messages.get(item) {
+                written.bytes += message.body().len() + DELIVERY_BYTES;
+                write(message.body(), message.kind, pattern_of(message, item), out, resp3);
             }
+            messages.release(item);
         }
-        client.waiting_bytes = 0;
-        for item in client.pending.drain(..) {
-            let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
-                continue;
-            };
-            write(message.body(), message.kind, pattern, out, resp3);
+        client.waiting_bytes = client.waiting_bytes.saturating_sub(written.bytes);
+        written.has_more = !client.pending.is_empty();
+        if written.has_more {
+            return written;
         }
         client.pending.shrink_to(PENDING_KEPT);
         if client.subscriptions == 0 {
             self.leave(pending.at);
         }
+        written
     }
 
-    /// Keeps the pending messages of a client that cannot be written to now. Returns the
-    /// approximate bytes that wait for it.
+    /// Keeps the pending messages of a client that cannot be written to now, or not all of them.
+    /// Returns the approximate bytes that wait for it.
     pub fn keep(&mut self, pending: PendingClient) -> usize {
         let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
-        for item in client.pending.drain(..) {
-            let Some((message, pattern)) = resolve(&self.messages, self.first, item) else {
-                continue;
-            };
-            let (kind, body) = (message.kind, Arc::clone(message.body()));
-            let _uncounted = Uncounted::new(if body.is_about_keys() { KEPT_BYTES } else { 0 });
-            client.kept.push(KeptMessage { kind, pattern: pattern.cloned(), body, _uncounted });
-        }
         if !client.is_ready {
             client.is_ready = true;
             self.ready.push(pending.at);
@@ -366,32 +446,18 @@ impl Subscribers {
     /// receive nothing more. Returns their numbers. They stay in the list of pending clients, so
     /// that their thread closes them.
     pub fn give_up(&mut self, bytes_max: usize) -> Vec<u64> {
+        let Self { clients, messages, .. } = self;
         let mut given_up = Vec::new();
-        for client in self.clients.iter_mut().flatten() {
+        for client in clients.iter_mut().flatten() {
             if client.waiting_bytes >= bytes_max {
-                (client.kept, client.pending) = (Vec::new(), Vec::new());
+                let pending = std::mem::take(&mut client.pending);
+                pending.into_iter().for_each(|item| messages.release(item));
                 client.waiting_bytes = 0;
                 client.is_given_up = true;
                 given_up.push(client.id);
             }
         }
-        if !given_up.is_empty() {
-            self.drop_unwanted();
-        }
         given_up
-    }
-
-    /// Drops the messages that no client waits for. The others keep their numbers.
-    fn drop_unwanted(&mut self) {
-        let mut is_wanted = vec![false; self.messages.len()];
-        for item in self.clients.iter().flatten().flat_map(|client| &client.pending) {
-            if let Some(wanted) = is_wanted.get_mut(item.message.wrapping_sub(self.first) as usize)
-            {
-                *wanted = true;
-            }
-        }
-        let all = self.messages.iter_mut().zip(is_wanted);
-        all.filter(|(_, wanted)| !wanted).for_each(|(message, _)| message.drop_body());
     }
 
     /// Writes all pending messages of one client, in the middle of a round.
@@ -404,21 +470,12 @@ impl Subscribers {
         client.is_ready = false;
         let pending = PendingClient { at, id, slot: client.slot };
         self.ready.retain(|ready| *ready != at);
-        self.write(pending, out, resp3);
+        self.write(pending, out, resp3, usize::MAX);
     }
 
     /// Whether messages wait to be written.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
-    }
-
-    /// Ends a round, whose messages are all written or kept. Messages that arrived since it began
-    /// stay.
-    pub fn end_round(&mut self) {
-        let ended = std::mem::take(&mut self.in_round);
-        self.messages.drain(..ended);
-        self.first = self.first.wrapping_add(ended as u32);
-        self.messages.shrink_to(PENDING_KEPT);
     }
 }
 
@@ -446,16 +503,8 @@ fn client_of(
     clients.get_mut(pending.at)?.as_mut().filter(|client| client.id == pending.id)
 }
 
-/// The message and pattern of a reference; the first message has the number `first`.
-fn resolve(
-    messages: &[PublishedMessage],
-    first: u32,
-    item: MessageRef,
-) -> Option<(&PublishedMessage, Option<&SharedName>)> {
-    let message = messages.get(item.message.wrapping_sub(first) as usize);
-    debug_assert!(message.is_some(), "what is pending is here");
-    let message = message?;
+/// The pattern of a reference to a message, or `None` for a message to the channel itself.
+fn pattern_of(message: &PublishedMessage, item: MessageRef) -> Option<&SharedName> {
     let matches = message.matches.as_ref().filter(|_| item.pattern != NO_PATTERN);
-    let pattern = matches.and_then(|matches| matches.patterns.get(item.pattern as usize));
-    Some((message, pattern.map(|(name, _)| name)))
+    matches.and_then(|matches| matches.patterns.get(item.pattern as usize)).map(|(name, _)| name)
 }

@@ -1,6 +1,7 @@
 //! The subscriptions of one client.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::message::{ChannelKind, SharedName};
 
@@ -21,6 +22,8 @@ pub struct ClientSubscriptions {
     bytes: usize,
     /// The thread on which the registry counts the client, or `None` if it does not.
     counted_on: Option<usize>,
+    /// Its thread moves it to another one, and finds then whether it still counts.
+    moves: bool,
 }
 
 impl ClientSubscriptions {
@@ -37,6 +40,28 @@ impl ClientSubscriptions {
     /// Sets the thread on which the registry counts the client. Returns the previous one.
     pub fn count_on(&mut self, thread: Option<usize>) -> Option<usize> {
         std::mem::replace(&mut self.counted_on, thread)
+    }
+
+    /// Whether its thread moves the client.
+    pub fn moves(&self) -> bool {
+        self.moves
+    }
+
+    /// Sets whether its thread moves the client.
+    pub fn set_moves(&mut self, moves: bool) {
+        self.moves = moves;
+    }
+
+    /// Up to `count` subscriptions of a kind that follow the name `after`, or the first ones.
+    pub fn some(
+        &self,
+        kind: ChannelKind,
+        after: Option<&SharedName>,
+        count: usize,
+    ) -> Vec<(SharedName, u64)> {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let names = self.of(kind).range::<SharedName, _>((start, Bound::Unbounded));
+        names.take(count).map(|(name, hash)| (SharedName::clone(name), *hash)).collect()
     }
 
     fn of(&self, kind: ChannelKind) -> &BTreeMap<SharedName, u64> {
@@ -107,7 +132,7 @@ impl ClientSubscriptions {
 
     /// All subscriptions.
     pub fn all(&self) -> impl Iterator<Item = (ChannelKind, &SharedName, u64)> {
-        [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard, ChannelKind::Requests]
+        ChannelKind::ALL
             .into_iter()
             .flat_map(|kind| self.iter(kind).map(move |(name, hash)| (kind, name, hash)))
     }

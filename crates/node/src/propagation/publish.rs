@@ -5,6 +5,10 @@ use pubsub::{ChannelKind, ChannelRegistry, PublishedMessage};
 use crate::execution::worker::Worker;
 use crate::state::inboxes::Delivery;
 
+/// The most bytes of messages that wait for a client whose thread does not write them, if
+/// `client-output-buffer-limit pubsub` has no limit.
+const PENDING_BYTES_MAX: usize = 1 << 30;
+
 impl Worker {
     /// Publishes a message to a channel of a kind. Returns how many receivers it has.
     #[inline]
@@ -28,21 +32,41 @@ impl Worker {
             node.inboxes.push(thread, Delivery::Published(message));
             *receivers |= 1 << thread;
         });
-        if count > 0 && node.inboxes.is_full(self.index) {
-            self.give_up_slow_readers();
+        if count > 0 && node.inboxes.are_some_full() {
+            self.relieve_receivers();
         }
         count
     }
 
-    /// A script, a transaction or a command on many keys publishes more than this thread can write
-    /// meanwhile: gives up its clients whose messages exceed the limit.
+    /// A script, a transaction or a command on many keys publishes more than the receiving threads
+    /// take in meanwhile, one of which may be this thread.
     #[cold]
-    fn give_up_slow_readers(&mut self) {
-        let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
-        if bytes_max == 0 {
-            return;
+    fn relieve_receivers(&self) {
+        let inboxes = &self.node.inboxes;
+        for thread in inboxes.full_threads() {
+            let is_receiver = self.receivers >> thread & 1 != 0;
+            if is_receiver && (thread == self.index || inboxes.is_overfull(thread)) {
+                self.relieve(thread);
+            }
         }
-        for client in self.deliveries.give_up(usize::try_from(bytes_max).unwrap_or(usize::MAX)) {
+    }
+
+    /// The threads, besides this one, for which publishers wait.
+    pub fn full_receivers(&self) -> impl Iterator<Item = usize> {
+        let (inboxes, index) = (&self.node.inboxes, self.index);
+        inboxes.full_threads().filter(move |thread| *thread != index)
+    }
+
+    /// Takes some messages in for a thread whose inbox is full, and gives up its clients whose
+    /// messages exceed the limit.
+    #[cold]
+    pub fn relieve(&self, thread: usize) {
+        let bytes_max = self.config.client_output_buffer_limit.pubsub.hard_bytes;
+        let bytes_max = match usize::try_from(bytes_max) {
+            Ok(0) | Err(_) => PENDING_BYTES_MAX,
+            Ok(bytes_max) => bytes_max,
+        };
+        for client in self.node.inboxes.relieve(thread, bytes_max) {
             if let Some(record) = self.node.clients.find(client)
                 && self.node.kill(&record)
             {

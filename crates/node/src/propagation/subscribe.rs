@@ -18,6 +18,7 @@ use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::execution::worker::Worker;
 use crate::state::inboxes::{Delivery, Subscription};
+use crate::state::node::Node;
 
 /// Whether a client may have so many more subscriptions, with so many bytes of names together.
 pub(crate) fn has_room(session: &Session, names: usize, bytes: usize) -> bool {
@@ -65,6 +66,9 @@ pub(crate) fn begin(
         subscriptions.add(kind, name.into(), hash);
         return subscriptions.counted(kind);
     }
+    // Meanwhile no other thread takes messages in for this one.
+    let deliveries = Arc::clone(&worker.deliveries);
+    let mut subscribers = (home == worker.index).then(|| deliveries.subscribers());
     let begun = node.pubsub.subscribe(ChannelId { kind, name, hash }, home, |begun| {
         if home != worker.index {
             let (name, moment) = (SharedName::clone(&begun.name), begun.since);
@@ -72,16 +76,12 @@ pub(crate) fn begin(
             node.inboxes.push(home, Delivery::Begin(Box::new(begin)));
         }
     });
-    if home == worker.index {
+    if let Some(subscribers) = &mut subscribers {
         let name = SharedName::clone(&begun.name);
-        worker.deliveries.activate();
-        worker.deliveries.subscribers().add(
-            client,
-            slot,
-            ChannelId { kind, name, hash },
-            begun.since,
-        );
+        deliveries.activate();
+        subscribers.add(client, slot, ChannelId { kind, name, hash }, begun.since);
     }
+    drop(subscribers);
     subscriptions.add(kind, begun.name, hash);
     subscriptions.counted(kind)
 }
@@ -118,6 +118,8 @@ pub(crate) fn end(
                 node.inboxes.push(home, Delivery::End(Box::new(end)));
             }
         };
+        // Meanwhile no other thread takes messages in for this one.
+        let mut subscribers = is_home.then(|| worker.deliveries.subscribers());
         let until = match subscriptions.counted_on() {
             Some(home) => node.pubsub.unsubscribe(ChannelId { kind, name, hash }, home, tell_home),
             None => {
@@ -125,8 +127,8 @@ pub(crate) fn end(
                 0
             }
         };
-        if is_home {
-            worker.deliveries.subscribers().end(client, ChannelId { kind, name, hash }, until);
+        if let Some(subscribers) = &mut subscribers {
+            subscribers.end(client, ChannelId { kind, name, hash }, until);
         }
     }
     if is_home && !ending.is_empty() {
@@ -176,31 +178,81 @@ pub fn forget(worker: &mut Worker, record: &ClientRecord) {
 /// Moves the subscriptions of a client that goes from this thread to another, and writes the
 /// messages that have arrived here. For the client's owner, which sends the client afterwards.
 ///
-/// The messages of one publisher to one channel stay in order. While no other command runs, so do
-/// those to different channels.
+/// No other thread waits: it takes some of the subscriptions at a time, and messages go on. The
+/// client receives them in order, as [`pubsub::registry`] says.
 pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Out) {
     let record = &session.record;
-    let mut subscriptions = record.subscriptions.lock();
-    let Some(subscriptions) = subscriptions.as_mut() else { return };
     let (node, from, client) = (Arc::clone(&worker.node), worker.index, record.id);
+    let mut subscriptions = record.subscriptions.lock();
+    let Some(all) = subscriptions.as_mut() else { return };
+    // It may have been killed, and then the registry does not count it.
+    let is_counted = all.counted_on().is_some();
+    all.set_moves(is_counted);
+    drop(subscriptions);
     // Some may have been begun on another thread.
     worker.deliveries.receive_all();
-    let is_counted = subscriptions.counted_on().is_some();
     if is_counted {
-        subscriptions.count_on(Some(to));
-    }
-    for (kind, name, hash) in subscriptions.all().filter(|_| is_counted) {
-        let until = node.pubsub.transfer(ChannelId { kind, name, hash }, from, to, |moment| {
-            let (slot, name) = (None, SharedName::clone(name));
-            let begin = Subscription { client, slot, kind, name, hash, moment };
-            node.inboxes.push(to, Delivery::Begin(Box::new(begin)));
+        let mut count = 0;
+        for_each(record, |kind, name, hash| {
+            node.pubsub.follow(ChannelId { kind, name, hash }, to, |moment| {
+                let (slot, name) = (None, SharedName::clone(name));
+                let follow = Subscription { client, slot, kind, name, hash, moment };
+                node.inboxes.push(to, Delivery::Follow(Box::new(follow)));
+            });
+            count += 1;
+            if count % LOCKED_MAX == 0 {
+                // The other thread's clients do not wait for all of them.
+                node.inboxes.take_in_for(to);
+            }
         });
-        worker.deliveries.subscribers().end(client, ChannelId { kind, name, hash }, until);
+        let mut subscribers = worker.deliveries.subscribers();
+        let epoch = node.pubsub.begin_epoch();
+        subscribers.end_at(client, epoch);
+        drop(subscribers);
+        node.inboxes.push(to, Delivery::BeginAt(client, epoch));
+        for_each(record, |kind, name, hash| {
+            node.pubsub.transfer(ChannelId { kind, name, hash }, from, to);
+        });
+        end_move(&node, record, to);
     }
     worker.deliveries.receive_all();
     worker.deliveries.subscribers().write_of(client, out, session.resp3);
-    for (kind, name, hash) in subscriptions.all() {
+    for_each(record, |kind, name, hash| {
         worker.deliveries.subscribers().remove(client, ChannelId { kind, name, hash });
-    }
+    });
     worker.deliveries.subscribers().forget(client);
+}
+
+/// Counts a client on its next thread, or no longer, if it was killed meanwhile.
+fn end_move(node: &Node, record: &ClientRecord, to: usize) {
+    let mut subscriptions = record.subscriptions.lock();
+    let Some(all) = subscriptions.as_mut() else { return };
+    all.set_moves(false);
+    let is_killed = all.counted_on().is_none();
+    all.count_on(Some(to));
+    drop(subscriptions);
+    if is_killed {
+        node.stop_counting(record);
+    }
+}
+
+/// Subscriptions for which the list of a client is locked at a time.
+const LOCKED_MAX: usize = 256;
+
+/// Visits all subscriptions of a client, which do not change meanwhile.
+fn for_each(record: &ClientRecord, mut visit: impl FnMut(ChannelKind, &SharedName, u64)) {
+    for kind in ChannelKind::ALL {
+        let mut last = None;
+        loop {
+            let subscriptions = record.subscriptions.lock();
+            let all = subscriptions.as_ref();
+            let some = all.map(|all| all.some(kind, last.as_ref(), LOCKED_MAX)).unwrap_or_default();
+            drop(subscriptions);
+            some.iter().for_each(|(name, hash)| visit(kind, name, *hash));
+            match some.into_iter().next_back() {
+                Some((name, _)) => last = Some(name),
+                None => break,
+            }
+        }
+    }
 }

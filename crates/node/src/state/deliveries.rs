@@ -31,9 +31,10 @@ const GONE_KEPT: usize = 64;
 pub struct Deliveries {
     /// Clients have subscriptions, or had some and the inbox may not be empty.
     is_active: AtomicBool,
+    thread: usize,
     inboxes: Arc<Inboxes>,
-    /// Only its thread locks it, and never waits.
-    state: Mutex<State>,
+    /// Its thread waits for it only while another thread takes some messages in.
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +53,8 @@ struct State {
     before_changed: usize,
     /// Closed clients for whose subscriptions this thread may still get events.
     gone: HashSet<u64>,
+    /// Another thread has taken messages in since this one last looked.
+    is_relieved: bool,
 }
 
 impl Deliveries {
@@ -67,15 +70,23 @@ impl Deliveries {
             changed: true,
             before_changed: 0,
             gone: HashSet::new(),
+            is_relieved: false,
         };
-        Self { is_active: AtomicBool::new(false), inboxes, state: Mutex::new(state) }
+        let (is_active, state) = (AtomicBool::new(false), Arc::new(Mutex::new(state)));
+        Self { is_active, thread, inboxes, state }
     }
 
     /// Opens the thread's inbox. `wake` ends the sleep of the thread.
     pub fn open(&self, wake: Arc<dyn Wake>) {
-        let mut state = self.state.lock();
-        state.inbox = state.inboxes.open(state.thread, wake);
-        debug_assert!(state.inbox.is_some(), "one thread has a number");
+        let inbox = self.inboxes.open(self.thread, wake);
+        debug_assert!(inbox.is_some(), "one thread has a number");
+        if inbox.is_none() {
+            return;
+        }
+        self.state.lock().inbox = inbox;
+        let state = Arc::clone(&self.state);
+        let relief = Box::new(move |bytes_max| state.lock().relieve(bytes_max));
+        self.inboxes.set_relief(self.thread, Some(relief));
     }
 
     /// Whether the thread has to look.
@@ -96,7 +107,7 @@ impl Deliveries {
             return true;
         }
         let state = self.state.lock();
-        let is_idle = state.looks.is_empty() && !state.changed;
+        let is_idle = state.looks.is_empty() && !state.changed && !state.is_relieved;
         is_idle && state.inbox.as_ref().is_none_or(Mailbox::prepare_sleep)
     }
 
@@ -110,10 +121,11 @@ impl Deliveries {
     }
 
     /// Takes in messages, up to a limit, and lists the clients that have output to write. For each
-    /// of them call either [`write`](Subscribers::write) or [`keep`](Subscribers::keep), and then
-    /// [`end_round`](Subscribers::end_round). Returns whether more is there.
+    /// of them call either [`write`](Subscribers::write) or [`keep`](Subscribers::keep). Returns
+    /// whether more is there.
     pub fn receive(&self, ready: &mut Vec<PendingClient>) -> bool {
         let state = &mut *self.state.lock();
+        state.is_relieved = false;
         let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
         let has_more = loop {
             let is_full = messages == MESSAGES_MAX || bytes >= ROUND_BYTES_MAX;
@@ -129,6 +141,14 @@ impl Deliveries {
         let is_active = has_more || !state.subscribers.is_empty();
         self.is_active.store(is_active, Ordering::Relaxed);
         has_more
+    }
+
+    /// Lists the clients that have output to write, as [`receive`](Self::receive) does, without
+    /// taking in more.
+    pub fn receive_nothing(&self, ready: &mut Vec<PendingClient>) {
+        let state = &mut *self.state.lock();
+        state.is_relieved = false;
+        state.subscribers.take_ready(ready);
     }
 
     /// Notifications wait in the record of a client of this thread.
@@ -177,13 +197,6 @@ impl Deliveries {
         }
     }
 
-    /// Takes in all messages, and gives up the clients for which so many bytes or more wait by now.
-    /// Returns their numbers.
-    pub(crate) fn give_up(&self, bytes_max: usize) -> Vec<u64> {
-        self.receive_all();
-        self.subscribers().give_up(bytes_max)
-    }
-
     /// Notes that a client of this thread is closed, whose subscriptions have been removed. Events
     /// of them that are not taken in yet will be ignored. Nothing is taken in here, so that closing
     /// a client takes no longer when there are many messages for others.
@@ -210,7 +223,31 @@ impl Deliveries {
     }
 }
 
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        // A worker for a busy script has none before it gets those of its thread.
+        if self.state.lock().inbox.is_some() {
+            self.inboxes.set_relief(self.thread, None);
+        }
+    }
+}
+
 impl State {
+    /// Takes in messages for the thread, up to a limit: for one that has not done so for too long
+    /// until half of them are left. Then the clients are given up for which so many bytes or more
+    /// wait.
+    fn relieve(&mut self, bytes_max: Option<usize>) -> Vec<u64> {
+        let mut deliveries = 0;
+        while deliveries < DELIVERIES_MAX
+            && (bytes_max.is_none() || self.inboxes.is_half_full(self.thread))
+            && let Some(delivery) = self.inbox.as_ref().and_then(Mailbox::pop)
+        {
+            deliveries += 1 + self.take_in(delivery);
+        }
+        self.is_relieved = true;
+        bytes_max.map_or_else(Vec::new, |bytes_max| self.subscribers.give_up(bytes_max))
+    }
+
     fn note_changed(&mut self) {
         if !std::mem::replace(&mut self.changed, true) {
             self.before_changed = self.looks.len();
@@ -230,6 +267,13 @@ impl State {
                     self.subscribers.add(client, slot, ChannelId { kind, name, hash }, moment);
                 }
             }
+            Delivery::Follow(follow) => {
+                let Subscription { client, kind, name, hash, moment, .. } = *follow;
+                if !self.gone.contains(&client) {
+                    self.subscribers.follow(client, ChannelId { kind, name, hash }, moment);
+                }
+            }
+            Delivery::BeginAt(client, epoch) => self.subscribers.begin_at(client, epoch),
             Delivery::End(end) => {
                 // The messages before it have been taken in.
                 self.subscribers.remove(
@@ -264,6 +308,7 @@ impl Drop for State {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use base::hash::KeyHasher;
     use base::uncounted::thread_bytes;
@@ -300,9 +345,8 @@ mod tests {
             let (mut ready, mut out) = (Vec::new(), Out::default());
             deliveries.receive(&mut ready);
             for pending in ready {
-                deliveries.subscribers().write(pending, &mut out, false);
+                deliveries.subscribers().write(pending, &mut out, false, usize::MAX);
             }
-            deliveries.subscribers().end_round();
             out.notification_bytes() == out.bytes.len()
         };
         follow(7);
@@ -318,7 +362,6 @@ mod tests {
         let mut ready = Vec::new();
         deliveries.receive(&mut ready);
         assert!(ready.iter().all(|pending| deliveries.subscribers().keep(*pending) > 1000));
-        deliveries.subscribers().end_round();
         assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
         assert_eq!((write(), thread_bytes()), (true, 0));
         // One client goes to another thread with the messages that were taken in for it.
@@ -373,16 +416,87 @@ mod tests {
             assert!(deliveries.subscribers().keep(ready[0]) as i64 > LONG - 100);
             for pending in &ready {
                 let mut out = Out::default();
-                deliveries.subscribers().write(*pending, &mut out, true);
+                deliveries.subscribers().write(*pending, &mut out, true, usize::MAX);
                 outs.push(out);
             }
-            deliveries.subscribers().end_round();
         }
         while !outs.is_empty() {
             assert!((LONG..LONG + 1000).contains(&thread_bytes()), "{}", thread_bytes());
             outs.pop();
         }
         assert_eq!(thread_bytes(), 0);
+    }
+
+    /// A thread that is busy with a slow command takes nothing in.
+    #[test]
+    fn another_thread_takes_messages_in() {
+        let inboxes = Arc::new(Inboxes::new());
+        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
+        deliveries.open(Arc::new(|| {}));
+        deliveries.activate();
+        assert!(deliveries.begins_round());
+        let registry = ChannelRegistry::new(KeyHasher::new(1));
+        let follow = |client, name: &[u8]| {
+            let (kind, hash) = (ChannelKind::Channel, registry.hash(name));
+            let begun = registry.subscribe(ChannelId { kind, name, hash }, 1, |_| {});
+            let channel = ChannelId { kind, name: begun.name, hash };
+            deliveries.subscribers().add(client, None, channel, begun.since);
+        };
+        (1..=100).for_each(|client| follow(client, b"c"));
+        follow(101, b"quiet");
+        let publish = |channel: &[u8], number: usize| {
+            let payload = format!("{number:01000}");
+            registry.publish(
+                ChannelKind::Channel,
+                channel,
+                payload.as_bytes(),
+                &mut |thread, message| inboxes.push(thread, Delivery::Published(message)),
+            );
+        };
+        publish(b"quiet", 0);
+        let mut published = 0;
+        let mut fill = || {
+            while !inboxes.are_some_full() {
+                publish(b"c", published);
+                published += 1;
+            }
+            published
+        };
+        let first = fill();
+        let mut rounds = 0;
+        while inboxes.are_some_full() {
+            assert!(inboxes.relieve(1, 64 << 20).is_empty());
+            rounds += 1;
+        }
+        assert!(rounds < 10 && inboxes.relieved() == 1, "{rounds}");
+        assert!(!deliveries.prepare_sleep(), "the thread has to write them");
+        let all = fill();
+        assert!(all > first);
+        let mut ready = Vec::new();
+        while deliveries.receive(&mut ready) {
+            for pending in ready.drain(..) {
+                deliveries.subscribers().keep(pending);
+            }
+        }
+        for pending in ready {
+            let mut out = Out::default();
+            // In parts, as for a client with much to write.
+            while deliveries.subscribers().write(pending, &mut out, false, 10_000).has_more {}
+            let text = String::from_utf8_lossy(&out.bytes);
+            let numbers = text.split("\r\n").filter(|line| line.len() == 1000);
+            let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
+            let count = if pending.id > 100 { 1 } else { all };
+            assert_eq!(numbers, (0..count).collect::<Vec<_>>());
+        }
+        assert!(deliveries.prepare_sleep());
+        deliveries.awake();
+        // At their limit, clients are given up.
+        publish(b"quiet", 1);
+        fill();
+        let given_up = inboxes.relieve(1, 50_000);
+        assert_eq!(given_up, (1..=100).collect::<Vec<u64>>());
+        drop(deliveries);
+        assert!(inboxes.relieve(1, 0).is_empty() && !inboxes.are_some_full());
     }
 
     /// Clients that have read keys which change all the time do not delay rounds of prefixes.

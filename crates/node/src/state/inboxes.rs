@@ -8,6 +8,10 @@
 //! An inbox belongs to the number of a thread and outlives it: the next thread with that number
 //! continues with it.
 //!
+//! Publishers wait while the inbox of a receiving thread is full, until that thread has taken some
+//! messages in. They do not wait for a slow command: a thread whose clients publish takes messages
+//! in for the thread that runs it ([`Inboxes::relieve`]).
+//!
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 
 use std::sync::Arc;
@@ -24,6 +28,10 @@ use crate::config::IO_THREADS_MAX;
 /// are delivered: few enough that they are delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
+/// So many may be in an inbox if a command, a transaction or a script publishes more than that by
+/// itself. Then its thread takes messages in for the receiving thread.
+const OVERFULL_BYTES: usize = 2 * BACKLOG_BYTES_MAX;
+
 /// The most bytes of MONITOR lines in the inbox of one thread. No thread waits until they are taken
 /// in: clients that watch there are closed instead.
 const LINES_BYTES_MAX: usize = 64 << 20;
@@ -33,11 +41,15 @@ const LINES_BYTES_MAX: usize = 64 << 20;
 pub enum Delivery {
     /// A message to a channel.
     Published(PublishedMessage),
-    /// A subscription begins, of a client that comes to this thread, or that was moved to the main
-    /// thread.
+    /// A subscription begins, of a client that was moved to the main thread.
     Begin(Box<Subscription>),
     /// A subscription ends, of a client that was moved to the main thread.
     End(Box<Subscription>),
+    /// A subscription of a client that is about to come to this thread, and receives the messages
+    /// on its old thread until then.
+    Follow(Box<Subscription>),
+    /// From this epoch on, a client receives its messages on this thread.
+    BeginAt(u64, usize),
     /// Notifications wait in the record of a client.
     Look(Arc<ClientRecord>),
     /// Keys have changed whose prefixes clients of this thread track: there is a list of such
@@ -73,6 +85,11 @@ pub struct Subscription {
     pub moment: u64,
 }
 
+/// Takes messages in for the thread that has the inbox: with a number, until there is room, and
+/// gives up its clients for which so many bytes or more wait; without one, all, up to a limit.
+/// Returns the numbers of the clients.
+pub(crate) type Relief = Box<dyn Fn(Option<usize>) -> Vec<u64> + Send + Sync>;
+
 /// Wakes the thread that has the inbox.
 #[derive(Default)]
 struct ThreadWake(RwLock<Option<Arc<dyn Wake>>>);
@@ -82,6 +99,8 @@ struct Inbox {
     wake: Arc<ThreadWake>,
     /// The receiving end, while no thread has it.
     mailbox: Mutex<Option<Mailbox<Delivery>>>,
+    /// `None` while no thread has it.
+    relief: Mutex<Option<Relief>>,
     /// The weight of its messages in bytes, without the lines of MONITOR.
     backlog: AtomicUsize,
     /// The weight of its MONITOR lines in bytes.
@@ -115,6 +134,7 @@ impl Inboxes {
                 sender: mailbox.sender(),
                 wake,
                 mailbox: Mutex::new(Some(mailbox)),
+                relief: Mutex::new(None),
                 backlog: AtomicUsize::new(0),
                 lines: AtomicUsize::new(0),
                 is_cut: AtomicBool::new(false),
@@ -134,6 +154,28 @@ impl Inboxes {
         let mailbox = inbox.mailbox.lock().take()?;
         *inbox.wake.0.write() = Some(wake);
         Some(mailbox)
+    }
+
+    /// Lets other threads take messages in for this thread; `None` ends that, after it waited for a
+    /// thread that does so.
+    pub(crate) fn set_relief(&self, thread: usize, relief: Option<Relief>) {
+        *self.inboxes[thread].relief.lock() = relief;
+    }
+
+    /// Takes some messages in for a thread, and gives up its clients for which `bytes_max` bytes or
+    /// more wait. Returns their numbers. The thread must look into its inbox afterwards, as a
+    /// thread does at the end of its turn.
+    pub(crate) fn relieve(&self, thread: usize, bytes_max: usize) -> Vec<u64> {
+        let relief = self.inboxes[thread].relief.lock();
+        relief.as_ref().map_or_else(Vec::new, |relief| relief(Some(bytes_max)))
+    }
+
+    /// Takes in what is in a thread's inbox, up to a limit, so that the thread need not take in
+    /// very much at once.
+    pub(crate) fn take_in_for(&self, thread: usize) {
+        if let Some(relief) = &*self.inboxes[thread].relief.lock() {
+            relief(None);
+        }
     }
 
     /// Takes back the inbox of a thread that ends.
@@ -231,6 +273,21 @@ impl Inboxes {
         self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
     }
 
+    /// Whether it has more messages than publishers may leave there.
+    pub(crate) fn is_overfull(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > OVERFULL_BYTES
+    }
+
+    /// Whether it has so many messages that relieving the thread goes on.
+    pub(crate) fn is_half_full(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX / 2
+    }
+
+    /// The threads with full inboxes.
+    pub(crate) fn full_threads(&self) -> impl Iterator<Item = usize> {
+        (0..self.inboxes.len()).filter(|thread| self.is_full(*thread))
+    }
+
     /// How often a full inbox has had room again. When this grows, publishers that wait may go on.
     pub fn relieved(&self) -> usize {
         self.relieved.load(Ordering::Relaxed)
@@ -289,7 +346,8 @@ mod tests {
         registry.subscribe(pattern, 1, |_| {});
         assert!(waits(b"other") && !waits(b"nobody"));
         assert!(registry.reaches_events(|thread| inboxes.is_full(thread)));
-        registry.transfer(pattern, 1, 2, |_| {});
+        registry.follow(pattern, 2, |_| {});
+        registry.transfer(pattern, 1, 2);
         assert!(!waits(b"other") && !registry.reaches_events(|thread| inboxes.is_full(thread)));
         assert_eq!(inboxes.relieved(), 0);
         while let Some(Delivery::Published(message)) = mailbox.pop() {

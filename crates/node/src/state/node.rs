@@ -273,7 +273,10 @@ impl Node {
     pub(crate) fn stop_counting(&self, client: &ClientRecord) {
         let mut subscriptions = client.subscriptions.lock();
         let Some(subscriptions) = subscriptions.as_mut() else { return };
-        if let Some(home) = subscriptions.count_on(None) {
+        // The thread that moves a client stops counting it at the end.
+        if let Some(home) = subscriptions.count_on(None)
+            && !subscriptions.moves()
+        {
             for (kind, name, hash) in subscriptions.all() {
                 self.pubsub.unsubscribe(ChannelId { kind, name, hash }, home, |_| {});
             }

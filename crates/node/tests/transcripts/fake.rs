@@ -284,7 +284,7 @@ impl TestServer {
                 let (name, client) = found.expect("a subscribed client is connected");
                 let mut out = Out::default();
                 let resp3 = client.session.resp3;
-                self.worker.deliveries.subscribers().write(*pending, &mut out, resp3);
+                self.worker.deliveries.subscribers().write(*pending, &mut out, resp3, usize::MAX);
                 let is_subscribed = client.session.record.has(flag::PUBSUB);
                 if client.session.reply_mode == ReplyMode::Off && !is_subscribed {
                     // The client is not in MONITOR.
@@ -292,7 +292,6 @@ impl TestServer {
                 }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
-            self.worker.deliveries.subscribers().end_round();
             if !has_more {
                 break;
             }

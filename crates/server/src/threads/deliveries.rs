@@ -8,17 +8,23 @@
 //!
 //! A client that publishes faster than messages are delivered is suspended until the receivers'
 //! threads have room, so the memory for slow threads is bounded; the memory for a slow client is
-//! bounded by its output limit.
+//! bounded by its output limit. It does not wait for a slow command: its thread takes messages in
+//! for the thread that runs one, whose clients then reach their limits. That thread takes in no
+//! more before it has written these, some in each turn.
 
 use node::clients::ReplyMode;
 use node::clients::record::flag;
 use node::propagation::subscribe;
-use node::{PendingClient, ShardLocks};
+use node::{PendingClient, WrittenMessages};
 use resp::out::Mark;
 
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
+use crate::threads::deliverer::StallWatch;
 use crate::threads::io_thread::IoThread;
+
+/// The bytes of messages that are written in one turn, over all clients.
+const WRITTEN_BYTES_MAX: usize = 4 << 20;
 
 /// From so many bytes on, the output kept for an absent client is checked against its limit.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
@@ -41,15 +47,38 @@ impl IoThread {
 
     fn deliver_some(&mut self) {
         let mut ready = std::mem::take(&mut self.deliverer.ready);
-        self.deliverer.has_more = self.worker.deliveries.receive(&mut ready);
+        let mut unfinished = std::mem::take(&mut self.deliverer.unfinished);
+        let deliveries = &self.worker.deliveries;
+        self.deliverer.has_more = match std::mem::take(&mut self.deliverer.has_unwritten) {
+            false => deliveries.receive(&mut ready),
+            true => {
+                deliveries.receive_nothing(&mut ready);
+                true
+            }
+        };
+        let mut bytes_left = WRITTEN_BYTES_MAX;
         for pending in &ready {
-            self.deliver_to(*pending);
+            if bytes_left == 0 {
+                self.keep(*pending);
+                self.deliverer.has_unwritten = true;
+                continue;
+            }
+            let written = self.deliver_to(*pending, bytes_left);
+            bytes_left = bytes_left.saturating_sub(written.bytes);
+            if written.has_more {
+                unfinished.push(*pending);
+            }
         }
-        self.worker.deliveries.subscribers().end_round();
+        // In the next turn, clients that this one has not reached come first.
+        self.deliverer.has_unwritten |= !unfinished.is_empty();
+        self.deliverer.has_more |= self.deliverer.has_unwritten;
+        unfinished.drain(..).for_each(|pending| self.keep(pending));
+        self.deliverer.unfinished = unfinished;
         self.deliverer.ready = ready;
     }
 
-    fn deliver_to(&mut self, pending: PendingClient) {
+    /// Writes pending messages of a client, up to this many bytes, and sends them.
+    fn deliver_to(&mut self, pending: PendingClient, bytes_max: usize) -> WrittenMessages {
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
@@ -58,20 +87,27 @@ impl IoThread {
         let here = here.filter(|(_, client)| {
             client.awaits_log.is_none() || client.session.record.location.is_killed()
         });
-        let Some((slot, client)) = here else { return self.keep(pending) };
-        worker.deliveries.subscribers().write(pending, out, client.session.resp3);
+        let Some((slot, client)) = here else {
+            self.keep(pending);
+            return WrittenMessages::default();
+        };
+        let mut subscribers = worker.deliveries.subscribers();
+        let written = subscribers.write(pending, out, client.session.resp3, bytes_max);
+        drop(subscribers);
         if client.session.record.location.is_killed() {
             out.clear();
-            return self.close(slot);
+            self.close(slot);
+            return written;
         }
         let is_silent =
             client.session.reply_mode == ReplyMode::Off && !client.session.record.has(flag::PUBSUB);
         if is_silent {
             // Lines of MONITOR are no pushes.
             out.clear();
-            return;
+            return written;
         }
         self.send_unasked(slot);
+        written
     }
 
     /// Sends a client, whose output is not waiting for the log, output that it did not request.
@@ -133,6 +169,9 @@ impl IoThread {
         if !self.log.has_room() {
             return;
         }
+        if self.worker.node.inboxes.are_some_full() {
+            self.relieve_stalled();
+        }
         let inboxes = &self.worker.node.inboxes;
         let relieved = inboxes.relieved();
         let before = std::mem::replace(&mut self.deliverer.relieved, relieved);
@@ -147,19 +186,31 @@ impl IoThread {
         }
     }
 
+    /// Takes messages in for threads with full inboxes that run slow commands.
+    #[cold]
+    fn relieve_stalled(&mut self) {
+        let now_ms = self.steady_ms();
+        let Self { worker, deliverer, shared, .. } = self;
+        let watch = deliverer
+            .watch
+            .get_or_insert_with(|| StallWatch::begin(now_ms, shared.keyspace.gate.grace_period()));
+        let mut is_one_stalled = false;
+        for thread in worker.full_receivers() {
+            if watch.is_stalled(thread, now_ms) {
+                is_one_stalled = true;
+                worker.relieve(thread);
+            }
+        }
+        // The others have executed something since, so all are observed from now on again.
+        if !is_one_stalled && watch.is_due(now_ms) {
+            deliverer.watch = None;
+        }
+    }
+
     /// Moves the subscriptions of a client that goes to another thread.
     pub(crate) fn hand_over(&mut self, client: &mut Connection, thread: usize) {
-        let Self { worker, out, shared, access, .. } = self;
-        let locks = shared.enter(access.as_deref());
-        // No client publishes during the move, so messages to different channels stay in order too.
-        let moved = locks.exclusive(|_| {
-            subscribe::hand_over(worker, &client.session, thread, out);
-        });
-        drop(locks);
-        if moved.is_err() {
-            // A busy script is not waited for.
-            subscribe::hand_over(worker, &client.session, thread, out);
-        }
+        let Self { worker, out, .. } = self;
+        subscribe::hand_over(worker, &client.session, thread, out);
         if out.mark() != Mark::default() {
             client.keep(out, Mark::default(), out.mark());
             out.clear();

@@ -355,10 +355,8 @@ fn a_script_that_publishes_much_costs_its_readers_not_the_memory() {
     }
 }
 
-/// Only messages to a busy thread wait for it.
-#[test]
-fn a_busy_thread_delays_only_publishers_to_its_clients() {
-    const MESSAGES: usize = 250;
+/// Two clients of one thread, and two of another, of a server that sends events.
+fn clients_of_two_threads() -> (Server, [Client; 4]) {
     let options = ["--io-threads", "3", "--io-threads-always-active", "yes"];
     let events = ["--notify-keyspace-events", "KEA", "--busy-reply-threshold", "100000"];
     let server = Server::start(&[options, events].concat());
@@ -368,30 +366,54 @@ fn a_busy_thread_delays_only_publishers_to_its_clients() {
         on_threads.entry(thread_of(&mut client)).or_default().push(client);
         on_threads.values().filter(|clients| clients.len() > 1).count() > 1
     });
-    let mut pairs = on_threads.values_mut().filter(|clients| clients.len() > 1);
-    let [busy, receiver, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
-    let [publisher, other, ..] = &mut pairs.next().unwrap()[..] else { unreachable!() };
-    receiver.send("SUBSCRIBE c");
-    receiver.read();
+    let pairs = on_threads.into_values().filter(|clients| clients.len() > 1);
+    let clients: Vec<Client> = pairs.flat_map(|clients| clients.into_iter().take(2)).collect();
+    (server, clients.try_into().unwrap_or_else(|_| unreachable!("there are two such threads")))
+}
+
+/// Starts a script that runs until it is killed.
+fn start_endless_script(busy: &mut Client, other: &mut Client) {
     busy.send_raw(&encode(&[b"EVAL", b"while true do end", b"0"]));
     eventually("the script runs", || other.ask("CLIENT LIST").text().contains("cmd=eval"));
+}
+
+/// The script ends after all messages are published, and then they are delivered.
+#[test]
+fn publishers_do_not_wait_for_a_slow_command() {
+    // More than may be on the way to a thread, and less than may wait for a client.
+    const MESSAGES: usize = 250;
+    let (_server, [mut busy, mut receiver, mut publisher, mut other]) = clients_of_two_threads();
+    receiver.send("SUBSCRIBE c");
+    receiver.read();
+    start_endless_script(&mut busy, &mut other);
     let message = request(&format!("PUBLISH c {}", "x".repeat(100_000)));
     let mut writer = publisher.writer();
     thread::scope(|scope| {
         scope.spawn(move || writer.write_all(&message.repeat(MESSAGES)).unwrap());
-        let mut published = 0;
-        // As many as may wait for a thread.
-        while published < 150 || !publisher.is_silent_for(Duration::from_millis(200)) {
-            assert_eq!(publisher.read().int(), 1);
-            published += 1;
-        }
-        assert!(published < MESSAGES, "it waits");
-        assert_eq!(other.ask("PUBLISH nobody x").int(), 0);
-        other.ok("SET k v");
-        other.ok("SCRIPT KILL");
-        (0..MESSAGES).for_each(|_| assert_eq!(next(receiver).len(), 100_000));
-        (published..MESSAGES).for_each(|_| assert_eq!(publisher.read().int(), 1));
+        (0..MESSAGES).for_each(|_| assert_eq!(publisher.read().int(), 1));
     });
+    assert_eq!(other.ask("PUBLISH nobody x").int(), 0);
+    other.ok("SET k v");
+    other.ok("SCRIPT KILL");
+    (0..MESSAGES).for_each(|_| assert_eq!(next(&mut receiver).len(), 100_000));
+    assert_eq!(busy.read().text().split(' ').next(), Some("ERR"));
+}
+
+/// A subscriber whose thread executes a slow command is closed at its limit.
+#[test]
+fn writers_do_not_wait_for_the_subscribers_of_a_busy_thread() {
+    let (_server, [mut busy, mut receiver, mut writer, mut other]) = clients_of_two_threads();
+    receiver.send("PSUBSCRIBE __key*");
+    receiver.read();
+    start_endless_script(&mut busy, &mut other);
+    let set = format!("SET {} v", "x".repeat(100_000));
+    // The events take 80 MB.
+    (0..400).for_each(|_| writer.ok(&set));
+    let stats = other.ask("INFO stats").text();
+    assert!(stats.contains("client_output_buffer_limit_disconnections:1\r"), "{stats}");
+    assert_eq!(other.ask("PUBLISH __keyspace@0__:k x").int(), 0);
+    other.ok("SCRIPT KILL");
+    receiver.read_to_end();
     assert_eq!(busy.read().text().split(' ').next(), Some("ERR"));
 }
 
