@@ -105,6 +105,9 @@ impl Flags {
     pub const GLOBAL: Self = Self(1 << 28);
     /// A save to the RDB file follows, if `save` is configured.
     pub const SAVES: Self = Self(1 << 29);
+    /// Returns values of its keys and changes at most their expiry: clients that track keys are
+    /// notified of later changes, as after a read-only command.
+    pub const TRACKED: Self = Self(1 << 30);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

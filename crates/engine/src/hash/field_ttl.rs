@@ -20,7 +20,7 @@ use crate::error::echo::echo;
 use crate::error::hash::HashError;
 use crate::event::DEL;
 use crate::exec::Handler;
-use command::{Access, Argument, KeySpec, Row, Shape};
+use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
 const PER_FIELD: &str = "O(N) for N fields.";
 pub(super) const HGETDEL: Row<Handler> = Row::new(
@@ -37,7 +37,7 @@ pub(super) const HGETEX: Row<Handler> = Row::new(
     spec("hgetex", -5, "8.0.0")
         .summary("Returns the values of fields in a hash, and sets or removes their expiry.")
         .complexity(PER_FIELD)
-        .flags(WRITE.with(FAST))
+        .flags(WRITE.with(FAST).with(Flags::TRACKED))
         .keys(&[KeySpec::one(1, Access::RW.with(Access::ACCESS).with(Access::UPDATE))
             .notes("RW and UPDATE because it changes the TTL")])
         .arguments(&[

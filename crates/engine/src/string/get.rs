@@ -44,7 +44,7 @@ pub(super) const GETDEL: Row<Handler> = Row::new(
 pub(super) const GETEX: Row<Handler> = Row::new(
     spec("getex", -2, "6.2.0")
         .summary("Returns the string value of a key, and sets or removes its expiry.")
-        .flags(Flags::WRITE.with(Flags::FAST))
+        .flags(Flags::WRITE.with(Flags::FAST).with(Flags::TRACKED))
         .keys(&[KeySpec::one(1, UPDATE).notes("It writes, since it may change the expiry")])
         .arguments(&[
             Argument::key(),

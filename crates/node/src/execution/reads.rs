@@ -62,5 +62,7 @@ impl Worker {
 /// Whether the keys of a request are remembered when it has run. The keys that a script reads are
 /// remembered by its commands.
 fn is_read(entry: &Entry) -> bool {
-    entry.spec.flags.has(Flags::READONLY) && !matches!(entry.call, Call::Script(_))
+    let flags = entry.spec.flags;
+    let returns_values = flags.has(Flags::READONLY) || flags.has(Flags::TRACKED);
+    returns_values && !matches!(entry.call, Call::Script(_))
 }

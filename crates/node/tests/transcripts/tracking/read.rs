@@ -37,6 +37,41 @@ b<
     );
 }
 
+/// Redis does not remember what these commands return, because they may write: a client that caches
+/// it there keeps a stale value.
+#[test]
+fn reading_with_a_new_expiry_is_reading() {
+    check(
+        r#"
+b> HELLO 3
+b< {"server": "redis", "version": "8.0.6", "proto": 3, "id": 1, "mode": "standalone", "role": "maste
+  r", "modules": []}
+> SET k 1 -> OK
+> HSET h f 1 -> 1
+b> CLIENT TRACKING ON -> OK
+b> HGETEX h FIELDS 1 f -> ["1"]
+> HSET h f 2 -> 0
+b< >["invalidate", ["h"]]
+b> HGETEX h EX 100 FIELDS 1 f -> ["2"]
+> HSET h g 2 -> 1
+b< >["invalidate", ["h"]]
+b> GETEX k -> "1"
+> SET k 2 -> OK
+b< >["invalidate", ["k"]]
+b> GETEX k EX 100 -> "2"
+b> GETEX k PERSIST -> "2" >["invalidate", ["k"]]
+> SET k 3 -> OK
+b< >["invalidate", ["k"]]
+b> EVAL "return redis.call('GETEX', KEYS[1])" 1 k -> "3"
+> SET k 4 -> OK
+b< >["invalidate", ["k"]]
+b> GETDEL k -> "4"
+> SET k 5 -> OK
+b<
+"#,
+    );
+}
+
 #[test]
 fn every_kind_of_change_is_notified() {
     check(
