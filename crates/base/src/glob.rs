@@ -45,19 +45,16 @@ pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     let (mut rest, mut at) = (pattern, 0);
     // The segment at the start, byte by byte.
     loop {
-        match (rest, text.get(at)) {
-            ([], end) => return end.is_none(),
-            ([b'*', ..], _) => return matches_after_star(rest, &text[at..], ignore_case),
-            (_, None) => return false,
-            (_, Some(byte)) => match element(rest, *byte, ignore_case) {
-                Some(after) => (rest, at) = (after, at + 1),
-                None => return false,
-            },
+        if let [b'*', after @ ..] = rest {
+            return after.is_empty() || matches_after_star(after, &text[at..], ignore_case);
         }
+        let Some(byte) = text.get(at) else { return rest.is_empty() };
+        let Some(after) = element(rest, *byte, ignore_case) else { return false };
+        (rest, at) = (after, at + 1);
     }
 }
 
-/// Whether `text` matches a pattern that begins with a star, where an empty text may match.
+/// Whether `text` matches a pattern after a star; an empty text may match.
 fn matches_after_star(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     let (mut rest, mut text) = (pattern, text);
     let mut budget = StepBudget::default();

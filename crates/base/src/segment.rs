@@ -333,19 +333,6 @@ enum ClassItem {
     Range(u8, u8),
 }
 
-impl ClassItem {
-    fn contains(&self, byte: u8, ignore_case: bool) -> bool {
-        match *self {
-            Self::Exact(literal) => literal == byte,
-            Self::Literal(literal) => fold_equal(literal, byte, ignore_case),
-            Self::Range(start, end) => {
-                let (low, high) = range(start, end, ignore_case);
-                (low..=high).contains(&place_in_order(fold(byte, ignore_case)))
-            }
-        }
-    }
-}
-
 /// The first item of the rest of a class, or `None` at its end; and what follows.
 #[inline]
 fn class_item(class: &[u8]) -> (Option<ClassItem>, &[u8]) {
@@ -363,10 +350,23 @@ fn class_item(class: &[u8]) -> (Option<ClassItem>, &[u8]) {
 fn class_contains(mut class: &[u8], byte: u8, ignore_case: bool) -> (bool, &[u8]) {
     let mut found = false;
     loop {
-        let (item, rest) = class_item(class);
-        let Some(item) = item else { return (found, rest) };
-        found |= item.contains(byte, ignore_case);
-        class = rest;
+        class = match class {
+            [] => return (found, class),
+            [b']', rest @ ..] => return (found, rest),
+            [b'\\', literal, rest @ ..] => {
+                found |= *literal == byte;
+                rest
+            }
+            [start, b'-', end, rest @ ..] => {
+                let (low, high) = range(*start, *end, ignore_case);
+                found |= (low..=high).contains(&place_in_order(fold(byte, ignore_case)));
+                rest
+            }
+            [literal, rest @ ..] => {
+                found |= fold_equal(*literal, byte, ignore_case);
+                rest
+            }
+        };
     }
 }
 
