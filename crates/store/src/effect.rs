@@ -85,6 +85,8 @@ pub struct Effects {
     unit: LoggedCommands,
     /// The databases of its first and its last command, and whether there is another one.
     unit_dbs: (usize, usize, bool),
+    /// Commands have written a part of it, not only expired keys.
+    unit_is_written: bool,
     /// The effect of an unfinished transaction.
     transaction: Option<Effect>,
     /// A script has turned replaying off.
@@ -95,8 +97,8 @@ pub struct Effects {
     depth: u32,
     collected: Vec<Effect>,
     log: Option<Box<dyn WriteLog>>,
-    /// The number of units appended to logs.
-    logged_units: u64,
+    /// The number of units appended to logs that commands have written.
+    written_units: u64,
 }
 
 impl Effects {
@@ -116,14 +118,21 @@ impl Effects {
         self.is(LOGGED)
     }
 
-    /// The number of units appended to logs.
-    pub fn logged_units(&self) -> u64 {
-        self.logged_units
+    /// The number of units appended to logs that commands have written. Units that only remove keys
+    /// and fields which were found expired do not count: the client that met one has written
+    /// nothing, and loses nothing if the unit is lost.
+    pub fn written_units(&self) -> u64 {
+        self.written_units
     }
 
     /// The position after the last unit in the log, if any.
     pub fn log_position(&self) -> Option<LogPosition> {
         self.log.as_ref().and_then(|log| log.position())
+    }
+
+    /// The position after the last unit of all threads in the log, if there is one.
+    pub fn log_end(&self) -> Option<LogPosition> {
+        self.log.as_ref().and_then(|log| log.end())
     }
 
     /// Whether the log has room for the output of a command, or there is no log.
@@ -378,7 +387,7 @@ impl Effects {
                 self.replay.add(sent);
             }
             let events = std::mem::take(&mut self.events);
-            self.add(db, unix_ms, events);
+            self.add(db, unix_ms, events, true);
         }
         self.replay.clear();
     }
@@ -405,7 +414,7 @@ impl Effects {
                 if !self.unlogged {
                     self.replay.add(write);
                 }
-                self.add(db, unix_ms, events);
+                self.add(db, unix_ms, events, false);
                 self.replay = replay;
             }
         }
@@ -432,6 +441,7 @@ impl Effects {
         if std::mem::take(&mut self.is_abandoned) {
             effect = None;
             self.unit.clear();
+            self.unit_is_written = false;
         }
         let is_left = |effect: &Effect| !effect.commands.is_empty() || !effect.events.is_empty();
         self.collected.extend(effect.filter(is_left));
@@ -457,8 +467,15 @@ impl Effects {
         self.unlogged = !logged;
     }
 
-    /// Adds an effect whose commands are written, to the transaction if there is one.
-    fn add(&mut self, db: usize, unix_ms: i64, events: Vec<(KeyspaceEvent, Vec<u8>)>) {
+    /// Adds an effect whose commands are written, to the transaction if there is one. `is_written`
+    /// says whether it is a command's.
+    fn add(
+        &mut self,
+        db: usize,
+        unix_ms: i64,
+        events: Vec<(KeyspaceEvent, Vec<u8>)>,
+        is_written: bool,
+    ) {
         if self.unlogged {
             self.replay.clear();
         }
@@ -470,11 +487,12 @@ impl Effects {
         }
         if self.depth == 0 && self.replay.len() == 1 {
             if let Some(log) = &mut self.log {
-                self.logged_units += 1;
+                self.written_units += u64::from(is_written);
                 log.append(self.replay.unit(db));
             }
             return;
         }
+        self.unit_is_written |= is_written;
         if self.unit.is_empty() {
             self.unit.begin();
             self.unit_dbs = (db, db, false);
@@ -492,8 +510,9 @@ impl Effects {
 
     fn log_transaction(&mut self) {
         let (db, _, several) = self.unit_dbs;
+        let is_written = std::mem::take(&mut self.unit_is_written);
         if let Some(log) = &mut self.log {
-            self.logged_units += 1;
+            self.written_units += u64::from(is_written);
             log.append(self.unit.transaction(db, several));
         }
         self.unit.clear();

@@ -36,6 +36,9 @@ pub trait WriteLog: Debug + Send {
 
     /// The position after the last unit appended here, if any.
     fn position(&self) -> Option<LogPosition>;
+
+    /// The position after the last unit appended by any thread. `None` if there is no such unit.
+    fn end(&self) -> Option<LogPosition>;
 }
 
 /// A position in a log.

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::WaitError;
+use command::Flags;
+use engine::{ServerError, WaitError};
 use resp::{Out, Reply};
 use store::Shard;
 
@@ -14,20 +15,29 @@ use crate::host::ShardLocks;
 use crate::state::durability::{Durability, LogWait};
 use crate::state::waiter::{WaitEnd, Waiter};
 
+/// A wait that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedWait {
+    /// The client that served it has written to the log for it.
+    pub has_written: bool,
+}
+
 /// Ends a wait that has been settled: takes the client out of all queues and writes the reply.
-/// Returns false while it is not settled, or the shard of one of its keys is in use. For the
+/// Returns `None` while it is not settled, or the shard of one of its keys is in use. For the
 /// client's owner, inside the gate.
 pub fn finish<L: ShardLocks>(
     worker: &mut Worker,
     waiter: &Arc<Waiter>,
     locks: &L,
     out: &mut Out,
-) -> bool {
+) -> Option<EndedWait> {
     // A client that goes on may wait again, and must not stand in the queues of this wait.
     if waiter.waits() || !leave(worker, waiter, locks) {
-        return false;
+        return None;
     }
-    let Some(end) = waiter.completion.take() else { return false };
+    let end = waiter.completion.take()?;
+    let flags = worker.table.entries()[usize::from(waiter.command())].spec.flags;
+    let has_written = matches!(end, WaitEnd::Served(_)) && flags.has(Flags::WRITE);
     let mark = out.mark();
     let mut reply = Reply::new(out, waiter.resp3);
     match end {
@@ -53,7 +63,7 @@ pub fn finish<L: ShardLocks>(
     if waiter.silent {
         out.truncate(mark);
     }
-    true
+    Some(EndedWait { has_written })
 }
 
 fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Reply<'_>) {

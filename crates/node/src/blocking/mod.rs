@@ -32,6 +32,6 @@ mod serve;
 
 pub use deadline::{Due, due, on_deadline};
 pub(crate) use end::reply_durable;
-pub use end::{finish, give_up};
+pub use end::{EndedWait, finish, give_up};
 pub use serve::expire_and_serve;
 pub(crate) use serve::{missing, serve_key_changed, serve_ready};

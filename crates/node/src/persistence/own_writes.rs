@@ -8,7 +8,7 @@ impl Worker {
     /// the log are its writes.
     #[inline]
     pub fn begin_requests(&mut self) {
-        self.units_before = self.turn.effects.logged_units();
+        self.units_before = self.turn.effects.written_units();
     }
 
     /// The requests of a client end, or are interrupted by those of another one.
@@ -20,9 +20,15 @@ impl Worker {
 }
 
 impl Session {
+    /// Notes that another client has written for this one, which it has served: everything that is
+    /// in the log by now precedes or is that write.
+    pub fn note_served(&mut self, worker: &Worker) {
+        self.written = worker.turn.effects.log_end().or(self.written);
+    }
+
     /// Notes the position after the writes of its requests, if they have written or may have.
     pub(crate) fn note_written(&mut self, worker: &Worker) {
-        if worker.units_before != worker.turn.effects.logged_units() {
+        if worker.units_before != worker.turn.effects.written_units() {
             self.written = worker.turn.effects.log_position().or(self.written);
         }
     }

@@ -318,9 +318,12 @@ impl TestServer {
         for (name, client) in &mut self.clients {
             let mut out = Out::default();
             if let Some(waiter) = &client.waiter
-                && finish(&mut self.worker, waiter, &self.shards, &mut out)
+                && let Some(ended) = finish(&mut self.worker, waiter, &self.shards, &mut out)
             {
                 client.waiter = None;
+                if ended.has_written {
+                    client.session.note_served(&self.worker);
+                }
                 self.received.entry(name.clone()).or_default().extend(bytes_of(&out));
             }
         }

@@ -33,6 +33,10 @@ impl WriteLog for Logged {
         let position = self.1.load(Ordering::Relaxed);
         (position > 0).then_some(LogPosition { log: 1, position })
     }
+
+    fn end(&self) -> Option<LogPosition> {
+        self.position()
+    }
 }
 
 impl Logged {

@@ -433,6 +433,10 @@ impl WriteLog for Producer {
 }
 
 impl Producer {
+
+    fn end(&self) -> Option<LogPosition> {
+        Some(LogPosition { log: self.ring.number, position: self.ring.end() })
+    }
     #[cold]
     fn append_overflow(&mut self, unit: LogUnit<'_>, wanted: Wanted) {
         let ring = &*self.ring;

@@ -13,8 +13,6 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
         let awaits_log = blocked.waiter.log_wait().is_some();
-        // The client that serves this one writes to the log for it.
-        client.log_wrote |= !awaits_log;
         // The message that the wait is over, or due sooner, may have missed a client that moved.
         if blocked.waiter.waits() {
             self.schedule(slot);
@@ -53,17 +51,17 @@ impl IoThread {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked_mut() else { return };
         let locks = self.shared.enter(self.access.as_deref());
-        let over = blocking::finish(&mut self.worker, &blocked.waiter, &locks, &mut self.out);
+        let ended = blocking::finish(&mut self.worker, &blocked.waiter, &locks, &mut self.out);
         drop(locks);
-        if !over {
-            return self.schedule(slot);
-        }
+        let Some(ended) = ended else { return self.schedule(slot) };
         let id = client.session.record.id;
         self.deadlines.move_to(None, &mut blocked.due_ms, id, slot);
         self.log.waits.remove(&id);
         client.state = ClientState::Reading;
-        // The client that served this one has written for it.
-        client.log_wrote = true;
+        if ended.has_written {
+            client.log_wrote = true;
+            client.session.note_served(&self.worker);
+        }
         client.commands += 1;
         client.keep(&self.out, resp::out::Mark::default(), self.out.mark());
         self.out.clear();

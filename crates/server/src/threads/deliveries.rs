@@ -131,7 +131,7 @@ impl IoThread {
         } else {
             if self.log.is_on() {
                 // The message depends on writes of other clients, as the reply of a read does.
-                self.log.begin_batch(worker.turn.effects.logged_units());
+                self.log.begin_batch(worker.turn.effects.written_units());
             }
             if self.send_replies(slot, SEND_BYTES_MAX) {
                 self.after_send(slot);

@@ -84,7 +84,7 @@ impl IoThread {
         let since_tsc = self.worker.last_tsc();
         loop {
             if self.log.is_on() {
-                self.log.begin_batch(self.worker.turn.effects.logged_units());
+                self.log.begin_batch(self.worker.turn.effects.written_units());
                 self.worker.begin_requests();
             }
             let Self { slots, worker, out, shared, access, .. } = self;

@@ -144,7 +144,7 @@ impl ExecutionContext<'_> {
     fn take_requests(&mut self, client: &mut Connection, which: Which) -> Result<(), NoAccess> {
         client.enter(Outcome::Done);
         let since_tsc = self.worker.last_tsc();
-        let units = self.worker.turn.effects.logged_units();
+        let units = self.worker.turn.effects.written_units();
         self.worker.begin_requests();
         while let Some(owned) = client.queue.pop_front() {
             let Ok(outcome) = self.try_request(client, &owned, which) else {
@@ -190,7 +190,7 @@ impl ExecutionContext<'_> {
             client.enter(outcome);
         }
         client.was_slow = self.worker.is_slow_since(since_tsc);
-        client.log_wrote |= self.worker.turn.effects.logged_units() != units;
+        client.log_wrote |= self.worker.turn.effects.written_units() != units;
         self.worker.end_requests(&mut client.session);
         client.keep(self.out, Mark::default(), self.out.mark());
         self.out.clear_to(OUT_KEPT_BYTES_MAX);

@@ -66,7 +66,7 @@ impl IoThread {
     /// do.
     #[inline(never)]
     pub(crate) fn defer_replies(&mut self, slot: usize) -> bool {
-        let wrote = self.log.units.take() != Some(self.worker.turn.effects.logged_units());
+        let wrote = self.log.units.take() != Some(self.worker.turn.effects.written_units());
         let Some(ring) = &self.log.ring else { return false };
         let Some(until) = ring.replies_wait_for().filter(|_| wrote || !ring.serves_reads()) else {
             return false;

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use node::config::Config;
+use node::config::{Config, Permit};
 use sys::shared_memory::SharedMemory;
 
 use crate::log::ring::LogRing;
@@ -18,6 +18,14 @@ use crate::threads::message::Message;
 use crate::threads::shared::SharedState;
 use crate::threads::shared_setup::{main_thread, share};
 use persist::aof::LogId;
+
+/// Waits until the clock has advanced by this many milliseconds.
+fn pass_ms(ms: i64) {
+    let until_us = sys::clock::unix_micros() + 1000 * (ms + 1);
+    while sys::clock::unix_micros() < until_us {
+        std::thread::yield_now();
+    }
+}
 
 /// Turns after which everything that can happen has happened.
 const TURNS: usize = 4;
@@ -33,6 +41,7 @@ impl Server {
     fn new(waits_always: bool) -> Self {
         let mut config = Config::default();
         config.saving.save.clear();
+        config.enable_debug_command = Permit::Yes;
         let shared = share(&config, String::new()).unwrap();
         let mut thread = main_thread(&shared).unwrap();
         // A turn executes all that a client has sent, however slow the machine is.
@@ -154,6 +163,47 @@ fn a_request_that_was_postponed_waits_for_the_log_again() {
     server.release();
     assert_eq!(blocked.received(), "*2\r\n$1\r\nl\r\n$1\r\nx\r\n");
     assert_eq!(writer.received(), "+OK\r\n(end)");
+}
+
+#[test]
+fn reads_that_meet_expired_keys_are_answered_while_the_log_fails() {
+    let mut server = Server::new(true);
+    let (mut reader, mut writer) = (server.connect(), server.connect());
+    server.ask(&mut writer, "DEBUG SET-ACTIVE-EXPIRE 0\r\n");
+    let reads = [
+        ("GET k0\r\n", "$-1\r\n"),
+        ("MGET k1 k2\r\n", "*2\r\n$-1\r\n$-1\r\n"),
+        ("TTL k3\r\n", ":-2\r\n"),
+        ("EXISTS k4\r\n", ":0\r\n"),
+        ("MULTI\r\nGET k5\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n"),
+        ("EVAL 'return redis.call(\"GET\", KEYS[1])' 1 k6\r\n", "$-1\r\n"),
+        ("HGET h f\r\n", "$-1\r\n"),
+        ("HGETALL h\r\n", "*2\r\n$1\r\ng\r\n$1\r\n1\r\n"),
+        ("SCAN 0 COUNT 10000\r\n", "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nh\r\n"),
+    ];
+    for key in 0..9 {
+        server.ask(&mut writer, &format!("SET k{key} 1 PX 1\r\n"));
+        server.release();
+    }
+    server.ask(&mut writer, "HSET h f 1 g 1\r\nHPEXPIRE h 1 FIELDS 1 f\r\n");
+    server.release();
+    writer.received();
+    pass_ms(2);
+    let end = server.ring.end();
+    server.ring.set_serves_reads(true);
+    for (request, reply) in reads {
+        assert_eq!(server.ask(&mut reader, request), reply, "{request}");
+    }
+    let early = server.ask(&mut reader, "XREAD BLOCK 1 STREAMS k7 0\r\n");
+    pass_ms(3);
+    server.turns();
+    assert_eq!(early + &reader.received(), "*-1\r\n");
+    assert!(server.ring.end() > end, "the expiries are logged");
+    // A write waits for what it has seen.
+    assert_eq!(server.ask(&mut reader, "SET k0 1\r\n"), "");
+    assert_eq!(server.ask(&mut writer, "SET k8 1 GET\r\n"), "");
+    server.release();
+    assert_eq!((reader.received(), writer.received()), ("+OK\r\n".into(), "$-1\r\n".into()));
 }
 
 #[test]

@@ -488,7 +488,7 @@ impl Owner {
         let mut out = Out::default();
         while let Some(blocked) = client.state.blocked() {
             let locks = self.world.enter(&self.pass, &self.waits);
-            if finish(&mut self.worker, &blocked.waiter, &locks, &mut out) {
+            if finish(&mut self.worker, &blocked.waiter, &locks, &mut out).is_some() {
                 client.state = ClientState::Reading;
             } else if blocked.waiter.waits() {
                 break;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use test_support::{encode, eventually, in_shell, weft};
 
 use crate::undisturbed::undisturbed;
-use crate::{Client, Server};
+use crate::{Client, Server, Value};
 
 const ON: &[&str] = &["--save", "", "--appendonly", "yes"];
 const MISCONF: &str = "MISCONF Errors writing to the AOF file: File too large";
@@ -102,6 +102,38 @@ fn under_always_nothing_is_acknowledged_that_is_not_on_the_disk() {
     eventually("it recovers", || !is_refused(&mut client));
     let server = server.restart(ON);
     assert_eq!(server.client().ask("STRLEN large").int(), 300 << 10);
+}
+
+#[test]
+fn reads_that_meet_expired_keys_are_answered_while_the_disk_is_full() {
+    for threads in ["1", "3"] {
+        let options =
+            ["--appendfsync", "always", "--enable-debug-command", "yes", "--io-threads", threads];
+        let server = Server::start_by(&[ON, &options[..]].concat(), with_small_files);
+        let mut client = server.client();
+        client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+        (0..5).for_each(|key| client.ok(&format!("SET key:{key} v PX 1")));
+        let large = vec![b'x'; 300 << 10];
+        let mut writer = server.client();
+        writer.send_raw(&encode(&[b"SET", b"large", &large]));
+        eventually("writing fails", || server.info("aof_last_write_status") == "err");
+        let scanned =
+            Value::array(vec![Value::bulk("0"), Value::array(vec![Value::bulk("large")])]);
+        for (words, reply) in [
+            ("EXISTS key:0", Value::number(0)),
+            ("TTL key:1", Value::number(-2)),
+            ("GET key:2", Value::NULL),
+            ("XREAD BLOCK 5 STREAMS key:3 0", Value::NULL_ARRAY),
+            ("DBSIZE", Value::number(2)),
+            ("SCAN 0 COUNT 10000", scanned.clone()),
+        ] {
+            assert_eq!(server.client().ask(words), reply, "{words}");
+        }
+        assert!(is_refused(&mut client));
+        end_limit(&server);
+        assert_eq!(writer.read().text(), "OK");
+        eventually("it recovers", || !is_refused(&mut client));
+    }
 }
 
 #[test]

@@ -67,6 +67,26 @@ fn waitaof_does_not_wait_for_writes_of_other_clients() {
 }
 
 #[test]
+fn waitaof_waits_for_a_pop_that_another_client_has_served() {
+    for threads in ["1", "3"] {
+        let options = ["--save", "", "--appendonly", "yes", "--appendfsync", "no"];
+        let server = Server::start(&[&options[..], &["--io-threads", threads]].concat());
+        let (mut popper, mut reader, mut pusher) =
+            (server.client(), server.client(), server.client());
+        eventually("it has begun", || (synced(&mut popper), synced(&mut reader)) == (1, 1));
+        popper.send("BLPOP list 0");
+        reader.send("XREAD BLOCK 0 STREAMS stream $");
+        eventually("they wait", || server.info("blocked_clients") == "2");
+        pusher.ask("RPUSH list x");
+        pusher.ask("XADD stream * f v");
+        assert_eq!(popper.read().items().len(), 2);
+        assert_eq!(reader.read().items().len(), 1);
+        assert_eq!(synced(&mut popper), 0, "nothing is synced");
+        assert_eq!(synced(&mut reader), 1, "to have seen it is not to have written it");
+    }
+}
+
+#[test]
 fn waitaof_ends_with_the_file_and_waits_for_the_first_base() {
     let server = Server::start(&[ON, &["--appendfsync", "no"]].concat());
     let (mut client, mut other) = (server.client(), server.client());
