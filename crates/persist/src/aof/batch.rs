@@ -45,7 +45,11 @@ pub(super) struct ValidPart {
 pub(super) enum ValidPartStop {
     End,
     Cut,
+    /// There are zeros where a command must begin or end.
     Zeros,
+    /// A sector of a command's argument is zeros, as where its bytes did not reach the disk, or
+    /// because that is its value.
+    ZeroSector,
     Other,
 }
 
@@ -82,7 +86,7 @@ pub(super) fn valid_part<F: DiskFile>(
         }
         let bytes = &window.see(at, len)?[..len];
         if has_zero_sector(bytes, at) {
-            break ValidPartStop::Zeros;
+            break ValidPartStop::ZeroSector;
         }
         at += len as u64;
         if bytes.starts_with(b"*") {

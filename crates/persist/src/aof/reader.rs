@@ -15,7 +15,11 @@
 //! has cut a batch, the complete commands before the cut are kept, with two exceptions. A command
 //! that contains a sector of zeros, which a file has where bytes did not reach the disk, is dropped
 //! with everything after it. A batch in which other bytes are in the place of its own is dropped
-//! whole. A transaction without an end is dropped.
+//! whole, and so is one of full length with a sector of zeros within an argument: the zeros may be
+//! the value, and the wrong bytes anywhere. A transaction without an end is dropped.
+//!
+//! A file that was [closed](AofReader::closed) was complete: it has no tail of a crash before the
+//! position where it was closed.
 //!
 //! A loader keeps the commands of a transaction until its EXEC, and drops them when
 //! [`AofItem::End`] comes first.
@@ -26,6 +30,7 @@ use super::annotations::{self, Annotation, BatchHead, EarlyEnd};
 use super::batch::{self, OpenBatch, ValidPartStop, is_command};
 use super::damage::{self, AofFault, AofTail, Damage, NextCommand, ReadError};
 use super::end::{AofEnd, FileOrder, Repair};
+use super::manifest::ManifestEntry;
 use super::window::Window;
 use crate::disk::{DiskError, DiskFile};
 
@@ -60,6 +65,9 @@ struct Keep {
 pub struct AofReader<F> {
     window: Window<F>,
     order: FileOrder,
+    /// The positions in the log at which the file begins, and at which it was closed.
+    start_offset: Option<u64>,
+    end_offset: Option<u64>,
     spans: Vec<Span>,
     at: u64,
     /// Where reading ends.
@@ -91,6 +99,8 @@ impl<F: DiskFile> AofReader<F> {
         Ok(Self {
             window: Window::new(file, end),
             order,
+            start_offset: None,
+            end_offset: None,
             spans: Vec::new(),
             at: from,
             limit: end,
@@ -112,6 +122,13 @@ impl<F: DiskFile> AofReader<F> {
     #[must_use]
     pub fn until(mut self, unix_seconds: i64) -> Self {
         self.until = unix_seconds;
+        self
+    }
+
+    /// The entry of the file in the manifest, which says whether the file was closed, and where.
+    #[must_use]
+    pub fn closed(mut self, entry: &ManifestEntry) -> Self {
+        (self.start_offset, self.end_offset) = (entry.start_offset, entry.end_offset);
         self
     }
 
@@ -320,9 +337,14 @@ impl<F: DiskFile> AofReader<F> {
         }
         let last = self.window.end() - 1;
         let ends_with_zero = self.window.see(last, 1)?.first() == Some(&0);
-        let zeros =
-            part.stop == ValidPartStop::Zeros || part.stop == ValidPartStop::Cut && ends_with_zero;
-        let cut = head.bytes > left && matches!(part.stop, ValidPartStop::Cut | ValidPartStop::End);
+        let is_short = head.bytes > left;
+        let zeros = match part.stop {
+            ValidPartStop::Zeros => true,
+            ValidPartStop::ZeroSector => is_short,
+            ValidPartStop::Cut => ends_with_zero,
+            ValidPartStop::End | ValidPartStop::Other => false,
+        };
+        let cut = is_short && matches!(part.stop, ValidPartStop::Cut | ValidPartStop::End);
         let fault = match () {
             () if zeros => AofFault::Zeros,
             () if cut => AofFault::Cut,
@@ -358,7 +380,7 @@ impl<F: DiskFile> AofReader<F> {
     /// Handles a fault: the file ends here if it is the tail of a crash, and is damaged otherwise.
     fn fault(&mut self, offset: u64, fault: AofFault) -> Result<(), ReadError> {
         let in_batch = self.batch.is_some();
-        if self.order != FileOrder::Last || in_batch {
+        if self.order != FileOrder::Last || in_batch || self.was_closed_later() {
             return Err(self.damage(offset, fault));
         }
         let is_due = self.batch_end == Some(self.at);
@@ -372,6 +394,14 @@ impl<F: DiskFile> AofReader<F> {
         self.tail = Some((offset, fault));
         self.limit = self.at;
         Ok(())
+    }
+
+    /// Whether the file was closed after the batch that begins here, or that should begin here: then
+    /// the batch was complete and durable. Another server may append commands later, and crash.
+    fn was_closed_later(&self) -> bool {
+        let begins_batch = self.batch_end == Some(self.at);
+        let here = self.log_end.or(self.start_offset).filter(|_| begins_batch);
+        here.zip(self.end_offset).is_some_and(|(here, end)| here < end)
     }
 
     fn damage(&self, offset: u64, fault: AofFault) -> ReadError {

@@ -2,8 +2,8 @@
 
 use super::{CheckError, RdbReport, check_rdb};
 use crate::aof::{
-    self, AofEnd, AofItem, AofNames, AofReader, AofTail, Damage, FileOrder, LoadFile, ReadError,
-    Repair,
+    self, AofEnd, AofItem, AofNames, AofReader, AofTail, Damage, FileOrder, LoadFile,
+    ManifestEntry, ReadError, Repair,
 };
 use crate::disk::{Disk, DiskError, DiskFile};
 
@@ -49,6 +49,15 @@ impl AofReport {
 /// # Errors
 /// When the disk fails.
 pub fn check_aof<F: DiskFile>(file: &F, order: FileOrder) -> Result<AofReport, CheckError> {
+    check_listed(file, order, None)
+}
+
+/// The same for a file with an entry in the manifest.
+fn check_listed<F: DiskFile>(
+    file: &F,
+    order: FileOrder,
+    entry: Option<&ManifestEntry>,
+) -> Result<AofReport, CheckError> {
     let mut report = AofReport {
         bytes: file.len()?,
         rdb: None,
@@ -69,6 +78,9 @@ pub fn check_aof<F: DiskFile>(file: &F, order: FileOrder) -> Result<AofReport, C
         report.rdb = Some(rdb);
     }
     let mut reader = AofReader::new(file.clone(), report.valid_to, order)?;
+    if let Some(entry) = entry {
+        reader = reader.closed(entry);
+    }
     match read_to_end(&mut reader) {
         Ok(AofEnd { valid_to, commands, unsealed, tail, repair, .. }) => {
             Ok(AofReport { valid_to, commands, unsealed, tail, repair, ..report })
@@ -185,7 +197,7 @@ pub fn check_directory<D: Disk>(
     names: &AofNames,
 ) -> Result<DirectoryReport<D::File>, CheckError> {
     let files = files(disk, names)?.into_iter().map(|file| {
-        let report = check_aof(&file.file, file.order)?;
+        let report = check_listed(&file.file, file.order, Some(&file.entry))?;
         Ok((file, report))
     });
     Ok(DirectoryReport { files: files.collect::<Result<_, CheckError>>()? })

@@ -153,8 +153,8 @@ impl<'a> AofLoader<'a> {
             true => self.load_base(file)?,
             false => 0,
         };
-        let mut reader =
-            AofReader::new(file.file.clone(), from, file.order).map_err(|error| fatal(&error))?;
+        let reader = AofReader::new(file.file.clone(), from, file.order);
+        let mut reader = reader.map_err(|error| fatal(&error))?.closed(&file.entry);
         let end = self.replay(&mut reader, file)?;
         self.transaction = None;
         self.applier.publish(sys::allocator::thread_bytes());
