@@ -11,6 +11,7 @@
 //! Invariants, each with a model in `tests/models`:
 //! - The reader sees appended units and urgent requests before it sleeps, or it is woken.
 //! - A thread that waits for a position is notified when it is reached.
+//! - A policy that was configured is in force for everything that is appended later.
 //!
 //! Why nothing is lost: each side writes its own word, has a sequentially consistent fence, and
 //! reads the other's. The two fences have an order, and the side that comes second sees what the
@@ -86,6 +87,51 @@ impl LogSleep {
     fn wake(&self) -> bool {
         self.wake_at.load(Ordering::Relaxed) != NEVER
             && self.wake_at.swap(NEVER, Ordering::Relaxed) != NEVER
+    }
+}
+
+/// Whether replies wait until the log is synced, not only until it is written. The thread that
+/// changes the configuration and the log reader set their parts of it; each takes effect at once.
+///
+/// The reader reads a position up to which it may release replies first, and then this: a reply to
+/// a write after that position waits by the policy of its time.
+pub struct SyncPolicy {
+    /// `appendfsync always`.
+    always: AtomicBool,
+    /// `no-appendfsync-on-rewrite`.
+    rests_for_rewrites: AtomicBool,
+    /// There is a base, without which nothing is durable.
+    has_base: AtomicBool,
+    is_rewriting: AtomicBool,
+}
+
+impl Default for SyncPolicy {
+    fn default() -> Self {
+        let no = || AtomicBool::new(false);
+        Self { always: no(), rests_for_rewrites: no(), has_base: no(), is_rewriting: no() }
+    }
+}
+
+impl SyncPolicy {
+    /// Sets the configured part, before the client that asked for it is answered.
+    pub fn configure(&self, always: bool, rests_for_rewrites: bool) {
+        self.rests_for_rewrites.store(rests_for_rewrites, Ordering::Relaxed);
+        self.always.store(always, Ordering::Relaxed);
+    }
+
+    /// Sets the part of the log reader.
+    pub fn follow(&self, has_base: bool, is_rewriting: bool) {
+        self.is_rewriting.store(is_rewriting, Ordering::Relaxed);
+        self.has_base.store(has_base, Ordering::Relaxed);
+    }
+
+    /// Whether replies wait until the log is synced.
+    #[inline]
+    pub fn replies_wait(&self) -> bool {
+        self.always.load(Ordering::Relaxed)
+            && self.has_base.load(Ordering::Relaxed)
+            && !(self.rests_for_rewrites.load(Ordering::Relaxed)
+                && self.is_rewriting.load(Ordering::Relaxed))
     }
 }
 

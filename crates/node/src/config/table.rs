@@ -406,7 +406,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .applies(Apply::AppendOnly).read_in(AOF_THREAD),
     flag!("no-appendfsync-on-rewrite", append_only.no_appendfsync_on_rewrite,
         "Do not sync it during a rewrite, when a sync may take long.")
-        .read_in(AOF_THREAD),
+        .applies(Apply::AppendOnly).read_in(AOF_THREAD),
     number!("auto-aof-rewrite-percentage", append_only.auto_aof_rewrite_percentage,
         Decimal 0..=I32_MAX,
         "Growth in per cent since the last rewrite that starts a new one; 0 means never.")

@@ -55,18 +55,18 @@ impl AppendOnlyFile {
         self.thread.lock().clone()
     }
 
-    /// Begins the append-only file. On the main thread.
+    /// Begins the append-only file with the policy of a configuration. On the main thread.
     ///
     /// # Errors
     /// When it cannot begin; the log says why.
-    pub fn start(&self) -> Result<(), String> {
-        self.try_start().map_err(|reason| {
-            crate::system::server_log::warning!("Can't begin the append-only file: {reason}");
+    pub fn start(&self, new: &Config) -> Result<(), String> {
+        self.try_start(new).map_err(|reason| {
+            warning!("Can't begin the append-only file: {reason}");
             START_FAILED.to_owned()
         })
     }
 
-    fn try_start(&self) -> Result<(), String> {
+    fn try_start(&self, new: &Config) -> Result<(), String> {
         let config = self.keyspace.node.config();
         // Without the thread, the append-only file is being loaded, and continues when it is.
         let Some(caller) = self.caller() else { return Ok(()) };
@@ -82,6 +82,7 @@ impl AppendOnlyFile {
         let ring = LogRing::create(places, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
         let started = caller.ask_and_wait(|done| Request::Start(Arc::clone(&ring), done));
+        ring.configure(new);
         if let Some(Err(reason)) = started {
             ring.places().remove_own();
             return Err(reason);
@@ -157,7 +158,12 @@ impl AppendOnlyFile {
         }
     }
 
-    pub fn configured(&self) {
+    /// Follows a configuration that is about to be set: from now on replies wait as it asks for. The
+    /// thread that writes follows when it is set. On the main thread.
+    pub fn configured(&self, new: &Config) {
+        if let Some(ring) = self.log.ring() {
+            ring.configure(new);
+        }
         if let Some(caller) = self.caller() {
             caller.call(Request::Configured);
         }

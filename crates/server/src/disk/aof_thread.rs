@@ -406,10 +406,11 @@ impl AofThread {
     }
 
     fn report_progress(&mut self) {
-        let is_always = self.config.append_only.appendfsync == Fsync::Always;
-        let waits = is_always && !self.rests();
-        let progress = self.writer.as_ref().map(|writer| writer.progress(waits));
-        if let Some(progress) = progress.filter(|progress| self.reported != Some(*progress)) {
+        let Some(writer) = &self.writer else { return };
+        let mut progress = writer.progress();
+        let has_base = progress.synced.is_some();
+        progress.waits = self.source.replies_wait(has_base, self.rewrite.is_some());
+        if self.reported != Some(progress) {
             self.reported = Some(progress);
             self.source.progress(progress);
         }

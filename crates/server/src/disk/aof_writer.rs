@@ -282,12 +282,12 @@ impl<D: Disk> AofWriter<D> {
         self.failure.as_ref()
     }
 
-    /// How far the log has reached the disk. Replies wait for syncs if `waits` says so and there is
-    /// a base: before, nothing can be durable.
-    pub fn progress(&self, waits: bool) -> LogProgress {
+    /// How far the log has reached the disk. Before there is a base, nothing can be durable. The
+    /// caller adds whether replies wait for syncs.
+    pub fn progress(&self) -> LogProgress {
         let synced = (!self.is_first).then(|| self.aof.durable());
-        let (waits, has_failed) = (waits && !self.is_first, self.failure.is_some());
-        LogProgress { written: self.kept, synced, waits, has_failed }
+        let has_failed = self.failure.is_some();
+        LogProgress { written: self.kept, synced, waits: false, has_failed }
     }
 
     /// Bytes of all files.

@@ -153,7 +153,7 @@ impl Server {
             self.begin_rewrite();
         }
         self.ring.release(self.writer.kept());
-        let synced = self.writer.progress(self.always).synced.unwrap_or(0);
+        let synced = self.writer.progress().synced.unwrap_or(0);
         assert!(synced <= position(self.ring.made));
         self.durable = self.durable.max(synced);
         self.failures += u64::from(self.writer.failure().is_some());

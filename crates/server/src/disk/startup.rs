@@ -132,8 +132,8 @@ impl Startup {
                 }
                 let ring = LogRing::create(places, id, writer.written());
                 let ring = ring.map_err(|error| error.to_string())?;
-                let fsync = node.config().append_only.appendfsync;
-                ring.set_waits_always(fsync == node::config::Fsync::Always);
+                ring.configure(&node.config());
+                ring.policy.follow(true, false);
                 self.append_only.log.set(Some(Arc::clone(&ring)));
                 self.log = Some((writer, ring));
                 Ok(false)

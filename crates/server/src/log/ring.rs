@@ -29,12 +29,13 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use node::Node;
+use node::config::{Config, Fsync};
 use parking_lot::Mutex;
 use persist::aof::LogId;
 use store::log::{UnitPart, push_select};
 use store::{LogPosition, LogUnit, WriteLog};
 use sync::log_positions::{LogPositions, Reservation, UNKNOWN_DATABASE, Wanted};
-use sync::log_waits::{LogMark, LogSleep};
+use sync::log_waits::{LogMark, LogSleep, SyncPolicy};
 use sys::shared_memory::SharedMemory;
 
 use super::places::Places;
@@ -53,8 +54,8 @@ pub(crate) struct LogRing {
     positions: LogPositions<Words>,
     /// Overflow units by their positions. A thread that adds or removes one holds the lock.
     overflow: Mutex<BTreeMap<u64, Arc<OverflowUnit>>>,
-    /// Replies wait until the log is synced, also when nothing lies overflow.
-    waits_always: AtomicBool,
+    /// Whether replies wait until the log is synced, also when nothing lies overflow.
+    pub(crate) policy: SyncPolicy,
     /// Nothing can be written or synced: replies of clients that have written nothing do not wait.
     serves_reads: AtomicBool,
     /// Replies that depend on positions before this one may leave: those written, or synced if
@@ -140,7 +141,7 @@ impl LogRing {
             memory,
             positions,
             overflow: Mutex::default(),
-            waits_always: AtomicBool::new(false),
+            policy: SyncPolicy::default(),
             serves_reads: AtomicBool::new(false),
             replies: LogMark::new(threads, begin),
             // The reader sets it.
@@ -203,13 +204,15 @@ impl LogRing {
     #[inline]
     pub(crate) fn replies_wait_for(&self) -> Option<u64> {
         let (end, has_overflow) = self.positions.end();
-        let waits = has_overflow || self.waits_always.load(Ordering::Relaxed);
+        let waits = has_overflow || self.policy.replies_wait();
         (waits && end > self.replies.reached()).then_some(end)
     }
 
-    /// Sets whether all replies wait: `appendfsync always`.
-    pub(crate) fn set_waits_always(&self, waits: bool) {
-        self.waits_always.store(waits, Ordering::Relaxed);
+    /// Follows a configuration: `appendfsync` and `no-appendfsync-on-rewrite`.
+    pub(crate) fn configure(&self, config: &Config) {
+        let config = &config.append_only;
+        let always = config.appendfsync == Fsync::Always;
+        self.policy.configure(always, config.no_appendfsync_on_rewrite);
     }
 
     /// Whether replies of clients that have written nothing need not wait, because writing the log
@@ -430,13 +433,13 @@ impl WriteLog for Producer {
     fn position(&self) -> Option<LogPosition> {
         self.end.map(|position| LogPosition { log: self.ring.number, position })
     }
-}
-
-impl Producer {
 
     fn end(&self) -> Option<LogPosition> {
         Some(LogPosition { log: self.ring.number, position: self.ring.end() })
     }
+}
+
+impl Producer {
     #[cold]
     fn append_overflow(&mut self, unit: LogUnit<'_>, wanted: Wanted) {
         let ring = &*self.ring;

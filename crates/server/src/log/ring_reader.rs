@@ -98,7 +98,7 @@ impl RingSource {
         let slot = &self.slot;
         let notify = |thread| slot.threads.log_advanced(thread);
         slot.node.durability.set(None);
-        old.set_waits_always(false);
+        old.policy.follow(false, false);
         old.synced.advance(u64::MAX, notify);
         old.release_replies(u64::MAX, notify);
     }
@@ -133,11 +133,19 @@ impl RingSource {
         self.ring.as_ref().map_or(self.end, |ring| ring.cut())
     }
 
+    /// Whether replies wait for syncs by the policy that is in force now, if there is a base or a
+    /// rewrite is in progress. Asked after the positions were read that are reported.
+    pub fn replies_wait(&self, has_base: bool, is_rewriting: bool) -> bool {
+        self.ring.as_ref().is_some_and(|ring| {
+            ring.policy.follow(has_base, is_rewriting);
+            ring.policy.replies_wait()
+        })
+    }
+
     /// Publishes how far the log has reached the disk, and releases replies that waited for that.
     pub fn progress(&mut self, progress: LogProgress) {
         let Some(ring) = &self.ring else { return };
         let LogProgress { written, synced, waits, has_failed } = progress;
-        ring.set_waits_always(waits);
         if ring.serves_reads() != has_failed {
             ring.set_serves_reads(has_failed);
             if has_failed {

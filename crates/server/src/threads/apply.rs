@@ -123,26 +123,27 @@ fn enter_directory(new: &Config) -> Result<Undo<'static>, String> {
     }))
 }
 
-/// Begins or ends the append-only file, or lets its thread know of another policy.
+/// Begins or ends the append-only file, or changes its policy, which is in force when this returns:
+/// the requests that follow rely on it.
 fn follow_append_only<'a>(
     shared: &'a SharedState,
-    old: &Config,
+    old: &'a Config,
     new: &Config,
 ) -> Result<Undo<'a>, String> {
     let (was_on, is_on) = (old.append_only.appendonly, new.append_only.appendonly);
     let append_only = &shared.append_only;
     match (was_on, is_on) {
         (false, true) => {
-            append_only.start()?;
+            append_only.start(new)?;
             Ok(Box::new(|| append_only.stop()))
         }
         (true, false) => {
             append_only.stop();
-            Ok(Box::new(|| log_error(append_only.start())))
+            Ok(Box::new(|| log_error(append_only.start(old))))
         }
         _ => {
-            append_only.configured();
-            Ok(nothing_to_undo())
+            append_only.configured(new);
+            Ok(Box::new(|| append_only.configured(old)))
         }
     }
 }

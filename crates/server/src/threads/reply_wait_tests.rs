@@ -48,7 +48,8 @@ impl Server {
         thread.worker.limit_client_time(u64::MAX);
         let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
         let ring = Arc::new(LogRing::new(memory, LogId([1, 2]), [3, 4, 5, 6], 100).unwrap());
-        ring.set_waits_always(waits_always);
+        ring.policy.configure(waits_always, false);
+        ring.policy.follow(true, false);
         shared.log.set(Some(Arc::clone(&ring)));
         assert!(!shared.log.is_followed(&ring));
         thread.turn(&mut |_, _| {});
@@ -204,6 +205,28 @@ fn reads_that_meet_expired_keys_are_answered_while_the_log_fails() {
     assert_eq!(server.ask(&mut writer, "SET k8 1 GET\r\n"), "");
     server.release();
     assert_eq!((reader.received(), writer.received()), ("+OK\r\n".into(), "$-1\r\n".into()));
+}
+
+#[test]
+fn a_policy_is_in_force_before_the_reply_to_config_set() {
+    let mut server = Server::new(false);
+    let (mut client, mut other) = (server.connect(), server.connect());
+    let requests = "CONFIG SET appendfsync always\r\nSET k 1\r\n";
+    let received = server.ask(&mut client, requests);
+    assert!(["", "+OK\r\n"].contains(&received.as_str()), "{received}");
+    assert_eq!(server.ask(&mut other, "GET k\r\n"), "");
+    server.release();
+    assert_eq!(received + &client.received(), "+OK\r\n+OK\r\n");
+    assert_eq!(other.received(), "$1\r\n1\r\n");
+    let rest = "CONFIG SET appendfsync everysec\r\nSET k 2\r\n";
+    assert_eq!(server.ask(&mut client, rest), "+OK\r\n+OK\r\n");
+    server.ring.policy.follow(true, true);
+    let rewrite = "CONFIG SET appendfsync always no-appendfsync-on-rewrite yes\r\nSET k 3\r\n";
+    assert_eq!(server.ask(&mut client, rewrite), "+OK\r\n+OK\r\n");
+    server.release();
+    let end = "CONFIG SET no-appendfsync-on-rewrite no\r\n";
+    assert_eq!(server.ask(&mut client, end), "+OK\r\n");
+    assert_eq!(server.ask(&mut client, "SET k 4\r\n"), "");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::thread;
 
-use crate::log_waits::{LogMark, LogSleep};
+use crate::log_waits::{LogMark, LogSleep, SyncPolicy};
 use crate::shim::{Fault, PRODUCER};
-use crate::{fails_with, holds};
+use crate::{fails, fails_with, holds};
 
 fn producer<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
     let builder = thread::Builder::new().name(PRODUCER.to_owned());
@@ -137,4 +137,35 @@ fn a_wait_without_a_fence_is_found() {
         3,
         a_waiting_thread_is_notified,
     );
+}
+
+/// A thread sets `always` and appends a write, while the reader releases replies to everything that
+/// is written. Nothing is synced.
+fn a_policy_is_in_force(is_read_first: bool) {
+    let shared = Arc::new((SyncPolicy::default(), LogMark::new(1, 0), AtomicU64::new(0)));
+    shared.0.follow(true, false);
+    let other = Arc::clone(&shared);
+    let writes = producer(move || {
+        let (policy, mark, end) = &*other;
+        policy.configure(true, false);
+        end.store(1, Ordering::Release);
+        assert!(policy.replies_wait());
+        mark.wait(0, 1)
+    });
+    let (policy, mark, end) = &*shared;
+    let before = policy.replies_wait();
+    let written = end.load(Ordering::Acquire);
+    let waits = if is_read_first { before } else { policy.replies_wait() };
+    mark.advance(if waits { 0 } else { written }, |_| ());
+    assert!(writes.join().expect("it ends") && mark.reached() == 0, "a reply left before its sync");
+}
+
+#[test]
+fn a_policy_is_in_force_for_later_writes() {
+    holds(3, || a_policy_is_in_force(false));
+}
+
+#[test]
+fn a_policy_that_is_read_before_the_position_is_found() {
+    fails("a reply left before its sync", 3, || a_policy_is_in_force(true));
 }
