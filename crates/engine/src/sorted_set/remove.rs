@@ -97,15 +97,28 @@ fn remove_range(
 ) -> Result<(), Error> {
     let bounds = SortedSetBounds::parse(by, args.text(2), args.text(3))?;
     let key = cx.first_key(args, 1);
+    // Among members of different scores, such a range is what the encoding and the server make of
+    // it: members are replayed, not the range.
+    let names_members = by == By::Lex && cx.turn.effects.is_consumed();
     let (db, turn) = cx.db(key);
     let Some(mut set) = db.edit::<SortedSetValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
     let ranks = bounds.ranks(set.set(), false);
+    let members: Vec<Vec<u8>> = match names_members {
+        true => set.set().walk(ranks.clone(), false).map(|pair| pair.member.to_vec()).collect(),
+        false => Vec::new(),
+    };
     let removed = set.remove_ranks(ranks);
     let emptied = set.set().len() == 0;
     drop(set);
+    if !members.is_empty() {
+        cx.turn.effects.replay_as(|replay| {
+            replay.args([b"ZREM", key.bytes]);
+            replay.args(&members);
+        });
+    }
     removed_from(cx, key, name, removed, emptied);
     reply.len(removed);
     Ok(())

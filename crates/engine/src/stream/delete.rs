@@ -1,8 +1,10 @@
 //! XDEL, XDELEX and XACKDEL: deleting entries at any position.
 
+use std::collections::BTreeMap;
+
 use ds::stream::{Id, References};
 use resp::{Args, Reply};
-use store::{KeyspaceEvent, StreamValue};
+use store::{Effects, KeyspaceEvent, StreamValue};
 
 use crate::args::count::positive;
 use crate::cx::Cx;
@@ -10,7 +12,7 @@ use crate::error::Error;
 use crate::exec::Handler;
 use command::{Access, Argument, Flags, KeySpec, Row, Shape};
 
-use super::id::parse;
+use super::id::{ShownId, parse};
 use super::trim::{CONDITION, parse_references};
 use super::{DELETE_KEY, GROUP, IDS, spec};
 use crate::error::stream::StreamError;
@@ -119,24 +121,25 @@ fn parse_ids(args: &Args<'_>, from: usize) -> Result<(References, std::ops::Rang
 
 fn xdelex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (references, ids) = parse_ids(args, 2)?;
-    each(cx, args, reply, ids, |stream, id| {
+    each(cx, args, reply, ids, |stream, id, replayed| {
         if stream.log.entry(id).is_none() {
-            let dropped = references == References::Drop && stream.groups.forget(id);
+            let dropped = references == References::Drop && forget(stream, id, replayed);
             return Deletion { outcome: outcome::ABSENT, deleted: false, changed: dropped };
         }
-        delete(stream, id, references)
+        delete(stream, id, references, replayed)
     })
 }
 
 fn xackdel(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (references, ids) = parse_ids(args, 3)?;
     let name = args.text(2);
-    each(cx, args, reply, ids, |stream, id| {
+    each(cx, args, reply, ids, |stream, id, replayed| {
         let was_pending = stream.groups.find_mut(name).is_some_and(|group| group.acknowledge(id));
         if !was_pending {
             return Deletion { outcome: outcome::ABSENT, deleted: false, changed: false };
         }
-        Deletion { changed: true, ..delete(stream, id, references) }
+        replayed.acknowledge(name, id);
+        Deletion { changed: true, ..delete(stream, id, references, replayed) }
     })
 }
 
@@ -147,12 +150,68 @@ struct Deletion {
     changed: bool,
 }
 
-fn delete(stream: &mut ds::Stream, id: Id, references: References) -> Deletion {
+/// The changes in a form that servers replay which do not know these commands: XACK and XDEL.
+#[derive(Default)]
+struct ReplayedDeletions {
+    /// Whether there is a replay.
+    is_wanted: bool,
+    /// Identifiers by group.
+    acknowledged: BTreeMap<Vec<u8>, Vec<Id>>,
+    deleted: Vec<Id>,
+}
+
+impl ReplayedDeletions {
+    fn acknowledge(&mut self, group: &[u8], id: Id) {
+        if self.is_wanted {
+            self.acknowledged.entry(group.to_vec()).or_default().push(id);
+        }
+    }
+
+    fn delete(&mut self, id: Id) {
+        if self.is_wanted {
+            self.deleted.push(id);
+        }
+    }
+
+    fn replay(&self, effects: &mut Effects, key: &[u8]) {
+        for (group, ids) in &self.acknowledged {
+            effects.also_replay(|replay| {
+                replay.args([b"XACK", key, group.as_slice()]);
+                ids.iter().for_each(|id| replay.arg(ShownId::new(*id).as_bytes()));
+            });
+        }
+        if !self.deleted.is_empty() {
+            effects.also_replay(|replay| {
+                replay.args([b"XDEL", key]);
+                self.deleted.iter().for_each(|id| replay.arg(ShownId::new(*id).as_bytes()));
+            });
+        }
+    }
+}
+
+/// Removes an entry from the pending entries of all groups. Returns whether any had it.
+fn forget(stream: &mut ds::Stream, id: Id, replayed: &mut ReplayedDeletions) -> bool {
+    if replayed.is_wanted {
+        let groups = stream.groups.iter().filter(|(_, group)| group.pending(id).is_some());
+        groups.for_each(|(name, _)| replayed.acknowledge(name, id));
+    }
+    stream.groups.forget(id)
+}
+
+fn delete(
+    stream: &mut ds::Stream,
+    id: Id,
+    references: References,
+    replayed: &mut ReplayedDeletions,
+) -> Deletion {
     if references == References::Acked && stream.groups.refer_to(id) {
         return Deletion { outcome: outcome::REFERRED, deleted: false, changed: false };
     }
-    let dropped = references == References::Drop && stream.groups.forget(id);
+    let dropped = references == References::Drop && forget(stream, id, replayed);
     let deleted = stream.log.delete(id);
+    if deleted {
+        replayed.delete(id);
+    }
     Deletion { outcome: outcome::DELETED, deleted, changed: deleted || dropped }
 }
 
@@ -162,9 +221,11 @@ fn each(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
     ids: std::ops::Range<usize>,
-    mut work: impl FnMut(&mut ds::Stream, Id) -> Deletion,
+    mut work: impl FnMut(&mut ds::Stream, Id, &mut ReplayedDeletions) -> Deletion,
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
+    let is_wanted = cx.turn.effects.is_consumed();
+    let mut replayed = ReplayedDeletions { is_wanted, ..ReplayedDeletions::default() };
     let (db, turn) = cx.db(key);
     let Some(mut edit) = db.edit::<StreamValue>(turn, key)? else {
         reply.array(ids.len());
@@ -174,7 +235,7 @@ fn each(
     let (mut changes, mut deleted) = (0, false);
     reply.array(ids.len());
     for at in ids {
-        let done = work(edit.stream_unchanged_mut(), parse(args.text(at), 0)?);
+        let done = work(edit.stream_unchanged_mut(), parse(args.text(at), 0)?, &mut replayed);
         reply.int(done.outcome);
         changes += u64::from(done.changed);
         deleted |= done.deleted;
@@ -185,6 +246,7 @@ fn each(
     drop(edit);
     if changes > 0 {
         cx.turn.counters.changes += changes - 1;
+        replayed.replay(&mut cx.turn.effects, key.bytes);
         if deleted {
             cx.wrote(DELETED, key.bytes);
         } else {

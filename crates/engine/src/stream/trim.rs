@@ -208,6 +208,11 @@ impl TrimOptions {
             {
                 continue;
             }
+            // Servers that load the log may not know the word, which stands for nothing.
+            let keeps = parse_references(arg) == Some(References::Keep);
+            if keeps && at >= 2 && at < self.id_at && at != self.threshold_at {
+                continue;
+            }
             match (inexact, id) {
                 (Some(_), _) if at + 1 == self.threshold_at => replay.arg("="),
                 (Some(trim), _) if at == self.threshold_at => match trim.bound {

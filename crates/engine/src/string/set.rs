@@ -303,11 +303,20 @@ fn msetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     if met {
         put_pairs(cx, args, 2..end, expires_at);
-        if let ExpiryChange::At(at_ms) = expires_at {
-            cx.turn.effects.replay_as(|replay| {
-                (0..end).for_each(|at| write_arg(replay, args, at));
-                replay.arg("PXAT");
-                replay.int(at_ms);
+        // Servers that load the log may not know MSETEX.
+        for at in (2..end).step_by(2) {
+            cx.turn.effects.also_replay(|replay| {
+                replay.arg("SET");
+                write_arg(replay, args, at);
+                write_arg(replay, args, at + 1);
+                match expires_at {
+                    ExpiryChange::At(at_ms) => {
+                        replay.arg("PXAT");
+                        replay.int(at_ms);
+                    }
+                    ExpiryChange::Keep => replay.arg("KEEPTTL"),
+                    ExpiryChange::Clear => {}
+                }
             });
         }
     }

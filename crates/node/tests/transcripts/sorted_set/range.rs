@@ -139,6 +139,7 @@ fn zrangestore_of_each_kind() {
 > ZRANGESTORE dst src inf 2 BYSCORE REV LIMIT 0 2 -> 2
 > ZRANGE dst 0 -1 -> ["c", "d"]
 > ZRANGESTORE dst src [a [c BYLEX LIMIT 1 9 -> 2
+! zrangestore:dst => DEL dst | ZADD dst 2 b 3 c
 > ZRANGE dst 0 -1 -> ["b", "c"]
 > ZRANGESTORE src src 1 2 -> 2
 > ZRANGE src 0 -1 WITHSCORES -> ["b", "2", "c", "3"]
@@ -150,6 +151,7 @@ fn zrangestore_of_each_kind() {
 ! del:dst => ZRANGESTORE dst src 5 9
 > EXISTS dst -> 0
 > ZRANGESTORE dst src 5 9 -> 0
+> ZRANGESTORE dst src [x [z BYLEX -> 0
 > ZRANGESTORE dst none 0 -1 -> 0
 > SET s text -> OK
 > ZRANGESTORE dst s 0 -1 -> -WRONGTYPE Operation against a key holding the wrong kind of value

@@ -24,10 +24,10 @@ fn xdelex() {
     check_with_groups(
         r#"
 > XDELEX s IDS 2 1-1 9-9 -> [1, -1]
-! xdel:s => XDELEX s IDS 2 1-1 9-9
+! xdel:s => XDEL s 1-1
 > XPENDING s g -> [3, "1-1", "1-3", [["c", "3"]]]
 > XDELEX s IDS 1 1-1 DELREF -> [-1]
-!  => XDELEX s IDS 1 1-1 DELREF
+!  => XACK s g 1-1 | XACK s h 1-1
 > XPENDING s g -> [2, "1-2", "1-3", [["c", "2"]]]
 > XPENDING s h -> [0, nil, nil, nil-array]
 > XDELEX s ACKED IDS 2 1-2 1-3 -> [2, 2]
@@ -35,7 +35,7 @@ fn xdelex() {
 > XDELEX s ACKED IDS 1 1-2 -> [2]
 > XREADGROUP GROUP h d NOACK STREAMS s > -> [["s", [["1-2", ["a", "2"]], ["1-3", ["a", "3"]]]]]
 > XDELEX s acked ids 2 1-2 1-2 -> [1, -1]
-! xdel:s => XDELEX s acked ids 2 1-2 1-2
+! xdel:s => XDEL s 1-2
 > XDELEX s DELREF IDS 1 1-3 -> [1]
 > XLEN s -> 0
 > XDELEX nokey IDS 2 1-1 1-2 -> [-1, -1]
@@ -48,13 +48,13 @@ fn xackdel() {
     check_with_groups(
         r#"
 > XACKDEL s h IDS 2 1-1 1-2 -> [1, -1]
-! xdel:s => XACKDEL s h IDS 2 1-1 1-2
+! xdel:s => XACK s h 1-1 | XDEL s 1-1
 > XPENDING s h -> [0, nil, nil, nil-array]
 > XPENDING s g -> [3, "1-1", "1-3", [["c", "3"]]]
 > XACKDEL s g KEEPREF IDS 1 1-1 -> [1]
-!  => XACKDEL s g KEEPREF IDS 1 1-1
+!  => XACK s g 1-1
 > XACKDEL s g ACKED IDS 1 1-2 -> [2]
-!  => XACKDEL s g ACKED IDS 1 1-2
+!  => XACK s g 1-2
 > XPENDING s g -> [1, "1-3", "1-3", [["c", "1"]]]
 > XREADGROUP GROUP h d STREAMS s > -> [["s", [["1-2", ["a", "2"]], ["1-3", ["a", "3"]]]]]
 > XACKDEL s h ACKED IDS 2 1-2 1-3 -> [1, 2]
@@ -105,8 +105,10 @@ fn trimming_that_respects_groups() {
 ! xadd:s xtrim:s => XADD s DELREF MAXLEN = 0 1-4 a 4
 > XPENDING s g -> [0, nil, nil, nil-array]
 > XADD s KEEPREF 1-5 a 5 -> "1-5"
+! xadd:s => XADD s 1-5 a 5
 > XADD s KEEPREF DELREF 1-5 a 5 -> -ERR Invalid stream ID specified as stream command argument
 > XTRIM s MINID 9 KEEPREF -> 1
+! xtrim:s => XTRIM s MINID 9
 > XLEN s -> 0
 "#,
     );

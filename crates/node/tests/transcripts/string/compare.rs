@@ -143,22 +143,22 @@ fn msetex() {
     check(
         r#"
 > MSETEX 2 a 1 b x -> 1
-! set:a set:b => MSETEX 2 a 1 b x
+! set:a set:b => SET a 1 | SET b x
 > MGET a b -> ["1", "x"]
 > MSETEX 2 a 2 c y NX -> 0
 > MSETEX 2 c y d z nx -> 1
-! set:c set:d => MSETEX 2 c y d z nx
+! set:c set:d => SET c y | SET d z
 > MSETEX 2 a 2 e y XX -> 0
 > MSETEX 2 a 2 b y XX EX 100 -> 1
-! set:a expire:a set:b expire:b => MSETEX 2 a 2 b y PXAT 1700000100000
+! set:a expire:a set:b expire:b => SET a 2 PXAT 1700000100000 | SET b y PXAT 1700000100000
 > TTL b -> 100
 > MSETEX 1 b z KEEPTTL -> 1
-! set:b => MSETEX 1 b z KEEPTTL
+! set:b => SET b z KEEPTTL
 > TTL b -> 100
 > MSETEX 1 b z -> 1
 > TTL b -> -1
 > MSETEX 2 s 1 s 2 PX 1500 -> 1
-! set:s expire:s set:s expire:s => MSETEX 2 s 1 s 2 PXAT 1700000001500
+! set:s expire:s set:s expire:s => SET s 1 PXAT 1700000001500 | SET s 2 PXAT 1700000001500
 > GET s -> "2"
 > SADD set m -> 1
 > MSETEX 1 set x -> 1
