@@ -18,6 +18,11 @@ impl Durability {
         *self.0.lock() = place;
     }
 
+    /// Whether there is a base, so that anything is durable.
+    pub fn has_base(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
     /// Whether a client's writes up to `written` are durable; `None` if it has written nothing.
     pub fn has(&self, written: Option<LogPosition>) -> bool {
         match (*self.0.lock(), written) {

@@ -15,6 +15,7 @@ use crate::log::log_slot::LogSlot;
 use crate::log::places::{self, Places};
 use crate::log::ring::LogRing;
 use crate::system::real_disk::RealDisk;
+use crate::system::server_log::warning;
 
 /// The append-only file: the state that it saves, and the way to the thread that writes it.
 pub(crate) struct AppendOnlyFile {
@@ -81,8 +82,8 @@ impl AppendOnlyFile {
         let (id, begin) = (places::new_id(), random_position());
         let ring = LogRing::create(places, id, begin);
         let ring = ring.map_err(|error| error.to_string())?;
-        let started = caller.ask_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         ring.configure(new);
+        let started = caller.ask_and_wait(|done| Request::Start(Arc::clone(&ring), done));
         if let Some(Err(reason)) = started {
             ring.places().remove_own();
             return Err(reason);
@@ -99,7 +100,7 @@ impl AppendOnlyFile {
         self.log.set(None);
         let stopped = caller.ask_and_wait(Request::Stop);
         if let Some(Err(reason)) = stopped {
-            crate::system::server_log::warning!("Ending the append-only file: {reason}");
+            warning!("Ending the append-only file: {reason}");
         }
         *self.lock.lock() = None;
     }
@@ -116,6 +117,17 @@ impl AppendOnlyFile {
     /// Begins a rewrite, or says why it does not.
     pub fn rewrite(&self, later: bool) -> RewriteBegin {
         let Some(caller) = self.caller() else { return RewriteBegin::Failed };
+        let mut lock = None;
+        if self.lock.lock().is_none() && !self.is_rewriting() {
+            let (disk, config) = (RealDisk::of_working_directory(), self.keyspace.node.config());
+            match AofLock::take(&disk, &config) {
+                Ok(taken) => lock = Some(taken),
+                Err(reason) => {
+                    warning!("Can't rewrite the append-only file: {reason}");
+                    return RewriteBegin::Failed;
+                }
+            }
+        }
         let began_ms = sys::clock::steady_micros() / 1000;
         let begin = {
             let mut figures = self.keyspace.node.append_only.lock();
@@ -132,8 +144,14 @@ impl AppendOnlyFile {
                 RewriteBegin::Started
             }
         };
-        caller.call(Request::Rewrite);
+        caller.call(Request::Rewrite(lock));
         begin
+    }
+
+    /// Whether a rewrite is due or in progress, which has the lock.
+    fn is_rewriting(&self) -> bool {
+        let figures = self.keyspace.node.append_only.lock();
+        figures.rewrite_began_ms.is_some() || figures.is_rewrite_scheduled
     }
 
     /// Ends a rewrite in progress, so that the keyspace can be saved at the end. Rewrites that are

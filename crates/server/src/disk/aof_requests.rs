@@ -16,8 +16,8 @@ pub enum Request {
     /// Begin an append-only file, with a base of the keyspace.
     Start(Arc<LogRing>, Sender<Result<(), String>>),
     Stop(Sender<Result<(), String>>),
-    /// Write a new base.
-    Rewrite,
+    /// Write a new base. Without an append-only file, the lock of one comes along.
+    Rewrite(Option<AofLock>),
     /// Cancel a rewrite in progress, or wait for its end if there is no base without it, unless the
     /// shutdown is forced. No rewrite begins until `GoOn` comes.
     EndRewrite(IsForced, Sender<()>),

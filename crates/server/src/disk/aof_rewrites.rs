@@ -90,8 +90,10 @@ impl AofThread {
         })?;
         if was_off {
             let disk = RealDisk::of_working_directory();
-            let lock = AofLock::take(&disk, &self.config).map_err(Some)?;
-            self.rewrite_lock = Some((lock, Places::of(&disk, &self.config)));
+            if self.rewrite_lock.is_none() {
+                let lock = AofLock::take(&disk, &self.config).map_err(Some)?;
+                self.rewrite_lock = Some((lock, Places::of(&disk, &self.config)));
+            }
             let aof = Aof::open(disk, names(&self.config));
             let aof = aof.map_err(|error| Some(error.to_string()))?;
             self.writer = Some(AofWriter::without_base(aof, cut.position));

@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use node::Host;
 use node::config::Config;
+use node::{Host, Node};
 use persist::aof::{Aof, AofError, Cut, LogId};
 
 use super::aof_files::{names, random_position};
@@ -174,13 +174,28 @@ fn left(
 /// the working directory was when it was begun.
 ///
 /// # Errors
-/// If there is none in the working directory.
-pub(crate) fn find_again(config: &Config) -> Result<(), String> {
-    let aof = Aof::open(RealDisk::of_working_directory(), names(config))
+/// If there is none in the working directory, or the one that is written lacks the keys so far.
+pub(crate) fn find_again(node: &Node) -> Result<(), String> {
+    let config = node.config();
+    may_load(node)?;
+    let aof = Aof::open(RealDisk::of_working_directory(), names(&config))
         .map_err(|error| error.to_string())?;
     match aof.manifest().has_no_data() {
         true => Err("there is no append-only file in the working directory".to_owned()),
         false => Ok(()),
+    }
+}
+
+/// Whether the append-only file that is written has everything: until its first base is whole, the
+/// files are those of an earlier one.
+fn may_load(node: &Node) -> Result<(), String> {
+    let is_on = node.config().append_only.appendonly;
+    if is_on && !node.durability.has_base() {
+        return Err("the append-only file has no base yet".to_owned());
+    }
+    match node.append_only.lock().rewrite_began_ms {
+        Some(_) => Err("the append-only file is being rewritten".to_owned()),
+        None => Ok(()),
     }
 }
 
@@ -192,9 +207,7 @@ pub(crate) fn find_again(config: &Config) -> Result<(), String> {
 pub(crate) fn load_again(keyspace: &Arc<SharedKeyspace>, host: &dyn Host) -> Result<(), String> {
     let node = &keyspace.node;
     let config = node.config();
-    if node.append_only.lock().rewrite_began_ms.is_some() {
-        return Err("the append-only file is being rewritten".to_owned());
-    }
+    may_load(node)?;
     let disk = RealDisk::of_working_directory();
     let aof = Aof::open(disk.clone(), names(&config)).map_err(|error| error.to_string())?;
     // Commands that load run on the main thread.

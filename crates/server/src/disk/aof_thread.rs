@@ -154,7 +154,7 @@ impl AofThread {
             }
             self.write();
             self.begin_due();
-            if self.writer.is_none() {
+            if self.writer.is_none() && !self.is_due {
                 self.rewrite_lock = None;
             }
             self.publish();
@@ -172,8 +172,10 @@ impl AofThread {
         if self.config.append_only.appendfsync == Fsync::Always {
             return (IDLE, next);
         }
+        // Without syncs, what is not synced stays so.
+        let syncs = self.config.append_only.appendfsync != Fsync::No && !self.rests();
         let is_busy = now_ms() - self.busy_ms < SYNC_MS;
-        match is_busy || writer.has_unsynced() {
+        match is_busy || syncs && writer.has_unsynced() {
             // Writers wake it seldom.
             true => (LOOK, writer.written() + BATCH_BYTES),
             false => (IDLE, next),
@@ -215,9 +217,13 @@ impl AofThread {
                 let failure = self.writer.as_ref().and_then(AofWriter::failure);
                 let _ = done.send(failure.map_or(Ok(()), |failure| Err(failure.to_string())));
             }
-            Request::Rewrite => {
+            Request::Rewrite(lock) => {
                 self.answered += 1;
                 self.is_due = true;
+                if let Some(lock) = lock {
+                    let places = Places::of(&RealDisk::of_working_directory(), &self.config);
+                    self.rewrite_lock = Some((lock, places));
+                }
                 self.deferred_until_ms = 0;
                 self.figures.rewrites_failed_in_row = 0;
             }

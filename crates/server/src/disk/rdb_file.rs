@@ -31,7 +31,11 @@ pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loa
     let config = keyspace.node.config();
     match find_rdb(&config)? {
         // Commands that load run on the main thread.
-        Some(file) => load_file(keyspace, file, replaces, &CountedThread::main(&keyspace.node)),
+        Some(file) => {
+            // A log still has the keys that have expired: their ends are logged when they are found.
+            let how = LoadHow { replaces, keeps_expired: config.append_only.appendonly };
+            load_file(keyspace, file, how, &CountedThread::main(&keyspace.node))
+        }
         None => Err(format!("there is no file {}", config.saving.dbfilename)),
     }
 }
@@ -45,17 +49,26 @@ pub(crate) fn load_rdb_if_any(
     memory: &CountedThread<'_>,
 ) -> Result<Option<LoadedRdb>, String> {
     let file = find_rdb(&keyspace.node.config())?;
-    file.map(|file| load_file(keyspace, file, false, memory)).transpose()
+    file.map(|file| load_file(keyspace, file, LoadHow::default(), memory)).transpose()
 }
 
-/// Loads an RDB file. With `replaces` its keys replace those that exist.
+/// What happens to some keys of an RDB file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LoadHow {
+    /// They replace those that exist.
+    pub(super) replaces: bool,
+    /// Those that have expired are loaded.
+    pub(super) keeps_expired: bool,
+}
+
+/// Loads an RDB file.
 ///
 /// # Errors
 /// Why it was not loaded.
 pub(super) fn load_file(
     keyspace: &SharedKeyspace,
     file: RealFile,
-    replaces: bool,
+    how: LoadHow,
     memory: &CountedThread<'_>,
 ) -> Result<LoadedRdb, String> {
     let config = keyspace.node.config();
@@ -67,8 +80,8 @@ pub(super) fn load_file(
     let options = LoadOptions {
         checks: config.saving.rdbchecksum,
         now_ms: sys::clock::unix_micros() / 1000,
-        keeps_expired: false,
-        replaces,
+        keeps_expired: how.keeps_expired,
+        replaces: how.replaces,
     };
     let loaded = load_rdb(keyspace, source, options, memory);
     let loaded = loaded.map_err(|error| failed(&error))?;

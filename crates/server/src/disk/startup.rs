@@ -16,7 +16,7 @@ use super::aof_handle::AppendOnlyFile;
 use super::aof_start;
 use super::aof_writer::AofWriter;
 use super::load_aof::AofLoader;
-use super::rdb_file::{find_rdb, load_file, unix_seconds};
+use super::rdb_file::{LoadHow, find_rdb, load_file, unix_seconds};
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::log::places::{self, Places};
 use crate::log::ring::LogRing;
@@ -210,7 +210,7 @@ fn load_rdb_file(
     memory: &CountedThread<'_>,
 ) -> Result<(), String> {
     let mut loader = AofLoader::new(keyspace, host, memory)?;
-    let loaded = load_file(keyspace, file, false, memory)?;
+    let loaded = load_file(keyspace, file, LoadHow::default(), memory)?;
     loader.take_over(&loaded)?;
     loader.end();
     Ok(())

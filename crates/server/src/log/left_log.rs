@@ -18,7 +18,7 @@ use resp::args::Span;
 use sync::log_positions::LogPositions;
 use sys::shared_memory::SharedMemory;
 
-use super::ring_layout::{MemoryPlace, Words, header, offset};
+use super::ring_layout::{MemoryPlace, Words, header, names_boot, offset};
 
 /// The commands that a transaction begins and ends with, in lower case.
 const MULTI: &[u8] = b"multi";
@@ -104,7 +104,7 @@ impl LeftLog {
         }
         let word = |at: usize| memory.words(header::WORDS)[at].load(Ordering::Acquire);
         let is_here = (0..4).all(|at| word(header::PLACE + at) == place[at]);
-        if !is_here {
+        if !is_here || !names_boot(&place) {
             return None;
         }
         let capacity = word(header::CAPACITY);

@@ -24,7 +24,7 @@ use persist::aof::LogId;
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
-use super::ring_layout::{MemoryPlace, memory_bytes};
+use super::ring_layout::{MemoryPlace, memory_bytes, names_boot};
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::warning;
 
@@ -161,6 +161,11 @@ impl Places {
             match new_file(path).and_then(map) {
                 Ok((created, number)) => {
                     self.own = Some(number);
+                    if !names_boot(&created.1) {
+                        warning!(
+                            "{BOOT_ID} can't be read: what is not written yet is lost by kill -9"
+                        );
+                    }
                     return Ok(created);
                 }
                 Err(error) => {

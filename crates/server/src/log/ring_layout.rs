@@ -59,3 +59,9 @@ impl AsRef<[AtomicU64]> for Words {
 /// Where the memory of a log is: the start of the machine and the file. A copy of the file, which
 /// may have been made while it changed, is at another place.
 pub(crate) type MemoryPlace = [u64; 4];
+
+/// Whether a place says at which start of the machine it is: otherwise a log there may be of an
+/// earlier one.
+pub(super) fn names_boot(place: &MemoryPlace) -> bool {
+    place[..2] != [0, 0]
+}

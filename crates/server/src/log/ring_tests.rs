@@ -237,6 +237,11 @@ fn a_log_of_another_start_of_the_machine_or_file_or_form_is_none() {
     for other in [[6, 8, 9, 10], [7, 7, 9, 10], [7, 8, 8, 10], [7, 8, 9, 11]] {
         assert!(LeftLog::open(ring.copy_memory(), other).is_none());
     }
+    // Where the machine does not name its start, any log may be of an earlier one.
+    let unknown = [0, 0, 9, 10];
+    let memory = SharedMemory::anonymous(memory_bytes()).unwrap();
+    let log = LogRing::new(memory, ID, unknown, 0).unwrap();
+    assert!(LeftLog::open(log.copy_memory(), unknown).is_none());
     let zeros = SharedMemory::anonymous(memory_bytes()).unwrap();
     assert!(LeftLog::open(zeros, [0; 4]).is_none());
     let shorter = SharedMemory::anonymous(4096).unwrap();

@@ -187,7 +187,7 @@ impl Host for SharedState {
 
     fn flush_append_only(&self) -> Result<(), String> {
         let flushed = self.append_only.flush();
-        let found = flushed.and_then(|()| aof_start::find_again(&self.node.config()));
+        let found = flushed.and_then(|()| aof_start::find_again(&self.node));
         found.inspect_err(|why| warning!("{why}"))
     }
 

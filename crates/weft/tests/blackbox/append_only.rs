@@ -265,6 +265,79 @@ fn the_file_is_turned_on_during_a_requested_rewrite() {
 }
 
 #[test]
+fn a_rewrite_is_refused_while_another_process_has_the_file() {
+    let owner = start(&[]);
+    owner.client().ok("SET k v");
+    let directory = owner.folder().display().to_string();
+    let other = Server::start(&["--save", "", "--dir", &directory]);
+    let mut client = other.client();
+    let refused = "ERR Can't execute an AOF background rewriting. Please check the server logs for \
+                   more information.";
+    assert_eq!(client.ask("BGREWRITEAOF").text(), refused);
+    assert!(other.log().contains("is in use by another process"), "{}", other.log());
+    owner.client().ok("CONFIG SET appendonly no");
+    let started = "Background append only file rewriting started";
+    assert_eq!(client.ask("BGREWRITEAOF").text(), started);
+    other.wait_for_log("Background AOF rewrite finished successfully");
+}
+
+#[test]
+fn a_file_without_its_first_base_is_not_loaded_again() {
+    let server = start(&[]);
+    let mut client = server.client();
+    client.ok("SET k old");
+    client.ok("CONFIG SET appendonly no");
+    client.ok("SET k new");
+    client.ok("CONFIG SET rdb-key-save-delay 100000");
+    client.ok("CONFIG SET appendonly yes");
+    let refused = "ERR Error trying to load the AOF files, check server logs";
+    assert_eq!(client.ask("DEBUG LOADAOF").text(), refused);
+    assert_eq!(client.ask("GET k").text(), "new");
+    client.ok("CONFIG SET rdb-key-save-delay 0");
+    server.wait_for_log("Background AOF rewrite finished successfully");
+    eventually("it may be loaded", || client.ask("DEBUG LOADAOF").text() == "OK");
+    assert_eq!(client.ask("GET k").text(), "new");
+}
+
+#[test]
+fn a_reload_logs_the_ends_of_keys_that_have_expired() {
+    let server = start(&[]);
+    let mut client = server.client();
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    client.ok("SET k v PX 1");
+    client.ask("HSET h f v g v");
+    client.ask("HPEXPIRE h 1 FIELDS 1 f");
+    std::thread::sleep(Duration::from_millis(5));
+    client.ok("DEBUG RELOAD");
+    assert_eq!(client.ask("RPUSH k x").int(), 1);
+    assert_eq!(client.ask("HINCRBY h f 5").int(), 5);
+    let server = server.kill_and_start(&again(&[]));
+    let mut client = server.client();
+    assert_eq!(client.ask("LLEN k").int(), 1);
+    assert_eq!(client.ask("HGET h f").text(), "5");
+}
+
+#[test]
+fn an_idle_log_does_not_wake_its_thread() {
+    for options in [&["--appendfsync", "no"][..], &[]] {
+        let server = start(options);
+        server.client().ok("SET k v");
+        let switches = || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", server.process().0)).unwrap();
+            let files = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")));
+            let text = files.flatten().find(|text| text.starts_with("Name:\tweft-log")).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.unwrap().trim().parse::<u64>().unwrap()
+        };
+        eventually("it rests", || {
+            let before = switches();
+            std::thread::sleep(Duration::from_millis(500));
+            switches() - before < 5
+        });
+    }
+}
+
+#[test]
 fn a_rewrite_without_a_file_does_not_delay_shutdown() {
     let mut server = Server::start(&["--save", ""]);
     let mut client = server.client();
