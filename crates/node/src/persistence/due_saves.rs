@@ -5,9 +5,11 @@ use crate::state::node::Node;
 use crate::state::refusals::Cause;
 use crate::state::snapshots::Due;
 
-/// After a save has failed, the next try follows after so many milliseconds, or after twice the
-/// time that the last one took.
-const RETRY_MS: i64 = 500;
+/// After a save has failed, the next one follows after so many milliseconds, as in Redis, and after
+/// each further failure twice as many, up to the maximum: a disk that is full stays so for a while.
+/// At least twice the time that the last one took.
+const RETRY_MS: i64 = 5000;
+const RETRY_MS_MAX: i64 = 30_000;
 
 /// The error for writes while saves fail, in Redis's words: clients look for them.
 const NOT_SAVED: &str = "MISCONF Redis is configured to save RDB snapshots, but it's currently \
@@ -39,7 +41,8 @@ impl Node {
             return None;
         }
         if let Some(ended) = figures.last_background.filter(|ended| !ended.is_ok) {
-            let retry_ms = RETRY_MS.max(2 * ended.took_ms);
+            let doublings = figures.failed_in_row.saturating_sub(1).min(8);
+            let retry_ms = (RETRY_MS << doublings).min(RETRY_MS_MAX).max(2 * ended.took_ms);
             let is_wanted = !config.saving.save.is_empty() || figures.is_scheduled;
             return (is_wanted && steady_ms - ended.at_ms >= retry_ms).then_some(Due::Again);
         }
@@ -52,5 +55,35 @@ impl Node {
             changes >= u64::from(point.changes) && seconds > i64::from(point.seconds)
         });
         point.map(|point| Due::Point { changes: point.changes, seconds: point.seconds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::snapshots::Ended;
+
+    #[test]
+    fn saves_that_fail_are_tried_again_less_and_less_often() {
+        let config = Config::default();
+        let node = Node::new(config.clone(), 1, 1);
+        let due = |at_ms| node.due_save(&config, 0, at_ms);
+        let fail = |at_ms, took_ms| {
+            let mut figures = node.snapshots.figures.lock();
+            figures.last_background = Some(Ended { is_ok: false, took_ms, at_ms });
+            figures.failed_in_row += 1;
+        };
+        for (took_ms, pause_ms) in
+            [(1, 5000), (1, 10_000), (1, 20_000), (1, 30_000), (1, 30_000), (40_000, 80_000)]
+        {
+            fail(1000, took_ms);
+            assert_eq!(due(1000 + pause_ms - 1), None, "{pause_ms}");
+            assert_eq!(due(1000 + pause_ms), Some(Due::Again), "{pause_ms}");
+        }
+        let mut figures = node.snapshots.figures.lock();
+        (figures.failed_in_row, figures.last_background) = (0, None);
+        drop(figures);
+        fail(0, 1);
+        assert_eq!(due(5000), Some(Due::Again));
     }
 }

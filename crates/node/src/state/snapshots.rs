@@ -53,6 +53,8 @@ pub struct SnapshotFigures {
     pub saved: u64,
     /// The last save in the background.
     pub last_background: Option<Ended>,
+    /// Saves in the background that have failed since one has succeeded.
+    pub failed_in_row: u32,
     /// The last backup.
     pub last_backup: Option<Ended>,
     /// Saves that SAVE, BGSAVE and `save` have begun.

@@ -19,6 +19,8 @@ use crate::system::server_log::{notice, warning};
 /// Consecutive failures before the next automatic rewrite is deferred, and for how long: twice as
 /// long after each further one, as in Redis.
 const FAILURES_MAX: u64 = 3;
+/// After the first failures.
+const GROWN_RETRY_MS: i64 = 5000;
 const DEFERRED_MINUTES_MAX: i64 = 60;
 
 impl AofThread {
@@ -77,7 +79,8 @@ impl AofThread {
         }
         // BGREWRITEAOF writes a base also where no append-only file is written.
         let was_off = self.writer.is_none();
-        let is_again = self.needs_base() && self.rewrite_complaint.is_fresh(now_ms());
+        // A rewrite that was not asked for, after one that has failed.
+        let is_again = !self.is_due && self.rewrite_complaint.is_fresh(now_ms());
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
         let mut pending = SnapshotJob::reserve(&self.keyspace).ok_or(None)?;
@@ -143,7 +146,7 @@ impl AofThread {
         self.deferred_until_ms = now_ms
             + match failures {
                 _ if needs_base => RETRY_MS,
-                ..FAILURES_MAX => RETRY_MS,
+                ..FAILURES_MAX => GROWN_RETRY_MS,
                 _ => {
                     let doublings = (failures - FAILURES_MAX).min(6);
                     (1 << doublings).min(DEFERRED_MINUTES_MAX) * 60_000

@@ -2,31 +2,49 @@
 
 /// Between two lines about the same failure.
 const PAUSE_MS: i64 = 30_000;
+/// Between two lines about different ones, and after one that was over in between: a disk that is
+/// almost full takes some writes and refuses others.
+const PAUSE_OF_OTHERS_MS: i64 = 5000;
 
-/// The failure that was reported last, and when.
+/// The failure that was reported last.
 #[derive(Debug, Default)]
-pub struct Complaint(Option<(String, i64)>);
+pub struct Complaint {
+    last: Option<ReportedFailure>,
+    /// It lasts.
+    is_open: bool,
+}
+
+#[derive(Debug)]
+struct ReportedFailure {
+    text: String,
+    at_ms: i64,
+}
 
 impl Complaint {
-    /// Whether to report a failure: it is a new one, or the last line was long ago. The caller
+    /// Whether to report a failure: it is the first, or the last line was long ago. The caller
     /// reports it then.
     pub fn is_due(&mut self, failure: &str, now_ms: i64) -> bool {
-        let last = self.0.as_ref().filter(|(last, _)| last == failure);
-        let is_due = last.is_none_or(|(_, reported_ms)| now_ms - reported_ms > PAUSE_MS);
+        let is_due = self.last.as_ref().is_none_or(|last| {
+            let is_same = self.is_open && last.text == failure;
+            let pause_ms = if is_same { PAUSE_MS } else { PAUSE_OF_OTHERS_MS };
+            now_ms - last.at_ms > pause_ms
+        });
         if is_due {
-            self.0 = Some((failure.to_owned(), now_ms));
+            self.last = Some(ReportedFailure { text: failure.to_owned(), at_ms: now_ms });
+            self.is_open = true;
         }
         is_due
     }
 
-    /// Whether a failure was reported lately.
+    /// Whether a failure that lasts was reported lately.
     pub fn is_fresh(&self, now_ms: i64) -> bool {
-        self.0.as_ref().is_some_and(|(_, reported_ms)| now_ms - reported_ms <= PAUSE_MS)
+        let last = self.last.as_ref().filter(|_| self.is_open);
+        last.is_some_and(|last| now_ms - last.at_ms <= PAUSE_MS)
     }
 
     /// The failure is over. Returns whether it was reported.
     pub fn end(&mut self) -> bool {
-        self.0.take().is_some()
+        std::mem::take(&mut self.is_open)
     }
 }
 
@@ -41,7 +59,23 @@ mod tests {
         assert!(complaint.is_due("full", 0));
         assert!(!complaint.is_due("full", PAUSE_MS) && complaint.is_fresh(PAUSE_MS));
         assert!(!complaint.is_fresh(PAUSE_MS + 1) && complaint.is_due("full", PAUSE_MS + 1));
-        assert!(complaint.is_due("broken", PAUSE_MS + 2));
-        assert!(complaint.end() && complaint.is_due("broken", PAUSE_MS + 3));
+        assert!(complaint.end() && !complaint.end() && !complaint.is_fresh(PAUSE_MS + 1));
+    }
+
+    #[test]
+    fn failures_that_alternate_are_not_reported_each_time() {
+        let mut complaint = Complaint::default();
+        let mut lines = Vec::new();
+        // A try in a tenth of a second: of writing, of syncing, and one that succeeds.
+        for at_ms in (0..60_000).step_by(100) {
+            match at_ms / 100 % 3 {
+                0 if complaint.is_due("write", at_ms) => lines.push(at_ms),
+                1 if complaint.is_due("sync", at_ms) => lines.push(at_ms),
+                2 if complaint.end() => {}
+                _ => {}
+            }
+        }
+        assert!(lines.len() <= 12, "{lines:?}");
+        assert!(lines.windows(2).all(|two| two[1] - two[0] >= PAUSE_OF_OTHERS_MS), "{lines:?}");
     }
 }

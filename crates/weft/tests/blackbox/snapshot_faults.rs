@@ -74,6 +74,9 @@ fn writes_are_refused_while_the_disk_is_full_and_go_on_when_it_is_not() {
     let id = server.process().0.to_string();
     let raised = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
     assert!(raised.unwrap().success());
+    // The next try follows in some seconds, unless it is asked for.
+    assert_eq!(server.log().matches("Background saving started").count(), 1, "{}", server.log());
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
     eventually("it recovers", || client.ask("SET k v").text() == "OK");
     assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
     let server = server.restart(&["--save", ""]);
