@@ -328,11 +328,12 @@ pub trait Host: ClientWaker {
     /// failure is only logged.
     fn save_emptied(&self, changes: u64);
 
-    /// Begins to write the keyspace to another file, in the background.
+    /// Begins to write the keyspace to another file, in the background, which may replace an RDB
+    /// file if `replaces` is set. Returns the number of the snapshot.
     ///
     /// # Errors
     /// Why it has not begun; `None` if another snapshot is being written.
-    fn begin_backup(&self, path: &str) -> Result<(), Option<String>>;
+    fn begin_backup(&self, path: &str, replaces: bool) -> Result<u64, Option<String>>;
 
     /// Pauses commands until [`end_reload`](Self::end_reload), which takes the returned number, and
     /// saves the keyspace if `how` says so.

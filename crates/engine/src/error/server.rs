@@ -57,6 +57,8 @@ pub enum ServerError {
     NotSaved,
     /// WEFT BACKUP could not begin.
     NoBackup(String),
+    /// WEFT BACKUP has waited for a backup that failed.
+    BackupFailed(String),
     /// DEBUG RELOAD failed to save or load.
     Reload(&'static str),
     /// BGREWRITEAOF while one is in progress.
@@ -114,6 +116,7 @@ impl fmt::Display for ServerError {
             // Redis's error has no text either.
             Self::NotSaved => "ERR",
             Self::NoBackup(why) => return write!(f, "ERR The backup cannot begin: {why}"),
+            Self::BackupFailed(why) => return write!(f, "ERR The backup failed: {why}"),
             Self::Reload(text) => text,
             Self::Rewriting => "ERR Background append only file rewriting already in progress",
             Self::CannotRewrite => {

@@ -51,6 +51,15 @@ pub fn finish<L: ShardLocks>(
             worker.account_wait(waiter, 0, None);
         }
         WaitEnd::Unblocked => fail(worker, waiter, WaitError::Unblocked, &mut reply),
+        WaitEnd::BackupEnded(None) => {
+            reply.simple("Backup saved");
+            worker.account_wait(waiter, 0, None);
+        }
+        WaitEnd::BackupEnded(Some(why)) => {
+            let text = ServerError::BackupFailed(why).to_string();
+            reply.error(text.as_bytes());
+            worker.account_wait(waiter, 0, Some(&text));
+        }
         WaitEnd::LogEnded => fail(worker, waiter, WaitError::NoAppendOnlyFile, &mut reply),
         WaitEnd::Denied(error) => {
             let text = error.text();

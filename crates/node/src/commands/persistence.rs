@@ -6,7 +6,9 @@ use engine::{Error, ServerError};
 use resp::{Args, Reply};
 
 use crate::execution::node_cx::{NodeCx, NodeHandler};
+use crate::execution::outcome::Outcome;
 use crate::host::SaveError;
+use crate::state::waiter::Waiter;
 
 /// The commands on RDB files.
 pub const ROWS: &[Row<NodeHandler>] = &[
@@ -86,7 +88,9 @@ fn lastsave(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// WEFT BACKUP: writes a consistent RDB file to a path, in the background.
+/// WEFT BACKUP path \[REPLACE\] \[WAIT\]: writes a consistent RDB file to a path, in the background.
+/// With REPLACE it may take the place of an RDB file, once it is whole. With WAIT the client is
+/// answered when it is, or has failed.
 pub(super) fn backup(
     cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,
@@ -100,8 +104,27 @@ pub(super) fn backup(
         // A client that can write any file has the rights of the process's user.
         return Err(refused("a path outside 'dir' needs 'enable-protected-configs'"));
     }
-    match cx.outside(|host| host.begin_backup(path)) {
-        Ok(()) => reply.simple("Backup started"),
+    let (mut replaces, mut waits) = (false, false);
+    args.seek(3);
+    while args.remaining() > 0 {
+        if !replaces && args.take_word("replace") {
+            replaces = true;
+        } else if !waits && args.take_word("wait") {
+            waits = true;
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    match cx.outside(|host| host.begin_backup(path, replaces)) {
+        Ok(number) if waits => {
+            let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
+            let (session, command, node) = (&*cx.session, cx.entry.index, &cx.worker.node);
+            let (waits, snapshots) = (&node.waits, &node.snapshots);
+            let waiter =
+                Waiter::begin_for_backup(session, command, waits, snapshots, number, args, tsc);
+            cx.outcome = Outcome::Block(waiter);
+        }
+        Ok(_) => reply.simple("Backup started"),
         Err(None) => return Err(ServerError::BackupTaken.into()),
         Err(Some(why)) => return Err(refused(&why)),
     }

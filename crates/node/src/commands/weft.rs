@@ -38,11 +38,21 @@ pub const ROWS: &[Row<NodeHandler>] = &[Row::container(
         .complexity("That of the subcommand."),
     &[
         Row::new(
-            Spec::new("backup", 3, Group::Server, "8.0.0")
+            Spec::new("backup", -3, Group::Server, "8.0.0")
                 .summary("Writes a consistent RDB file to a path, in the background.")
                 .complexity("O(1), and O(N) in the background for N keys in all databases.")
-                .flags(Flags::ADMIN.with(Flags::NOSCRIPT).with(Flags::NO_MULTI).with(Flags::MAIN))
-                .arguments(&[Argument::new("path", Shape::String)]),
+                .flags(
+                    Flags::ADMIN
+                        .with(Flags::NOSCRIPT)
+                        .with(Flags::NO_MULTI)
+                        .with(Flags::MAIN)
+                        .with(Flags::BLOCKING),
+                )
+                .arguments(&[
+                    Argument::new("path", Shape::String),
+                    Argument::word("replace", "REPLACE").optional(),
+                    Argument::word("wait", "WAIT").optional(),
+                ]),
             backup,
         ),
         Row::new(

@@ -25,6 +25,17 @@ pub struct Running {
     pub began_ms: i64,
     /// The changes of the keyspace at its cut.
     pub changes: u64,
+    /// Distinguishes it from other snapshots of the process.
+    pub number: u64,
+}
+
+/// How a backup ended, for clients that wait for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedBackup {
+    /// The number of the snapshot.
+    pub number: u64,
+    /// Why there is no file.
+    pub failure: Option<String>,
 }
 
 /// How the last snapshot in the background ended.
@@ -57,6 +68,10 @@ pub struct SnapshotFigures {
     pub failed_in_row: u32,
     /// The last backup.
     pub last_backup: Option<Ended>,
+    /// How that ended.
+    pub ended_backup: Option<EndedBackup>,
+    /// Snapshots that have begun.
+    pub begun: u64,
     /// Saves that SAVE, BGSAVE and `save` have begun.
     pub saves: u64,
     /// The saves before CONFIG RESETSTAT.

@@ -10,6 +10,7 @@ use sync::completion::Completion;
 
 use super::durability::LogWait;
 use super::retry_times::RetryTimes;
+use super::snapshots::{EndedBackup, Snapshots};
 use super::waits::Waits;
 use crate::clients::record::ClientRecord;
 use crate::clients::session::{ReplyMode, Session};
@@ -29,6 +30,8 @@ pub(crate) enum WaitEnd {
     LogReached,
     /// The log that it waits for has ended.
     LogEnded,
+    /// The backup that it waits for has ended; with the reason if there is no file.
+    BackupEnded(Option<String>),
     /// The rules of the client's user have changed, and deny the command with this reply.
     Denied(Error),
     /// The client is closed.
@@ -65,6 +68,8 @@ enum Awaited {
     Keys(BlockRequest),
     /// Its own writes are durable.
     Log(LogWait),
+    /// A snapshot with this number, which is a backup, has ended.
+    Backup(u64),
 }
 
 /// The client's record is not shown, only its number.
@@ -149,6 +154,28 @@ impl Waiter {
         waiter
     }
 
+    /// Blocks the session's client until a backup has ended, which it may have by now. `command` and
+    /// `tsc` as for [`begin`](Self::begin).
+    pub(crate) fn begin_for_backup(
+        session: &Session,
+        command: u16,
+        waits: &Waits,
+        snapshots: &Snapshots,
+        number: u64,
+        args: &Args<'_>,
+        tsc: u64,
+    ) -> Arc<Self> {
+        let (awaited, args) = (Awaited::Backup(number), args.copied());
+        let waiter = Arc::new(Self::new(session, command, awaited, args, None, tsc));
+        waiter.register(session, waits);
+        // A thread that ends the backup later finds the waiter.
+        let ended = snapshots.figures.lock().ended_backup.clone();
+        if let Some(ended) = ended.filter(|ended| ended.number >= number) {
+            waiter.backup_ended(&ended);
+        }
+        waiter
+    }
+
     fn new(
         session: &Session,
         command: u16,
@@ -209,7 +236,7 @@ impl Waiter {
     /// The position that it waits for, if it waits for the log.
     pub fn log_wait(&self) -> Option<&LogWait> {
         match &self.awaited {
-            Awaited::Keys(_) => None,
+            Awaited::Keys(_) | Awaited::Backup(_) => None,
             Awaited::Log(wait) => Some(wait),
         }
     }
@@ -222,6 +249,21 @@ impl Waiter {
     /// Ends it with an error because the log has ended. Returns whether this call ended it.
     pub fn log_ended(&self) -> bool {
         self.completion.settle(|| Some(WaitEnd::LogEnded))
+    }
+
+    /// Ends it if it waits for a backup that has ended. Returns whether this call ended it.
+    pub(crate) fn backup_ended(&self, ended: &EndedBackup) -> bool {
+        match self.awaited {
+            Awaited::Backup(number) if number == ended.number => {
+                self.completion.settle(|| Some(WaitEnd::BackupEnded(ended.failure.clone())))
+            }
+            // Another one has ended since, so its own result is unknown.
+            Awaited::Backup(number) if number < ended.number => {
+                let unknown = Some("see the server's log".to_owned());
+                self.completion.settle(|| Some(WaitEnd::BackupEnded(unknown)))
+            }
+            _ => false,
+        }
     }
 
     /// Ends it because the client is gone.
@@ -255,7 +297,7 @@ impl Waiter {
     fn request(&self) -> Option<&BlockRequest> {
         match &self.awaited {
             Awaited::Keys(request) => Some(request),
-            Awaited::Log(_) => None,
+            Awaited::Log(_) | Awaited::Backup(_) => None,
         }
     }
 
@@ -339,7 +381,7 @@ impl Waiter {
     fn attempt(&self, cx: &mut Cx<'_>, key: Key<'_>, out: &mut Out) -> Result<ServeOutcome, Error> {
         let args = self.args();
         let mut cx = cx.for_blocked(self.db, &self.hashes);
-        // A wait for the log is in no queue of a key.
+        // Other waits are in no queue of a key.
         let Some(request) = self.request() else { return Ok(ServeOutcome::Nothing) };
         let result = (request.serve)(&mut cx, key, &args, &mut Reply::new(out, self.resp3));
         exec::seal(&mut cx, &args);

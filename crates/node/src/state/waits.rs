@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::snapshots::EndedBackup;
 use super::waiter::Waiter;
+use crate::clients::record::ClientRecord;
 
 /// Parts of the map.
 const PARTS: usize = 16;
@@ -62,6 +64,19 @@ impl Waits {
     /// it sees the caller's earlier writes.
     pub(crate) fn find_surely(&self, id: u64) -> Option<Arc<Waiter>> {
         self.part(id).lock().get(&id).filter(|waiter| waiter.waits()).cloned()
+    }
+
+    /// Ends the waits for a backup that has ended. Returns the clients that waited, for their owners
+    /// to be notified.
+    pub fn end_backup(&self, ended: &EndedBackup) -> Vec<Arc<ClientRecord>> {
+        let ends = |waiter: &Arc<Waiter>| waiter.backup_ended(ended);
+        let mut clients = Vec::new();
+        for part in &self.parts {
+            let waiters: Vec<_> = part.lock().values().cloned().collect();
+            let over = waiters.into_iter().filter(ends);
+            clients.extend(over.map(|waiter| Arc::clone(&waiter.record)));
+        }
+        clients
     }
 
     /// Clients that wait, including those whose wait is over and not yet ended by their owners.

@@ -116,10 +116,10 @@ impl Host for FakeHost {
         self.is_used();
     }
 
-    fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
+    fn begin_backup(&self, path: &str, _: bool) -> Result<u64, Option<String>> {
         self.is_used();
         match self.saves.take() {
-            None => Ok(()),
+            None => Ok(5),
             Some(SaveError::Failed) => Err(Some(format!("'{path}' is there"))),
             Some(_) => Err(None),
         }

@@ -4,6 +4,7 @@
 use node::config::{Config, Permit};
 use node::host::SaveError;
 use node::state::refusals::Cause;
+use node::state::snapshots::EndedBackup;
 
 use crate::check::{check, run};
 use crate::fake::TestServer;
@@ -68,6 +69,12 @@ fn backups_stay_in_their_folder() {
     check(
         r#"
 > WEFT BACKUP copy.rdb -> Backup started
+> WEFT BACKUP copy.rdb REPLACE -> Backup started
+> WEFT BACKUP copy.rdb REPLACE REPLACE -> -ERR syntax error
+> WEFT BACKUP copy.rdb NOW -> -ERR syntax error
+> MULTI -> OK
+> WEFT BACKUP copy.rdb WAIT -> -ERR Command not allowed inside a transaction
+> DISCARD -> OK
 > WEFT BACKUP -> -ERR wrong number of arguments for 'weft|backup' command
 > WEFT BACKUP "" -> -ERR The backup cannot begin: no such path
 > WEFT BACKUP "\xff" -> -ERR The backup cannot begin: no such path
@@ -75,6 +82,27 @@ fn backups_stay_in_their_folder() {
 -ERR The backup cannot begin: a path outside 'dir' needs 'enable-protected-configs'
 "#,
     );
+}
+
+#[test]
+fn clients_wait_for_a_backup_that_succeeds_or_fails() {
+    let mut server = with_debug();
+    // The test's backup has the number 5.
+    let end = |server: &mut TestServer, number, failure: Option<&str>| {
+        let ended = EndedBackup { number, failure: failure.map(str::to_owned) };
+        server.node.snapshots.figures.lock().ended_backup = Some(ended.clone());
+        server.node.waits.end_backup(&ended).len()
+    };
+    run(&mut server, "> WEFT BACKUP copy.rdb WAIT\nb> WEFT BACKUP copy.rdb wait replace\n");
+    assert_eq!(end(&mut server, 4, None), 0);
+    assert_eq!(end(&mut server, 5, Some("the disk is full")), 2);
+    let failed = "-ERR The backup failed: the disk is full";
+    run(&mut server, &format!("c> PING\nc< PONG\na< {failed}\nb< {failed}\n"));
+    // It ends before the client begins to wait.
+    assert_eq!(end(&mut server, 5, None), 0);
+    run(&mut server, "> WEFT BACKUP copy.rdb WAIT\na< Backup saved\n");
+    assert_eq!(end(&mut server, 6, None), 0);
+    run(&mut server, "> WEFT BACKUP x WAIT\na< -ERR The backup failed: see the server's log\n");
 }
 
 #[test]

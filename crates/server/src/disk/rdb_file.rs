@@ -1,5 +1,6 @@
 //! The RDB file of the configuration: finding and loading it, and reporting what was loaded.
 
+use std::io::Read;
 use std::path::Path;
 
 use node::config::Config;
@@ -10,6 +11,9 @@ use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::{RealDisk, RealFile};
 use crate::system::server_log::{notice, warning};
+
+/// The longest word with which an RDB file begins.
+const MAGIC_BYTES: u64 = 6;
 
 /// Opens the RDB file of a configuration, if there is one.
 ///
@@ -105,6 +109,25 @@ fn report(loaded: &LoadedRdb) {
         notice!("{} keys with empty collections were left out", loaded.empty);
     }
     notice!("Done loading RDB, keys loaded: {}, keys expired: {}.", loaded.keys, loaded.expired);
+}
+
+/// Whether a backup may replace what is at a path: only an RDB file, so that a client which may not
+/// write elsewhere cannot remove the configuration.
+///
+/// # Errors
+/// Why it may not.
+pub(crate) fn may_replace(path: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| crate::system::files::reason(&error);
+    let is_file = std::fs::symlink_metadata(path).map_err(failed)?.is_file();
+    let mut magic = Vec::new();
+    if is_file {
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(MAGIC_BYTES).read_to_end(&mut magic).map_err(failed)?;
+    }
+    match magic.starts_with(b"REDIS") || magic.starts_with(b"VALKEY") {
+        true => Ok(()),
+        false => Err("what is there is no RDB file".to_owned()),
+    }
 }
 
 pub(super) fn unix_seconds() -> i64 {

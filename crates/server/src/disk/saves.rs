@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use node::Node;
 use node::config::Config;
 use node::state::snapshots::{Due, Purpose};
-use node::state::snapshots::{Ended, Running, SnapshotFigures};
+use node::state::snapshots::{Ended, EndedBackup, Running, SnapshotFigures};
 use parking_lot::{Condvar, Mutex};
 use persist::disk::{DiskError, Replacement};
 
@@ -38,6 +38,8 @@ pub(crate) struct Saves {
 /// A save that has begun, on a thread of its own. Any thread may wait for its end.
 #[derive(Debug, Default)]
 pub struct SaveInProgress {
+    /// The number of its snapshot.
+    pub(crate) number: u64,
     result: Mutex<Option<SaveResult>>,
     ended: Condvar,
 }
@@ -108,8 +110,10 @@ impl SaveCut {
 
 /// Notes that a save begins.
 fn note_begun(node: &Node, purpose: Purpose) -> Running {
-    let running = Running { purpose, began_ms: steady_ms(), changes: node.changes() };
+    let (began_ms, changes) = (steady_ms(), node.changes());
     let mut figures = node.snapshots.figures.lock();
+    figures.begun += 1;
+    let running = Running { purpose, began_ms, changes, number: figures.begun };
     node.snapshots.cancel.store(false, Ordering::Relaxed);
     node.snapshots.progress.begin();
     figures.running = Some(running);
@@ -168,36 +172,39 @@ impl Saves {
         let keyspace = &self.keyspace;
         let node = &keyspace.node;
         // One that has taken all keys may not have its name yet.
-        if let Some(running) = node.snapshots.figures.lock().running {
+        let figures = node.snapshots.figures.lock();
+        if let Some(running) = figures.running {
             return Err(NotBegun::Running(running.purpose != Purpose::Backup));
         }
+        // While saves fail, one line about each is enough.
+        let is_again = figures.failed_in_row > 0;
+        drop(figures);
         let pending = SnapshotJob::reserve(keyspace).ok_or(NotBegun::Running(false))?;
         // Noted at the cut: a command that removes all keys after it cancels the save.
-        let cut = match pending.try_cut(&|| note_begun(node, purpose)) {
-            Ok((job, running)) => SaveCut::Taken(job, running),
+        let (cut, number) = match pending.try_cut(&|| note_begun(node, purpose)) {
+            Ok((job, running)) => (SaveCut::Taken(job, running), running.number),
             Err(NotCut::Later(pending)) if waits => {
-                note_begun(node, purpose);
-                SaveCut::Pending(pending)
+                (SaveCut::Pending(pending), note_begun(node, purpose).number)
             }
             Err(NotCut::Later(_)) => return Err(NotBegun::Failed("slow commands run".to_owned())),
             Err(NotCut::BusyScript(_) | NotCut::ScriptEnded) => {
                 return Err(NotBegun::Failed("a script has run for too long".to_owned()));
             }
         };
-        let saving = Arc::new(SaveInProgress::default());
+        let saving = Arc::new(SaveInProgress { number, ..SaveInProgress::default() });
         let target = SaveTarget::new(purpose, path);
+        if purpose == Purpose::Background && !is_again {
+            notice!("Background saving started");
+        }
         if let Err(error) = self.start_thread(purpose, cut, target, &saving) {
             let (error, target) = (error.to_string(), SaveTarget::new(purpose, path));
             let running = node.snapshots.figures.lock().running;
             if let Some(running) = running {
-                finish(node, running, &target, Err(Some(error.clone())));
+                finish(keyspace, running, &target, Err(Some(error.clone())));
             }
             return Err(NotBegun::Failed(error));
         }
         *last = Some(Arc::clone(&saving));
-        if purpose == Purpose::Background {
-            notice!("Background saving started");
-        }
         Ok(saving)
     }
 
@@ -217,11 +224,11 @@ impl Saves {
             let result = CountedThread::run(node, |memory| {
                 let Some((job, running)) = cut.take(node, purpose) else {
                     let running = node.snapshots.figures.lock().running?;
-                    return Some(finish(node, running, &target, Err(None)));
+                    return Some(finish(&keyspace, running, &target, Err(None)));
                 };
                 let written = write(node, &unfinished, job, &target, &config);
                 memory.publish();
-                Some(finish(node, running, &target, written))
+                Some(finish(&keyspace, running, &target, written))
             });
             saving.end(result.unwrap_or(SaveResult::Failed));
         };
@@ -391,12 +398,12 @@ fn write(
 
 /// Notes how it ended.
 fn finish(
-    node: &Node,
+    keyspace: &SharedKeyspace,
     running: Running,
     target: &SaveTarget,
     written: Result<(), Option<String>>,
 ) -> SaveResult {
-    let path = target.path.display();
+    let (node, path) = (&keyspace.node, target.path.display());
     let at_ms = steady_ms();
     let is_ok = written.is_ok();
     let ended = Ended { is_ok, took_ms: at_ms - running.began_ms, at_ms };
@@ -404,6 +411,9 @@ fn finish(
         Ok(()) if running.purpose == Purpose::Backup => notice!("Backup saved to {path}"),
         Ok(()) => notice!("DB saved on disk"),
         Err(None) => notice!("Saving to {path} was ended before it was complete"),
+        Err(Some(why)) if running.purpose == Purpose::Background => {
+            warning!("Background saving error: saving to {path} failed: {why}");
+        }
         Err(Some(why)) => warning!("Saving to {path} failed: {why}"),
     }
     let saved_bytes = node.snapshots.progress.saved_bytes_peak.load(Ordering::Relaxed);
@@ -411,9 +421,11 @@ fn finish(
     figures.running = None;
     figures.last_saved_bytes = saved_bytes;
     let is_cancelled = matches!(written, Err(None));
+    let ended_backup = EndedBackup { number: running.number, failure: failure_of(&written) };
     match running.purpose {
         Purpose::Backup => {
             figures.last_backup = Some(ended);
+            figures.ended_backup = Some(ended_backup.clone());
             figures.backups += u64::from(is_ok);
         }
         Purpose::Save if is_ok => note_saved(&mut figures, running.changes),
@@ -422,22 +434,35 @@ fn finish(
             if is_ok {
                 note_saved(&mut figures, running.changes);
             }
+            figures.failed_in_row += u32::from(!is_ok && !is_cancelled);
             // As in Redis, one that was given up says nothing of the disk.
             let is_ok = if is_cancelled { !figures.has_failed() } else { is_ok };
             figures.last_background = Some(Ended { is_ok, ..ended });
         }
     }
     drop(figures);
+    if running.purpose == Purpose::Backup {
+        for client in node.waits.end_backup(&ended_backup) {
+            let (thread, slot) = client.location.place_after();
+            keyspace.threads.wait_ended(thread as usize, slot as usize, client.id);
+        }
+    }
     if running.purpose == Purpose::Background && is_ok {
         notice!("Background saving terminated with success");
-    } else if running.purpose == Purpose::Background && !is_cancelled {
-        warning!("Background saving error");
     }
     node.follow_saves(&node.config());
     match written {
         Ok(()) => SaveResult::Saved,
         Err(None) => SaveResult::GivenUp,
         Err(Some(_)) => SaveResult::Failed,
+    }
+}
+
+fn failure_of(written: &Result<(), Option<String>>) -> Option<String> {
+    match written {
+        Ok(()) => None,
+        Err(None) => Some("it was ended before it was complete".to_owned()),
+        Err(Some(why)) => Some(why.clone()),
     }
 }
 
@@ -453,6 +478,7 @@ fn note_saved(figures: &mut SnapshotFigures, changes: u64) {
     figures.last_save_unix = sys::clock::unix_micros().div_euclid(1_000_000);
     figures.saved_changes = changes;
     figures.saved += 1;
+    figures.failed_in_row = 0;
     if let Some(last) = &mut figures.last_background {
         last.is_ok = true;
     }

@@ -15,6 +15,9 @@ pub(crate) trait ThreadNotifier: Send + Sync {
     /// The client with this number, in this slot of a thread, may take the shard that it waits for.
     fn shard_available(&self, thread: usize, slot: usize, client: u64);
 
+    /// The wait of the client with this number, in this slot of a thread, is over.
+    fn wait_ended(&self, thread: usize, slot: usize, client: u64);
+
     /// The main thread looks again at what it waits for.
     fn wake_main(&self);
 }

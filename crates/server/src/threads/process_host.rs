@@ -154,13 +154,17 @@ impl Host for SharedState {
         self.saves.save_emptied(changes);
     }
 
-    fn begin_backup(&self, path: &str) -> Result<(), Option<String>> {
+    fn begin_backup(&self, path: &str, replaces: bool) -> Result<u64, Option<String>> {
         let path = std::path::Path::new(path);
         if path.symlink_metadata().is_ok() {
-            return Err(Some("File exists".to_owned()));
+            if !replaces {
+                let why = "File exists. REPLACE replaces an RDB file.";
+                return Err(Some(why.to_owned()));
+            }
+            rdb_file::may_replace(path).map_err(Some)?;
         }
         let begun = self.saves.begin(Purpose::Backup, path);
-        begun.map(drop).map_err(|error| match error {
+        begun.map(|saving| saving.number).map_err(|error| match error {
             NotBegun::Running(_) => None,
             NotBegun::Failed(why) => Some(why),
         })

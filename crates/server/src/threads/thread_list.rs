@@ -100,6 +100,10 @@ impl ThreadNotifier for ThreadList {
         self.send(thread, Message::Wake { id: client, slot });
     }
 
+    fn wait_ended(&self, thread: usize, slot: usize, client: u64) {
+        self.send(thread, Message::Wake { id: client, slot });
+    }
+
     fn wake_main(&self) {
         self.send(0, Message::PauseChanged);
     }

@@ -197,8 +197,8 @@ impl Host for World {
 
     fn save_emptied(&self, _: u64) {}
 
-    fn begin_backup(&self, _: &str) -> Result<(), Option<String>> {
-        Ok(())
+    fn begin_backup(&self, _: &str, _: bool) -> Result<u64, Option<String>> {
+        Ok(1)
     }
 
     fn begin_reload(&self, _: Reload) -> Result<u64, SaveError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use test_support::eventually;
+use test_support::{eventually, weft};
 
 use crate::{Client, Server};
 
@@ -230,13 +230,53 @@ fn a_backup_does_not_touch_the_loaded_file() {
     assert_eq!(server.info("rdb_changes_since_last_save"), "1");
     assert!(!server.path("dump.rdb").exists());
     let refused = "ERR The backup cannot begin: ";
-    assert_eq!(client.ask("WEFT BACKUP copy.rdb").text(), format!("{refused}File exists"));
+    assert_eq!(
+        client.ask("WEFT BACKUP copy.rdb").text(),
+        format!("{refused}File exists. REPLACE replaces an RDB file.")
+    );
     let elsewhere = client.ask("WEFT BACKUP ../copy.rdb").text();
     assert!(elsewhere.starts_with(&format!("{refused}a path outside")), "{elsewhere}");
     let folder = tempfile::tempdir().unwrap();
     fs::copy(server.path("copy.rdb"), folder.path().join("dump.rdb")).unwrap();
     let loaded = Server::start_in(folder, &[]);
     assert_eq!(loaded.client().ask("GET k").text(), "v");
+}
+
+#[test]
+fn a_backup_replaces_only_another_one_and_its_end_is_waited_for() {
+    let server = Server::start(&["--save", ""]);
+    let mut client = server.client();
+    let backup = |words: &[&str]| {
+        let port = server.address().port().to_string();
+        let mut cli = weft();
+        cli.current_dir(server.folder()).args(["cli", "-p", &port, "-e", "WEFT", "BACKUP"]);
+        let output = cli.args(words).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // The same command each day.
+    for value in ["1", "2"] {
+        client.ok(&format!("SET k {value}"));
+        let ended = backup(&["daily.rdb", "REPLACE", "WAIT"]);
+        assert_eq!(ended, (Some(0), "Backup saved".to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(server.path("daily.rdb"), folder.path().join("dump.rdb")).unwrap();
+        assert_eq!(Server::start_in(folder, &[]).client().ask("GET k").text(), value);
+    }
+    assert_eq!(backup(&["daily.rdb", "WAIT"]).0, Some(1), "it is there");
+    fs::write(server.path("users.acl"), "user default on").unwrap();
+    std::os::unix::fs::symlink("users.acl", server.path("link")).unwrap();
+    for path in ["users.acl", "link"] {
+        let refused = "ERR The backup cannot begin: what is there is no RDB file";
+        assert_eq!(client.ask(&format!("WEFT BACKUP {path} REPLACE")).text(), refused);
+    }
+    // It begins, and cannot get its name.
+    client.ok("CONFIG SET rdb-key-save-delay 200000");
+    client.send("WEFT BACKUP new.rdb WAIT");
+    eventually("it is waited for", || server.info("blocked_clients") == "1");
+    fs::create_dir_all(server.path("new.rdb/file")).unwrap();
+    let failed = client.read().text();
+    assert!(failed.starts_with("ERR The backup failed: cannot rename"), "{failed}");
+    assert_eq!(server.info("blocked_clients"), "0");
 }
 
 #[test]
