@@ -88,9 +88,9 @@ fn lastsave(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     Ok(())
 }
 
-/// WEFT BACKUP path \[REPLACE\] \[WAIT\]: writes a consistent RDB file to a path, in the background.
-/// With REPLACE it may take the place of an RDB file, once it is whole. With WAIT the client is
-/// answered when it is, or has failed.
+/// WEFT BACKUP path \[REPLACE\] \[WAIT\]: writes a consistent RDB file to a path, in the
+/// background. With REPLACE it may take the place of an RDB file, once it is whole. With WAIT the
+/// client is answered when it is, or has failed.
 pub(super) fn backup(
     cx: &mut NodeCx<'_>,
     args: &mut Args<'_>,

@@ -68,8 +68,8 @@ impl Worker {
         self.is_turn_used(since_tsc, self.last_tsc)
     }
 
-    /// Sets how many TSC cycles a client may use in a turn, for tests: whether a request takes longer
-    /// than usual depends on the machine.
+    /// Sets how many TSC cycles a client may use in a turn, for tests: whether a request takes
+    /// longer than usual depends on the machine.
     pub fn limit_client_time(&mut self, tsc: u64) {
         self.client_tsc_max = tsc;
     }

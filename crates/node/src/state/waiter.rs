@@ -154,8 +154,8 @@ impl Waiter {
         waiter
     }
 
-    /// Blocks the session's client until a backup has ended, which it may have by now. `command` and
-    /// `tsc` as for [`begin`](Self::begin).
+    /// Blocks the session's client until a backup has ended, which it may have by now. `command`
+    /// and `tsc` as for [`begin`](Self::begin).
     pub(crate) fn begin_for_backup(
         session: &Session,
         command: u16,

@@ -66,8 +66,8 @@ impl Waits {
         self.part(id).lock().get(&id).filter(|waiter| waiter.waits()).cloned()
     }
 
-    /// Ends the waits for a backup that has ended. Returns the clients that waited, for their owners
-    /// to be notified.
+    /// Ends the waits for a backup that has ended. Returns the clients that waited, whose owners
+    /// must be notified.
     pub fn end_backup(&self, ended: &EndedBackup) -> Vec<Arc<ClientRecord>> {
         let ends = |waiter: &Arc<Waiter>| waiter.backup_ended(ended);
         let mut clients = Vec::new();

@@ -396,8 +396,8 @@ impl<F: DiskFile> AofReader<F> {
         Ok(())
     }
 
-    /// Whether the file was closed after the batch that begins here, or that should begin here: then
-    /// the batch was complete and durable. Another server may append commands later, and crash.
+    /// Whether the file was closed after the batch that begins here, or that should begin here:
+    /// then the batch was complete and durable. Another server may append commands later and crash.
     fn was_closed_later(&self) -> bool {
         let begins_batch = self.batch_end == Some(self.at);
         let here = self.log_end.or(self.start_offset).filter(|_| begins_batch);

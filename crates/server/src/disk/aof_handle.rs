@@ -176,8 +176,8 @@ impl AppendOnlyFile {
         }
     }
 
-    /// Follows a configuration that is about to be set: from now on replies wait as it asks for. The
-    /// thread that writes follows when it is set. On the main thread.
+    /// Follows a configuration that is about to be set: from now on replies wait as it asks for.
+    /// The thread that writes follows when it is set. On the main thread.
     pub fn configured(&self, new: &Config) {
         if let Some(ring) = self.log.ring() {
             ring.configure(new);

@@ -36,7 +36,7 @@ pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loa
     match find_rdb(&config)? {
         // Commands that load run on the main thread.
         Some(file) => {
-            // A log still has the keys that have expired: their ends are logged when they are found.
+            // A log still has the keys that have expired, and gets their ends when they are found.
             let how = LoadHow { replaces, keeps_expired: config.append_only.appendonly };
             load_file(keyspace, file, how, &CountedThread::main(&keyspace.node))
         }
@@ -56,7 +56,7 @@ pub(crate) fn load_rdb_if_any(
     file.map(|file| load_file(keyspace, file, LoadHow::default(), memory)).transpose()
 }
 
-/// What happens to some keys of an RDB file.
+/// The treatment of some keys of an RDB file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LoadHow {
     /// They replace those that exist.
