@@ -2,8 +2,9 @@
 //!
 //! The allocator counts the bytes that each thread allocates and frees; this counts the bytes among
 //! them that are excluded: those of messages, and those that only a snapshot still needs. An
-//! [`Excluded`] value excludes its bytes while it exists, and any thread may drop it. So the sum over all threads equals the sum of the existing values, and the
-//! thread that frees such memory subtracts its bytes at the same moment.
+//! [`Excluded`] value excludes its bytes while it exists, and any thread may drop it. So the sum
+//! over all threads equals the sum of the existing values, and the thread that frees such memory
+//! subtracts its bytes at the same moment.
 
 use std::cell::Cell;
 

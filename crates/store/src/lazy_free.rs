@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use ds::table::Table;
 
 use crate::pre_images::pending::unless_pending;
+use crate::value::freed_bytes::{bytes_of, table_bytes};
 use crate::value::stored::Object;
 
 /// Pieces that cost more than this are big. Handing over smaller ones costs more than dropping
@@ -91,22 +92,6 @@ impl FreedPiece {
             Self::Object(object) => bytes_of(object),
             Self::Table(table) => table_bytes(table, RECORDS_MEASURED),
         }
-    }
-}
-
-/// The approximate number of bytes that dropping a table frees, from so many of its records.
-pub(crate) fn table_bytes(table: &Table<Object>, records_measured: usize) -> usize {
-    let sizes = table.iter().take(records_measured);
-    let sizes = sizes.map(|record| record.allocated_bytes() + record.object().map_or(0, bytes_of));
-    let (records, bytes) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + size));
-    let slots = table.slots_len() * size_of::<u64>();
-    slots + (bytes / records.max(1)).saturating_mul(table.len())
-}
-
-fn bytes_of(object: &Object) -> usize {
-    match object {
-        Object::String(text) if Arc::strong_count(text) > 1 => 0,
-        object => object.memory_bytes(),
     }
 }
 

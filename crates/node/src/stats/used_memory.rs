@@ -235,7 +235,8 @@ impl UsedMemory {
         u64::try_from(self.uncounted.0.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// The uncounted bytes of messages that count anyway because they exceed their maximum under this limit.
+    /// The uncounted bytes of messages that count anyway because they exceed their maximum under
+    /// this limit.
     pub fn beyond_uncounted(&self, limit: i64) -> i64 {
         let uncounted_max = (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX);
         (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max).max(0)

@@ -12,7 +12,7 @@ use ds::record::Record;
 use ds::table::{IntoRecords, Table};
 
 use super::pending::PendingPreImage;
-use crate::lazy_free::table_bytes;
+use crate::value::freed_bytes::table_bytes;
 use crate::value::stored::Object;
 
 /// Lists of saved keys; several, so that threads seldom contend for one.

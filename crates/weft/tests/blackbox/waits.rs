@@ -1,4 +1,4 @@
-//! Who waits for whom: docs/design/waits.md lists the places. Commands that need a moment at which
+//! Threads that wait for each other: docs/design/waits.md lists the places. Commands that need a moment at which
 //! no command runs, next to one that does not end; and evictions while a snapshot still needs the
 //! evicted values.
 
@@ -183,7 +183,7 @@ fn an_eviction_during_a_snapshot_makes_room() {
     }
 }
 
-/// Nor do they keep a database that was emptied from being filled again.
+/// A database that was emptied can be filled again while a snapshot keeps its values.
 #[test]
 fn a_flush_during_a_snapshot_makes_room() {
     let server = start_stopping();
