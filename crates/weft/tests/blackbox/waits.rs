@@ -1,6 +1,6 @@
-//! Threads that wait for each other: docs/design/waits.md lists the places. Commands that need a moment at which
-//! no command runs, next to one that does not end; and evictions while a snapshot still needs the
-//! evicted values.
+//! Threads that wait for each other: docs/design/waits.md lists the places. Commands that need a
+//! moment at which no command runs, next to one that does not end; and evictions while a snapshot
+//! still needs the evicted values.
 
 use test_support::{encode, eventually};
 
