@@ -125,7 +125,9 @@ fn load_items<S: ByteSource>(
             }
             RdbItem::Function(source) => {
                 let source = source.to_vec();
-                report.libraries.push(LibraryFound { range: offset..reader.offset(), source });
+                // An expiry before the library belongs to a key after it.
+                let range = reader.item_offset()..reader.offset();
+                report.libraries.push(LibraryFound { range, source });
             }
             RdbItem::Database(number) => {
                 database = number;

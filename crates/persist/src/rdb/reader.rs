@@ -107,8 +107,12 @@ pub struct RdbReader<S> {
     is_valkey: bool,
     checks: bool,
     key: Vec<u8>,
+    /// The attributes of the next key, from the opcodes before it.
+    attributes: Attributes,
     text: Vec<u8>,
     /// The last key, until its value is read.
+    /// Where the last item begins, without the attributes before it.
+    item_at: u64,
     due: Option<(ValueType, Attributes)>,
 }
 
@@ -136,8 +140,9 @@ impl<S: ByteSource> RdbReader<S> {
         if !versions.contains(&version) {
             return Err(Error::Version(Some(u32::from(version))));
         }
-        let (key, text) = (Vec::new(), Vec::new());
-        Ok(Self { input, version, is_valkey, checks, key, text, due: None })
+        let (key, text, attributes) = (Vec::new(), Vec::new(), Attributes::default());
+        let item_at = input.offset();
+        Ok(Self { input, version, is_valkey, checks, key, text, attributes, due: None, item_at })
     }
 
     /// How many bytes follow, if that is known; 0 otherwise.
@@ -159,6 +164,12 @@ impl<S: ByteSource> RdbReader<S> {
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }
+    /// Where the last item begins: its opcode, or the type of a value. The attributes of a key are
+    /// somewhere before that.
+    pub fn item_offset(&self) -> u64 {
+        self.item_at
+    }
+
 
     /// The source, and how much of its block has been read: data after the file begin there.
     pub fn into_source(self) -> (S, usize) {
@@ -172,8 +183,10 @@ impl<S: ByteSource> RdbReader<S> {
     /// [`Error::Compressed`], reading can continue with the next item.
     pub fn item(&mut self) -> Result<RdbItem<'_>, Error> {
         self.skip_value()?;
-        let mut attributes = Attributes::default();
+            self.item_at = self.input.offset();
         loop {
+            // They belong to the next key, whatever opcode is between: KeyDB writes metadata there.
+            let attributes = &mut self.attributes;
             let number = self.input.byte()?;
             match number {
                 opcode::EXPIRES_AT_MS => {
@@ -193,6 +206,7 @@ impl<S: ByteSource> RdbReader<S> {
                 opcode::SLOT_IMPORT if self.is_valkey => return self.opcode(number),
                 _ => {
                     let value_type = ValueType::of(number, self.version)?;
+                    let attributes = std::mem::take(attributes);
                     self.key.clear();
                     let key = recoverable(string::append(&mut self.input, &mut self.key))?;
                     self.due = Some((value_type, attributes));

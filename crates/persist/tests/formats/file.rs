@@ -306,6 +306,43 @@ fn opcodes_of_later_versions_are_read() {
 }
 
 #[test]
+fn attributes_are_those_of_the_next_key_whatever_is_between() {
+    const EXPIRY: &[u8] = b"\xfc\x04\x03\x02\x01\0\0\0\0";
+    let own = Attributes { expires_at: Some(0x0102_0304), ..NONE };
+    let attributes: &[(&[u8], Attributes)] = &[
+        (EXPIRY, own),
+        (b"\xfd\x07\0\0\0", Attributes { expires_at: Some(7000), ..NONE }),
+        (b"\xf8\x05", Attributes { idle_seconds: Some(5), ..NONE }),
+        (b"\xf9\x06", Attributes { frequency: Some(6), ..NONE }),
+    ];
+    let opcodes: &[&[u8]] = &[
+        // KeyDB writes its version of a key there.
+        b"\xfa\x0bmvcc-tstamp\x011",
+        b"\xfe\x00",
+        b"\xfb\x01\x01",
+        b"\xf4\x05\x01\x01",
+        b"\xf5\x01x",
+        b"\xf6\x01n\x03lua\x00\x04code",
+        b"\xf7\x81\xb5\xeb\x2d\xfa\xdc\xa9\x78\x03\x02\x01\x00",
+    ];
+    for (bytes, wanted) in attributes {
+        for opcode in opcodes {
+            let parts: [&[u8]; 5] = [bytes, opcode, b"\x00\x01a\x02hi", b"\x00\x01b\x02ho", END];
+            let found = read(&file("REDIS0011", &parts)[..], true, Values::Read).unwrap();
+            let keys = found.keys.iter().map(|(key, (found, _))| (&key[..], *found));
+            let wanted = [(&b"a"[..], *wanted), (&b"b"[..], NONE)];
+            assert!(keys.eq(wanted), "{bytes:?} {opcode:?}: {:?}", found.keys);
+        }
+    }
+    // They end with their key, also when its value is left out.
+    let module = b"\x07\x01m\x81\xb5\xeb\x2d\xfa\xdc\xa9\x78\x03\x00";
+    for left_out in [&b"\x01\x01e\x00"[..], module] {
+        let parts: [&[u8]; 4] = [EXPIRY, left_out, b"\x00\x01a\x02hi", END];
+        check("REDIS0011", &parts, &["skipped"], &[("a", NONE, &["hi 2"])]);
+    }
+}
+
+#[test]
 fn files_of_valkey_are_read() {
     let parts: &[&[u8]] = &[
         b"\xf3\x02ab\x02\x00\x05\x07\x09",
