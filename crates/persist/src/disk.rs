@@ -99,6 +99,14 @@ pub trait DiskFile: Clone {
         Ok(self.len()? == 0)
     }
 
+    /// How many bytes of it are stored: fewer than its length, if it has holes or is compressed.
+    ///
+    /// # Errors
+    /// See `append`.
+    fn stored_bytes(&self) -> Result<u64, DiskError> {
+        self.len()
+    }
+
     /// Cuts the file to a length.
     ///
     /// # Errors
@@ -198,14 +206,15 @@ pub struct FileSource<F> {
     end: u64,
 }
 
+    stored: u64,
 impl<F: DiskFile> FileSource<F> {
     /// Provides the bytes of a file from a position on, up to its present end.
     ///
     /// # Errors
     /// When the length of the file cannot be read.
     pub fn new(file: F, position: u64) -> Result<Self, DiskError> {
-        let end = file.len()?;
-        Ok(Self { file, block: Vec::new(), next: position, end })
+        let (end, stored) = (file.len()?, file.stored_bytes()?);
+        Ok(Self { file, block: Vec::new(), next: position, end, stored })
     }
 }
 
@@ -220,6 +229,10 @@ impl<F: DiskFile> ByteSource for FileSource<F> {
 
     fn advance(&mut self) -> io::Result<()> {
         // The cast is of at most the length of a block.
+    fn stored(&self) -> u64 {
+        self.announced().min(self.stored)
+    }
+
         let len = self.announced().min(BLOCK_BYTES as u64) as usize;
         self.block.resize(len, 0);
         let read = self.file.read_at(self.next, &mut self.block).map_err(|error| {

@@ -18,10 +18,15 @@ pub trait ByteSource {
     /// The current block; empty at the end.
     fn block(&self) -> &[u8];
 
-    /// How many bytes follow the block, if that is known, as in a file; 0 otherwise. Large
-    /// collections allocate their memory at once if their bytes are known to follow.
+    /// How many bytes follow the block, if that is known, as in a file; 0 otherwise.
     fn announced(&self) -> u64 {
         0
+    }
+
+    /// How many of them are stored: a file may have holes, which read as zeros. Large collections
+    /// allocate their memory at once for elements whose bytes are.
+    fn stored(&self) -> u64 {
+        self.announced()
     }
 
     /// Moves to the next block. Blocks should have about 64 KB; an empty one is the end.
@@ -102,9 +107,9 @@ impl<S: ByteSource> ByteInput<S> {
     }
 
     /// How many elements to allocate memory for when `len` are announced, each of at least so many
-    /// bytes: those whose bytes have arrived or are known to follow.
+    /// bytes: those whose bytes have arrived or are stored.
     pub fn room_for(&self, len: u64, element_bytes_min: u64) -> usize {
-        let bytes = (self.rest().len() as u64).saturating_add(self.source.announced());
+        let bytes = (self.rest().len() as u64).saturating_add(self.source.stored());
         usize::try_from(len.min(bytes / element_bytes_min)).unwrap_or(0)
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -159,6 +159,12 @@ impl DiskFile for RealFile {
 }
 
 /// Appends a few parts, with one call of the system where that takes all of them.
+    fn stored_bytes(&self) -> Result<u64, DiskError> {
+        let found = said(DiskOperation::Len, &self.path, self.file.metadata())?;
+        // As the system counts them, whatever the file system's own blocks are.
+        Ok(found.blocks().saturating_mul(512))
+    }
+
 fn append(mut file: &File, parts: &[&[u8]]) -> io::Result<()> {
     let mut slices = [IoSlice::new(&[]); PARTS_MAX];
     for (slice, part) in slices.iter_mut().zip(parts) {
