@@ -13,7 +13,7 @@ use persist::rdb::encode::value_type;
 use persist::rdb::{ValueDecoder, ValueEncoder, ValueType};
 use persist::{ByteInput, Error as FormatError};
 use resp::{Args, Reply};
-use store::{Key, KeyspaceEvent, Lookup, Object};
+use store::{HashValue, Key, KeyspaceEvent, Lookup, Object, Stored};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -151,7 +151,8 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let record = read(cx, args.text(3), key, expires_at, &options)?;
     reply.ok();
-    if expires_at.is_some_and(|at| cx.turn.is_past(at)) {
+    let has_ended = HashValue::has_ended(record.view(), cx.turn.expired_before_ms);
+    if has_ended || expires_at.is_some_and(|at| cx.turn.is_past(at)) {
         remove(cx, key);
         return Ok(());
     }

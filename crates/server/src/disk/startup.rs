@@ -41,6 +41,7 @@ enum LoadOutcome {
 pub(crate) struct Startup {
     append_only: Arc<AppendOnlyFile>,
     outcome: Arc<Mutex<Option<Result<LoadOutcome, String>>>>,
+    is_loaded: bool,
     /// The ring that the threads begin to append to.
     log: Option<(Box<AofWriter<RealDisk>>, Arc<LogRing>)>,
     began_us: i64,
@@ -91,14 +92,17 @@ impl Startup {
         let began_us = sys::clock::steady_micros();
         let append_only = Arc::clone(append_only);
         let report_us = began_us + REPORT_US;
-        Ok(Some(Self { append_only, outcome, log: None, began_us, report_us }))
+        Ok(Some(Self { append_only, outcome, is_loaded: false, log: None, began_us, report_us }))
     }
 
-    /// Looks whether everything is loaded, and ends the loading then. Returns whether it is over.
+    /// Looks whether everything is loaded. The caller then ends the loading.
     ///
     /// # Errors
     /// Why it was not loaded.
     pub(crate) fn look(&mut self) -> Result<bool, String> {
+        if self.is_loaded {
+            return Ok(true);
+        }
         if self.log.is_some() {
             return self.look_at_log();
         }
@@ -120,7 +124,7 @@ impl Startup {
         match outcome? {
             LoadOutcome::Rdb => {
                 notice!("DB loaded from disk: {:.3} seconds", self.seconds());
-                self.end_loading();
+                self.is_loaded = true;
                 Ok(true)
             }
             LoadOutcome::AppendOnly(writer) => {
@@ -146,7 +150,7 @@ impl Startup {
         took.as_secs_f64()
     }
 
-    /// Checks whether all threads append to the log, and ends the loading then.
+    /// Checks whether all threads append to the log.
     fn look_at_log(&mut self) -> Result<bool, String> {
         let append_only = Arc::clone(&self.append_only);
         let is_followed = |(_, ring): &(_, Arc<LogRing>)| append_only.log.is_followed(ring);
@@ -162,11 +166,12 @@ impl Startup {
             append_only.stop();
         }
         notice!("DB loaded from append only file: {:.3} seconds", self.seconds());
-        self.end_loading();
+        self.is_loaded = true;
         Ok(true)
     }
 
-    fn end_loading(&self) {
+    /// Lets clients use the keyspace.
+    pub(crate) fn end_loading(self) {
         let node = &self.append_only.keyspace.node;
         node.snapshots.loading.end();
         node.set_loading(false);

@@ -257,11 +257,12 @@ impl StartWork<'_> {
     /// Looks whether the server has become ready. Returns whether it is.
     fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
         if let Some(startup) = &mut self.startup
-            && !startup.look()?
+            && !(startup.look()? && main.expire_loaded_fields())
         {
             return Ok(false);
         }
-        if self.startup.take().is_some() {
+        if let Some(startup) = self.startup.take() {
+            startup.end_loading();
             main.worker.take_over_config();
         }
         (self.ready)();

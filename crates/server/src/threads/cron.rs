@@ -20,6 +20,8 @@ const FIELDS_A_STEP: usize = 64;
 /// How often keys that clients track are forgotten in a tick, some each time, while there are too
 /// many.
 const FORGETS: usize = 16;
+/// How long a shard is waited for before clients are served, when hardly anything uses it.
+const SHARD_WAIT: Duration = Duration::from_millis(2);
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
 
@@ -82,6 +84,26 @@ impl Cron {
         let elapsed_us = u64::try_from(elapsed_us).unwrap_or(0);
         stats.expiry_us.add(elapsed_us);
         thread.worker.note_latency("expire-cycle", elapsed_us / 1000);
+    }
+}
+
+impl IoThread {
+    /// Removes the fields that have expired since their file was written, before clients see a hash
+    /// that has no others. Returns false if the log has no room: then it must be called again.
+    pub fn expire_loaded_fields(&mut self) -> bool {
+        let shards = self.shared.keyspace.shards.len();
+        let mut walk = ThreadWalk { thread: self, deadline_us: i64::MAX, looked_at: 0, expired: 0 };
+        (0..shards).all(|shard| {
+            while walk.may_expire(shard) {
+                let room = walk.thread.log.has_room();
+                match room.then(|| walk.step(shard, SHARD_WAIT)).flatten() {
+                    None => return false,
+                    Some(step) if step.fields == 0 => break,
+                    Some(_) => {}
+                }
+            }
+            true
+        })
     }
 }
 

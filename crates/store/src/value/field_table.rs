@@ -69,6 +69,12 @@ impl FieldTable {
         self.order.first().map(|(at, _)| *at)
     }
 
+    /// When the last field expires, if all of them do.
+    pub fn latest_of_all(&self) -> Option<i64> {
+        let all = self.order.len() == self.dict.len();
+        self.order.last().filter(|_| all).map(|(at, _)| *at)
+    }
+
     /// Sets a field. Keeps the expiry of an existing field if `keep` is set. Returns whether the
     /// field is new.
     pub(crate) fn set(

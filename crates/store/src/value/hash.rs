@@ -89,6 +89,17 @@ impl HashValue {
     pub(crate) fn due(record: RecordRef<'_, Object>) -> Option<i64> {
         Self::view(record)?.earliest()
     }
+
+    /// Whether the value in a record is a hash whose fields have all expired, as one in a file may.
+    pub fn has_ended(record: RecordRef<'_, Object>, unix_ms: i64) -> bool {
+        let latest = match Self::view(record) {
+            // Fields that do not expire come last.
+            Some(HashRef::Expiring(fields)) => fields.last().and_then(expiry_of),
+            Some(HashRef::Table(table)) => table.latest_of_all(),
+            _ => None,
+        };
+        latest.is_some_and(|at| at < unix_ms)
+    }
 }
 
 /// The expiry in an entry of a packed hash.
