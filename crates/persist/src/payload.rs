@@ -5,7 +5,7 @@
 //! ```
 
 use crate::crc64::{CHECKSUM_BYTES, checksum};
-use crate::rdb::VERSION;
+use crate::rdb::{SHARED_VERSION, VERSION};
 
 const VERSION_BYTES: usize = 2;
 const FOOTER_BYTES: usize = VERSION_BYTES + CHECKSUM_BYTES;
@@ -20,9 +20,27 @@ pub struct WrongFooter;
 
 /// Appends the footer to a content.
 pub fn seal(content: &mut Vec<u8>) {
-    content.extend_from_slice(&VERSION.to_le_bytes());
+    seal_as(content, VERSION);
+}
+
+/// Appends the footer of a version to a content.
+pub fn seal_as(content: &mut Vec<u8>, version: u16) {
+    content.extend_from_slice(&version.to_le_bytes());
     let checksum = checksum(content);
     content.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// The same payload as one of the version that Redis and Valkey share, if it is of a later one. The
+/// content must have nothing that only later versions have.
+pub fn lowered(payload: &[u8]) -> Option<Vec<u8>> {
+    let (content, version) = open_unchecked(payload).ok()?;
+    if version <= SHARED_VERSION {
+        return None;
+    }
+    let mut lowered = Vec::with_capacity(payload.len());
+    lowered.extend_from_slice(content);
+    seal_as(&mut lowered, SHARED_VERSION);
+    Some(lowered)
 }
 
 /// The content of a payload and its version.
@@ -74,6 +92,20 @@ mod tests {
         for len in 0..payload.len() {
             assert_eq!(open(&payload[..len]), Err(WrongFooter), "{len} bytes");
         }
+    }
+
+    #[test]
+    fn a_payload_of_a_later_version_is_lowered_to_the_shared_one() {
+        for (version, lowers) in [(9, false), (11, false), (12, true), (80, true)] {
+            let mut payload = b"\x00\xc0\x0a".to_vec();
+            seal_as(&mut payload, version);
+            let lowered = lowered(&payload);
+            assert_eq!(lowered.is_some(), lowers, "{version}");
+            if let Some(lowered) = lowered {
+                assert_eq!(open(&lowered), Ok((&b"\x00\xc0\x0a"[..], 11)));
+            }
+        }
+        assert_eq!(lowered(b"short"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! 9. The whole payload is checked, whatever `sanitize-dump-payload` says.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use ds::record::Record;
 use persist::payload;
@@ -83,14 +84,18 @@ fn dump(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         reply.null();
         return Ok(());
     };
+    reply.bulk(&payload_of(stored));
+    Ok(())
+}
+
+fn payload_of(stored: Stored<'_>) -> Vec<u8> {
     let mut content = vec![value_type(stored).number()];
     ENCODER.with_borrow_mut(|encoder| {
         let encoder = encoder.get_or_insert_with(|| ValueEncoder::new(true));
         let Ok(()) = encoder.value(stored, &mut content);
     });
     payload::seal(&mut content);
-    reply.bulk(&content);
-    Ok(())
+    content
 }
 
 /// The options of RESTORE.
@@ -149,7 +154,7 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
         at_ms if options.absolute => Some(at_ms),
         _ => Some(cx.turn.unix_ms.saturating_add(ttl_ms)),
     };
-    let record = read(cx, args.text(3), key, expires_at, &options)?;
+    let (record, value_type) = read(cx, args.text(3), key, expires_at, &options)?;
     reply.ok();
     let has_ended = HashValue::has_ended(record.view(), cx.turn.expired_before_ms);
     if has_ended || expires_at.is_some_and(|at| cx.turn.is_past(at)) {
@@ -158,26 +163,60 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let (db, turn) = cx.db(key);
     db.put_record(turn, key, record);
-    if let Some(expires_at) = expires_at.filter(|_| !options.absolute) {
-        cx.turn.effects.replay_as(|replay| {
-            replay.args(args.iter().take(2));
-            replay.int(expires_at);
-            (3..args.len()).for_each(|at| write_arg(replay, args, at));
-            replay.arg("ABSTTL");
-        });
+    if cx.turn.effects.is_consumed() {
+        let at_ms = expires_at.filter(|_| !options.absolute);
+        replay(cx, args, key, at_ms, value_type);
     }
     cx.wrote(RESTORED, key.bytes);
     Ok(())
 }
 
-/// Reads a payload into a record for a key.
+/// Replays the command with an absolute expiry, and with a payload that Valkey reads too, if there
+/// is one: other versions are refused.
+fn replay(
+    cx: &mut Cx<'_>,
+    args: &Args<'_>,
+    key: Key<'_>,
+    expires_at: Option<i64>,
+    value_type: ValueType,
+) {
+    let payload = match value_type {
+        // Redis refuses Valkey's form.
+        ValueType::HashExpiringValkey => {
+            let (db, turn) = cx.db(key);
+            db.lookup(turn, key, Lookup::Quiet).map(payload_of)
+        }
+        shared if shared.is_shared() => payload::lowered(args.text(3)),
+        _ => None,
+    };
+    if payload.is_none() && expires_at.is_none() {
+        return;
+    }
+    cx.turn.effects.replay_as(|replay| {
+        replay.args(args.iter().take(2));
+        match expires_at {
+            Some(at_ms) => replay.int(at_ms),
+            None => replay.arg(args.text(2)),
+        }
+        match payload {
+            Some(payload) => replay.own(&Arc::new(payload)),
+            None => write_arg(replay, args, 3),
+        }
+        replay.args((4..args.len()).map(|at| args.text(at)));
+        if expires_at.is_some() {
+            replay.arg("ABSTTL");
+        }
+    });
+}
+
+/// Reads a payload into a record for a key. Returns the type of value in the payload too.
 fn read(
     cx: &Cx<'_>,
     payload: &[u8],
     key: Key<'_>,
     expires_at: Option<i64>,
     options: &Options,
-) -> Result<Record<Object>, RestoreError> {
+) -> Result<(Record<Object>, ValueType), RestoreError> {
     let (content, version) = match cx.turn.restores_unchecked {
         true => payload::open_unchecked(payload)?,
         false => payload::open(payload)?,
@@ -190,7 +229,7 @@ fn read(
     let mut decoder = ValueDecoder::new(cx.limits, cx.turn.hasher);
     let mut input = ByteInput::new(content);
     let value = decoder.value(value_type, &mut input)?;
-    Ok(value.record(key.bytes, expires_at, access_clock))
+    Ok((value.record(key.bytes, expires_at, access_clock), value_type))
 }
 
 /// Removes the key that an expired value would replace.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use ::command::{Argument, Flags, Group, Row, Shape, Spec};
 use base::glob;
 use engine::{Error, ScriptError};
+use persist::payload;
 use resp::{Args, Reply};
 use script::{ENGINE, Library, LibraryDraft, RestorePolicy};
+use store::CommandWriter;
 
 use super::help::{help, help_spec};
 use super::scripting::kill_running;
@@ -140,11 +142,15 @@ fn unknown(text: &[u8], args: &Args<'_>) -> Error {
 
 /// Records a change of the libraries as an effect of its own, because it changes no key.
 fn wrote(cx: &mut NodeCx<'_>, args: &Args<'_>) {
+    wrote_as(cx, |replay| replay.args(args.iter()));
+}
+
+fn wrote_as(cx: &mut NodeCx<'_>, write: impl FnOnce(&mut CommandWriter<'_>)) {
     let (db, unix_ms) = (cx.session.db, cx.worker.turn.unix_ms);
     let turn = &mut cx.worker.turn;
     turn.counters.changes += 1;
     turn.effects.note_eventless();
-    turn.effects.seal(db, unix_ms, |replay| replay.args(args.iter()));
+    turn.effects.seal(db, unix_ms, write);
 }
 
 fn delete(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
@@ -231,7 +237,15 @@ fn restore(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let node = Arc::clone(&cx.worker.node);
     node.scripting.libraries.write().restore(restored, policy).map_err(failed)?;
     libraries::add(cx.worker, new);
-    wrote(cx, args);
+    wrote_as(cx, |replay| match payload::lowered(args.text(2)) {
+        // Valkey refuses later versions, and libraries are the same in all.
+        Some(payload) => {
+            replay.args(args.iter().take(2));
+            replay.arg(payload);
+            replay.args(args.iter().skip(3));
+        }
+        None => replay.args(args.iter()),
+    });
     reply.ok();
     Ok(())
 }

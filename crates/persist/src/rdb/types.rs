@@ -60,7 +60,16 @@ pub enum ValueType {
 /// The first version of Valkey's own format, which gives some numbers another meaning.
 pub const VALKEY_VERSION_MIN: u16 = 80;
 
+/// The highest number of a type in the versions that Redis and Valkey share.
+const SHARED_NUMBER_MAX: u8 = 21;
+
 impl ValueType {
+    /// Whether the type is in the versions that Redis and Valkey share, up to
+    /// [`SHARED_VERSION`](super::SHARED_VERSION). The others are of hashes whose fields expire.
+    pub fn is_shared(self) -> bool {
+        self.number() <= SHARED_NUMBER_MAX
+    }
+
     /// The type with a number in files of a version.
     ///
     /// # Errors
