@@ -148,6 +148,11 @@ impl Turn {
         self.expired_before_ms = i64::MIN;
     }
 
+    /// Whether logged commands are replayed.
+    pub fn is_replay(&self) -> bool {
+        self.replays
+    }
+
     /// Whether a key or field that expires at this moment, in milliseconds since 1970, has expired
     /// already and need not be stored.
     #[inline]

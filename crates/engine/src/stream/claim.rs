@@ -83,6 +83,9 @@ struct Claiming {
     deliveries: Option<i64>,
     /// Whether entries that are not pending become pending.
     force: bool,
+    /// Whether a deleted entry that is not pending becomes pending too: a base of commands has
+    /// such entries, and a logged claim that ended one finds it pending.
+    restores: bool,
     /// Whether to reply only identifiers, and not to count a delivery.
     just_id: bool,
     /// The group has read at least up to here.
@@ -107,6 +110,7 @@ impl Claiming {
             delivered_ms: now_ms,
             deliveries: None,
             force: false,
+            restores: false,
             just_id: false,
             last_id: Id::MIN,
         })
@@ -121,7 +125,8 @@ impl Claiming {
         id: Id,
     ) -> ClaimOutcome {
         let old = group.pending(id).copied();
-        if log.entry(id).is_none() {
+        let is_restored = self.restores && old.is_none();
+        if !is_restored && log.entry(id).is_none() {
             group.acknowledge(id);
             return old.map_or(ClaimOutcome::Left, ClaimOutcome::Deleted);
         }
@@ -243,11 +248,13 @@ fn parse_claim(args: &Args<'_>, now_ms: i64) -> Result<(Claiming, usize), Error>
 
 fn xclaim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let (key, now_ms) = (cx.first_key(args, 1), cx.turn.unix_ms);
+    let is_replay = cx.turn.is_replay();
     let (db, turn) = cx.db(key);
     let mut edit = needed(db.read_and_edit::<StreamValue>(turn, key)?, key.bytes, args.text(2))?;
     let ds::Stream { log, groups } = edit.stream_unchanged_mut();
     let group = needed(groups.find_mut(args.text(2)), key.bytes, args.text(2))?;
-    let (claiming, end) = parse_claim(args, now_ms)?;
+    let (mut claiming, end) = parse_claim(args, now_ms)?;
+    claiming.restores = claiming.force && is_replay;
     let mut changes = ClaimChanges::default();
     if claiming.last_id > group.last_id {
         group.last_id = claiming.last_id;

@@ -7,10 +7,11 @@
 //! A collection is written as commands of up to [`ITEMS_MAX`] elements each, so that loading it
 //! takes no more memory than it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 
 use base::number;
-use ds::stream::{self, GroupHead, Handle, Id, Pending, StreamChunkRef};
+use ds::stream::{self, ConsumerGroup, GroupHead, Handle, Id, Pending, StreamChunkRef};
 use persist::aof::{NewBase, push_command};
 use persist::disk::DiskError;
 use store::FieldValue;
@@ -207,14 +208,7 @@ impl Commands {
                 self.field(&field.to_vec(), value, key);
             }
         } else if let Some(stream) = value.view::<StreamValue>() {
-            stream.log.chunk_refs().for_each(|chunk| self.chunk(key, chunk));
-            self.stream_head(key, &stream.head());
-            for (name, group) in stream.groups.iter() {
-                let names = self.group(key, &GroupHead::of(name, group));
-                for (id, pending) in group.pending_range(Id::MIN..=Id::MAX) {
-                    self.pending(key, &names, id, *pending);
-                }
-            }
+            self.stream(key, stream);
         }
         self.end_items();
         if let Some(at) = value.expires_at() {
@@ -226,9 +220,50 @@ impl Commands {
         list.iter_from(0).for_each(|element| self.element(element));
     }
 
-    fn chunk(&mut self, key: &[u8], chunk: StreamChunkRef<'_>) {
+    /// A stream that is not walked in steps. An entry that was deleted while it was pending exists
+    /// until it is claimed, because other servers claim no entry that does not exist.
+    fn stream(&mut self, key: &[u8], stream: &ds::Stream) {
+        let ids = stream.groups.iter().flat_map(|(_, group)| all_pending(group).map(|(id, _)| id));
+        let deleted: BTreeSet<Id> = ids.filter(|id| stream.log.entry(*id).is_none()).collect();
+        let mut missing = deleted.iter().copied().peekable();
+        for chunk in stream.log.chunk_refs() {
+            self.chunk(key, chunk, &mut missing);
+        }
+        missing.for_each(|id| self.stand_in(key, id));
+        if deleted.is_empty() {
+            self.stream_head(key, &stream.head());
+        }
+        for (name, group) in stream.groups.iter() {
+            let names = self.group(key, &GroupHead::of(name, group));
+            for (id, entry) in all_pending(group) {
+                self.pending(key, &names, id, *entry);
+            }
+        }
+        if !deleted.is_empty() {
+            self.items.begin(b"XDEL", key);
+            deleted.iter().for_each(|id| self.add(&[&id_text(*id)]));
+            self.end_items();
+            self.set_id(key, &stream.head());
+        }
+    }
+
+    /// An entry for one that was deleted.
+    fn stand_in(&mut self, key: &[u8], id: Id) {
+        self.command(&[b"XADD", key, &id_text(id), b"x", b"y"]);
+    }
+
+    /// The entries of a chunk, and those before them that are missing.
+    fn chunk(
+        &mut self,
+        key: &[u8],
+        chunk: StreamChunkRef<'_>,
+        missing: &mut Peekable<impl Iterator<Item = Id>>,
+    ) {
         let (_, names) = chunk.fields();
         for entry in chunk.entries().filter(|entry| !entry.deleted) {
+            while let Some(id) = missing.next_if(|id| *id < entry.id) {
+                self.stand_in(key, id);
+            }
             let texts: Vec<Vec<u8>> = entry
                 .texts(names)
                 .flat_map(|(field, value)| [field.to_vec(), value.to_vec()])
@@ -247,6 +282,10 @@ impl Commands {
             // It begins to exist, without an entry.
             self.command(&[b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]);
         }
+        self.set_id(key, head);
+    }
+
+    fn set_id(&mut self, key: &[u8], head: &stream::Head) {
         let (last, deleted) = (id_text(head.last_id), id_text(head.max_deleted_id));
         let added = head.entries_added.to_string().into_bytes();
         self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", &added, b"MAXDELETEDID", &deleted]);
@@ -326,7 +365,7 @@ impl Commands {
     fn stream_part(&mut self, open: &mut OpenStream, part: stream::StreamPart<'_>) {
         match part {
             stream::StreamPart::Chunk(chunk) => {
-                self.chunk(&open.key, chunk);
+                self.chunk(&open.key, chunk, &mut std::iter::empty().peekable());
                 open.chunks_left = open.chunks_left.saturating_sub(1);
                 if open.chunks_left == 0 {
                     self.stream_head(&open.key, &open.head);
@@ -349,6 +388,10 @@ impl Commands {
             self.command(&[b"PEXPIREAT", &key, &decimal(at)]);
         }
     }
+}
+
+fn all_pending(group: &ConsumerGroup) -> impl Iterator<Item = (Id, &Pending)> {
+    group.pending_range(Id::MIN..=Id::MAX)
 }
 
 impl CommandSink<'_> {

@@ -434,6 +434,50 @@ fn times_are_written_between_commands() {
 }
 
 #[test]
+fn a_base_of_commands_keeps_pending_entries_that_were_deleted() {
+    // The second stream is written in steps.
+    for entries in [5, 3000] {
+        let options = ["--aof-use-rdb-preamble", "no"];
+        let server = start(&options);
+        let mut client = server.client();
+        let script = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', 's', i .. '-1', 'f', i) end";
+        let count = entries.to_string();
+        client.ask_args(&[b"EVAL", script.as_bytes(), b"0", count.as_bytes()]);
+        client.ok("XGROUP CREATE s g 0");
+        client.ask(&format!("XREADGROUP GROUP g c COUNT {count} STREAMS s >"));
+        client.ask(&format!("XDEL s 1-1 3-1 {count}-1"));
+        client.ask("XADD empty 7-1 f v");
+        client.ok("XGROUP CREATE empty g 0");
+        client.ask("XREADGROUP GROUP g c STREAMS empty >");
+        client.ask("XDEL empty 7-1");
+        let look = |client: &mut Client| {
+            let mut seen = Vec::new();
+            for key in ["s", "empty"] {
+                let pending = client.ask(&format!("XPENDING {key} g - + {count}"));
+                // All but the idle time.
+                let of = |entry: &test_support::Value| {
+                    [0, 1, 3].map(|at| format!("{:?}", entry.items()[at]))
+                };
+                seen.extend(pending.items().iter().flat_map(of));
+                for words in ["XINFO GROUPS", "XRANGE", "XINFO STREAM"] {
+                    let ends = if words == "XRANGE" { " - +" } else { "" };
+                    let reply = client.ask(&format!("{words} {key}{ends}"));
+                    // Not the number of nodes.
+                    let reply = reply.items().iter().filter(|value| value.integer().is_none());
+                    seen.extend(reply.map(|value| format!("{value:?}")));
+                }
+            }
+            seen
+        };
+        let before = look(&mut client);
+        client.ask("BGREWRITEAOF");
+        eventually("it ends", || server.info("aof_rewrite_in_progress") == "0");
+        let server = server.kill_and_start(&again(&options));
+        assert_eq!(look(&mut server.client()), before);
+    }
+}
+
+#[test]
 fn writes_after_a_time_are_cut_off() {
     let options = ["--aof-timestamp-enabled", "yes", "--aof-use-rdb-preamble", "no"];
     let mut server = start(&options);
