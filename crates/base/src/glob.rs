@@ -27,7 +27,7 @@
 //! its case; a pattern that needs more than a thousand stars before the last element matches
 //! nothing.
 
-use crate::segment::{Segment, StepBudget, element};
+use crate::segment::{GlobSegment, StepBudget, element};
 
 /// How many runs of stars before another element a match may use, as in Redis.
 const STARS_MAX: usize = 1000;
@@ -63,7 +63,7 @@ fn matches_after_star(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
         if rest.is_empty() {
             return true;
         }
-        let (segment, after) = Segment::split(rest, ignore_case);
+        let (segment, after) = GlobSegment::split(rest, ignore_case);
         if after.is_empty() {
             return segment.is_at_end(text);
         }

@@ -43,17 +43,17 @@ impl StepBudget {
 
 /// At least one element, without stars.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment<'a> {
+pub(crate) struct GlobSegment<'a> {
     pattern: &'a [u8],
     /// Elements, each of which takes one byte of the text.
     len: usize,
     ignore_case: bool,
-    content: Content,
+    content: SegmentContent,
 }
 
 /// The elements of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum SegmentContent {
     /// Bytes that match themselves.
     Plain,
     /// Such bytes, some of them escaped.
@@ -62,27 +62,27 @@ enum Content {
     Mixed,
 }
 
-impl<'a> Segment<'a> {
+impl<'a> GlobSegment<'a> {
     /// The segment at the beginning of a pattern, and the pattern after it.
     pub(crate) fn split(pattern: &'a [u8], ignore_case: bool) -> (Self, &'a [u8]) {
-        let mut content = if ignore_case { Content::Mixed } else { Content::Plain };
+        let mut content = if ignore_case { SegmentContent::Mixed } else { SegmentContent::Plain };
         let (mut rest, mut len) = (pattern, 0);
         loop {
             rest = match rest {
                 [] | [b'*', ..] => break,
                 [b'\\', _, after @ ..] => {
-                    if content == Content::Plain {
-                        content = Content::Escaped;
+                    if content == SegmentContent::Plain {
+                        content = SegmentContent::Escaped;
                     }
                     after
                 }
                 [b'[', b'^', class @ ..] | [b'[', class @ ..] => {
-                    content = Content::Mixed;
+                    content = SegmentContent::Mixed;
                     after_class(class)
                 }
                 [byte, after @ ..] => {
                     if *byte == b'?' {
-                        content = Content::Mixed;
+                        content = SegmentContent::Mixed;
                     }
                     after
                 }
@@ -105,7 +105,7 @@ impl<'a> Segment<'a> {
 
     /// Whether it matches the start of `text`, which is long enough.
     fn is_at_start(&self, text: &[u8]) -> bool {
-        if self.content == Content::Plain {
+        if self.content == SegmentContent::Plain {
             return text.starts_with(self.pattern);
         }
         let mut rest = self.pattern;
@@ -123,9 +123,9 @@ impl<'a> Segment<'a> {
             return self.find_by_trying(text, places);
         }
         match self.content {
-            Content::Plain => memmem::find(text, self.pattern),
-            Content::Escaped => memmem::find(text, &unescaped(self.pattern)),
-            Content::Mixed => self.find_in_parallel(text, places, budget),
+            SegmentContent::Plain => memmem::find(text, self.pattern),
+            SegmentContent::Escaped => memmem::find(text, &unescaped(self.pattern)),
+            SegmentContent::Mixed => self.find_in_parallel(text, places, budget),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Segment<'a> {
         places: usize,
         budget: &mut StepBudget,
     ) -> Option<usize> {
-        let (mut block, mut rest) = Block::new(self.pattern, self.ignore_case);
+        let (mut block, mut rest) = ElementBlock::new(self.pattern, self.ignore_case);
         if rest.is_empty() {
             return block.find(text);
         }
@@ -168,7 +168,7 @@ impl<'a> Segment<'a> {
             }
             offset += block.len;
             budget.take(places)?;
-            (block, rest) = Block::new(rest, self.ignore_case);
+            (block, rest) = ElementBlock::new(rest, self.ignore_case);
         }
         let (word, bits) = (0..).zip(&matching).find(|(_, bits)| **bits != 0)?;
         Some(word * 64 + bits.trailing_zeros() as usize)
@@ -176,13 +176,13 @@ impl<'a> Segment<'a> {
 }
 
 /// Up to 64 elements of a segment.
-struct Block {
+struct ElementBlock {
     /// For each byte the elements that it matches, as bits.
     elements: [u64; 256],
     len: usize,
 }
 
-impl Block {
+impl ElementBlock {
     /// The block at the beginning of a segment, and the segment after it.
     fn new(pattern: &[u8], ignore_case: bool) -> (Self, &[u8]) {
         let mut block = Self { elements: [0; 256], len: 0 };
@@ -424,7 +424,7 @@ mod tests {
 
     /// Compares the searches of a segment: trying each place is the definition.
     fn check(pattern: &[u8], text: &[u8], ignore_case: bool) -> Result<(), TestCaseError> {
-        let (segment, rest) = Segment::split(pattern, ignore_case);
+        let (segment, rest) = GlobSegment::split(pattern, ignore_case);
         let Some(places) = (text.len() + 1).checked_sub(segment.len) else { return Ok(()) };
         if segment.len == 0 || places == 0 {
             return Ok(());
@@ -435,7 +435,7 @@ mod tests {
         let found = segment.find_in_parallel(text, places, &mut budget);
         prop_assert_eq!(found, expected, "in parallel: {:?} in {:?}", pattern, text);
         prop_assert_eq!(segment.find(text, &mut budget), expected, "{:?} in {:?}", pattern, text);
-        if segment.content != Content::Mixed {
+        if segment.content != SegmentContent::Mixed {
             let found = memmem::find(text, &unescaped(segment.pattern));
             prop_assert_eq!(found, expected, "literal: {:?} in {:?}", pattern, text);
         }
@@ -462,7 +462,7 @@ mod tests {
         fn a_class_has_the_same_bytes_in_a_block(class: Vec<u8>, is_negated: bool, fold: bool) {
             let start: &[u8] = if is_negated { b"[^" } else { b"[" };
             let pattern = [start, &class].concat();
-            let (block, _) = Block::new(&pattern, fold);
+            let (block, _) = ElementBlock::new(&pattern, fold);
             for byte in 0..=u8::MAX {
                 let expected = element(&pattern, byte, fold).is_some();
                 prop_assert_eq!(block.elements[usize::from(byte)] & 1 != 0, expected, "{}", byte);
@@ -474,7 +474,7 @@ mod tests {
     fn only_long_mixed_segments_use_the_budget() {
         let text = vec![b'a'; 10_000];
         let steps = |pattern: &[u8], expected: Option<usize>| {
-            let (segment, _) = Segment::split(pattern, false);
+            let (segment, _) = GlobSegment::split(pattern, false);
             let mut budget = StepBudget::default();
             assert_eq!(segment.find(&text, &mut budget), expected);
             StepBudget::default().0 - budget.0
@@ -488,6 +488,6 @@ mod tests {
         assert_eq!(steps(&[&long[..], b"?"].concat(), Some(0)), 79 * 5_000);
         let mut spent = StepBudget(78 * 5_000);
         let pattern = [&long[..], b"?"].concat();
-        assert_eq!(Segment::split(&pattern, false).0.find(&text, &mut spent), None);
+        assert_eq!(GlobSegment::split(&pattern, false).0.find(&text, &mut spent), None);
     }
 }

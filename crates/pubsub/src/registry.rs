@@ -121,7 +121,7 @@ pub struct ChannelRegistry {
 }
 
 /// A message that is not sent yet.
-struct Draft<'a> {
+struct DraftMessage<'a> {
     kind: ChannelKind,
     is_event: bool,
     channel: &'a [u8],
@@ -133,7 +133,7 @@ struct Draft<'a> {
     encoded: Option<(Arc<SharedMessage>, Range<usize>)>,
 }
 
-impl Draft<'_> {
+impl DraftMessage<'_> {
     fn is_long(&self) -> bool {
         self.channel.len() + self.payload.len() > COPIED_BYTES_MAX
     }
@@ -144,7 +144,7 @@ impl Draft<'_> {
 }
 
 /// How an attempt to send a message ended.
-enum Attempt {
+enum SendAttempt {
     /// It has so many receivers.
     Sent(usize),
     /// Not sent: these patterns must be tried before.
@@ -369,16 +369,17 @@ impl ChannelRegistry {
     ) -> usize {
         let hash = self.hasher.hash(channel);
         let search = is_matched.then(|| PatternSearch::new(channel));
-        let mut draft = Draft { kind, is_event, channel, payload, hash, search, encoded: None };
+        let mut draft =
+            DraftMessage { kind, is_event, channel, payload, hash, search, encoded: None };
         loop {
             match self.try_to_send(&mut draft, send) {
-                Attempt::Sent(receivers) => return receivers,
-                Attempt::Untried(untried) => {
+                SendAttempt::Sent(receivers) => return receivers,
+                SendAttempt::Untried(untried) => {
                     if let Some(search) = &mut draft.search {
                         search.try_unlocked(untried);
                     }
                 }
-                Attempt::Unencoded => draft.encoded = Some(draft.encode()),
+                SendAttempt::Unencoded => draft.encoded = Some(draft.encode()),
             }
         }
     }
@@ -387,16 +388,16 @@ impl ChannelRegistry {
     /// and no subscription of it can begin or end.
     fn try_to_send(
         &self,
-        draft: &mut Draft<'_>,
+        draft: &mut DraftMessage<'_>,
         send: &mut dyn FnMut(usize, PublishedMessage),
-    ) -> Attempt {
+    ) -> SendAttempt {
         let (kind, hash) = (draft.kind, draft.hash);
         let bucket = self.of(kind).bucket(hash).lock();
         let patterns = draft.search.is_some().then(|| self.patterns.read());
         let mut of_patterns: Vec<&Threads> = Vec::new();
         if let (Some(search), Some(patterns)) = (&mut draft.search, &patterns) {
             if let Some(untried) = search.advance(&patterns.index, self.locked_bytes_max) {
-                return Attempt::Untried(untried);
+                return SendAttempt::Untried(untried);
             }
             search.matching.retain(|pattern| {
                 let threads = patterns.index.threads(pattern);
@@ -408,10 +409,10 @@ impl ChannelRegistry {
         let all = of_channel.into_iter().chain(of_patterns.iter().copied());
         let receivers = all.clone().map(Threads::clients).sum();
         if receivers == 0 {
-            return Attempt::Sent(0);
+            return SendAttempt::Sent(0);
         }
         if draft.is_long() && draft.encoded.is_none() {
-            return Attempt::Unencoded;
+            return SendAttempt::Unencoded;
         }
         let (body, channel_at) = draft.encoded.take().unwrap_or_else(|| draft.encode());
         let matching = draft.search.as_mut().map(|search| std::mem::take(&mut search.matching));
@@ -426,7 +427,7 @@ impl ChannelRegistry {
         if of_patterns.is_empty() {
             let threads = of_channel.into_iter().flat_map(Threads::iter);
             threads.for_each(|(thread, clients)| send(thread, message.to(clients)));
-            return Attempt::Sent(receivers);
+            return SendAttempt::Sent(receivers);
         }
         let mut threads: Vec<(usize, usize)> = all.flat_map(Threads::iter).collect();
         threads.sort_unstable();
@@ -434,7 +435,7 @@ impl ChannelRegistry {
             let clients = same.iter().map(|(_, clients)| clients).sum();
             send(same[0].0, message.to(clients));
         }
-        Attempt::Sent(receivers)
+        SendAttempt::Sent(receivers)
     }
 
     /// Sends a line that shows a request to each thread with MONITOR clients. `stamp` is called

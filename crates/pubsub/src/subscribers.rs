@@ -129,7 +129,7 @@ struct Subscriber {
     is_arriving: bool,
 }
 
-/// What was written to a client.
+/// The extent of a write to a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WrittenMessages {
     /// The approximate bytes that its messages take.

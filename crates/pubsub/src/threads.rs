@@ -1,6 +1,6 @@
 //! The threads on which a channel or pattern has subscribers, and how many on each.
 
-/// What a thread gets of a channel or pattern: one of the numbers is not 0.
+/// The share of a thread in a channel or pattern: one of the numbers is not 0.
 #[derive(Clone, Copy, Debug)]
 struct ThreadShare {
     thread: u16,

@@ -451,7 +451,7 @@ pub(crate) fn run(fault: Option<Fault>) {
         })
         .collect();
     let mut owners: Vec<Owner> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-    // What is left is written within a bounded number of rounds.
+    // Messages that are left are written within a bounded number of rounds.
     (0..THREADS * STEPS).for_each(|_| owners.iter_mut().for_each(Owner::turn));
     owners.iter_mut().for_each(|owner| {
         let ids: Vec<u64> = owner.clients.iter().map(|client| client.id).collect();
