@@ -127,6 +127,7 @@ pub enum DiskOperation {
     Create,
     Open,
     Rename,
+    Keep,
     Remove,
     List,
     CreateDirectory,
@@ -151,6 +152,7 @@ impl DiskOperation {
             Self::Create => "create",
             Self::Open => "open",
             Self::Rename => "rename",
+            Self::Keep => "keep",
             Self::Remove => "remove",
             Self::List => "list the directory",
             Self::CreateDirectory => "create the directory",
@@ -204,9 +206,9 @@ pub struct FileSource<F> {
     block: Vec<u8>,
     next: u64,
     end: u64,
+    stored: u64,
 }
 
-    stored: u64,
 impl<F: DiskFile> FileSource<F> {
     /// Provides the bytes of a file from a position on, up to its present end.
     ///
@@ -227,12 +229,12 @@ impl<F: DiskFile> ByteSource for FileSource<F> {
         self.end.saturating_sub(self.next)
     }
 
-    fn advance(&mut self) -> io::Result<()> {
-        // The cast is of at most the length of a block.
     fn stored(&self) -> u64 {
         self.announced().min(self.stored)
     }
 
+    fn advance(&mut self) -> io::Result<()> {
+        // The cast is of at most the length of a block.
         let len = self.announced().min(BLOCK_BYTES as u64) as usize;
         self.block.resize(len, 0);
         let read = self.file.read_at(self.next, &mut self.block).map_err(|error| {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::ModuleId;
+
 /// Why bytes could not be read. The position of the fault is `ByteInput::offset`.
 #[derive(Debug)]
 pub enum Error {
@@ -18,8 +20,8 @@ pub enum Error {
     EmptyValue,
     /// A value of the type with this number, which is unknown or was never released.
     UnknownType(u8),
-    /// Data of the module with this name.
-    Module([u8; MODULE_NAME_BYTES]),
+    /// Data of a module.
+    Module(ModuleId),
     /// A file of this version, or `None` for a file without the magic of an RDB file.
     Version(Option<u32>),
     /// The checksum is wrong.
@@ -31,9 +33,6 @@ pub enum Error {
     },
 }
 
-/// The length of a module's name.
-pub const MODULE_NAME_BYTES: usize = 9;
-
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -44,9 +43,7 @@ impl fmt::Display for Error {
             }
             Self::EmptyValue => f.write_str("a collection without elements"),
             Self::UnknownType(number) => write!(f, "a value of the unknown type {number}"),
-            Self::Module(name) => {
-                write!(f, "data of the module '{}'", String::from_utf8_lossy(name))
-            }
+            Self::Module(module) => write!(f, "data of the module {module}"),
             Self::Version(Some(version)) => write!(f, "RDB version {version} is not supported"),
             Self::Version(None) => f.write_str("this is no RDB file"),
             Self::Checksum { stored, computed } => {

@@ -12,11 +12,13 @@ pub mod crc64;
 pub mod disk;
 mod error;
 pub mod lzf;
+mod module_id;
 pub mod payload;
 pub mod rdb;
 mod sink;
 mod source;
 
 pub use error::Error;
+pub use module_id::ModuleId;
 pub use sink::{ByteCount, ByteSink};
 pub use source::{ByteInput, ByteSource};

@@ -20,5 +20,6 @@ mod process;
 mod system;
 mod threads;
 
+pub use disk::kept_files::keep_beside;
 pub use process::start::run;
 pub use system::real_disk::{RealDisk, RealFile};

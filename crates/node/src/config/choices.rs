@@ -155,6 +155,16 @@ choice!(
 );
 
 choice!(
+    /// `rdb-load-unknown`: what a load does with data of modules.
+    UnknownData {
+        /// The load fails.
+        Refuse = "refuse",
+        /// They are left out.
+        Skip = "skip",
+    }
+);
+
+choice!(
     /// `sanitize-dump-payload`: which RESTORE payloads Redis validates.
     Sanitize {
         /// None.

@@ -8,7 +8,7 @@ use store::limits::STRING_BYTES_MAX;
 
 pub use super::choices::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
-    Sanitize, Supervised, SyslogFacility,
+    Sanitize, Supervised, SyslogFacility, UnknownData,
 };
 use super::{HZ_MAX, HZ_MIN, NotifiedEvents, RenamedCommands, Saving};
 

@@ -50,7 +50,7 @@ pub use fields::{
     Accepting, Acl, ActiveDefrag, AppendOnly, ClientCerts, ClientsLimit, Config, CrashLog,
     Eviction, EvictionPolicy, Execute, Fsync, IoThreads, Latency, LazyFreeing, LogLevel, Metrics,
     OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised,
-    Syslog, SyslogFacility, Tls, UserLine,
+    Syslog, SyslogFacility, Tls, UnknownData, UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;

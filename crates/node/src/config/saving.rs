@@ -1,5 +1,7 @@
 //! The parameters of saving: `save` and those of RDB files.
 
+use super::choices::UnknownData;
+
 /// A condition of `save`: enough time has passed and enough keys have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavePoint {
@@ -20,6 +22,7 @@ pub struct Saving {
     pub dbfilename: String,
     pub rdbcompression: bool,
     pub rdbchecksum: bool,
+    pub rdb_load_unknown: UnknownData,
     pub rdb_save_incremental_fsync: bool,
     pub stop_writes_on_bgsave_error: bool,
     pub bgsave_cpulist: String,
@@ -42,6 +45,7 @@ impl Default for Saving {
             dbfilename: "dump.rdb".to_owned(),
             rdbcompression: true,
             rdbchecksum: true,
+            rdb_load_unknown: UnknownData::Refuse,
             rdb_save_incremental_fsync: true,
             stop_writes_on_bgsave_error: true,
             bgsave_cpulist: String::new(),

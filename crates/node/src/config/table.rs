@@ -5,7 +5,7 @@
 
 use super::fields::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
-    Sanitize, Supervised, SyslogFacility,
+    Sanitize, Supervised, SyslogFacility, UnknownData,
 };
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
 use super::special::{
@@ -42,6 +42,7 @@ const RECEIVE: &str = "server/src/threads/receive.rs";
 const LIST: &str = "store/src/edit/list.rs";
 const LISTENER: &str = "server/src/net/listener.rs";
 const LOAD_AOF: &str = "server/src/disk/load_aof.rs";
+const LOAD_RDB: &str = "server/src/disk/load_rdb.rs";
 const AOF_THREAD: &str = "server/src/disk/aof_thread.rs";
 const AOF_REWRITES: &str = "server/src/disk/aof_rewrites.rs";
 const PROCESS_HOST: &str = "server/src/threads/process_host.rs";
@@ -479,6 +480,9 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("rdbchecksum", saving.rdbchecksum,
         "Write a checksum at the end of RDB files, and verify it when loading.").immutable()
         .read_in(RDB_SINK),
+    choice!("rdb-load-unknown", saving.rdb_load_unknown, UnknownData,
+        "Data of modules in a file to load: refuse the file, or skip them and keep the file.")
+        .read_in(LOAD_RDB),
     flag!("rdb-save-incremental-fsync", saving.rdb_save_incremental_fsync,
         "Sync an RDB file every few megabytes while it is written.").read_in(SAVES),
     flag!("stop-writes-on-bgsave-error", saving.stop_writes_on_bgsave_error,
@@ -495,7 +499,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .hidden().read_in(SAVES),
     number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
         "For tests: microseconds to wait after each loaded key; -N waits 1 us after N keys.")
-        .hidden().read_in("server/src/disk/load_rdb.rs"),
+        .hidden().read_in(LOAD_RDB),
 
     // Process.
     text!("dir", dir,

@@ -151,6 +151,16 @@ impl<D: Disk> Aof<D> {
 
     /// The manifest.
     pub fn manifest(&self) -> &Manifest {
+    /// The disk of its files.
+    pub fn disk(&self) -> &D {
+        &self.disk
+    }
+
+    /// The names of its files.
+    pub fn names(&self) -> &AofNames {
+        &self.names
+    }
+
         &self.manifest
     }
 

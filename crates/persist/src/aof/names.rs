@@ -42,7 +42,8 @@ impl AofNames {
         Path::new(OsStr::from_bytes(&self.file)).to_owned()
     }
 
-    pub(crate) fn manifest(&self) -> Vec<u8> {
+    /// The name of the manifest.
+    pub fn manifest(&self) -> Vec<u8> {
         [&self.file[..], b".manifest"].concat()
     }
 

@@ -4,7 +4,7 @@
 //! and a new checksum it becomes a file that a server loads. Nothing is read after damage, because
 //! no byte says where the next item begins.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 
@@ -16,8 +16,9 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::CheckError;
 use crate::crc64::Crc64;
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, FileSink, FileSource};
+use crate::rdb::reader::Skipped;
 use crate::rdb::{self, RdbItem, RdbReader, ValueDecoder};
-use crate::{ByteSink, ByteSource, Error};
+use crate::{ByteSink, ByteSource, Error, ModuleId};
 
 /// The result of loading an RDB file.
 #[derive(Debug, Default)]
@@ -34,6 +35,8 @@ pub struct RdbReport {
     pub end: Option<u64>,
     /// The first damage, and the offset at which the decoder found it.
     pub damage: Option<(u64, Error)>,
+    /// Data of modules, which a server loads only without them: `rdb-load-unknown`.
+    pub modules: BTreeMap<ModuleId, ModuleFound>,
     /// Libraries of functions. The caller checks whether their code runs.
     pub libraries: Vec<LibraryFound>,
     /// The highest database number.
@@ -49,6 +52,17 @@ pub struct KeyFound {
     pub database: u64,
     /// Where the key begins in the file, its expiry included.
     pub offset: u64,
+}
+
+/// Data of a module in a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ModuleFound {
+    /// How many keys have a value of the module.
+    pub keys: u64,
+    /// Where the first of the data are.
+    pub offset: u64,
+    /// The first of the keys.
+    pub first_key: Option<KeyFound>,
 }
 
 /// A library of functions in a file.
@@ -80,6 +94,13 @@ pub fn check_rdb<F: DiskFile>(file: &F) -> Result<RdbReport, CheckError> {
         loaded => loaded.err(),
     };
     Ok(report)
+}
+
+impl RdbReport {
+    /// The data of a module, of which some are here.
+    fn module(&mut self, module: ModuleId, offset: u64) -> &mut ModuleFound {
+        self.modules.entry(module).or_insert(ModuleFound { offset, ..ModuleFound::default() })
+    }
 }
 
 /// A file that does not say how many bytes follow. So a damaged length, which a long file seems to
@@ -119,7 +140,12 @@ fn load_items<S: ByteSource>(
                         report.last_key = Some(key);
                     }
                     // A server skips such keys.
-                    Err(Error::EmptyValue | Error::Module(_)) => {}
+                    Err(Error::EmptyValue) => {}
+                    Err(Error::Module(module)) => {
+                        let found = report.module(module, reader.item_offset());
+                        found.keys += 1;
+                        found.first_key.get_or_insert(key);
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -137,7 +163,11 @@ fn load_items<S: ByteSource>(
                 report.end = Some(reader.offset());
                 return Ok(());
             }
-            RdbItem::Sizes(_) | RdbItem::Slot(..) | RdbItem::Aux(..) | RdbItem::Skipped(_) => {}
+            RdbItem::Skipped(Skipped::ModuleAux(module)) => {
+                report.module(module, reader.item_offset());
+            }
+            RdbItem::Sizes(_) | RdbItem::Slot(..) | RdbItem::Aux(..) => {}
+            RdbItem::Skipped(Skipped::SlotImport) => {}
         }
         report.items_to = reader.offset();
     }

@@ -13,12 +13,11 @@
 use ds::record::{ACCESS_CLOCK_MASK, Record};
 use store::Object;
 
-use super::decode::{UNSIGNED, ValueDecoder, module_name, skip, skip_module};
+use super::decode::{UNSIGNED, ValueDecoder, skip, skip_module};
 use super::types::{VALKEY_VERSION_MIN, ValueType};
 use super::{VERSION, length, opcode, string};
 use crate::crc64::CHECKSUM_BYTES;
-use crate::error::MODULE_NAME_BYTES;
-use crate::{ByteInput, ByteSource, Error};
+use crate::{ByteInput, ByteSource, Error, ModuleId};
 
 const MAGIC_BYTES: usize = 9;
 const REDIS: &[u8] = b"REDIS";
@@ -54,8 +53,8 @@ pub enum RdbItem<'a> {
 /// Data without meaning here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// Data of the module with this name, other than keys.
-    ModuleAux([u8; MODULE_NAME_BYTES]),
+    /// Data of a module other than keys.
+    ModuleAux(ModuleId),
     /// An import of slots that was in progress.
     SlotImport,
 }
@@ -107,13 +106,13 @@ pub struct RdbReader<S> {
     is_valkey: bool,
     checks: bool,
     key: Vec<u8>,
+    text: Vec<u8>,
     /// The attributes of the next key, from the opcodes before it.
     attributes: Attributes,
-    text: Vec<u8>,
     /// The last key, until its value is read.
+    due: Option<(ValueType, Attributes)>,
     /// Where the last item begins, without the attributes before it.
     item_at: u64,
-    due: Option<(ValueType, Attributes)>,
 }
 
 impl<S: ByteSource> RdbReader<S> {
@@ -164,12 +163,12 @@ impl<S: ByteSource> RdbReader<S> {
     pub fn offset(&self) -> u64 {
         self.input.offset()
     }
+
     /// Where the last item begins: its opcode, or the type of a value. The attributes of a key are
     /// somewhere before that.
     pub fn item_offset(&self) -> u64 {
         self.item_at
     }
-
 
     /// The source, and how much of its block has been read: data after the file begin there.
     pub fn into_source(self) -> (S, usize) {
@@ -183,11 +182,11 @@ impl<S: ByteSource> RdbReader<S> {
     /// [`Error::Compressed`], reading can continue with the next item.
     pub fn item(&mut self) -> Result<RdbItem<'_>, Error> {
         self.skip_value()?;
-            self.item_at = self.input.offset();
         loop {
+            self.item_at = self.input.offset();
+            let number = self.input.byte()?;
             // They belong to the next key, whatever opcode is between: KeyDB writes metadata there.
             let attributes = &mut self.attributes;
-            let number = self.input.byte()?;
             match number {
                 opcode::EXPIRES_AT_MS => {
                     attributes.expires_at = expiry(i64::from_le_bytes(self.input.array()?));
@@ -206,8 +205,8 @@ impl<S: ByteSource> RdbReader<S> {
                 opcode::SLOT_IMPORT if self.is_valkey => return self.opcode(number),
                 _ => {
                     let value_type = ValueType::of(number, self.version)?;
-                    let attributes = std::mem::take(attributes);
                     self.key.clear();
+                    let attributes = std::mem::take(attributes);
                     let key = recoverable(string::append(&mut self.input, &mut self.key))?;
                     self.due = Some((value_type, attributes));
                     key?;
@@ -247,7 +246,7 @@ impl<S: ByteSource> RdbReader<S> {
                 }
                 length::read(input)?;
                 skip_module(input)?;
-                RdbItem::Skipped(Skipped::ModuleAux(module_name(id)))
+                RdbItem::Skipped(Skipped::ModuleAux(ModuleId(id)))
             }
             // SLOT_IMPORT: the other opcodes are handled above or by the caller.
             _ => {
@@ -304,9 +303,9 @@ impl<S: ByteSource> RdbReader<S> {
         let access_clock = attributes.access_clock(access_clock);
         match decoder.value(value_type, &mut self.input) {
             Ok(value) => Ok(value.record(&self.key, attributes.expires_at, access_clock)),
-            Err(Error::Module(name)) => {
+            Err(Error::Module(module)) => {
                 skip_module(&mut self.input)?;
-                Err(Error::Module(name))
+                Err(Error::Module(module))
             }
             Err(error) => Err(error),
         }

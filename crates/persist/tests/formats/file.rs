@@ -6,7 +6,7 @@ use base::random::Random;
 use persist::rdb::encode::Options;
 use persist::rdb::reader::{Attributes, DatabaseSizes, Skipped};
 use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder};
-use persist::{ByteInput, ByteSource, Error, crc64};
+use persist::{ByteInput, ByteSource, Error, ModuleId, crc64};
 
 use crate::mutations::damage;
 use crate::samples::{Keyspace, contents};
@@ -288,7 +288,7 @@ fn opcodes_of_later_versions_are_read() {
     ];
     let notes = [
         "Aux([99, 116, 105, 109], [53])",
-        &format!("{:?}", RdbItem::Skipped(Skipped::ModuleAux(*b"test-type"))),
+        &format!("{:?}", RdbItem::Skipped(Skipped::ModuleAux(ModuleId(0xb5eb_2dfa_dca9_7803)))),
         "Function([120])",
         &format!("{:?}", RdbItem::Function(b"#!lua name=n\ncode")),
         "Database(0)",

@@ -287,7 +287,7 @@ fn streams_of_old_versions_are_read() {
 fn modules_are_named() {
     let id = [&[0x81][..], &0xb5eb_2dcb_5fdc_a41du64.to_be_bytes()].concat();
     match read(ValueType::Module2, &id) {
-        Err(Error::Module(name)) => assert_eq!(name.len(), 9),
+        Err(Error::Module(module)) => assert_eq!(module.name().len(), 9),
         other => panic!("{other:?}"),
     }
 }

@@ -27,7 +27,10 @@ use script::RestorePolicy;
 use sync::gate::Pass;
 use sync::log_positions::POSITION_MAX;
 
-use super::load_rdb::{LoadOptions, LoadedRdb, delay_load, load_rdb};
+use super::load_rdb::{LoadOptions, delay_load, load_rdb};
+use super::loaded_rdb::LoadedRdb;
+use super::rdb_file::report_left_out;
+use super::{check_command, kept_files};
 use crate::keyspace::gate_passes::LOAD_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -72,6 +75,8 @@ pub struct AofLoader<'a> {
     transaction: Option<Vec<Vec<Arc<Vec<u8>>>>>,
     commands: u64,
     failed: u64,
+    /// Something of a base was left out.
+    is_partial: bool,
     /// `key-load-delay`, which may change meanwhile, and the commands that no delay was for yet.
     delay_us: i64,
     delayed: u64,
@@ -103,6 +108,7 @@ impl<'a> AofLoader<'a> {
             transaction: None,
             commands: 0,
             failed: 0,
+            is_partial: false,
             delay_us: 0,
             delayed: 0,
         })
@@ -116,8 +122,23 @@ impl<'a> AofLoader<'a> {
         let files = aof.load_files().map_err(|error| fatal(&error))?;
         let total = files.iter().map(|file| file.bytes).sum();
         self.progress.begin(sys::clock::unix_micros().div_euclid(1_000_000), total);
+        let loaded = self.load_files(&files, disk);
+        // After DEBUG LOADAOF, the server goes on without what it could not load.
+        if loaded.is_err() || self.is_partial || self.failed > 0 {
+            let mut noted =
+                files.iter().map(|file| kept_files::note(&self.keyspace.node, &file.file));
+            noted.try_for_each(|noted| noted.map_err(|error| fatal(&error)))?;
+        }
+        loaded
+    }
+
+    fn load_files(
+        &mut self,
+        files: &[LoadFile<RealFile>],
+        disk: &RealDisk,
+    ) -> Result<LoadedAof, String> {
         let mut loaded = LoadedAof::default();
-        for file in &files {
+        for file in files {
             loaded.bytes_before = self.bytes_before;
             let end = self.load_file(file, disk)?;
             loaded.is_last_writer = end.ends_with_batch || end.commands == 0;
@@ -178,15 +199,13 @@ impl<'a> AofLoader<'a> {
         notice!("Reading RDB base file on AOF loading...");
         let source = FileSource::new(file.file.clone(), 0).map_err(|error| fatal(&error))?;
         let config = self.keyspace.node.config();
-        let options = LoadOptions {
-            checks: config.saving.rdbchecksum,
-            now_ms: sys::clock::unix_micros() / 1000,
-            keeps_expired: true,
-            replaces: false,
-        };
+        let options = LoadOptions { keeps_expired: true, ..LoadOptions::new(&config) };
         let loaded = load_rdb(self.keyspace, source, options, self.memory).map_err(|error| {
-            format!("Can't load the base file {}: {error}. {}", name_of(file), remedy())
+            let error = error.with_remedy(&check_command::of_append_only(&config));
+            format!("Can't load the base file {}: {error}", name_of(file))
         })?;
+        report_left_out(&loaded);
+        self.is_partial |= loaded.is_partial();
         self.take_over(&loaded)?;
         Ok(loaded.bytes)
     }

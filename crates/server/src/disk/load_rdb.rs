@@ -11,8 +11,6 @@
 //! The caller ensures that nothing else uses the keyspace. After an error the keyspace has part of
 //! the keys.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,13 +18,15 @@ use std::sync::{Arc, PoisonError};
 use std::thread::ScopedJoinHandle;
 
 use ds::record::Record;
+use node::config::{Config, UnknownData};
 use node::state::snapshots::LoadProgress;
 use parking_lot::Mutex;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead, Skipped};
 use persist::rdb::{RdbItem, RdbReader, ValueDecoder, ValueType};
-use persist::{ByteInput, ByteSource, Error};
-use store::{EncodingLimits, KeyCounts, Object, Turn};
+use persist::{ByteInput, ByteSource, Error, ModuleId};
+use store::{EncodingLimits, HashValue, KeyCounts, Object, Turn};
 
+use super::loaded_rdb::{LoadError, LoadedRdb};
 use super::snapshot_job::delay;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
@@ -39,14 +39,13 @@ const BATCHES_MAX: usize = 8;
 const WORKERS_MAX: usize = 16;
 /// The reader reads values itself that are said to have so many bytes or elements.
 const LARGE_LEN: u64 = 64 << 10;
-/// A key takes at least so many bytes of a file.
-const KEY_BYTES_MIN: u64 = 4;
-/// Bytes of the file's own metadata that are kept at most.
-const AUX_MAX: usize = 64;
-const AUX_BYTES_MAX: usize = 1024;
+/// Tables are reserved for one key in so many bytes that follow, which is what a key takes in a
+/// table: a wrong count takes no more memory than the file has bytes.
+const KEY_BYTES_MIN: u64 = 8;
 /// Keys that workers prefetch the memory of, ahead of adding them.
 const AHEAD: usize = 16;
 
+/// How a file is loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
     /// Whether the checksum must be right: `rdbchecksum`.
@@ -57,65 +56,9 @@ pub struct LoadOptions {
     pub keeps_expired: bool,
     /// A key that is there already is replaced; otherwise that is an error.
     pub replaces: bool,
+    /// Whether data of modules are an error or left out: `rdb-load-unknown`.
+    pub unknown: UnknownData,
 }
-
-#[derive(Debug, Default)]
-pub struct LoadedRdb {
-    pub keys: u64,
-    /// Keys that had expired.
-    pub expired: u64,
-    /// Keys whose collections have no elements, as old servers wrote them.
-    pub empty: u64,
-    /// The sources of libraries of functions, which are for the caller to load.
-    pub functions: Vec<Vec<u8>>,
-    /// The metadata of the file.
-    pub aux: Vec<(String, String)>,
-    /// Modules whose data were left out.
-    pub modules: BTreeSet<String>,
-    /// Bytes of the file: the rest of the source begins there.
-    pub bytes: u64,
-    /// The version of the format.
-    pub version: u16,
-    /// Keys that were added to each database, for the server's counts.
-    pub db_keys: Vec<i64>,
-}
-
-impl LoadedRdb {
-    /// The metadata under a name.
-    pub fn aux(&self, name: &str) -> Option<&str> {
-        self.aux.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
-    }
-}
-
-#[derive(Debug)]
-pub enum LoadError {
-    /// The file cannot be read or is damaged, about there.
-    File(u64, Error),
-    /// A key that is there twice, or was there before.
-    Duplicate(Vec<u8>),
-    /// A database that the server does not have.
-    Database(u64),
-    Cancelled,
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(offset, error) => write!(f, "about byte {offset}: {error}"),
-            Self::Duplicate(key) => {
-                write!(f, "the key '{}' is there twice", String::from_utf8_lossy(key))
-            }
-            Self::Database(number) => write!(
-                f,
-                "it has keys in database {number}, and the server has fewer databases (see \
-                 'databases')"
-            ),
-            Self::Cancelled => f.write_str("loading was ended"),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
 
 /// Keys with the bytes of their values.
 #[derive(Default)]
@@ -134,6 +77,19 @@ struct BatchKey {
     attributes: Attributes,
 }
 
+impl LoadOptions {
+    /// The options of a configuration, for a file that is loaded now into an empty keyspace.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            checks: config.saving.rdbchecksum,
+            now_ms: sys::clock::unix_micros() / 1000,
+            keeps_expired: false,
+            replaces: false,
+            unknown: config.saving.rdb_load_unknown,
+        }
+    }
+}
+
 /// The state that the threads of one load share.
 struct RdbLoad<'a> {
     keyspace: &'a SharedKeyspace,
@@ -145,6 +101,8 @@ struct RdbLoad<'a> {
     failure: Mutex<Option<LoadError>>,
     failed: AtomicBool,
     empty: AtomicU64,
+    /// Hashes whose fields have all expired.
+    ended: AtomicU64,
     added: AtomicI64,
     /// Batches that were added, whose memory is used again.
     used: Mutex<Vec<RecordBatch>>,
@@ -170,6 +128,7 @@ pub fn load_rdb<S: ByteSource>(
         failure: Mutex::new(None),
         failed: AtomicBool::new(false),
         empty: AtomicU64::new(0),
+        ended: AtomicU64::new(0),
         added: AtomicI64::new(0),
         used: Mutex::default(),
     };
@@ -197,13 +156,14 @@ pub fn load_rdb<S: ByteSource>(
         workers.into_iter().for_each(|worker| drop(worker.join()));
         read
     });
-    let RdbLoad { failure, counts, empty, added, .. } = load;
+    let RdbLoad { failure, counts, empty, ended, added, .. } = load;
     if let Some(error) = failure.into_inner() {
         return Err(error);
     }
     let mut loaded = result?;
     loaded.keys = u64::try_from(added.into_inner()).unwrap_or(0);
     loaded.empty += empty.into_inner();
+    loaded.expired += ended.into_inner();
     loaded.db_keys = counts.of_thread(0).totals().map(|keys| keys as i64).collect();
     Ok(loaded)
 }
@@ -275,7 +235,9 @@ impl<'a> Adder<'a> {
                         let name = &batch.bytes[key.key.clone()];
                         let clock = key.attributes.access_clock(self.turn.access_clock());
                         let record = value.record(name, key.attributes.expires_at, clock);
-                        self.come(record);
+                        if !self.is_ended(&record) {
+                            self.come(record);
+                        }
                     }
                     Err(Error::EmptyValue) => {
                         self.load.empty.fetch_add(1, Ordering::Relaxed);
@@ -288,6 +250,15 @@ impl<'a> Adder<'a> {
         }
         self.note(keys);
         Ok(())
+    }
+
+    /// Whether a record is a hash whose fields have all expired: then there is no key. Counts it.
+    fn is_ended(&self, record: &Record<Object>) -> bool {
+        let is_ended = HashValue::has_ended(record.view(), self.turn.expired_before_ms);
+        if is_ended {
+            self.load.ended.fetch_add(1, Ordering::Relaxed);
+        }
+        is_ended
     }
 
     /// A record that will be added in a moment.
@@ -399,7 +370,9 @@ impl Reading<'_, '_> {
                     loaded.note_aux(name, value);
                 }
                 RdbItem::Function(source) => loaded.functions.push(source.to_vec()),
-                RdbItem::Skipped(Skipped::ModuleAux(name)) => loaded.note_module(&name),
+                RdbItem::Skipped(Skipped::ModuleAux(module)) => {
+                    self.leave_out(module, None, reader.item_offset(), &mut loaded)?;
+                }
                 RdbItem::End => break,
             }
             if let Some(key) = due {
@@ -429,6 +402,7 @@ impl Reading<'_, '_> {
     ) -> Result<(), LoadError> {
         let offset = reader.offset();
         let failed = |error| LoadError::File(offset, error);
+        let item_offset = reader.item_offset();
         let options = &self.load.options;
         let has_expired = key.attributes.expires_at.is_some_and(|at| at < options.now_ms);
         if has_expired && !options.keeps_expired {
@@ -446,19 +420,44 @@ impl Reading<'_, '_> {
             batch.keys.push(key);
             return Ok(());
         }
-        batch.bytes.truncate(key.key.start);
         let own = &mut *self.own;
-        match reader.record(&mut own.decoder, own.turn.access_clock()) {
+        let read = match reader.record(&mut own.decoder, own.turn.access_clock()) {
+            Ok(record) if own.is_ended(&record) => Ok(()),
             Ok(record) => {
                 let hash = own.turn.hasher.hash(record.view().key());
-                own.add(record, hash, batch.db)?;
+                let added = own.add(record, hash, batch.db);
                 own.note(1);
+                added
             }
-            Err(Error::EmptyValue) => loaded.empty += 1,
-            Err(Error::Module(name)) => loaded.note_module(&name),
-            Err(error) => return Err(failed(error)),
+            Err(Error::EmptyValue) => {
+                loaded.empty += 1;
+                Ok(())
+            }
+            Err(Error::Module(module)) => {
+                let name = batch.bytes[key.key.clone()].to_vec();
+                self.leave_out(module, Some(name), item_offset, loaded)
+            }
+            Err(error) => Err(failed(error)),
+        };
+        batch.bytes.truncate(key.key.start);
+        read
+    }
+
+    /// Leaves out data of a module that were skipped, if the caller allows it.
+    fn leave_out(
+        &self,
+        module: ModuleId,
+        key: Option<Vec<u8>>,
+        offset: u64,
+        loaded: &mut LoadedRdb,
+    ) -> Result<(), LoadError> {
+        match self.load.options.unknown {
+            UnknownData::Refuse => Err(LoadError::Module { module, key, offset }),
+            UnknownData::Skip => {
+                *loaded.modules.entry(module).or_default() += u64::from(key.is_some());
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Gives a batch to the workers, and begins the next one, of the same database.
@@ -510,18 +509,5 @@ impl RecordBatch {
             value_type: head.value_type,
             attributes: head.attributes,
         }
-    }
-}
-
-impl LoadedRdb {
-    fn note_aux(&mut self, name: &[u8], value: &[u8]) {
-        if self.aux.len() < AUX_MAX && name.len() + value.len() <= AUX_BYTES_MAX {
-            let [name, value] = [name, value].map(|text| String::from_utf8_lossy(text).into());
-            self.aux.push((name, value));
-        }
-    }
-
-    fn note_module(&mut self, name: &[u8]) {
-        self.modules.insert(String::from_utf8_lossy(name).into());
     }
 }

@@ -12,10 +12,13 @@ mod aof_thread;
 mod aof_writer;
 #[cfg(test)]
 mod aof_writer_tests;
+mod check_command;
 mod complaint;
 mod fsync_thread;
+pub(crate) mod kept_files;
 mod load_aof;
 mod load_rdb;
+mod loaded_rdb;
 pub(crate) mod rdb_file;
 mod rdb_sink;
 mod rewrite;

@@ -6,7 +6,9 @@ use std::path::Path;
 use node::config::Config;
 use persist::disk::{Disk, DiskFile, FileSource};
 
-use super::load_rdb::{LoadOptions, LoadedRdb, load_rdb};
+use super::load_rdb::{LoadOptions, load_rdb};
+use super::loaded_rdb::LoadedRdb;
+use super::{check_command, kept_files};
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::{RealDisk, RealFile};
@@ -80,15 +82,19 @@ pub(super) fn load_file(
     let failed = |why: &dyn std::fmt::Display| format!("Can't load {name}: {why}");
     let progress = &keyspace.node.snapshots.loading;
     progress.begin(unix_seconds(), file.len().map_err(|error| failed(&error))?);
-    let source = FileSource::new(file, 0).map_err(|error| failed(&error))?;
+    let source = FileSource::new(file.clone(), 0).map_err(|error| failed(&error))?;
     let options = LoadOptions {
-        checks: config.saving.rdbchecksum,
-        now_ms: sys::clock::unix_micros() / 1000,
         keeps_expired: how.keeps_expired,
         replaces: how.replaces,
+        ..LoadOptions::new(&config)
     };
     let loaded = load_rdb(keyspace, source, options, memory);
-    let loaded = loaded.map_err(|error| failed(&error))?;
+    // After DEBUG RELOAD, the server goes on without what it could not load.
+    if loaded.as_ref().map_or(true, LoadedRdb::is_partial) {
+        kept_files::note(&keyspace.node, &file).map_err(|error| failed(&error))?;
+    }
+    let loaded =
+        loaded.map_err(|error| failed(&error.with_remedy(&check_command::of_rdb(&config))))?;
     report(&loaded);
     keyspace.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);
     Ok(loaded)
@@ -102,9 +108,7 @@ fn report(loaded: &LoadedRdb) {
     if let Some(created) = loaded.aux("ctime").and_then(|text| text.parse::<i64>().ok()) {
         notice!("RDB age {} seconds", unix_seconds().saturating_sub(created));
     }
-    for module in &loaded.modules {
-        warning!("The data of the module '{module}' was left out: modules are not supported");
-    }
+    report_left_out(loaded);
     if loaded.empty > 0 {
         notice!("{} keys with empty collections were left out", loaded.empty);
     }
@@ -127,6 +131,15 @@ pub(crate) fn may_replace(path: &Path) -> Result<(), String> {
     match magic.starts_with(b"REDIS") || magic.starts_with(b"VALKEY") {
         true => Ok(()),
         false => Err("what is there is no RDB file".to_owned()),
+    }
+}
+
+/// Says in the log what was left out.
+pub(super) fn report_left_out(loaded: &LoadedRdb) {
+    for (module, keys) in &loaded.modules {
+        warning!(
+            "Data of the module {module} were left out, with {keys} keys: modules are not supported"
+        );
     }
 }
 

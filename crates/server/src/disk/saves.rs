@@ -14,6 +14,7 @@ use node::state::snapshots::{Ended, EndedBackup, Running, SnapshotFigures};
 use parking_lot::{Condvar, Mutex};
 use persist::disk::{DiskError, Replacement};
 
+use super::kept_files::keep_rdb;
 use super::rdb_sink::{SyncedSink, rdb_options, write_empty};
 use super::snapshot_job::{NotCut, Pacing, PendingSnapshot, SnapshotJob, WalkError};
 use super::unfinished::Unfinished;
@@ -306,11 +307,13 @@ impl Saves {
         let target = SaveTarget::new(Purpose::Save, Path::new(&config.saving.dbfilename));
         let SaveTarget { disk, directory, temporary, path } = target;
         let place = disk.place(&temporary).map_err(failed)?;
-        let begin = || Replacement::begin(&disk, &directory, temporary, path);
+        let begin = || Replacement::begin(&disk, &directory, temporary, path.clone());
         let (_unfinished, file) = self.unfinished.create(place, begin);
         let mut file = file.map_err(failed)?;
-        if let Err(error) = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
-        {
+        let written = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
+            .map(drop)
+            .and_then(|()| keep_rdb(node, &disk, &path));
+        if let Err(error) = written {
             file.abandon(&disk);
             return Err(failed(error));
         }
@@ -374,6 +377,7 @@ fn write(
     let sink =
         SyncedSink { sink: file.sink(), every_bytes: syncs.then_some(FSYNC_BYTES), synced: 0 };
     let written = job.write_to(sink, &rdb_options(node, config, false), pacing).map(drop);
+    let written = written.and_then(|()| keep_rdb(node, disk, path).map_err(WalkError::Sink));
     // A command that cancels the save waits while the file is renamed; afterwards the file exists.
     let is_wanted = || {
         let naming = node.snapshots.naming.lock();

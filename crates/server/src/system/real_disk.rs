@@ -77,6 +77,17 @@ impl RealDisk {
     }
 }
 
+impl RealFile {
+    /// The device and the number there: the identity of the file.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub(crate) fn number(&self) -> Result<(u64, u64), DiskError> {
+        let found = said(DiskOperation::Open, &self.path, self.file.metadata())?;
+        Ok((found.dev(), found.ino()))
+    }
+}
+
 impl Disk for RealDisk {
     type File = RealFile;
 
@@ -148,6 +159,12 @@ impl DiskFile for RealFile {
         Ok(said(DiskOperation::Len, &self.path, self.file.metadata())?.len())
     }
 
+    fn stored_bytes(&self) -> Result<u64, DiskError> {
+        let found = said(DiskOperation::Len, &self.path, self.file.metadata())?;
+        // As the system counts them, whatever the file system's own blocks are.
+        Ok(found.blocks().saturating_mul(512))
+    }
+
     fn truncate(&self, len: u64) -> Result<(), DiskError> {
         said(DiskOperation::Truncate, &self.path, self.file.set_len(len))
     }
@@ -159,12 +176,6 @@ impl DiskFile for RealFile {
 }
 
 /// Appends a few parts, with one call of the system where that takes all of them.
-    fn stored_bytes(&self) -> Result<u64, DiskError> {
-        let found = said(DiskOperation::Len, &self.path, self.file.metadata())?;
-        // As the system counts them, whatever the file system's own blocks are.
-        Ok(found.blocks().saturating_mul(512))
-    }
-
 fn append(mut file: &File, parts: &[&[u8]]) -> io::Result<()> {
     let mut slices = [IoSlice::new(&[]); PARTS_MAX];
     for (slice, part) in slices.iter_mut().zip(parts) {

@@ -24,6 +24,7 @@ mod ending;
 mod fan_out;
 mod fields;
 mod final_save;
+mod foreign_files;
 mod fuzz;
 mod interrupts;
 mod left_logs;

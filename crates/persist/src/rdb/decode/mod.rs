@@ -29,11 +29,11 @@ use store::{INLINE_BYTES_MAX, NewString};
 use super::length;
 use super::string::{self, Text};
 use super::types::ValueType;
-use crate::{ByteInput, ByteSource, Error};
+use crate::{ByteInput, ByteSource, Error, ModuleId};
 use distinct::Distinct;
 use stream::StreamVersion;
 
-pub(super) use module::{UNSIGNED, name as module_name, skip as skip_module};
+pub(super) use module::{UNSIGNED, skip as skip_module};
 pub use skip::skip;
 
 /// How much memory each buffer keeps between two values.
@@ -115,7 +115,7 @@ impl<'l> ValueDecoder<'l> {
             ValueType::Stream => self.stream(input, StreamVersion::One),
             ValueType::Stream2 => self.stream(input, StreamVersion::Two),
             ValueType::Stream3 => self.stream(input, StreamVersion::Three),
-            ValueType::Module2 => Err(Error::Module(module::name(length::read(input)?))),
+            ValueType::Module2 => Err(Error::Module(ModuleId(length::read(input)?))),
         }
     }
 

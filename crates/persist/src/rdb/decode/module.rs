@@ -1,13 +1,12 @@
 //! Values of modules, which can be skipped but not decoded.
 //!
 //! ```text
-//! id        length: 9 letters of 6 bits, 10 bits of version
+//! id        length: a ModuleId
 //! value     part ... │ 0
 //! part      1 or 2, number │ 3, float │ 4, double │ 5, string
 //! number    in the form of a length
 //! ```
 
-use crate::error::MODULE_NAME_BYTES;
 use crate::rdb::{length, string};
 use crate::{ByteInput, ByteSource, Error};
 
@@ -17,18 +16,6 @@ pub(crate) const UNSIGNED: u64 = 2;
 const FLOAT: u64 = 3;
 const DOUBLE: u64 = 4;
 const STRING: u64 = 5;
-
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const LETTER_BITS: u32 = 6;
-
-/// The name in the identifier of a module's type.
-pub fn name(id: u64) -> [u8; MODULE_NAME_BYTES] {
-    std::array::from_fn(|at| {
-        // The first letter is in the upper bits.
-        let letter = id >> (64 - LETTER_BITS * (at as u32 + 1)) & 0x3f;
-        LETTERS[letter as usize]
-    })
-}
 
 /// Skips the parts of a value, after the identifier of its module.
 ///
@@ -51,15 +38,6 @@ pub fn skip<S: ByteSource>(input: &mut ByteInput<S>) -> Result<(), Error> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_is_in_the_upper_bits_of_the_identifier() {
-        // The example of the documentation: "test-type" and encoding version 3.
-        let id = b"test-type".iter().fold(0u64, |id, letter| {
-            id << LETTER_BITS | LETTERS.iter().position(|own| own == letter).unwrap() as u64
-        });
-        assert_eq!(&name(id << 10 | 3), b"test-type");
-    }
 
     #[test]
     fn each_part_is_skipped() {
