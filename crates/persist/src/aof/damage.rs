@@ -144,7 +144,7 @@ const WORK_BYTES_MIN: u64 = 1 << 20;
 /// How many bytes are searched for the end of a head, which has 90 at most.
 const HEAD_BYTES_MAX: usize = 128;
 
-fn work_bytes_max(bytes: u64) -> u64 {
+pub(super) fn work_bytes_max(bytes: u64) -> u64 {
     bytes.saturating_mul(WORK_FACTOR).saturating_add(WORK_BYTES_MIN)
 }
 
@@ -185,7 +185,7 @@ pub(super) fn was_safe<F: DiskFile>(
     }
 }
 
-fn head_line<F: DiskFile>(
+pub(super) fn head_line<F: DiskFile>(
     window: &mut Window<F>,
     at: u64,
 ) -> Result<Option<(annotations::BatchHead, u64)>, DiskError> {

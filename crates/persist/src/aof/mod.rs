@@ -33,6 +33,7 @@ mod manifest_seal;
 mod names;
 mod reader;
 mod rewrite;
+pub(crate) mod salvage;
 mod segment;
 mod step_error;
 mod window;
@@ -53,6 +54,7 @@ pub use names::{AofNames, BaseFormat};
 pub use reader::{AofItem, AofReader};
 use rewrite::PendingRewrite;
 pub use rewrite::{Cut, NewBase, WholeBase};
+pub use salvage::AofFix;
 use segment::Segment;
 pub use segment::{PendingSync, TriedSync};
 pub use step_error::AofError;
@@ -149,8 +151,6 @@ impl<D: Disk> Aof<D> {
         self.log
     }
 
-    /// The manifest.
-    pub fn manifest(&self) -> &Manifest {
     /// The disk of its files.
     pub fn disk(&self) -> &D {
         &self.disk
@@ -161,6 +161,8 @@ impl<D: Disk> Aof<D> {
         &self.names
     }
 
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 

@@ -1,11 +1,12 @@
 //! Checks append-only files: one file, or all that a manifest names.
 
 use super::{CheckError, RdbReport, check_rdb};
+use crate::aof::salvage::{self, read_to_end};
 use crate::aof::{
-    self, AofEnd, AofItem, AofNames, AofReader, AofTail, Damage, FileOrder, LoadFile,
-    ManifestEntry, ReadError, Repair,
+    self, AofEnd, AofFix, AofNames, AofReader, AofTail, Damage, FileOrder, LoadFile, ManifestEntry,
+    ReadError,
 };
-use crate::disk::{Disk, DiskError, DiskFile};
+use crate::disk::{Disk, DiskFile};
 
 /// The result of checking a file.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ pub struct AofReport {
     pub tail: Option<AofTail>,
     /// Damage that makes loading fail.
     pub damage: Option<Damage>,
-    /// Makes the file end after its valid part.
-    pub repair: Option<Repair>,
+    /// The new file with the intact part, if this one is not whole.
+    pub fix: Option<AofFix>,
 }
 
 impl AofReport {
@@ -66,7 +67,7 @@ fn check_listed<F: DiskFile>(
         valid_to: 0,
         tail: None,
         damage: None,
-        repair: None,
+        fix: None,
     };
     if aof::begins_with_rdb(file)? {
         let rdb = check_rdb(file)?;
@@ -81,24 +82,18 @@ fn check_listed<F: DiskFile>(
     if let Some(entry) = entry {
         reader = reader.closed(entry);
     }
+    let from = report.valid_to;
     match read_to_end(&mut reader) {
         Ok(AofEnd { valid_to, commands, unsealed, tail, repair, .. }) => {
-            Ok(AofReport { valid_to, commands, unsealed, tail, repair, ..report })
+            let fix = repair.map(|cut| AofFix::of_cut(cut, commands));
+            Ok(AofReport { valid_to, commands, unsealed, tail, fix, ..report })
         }
         Err(ReadError::Disk(error)) => Err(error.into()),
         Err(ReadError::Damage(damage)) => {
             let valid_to = damage.valid_to;
             let (commands, unsealed) = (reader.kept_commands(), reader.kept_unsealed());
-            let (damage, repair) = (Some(damage), reader.repair()?);
-            Ok(AofReport { valid_to, commands, unsealed, damage, repair, ..report })
-        }
-    }
-}
-
-fn read_to_end<F: DiskFile>(reader: &mut AofReader<F>) -> Result<AofEnd, ReadError> {
-    loop {
-        if let AofItem::End(end) = reader.item()? {
-            return Ok(end);
+            let (damage, fix) = (Some(damage), Some(salvage::find(file, from, order)?));
+            Ok(AofReport { valid_to, commands, unsealed, damage, fix, ..report })
         }
     }
 }
@@ -110,8 +105,8 @@ pub enum Later {
     Nothing,
     /// All commands.
     All,
-    /// The commands after this offset, where the repair makes the file end.
-    From(u64, Repair),
+    /// The commands after this offset, where a new file ends.
+    From(u64, AofFix),
     /// Unknown: the file is damaged before that part.
     Damaged,
 }
@@ -138,8 +133,9 @@ pub fn later_than<F: DiskFile>(
     match read_to_end(&mut reader) {
         Err(ReadError::Disk(error)) => Err(error.into()),
         Err(ReadError::Damage(_)) => Ok(Later::Damaged),
-        Ok(AofEnd { valid_to, repair: Some(repair), .. }) if reader.later_at().is_some() => {
-            Ok(if valid_to == 0 { Later::All } else { Later::From(valid_to, repair) })
+        Ok(AofEnd { valid_to, commands, repair: Some(cut), .. }) if reader.later_at().is_some() => {
+            let fix = AofFix::of_cut(cut, commands);
+            Ok(if valid_to == 0 { Later::All } else { Later::From(valid_to, fix) })
         }
         Ok(AofEnd { tail: Some(_), .. }) => Ok(Later::Damaged),
         Ok(_) => Ok(Later::Nothing),
@@ -153,38 +149,12 @@ pub struct DirectoryReport<F> {
     pub files: Vec<(LoadFile<F>, AofReport)>,
 }
 
-impl<F: DiskFile> DirectoryReport<F> {
-    /// The fix for the first damaged file, which cuts it before the damage. `None` if no file is
-    /// damaged, or if it is not the last one, because later files depend on all commands before
-    /// them.
-    pub fn fix(&self) -> Option<Fix<'_, F>> {
-        let (file, report) = self.files.iter().find(|(_, report)| !report.is_whole())?;
-        let repair = report.repair.as_ref()?;
-        let is_last = file.order == FileOrder::Last;
-        let dropped = report.bytes.saturating_sub(report.valid_to);
-        is_last.then_some(Fix { file, repair, kept: report.valid_to, dropped })
-    }
-}
-
-/// A proposed repair of one file.
-#[derive(Debug)]
-pub struct Fix<'a, F> {
-    /// The file.
-    pub file: &'a LoadFile<F>,
-    /// How many bytes are kept.
-    pub kept: u64,
-    /// How many bytes are lost.
-    pub dropped: u64,
-    repair: &'a Repair,
-}
-
-impl<F: DiskFile> Fix<'_, F> {
-    /// Repairs the file.
-    ///
-    /// # Errors
-    /// When the disk fails. The call can be repeated then.
-    pub fn apply<D: Disk<File = F>>(&self, disk: &D) -> Result<(), DiskError> {
-        self.repair.apply(&disk.open_to_append(&self.file.path)?)
+impl<F> DirectoryReport<F> {
+    /// The files that are not whole, with the new files that replace them. `None` if the RDB file
+    /// that one begins with is damaged: later commands need all of its keys.
+    pub fn fixes(&self) -> Option<Vec<(&LoadFile<F>, &AofFix)>> {
+        let damaged = self.files.iter().filter(|(_, report)| !report.is_whole());
+        damaged.map(|(file, report)| Some((file, report.fix.as_ref()?))).collect()
     }
 }
 

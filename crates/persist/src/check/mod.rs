@@ -1,16 +1,14 @@
 //! Checks files without a server: the valid part, the first damage, and what a fix would keep.
 //!
-//! Only [`Fix::apply`] changes a file that exists.
+//! Nothing here changes a file that exists: a fix is a new file.
 
 mod aof;
 mod rdb;
 
 use std::io;
 
-pub use aof::{
-    AofReport, DirectoryReport, Fix, Later, check_aof, check_directory, files, later_than,
-};
-pub use rdb::{KeyFound, LibraryFound, RdbReport, check_rdb, write_loaded};
+pub use aof::{AofReport, DirectoryReport, Later, check_aof, check_directory, files, later_than};
+pub use rdb::{KeyFound, LibraryFound, ModuleFound, RdbReport, check_rdb, write_loaded};
 
 use crate::aof::AofError;
 use crate::disk::DiskError;

@@ -1,18 +1,20 @@
 //! Damage of safe bytes is found and located, and damaged commands are never returned. The same
 //! holds for every changed bit of a batch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use persist::aof::{
-    Aof, AofBatch, AofError, AofFault, AofReader, BaseFormat, Cut, FileOrder, LogId, ReadError,
+    Aof, AofBatch, AofError, AofFault, AofFix, AofReader, BaseFormat, Cut, FileOrder, LogId,
+    ReadError, push_command,
 };
 use persist::check::{CheckError, Later, check_aof, check_directory, later_than};
-use persist::disk::{Disk, DiskFile};
+use persist::disk::{Disk, DiskFile, FileSink};
 use persist::rdb;
 use persist::rdb::encode::Options;
 
 use crate::log::{names, position, read_file};
 use crate::simulated_disk::SimulatedDisk;
+use crate::state::{append_bytes, new_file, replace};
 use crate::view::{View, plain, read, sample};
 
 #[test]
@@ -108,7 +110,7 @@ fn files_without_checksums_are_refused_where_commands_follow() {
 fn a_check_reports_the_commands_that_loading_keeps() {
     let all = sample(6, 3, |_| true);
     let report = check_aof(&View(&all.bytes, 0), FileOrder::Last).unwrap();
-    assert!(report.is_whole() && report.unsealed == 0 && report.repair.is_none());
+    assert!(report.is_whole() && report.unsealed == 0 && report.fix.is_none());
     assert_eq!(report.commands as usize, all.commands.len());
     let (start, before) = all.batches[2];
     let mut bytes = all.bytes.clone();
@@ -119,9 +121,72 @@ fn a_check_reports_the_commands_that_loading_keeps() {
     assert_eq!(report.valid_to as usize, start);
     assert_eq!((report.commands as usize, report.unsealed), (before, 0));
     assert_eq!(damage.to_string(), format!("damage at offset {start}: {}", AofFault::Checksum));
-    let kept = &bytes[..report.repair.unwrap().truncate_to as usize];
-    let (commands, end) = read(kept, 0).unwrap();
-    assert_eq!((commands.len(), end.tail), (before, None));
+    // A fix keeps the batches after it.
+    let fix = report.fix.unwrap();
+    let lost = all.batches[2].0 as u64..all.batches[3].0 as u64;
+    assert_eq!(fix.lost, std::slice::from_ref(&lost));
+    assert_eq!(fix.lost_bytes(bytes.len() as u64), lost.end - lost.start);
+    let (commands, end) = read(&fixed(&bytes, &fix), 0).unwrap();
+    let wanted = [&all.commands[..before], &all.commands[all.batches[3].1..]].concat();
+    assert_eq!((commands.len(), fix.commands as usize), (wanted.len(), wanted.len()));
+    assert!(commands == wanted && end.tail.is_none());
+}
+
+/// The file that a fix writes.
+pub fn fixed(bytes: &[u8], fix: &AofFix) -> Vec<u8> {
+    let disk = SimulatedDisk::new(1);
+    disk.put("damaged", bytes);
+    let file = disk.open(Path::new("damaged")).unwrap();
+    let mut sink = FileSink::new(disk.create(Path::new("fixed")).unwrap());
+    fix.write(&file, &mut sink).unwrap();
+    disk.read("fixed")
+}
+
+#[test]
+fn a_batch_that_would_do_something_else_is_not_kept() {
+    let (disk, mut aof, path) = new_file();
+    let mut starts = Vec::new();
+    let batches: [&[&[&str]]; 9] = [
+        &[&["SET", "a", "1"]],
+        &[&["SET", "b", "1"]],
+        // After a lost SELECT, later commands are of an unknown database.
+        &[&["SELECT", "5"], &["SET", "c", "1"]],
+        &[&["SET", "c", "2"]],
+        &[&["SELECT", "0"], &["SET", "d", "1"]],
+        // After a lost MULTI, a part of a transaction is not kept.
+        &[&["MULTI"], &["SET", "e", "1"]],
+        &[&["SET", "e", "2"], &["EXEC"]],
+        &[&["SET", "f", "1"]],
+        &[&["SET", "g", "1"]],
+    ];
+    for batch in batches {
+        let mut bytes = Vec::new();
+        for words in batch {
+            let args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            push_command(&mut bytes, &args);
+        }
+        starts.push(aof.segment_bytes() as usize);
+        append_bytes(&mut aof, &bytes, 1);
+    }
+    let bytes = disk.read(path);
+    // The batch that is damaged, and what is kept after it.
+    let cases: [(usize, &[&str]); 5] = [
+        (0, &["b", "c", "c", "d", "e", "e", "f", "g"]),
+        (1, &["a", "c", "c", "d", "e", "e", "f", "g"]),
+        (2, &["a", "b", "d", "e", "e", "f", "g"]),
+        (5, &["a", "b", "c", "c", "d", "f", "g"]),
+        (6, &["a", "b", "c", "c", "d", "f", "g"]),
+    ];
+    for (batch, kept) in cases {
+        let mut bytes = bytes.clone();
+        bytes[starts[batch + 1] - 3] ^= 1;
+        let report = check_aof(&View(&bytes, 0), FileOrder::Last).unwrap();
+        let (found, end) = read(&fixed(&bytes, &report.fix.unwrap()), 0).unwrap();
+        let sets = found.iter().filter(|args| args[0] == b"SET");
+        let keys: Vec<&[u8]> = sets.map(|args| &args[1][..]).collect();
+        assert_eq!(keys, kept.iter().map(|key| key.as_bytes()).collect::<Vec<_>>(), "{batch}");
+        assert!(end.tail.is_none() && end.log_end.is_some(), "{end:?}");
+    }
 }
 
 #[test]
@@ -150,10 +215,11 @@ fn commands_after_a_time_can_be_cut_off() {
     let rest = [&plain[..], b"*1\r\n$4\r\nEXEC\r\n"].concat();
     let later = |bytes: &[u8], place, seconds| later_than(&View(bytes, 0), place, seconds).unwrap();
     for (seconds, batches) in [(20, 1), (29, 1), (30, 2), (49, 3)] {
-        let Later::From(kept, repair) = later(&whole, FileOrder::Last, seconds) else {
+        let Later::From(kept, fix) = later(&whole, FileOrder::Last, seconds) else {
             panic!("{seconds}")
         };
-        assert_eq!((kept, repair.truncate_to), (ends[batches], ends[batches]), "{seconds}");
+        let cut = fix.cut.unwrap().truncate_to;
+        assert_eq!((kept, cut), (ends[batches], ends[batches]), "{seconds}");
         let (commands, end) = read(&whole[..kept as usize], 0).unwrap();
         assert_eq!((commands.len(), end.tail), (counts[batches], None), "{seconds}");
     }
@@ -219,7 +285,8 @@ fn folder(format: BaseFormat) -> (SimulatedDisk, Vec<PathBuf>) {
     let file = disk.open_to_append(&incremental).unwrap();
     file.truncate(file.len().unwrap() - 3).unwrap();
     let fixed = check_directory(&disk, &names()).unwrap();
-    fixed.fix().unwrap().apply(&disk).unwrap();
+    let (damaged, fix) = fixed.fixes().unwrap()[0];
+    replace(&disk, damaged, fix);
     let mut aof = Aof::open(disk.clone(), names()).unwrap();
     aof.resume(position(7)).unwrap();
     for number in 8..10 {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use base::random::Random;
 use persist::ByteSink;
-use persist::aof::{Aof, AofBatch, AofError, BaseFormat, Cut, FileOrder};
+use persist::aof::{Aof, AofBatch, AofError, AofFix, BaseFormat, Cut, FileOrder, LoadFile};
 use persist::check::check_directory;
-use persist::disk::{Disk, DiskFile, DiskOperation};
+use persist::disk::{Disk, DiskFile, DiskOperation, FileSink};
 
 use crate::log::{Driver, bytes, check_prefix, names, position};
-use crate::simulated_disk::{Failure, SimulatedDisk};
+use crate::simulated_disk::{Failure, SimulatedDisk, SimulatedFile};
 use crate::view::plain;
 
 const MANIFEST: &str = "appendonlydir/appendonly.aof.manifest";
@@ -239,7 +239,8 @@ fn a_check_of_a_directory_proposes_its_repair() {
     append(&mut aof, 6..=7);
     append(&mut aof, 8..=9);
     let report = check_directory(&disk, &names()).unwrap();
-    assert!(report.files.iter().all(|(_, report)| report.is_whole()) && report.fix().is_none());
+    assert!(report.files.iter().all(|(_, report)| report.is_whole()));
+    assert!(report.fixes().unwrap().is_empty());
     assert_eq!(report.files[0].0.order, FileOrder::Earlier);
 
     let path = Path::new("appendonlydir/appendonly.aof.1.incr.aof");
@@ -247,18 +248,39 @@ fn a_check_of_a_directory_proposes_its_repair() {
     let len = file.len().unwrap();
     file.truncate(len - 1).unwrap();
     let report = check_directory(&disk, &names()).unwrap();
-    let fix = report.fix().unwrap();
-    assert!(fix.kept + fix.dropped == len - 1 && fix.dropped > 0);
-    fix.apply(&disk).unwrap();
+    let fixes = report.fixes().unwrap();
+    let (file, fix) = fixes[0];
+    assert!(fixes.len() == 1 && fix.lost_bytes(len - 1) > 0);
+    replace(&disk, file, fix);
     let report = check_directory(&disk, &names()).unwrap();
     assert!(report.files.iter().all(|(_, report)| report.is_whole()));
     let (_, loaded) = Driver::start(disk.clone()).unwrap();
     assert_eq!(check_prefix(&loaded, "fixed"), 8);
 
-    // A base is never cut.
+    // An earlier file is cut too.
     let path = Path::new("appendonlydir/appendonly.aof.1.base.aof");
     let file = disk.open_to_append(path).unwrap();
-    file.truncate(100).unwrap();
+    file.truncate(file.len().unwrap() - 1).unwrap();
     let report = check_directory(&disk, &names()).unwrap();
-    assert!(report.files[0].1.damage.is_some() && report.fix().is_none());
+    assert!(report.files[0].1.damage.is_some());
+    for (file, fix) in report.fixes().unwrap() {
+        replace(&disk, file, fix);
+    }
+    let report = check_directory(&disk, &names()).unwrap();
+    assert!(report.files.iter().all(|(_, report)| report.is_whole()));
+
+    // An RDB file is not: a fix would lose keys that later commands need.
+    disk.put("appendonlydir/appendonly.aof.1.base.aof", b"REDIS0011\xfe");
+    let report = check_directory(&disk, &names()).unwrap();
+    assert!(report.fixes().is_none());
+}
+
+/// Replaces a file by its fixed one.
+pub fn replace(disk: &SimulatedDisk, file: &LoadFile<SimulatedFile>, fix: &AofFix) {
+    let new = Path::new("new");
+    let mut sink = FileSink::new(disk.create(new).unwrap());
+    fix.write(&file.file, &mut sink).unwrap();
+    sink.file().sync().unwrap();
+    disk.rename(new, &file.path).unwrap();
+    disk.sync_directory(Path::new("appendonlydir")).unwrap();
 }

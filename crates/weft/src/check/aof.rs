@@ -4,10 +4,12 @@ use std::error::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use persist::aof::{AofNames, FileOrder};
+use persist::aof::{AofFix, AofNames, FileOrder};
 use persist::check::{AofReport, Later, check_aof, check_directory, files, later_than};
 use persist::disk::Disk;
+use server::RealFile;
 
+use super::replace::{is_in_use, replace};
 use super::{CheckOutcome, FixMode, may_fix, parts, rdb};
 
 /// The end of the name of a manifest.
@@ -18,19 +20,76 @@ pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>>
     if is_manifest(file) { check_manifest(file, mode) } else { check_single(file, mode) }
 }
 
-/// Describes a fix that cuts the end off a file.
-fn plan(name: &Path, kept: u64, dropped: u64) -> String {
-    let name = name.display();
-    format!("keep the first {kept} bytes of {name}: the last {dropped} are lost")
+/// Describes a fix.
+fn plan(name: &Path, bytes: u64, fix: &AofFix) -> String {
+    let (name, lost) = (name.display(), fix.lost_bytes(bytes));
+    let places = match fix.lost.len() {
+        0 => String::new(),
+        1 => ", also between commands that are kept".to_owned(),
+        places => format!(", also in {places} places between commands that are kept"),
+    };
+    format!(
+        "write a new {name} with {} commands, and keep the original next to it: {lost} of {bytes} \
+         bytes are lost{places}",
+        fix.commands
+    )
 }
 
-/// Prints a report. Says whether the RDB file at the beginning can be loaded, which is not repaired
-/// here: the commands after it need all of its keys.
-fn show(name: &Path, report: &mut AofReport) -> Result<CheckOutcome, Box<dyn Error>> {
-    let mut base = CheckOutcome::Valid;
+/// Replaces a file by its fixed one.
+fn apply(
+    path: &Path,
+    file: &RealFile,
+    order: FileOrder,
+    fix: &AofFix,
+) -> Result<(), Box<dyn Error>> {
+    let kept = replace(path, |new| {
+        fix.write(file, new)?;
+        match check_aof(new.file(), order)?.is_whole() {
+            true => Ok(()),
+            false => Err("the new file is not whole: has the damaged one changed?".into()),
+        }
+    });
+    let kept = kept.map_err(|why| format!("cannot replace {}: {why}", path.display()))?;
+    tell!("The original is kept as {}", kept.display())?;
+    Ok(())
+}
+
+/// Whether a fix must wait for a server, which is said then.
+fn awaits_server(file: &Path) -> Result<bool, Box<dyn Error>> {
+    let is_in_use = is_in_use(file)?;
+    if is_in_use {
+        tell!("A server uses these files: shut it down first")?;
+    }
+    Ok(is_in_use)
+}
+
+/// The RDB file that a file may begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Base {
+    Whole,
+    /// A server loads it only without some data.
+    Partial,
+    /// It is not fixed here: the commands after it need all of its keys.
+    Damaged,
+}
+
+impl Base {
+    /// The outcome when the commands after it are valid.
+    fn outcome(self) -> CheckOutcome {
+        if self == Self::Whole { CheckOutcome::Valid } else { CheckOutcome::Damaged }
+    }
+}
+
+/// Prints a report. Says what is wrong with the RDB file at the beginning.
+fn show(name: &Path, report: &mut AofReport) -> Result<Base, Box<dyn Error>> {
+    let mut base = Base::Whole;
     if let Some(rdb) = &report.rdb {
         let judged = rdb::show(name, rdb)?;
-        base = rdb::outcome(rdb, &judged);
+        base = match rdb::is_whole(rdb, &judged) {
+            false => Base::Damaged,
+            true if rdb.modules.is_empty() => Base::Whole,
+            true => Base::Partial,
+        };
         // Loading ends at a library that it refuses.
         let refused_at = judged.refused.first().map(|refused| refused.range.start);
         if let Some(at) = refused_at.filter(|at| *at < report.valid_to) {
@@ -61,25 +120,25 @@ fn show(name: &Path, report: &mut AofReport) -> Result<CheckOutcome, Box<dyn Err
 fn check_single(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let mut report = check_aof(&disk.open(&name)?, FileOrder::Last)?;
-    if show(&name, &mut report)? == CheckOutcome::Damaged {
+    let base = show(&name, &mut report)?;
+    if base == Base::Damaged {
         return Ok(CheckOutcome::Damaged);
     }
     if report.is_whole() {
         tell!("AOF is valid")?;
-        return Ok(CheckOutcome::Valid);
+        return Ok(base.outcome());
     }
     if report.is_foreign() {
         tell!("{} is no AOF: it is not changed", name.display())?;
         return Ok(CheckOutcome::Damaged);
     }
-    let Some(repair) = &report.repair else { return Ok(CheckOutcome::Damaged) };
-    let dropped = report.bytes.saturating_sub(report.valid_to);
-    if !may_fix(mode, &name, &plan(&name, report.valid_to, dropped))? {
+    let Some(fix) = &report.fix else { return Ok(CheckOutcome::Damaged) };
+    if !may_fix(mode, &name, &plan(&name, report.bytes, fix))? || awaits_server(file)? {
         return Ok(CheckOutcome::Damaged);
     }
-    repair.apply(&disk.open_to_append(&name)?)?;
-    tell!("Successfully truncated AOF {}", name.display())?;
-    Ok(CheckOutcome::Valid)
+    apply(file, &disk.open(&name)?, FileOrder::Last, fix)?;
+    tell!("Successfully fixed AOF {}", name.display())?;
+    Ok(base.outcome())
 }
 
 fn is_manifest(file: &Path) -> bool {
@@ -96,31 +155,33 @@ fn names(manifest: &Path) -> AofNames {
 fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let mut report = check_directory(&disk, &names(&name))?;
-    let mut bases = CheckOutcome::Valid;
+    let mut base = Base::Whole;
     for (file, report) in &mut report.files {
-        if show(&file.path, report)? == CheckOutcome::Damaged {
-            bases = CheckOutcome::Damaged;
-        }
+        base = base.max(show(&file.path, report)?);
     }
-    if bases == CheckOutcome::Damaged {
-        tell!("A base is not cut, because later commands need all of its keys: restore a backup")?;
+    if base == Base::Damaged {
+        tell!(
+            "The RDB file of a base is not fixed here, because later commands need all of its \
+             keys: restore a backup"
+        )?;
         return Ok(CheckOutcome::Damaged);
     }
     if report.files.iter().all(|(_, report)| report.is_whole()) {
         tell!("All AOF files and manifest are valid")?;
-        return Ok(CheckOutcome::Valid);
+        return Ok(base.outcome());
     }
-    let Some(proposed) = report.fix() else {
-        tell!("Files follow the damaged one: nothing can be cut off without losing them")?;
-        return Ok(CheckOutcome::Damaged);
-    };
-    let plan = plan(&proposed.file.path, proposed.kept, proposed.dropped);
-    if !may_fix(mode, &proposed.file.path, &plan)? {
+    let Some(fixes) = report.fixes() else { return Ok(CheckOutcome::Damaged) };
+    let path = |name: &Path| file.with_file_name(name);
+    let plans = fixes.iter().map(|(file, fix)| plan(&file.path, file.bytes, fix));
+    let plans = plans.collect::<Vec<_>>().join("\nand ");
+    if !may_fix(mode, &name, &plans)? || awaits_server(file)? {
         return Ok(CheckOutcome::Damaged);
     }
-    proposed.apply(&disk)?;
-    tell!("Successfully truncated AOF {}", proposed.file.path.display())?;
-    Ok(CheckOutcome::Valid)
+    for (damaged, fix) in fixes {
+        apply(&path(&damaged.path), &damaged.file, damaged.order, fix)?;
+        tell!("Successfully fixed AOF {}", damaged.path.display())?;
+    }
+    Ok(base.outcome())
 }
 
 /// Cuts off the commands that were written after a time.
@@ -143,9 +204,10 @@ pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<CheckOutcome, 
     };
     for (number, (path, place, _)) in files.iter().enumerate() {
         let shown = path.display();
-        let (kept, repair) = match later_than(&disk.open(path)?, *place, seconds)? {
+        let opened = disk.open(path)?;
+        let (kept, fix) = match later_than(&opened, *place, seconds)? {
             Later::Nothing => continue,
-            Later::From(kept, repair) => (kept, repair),
+            Later::From(kept, fix) => (kept, fix),
             Later::All => {
                 tell!("AOF {shown} has nothing before timestamp {seconds}, aborting...")?;
                 return Ok(CheckOutcome::Damaged);
@@ -163,7 +225,7 @@ pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<CheckOutcome, 
             )?;
             return Ok(CheckOutcome::Damaged);
         }
-        repair.apply(&disk.open_to_append(path)?)?;
+        apply(&file.with_file_name(path), &opened, *place, &fix)?;
         tell!("Successfully truncated AOF {shown} to timestamp {seconds}")?;
         return Ok(CheckOutcome::Valid);
     }

@@ -18,6 +18,7 @@ macro_rules! tell {
 mod aof;
 mod libraries;
 mod rdb;
+mod replace;
 
 /// Finds damage in RDB files and append-only files. Exits with 0 if there is none, or if --fix
 /// wrote what can be loaded.
@@ -46,7 +47,8 @@ enum CheckedFile {
     Aof {
         /// The manifest, or a file.
         file: PathBuf,
-        /// Cut the last file before the damage, after a question.
+        /// Replace damaged files by new ones with what is intact, after a question. The originals
+        /// stay next to them.
         #[arg(long)]
         fix: bool,
         /// Do not ask.

@@ -5,18 +5,18 @@
 
 use std::error::Error;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 
 use node::config::Config;
-use persist::check::{KeyFound, RdbReport, check_rdb, write_loaded};
+use persist::ModuleId;
+use persist::check::{KeyFound, ModuleFound, RdbReport, check_rdb, write_loaded};
 use persist::disk::{Disk, DiskFile, FileSink};
 use server::{RealDisk, RealFile};
 
 use super::libraries::{self, Judged};
+use super::replace::copy_access;
 use super::{CheckOutcome, FixMode, may_fix, parts};
 
 /// How the name of a new file ends.
@@ -31,11 +31,11 @@ pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>>
     let report = check_rdb(&opened)?;
     let judged = show(&name, &report)?;
     let len = opened.len()?;
-    if outcome(&report, &judged) == CheckOutcome::Valid {
+    if is_whole(&report, &judged) {
         if let Some(end) = report.end.filter(|end| *end < len) {
             tell!("{}: loading ignores the {} bytes after the end", name.display(), len - end)?;
         }
-        return Ok(CheckOutcome::Valid);
+        return Ok(outcome(&report, &judged));
     }
     if report.version == 0 {
         return Ok(CheckOutcome::Damaged);
@@ -55,6 +55,10 @@ pub fn check(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>>
     tell!("Wrote {new} with {} keys; {name} is unchanged", report.keys)?;
     if judged.untried > 0 {
         tell!("Check {new} as well: it has libraries that were not tried")?;
+        return Ok(CheckOutcome::Damaged);
+    }
+    if !report.modules.is_empty() {
+        tell!("{new} still has the data of modules")?;
         return Ok(CheckOutcome::Damaged);
     }
     Ok(CheckOutcome::Valid)
@@ -100,23 +104,32 @@ fn write_fixed(
     Ok(())
 }
 
-/// Gives a new file the mode and the owner of a damaged one, so that the same server can load it.
-fn copy_access(damaged: &Path, new: &File) -> io::Result<()> {
-    let (from, to) = (fs::metadata(damaged)?, new.metadata()?);
-    if (to.uid(), to.gid()) != (from.uid(), from.gid()) {
-        fchown(new, Some(from.uid()), Some(from.gid())).map_err(|error| {
-            io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
-        })?;
-    }
-    new.set_permissions(from.permissions())
+/// Whether a file has no damage, and its libraries can be loaded.
+pub fn is_whole(report: &RdbReport, judged: &Judged) -> bool {
+    report.damage.is_none() && judged.refused.is_empty()
 }
 
-/// Whether a file and its libraries can be loaded.
+/// Whether a server loads a file.
 pub fn outcome(report: &RdbReport, judged: &Judged) -> CheckOutcome {
-    match report.damage.is_none() && judged.refused.is_empty() {
+    match is_whole(report, judged) && report.modules.is_empty() {
         true => CheckOutcome::Valid,
         false => CheckOutcome::Damaged,
     }
+}
+
+fn show_module(
+    name: &Display<'_>,
+    module: &ModuleId,
+    found: &ModuleFound,
+) -> Result<(), Box<dyn Error>> {
+    let ModuleFound { keys, offset, first_key } = found;
+    tell!("{name}: at offset {offset} begin data of the module {module}, with {keys} keys")?;
+    if let Some(KeyFound { name: key, database, .. }) = first_key {
+        let key = key[..key.len().min(NAME_BYTES_MAX)].escape_ascii();
+        tell!("{name}: the first of these keys is '{key}' in database {database}")?;
+    }
+    tell!("{name}: a server loads it with 'rdb-load-unknown skip', and without these data")?;
+    Ok(())
 }
 
 /// Prints a report, and loads its libraries.
@@ -139,8 +152,10 @@ pub fn show(name: &Path, report: &RdbReport) -> Result<Judged, Box<dyn Error>> {
         }
     } else if judged.refused.is_empty() {
         let bytes = end.unwrap_or(*items_to);
-        tell!("{name}: RDB version {version}, {keys} keys, {bytes} bytes: all is right")?;
+        let result = if report.modules.is_empty() { "all is right" } else { "no damage" };
+        tell!("{name}: RDB version {version}, {keys} keys, {bytes} bytes: {result}")?;
     }
+    report.modules.iter().try_for_each(|(module, found)| show_module(&name, module, found))?;
     if *database_max >= u64::from(Config::default().databases) {
         let databases = database_max.saturating_add(1);
         tell!("{name}: it has keys in database {database_max}: it needs 'databases {databases}'")?;

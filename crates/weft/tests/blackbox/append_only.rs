@@ -440,7 +440,8 @@ fn a_base_of_commands_keeps_pending_entries_that_were_deleted() {
         let options = ["--aof-use-rdb-preamble", "no"];
         let server = start(&options);
         let mut client = server.client();
-        let script = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', 's', i .. '-1', 'f', i) end";
+        let script =
+            "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', 's', i .. '-1', 'f', i) end";
         let count = entries.to_string();
         client.ask_args(&[b"EVAL", script.as_bytes(), b"0", count.as_bytes()]);
         client.ok("XGROUP CREATE s g 0");
@@ -538,7 +539,7 @@ fn a_file_before_empty_ones_may_be_cut_to_a_time() {
 
 #[test]
 fn files_are_looked_through() {
-    let server = start(&["--appendfsync", "always"]);
+    let mut server = start(&["--appendfsync", "always"]);
     let mut client = server.client();
     (0..10).for_each(|n| client.ok(&format!("SET key:{n} value")));
     let manifest = server.path("appendonlydir/appendonly.aof.manifest");
@@ -556,8 +557,15 @@ fn files_are_looked_through() {
     let (is_whole, text) = check(&["aof", &path]);
     assert!(!is_whole && text.contains("--fix"), "{text}");
     let (is_whole, text) = check(&["aof", "--fix", "--yes", &path]);
-    assert!(is_whole && text.contains("Successfully truncated"), "{text}");
+    assert!(!is_whole && text.contains("A server uses these files"), "{text}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+    server.signal("KILL");
+    server.wait();
+    let (is_whole, text) = check(&["aof", "--fix", "--yes", &path]);
+    assert!(is_whole && text.contains("Successfully fixed"), "{text}");
     assert_eq!(fs::read(&file).unwrap(), &bytes[..bytes.len() - 15]);
+    let kept = server.path("appendonlydir/appendonly.aof.1.incr.aof.original");
+    assert_eq!(fs::read(kept).unwrap(), bytes);
     let base = server.path("appendonlydir/appendonly.aof.1.base.rdb").display().to_string();
     let (is_whole, text) = check(&["rdb", &base]);
     assert!(is_whole && text.contains("RDB version 11"), "{text}");

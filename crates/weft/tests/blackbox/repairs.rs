@@ -129,6 +129,31 @@ fn a_library_that_cannot_be_loaded_is_left_out() {
 }
 
 #[test]
+fn a_fixed_append_only_file_has_the_batches_after_the_damage() {
+    let on = ["--appendonly", "yes", "--appendfsync", "always"];
+    let server = Server::start(&on);
+    (0..20).for_each(|n| server.client().ok(&format!("SET key:{n} value")));
+    let server = server.restart(&on);
+    let file = server.path("appendonlydir/appendonly.aof.1.incr.aof");
+    let manifest = server.path("appendonlydir/appendonly.aof.manifest");
+    let folder = server.into_folder();
+    let mut bytes = fs::read(&file).unwrap();
+    let at = bytes.windows(13).position(|text| text == b"$5\r\nkey:7\r\n$5").unwrap();
+    bytes[at + 16] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let output = weft().args(["check", "aof", "--fix", "--yes"]).arg(&manifest).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("between commands that are kept"), "{out}");
+    let kept = folder.path().join("appendonlydir/appendonly.aof.1.incr.aof.original");
+    assert_eq!(fs::read(kept).unwrap(), bytes);
+    let server = Server::start_in(folder, &on);
+    let mut client = server.client();
+    assert_eq!(client.ask("DBSIZE").int(), 19);
+    assert_eq!(client.ask("EXISTS key:7").int(), 0);
+    assert_eq!(client.ask("GET key:19").text(), "value");
+}
+
+#[test]
 fn a_question_that_is_not_answered_with_y_writes_nothing() {
     let (bytes, folder) = (damaged(), tempfile::tempdir().unwrap());
     let file = folder.path().join("dump.rdb");
