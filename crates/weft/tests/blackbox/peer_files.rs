@@ -220,12 +220,14 @@ fn change(client: &mut Client, round: i64) {
     eventually("a key expires", || client.ask("EXISTS gone").int() == 0);
 }
 
-/// Acknowledges the deleted entry of a stream that is too large for a base of commands which keeps
-/// it for peers.
-fn acknowledge_deleted(client: &mut Client) {
+/// Acknowledges the deleted entry of each stream of these sizes: peers lose it when they load their
+/// own base of commands, and that of a large stream in a base of Weft.
+fn acknowledge_deleted(client: &mut Client, sizes: &[usize]) {
     for db in [0, 11] {
         client.ok(&format!("SELECT {db}"));
-        client.ask("XACK stream:2500 g 2-2");
+        for size in sizes {
+            client.ask(&format!("XACK stream:{size} g 2-2"));
+        }
     }
 }
 
@@ -261,7 +263,7 @@ fn append_only_files_of_peers_are_loaded_and_ours_there() {
             // A peer's files in Weft: the base of a rewrite, and the commands after it.
             let mut server = new(Some(&program));
             fill(&mut server.client());
-            acknowledge_deleted(&mut server.client());
+            acknowledge_deleted(&mut server.client(), &[3, 60, 200, 2500]);
             rewrite(&server);
             change(&mut server.client(), 1);
             let mut wanted = contents(&mut server.client());
@@ -274,7 +276,7 @@ fn append_only_files_of_peers_are_loaded_and_ours_there() {
             // Weft's files in the peer.
             let mut server = new(None);
             fill(&mut server.client());
-            acknowledge_deleted(&mut server.client());
+            acknowledge_deleted(&mut server.client(), &[2500]);
             change(&mut server.client(), 1);
             if preamble == "yes" {
                 forget_unknown(&program, &mut server.client());
