@@ -11,6 +11,7 @@ pub mod check;
 pub mod commands;
 pub mod error;
 pub mod file;
+pub mod foreign;
 pub mod log;
 mod ordered;
 pub mod password;

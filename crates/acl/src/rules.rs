@@ -12,6 +12,9 @@
 //! | `allkeys`, `~*`, `resetkeys` | all keys, or none |
 //! | `&pattern`, `allchannels`, `&*`, `resetchannels` | channels |
 //!
+//! A rule about a command of Redis or Valkey that does not exist here ([`foreign`]) is kept without
+//! effect.
+//!
 //! Redis reads words as C strings. Bytes after a zero byte are ignored, except in a pattern, where
 //! a zero byte is an error.
 
@@ -19,6 +22,7 @@ use command::Category;
 
 use crate::commands::{CommandIndex, CommandSet};
 use crate::error::RuleError;
+use crate::foreign;
 use crate::pattern::{AclPattern, KeyAccess};
 use crate::selector::{KeyPattern, Selector};
 
@@ -159,9 +163,14 @@ impl Selector {
         allowed: bool,
         commands: &CommandIndex,
     ) -> Result<(), RuleError> {
-        let (index, command) = commands.find(name).ok_or(RuleError::Unknown)?;
-        self.set(index, allowed, commands);
-        self.rules.add(command.name.as_bytes(), allowed);
+        let name = match commands.find(name) {
+            Some((index, command)) => {
+                self.set(index, allowed, commands);
+                &*command.name
+            }
+            None => foreign::find(name).ok_or(RuleError::Unknown)?,
+        };
+        self.rules.add(name.as_bytes(), allowed);
         Ok(())
     }
 
@@ -171,19 +180,28 @@ impl Selector {
             return self.set_command(text, true, commands);
         };
         let (name, argument) = (&text[..bar], &text[bar + 1..]);
-        let (index, command) = commands.find(name).ok_or(RuleError::Unknown)?;
-        if command.parent.is_some() {
+        let command = commands.find(name);
+        let (is_subcommand, has_subcommands) = match command {
+            Some((index, command)) => (command.parent.is_some(), commands.has_subcommands(index)),
+            None => {
+                let name = foreign::find(name).ok_or(RuleError::Unknown)?;
+                (name.contains('|'), foreign::has_subcommands(name))
+            }
+        };
+        if is_subcommand {
             return Err(RuleError::FirstArgOfSubcommand);
         }
         // Redis accepts an argument with blanks and fails when it shows the rule.
         if argument.is_empty() || has_blanks(argument) {
             return Err(RuleError::Syntax);
         }
-        if commands.has_subcommands(index) {
+        if has_subcommands {
             return self.set_command(text, true, commands);
         }
-        let known = self.first_args.entry(index).or_default();
-        known.find_or_add(&argument.to_ascii_lowercase(), || argument.into());
+        if let Some((index, _)) = command {
+            let known = self.first_args.entry(index).or_default();
+            known.find_or_add(&argument.to_ascii_lowercase(), || argument.into());
+        }
         self.rules.add(text, true);
         Ok(())
     }

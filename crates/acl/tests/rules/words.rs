@@ -3,7 +3,7 @@
 use acl::{EditError, RuleContext, User};
 use base::quote::split_args;
 
-use crate::table::{commands, user, user_with};
+use crate::table::{commands, may_run, user, user_with};
 
 /// Applies words to a new user and compares its rules, without the flags that every user has.
 #[track_caller]
@@ -108,6 +108,24 @@ fn rules_about_commands_keep_their_order() {
     check("+config|get -config|GET", "off resetchannels -@all -config|get");
     check("+select|0 +select|0 +SELECT|A", "off resetchannels -@all +select|0 +select|a");
     check("+select|0 +select", "off resetchannels -@all +select");
+}
+
+#[test]
+fn commands_that_do_not_exist_here_are_kept() {
+    check("+get -migrate +VADD", "off resetchannels -@all +get -migrate +vadd");
+    check("+@all -psync", "off resetchannels +@all -psync");
+    check(
+        "+sentinel|masters -sentinel|set",
+        "off resetchannels -@all +sentinel|masters -sentinel|set",
+    );
+    check("+sentinel|masters +sentinel", "off resetchannels -@all +sentinel");
+    check("+Json.Get|x", "off resetchannels -@all +json.get|x");
+    check("(+ft.search ~i)", "off resetchannels -@all (~i resetchannels -@all +ft.search)");
+    refused("+sentinel|nosuch", "+sentinel|nosuch", "Unknown command or category name");
+    refused("-vadd|x", "-vadd|x", "Unknown command or category name");
+    refused("+sentinel|set|x", "+sentinel|set|x", "first-arg of a subcommand");
+    let user = user("+@all -migrate ~* &*");
+    assert_eq!(may_run(&user, "get k"), Ok(()));
 }
 
 #[test]
