@@ -72,10 +72,19 @@ fn read(tree: &Tree) -> Vec<Finding> {
 /// Whether the code names the field of a parameter, outside the tests at its end.
 fn reads(text: &str, parameter: &str) -> bool {
     let field = parameter.replace('-', "_");
-    // The parameters of ACL, scripts, latency, lazy freeing, metrics, the system's log, crashes and
-    // TLS (except its port) are fields of structs, without the prefix.
+    // The parameters of ACL, scripts, latency, lazy freeing, metrics, the system's log, crashes,
+    // cluster mode and TLS (except its port) are fields of structs, without the prefix.
     let of_acl = field.strip_prefix("acl").map(|name| name.trim_start_matches('_'));
-    let structs = ["tls_", "script_", "latency_", "lazyfree_", "syslog_", "metrics_", "crash_log_"];
+    let structs = [
+        "tls_",
+        "script_",
+        "latency_",
+        "lazyfree_",
+        "syslog_",
+        "metrics_",
+        "crash_log_",
+        "cluster_",
+    ];
     let of_structs = structs.iter().filter_map(|prefix| field.strip_prefix(prefix));
     let names: Vec<&str> = std::iter::once(&*field).chain(of_acl).chain(of_structs).collect();
     let code = text.split("\nmod tests {").next().unwrap_or_default();

@@ -34,6 +34,8 @@ macro_rules! choice {
     };
 }
 
+pub(super) use choice;
+
 choice!(
     /// `maxmemory-policy`: which keys are evicted when memory exceeds its limit.
     EvictionPolicy {

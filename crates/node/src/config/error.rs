@@ -40,9 +40,9 @@ pub struct Warning {
     /// Its number, from 1.
     pub line: usize,
     /// The parameter.
-    pub name: String,
-    /// Why it has no effect; `None` if Weft does not support it yet.
-    pub reason: Option<&'static str>,
+    pub name: &'static str,
+    /// Why it has no effect.
+    pub reason: &'static str,
 }
 
 /// Why CONFIG SET changed nothing. Displays as the error reply without the leading `-`; names and
@@ -97,11 +97,7 @@ impl fmt::Display for ConfigError {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, line, name, reason } = self;
-        match reason {
-            Some(reason) => write!(f, "'{name}' has no effect: {reason} ")?,
-            None => write!(f, "'{name}' has no effect yet ")?,
-        }
-        write!(f, "(in {origin}, at line {line})")
+        write!(f, "'{name}' has no effect: {reason} (in {origin}, at line {line})")
     }
 }
 

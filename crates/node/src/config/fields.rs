@@ -3,6 +3,8 @@
 //! A `Config` is always valid, because the setters in the table check ranges. Defaults are those of
 //! Redis 8, except `io-threads auto`.
 
+use std::collections::BTreeSet;
+
 use store::EncodingLimits;
 use store::limits::STRING_BYTES_MAX;
 
@@ -10,6 +12,7 @@ pub use super::choices::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
     Sanitize, Supervised, SyslogFacility, UnknownData,
 };
+use super::distributed::{Cluster, ForTests, Replication};
 use super::{HZ_MAX, HZ_MIN, NotifiedEvents, RenamedCommands, Saving};
 
 /// Declares a struct with the default of each field.
@@ -30,6 +33,8 @@ macro_rules! with_defaults {
         }
     };
 }
+
+pub(super) use with_defaults;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off means `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,6 +173,16 @@ with_defaults!(
         pub session_cache_size: u32 = 20 * 1024,
         /// `tls-session-cache-timeout`: seconds a session stays valid.
         pub session_cache_timeout: u32 = 300,
+        /// `tls-replication`; unused but for the check that there is a certificate.
+        pub replication: bool = false,
+        /// `tls-cluster`; like `tls-replication`.
+        pub cluster: bool = false,
+        /// `tls-client-cert-file`; unused.
+        pub client_cert_file: String = String::new(),
+        /// `tls-client-key-file`; unused.
+        pub client_key_file: String = String::new(),
+        /// `tls-client-key-file-pass`; unused.
+        pub client_key_file_pass: Vec<u8> = Vec::new(),
     }
 );
 
@@ -177,6 +192,8 @@ with_defaults!(
     pub struct Scripts {
         pub parallel: bool = true,
         pub busy_reply_threshold_ms: i64 = 5000,
+        /// Scripts may use functions that Redis has deprecated.
+        pub enable_deprecated_api: bool = false,
         /// Scripts may call commands that are denied to them: DEBUG SET-DISABLE-DENY-SCRIPTS. No
         /// parameter sets it.
         pub allow_noscript: bool = false,
@@ -341,11 +358,25 @@ impl Metrics {
     }
 }
 
+/// Names of parameters, which do not distinguish configurations.
+#[derive(Clone, Debug, Default)]
+pub struct FromIncludes(pub(super) BTreeSet<&'static str>);
+
+impl PartialEq for FromIncludes {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for FromIncludes {}
+
 with_defaults!(
     /// The whole configuration. Each field has the name of its parameter, with `_` for `-`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
     pub struct Config {
+        /// The parameters that included files have set.
+        pub from_includes: FromIncludes = FromIncludes::default(),
         /// Addresses to listen on: IPv4, IPv6 or `*`; one that starts with `-` may be unavailable.
         /// Empty disables TCP.
         pub bind: Vec<String> = vec!["*".to_owned(), "-::*".to_owned()],
@@ -355,6 +386,7 @@ with_defaults!(
         pub unixsocket: String = String::new(),
         pub unixsocketperm: u32 = 0,
         pub socket_mark_id: u32 = 0,
+        pub bind_source_addr: String = String::new(),
         pub protected_mode: bool = true,
         pub metrics: Metrics = Metrics::default(),
         pub tls: Tls = Tls::default(),
@@ -411,6 +443,10 @@ with_defaults!(
 
         pub append_only: AppendOnly = AppendOnly::default(),
         pub saving: Saving = Saving::default(),
+
+        pub replication: Replication = Replication::default(),
+        pub cluster: Cluster = Cluster::default(),
+        pub for_tests: ForTests = ForTests::default(),
 
         /// The working directory; the absolute path once the server is in it.
         pub dir: String = ".".to_owned(),

@@ -13,9 +13,10 @@
 use acl::{EditError, RuleContext, RuleError, User};
 use base::quote::split_args;
 
-use super::known::{DEPRECATED, NotYet, REFUSED, is_secret};
+use super::known::{DEPRECATED, REFUSED, closest, is_secret};
 use super::known_commands::KnownCommands;
-use super::parameter::{Parameter, Reason, WRONG_NUMBER};
+use super::parameter::{Parameter, Reason};
+use super::saving::PointsGiven;
 use super::{Config, ConfigError, INCLUDE_DEPTH_MAX, Origin, UserLine, Warning, find};
 
 /// An included file.
@@ -48,8 +49,8 @@ impl Config {
         read: &mut Reader<'_>,
         known: KnownCommands,
     ) -> Result<Vec<Warning>, ConfigError> {
-        let (open, warnings) = (Vec::new(), Vec::new());
-        let mut loader = Loader { config: self, read, known, open, warnings };
+        let (open, warnings, points_loaded) = (Vec::new(), Vec::new(), false);
+        let mut loader = Loader { config: self, read, known, open, warnings, points_loaded };
         loader.text(text, &origin)?;
         Ok(loader.warnings)
     }
@@ -62,6 +63,8 @@ struct Loader<'a, 'r> {
     /// The chain of included files being read, innermost last.
     open: Vec<String>,
     warnings: Vec<Warning>,
+    /// A line has set save points.
+    points_loaded: bool,
 }
 
 /// Why a line failed: its own error, or an error in a file that it includes.
@@ -112,8 +115,13 @@ impl Loader<'_, '_> {
         if let Some(row) = find(name) {
             self.parameter(row, args)?;
             let is_default = || row.print(self.config) == row.print(&Config::default());
-            if let Some(reason) = row.no_effect().filter(|_| !is_default()) {
-                self.warn(row.name, Some(reason), origin, number);
+            if let Some(reason) = row.no_effect.filter(|_| !is_default()) {
+                self.warnings.push(Warning {
+                    origin: origin.clone(),
+                    line: number,
+                    name: row.name,
+                    reason,
+                });
             }
             return Ok(());
         }
@@ -135,22 +143,17 @@ impl Loader<'_, '_> {
         if DEPRECATED.iter().any(|old| is(name, old)) {
             return if args.len() == 1 { Ok(()) } else { Err(BAD_DIRECTIVE.into()) };
         }
-        let entry = NotYet::find(name).ok_or(BAD_DIRECTIVE)?;
-        if args.is_empty() {
-            return Err(WRONG_NUMBER.into());
+        Err(match closest(name) {
+            Some(meant) => Reason::from(format!("{BAD_DIRECTIVE}. Did you mean '{meant}'?")),
+            None => BAD_DIRECTIVE.into(),
         }
-        if entry.asks_for_more(args) {
-            self.warn(entry.name, None, origin, number);
-        }
-        Ok(())
-    }
-
-    fn warn(&mut self, name: &str, reason: Option<&'static str>, origin: &Origin, line: usize) {
-        let (origin, name) = (origin.clone(), name.to_owned());
-        self.warnings.push(Warning { origin, line, name, reason });
+        .into())
     }
 
     fn parameter(&mut self, row: &Parameter, args: &[Vec<u8>]) -> Result<(), Reason> {
+        if !self.open.is_empty() {
+            self.config.from_includes.0.insert(row.name);
+        }
         match args {
             [only] if row.multi && !only.is_empty() => {
                 row.read(self.config, &split_args(only).ok_or(UNBALANCED)?)
@@ -193,6 +196,10 @@ impl Loader<'_, '_> {
         }
         let files = (self.read)(&path)
             .map_err(|reason| Reason::from(format!("can't open config file '{path}': {reason}")))?;
+        // As in Redis, the save points of included files add to earlier ones, and a line after an
+        // include replaces them all.
+        self.points_loaded |= self.config.saving.points_given.0;
+        self.config.saving.points_given = PointsGiven(self.points_loaded);
         for file in files {
             if self.open.contains(&file.name) {
                 return Err(Reason::from(format!("'{}' includes itself", file.name)).into());
@@ -202,6 +209,8 @@ impl Loader<'_, '_> {
             self.open.pop();
             result.map_err(LineError::Inside)?;
         }
+        self.points_loaded = self.config.saving.points_given.0;
+        self.config.saving.begin_points();
         Ok(())
     }
 

@@ -58,9 +58,15 @@ impl Config {
             row.read(&mut new, &split(row, value))
                 .map_err(|reason| SetError::failed(name.as_bytes(), &reason))?;
             let changed = row.volatile || row.print(&new) != row.print(self);
-            let known = changes.iter().any(|change| change.apply == row.apply);
-            if changed && !known && row.apply != Apply::Nothing {
-                changes.push(Change { apply: row.apply, name: row.name });
+            if !changed {
+                continue;
+            }
+            let warning = row.no_effect.map(|reason| Apply::NoEffect(row.name, reason));
+            for apply in [warning, Some(row.apply)].into_iter().flatten() {
+                let known = changes.iter().any(|change| change.apply == apply);
+                if !known && apply != Apply::Nothing {
+                    changes.push(Change { apply, name: row.name });
+                }
             }
         }
         *self = new;
@@ -227,7 +233,8 @@ mod tests {
         get(&["por*", "PORT", "[p]ort"], &["port"]);
         get(&["server?cpulist"], &["server-cpulist", "server_cpulist"]);
         get(&["SERVER_CPULIST"], &["SERVER_CPULIST"]);
-        get(&["p\\ort", "nothing", "repl-timeout"], &[]);
+        get(&["p\\ort", "nothing"], &[]);
+        get(&["slave-r*"], &["slave-read-only"]);
         get(&["slowlog-*", "HZ"], &["slowlog-log-slower-than", "slowlog-max-len", "HZ"]);
     }
 

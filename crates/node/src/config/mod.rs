@@ -12,16 +12,18 @@
 //!   CONFIG GET --Config::matching, CONFIG REWRITE --Config::rewrite
 //! ```
 //!
-//! [`NOT_YET`] lists the parameters of Redis that have no effect here yet. A file may have them, so
-//! that the server starts with an existing redis.conf. If such a value asks for something that will
-//! not happen, the caller gets a warning to log. A name in no list is an error. Directives that
-//! restrict access ([`REFUSED`]) are errors too: a server that ignored them would be open although
-//! its owner had closed it.
+//! The table also has the parameters of Redis that have no effect here, so that the server starts
+//! with an existing redis.conf. If such a value asks for something that will not happen, the caller
+//! gets a warning to log. An unknown name is an error. Directives that restrict access
+//! ([`REFUSED`]) are errors too: a server that ignored them would be open although its owner had
+//! closed it. [`Config::check_start`] refuses what would make the server a second primary.
 //!
 //! This module opens no file, reads no clock and does not call the running server.
 
 mod arguments;
 mod choices;
+mod distributed;
+mod distributed_table;
 mod error;
 mod events;
 mod fields;
@@ -33,10 +35,12 @@ mod machine;
 mod parameter;
 mod renamed;
 mod rewrite;
+mod row_macros;
 mod sample;
 mod saving;
 mod special;
 mod special_values;
+mod start_checks;
 mod table;
 mod title;
 
@@ -44,17 +48,20 @@ mod title;
 mod tests;
 
 pub use arguments::{Invocation, USAGE, parse_arguments};
+pub use distributed::{
+    Cluster, DisklessLoad, EndpointType, ForTests, PrimaryAddress, PropagationError, Replication,
+};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use events::NotifiedEvents;
 pub use fields::{
     Accepting, Acl, ActiveDefrag, AppendOnly, ClientCerts, ClientsLimit, Config, CrashLog,
-    Eviction, EvictionPolicy, Execute, Fsync, IoThreads, Latency, LazyFreeing, LogLevel, Metrics,
-    OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault, SignalShutdown, Supervised,
-    Syslog, SyslogFacility, Tls, UnknownData, UserLine,
+    Eviction, EvictionPolicy, Execute, FromIncludes, Fsync, IoThreads, Latency, LazyFreeing,
+    LogLevel, Metrics, OomScoreAdj, OutputLimit, OutputLimits, Permit, PubsubDefault,
+    SignalShutdown, Supervised, Syslog, SyslogFacility, Tls, UnknownData, UserLine,
 };
 pub use file::{Included, Reader};
 pub(crate) use known::is_secret;
-pub use known::{DEPRECATED, NOT_YET, NotYet, REFUSED};
+pub use known::{DEPRECATED, REFUSED};
 pub(crate) use known_commands::KnownCommands;
 pub use live::Change;
 pub use machine::Machine;

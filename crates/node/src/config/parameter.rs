@@ -135,6 +135,7 @@ pub enum Kind {
 }
 
 /// One row of the table.
+#[derive(Clone, Copy)]
 pub struct Parameter {
     /// Its name, in lower case.
     pub name: &'static str,
@@ -149,6 +150,8 @@ pub struct Parameter {
     pub reader: Option<&'static str>,
     /// The change that the server makes after CONFIG SET.
     pub apply: Apply,
+    /// Why it has no effect; `None` if it has one.
+    pub no_effect: Option<&'static str>,
     /// CONFIG SET refuses it.
     pub immutable: bool,
     /// CONFIG SET refuses it unless `enable-protected-configs` allows it.
@@ -177,7 +180,7 @@ macro_rules! modifiers {
     };
 }
 
-modifiers!(immutable, protected, hidden, multi, volatile, keeps_empty);
+modifiers!(immutable, protected, hidden, sensitive, multi, volatile, keeps_empty);
 
 impl Parameter {
     pub(super) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
@@ -188,6 +191,7 @@ impl Parameter {
             about,
             reader: None,
             apply: Apply::Nothing,
+            no_effect: None,
             immutable: false,
             protected: false,
             hidden: false,
@@ -209,17 +213,9 @@ impl Parameter {
     }
 
     /// The server logs the reason when the parameter is set in a file or by CONFIG SET.
-    pub(super) const fn without_effect(self, reason: &'static str) -> Self {
-        let name = self.name;
-        self.applies(Apply::NoEffect(name, reason))
-    }
-
-    /// Why the parameter has no effect; `None` if it has one.
-    pub fn no_effect(&self) -> Option<&'static str> {
-        match self.apply {
-            Apply::NoEffect(_, reason) => Some(reason),
-            _ => None,
-        }
+    pub(super) const fn without_effect(mut self, reason: &'static str) -> Self {
+        self.no_effect = Some(reason);
+        self
     }
 
     pub(super) const fn alias(mut self, alias: &'static str) -> Self {

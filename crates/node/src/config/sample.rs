@@ -26,6 +26,8 @@ const HEADINGS: &[(&str, &str)] = &[
     ("loglevel", "Logs"),
     ("save", "Snapshots"),
     ("dir", "Process"),
+    ("replicaof", "Replication"),
+    ("cluster-enabled", "Cluster"),
 ];
 
 /// The heading before a parameter, if it is the first of its part.
@@ -42,7 +44,7 @@ pub fn sample() -> String {
             text.push_str(&format!("\n#### {heading} ####\n"));
         }
         text.push_str(&format!("\n# {}\n", row.about));
-        if let Some(reason) = row.no_effect() {
+        if let Some(reason) = row.no_effect {
             text.push_str(&format!("# Accepted without effect: {reason}.\n"));
         }
         for value in row.file_values(&config) {

@@ -120,8 +120,8 @@ pub(super) const METRICS_HOSTS: Special = Special {
     form: "name ...",
 };
 
-/// `save`: pairs of seconds and changes; an empty argument means none. In a file, the first line
-/// replaces the default, and later lines add to it.
+/// `save`: pairs of seconds and changes; an empty argument means none. In a file, the first line,
+/// and the first after an `include`, replaces the points so far, and later lines add to it.
 pub(super) const SAVE: Special =
     Special { print: print_points, read: read_points, lines: None, form: "seconds changes ..." };
 

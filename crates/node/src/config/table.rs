@@ -1,13 +1,14 @@
 //! The table of parameters, one row each; see [`Parameter`] for the fields of a row.
 //!
-//! Ranges and names are those of Redis 8, which clients and tools check. Parameters without a
-//! meaning are in [`super::NOT_YET`] instead.
+//! Ranges and names are those of Redis 8, which clients and tools check.
 
+use super::distributed_table::{DISTRIBUTED, NO_CLUSTER, NO_REPLICATION};
 use super::fields::{
     ClientCerts, EvictionPolicy, Execute, Fsync, LogLevel, OomScoreAdj, Permit, PubsubDefault,
     Sanitize, Supervised, SyslogFacility, UnknownData,
 };
 use super::parameter::{Apply, Kind, Notation, Parameter, Slot};
+use super::row_macros::{choice, flag, number, slot, text};
 use super::special::{
     ACTIVE_DEFRAG, BIND, CLIENTS_LIMIT, IO_THREADS, ON_SIGINT, ON_SIGTERM, OOM_SCORES,
     OUTPUT_LIMITS, cpu_list,
@@ -75,49 +76,6 @@ const WORKER: &str = "node/src/execution/worker_config.rs";
 
 const NO_DEFRAG: &str = "values are not moved to reduce fragmentation";
 
-/// The slot of a field.
-macro_rules! slot {
-    ($($field:ident).+) => { Slot { of: |c| &c.$($field).+, of_mut: |c| &mut c.$($field).+ } };
-}
-
-macro_rules! flag {
-    ($name:literal, $($field:ident).+, $about:literal) => {
-        Parameter::new($name, Kind::Flag(slot!($($field).+)), $about)
-    };
-}
-
-macro_rules! text {
-    ($name:literal, $($field:ident).+, $about:literal) => {
-        Parameter::new($name, Kind::Text(slot!($($field).+)), $about)
-    };
-}
-
-/// A number. The range is checked before `write` is called, so its cast is exact.
-macro_rules! number {
-    ($name:literal, $($field:ident).+, $notation:ident $min:tt..=$max:expr, $about:literal) => {
-        Parameter::new($name, Kind::Number {
-            notation: Notation::$notation,
-            min: $min,
-            max: $max,
-            read: |c| c.$($field).+ as i64,
-            write: |c, value| c.$($field).+ = value as _,
-        }, $about)
-    };
-}
-
-macro_rules! choice {
-    ($name:literal, $($field:ident).+, $type:ident, $about:literal) => {
-        Parameter::new($name, Kind::Choice {
-            names: $type::NAMES,
-            read: |c| c.$($field).+.name(),
-            write: |c, name| match $type::from_name(name) {
-                Some(value) => { c.$($field).+ = value; true }
-                None => false,
-            },
-        }, $about)
-    };
-}
-
 /// A value of `hz` outside the range is clamped instead of refused.
 const TICK_RATE: Kind = Kind::Number {
     notation: Notation::Decimal,
@@ -144,9 +102,20 @@ const OOM_SCORE: Kind = Kind::Choice {
     },
 };
 
-/// Every parameter that has a meaning, grouped by subject.
+/// Every parameter, grouped by subject.
+pub static PARAMETERS: &[Parameter] = &{
+    let mut rows = [LOCAL[0]; LOCAL.len() + DISTRIBUTED.len()];
+    let mut at = 0;
+    while at < rows.len() {
+        rows[at] = if at < LOCAL.len() { LOCAL[at] } else { DISTRIBUTED[at - LOCAL.len()] };
+        at += 1;
+    }
+    rows
+};
+
+/// The parameters of one server.
 #[rustfmt::skip]
-pub static PARAMETERS: &[Parameter] = &[
+const LOCAL: &[Parameter] = &[
     // Network.
     Parameter::new("bind", Kind::Special(BIND),
         "Addresses to listen on: IPv4, IPv6 or *. One that starts with - may be unavailable.")
@@ -167,6 +136,9 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("protected-mode", protected_mode,
         "Serve only clients of this host while the default user has no password.")
         .read_in(ACCEPT),
+    text!("bind-source-addr", bind_source_addr,
+        "Address from which connections to other servers start; empty lets the kernel choose.")
+        .without_effect(NO_REPLICATION),
     number!("metrics-port", metrics.port, Decimal 0..=65535,
         "HTTP port, without a password, for /metrics, /healthz and a page; 0 disables it.")
         .applies(Apply::Metrics).read_in(LISTENER),
@@ -176,6 +148,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("metrics-allowed-hosts", Kind::Special(METRICS_HOSTS),
         "Names under which metrics-port is reached, besides localhost and addresses; * allows all.")
         .multi().read_in("server/src/http/host.rs"),
+
 
     // TLS.
     number!("tls-port", tls_port, Decimal 0..=65535,
@@ -191,6 +164,20 @@ pub static PARAMETERS: &[Parameter] = &[
         .volatile().applies(Apply::Tls).read_in(TLS),
     text!("tls-ca-cert-dir", tls.ca_cert_dir,
         "Directory with certificate authorities, PEM.").volatile().applies(Apply::Tls).read_in(TLS),
+    flag!("tls-replication", tls.replication,
+        "Use TLS for replication; needs a certificate.").applies(Apply::Tls)
+        .without_effect(NO_REPLICATION),
+    flag!("tls-cluster", tls.cluster,
+        "Use TLS for the cluster bus; needs a certificate.").applies(Apply::Tls)
+        .without_effect(NO_CLUSTER),
+    text!("tls-client-cert-file", tls.client_cert_file,
+        "Certificate chain for connections to other servers, PEM.").volatile()
+        .without_effect(NO_REPLICATION),
+    text!("tls-client-key-file", tls.client_key_file,
+        "Private key for connections to other servers, PEM.").volatile()
+        .without_effect(NO_REPLICATION),
+    Parameter::new("tls-client-key-file-pass", Kind::Secret(slot!(tls.client_key_file_pass)),
+        "Password of that private key if it is encrypted.").without_effect(NO_REPLICATION),
     text!("tls-dh-params-file", tls.dh_params_file,
         "Parameters for the Diffie-Hellman key exchange, PEM.")
         .without_effect("TLS exchanges keys by elliptic curves only"),
@@ -304,7 +291,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .read_in(EVICTION),
     flag!("replica-ignore-maxmemory", eviction.replica_ignore_maxmemory,
         "Leave evictions on a replica to its master.").alias("slave-ignore-maxmemory")
-        .without_effect("there are no replicas"),
+        .without_effect(NO_REPLICATION),
     number!("active-expire-effort", active_expire_effort, Decimal 1..=10,
         "Effort of the search for expired keys, 1 to 10.").read_in(CRON),
     flag!("script-parallel", scripts.parallel,
@@ -313,6 +300,9 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("busy-reply-threshold", scripts.busy_reply_threshold_ms, Decimal 0..=i64::MAX,
         "Milliseconds a script runs before other clients get BUSY replies; 0 means never.")
         .alias("lua-time-limit").read_in(SCRIPT_HOST),
+    flag!("lua-enable-deprecated-api", scripts.enable_deprecated_api,
+        "Allow functions in scripts that Redis has deprecated.").immutable().hidden()
+        .without_effect("scripts have no deprecated functions"),
     flag!("lazyfree-lazy-expire", lazyfree.lazy_expire,
         "Log the removal of expired keys as UNLINK instead of DEL.").read_in(WORKER),
     flag!("lazyfree-lazy-eviction", lazyfree.lazy_eviction,
@@ -451,6 +441,15 @@ pub static PARAMETERS: &[Parameter] = &[
     flag!("crash-memcheck-enabled", crash_log.memcheck_enabled,
         "Test the memory when the process crashes.")
         .without_effect("a crash does not test the memory"),
+    flag!("use-exit-on-panic", for_tests.use_exit_on_panic,
+        "For tests: exit instead of aborting after a panic.").hidden()
+        .without_effect("a panic always aborts"),
+    flag!("enable-debug-assert", for_tests.enable_debug_assert,
+        "For tests: check costly assertions.").immutable().hidden()
+        .without_effect("assertions depend on the build"),
+    number!("watchdog-period", for_tests.watchdog_period, Decimal 0..=I32_MAX,
+        "For tests: milliseconds after which a delay is logged with a stack trace.").hidden()
+        .without_effect("there is no watchdog"),
     text!("ignore-warnings", ignore_warnings,
         "System warnings that do not prevent the start.").keeps_empty()
         .without_effect("no warning prevents the start"),
@@ -497,6 +496,10 @@ pub static PARAMETERS: &[Parameter] = &[
     number!("rdb-key-save-delay", saving.rdb_key_save_delay, Decimal (-I32_MAX)..=I32_MAX,
         "For tests: microseconds to wait after each saved key; -N waits 1 us after N keys.")
         .hidden().read_in(SAVES),
+    number!("loading-process-events-interval-bytes",
+        for_tests.loading_process_events_interval_bytes, Bytes 1024..=I32_MAX,
+        "For tests: bytes loaded between two looks at clients.").hidden()
+        .without_effect("keys are loaded by a thread of their own"),
     number!("key-load-delay", saving.key_load_delay, Decimal (-I32_MAX)..=I32_MAX,
         "For tests: microseconds to wait after each loaded key; -N waits 1 us after N keys.")
         .hidden().read_in(LOAD_RDB),
@@ -525,7 +528,7 @@ pub static PARAMETERS: &[Parameter] = &[
         .multi().applies(Apply::OomScore).read_in(OOM),
     number!("shutdown-timeout", shutdown_timeout, Decimal 0..=I32_MAX,
         "Seconds that a shutdown waits for lagging replicas.")
-        .without_effect("there are no replicas"),
+        .without_effect(NO_REPLICATION),
     Parameter::new("shutdown-on-sigint", Kind::Special(ON_SIGINT),
         "Options for the shutdown on SIGINT.").multi().read_in(PROCESS_HOST),
     Parameter::new("shutdown-on-sigterm", Kind::Special(ON_SIGTERM),

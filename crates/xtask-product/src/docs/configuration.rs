@@ -1,8 +1,6 @@
 //! `docs/configuration.md`: every parameter with the contents of its row, part by part.
 
-use node::config::{
-    Config, DEPRECATED, Kind, NOT_YET, Notation, PARAMETERS, Parameter, REFUSED, heading,
-};
+use node::config::{Config, DEPRECATED, Kind, Notation, PARAMETERS, Parameter, REFUSED, heading};
 
 /// The start of the page.
 const INTRODUCTION: &str = "\
@@ -19,7 +17,9 @@ Sizes take units: `1k` is 1000 bytes and `1kb` 1024, likewise `m`, `mb`, `g` and
 
 *At start only*: CONFIG SET refuses it. *Protected*: CONFIG SET refuses it unless
 `enable-protected-configs` allows it. *Without effect*: the parameter is accepted, and the log says
-why nothing follows from it.
+why nothing follows from it. The parameters of replication and cluster mode are accepted in this
+way, so that a redis.conf starts the server, except `replicaof` and `cluster-enabled yes`: with one
+of these the server refuses to start, because it would be a second, empty primary.
 ";
 
 /// The whole page.
@@ -54,7 +54,7 @@ fn line(row: &Parameter, config: &Config) -> String {
             about.push_str(&format!(" *{words}.*"));
         }
     }
-    if let Some(reason) = row.no_effect() {
+    if let Some(reason) = row.no_effect {
         about.push_str(&format!(" *Without effect: {reason}.*"));
     }
     format!("| `{}`{alias} | {} | {default} | {about} |\n", row.name, cell(&values(&row.kind)))
@@ -104,11 +104,8 @@ fn others() -> String {
         REFUSED.iter().map(|(name, reason)| format!("`{name}` ({reason})")).collect();
     format!(
         "\n## Parameters of Redis that are not here\n\n\
-         A file may have these, so that a redis.conf starts the server. They change nothing, and \
-         the log says so\nunless the value asks for nothing: {}.\n\n\
-         These have no effect in Redis 8 either: {}.\n\n\
+         A file may have these, which have no effect in Redis 8 either: {}.\n\n\
          A file that has one of these is refused: {}.\n",
-        names(NOT_YET.iter().map(|entry| entry.name).collect()),
         names(DEPRECATED.to_vec()),
         refused.join(", ")
     )
