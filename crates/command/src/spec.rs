@@ -13,6 +13,7 @@ pub use crate::key_spec::{Access, Begin, Find, KeySpec};
 #[allow(missing_docs)]
 pub enum Group {
     Bitmap,
+    Cluster,
     Connection,
     Generic,
     Geo,
@@ -34,6 +35,7 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bitmap => "bitmap",
+            Self::Cluster => "cluster",
             Self::Connection => "connection",
             Self::Generic => "generic",
             Self::Geo => "geo",

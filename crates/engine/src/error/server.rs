@@ -65,6 +65,12 @@ pub enum ServerError {
     Rewriting,
     /// BGREWRITEAOF could not begin.
     CannotRewrite,
+    /// REPLICAOF with a host: replication does not exist yet.
+    NoReplication,
+    /// REPLICAOF with a port that is none.
+    PrimaryPort,
+    /// CLUSTER: the server is no node of a cluster.
+    ClusterDisabled,
 }
 
 impl fmt::Display for ServerError {
@@ -123,6 +129,9 @@ impl fmt::Display for ServerError {
                 "ERR Can't execute an AOF background rewriting. Please check the server logs for \
                  more information."
             }
+            Self::NoReplication => "ERR Weft does not support replication yet",
+            Self::PrimaryPort => "ERR Invalid master port",
+            Self::ClusterDisabled => "ERR This instance has cluster support disabled",
             Self::NeedsResp3 => "ERR RESP2 is not supported by this command",
         })
     }

@@ -12,7 +12,7 @@ use store::Shard;
 
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
-use crate::state::durability::{Durability, LogWait};
+use crate::state::durability::{AwaitedCopies, Durability, LogWait};
 use crate::state::waiter::{WaitEnd, Waiter};
 
 /// A wait that is over.
@@ -82,8 +82,12 @@ fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Repl
 }
 
 /// The reply of WAITAOF: the append-only files, of this server and of its replicas, in which the
-/// client's writes are durable.
+/// client's writes are durable. The reply of WAIT: the replicas that have them. There are none.
 pub(crate) fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut Reply<'_>) {
+    if wait.copies == AwaitedCopies::Replicas {
+        reply.int(0);
+        return;
+    }
     reply.array(2);
     reply.int(i64::from(durability.has(wait.written)));
     reply.int(0);

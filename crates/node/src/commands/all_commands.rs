@@ -8,9 +8,9 @@ use engine::{BLOCKING_FAMILIES, FAMILIES};
 
 use super::any_handler::AnyHandler;
 use super::{
-    acl, append_only, client, command, config, connection, debug, function, hotkeys, info, latency,
-    lolwut, memory, module, monitor, persistence, pubsub, scripting, server, slowlog, transactions,
-    weft,
+    acl, append_only, client, cluster, command, config, connection, debug, function, hotkeys, info,
+    latency, lolwut, memory, module, monitor, persistence, pubsub, replication, scripting, server,
+    slowlog, transactions, weft,
 };
 use crate::command_table::entry::{Call, Entry};
 use crate::command_table::index::Table;
@@ -22,6 +22,7 @@ const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     acl::ROWS,
     append_only::ROWS,
     client::ROWS,
+    cluster::ROWS,
     connection::ROWS,
     command::ROWS,
     config::ROWS,
@@ -35,6 +36,7 @@ const NODE_FAMILIES: &[&[Row<NodeHandler>]] = &[
     monitor::ROWS,
     persistence::ROWS,
     pubsub::ROWS,
+    replication::ROWS,
     server::ROWS,
     slowlog::ROWS,
     weft::ROWS,
@@ -110,6 +112,13 @@ pub(crate) fn acl_commands() -> &'static CommandIndex {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_that_exist_are_not_listed_as_foreign() {
+        for name in ::acl::foreign::FOREIGN {
+            assert!(acl_commands().find(name.as_bytes()).is_none(), "{name}");
+        }
+    }
 
     #[test]
     fn every_name_finds_its_entry_in_any_case() {

@@ -10,7 +10,7 @@ use crate::blocking::reply_durable;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
 use crate::execution::outcome::Outcome;
 use crate::host::RewriteBegin;
-use crate::state::durability::LogWait;
+use crate::state::durability::{AwaitedCopies, LogWait};
 use crate::state::waiter::Waiter;
 
 /// The commands.
@@ -67,7 +67,8 @@ fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
         return Err(WaitError::NoAppendOnlyFile.into());
     }
     cx.session.note_written(cx.worker);
-    let wait = LogWait { written: cx.session.written, local, replicas: replicas > 0 };
+    let copies = AwaitedCopies::Files { local, replicas: replicas > 0 };
+    let wait = LogWait { written: cx.session.written, copies };
     let node = &cx.worker.node;
     if cx.is_nested || wait.is_over(&node.durability) {
         reply_durable(&node.durability, &wait, reply);

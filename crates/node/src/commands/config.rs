@@ -150,6 +150,16 @@ fn undo_all(done: Vec<Undo<'_>>) {
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
+    rewrite_file(cx, Config::rewrite)?;
+    reply.ok();
+    Ok(())
+}
+
+/// Rewrites the configuration file by one of the ways of [`Config`].
+pub(super) fn rewrite_file(
+    cx: &NodeCx<'_>,
+    rewritten: fn(&Config, &[u8], &[Vec<u8>]) -> Vec<u8>,
+) -> Result<(), ServerError> {
     let node = &cx.worker.node;
     cx.outside(|host| {
         if host.process_info().config_file.is_empty() {
@@ -164,10 +174,8 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
             true => node.users.read().iter().map(|user| user.config_line()).collect(),
             false => Vec::new(),
         };
-        host.write_config_file(&config.rewrite(&old, &users)).map_err(unwritable)
-    })?;
-    reply.ok();
-    Ok(())
+        host.write_config_file(&rewritten(&config, &old, &users)).map_err(unwritable)
+    })
 }
 
 fn unwritable(why: String) -> ServerError {

@@ -51,6 +51,10 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
     match (name.as_slice(), args.len()) {
         (b"help", 2) => help(reply),
         (b"aof-flush-sleep", 3) => delay_log(cx, args, reply),
+        (b"config-rewrite-force-all", 2) => {
+            super::config::rewrite_file(cx, Config::rewrite_all)?;
+            reply.ok();
+        }
         (b"digest", 2) => digest(cx, reply)?,
         (b"digest-value", 2..) => digest_values(cx, args, reply)?,
         (b"error", 3) => reply.error(args.text(2)),
@@ -339,6 +343,8 @@ fn help(reply: &mut Reply<'_>) {
         "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         "AOF-FLUSH-SLEEP <microseconds>",
         "    Delays each write to the append-only file.",
+        "CONFIG-REWRITE-FORCE-ALL",
+        "    Writes every parameter to the configuration file, like CONFIG REWRITE.",
         "DIGEST",
         "    Returns a digest of all data, which is equal for equal data.",
         "DIGEST-VALUE [<key> ...]",

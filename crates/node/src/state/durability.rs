@@ -1,4 +1,4 @@
-//! Up to where the append-only file is durable, and the waits of WAITAOF.
+//! Up to where the append-only file is durable, and the waits of WAITAOF and WAIT.
 //!
 //! A client waits for its own writes: each thread knows the position in the log after its last
 //! append, and a client's session the position after its own last write. The thread that syncs the
@@ -35,21 +35,44 @@ impl Durability {
     }
 }
 
-/// A wait of WAITAOF.
+/// A wait of WAITAOF or WAIT.
 #[derive(Clone, Copy, Debug)]
 pub struct LogWait {
     /// The position after the client's last write.
     pub written: Option<LogPosition>,
-    /// It waits for the append-only file of this server.
-    pub local: bool,
-    /// It waits for those of replicas. There are none, so only the timeout ends that.
-    pub replicas: bool,
+    /// The copies that it waits for.
+    pub copies: AwaitedCopies,
+}
+
+/// The copies of its writes that a client waits for. There are no replicas, so only the timeout
+/// ends a wait for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AwaitedCopies {
+    /// WAITAOF: append-only files.
+    Files {
+        /// It waits for that of this server.
+        local: bool,
+        /// It waits for those of replicas.
+        replicas: bool,
+    },
+    /// WAIT: the memory of replicas.
+    Replicas,
 }
 
 impl LogWait {
+    /// Whether it waits for the append-only file of this server.
+    pub fn is_local(&self) -> bool {
+        matches!(self.copies, AwaitedCopies::Files { local: true, .. })
+    }
+
     /// Whether there is nothing left to wait for.
     pub fn is_over(&self, durability: &Durability) -> bool {
-        !self.replicas && (!self.local || durability.has(self.written))
+        match self.copies {
+            AwaitedCopies::Files { local, replicas } => {
+                !replicas && (!local || durability.has(self.written))
+            }
+            AwaitedCopies::Replicas => false,
+        }
     }
 }
 

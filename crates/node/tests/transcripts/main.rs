@@ -40,6 +40,7 @@ mod notifications;
 mod persistence;
 mod pubsub;
 mod record;
+mod replication;
 mod reply;
 mod runner;
 mod scan;

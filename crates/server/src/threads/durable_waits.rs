@@ -1,11 +1,14 @@
-//! Clients that wait with WAITAOF until their writes are durable.
+//! Clients that wait with WAITAOF until their writes are durable, or with WAIT for replicas.
 //!
 //! The log notifies the thread of such a client when it reaches a position that one of them waits
 //! for, and the thread ends the waits that are over.
 
-use node::state::durability::LogWait;
+use node::state::durability::{AwaitedCopies, LogWait};
 
 use crate::threads::io_thread::IoThread;
+
+/// The waits that the log ends.
+const LOCAL: AwaitedCopies = AwaitedCopies::Files { local: true, replicas: false };
 
 impl IoThread {
     /// Adds a client that begins to wait, or has moved here while waiting.
@@ -21,7 +24,7 @@ impl IoThread {
         // Asked before the check below, so that no progress is missed.
         if let Some(ring) = &ring {
             let first = self.log.waits.values().filter_map(|slot| {
-                let wait = self.log_wait(*slot).filter(|wait| wait.local && !wait.replicas)?;
+                let wait = self.log_wait(*slot).filter(|wait| wait.copies == LOCAL)?;
                 let own = wait.written.filter(|place| place.log == ring.number());
                 // Any base contains the earlier writes.
                 Some(own.map_or(1, |place| place.position))
@@ -40,7 +43,7 @@ impl IoThread {
             };
             let is_over = match (&ring, wait.is_over(&self.worker.node.durability)) {
                 (_, true) => waiter.log_reached(),
-                (None, false) => wait.local && waiter.log_ended(),
+                (None, false) => wait.is_local() && waiter.log_ended(),
                 (Some(_), false) => false,
             };
             if is_over {
