@@ -32,7 +32,7 @@ pub use binary::{profile_folder, weft, weft_program};
 pub use certificates::Certificates;
 pub use client::{Client, Input, encode, push_request, request};
 pub use launch::{Launch, Ports, READY, free_port};
-pub use process::{Killed, Process, in_shell, output_of, output_of_server, send_signal};
+pub use process::{Killed, Process, in_shell, output_of, output_of_server, printed, send_signal};
 pub use server::Server;
 pub use socket::ClientSocket;
 pub use value::Value;

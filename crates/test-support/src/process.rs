@@ -97,6 +97,11 @@ pub fn output_of_server(folder: &Path, args: &[&str]) -> Output {
     output_of(weft().arg("server").args(args).current_dir(folder))
 }
 
+/// What a process has printed: its output, and then its errors.
+pub fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
 /// The output of a process that ends by itself.
 pub fn output_of(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

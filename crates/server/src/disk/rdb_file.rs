@@ -17,14 +17,18 @@ use crate::system::server_log::{notice, warning};
 /// The longest word with which an RDB file begins.
 const MAGIC_BYTES: u64 = 6;
 
-/// Opens the RDB file of a configuration, if there is one.
+/// Opens the RDB file of a configuration, if there is one. Without a name there is none.
 ///
 /// # Errors
 /// When it cannot be opened.
 pub(super) fn find_rdb(config: &Config) -> Result<Option<RealFile>, String> {
+    // An empty path would open the directory.
+    if config.saving.dbfilename.is_empty() {
+        return Ok(None);
+    }
     match RealDisk::of_working_directory().open(Path::new(&config.saving.dbfilename)) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.is_not_found() || config.saving.dbfilename.is_empty() => Ok(None),
+        Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(format!("Fatal error loading the DB: {error}")),
     }
 }

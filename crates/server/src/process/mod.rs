@@ -1,5 +1,6 @@
 //! The process: its start and end, its configuration file, and the signals it receives.
 
+mod banner;
 mod load;
 mod notify;
 mod signals;

@@ -14,6 +14,7 @@ use sys::epoll::Event;
 use sys::signal::Signals;
 use sys::title::ProcessTitle;
 
+use super::banner::banner;
 use super::load::load;
 use super::signals;
 use crate::disk::saves::NotBegun;
@@ -22,7 +23,7 @@ use crate::http;
 use crate::net::tls;
 use crate::system::crash;
 use crate::system::processors::bind_to_processors;
-use crate::system::server_log::{notice, warning};
+use crate::system::server_log::{self, notice, warning};
 use crate::threads::active_threads::SAMPLE_MS;
 use crate::threads::control::{self, RESERVED_FILES};
 use crate::threads::io_thread::IoThread;
@@ -43,16 +44,25 @@ pub fn run(args: &[OsString]) -> ExitCode {
         Invocation::Version => return print(&format!("{}\n", version_line())),
         Invocation::Help => return print(USAGE),
     };
-    let result = load(file.as_deref(), stdin, &options)
-        .and_then(|(config, warnings)| serve(config, file.as_deref(), &warnings));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(text) => {
-            // An error of this output can be reported nowhere.
-            let _ = writeln!(std::io::stderr(), "{text}");
-            ExitCode::FAILURE
-        }
-    }
+    let prepared = load(file.as_deref(), stdin, &options)
+        .and_then(|(config, warnings)| Ok((prepare(config, file.as_deref())?, warnings)));
+    let failure = match prepared {
+        Ok((prepared, warnings)) => match serve(prepared, &warnings) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(text) => {
+                warning!("{text}");
+                // The operator sees the log, unless it goes to a file.
+                if server_log::is_seen() {
+                    return ExitCode::FAILURE;
+                }
+                text
+            }
+        },
+        Err(text) => text,
+    };
+    // An error of this output can be reported nowhere.
+    let _ = writeln!(std::io::stderr(), "{failure}");
+    ExitCode::FAILURE
 }
 
 /// Prints, and returns the status: a reader that closes the output wants no more, a full disk is a
@@ -78,13 +88,27 @@ fn version_line() -> String {
     )
 }
 
-fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Result<(), String> {
+/// A process that is ready to log.
+struct Prepared {
+    config: Config,
+    /// The path of its file; empty without one.
+    config_file: String,
+}
+
+/// Enters the working directory, leaves the terminal if that is asked for, and opens the log.
+///
+/// # Errors
+/// A text for the operator; nothing has been logged.
+fn prepare(mut config: Config, file: Option<&OsStr>) -> Result<Prepared, String> {
+    config.check_start()?;
     let config_file = file.map(absolute).transpose()?.unwrap_or_default();
     std::env::set_current_dir(&config.dir)
         .map_err(|error| format!("Can't change directory to '{}': {error}", config.dir))?;
     if let Ok(dir) = std::env::current_dir() {
         config.dir = dir.to_string_lossy().into_owned();
     }
+    server_log::check(&config.logfile)
+        .map_err(|error| format!("Can't open the log file '{}': {error}", config.logfile))?;
     if config.daemonize {
         sys::process::daemonize().map_err(|error| format!("Can't daemonize: {error}"))?;
     }
@@ -92,6 +116,11 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     if config.syslog.enabled {
         apply::open_syslog(&config);
     }
+    Ok(Prepared { config, config_file })
+}
+
+fn serve(prepared: Prepared, warnings: &[Warning]) -> Result<(), String> {
+    let Prepared { mut config, config_file } = prepared;
     crash::begin(&config);
     let title = take_title(&config);
     let signals = Signals::block().map_err(|error| format!("Can't receive signals: {error}"))?;
@@ -115,26 +144,22 @@ fn serve(mut config: Config, file: Option<&OsStr>, warnings: &[Warning]) -> Resu
     let mut main = main_thread(&shared)?;
     crash::start_names();
     signals::start(signals, &shared).map_err(|error| format!("Can't receive signals: {error}"))?;
-    let startup = Startup::begin(&shared.append_only, Arc::clone(&shared) as _)
-        .inspect_err(|text| warning!("{text}"))?;
+    let startup = Startup::begin(&shared.append_only, Arc::clone(&shared) as _)?;
     {
         let mut control = shared.control.lock();
         control.epoll = Some(Arc::clone(&main.epoll));
         control.title = title;
         control.show_title(&config);
-        let tls = tls::configure(&config).map(|setup| control.tls = setup);
-        if let Err(text) = tls.and_then(|()| control.open_listeners(&config, Vec::new())) {
-            warning!("{text}");
-            return Err(text);
-        }
+        control.tls = tls::configure(&config)?;
+        control.open_listeners(&config, Vec::new())?;
         // The log has reported the failure, and the server can run without it.
         let _ = control.oom_score.follow(&config);
         control.set_threads(&shared, control::threads_wanted(&config))?;
     }
-    shared.follow_metrics(&config).inspect_err(|text| warning!("{text}"))?;
+    shared.follow_metrics(&config)?;
     write_pidfile(&config);
     announce_start(&shared);
-    let ready = || announce(&config, &shared, file.is_some());
+    let ready = || announce(&config, &shared);
     main_loop(&mut main, &shared, StartWork { startup, ready: &ready })?;
     end(&mut main, &shared, &config);
     // The system takes the memory back at once; to free millions of keys takes seconds.
@@ -206,16 +231,6 @@ fn write_pidfile(config: &Config) {
     }
 }
 
-/// Commands to try next, for a server that was started by hand.
-const BANNER: &str = "
-
-  Weft is ready. Try, from another terminal:
-    redis-cli -p {port} set greeting hello       any Redis client works
-    redis-cli -p {port} info threads             what each thread does
-    weft bench --port {port} --prefill            how fast it is here
-  Stop it with Ctrl-C.
-";
-
 /// Says that clients can connect, though nothing may be loaded yet: a line that tools wait for.
 fn announce_start(shared: &SharedState) {
     let threads = shared.process.threads_started.load(Ordering::Relaxed);
@@ -225,8 +240,7 @@ fn announce_start(shared: &SharedState) {
 }
 
 /// Says that the server is ready, in the lines that tools wait for.
-fn announce(config: &Config, shared: &SharedState, with_file: bool) {
-    let port = shared.control.lock().tcp_port();
+fn announce(config: &Config, shared: &SharedState) {
     for (on, name) in [
         (config.port != 0, "tcp"),
         (config.tls_port != 0, "tls"),
@@ -236,12 +250,12 @@ fn announce(config: &Config, shared: &SharedState, with_file: bool) {
             notice!("Ready to accept connections {name}");
         }
     }
-    // Started by hand, not by a script with a configuration file whose log is parsed.
-    let by_hand = std::io::stdout().is_terminal() || !with_file || config.always_show_logo;
+    let is_watched = std::io::stdout().is_terminal() || config.always_show_logo;
     let to_terminal = config.logfile.is_empty() && !config.syslog.enabled;
-    if by_hand && to_terminal && !config.daemonize {
+    if is_watched && to_terminal && !config.daemonize {
+        let port = shared.control.lock().tcp_port();
         // A server serves whether or not it can be seen.
-        let _ = writeln!(std::io::stdout(), "{}", BANNER.replace("{port}", &port.to_string()));
+        let _ = writeln!(std::io::stdout(), "{}", banner(config, port));
     }
     super::notify::ready(config);
 }
@@ -282,7 +296,7 @@ fn main_loop(
     // As in Redis, running commands are waited for, and only commands that end a script begin.
     while !(ending && main.has_come_to_end() && !awaits_files(shared) && has_saved(shared)) {
         if let Some(own) = &mut start
-            && own.look(main).inspect_err(|why| warning!("{why}"))?
+            && own.look(main)?
         {
             start = None;
         }

@@ -4,7 +4,7 @@
 //! One log a process. Lines go to standard output or are appended to a file that is opened for each
 //! line, so that it can be rotated by renaming it; and to the system's log, if that is asked for.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -53,6 +53,21 @@ pub fn configure(level: Option<Level>, file: &str) {
     file.clone_into(&mut log().file.lock());
 }
 
+/// Whether a file can be appended to, which is created if necessary.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check(file: &str) -> io::Result<()> {
+    if file.is_empty() { Ok(()) } else { open(file).map(drop) }
+}
+
+/// Whether warnings go to standard output.
+pub fn is_seen() -> bool {
+    let log = log();
+    let is_logged = (Level::Warning as u8) >= log.level.load(Ordering::Relaxed);
+    is_logged && log.file.lock().is_empty()
+}
+
 /// Writes all further lines to the system's log, too.
 pub fn open_syslog(name: &str, facility: Facility) {
     syslog::open(name, facility);
@@ -95,8 +110,11 @@ fn append(file: &str, text: &str) -> io::Result<()> {
     if file.is_empty() {
         return io::stdout().write_all(text.as_bytes());
     }
-    let mut file = OpenOptions::new().append(true).create(true).open(file)?;
-    file.write_all(text.as_bytes())
+    open(file)?.write_all(text.as_bytes())
+}
+
+fn open(file: &str) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(file)
 }
 
 fn format(level: Level, message: &str, unix_us: i64, pid: u32) -> String {

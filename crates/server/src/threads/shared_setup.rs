@@ -21,7 +21,7 @@ use crate::log::log_slot::LogSlot;
 use crate::system::files;
 use crate::system::process_figures::ProcessFigures;
 use crate::system::processors::bind_to_processors;
-use crate::system::server_log::{notice, warning};
+use crate::system::server_log::notice;
 use crate::system::thread_notifier::ThreadNotifier;
 
 /// Shards of a standalone server.
@@ -31,7 +31,7 @@ pub(crate) fn share(config: &Config, config_file: String) -> Result<Arc<SharedSt
     let seed = base::random::entropy_seed();
     let node = Arc::new(Node::new(config.clone(), seed, SHARDS));
     let read = |path: &str| std::fs::read(path).map_err(|error| files::reason(&error));
-    node.load_users(read).inspect_err(|text| warning!("{text}"))?;
+    node.load_users(read)?;
     warn_of_disabled_users(&node);
     let executable = std::env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
     let cpus = config.bio_cpulist.clone();

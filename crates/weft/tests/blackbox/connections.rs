@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use test_support::{READY, eventually, free_port, output_of_server};
+use test_support::{READY, eventually, free_port, output_of_server, printed};
 
 use crate::{Client, Server, Value};
 
@@ -49,7 +49,7 @@ fn an_address_that_is_missing_must_be_marked_so() {
     ] {
         let port = free_port().to_string();
         let output = output_of_server(folder.path(), &["--port", &port, "--bind", bind]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let text = printed(&output);
         assert_eq!(output.status.code(), Some(1), "{bind}: {text}");
         assert!(text.contains(words) && text.contains(&port), "{bind}: {text}");
     }

@@ -43,6 +43,7 @@ mod pending;
 mod protocol;
 mod pubsub;
 mod put_aside;
+mod refusals;
 mod renamed;
 mod repairs;
 mod report;

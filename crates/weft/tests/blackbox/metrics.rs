@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use test_support::{Launch, WAIT_MAX, encode, eventually, free_port, output_of_server};
+use test_support::{Launch, WAIT_MAX, encode, eventually, free_port, output_of_server, printed};
 
 use crate::{Client, Server};
 
@@ -190,7 +190,7 @@ fn a_server_that_cannot_serve_metrics_does_not_start() {
     let args = ["--port", &own, "--bind", bind, "--metrics-port", &port, "--metrics-bind", bind];
     let output = output_of_server(folder.path(), &args);
     assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = printed(&output);
     assert!(said.contains("Address already in use"), "{said}");
     assert!(said.contains("--metrics-port"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use tempfile::TempDir;
-use test_support::{Launch, READY, eventually, in_shell, output_of_server};
+use test_support::{Launch, READY, eventually, in_shell, output_of_server, printed};
 
 use crate::{Client, Server};
 
@@ -246,7 +246,7 @@ fn a_damaged_file_is_refused_and_kept() {
         damaged[at] ^= 0x10;
         fs::write(&path, &damaged).unwrap();
         let output = output_of_server(folder.path(), &["--port", "0"]);
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = printed(&output);
         assert_eq!(output.status.code(), Some(1), "byte {at}: {text}");
         assert!(text.contains("Can't load dump.rdb: about byte "), "byte {at}: {text}");
         assert_eq!(fs::read(&path).unwrap(), damaged);
@@ -256,7 +256,7 @@ fn a_damaged_file_is_refused_and_kept() {
     }
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let output = output_of_server(folder.path(), &["--port", "0"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the data ends too early"));
+    assert!(printed(&output).contains("the data ends too early"));
 }
 
 #[test]

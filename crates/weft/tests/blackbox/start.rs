@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use test_support::{
     Launch, Process, READY, WAIT_MAX, eventually, free_port, in_shell, output_of, output_of_server,
-    request, send_signal, weft,
+    printed, request, send_signal, weft,
 };
 
 use crate::{Client, MODELS, Server, Value};
@@ -225,7 +225,7 @@ fn a_port_in_use_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let port = server.port.to_string();
     let output = output_of_server(folder.path(), &["--port", &port, "--bind", "127.0.0.1"]);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = printed(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains(&format!("127.0.0.1:{port}: bind: Address already in use")), "{text}");
     assert!(text.contains("--port"), "{text}");
@@ -301,7 +301,7 @@ fn hardly_any_descriptors_are_refused() {
     let mut command = weft();
     command.args(["server", "--port", &port, "--io-threads", "1"]).current_dir(folder.path());
     let output = output_of(with_files(20, &mut command));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = printed(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("ulimit -n"), "{text}");
 }

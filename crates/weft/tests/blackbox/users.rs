@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use test_support::{Launch, encode, eventually, output_of_server, request};
+use test_support::{Launch, encode, eventually, output_of_server, printed, request};
 
 use crate::{Client, MODELS, Server, Value};
 
@@ -205,7 +205,7 @@ fn a_server_does_not_start_with_users_that_are_wrong() {
         (&["--user", "foo", "+nosuch"], "Unknown command or category name in ACL"),
     ] {
         let output = output_of_server(folder.path(), args);
-        let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+        let shown = printed(&output);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {shown}");
         assert!(shown.contains(words), "{args:?}: no {words:?} in {shown}");
     }

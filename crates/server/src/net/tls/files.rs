@@ -30,8 +30,9 @@ pub fn identity(tls: &Tls, provider: &CryptoProvider) -> Result<Arc<Identity>, S
     for (name, path) in [("tls-cert-file", &tls.cert_file), ("tls-key-file", &tls.key_file)] {
         if path.is_empty() {
             return Err(format!(
-                "No {name} is configured: a TLS port needs a certificate and its private key, \
-                 both as PEM; set tls-cert-file and tls-key-file, or tls-port 0"
+                "No {name} is configured: a TLS port, tls-replication and tls-cluster need a \
+                 certificate and its private key, both as PEM; set tls-cert-file and \
+                 tls-key-file, or tls-port 0, tls-replication no and tls-cluster no"
             ));
         }
     }

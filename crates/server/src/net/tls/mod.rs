@@ -31,15 +31,18 @@ pub const HANDSHAKE_MS_MAX: i64 = 10_000;
 /// Tickets a client gets with its handshake; each is good for one more connection.
 const TICKETS: usize = 1;
 
-/// The setup of new connections to the TLS port; `None` if there is no such port.
+/// The setup of new connections to the TLS port; `None` if there is no such port. The setup is
+/// checked without such a port too, if links between servers are meant to use TLS.
 ///
 /// # Errors
 /// A sentence that says which parameter or file cannot be used, why, and how to fix it.
 pub fn configure(config: &Config) -> Result<Option<Arc<ServerConfig>>, String> {
-    if config.tls_port == 0 {
+    let tls = &config.tls;
+    if config.tls_port == 0 && !tls.replication && !tls.cluster {
         return Ok(None);
     }
-    build(&config.tls).map(|setup| Some(Arc::new(setup)))
+    let setup = Arc::new(build(tls)?);
+    Ok(Some(setup).filter(|_| config.tls_port != 0))
 }
 
 fn build(tls: &Tls) -> Result<ServerConfig, String> {
