@@ -60,7 +60,7 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
 /// Whether it has subcommands.
 pub(crate) fn has_subcommands(name: &str) -> bool {
     let is_sub = |known: &&str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('|'));
-    FOREIGN.iter().any(|known| is_sub(&known))
+    FOREIGN.iter().any(is_sub)
 }
 
 #[cfg(test)]

@@ -150,16 +150,13 @@ fn undo_all(done: Vec<Undo<'_>>) {
 }
 
 fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
-    rewrite_file(cx, Config::rewrite)?;
+    rewrite_file(cx, false)?;
     reply.ok();
     Ok(())
 }
 
-/// Rewrites the configuration file by one of the ways of [`Config`].
-pub(super) fn rewrite_file(
-    cx: &NodeCx<'_>,
-    rewritten: fn(&Config, &[u8], &[Vec<u8>]) -> Vec<u8>,
-) -> Result<(), ServerError> {
+/// Rewrites the configuration file, with a line for `every_parameter` or only where needed.
+pub(super) fn rewrite_file(cx: &NodeCx<'_>, every_parameter: bool) -> Result<(), ServerError> {
     let node = &cx.worker.node;
     cx.outside(|host| {
         if host.process_info().config_file.is_empty() {
@@ -174,7 +171,11 @@ pub(super) fn rewrite_file(
             true => node.users.read().iter().map(|user| user.config_line()).collect(),
             false => Vec::new(),
         };
-        host.write_config_file(&rewritten(&config, &old, &users)).map_err(unwritable)
+        let rewritten = match every_parameter {
+            true => config.rewrite_all(&old, &users),
+            false => config.rewrite(&old, &users),
+        };
+        host.write_config_file(&rewritten).map_err(unwritable)
     })
 }
 

@@ -52,7 +52,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         (b"help", 2) => help(reply),
         (b"aof-flush-sleep", 3) => delay_log(cx, args, reply),
         (b"config-rewrite-force-all", 2) => {
-            super::config::rewrite_file(cx, Config::rewrite_all)?;
+            super::config::rewrite_file(cx, true)?;
             reply.ok();
         }
         (b"digest", 2) => digest(cx, reply)?,

@@ -39,10 +39,10 @@ mod tests {
         let mut config = Config::default();
         let loaded = config.load(text.as_bytes(), Origin::Stdin, &mut |_| Ok(Vec::new()));
         assert!(loaded.is_ok(), "{text}: {loaded:?}");
-        match (config.check_start(), refused_for) {
-            (Ok(()), None) => {}
-            (Err(why), Some(parameter)) => assert!(why.contains(parameter), "{text}: {why}"),
-            (result, _) => panic!("{text}: {result:?}"),
+        let why = config.check_start().err();
+        assert_eq!(why.is_some(), refused_for.is_some(), "{text}: {why:?}");
+        if let (Some(why), Some(parameter)) = (why, refused_for) {
+            assert!(why.contains(parameter), "{text}: {why}");
         }
     }
 

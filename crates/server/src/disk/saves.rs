@@ -81,7 +81,7 @@ pub enum NotBegun {
 
 /// The cut of a save.
 enum SaveCut {
-    Taken(SnapshotJob, Running),
+    Taken(Box<SnapshotJob>, Running),
     /// Slow commands run.
     Pending(PendingSnapshot),
 }
@@ -90,7 +90,7 @@ impl SaveCut {
     /// Takes it, on the thread of the save. `None` if it is no longer wanted.
     fn take(self, node: &Node, purpose: Purpose) -> Option<(SnapshotJob, Running)> {
         let pending = match self {
-            Self::Taken(job, running) => return Some((job, running)),
+            Self::Taken(job, running) => return Some((*job, running)),
             Self::Pending(pending) => pending,
         };
         let at_cut = || {
@@ -102,7 +102,7 @@ impl SaveCut {
         // The thread that waits for SAVE is the one that may end a busy script.
         let is_wanted = || {
             let is_cancelled = node.snapshots.cancel.load(Ordering::Relaxed);
-            !is_cancelled && !(purpose == Purpose::Save && node.scripting.busy.any())
+            !(is_cancelled || purpose == Purpose::Save && node.scripting.busy.any())
         };
         let (job, running) = pending.cut_when_possible(&at_cut, &is_wanted)?;
         Some((job, running?))
@@ -183,7 +183,7 @@ impl Saves {
         let pending = SnapshotJob::reserve(keyspace).ok_or(NotBegun::Running(false))?;
         // Noted at the cut: a command that removes all keys after it cancels the save.
         let (cut, number) = match pending.try_cut(&|| note_begun(node, purpose)) {
-            Ok((job, running)) => (SaveCut::Taken(job, running), running.number),
+            Ok((job, running)) => (SaveCut::Taken(Box::new(job), running), running.number),
             Err(NotCut::Later(pending)) if waits => {
                 (SaveCut::Pending(pending), note_begun(node, purpose).number)
             }
