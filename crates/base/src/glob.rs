@@ -18,7 +18,7 @@
 //! ```
 //!
 //! The leftmost place suffices, because it leaves the most text to the segments after it. Patterns
-//! come from clients, so the time of a match is bounded ([`crate::segment`]) and nothing recurses.
+//! come from clients, so the time of a match is bounded (`segment`) and nothing recurses.
 //!
 //! Oddities of Redis are kept, since existing patterns may rely on them: an empty text matches only
 //! an empty pattern, not even `*` (callers that list everything handle a single `*` themselves); an
@@ -36,7 +36,7 @@ const STARS_MAX: usize = 1000;
 ///
 /// It takes time proportional to the sum of the lengths, except for segments of more than 64
 /// elements with `?`, classes or folded case: those cost a step for each byte of the text and 64
-/// elements. A match that needs more than [`StepBudget`] of such steps fails. It allocates only for
+/// elements. A match that needs more than `StepBudget` of such steps fails. It allocates only for
 /// long segments.
 pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     if text.is_empty() {

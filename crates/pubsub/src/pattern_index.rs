@@ -15,7 +15,7 @@
 //! first `PREFIX_BYTES_MAX` bytes of a prefix count, so that lookups are few and quick. Patterns
 //! have no order, because clients are promised none.
 //!
-//! The index only finds candidates; [`crate::pattern_search`] tries them, without the lock of the
+//! The index only finds candidates; `pattern_search` tries them, without the lock of the
 //! index if that may take long.
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Channels are in buckets by the hash of their names, each with a lock; patterns have one lock,
 //! which publishers share. A publisher finds the patterns that match, which takes long without the
-//! locks ([`crate::pattern_search`]). Then it counts the receivers and sends one message to each
+//! locks (`pattern_search`). Then it counts the receivers and sends one message to each
 //! thread that has some *while it holds the locks*. Therefore:
 //! - After a client has unsubscribed, every message it was counted for is on the way to its thread.
 //! - The messages to one channel arrive at all threads in the same order.

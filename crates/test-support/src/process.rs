@@ -97,7 +97,7 @@ pub fn output_of_server(folder: &Path, args: &[&str]) -> Output {
     output_of(weft().arg("server").args(args).current_dir(folder))
 }
 
-/// What a process has printed: its output, and then its errors.
+/// The text that a process has printed: its output, and then its errors.
 pub fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

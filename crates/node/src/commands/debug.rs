@@ -67,12 +67,7 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
         (b"object", 3) => object(cx, args.text(2), reply)?,
         (b"populate", 3..=5) => super::populate::populate(cx, args, reply)?,
         (b"protocol", 3) => protocol(reply, args.text(2))?,
-        (b"quicklist-packed-threshold", 3) => {
-            // Without effect: only an element above the limit of a chunk is a chunk of its own.
-            let size = base::size::parse_bytes(args.text(2)).and_then(|n| u64::try_from(n).ok());
-            size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
-            reply.ok();
-        }
+        (b"quicklist-packed-threshold", 3) => set_packed_threshold(args, reply)?,
         (b"loadaof", 2) => {
             super::reload::load_append_only(cx)?;
             reply.ok();
@@ -113,6 +108,14 @@ fn debug(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Res
             return Err(Error::SubcommandForm(name, "DEBUG"));
         }
     }
+    Ok(())
+}
+
+/// Has no effect: only an element above the limit of a chunk is a chunk of its own.
+fn set_packed_threshold(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), ServerError> {
+    let size = base::size::parse_bytes(args.text(2)).and_then(|n| u64::try_from(n).ok());
+    size.filter(|size| *size <= PACKED_BYTES_MAX).ok_or(ServerError::PackedThreshold)?;
+    reply.ok();
     Ok(())
 }
 

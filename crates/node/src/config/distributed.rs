@@ -1,10 +1,7 @@
 //! The values of the parameters of replication and cluster mode.
 
-use base::number::parse_i64;
-
 use super::choices::choice;
-use super::fields::with_defaults;
-use super::parameter::{Reason, Special, WRONG_NUMBER, parse_text};
+use super::with_defaults::with_defaults;
 
 choice!(
     /// `repl-diskless-load`.
@@ -124,31 +121,3 @@ with_defaults!(
         pub loading_process_events_interval_bytes: u64 = 512 * 1024,
     }
 );
-
-/// `replicaof`: a host and a port, or `no one`. A single empty argument means none, too.
-pub(super) const REPLICA_OF: Special = Special {
-    print: |config| match &config.replication.replicaof {
-        Some(PrimaryAddress { host, port }) => format!("{host} {port}"),
-        None => String::new(),
-    },
-    read: |config, args| {
-        config.replication.replicaof = read_replica_of(args)?;
-        Ok(())
-    },
-    lines: None,
-    form: "host port | no one",
-};
-
-fn read_replica_of(args: &[Vec<u8>]) -> Result<Option<PrimaryAddress>, Reason> {
-    match args {
-        [only] if only.is_empty() => Ok(None),
-        [no, one] if no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one") => Ok(None),
-        [host, port] => {
-            let port = parse_i64(port).and_then(|port| u16::try_from(port).ok());
-            Ok(Some(PrimaryAddress { host: parse_text(host)?, port: port.ok_or(INVALID_PORT)? }))
-        }
-        _ => Err(WRONG_NUMBER.into()),
-    }
-}
-
-const INVALID_PORT: &str = "Invalid master port";

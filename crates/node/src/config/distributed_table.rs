@@ -2,9 +2,10 @@
 //!
 //! Their values are kept, so that CONFIG GET, SET and REWRITE work for tools that set them.
 
-use super::distributed::{DisklessLoad, EndpointType, PropagationError, REPLICA_OF};
+use super::distributed::{DisklessLoad, EndpointType, PropagationError};
 use super::parameter::{Kind, Notation, Parameter, Slot};
 use super::row_macros::{choice, flag, number, slot, text};
+use super::special_values::REPLICA_OF;
 
 pub(super) const NO_REPLICATION: &str = "replication does not exist yet";
 pub(super) const NO_CLUSTER: &str = "cluster mode does not exist yet";

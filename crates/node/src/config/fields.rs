@@ -13,28 +13,8 @@ pub use super::choices::{
     Sanitize, Supervised, SyslogFacility, UnknownData,
 };
 use super::distributed::{Cluster, ForTests, Replication};
+use super::with_defaults::with_defaults;
 use super::{HZ_MAX, HZ_MIN, NotifiedEvents, RenamedCommands, Saving};
-
-/// Declares a struct with the default of each field.
-macro_rules! with_defaults {
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident {
-            $($(#[$doc:meta])* $vis:vis $field:ident: $type:ty = $default:expr),+ $(,)?
-        }
-    ) => {
-        $(#[$meta])*
-        pub struct $name { $($(#[$doc])* $vis $field: $type),+ }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: $default),+ }
-            }
-        }
-    };
-}
-
-pub(super) use with_defaults;
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: options of the shutdown; all off means `default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

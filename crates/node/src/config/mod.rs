@@ -43,6 +43,7 @@ mod special_values;
 mod start_checks;
 mod table;
 mod title;
+mod with_defaults;
 
 #[cfg(test)]
 mod tests;

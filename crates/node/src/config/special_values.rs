@@ -1,8 +1,10 @@
-//! How the parameters of files, events, latency, metrics and saving are read and printed.
+//! How the parameters of files, events, latency, metrics, replication and saving are read and
+//! printed.
 
 use base::number::parse_i64;
 
-use super::parameter::{Kind, Reason, Slot, Special, parse_text};
+use super::distributed::PrimaryAddress;
+use super::parameter::{Kind, Reason, Slot, Special, WRONG_NUMBER, parse_text};
 use super::saving::PointsGiven;
 use super::special::read_addresses;
 use super::{Config, NotifiedEvents, SavePoint};
@@ -154,6 +156,34 @@ fn read_points(config: &mut Config, args: &[Vec<u8>]) -> Result<(), Reason> {
     saving.save.extend(points);
     Ok(())
 }
+
+/// `replicaof`: a host and a port, or `no one`. A single empty argument means none, too.
+pub(super) const REPLICA_OF: Special = Special {
+    print: |config| match &config.replication.replicaof {
+        Some(PrimaryAddress { host, port }) => format!("{host} {port}"),
+        None => String::new(),
+    },
+    read: |config, args| {
+        config.replication.replicaof = read_replica_of(args)?;
+        Ok(())
+    },
+    lines: None,
+    form: "host port | no one",
+};
+
+fn read_replica_of(args: &[Vec<u8>]) -> Result<Option<PrimaryAddress>, Reason> {
+    match args {
+        [only] if only.is_empty() => Ok(None),
+        [no, one] if no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one") => Ok(None),
+        [host, port] => {
+            let port = parse_i64(port).and_then(|port| u16::try_from(port).ok());
+            Ok(Some(PrimaryAddress { host: parse_text(host)?, port: port.ok_or(INVALID_PORT)? }))
+        }
+        _ => Err(WRONG_NUMBER.into()),
+    }
+}
+
+const INVALID_PORT: &str = "Invalid master port";
 
 #[cfg(test)]
 mod tests {

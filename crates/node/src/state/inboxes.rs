@@ -10,7 +10,7 @@
 //!
 //! Publishers wait while the inbox of a receiving thread is full, until that thread has taken some
 //! messages in. They do not wait for a slow command: a thread whose clients publish takes messages
-//! in for the thread that runs it ([`Inboxes::relieve`]).
+//! in for the thread that runs it (`Inboxes::relieve`).
 //!
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 

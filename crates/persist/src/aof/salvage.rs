@@ -5,7 +5,7 @@
 //! new       batch │ #----------------------- │ batch
 //! ```
 //!
-//! Reading continues at the next batch with a right checksum. What is lost before it becomes
+//! Reading continues at the next batch with a right checksum. Lost bytes before it become
 //! annotations, which all servers skip: so later batches stay at their positions, which are part of
 //! their checksums. Commands without checksums are lost after damage, because nothing says which of
 //! them are intact.
@@ -34,7 +34,7 @@ const LINE_BYTES: u64 = 500;
 /// The shortest one.
 const LINE_BYTES_MIN: u64 = 3;
 const SELECT: &[u8] = b"SELECT";
-/// What follows it for the database in which loading a file begins.
+/// The rest of the command for the database in which loading a file begins.
 const FIRST: &[u8] = b"\r\n$1\r\n0\r\n";
 
 /// A new file with the intact part of a damaged one.

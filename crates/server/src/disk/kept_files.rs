@@ -29,7 +29,7 @@ const KEPT: &str = ".original";
 const NAMES_MAX: u32 = 10_000;
 
 /// The device and the number there.
-type FileNumber = (u64, u64);
+type DeviceAndNumber = (u64, u64);
 
 /// Remembers a file of which a load left something out.
 ///
@@ -51,7 +51,7 @@ pub fn keep_rdb(node: &Node, disk: &RealDisk, path: &Path) -> Result<(), DiskErr
         return Ok(());
     }
     let place = disk.place(path)?;
-    let keep = || -> io::Result<Option<(PathBuf, FileNumber)>> {
+    let keep = || -> io::Result<Option<(PathBuf, DeviceAndNumber)>> {
         let Some(number) = number_at(&place)?.filter(|number| partial.contains(number)) else {
             return Ok(None);
         };
@@ -87,10 +87,10 @@ pub fn keep_append_only(node: &Node, aof: &Aof<RealDisk>) -> Result<(), DiskErro
     let places = files.iter().map(|name| disk.place(&names.path(name)));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let directory = disk.place(&names.directory)?;
-    let keep = || -> io::Result<Option<(PathBuf, BTreeSet<FileNumber>)>> {
+    let keep = || -> io::Result<Option<(PathBuf, BTreeSet<DeviceAndNumber>)>> {
         let numbers = places.iter().map(|place| number_at(place));
         let numbers = numbers.collect::<io::Result<Vec<_>>>()?;
-        let known: BTreeSet<FileNumber> =
+        let known: BTreeSet<DeviceAndNumber> =
             numbers.into_iter().flatten().filter(|number| partial.contains(number)).collect();
         if known.is_empty() {
             return Ok(None);
@@ -164,7 +164,7 @@ fn copy(place: &Path, name: &Path) -> io::Result<()> {
     copied.inspect_err(|_| drop(fs::remove_file(name)))
 }
 
-fn number_at(place: &Path) -> io::Result<Option<FileNumber>> {
+fn number_at(place: &Path) -> io::Result<Option<DeviceAndNumber>> {
     match fs::metadata(place) {
         Ok(found) => Ok(Some((found.dev(), found.ino()))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -1,4 +1,5 @@
-//! What came of loading an RDB file: what was loaded, what was left out, or why loading failed.
+//! The result of loading an RDB file: keys that were loaded, data that were left out, or the reason
+//! why loading failed.
 
 use std::collections::BTreeMap;
 use std::fmt;

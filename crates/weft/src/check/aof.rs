@@ -65,7 +65,7 @@ fn awaits_server(file: &Path) -> Result<bool, Box<dyn Error>> {
 
 /// The RDB file that a file may begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Base {
+enum BaseState {
     Whole,
     /// A server loads it only without some data.
     Partial,
@@ -73,7 +73,7 @@ enum Base {
     Damaged,
 }
 
-impl Base {
+impl BaseState {
     /// The outcome when the commands after it are valid.
     fn outcome(self) -> CheckOutcome {
         if self == Self::Whole { CheckOutcome::Valid } else { CheckOutcome::Damaged }
@@ -81,14 +81,14 @@ impl Base {
 }
 
 /// Prints a report. Says what is wrong with the RDB file at the beginning.
-fn show(name: &Path, report: &mut AofReport) -> Result<Base, Box<dyn Error>> {
-    let mut base = Base::Whole;
+fn show(name: &Path, report: &mut AofReport) -> Result<BaseState, Box<dyn Error>> {
+    let mut base = BaseState::Whole;
     if let Some(rdb) = &report.rdb {
         let judged = rdb::show(name, rdb)?;
         base = match rdb::is_whole(rdb, &judged) {
-            false => Base::Damaged,
-            true if rdb.modules.is_empty() => Base::Whole,
-            true => Base::Partial,
+            false => BaseState::Damaged,
+            true if rdb.modules.is_empty() => BaseState::Whole,
+            true => BaseState::Partial,
         };
         // Loading ends at a library that it refuses.
         let refused_at = judged.refused.first().map(|refused| refused.range.start);
@@ -121,7 +121,7 @@ fn check_single(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Erro
     let (disk, name) = parts(file)?;
     let mut report = check_aof(&disk.open(&name)?, FileOrder::Last)?;
     let base = show(&name, &mut report)?;
-    if base == Base::Damaged {
+    if base == BaseState::Damaged {
         return Ok(CheckOutcome::Damaged);
     }
     if report.is_whole() {
@@ -155,11 +155,11 @@ fn names(manifest: &Path) -> AofNames {
 fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
     let mut report = check_directory(&disk, &names(&name))?;
-    let mut base = Base::Whole;
+    let mut base = BaseState::Whole;
     for (file, report) in &mut report.files {
         base = base.max(show(&file.path, report)?);
     }
-    if base == Base::Damaged {
+    if base == BaseState::Damaged {
         tell!(
             "The RDB file of a base is not fixed here, because later commands need all of its \
              keys: restore a backup"

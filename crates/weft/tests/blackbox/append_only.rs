@@ -595,17 +595,3 @@ fn a_new_append_only_file_is_complete_after_shutdown() {
     let server = server.restart(ON);
     assert_eq!(server.client().ask("EXISTS old between new").int(), 3);
 }
-
-#[test]
-fn a_rewrite_does_not_delay_shutdown() {
-    let options = [ON, &["--save", "3600 1"]].concat();
-    let server = Server::start(&options);
-    let mut client = server.client();
-    (0..100).for_each(|n| client.ok(&format!("SET key:{n} v")));
-    client.ok("CONFIG SET rdb-key-save-delay 20000");
-    client.ask("BGREWRITEAOF");
-    assert_eq!(server.info("aof_rewrite_in_progress"), "1");
-    let server = server.restart(&options);
-    assert_eq!(server.client().ask("DBSIZE").int(), 100);
-    assert!(fs::metadata(server.path("dump.rdb")).is_ok());
-}

@@ -46,3 +46,17 @@ fn a_rewrite_that_is_due_begins_when_the_last_save_has_failed() {
     assert_eq!(client.read().text(), "ERR Errors trying to SHUTDOWN. Check logs.");
     eventually("it is rewritten", || server.info("aof_rewrites") == "1");
 }
+
+#[test]
+fn a_rewrite_does_not_delay_shutdown() {
+    let options = ["--appendonly", "yes", "--save", "3600 1"];
+    let server = Server::start(&options);
+    let mut client = server.client();
+    (0..100).for_each(|n| client.ok(&format!("SET key:{n} v")));
+    client.ok("CONFIG SET rdb-key-save-delay 20000");
+    client.ask("BGREWRITEAOF");
+    assert_eq!(server.info("aof_rewrite_in_progress"), "1");
+    let server = server.restart(&options);
+    assert_eq!(server.client().ask("DBSIZE").int(), 100);
+    assert!(fs::metadata(server.path("dump.rdb")).is_ok());
+}

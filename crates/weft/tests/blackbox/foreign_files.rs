@@ -173,7 +173,7 @@ fn an_append_only_file_that_was_loaded_only_in_part_is_kept_when_it_is_rewritten
     let kept = |name: &str| server.path(&format!("appendonlydir.original/{name}"));
     assert_eq!(fs::read(kept("appendonly.aof.1.base.rdb")).unwrap(), file);
     assert!(!server.path(BASE).exists() && !server.path("appendonlydir.original-2").exists());
-    // What is kept is a whole append-only file.
+    // A whole append-only file is kept.
     let folder = ["--appenddirname", "appendonlydir.original"];
     let again = start(server.into_folder(), &[&options[..], &folder].concat());
     let mut client = again.client();

@@ -1,4 +1,4 @@
-//! What a server says when it does not start, or starts by hand: each reason once.
+//! Messages of a server that does not start, or is started by hand: each reason once.
 
 use std::fs;
 use std::path::Path;
