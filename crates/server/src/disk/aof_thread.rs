@@ -131,6 +131,8 @@ impl AofThread {
     pub fn run(mut self, ring: Option<Arc<LogRing>>, memory: &CountedThread<'_>) {
         self.source.count_as(memory.own());
         self.source.replace(ring);
+        // A report without a ring reaches no client.
+        self.reported = None;
         self.report_progress();
         // The former process may not have got to it.
         self.delete_history();
