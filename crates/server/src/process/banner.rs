@@ -53,9 +53,9 @@ mod tests {
         assert_eq!(
             lines[3..6],
             [
-                "redis-cli -p 7000 set greeting hello          any Redis client works",
-                "redis-cli -p 7000 info threads                what each thread does",
-                "weft bench -p 7000 -t ping                    how fast it is here",
+                "redis-cli -p 7000 set greeting hello        any Redis client works",
+                "redis-cli -p 7000 info threads              what each thread does",
+                "weft bench -p 7000 -t ping                  how fast it is here",
             ]
         );
         config.port = 0;
