@@ -254,6 +254,8 @@ pub(crate) fn start_thread(
     let (keyspace, log) = (Arc::clone(&append_only.keyspace), Arc::clone(&append_only.log));
     let (sender, receiver) = std::sync::mpsc::channel();
     let work = move || {
+        // Before the server is ready: from then on it may be asked for a report.
+        sys::crash::block_report_signals();
         let thread = std::thread::current();
         let (caller, requests) = Caller::new(move || thread.unpark());
         let started = AofThread::new(&keyspace, &log, writer, caller.clone(), requests);

@@ -120,7 +120,8 @@ fn an_unread_report_does_not_block_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     let mut command = weft();
-    command.args(["server", "--port", "0", "--save", ""]).current_dir(folder.path());
+    command.args(["server", "--port", "0", "--save", "", "--always-show-logo", "yes"]);
+    command.current_dir(folder.path());
     command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(Stdio::null());
     let mut child = Killed(command.spawn().unwrap());
     drop(command);

@@ -47,7 +47,7 @@ fn a_second_primary_does_not_start() {
     refuses(folder.path(), &["--port", "0", "--cluster-enabled", "yes"], &words);
     assert!(!folder.path().join("dump.rdb").exists());
     let server = Server::start(&["--replicaof", "no", "one", "--cluster-enabled", "no"]);
-    assert_eq!(server.client().ask("ROLE").to_string(), r#"["master", 0, []]"#);
+    assert_eq!(server.client().ask("ROLE").to_string(), r#"*[$"master", :"0", *[]]"#);
 }
 
 #[test]
