@@ -189,7 +189,7 @@ impl ExecutionContext<'_> {
             let outcome = self.worker.refuse(&error, &client.session, self.out);
             client.enter(outcome);
         }
-        client.was_slow = self.worker.is_slow_since(since_tsc);
+        client.was_slow |= self.worker.is_slow_since(since_tsc);
         client.log_wrote |= self.worker.turn.effects.written_units() != units;
         self.worker.end_requests(&mut client.session);
         client.keep(self.out, Mark::default(), self.out.mark());
@@ -219,6 +219,7 @@ impl ExecutionContext<'_> {
             client.wait_for_shard(&self.shared.keyspace.shards, Some(wait));
             return Ok(Outcome::ShardInUse);
         }
+        client.was_slow = false;
         let id = client.session.record.id;
         let waited = client.shard_wait.clone();
         let locks = self.enter(waited.as_ref().map_or_else(Waited::default, |it| it.waited(id)));
