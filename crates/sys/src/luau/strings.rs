@@ -219,6 +219,12 @@ unsafe fn add_replacement(
     unsafe {
         let mut rest = text_at(state, 3);
         while let Some(escape) = memchr::memchr(b'%', rest) {
+            // A safepoint, in which no other search begins.
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                *left = POLL_STEPS;
+                at_safepoint(state, -1);
+            }
             add(buffer, &rest[..escape]);
             let byte = rest.get(escape + 1).copied().unwrap_or(0);
             rest = rest.get(escape + 2..).unwrap_or_default();
@@ -241,12 +247,6 @@ unsafe fn add_replacement(
                     add(buffer, &text[..len]);
                 }
                 Err(text) => raise(state, text),
-            }
-            // A safepoint, in which no other search begins.
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                *left = POLL_STEPS;
-                at_safepoint(state, -1);
             }
         }
         add(buffer, rest);

@@ -145,6 +145,8 @@ fn a_search_passes_safepoints_within_each_of_its_steps() {
     check_safepoints("local s = string.rep('a', 2000)", "ours.find(s, '%a*b')", 2000 * 2000);
     let repeated = "local s = string.rep('a', 1000) .. '%'";
     check_safepoints(repeated, "ours.gsub(s, '()', string.rep('%1', 2000))", 1000 * 2000);
+    check_safepoints(repeated, "ours.gsub(s, '', string.rep('%0', 2000))", 1000 * 2000);
+    check_safepoints(repeated, "ours.gsub(s, '', string.rep('%%', 20))", 1000 * 20);
     let optional = "local s, p = string.rep('a', 24), string.rep('a?', 12) .. string.rep('a', 12)";
     check_safepoints(optional, "ours.find(s, p .. 'b')", 12 << 12);
 }
