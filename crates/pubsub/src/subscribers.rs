@@ -460,6 +460,13 @@ impl Subscribers {
         given_up
     }
 
+    /// Whether a client was [given up](Self::give_up): its thread closes it, also if it has not been
+    /// marked as killed yet.
+    pub fn is_given_up(&self, pending: PendingClient) -> bool {
+        let client = self.clients.get(pending.at).and_then(Option::as_ref);
+        client.is_some_and(|client| client.id == pending.id && client.is_given_up)
+    }
+
     /// Writes all pending messages of one client, in the middle of a round.
     pub fn write_of(&mut self, id: u64, out: &mut Out, resp3: bool) {
         let Some(at) = self.by_id.get(&id).copied() else { return };

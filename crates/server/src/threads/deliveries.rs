@@ -93,8 +93,9 @@ impl IoThread {
         };
         let mut subscribers = worker.deliveries.subscribers();
         let written = subscribers.write(pending, out, client.session.resp3, bytes_max);
+        let is_given_up = subscribers.is_given_up(pending);
         drop(subscribers);
-        if client.session.record.location.is_killed() {
+        if is_given_up || client.session.record.location.is_killed() {
             out.clear();
             self.close(slot);
             return written;
