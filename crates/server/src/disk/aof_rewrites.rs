@@ -29,17 +29,10 @@ impl AofThread {
     /// can be written before.
     pub(super) fn begin_due(&mut self) {
         let now_ms = now_ms();
-        if self.is_suspended || self.rewrite.is_some() || now_ms < self.deferred_until_ms {
+        let waits = self.is_suspended || self.rewrite.is_some() || now_ms < self.deferred_until_ms;
+        if waits || !(self.is_due || self.needs_base() || self.has_grown()) {
+            self.slow_commands = None;
             return;
-        }
-        if !(self.is_due || self.needs_base() || self.has_grown()) {
-            return;
-        }
-        if let Some((period, attempts)) = &mut self.slow_commands {
-            self.keyspace.shards.stoppers.wait(*attempts);
-            if !period.is_over() {
-                return;
-            }
         }
         if self.writer.as_ref().is_some_and(|writer| writer.aof.is_syncing()) {
             // As soon as that is over.
@@ -48,6 +41,15 @@ impl AofThread {
         if self.figures.is_enabled && !self.source.is_followed() {
             // Writes of a thread that does not log yet would be missing after the cut.
             return;
+        }
+        if let Some((period, attempts)) = &mut self.slow_commands {
+            // No client is held while another snapshot is written.
+            if self.keyspace.node.snapshots.figures.lock().running.is_none() {
+                self.keyspace.shards.stoppers.wait(*attempts);
+            }
+            if !period.is_over() {
+                return;
+            }
         }
         match self.begin_rewrite() {
             Ok(()) | Err(None) => {}

@@ -31,7 +31,8 @@ use sync::gate::{GracePeriod, Pass};
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
-use crate::keyspace::shim::{CLOSE_US, now_us};
+use crate::keyspace::shim::now_us;
+use crate::keyspace::stop_waits::closed_until_us;
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// Bytes that a step under a shard's lock may cover.
@@ -134,7 +135,7 @@ impl PendingSnapshot {
             return Err(NotCut::Later(self));
         }
         self.attempts += 1;
-        let until_us = now_us().saturating_add(CLOSE_US);
+        let until_us = closed_until_us(self.attempts);
         let gives_up = || busy.any() || now_us() >= until_us;
         let cut = self.pass.exclusively_unless(&gives_up, || self.cut(at_cut));
         match cut {

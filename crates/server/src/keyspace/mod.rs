@@ -11,5 +11,5 @@ pub(crate) mod shared_keyspace;
 pub(crate) mod shim;
 #[cfg(test)]
 mod stop_wait_tests;
-mod stop_waits;
+pub(crate) mod stop_waits;
 pub(crate) mod thread_waits;

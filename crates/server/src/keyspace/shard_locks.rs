@@ -41,9 +41,8 @@ use store::{Shard, Time};
 use super::shard_guards::{AllShardGuards, ShardGuard, ShardGuards};
 use super::shard_queues::Ticket;
 use super::shards::Shards;
-use super::shim::{
-    CLOSE_US, MutexGuard, Pass, WAITS_MAX, now_us, time, try_lock_for, wait_to_lock,
-};
+use super::shim::{MutexGuard, Pass, WAITS_MAX, now_us, time, try_lock_for, wait_to_lock};
+use super::stop_waits::closed_until_us;
 use super::thread_waits::{ThreadWaits, Tries, Waited};
 
 /// How a thread serves its other clients while one of them runs a busy script.
@@ -349,7 +348,11 @@ impl ThreadShards<'_> {
         let Some(pass) = self.pass.filter(|_| self.is_inside.get()) else {
             return Err(self.busy.at_gate());
         };
-        let until_us = now_us().saturating_add(CLOSE_US);
+        let attempts = match (self.waits, self.ticket) {
+            (Some(waits), Some(ticket)) => waits.stops.attempts(ticket.client),
+            _ => 0,
+        };
+        let until_us = closed_until_us(attempts);
         let gives_up = || self.busy.any() || now_us() >= until_us;
         let work = || {
             self.end_stop_wait();

@@ -13,8 +13,8 @@ use sync::gate::{Gate, Pass};
 use super::shard_locks::{NoOtherClients, ThreadShards};
 use super::shard_queues::Ticket;
 use super::shards::Shards;
-use super::shim::now_us;
-use super::stop_waits::{ATTEMPTS_MAX, StopWaits, Stoppers};
+use super::shim::{CLOSE_US, now_us};
+use super::stop_waits::{ATTEMPTS_MAX, PATIENT_ATTEMPTS_MAX, StopWaits, Stoppers, closed_until_us};
 use super::thread_waits::{ThreadWaits, Waited};
 
 /// Attempts while a wait is running. If each spun for as long as a first one may, they would take
@@ -74,7 +74,7 @@ fn attempts_in_vain_hold_the_clients_of_slow_requests() {
 }
 
 /// Commands that follow one another on another thread without a gap: each attempt finds one that
-/// has begun since, and leaves it alone.
+/// has begun since, and leaves it alone. In the end the gate stays closed for as long as it lasts.
 #[test]
 fn a_thread_at_work_is_never_stopped_for_long() {
     let (waits, shards) = (ThreadWaits::default(), Shards::new(1));
@@ -84,7 +84,7 @@ fn a_thread_at_work_is_never_stopped_for_long() {
     let since_us = now_us();
     other.enter();
     let mut tries = 0;
-    for _ in 0..100 {
+    while tries < PATIENT_ATTEMPTS_MAX {
         let waited = Waited { ticket: Some(Ticket { since_us, client: 1 }), rounds: 0 };
         let locks = ThreadShards::enter(&shards, Some(&own), &busy, &NoOtherClients);
         let locks = locks.waiting(&waits, waited);
@@ -103,8 +103,10 @@ fn a_thread_at_work_is_never_stopped_for_long() {
         drop(locks);
         assert!(!other.is_awaited(), "the gate is closed");
     }
-    assert!(tries >= 40, "{tries}");
     other.leave();
+    assert_eq!(waits.stops.attempts(1), PATIENT_ATTEMPTS_MAX);
+    assert!(closed_until_us(PATIENT_ATTEMPTS_MAX) <= now_us() + CLOSE_US);
+    assert_eq!(closed_until_us(PATIENT_ATTEMPTS_MAX + 1), u64::MAX);
     let locks = ThreadShards::enter(&shards, Some(&own), &busy, &NoOtherClients);
     assert_eq!(locks.exclusive(|_| ()), Ok(()));
 }

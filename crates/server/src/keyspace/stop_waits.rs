@@ -11,24 +11,38 @@
 //! Only the command's own client waits longer. Slow commands that follow one another without a gap
 //! could make it wait for ever, so after [`ATTEMPTS_MAX`] attempts the clients whose last requests
 //! were slow are [held](Stoppers::holds_slow): their next requests begin when all threads have been
-//! stopped.
+//! stopped. After [`PATIENT_ATTEMPTS_MAX`] attempts the gate stays closed until that is so.
 
 use std::cell::RefCell;
 
 use super::shard_queues::Ticket;
-use super::shim::{AtomicU64, GracePeriod, Mutex, Ordering, Pass, now_us, spin_loop};
+use super::shim::{AtomicU64, CLOSE_US, GracePeriod, Mutex, Ordering, Pass, now_us, spin_loop};
 
 /// How long a command that stops all other threads watches whether their commands end: their
 /// threads leave the gate. Usual commands end within that time. In microseconds.
 const STOP_LOOK_US: u64 = 100;
-/// Clients for which a thread keeps such waits, before it drops those of closed clients.
+/// Clients for which a thread keeps such waits, before it drops those of closed clients: those that
+/// have not asked for this long, in microseconds. A thread asks once in each of its turns.
 const STOP_WAITS_MAX: usize = 64;
+const FORGOTTEN_US: u64 = 60_000_000;
 /// After so many attempts to stop the other threads, the clients of slow requests are held.
 pub(crate) const ATTEMPTS_MAX: u32 = 2;
+/// After so many attempts the gate stays closed until the running commands are over, which then hold
+/// up all clients once. Without that, a stream of commands whose clients are not held, such as new
+/// connections, could keep a save waiting for ever.
+pub(crate) const PATIENT_ATTEMPTS_MAX: u32 = 16;
 /// How long they are held, in microseconds, unless the threads are stopped before or the waiting
 /// thread asks again, which it does in each of its turns. The end is for a client that is closed
 /// while it waits.
 const HELD_US: u64 = 1_000_000;
+
+/// Until when attempt number `attempt`, counted from 1, keeps the gate closed, in microseconds.
+pub(crate) fn closed_until_us(attempt: u32) -> u64 {
+    match attempt > PATIENT_ATTEMPTS_MAX {
+        true => u64::MAX,
+        false => now_us().saturating_add(CLOSE_US),
+    }
+}
 
 /// The threads that are about to stop all others.
 pub struct Stoppers {
@@ -100,12 +114,20 @@ struct StopWait {
     period: Option<GracePeriod>,
     /// How often the client has been allowed to stop the other threads.
     attempts: u32,
+    /// When it asked last.
+    asked_us: u64,
 }
 
 impl StopWaits {
     /// Whether a client waits.
     pub(super) fn has(&self, client: u64) -> bool {
         self.0.borrow().iter().any(|wait| wait.ticket.client == client)
+    }
+
+    /// How often a client has been allowed to stop the other threads.
+    pub(super) fn attempts(&self, client: u64) -> u32 {
+        let waits = self.0.borrow();
+        waits.iter().find(|wait| wait.ticket.client == client).map_or(0, |wait| wait.attempts)
     }
 
     /// Forgets a client, which waits no longer.
@@ -127,15 +149,17 @@ impl StopWaits {
         let is_over =
             |wait: &mut StopWait| wait.period.as_mut().is_none_or(|it| pass.visits_left(it) == 0);
         if waits.len() > STOP_WAITS_MAX {
-            waits.retain_mut(|wait| !is_over(wait));
+            let now_us = now_us();
+            waits.retain(|wait| now_us.saturating_sub(wait.asked_us) < FORGOTTEN_US);
         }
         let at = waits.iter().position(|wait| wait.ticket == ticket).unwrap_or_else(|| {
             // It left the last one in another way.
             waits.retain(|wait| wait.ticket.client != ticket.client);
-            waits.push(StopWait { ticket, period: None, attempts: 0 });
+            waits.push(StopWait { ticket, period: None, attempts: 0, asked_us: 0 });
             waits.len() - 1
         });
         let wait = &mut waits[at];
+        wait.asked_us = now_us();
         stoppers.wait(wait.attempts);
         wait.period.get_or_insert_with(|| pass.grace_period());
         // This command waits for these visits anyway, and the other threads need not stop for it.
