@@ -460,8 +460,8 @@ impl Subscribers {
         given_up
     }
 
-    /// Whether a client was [given up](Self::give_up): its thread closes it, also if it has not been
-    /// marked as killed yet.
+    /// Whether a client was [given up](Self::give_up): its thread closes it, also if it has not
+    /// been marked as killed yet.
     pub fn is_given_up(&self, pending: PendingClient) -> bool {
         let client = self.clients.get(pending.at).and_then(Option::as_ref);
         client.is_some_and(|client| client.id == pending.id && client.is_given_up)

@@ -21,17 +21,18 @@ use super::shim::{AtomicU64, CLOSE_US, GracePeriod, Mutex, Ordering, Pass, now_u
 /// How long a command that stops all other threads watches whether their commands end: their
 /// threads leave the gate. Usual commands end within that time. In microseconds.
 const STOP_LOOK_US: u64 = 100;
-/// Clients for which a thread keeps such waits, before it drops those of closed clients: those that
-/// have not asked for this long, in microseconds. A thread asks once in each of its turns.
+/// Clients for which a thread keeps such waits, before it drops those of closed clients.
 const STOP_WAITS_MAX: usize = 64;
+/// A client that has not asked for this long, in microseconds, is closed: its thread asks for it in
+/// each of its turns.
 const FORGOTTEN_US: u64 = 60_000_000;
 /// After so many attempts to stop the other threads, the clients of slow requests are held.
 pub(crate) const ATTEMPTS_MAX: u32 = 2;
-/// After so many attempts the gate stays closed until the running commands are over, which then hold
-/// up all clients once. Without that, a stream of commands whose clients are not held, such as new
-/// connections, could keep a save waiting for ever.
+/// After so many attempts the gate stays closed until the running commands are over, which then
+/// hold up all clients once. Without that, a stream of commands whose clients are not held, such as
+/// new connections, could keep a save waiting for ever.
 pub(crate) const PATIENT_ATTEMPTS_MAX: u32 = 16;
-/// How long they are held, in microseconds, unless the threads are stopped before or the waiting
+/// How long clients of slow requests are held, in microseconds, unless the threads are stopped before or the waiting
 /// thread asks again, which it does in each of its turns. The end is for a client that is closed
 /// while it waits.
 const HELD_US: u64 = 1_000_000;
