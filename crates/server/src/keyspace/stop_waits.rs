@@ -32,9 +32,9 @@ pub(crate) const ATTEMPTS_MAX: u32 = 2;
 /// hold up all clients once. Without that, a stream of commands whose clients are not held, such as
 /// new connections, could keep a save waiting for ever.
 pub(crate) const PATIENT_ATTEMPTS_MAX: u32 = 16;
-/// How long clients of slow requests are held, in microseconds, unless the threads are stopped before or the waiting
-/// thread asks again, which it does in each of its turns. The end is for a client that is closed
-/// while it waits.
+/// How long clients of slow requests are held, in microseconds, unless the threads are stopped
+/// before or the waiting thread asks again, which it does in each of its turns. The end is for a
+/// client that is closed while it waits.
 const HELD_US: u64 = 1_000_000;
 
 /// Until when attempt number `attempt`, counted from 1, keeps the gate closed, in microseconds.

@@ -1,7 +1,7 @@
 //! Servers that fail: the client prints one sentence and exits with a code, whatever it was doing.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::thread;
 
 use test_support::weft;
@@ -19,6 +19,9 @@ fn fake(answers: Vec<&'static [u8]>) -> u16 {
             let mut request = [0; 1024];
             let _ = stream.read(&mut request);
             let _ = stream.write_all(answer);
+            let _ = stream.shutdown(Shutdown::Write);
+            // Requests that are left unread would reset the connection.
+            let _ = io::copy(&mut stream, &mut io::sink());
         }
     });
     port
