@@ -109,7 +109,9 @@ fn a_pipeline_of_slow_commands_yields_to_other_clients() {
             assert_eq!(slow.read().int(), done as i64);
             assert_eq!(slow.read().int(), 0);
         }
-        assert!(replies >= SLOW / 8, "{model:?}: {replies}");
+        // A pipeline that does not yield lets the other client have one. On two processors it is 10
+        // to 18, and fewer next to other tests.
+        assert!(replies > 2, "{model:?}: {replies}");
         assert_eq!(slow.read().text(), "ERR Protocol error: invalid multibulk length");
         slow.is_closed();
     }
