@@ -15,10 +15,12 @@ pub mod lzf;
 mod module_id;
 pub mod payload;
 pub mod rdb;
+mod rdb_magic;
 mod sink;
 mod source;
 
 pub use error::Error;
 pub use module_id::ModuleId;
+pub use rdb_magic::{RDB_MAGIC_BYTES_MAX, has_rdb_magic};
 pub use sink::{ByteCount, ByteSink};
 pub use source::{ByteInput, ByteSource};

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use command::Flags;
 use engine::{ServerError, WaitError};
-use resp::{Out, Reply};
+use resp::{Args, Out, Reply};
 use store::Shard;
 
+use crate::execution::node_cx::NodeCx;
+use crate::execution::outcome::Outcome;
 use crate::execution::worker::Worker;
 use crate::host::ShardLocks;
 use crate::state::durability::{AwaitedCopies, Durability, LogWait};
@@ -81,10 +83,29 @@ fn fail(worker: &mut Worker, waiter: &Waiter, error: WaitError, reply: &mut Repl
     worker.account_wait(waiter, 0, Some(&text));
 }
 
+/// Replies to WAITAOF or WAIT, or blocks its client until the wait is over. As in Redis, the
+/// command does not wait in a transaction or script.
+pub(crate) fn begin_log_wait(
+    cx: &mut NodeCx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    wait: LogWait,
+    until_ms: Option<i64>,
+) {
+    let node = &cx.worker.node;
+    if cx.is_nested || wait.is_over(&node.durability) {
+        return reply_durable(&node.durability, &wait, reply);
+    }
+    let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
+    let (session, command, waits) = (&*cx.session, cx.entry.index, &node.waits);
+    let waiter = Waiter::begin_for_log(session, command, waits, wait, until_ms, args, tsc);
+    cx.outcome = Outcome::Block(waiter);
+}
+
 /// The reply of WAITAOF: the append-only files, of this server and of its replicas, in which the
 /// client's writes are durable. The reply of WAIT: the replicas that have them. There are none.
-pub(crate) fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut Reply<'_>) {
-    if wait.copies == AwaitedCopies::Replicas {
+fn reply_durable(durability: &Durability, wait: &LogWait, reply: &mut Reply<'_>) {
+    if matches!(wait.copies, AwaitedCopies::Replicas(_)) {
         reply.int(0);
         return;
     }

@@ -31,7 +31,7 @@ mod end;
 mod serve;
 
 pub use deadline::{Due, due, on_deadline};
-pub(crate) use end::reply_durable;
+pub(crate) use end::begin_log_wait;
 pub use end::{EndedWait, finish, give_up};
 pub use serve::expire_and_serve;
 pub(crate) use serve::{missing, serve_key_changed, serve_ready};

@@ -6,12 +6,10 @@ use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError, WaitError, timeout_ms};
 use resp::{Args, Reply};
 
-use crate::blocking::reply_durable;
+use crate::blocking::begin_log_wait;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::execution::outcome::Outcome;
 use crate::host::RewriteBegin;
 use crate::state::durability::{AwaitedCopies, LogWait};
-use crate::state::waiter::Waiter;
 
 /// The commands.
 pub const ROWS: &[Row<NodeHandler>] = &[
@@ -55,7 +53,7 @@ fn rewrite(cx: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
 }
 
 /// WAITAOF numlocal numreplicas timeout. As in Redis, it waits for the writes of its own
-/// connection, and does not wait in a transaction or script.
+/// connection.
 fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let local = match parse_i64(args.text(1)).ok_or(Error::NotInteger)? {
         local @ 0..=1 => local == 1,
@@ -69,14 +67,6 @@ fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resu
     cx.session.note_written(cx.worker);
     let copies = AwaitedCopies::Files { local, replicas: replicas > 0 };
     let wait = LogWait { written: cx.session.written, copies };
-    let node = &cx.worker.node;
-    if cx.is_nested || wait.is_over(&node.durability) {
-        reply_durable(&node.durability, &wait, reply);
-        return Ok(());
-    }
-    let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
-    let (session, command, waits) = (&*cx.session, cx.entry.index, &node.waits);
-    let waiter = Waiter::begin_for_log(session, command, waits, wait, until_ms, args, tsc);
-    cx.outcome = Outcome::Block(waiter);
+    begin_log_wait(cx, args, reply, wait, until_ms);
     Ok(())
 }

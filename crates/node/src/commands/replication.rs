@@ -6,11 +6,9 @@ use command::{Argument, Category, Flags, Group, Row, Shape, Spec};
 use engine::{Error, ServerError, timeout_ms};
 use resp::{Args, Reply};
 
-use crate::blocking::reply_durable;
+use crate::blocking::begin_log_wait;
 use crate::execution::node_cx::{NodeCx, NodeHandler};
-use crate::execution::outcome::Outcome;
 use crate::state::durability::{AwaitedCopies, LogWait};
-use crate::state::waiter::Waiter;
 
 const HOST_PORT: &[Argument] =
     &[Argument::new("host", Shape::String), Argument::new("port", Shape::Integer)];
@@ -87,19 +85,11 @@ fn role(_: &mut NodeCx<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
 }
 
 /// WAIT numreplicas timeout: there are no replicas, so it waits for its timeout unless it asks for
-/// none. As in Redis, it does not wait in a transaction or script.
+/// none.
 fn wait(cx: &mut NodeCx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let replicas = parse_i64(args.text(1)).ok_or(Error::NotInteger)?;
     let until_ms = timeout_ms(args.text(2), cx.worker.turn.steady_ms)?;
-    let wait = LogWait { written: None, copies: AwaitedCopies::Replicas };
-    let node = &cx.worker.node;
-    if cx.is_nested || replicas <= 0 {
-        reply_durable(&node.durability, &wait, reply);
-        return Ok(());
-    }
-    let tsc = (cx.tsc)().wrapping_sub(cx.worker.last_tsc);
-    let (session, command, waits) = (&*cx.session, cx.entry.index, &node.waits);
-    let waiter = Waiter::begin_for_log(session, command, waits, wait, until_ms, args, tsc);
-    cx.outcome = Outcome::Block(waiter);
+    let wait = LogWait { written: None, copies: AwaitedCopies::Replicas(replicas) };
+    begin_log_wait(cx, args, reply, wait, until_ms);
     Ok(())
 }

@@ -55,8 +55,8 @@ pub enum AwaitedCopies {
         /// It waits for those of replicas.
         replicas: bool,
     },
-    /// WAIT: the memory of replicas.
-    Replicas,
+    /// WAIT: the memory of so many replicas.
+    Replicas(i64),
 }
 
 impl LogWait {
@@ -71,7 +71,7 @@ impl LogWait {
             AwaitedCopies::Files { local, replicas } => {
                 !replicas && (!local || durability.has(self.written))
             }
-            AwaitedCopies::Replicas => false,
+            AwaitedCopies::Replicas(count) => count <= 0,
         }
     }
 }

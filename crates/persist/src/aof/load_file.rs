@@ -7,6 +7,7 @@ use super::manifest::{self, Manifest, ManifestEntry};
 use super::names::AofNames;
 use super::step_error::AofError;
 use crate::disk::{Disk, DiskError, DiskFile, read_whole};
+use crate::rdb_magic::{RDB_MAGIC_BYTES_MAX, has_rdb_magic};
 
 /// A file to load.
 #[derive(Debug)]
@@ -34,9 +35,9 @@ impl<F: DiskFile> LoadFile<F> {
 }
 
 pub(crate) fn begins_with_rdb<F: DiskFile>(file: &F) -> Result<bool, DiskError> {
-    let mut magic = [0; 6];
+    let mut magic = [0; RDB_MAGIC_BYTES_MAX];
     let read = file.read_at(0, &mut magic)?;
-    Ok(magic[..read].starts_with(b"REDIS") || magic[..read].starts_with(b"VALKEY"))
+    Ok(has_rdb_magic(&magic[..read]))
 }
 
 /// Reads the manifest of an append-only file. Without a manifest, the result is empty.

@@ -17,11 +17,10 @@ use super::decode::{UNSIGNED, ValueDecoder, skip, skip_module};
 use super::types::{VALKEY_VERSION_MIN, ValueType};
 use super::{VERSION, length, opcode, string};
 use crate::crc64::CHECKSUM_BYTES;
+use crate::rdb_magic::{REDIS, VALKEY};
 use crate::{ByteInput, ByteSource, Error, ModuleId};
 
 const MAGIC_BYTES: usize = 9;
-const REDIS: &[u8] = b"REDIS";
-const VALKEY: &[u8] = b"VALKEY";
 /// Older files end without a checksum.
 pub(crate) const CHECKSUM_VERSION_MIN: u16 = 5;
 /// The earliest expiry of a field, which precedes a hash.

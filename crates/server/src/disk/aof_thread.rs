@@ -31,8 +31,8 @@ use super::aof_writer::AofWriter;
 use super::complaint::Complaint;
 use super::fsync_thread;
 use super::rewrite::RewriteWatch;
-use super::snapshot_job::CUT_LOOK;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::keyspace::stop_waits::GRACE_LOOK;
 use crate::log::log_slot::LogSlot;
 use crate::log::places::Places;
 use crate::log::ring::LogRing;
@@ -139,7 +139,7 @@ impl AofThread {
         loop {
             let (mut time, wake_at) = self.sleep();
             if self.slow_commands.is_some() {
-                time = time.min(CUT_LOOK);
+                time = time.min(GRACE_LOOK);
             }
             self.source.wait(time, wake_at);
             if self.config.append_only.appendfsync == Fsync::Always {

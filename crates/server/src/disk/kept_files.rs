@@ -13,13 +13,14 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use node::Node;
 use persist::aof::Aof;
 use persist::disk::{DiskError, DiskOperation};
 
+use crate::system::files::{FileNumber, number_of};
 use crate::system::real_disk::{RealDisk, RealFile};
 use crate::system::server_log::warning;
 
@@ -27,9 +28,6 @@ use crate::system::server_log::warning;
 const KEPT: &str = ".original";
 /// As many names are tried.
 const NAMES_MAX: u32 = 10_000;
-
-/// The device and the number there.
-type DeviceAndNumber = (u64, u64);
 
 /// Remembers a file of which a load left something out.
 ///
@@ -51,7 +49,7 @@ pub fn keep_rdb(node: &Node, disk: &RealDisk, path: &Path) -> Result<(), DiskErr
         return Ok(());
     }
     let place = disk.place(path)?;
-    let keep = || -> io::Result<Option<(PathBuf, DeviceAndNumber)>> {
+    let keep = || -> io::Result<Option<(PathBuf, FileNumber)>> {
         let Some(number) = number_at(&place)?.filter(|number| partial.contains(number)) else {
             return Ok(None);
         };
@@ -87,10 +85,10 @@ pub fn keep_append_only(node: &Node, aof: &Aof<RealDisk>) -> Result<(), DiskErro
     let places = files.iter().map(|name| disk.place(&names.path(name)));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let directory = disk.place(&names.directory)?;
-    let keep = || -> io::Result<Option<(PathBuf, BTreeSet<DeviceAndNumber>)>> {
+    let keep = || -> io::Result<Option<(PathBuf, BTreeSet<FileNumber>)>> {
         let numbers = places.iter().map(|place| number_at(place));
         let numbers = numbers.collect::<io::Result<Vec<_>>>()?;
-        let known: BTreeSet<DeviceAndNumber> =
+        let known: BTreeSet<FileNumber> =
             numbers.into_iter().flatten().filter(|number| partial.contains(number)).collect();
         if known.is_empty() {
             return Ok(None);
@@ -164,9 +162,9 @@ fn copy(place: &Path, name: &Path) -> io::Result<()> {
     copied.inspect_err(|_| drop(fs::remove_file(name)))
 }
 
-fn number_at(place: &Path) -> io::Result<Option<DeviceAndNumber>> {
+fn number_at(place: &Path) -> io::Result<Option<FileNumber>> {
     match fs::metadata(place) {
-        Ok(found) => Ok(Some((found.dev(), found.ino()))),
+        Ok(found) => Ok(Some(number_of(&found))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

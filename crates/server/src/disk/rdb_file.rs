@@ -5,6 +5,7 @@ use std::path::Path;
 
 use node::config::Config;
 use persist::disk::{Disk, DiskFile, FileSource};
+use persist::{RDB_MAGIC_BYTES_MAX, has_rdb_magic};
 
 use super::load_rdb::{LoadOptions, load_rdb};
 use super::loaded_rdb::LoadedRdb;
@@ -13,9 +14,6 @@ use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::system::counted_thread::CountedThread;
 use crate::system::real_disk::{RealDisk, RealFile};
 use crate::system::server_log::{notice, warning};
-
-/// The longest word with which an RDB file begins.
-const MAGIC_BYTES: u64 = 6;
 
 /// Opens the RDB file of a configuration, if there is one. Without a name there is none.
 ///
@@ -130,9 +128,9 @@ pub(crate) fn may_replace(path: &Path) -> Result<(), String> {
     let mut magic = Vec::new();
     if is_file {
         let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(MAGIC_BYTES).read_to_end(&mut magic).map_err(failed)?;
+        file.take(RDB_MAGIC_BYTES_MAX as u64).read_to_end(&mut magic).map_err(failed)?;
     }
-    match magic.starts_with(b"REDIS") || magic.starts_with(b"VALKEY") {
+    match has_rdb_magic(&magic) {
         true => Ok(()),
         false => Err("what is there is no RDB file".to_owned()),
     }

@@ -32,7 +32,7 @@ use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::keyspace::shim::now_us;
-use crate::keyspace::stop_waits::closed_until_us;
+use crate::keyspace::stop_waits::{GRACE_LOOK, closed_until_us};
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// Bytes that a step under a shard's lock may cover.
@@ -73,9 +73,6 @@ pub struct Pacing<'a> {
     /// Microseconds to wait after each key, or one after so many keys when negative; for tests.
     pub key_delay_us: &'a dyn Fn() -> i64,
 }
-
-/// Between two looks whether the commands are over that a cut waits for.
-pub(super) const CUT_LOOK: Duration = Duration::from_millis(1);
 
 /// A snapshot that has no cut yet. While it exists, no other can begin.
 pub struct PendingSnapshot {
@@ -162,7 +159,7 @@ impl PendingSnapshot {
                 Err(NotCut::Later(pending) | NotCut::BusyScript(pending)) => pending,
                 Err(NotCut::ScriptEnded) => return None,
             };
-            std::thread::sleep(CUT_LOOK);
+            std::thread::sleep(GRACE_LOOK);
         }
         None
     }

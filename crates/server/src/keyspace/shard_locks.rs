@@ -348,10 +348,8 @@ impl ThreadShards<'_> {
         let Some(pass) = self.pass.filter(|_| self.is_inside.get()) else {
             return Err(self.busy.at_gate());
         };
-        let attempts = match (self.waits, self.ticket) {
-            (Some(waits), Some(ticket)) => waits.stops.attempts(ticket.client),
-            _ => 0,
-        };
+        let deferred = self.waits.zip(self.ticket);
+        let attempts = deferred.map_or(0, |(waits, ticket)| waits.stops.attempts(ticket.client));
         let until_us = closed_until_us(attempts);
         let gives_up = || self.busy.any() || now_us() >= until_us;
         let work = || {

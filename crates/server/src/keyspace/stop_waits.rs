@@ -14,6 +14,7 @@
 //! stopped. After [`PATIENT_ATTEMPTS_MAX`] attempts the gate stays closed until that is so.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use super::shard_queues::Ticket;
 use super::shim::{AtomicU64, CLOSE_US, GracePeriod, Mutex, Ordering, Pass, now_us, spin_loop};
@@ -44,6 +45,9 @@ pub(crate) fn closed_until_us(attempt: u32) -> u64 {
         false => now_us().saturating_add(CLOSE_US),
     }
 }
+
+/// Between two looks at running commands, of a thread that sleeps until they are over.
+pub(crate) const GRACE_LOOK: Duration = Duration::from_millis(1);
 
 /// The threads that are about to stop all others.
 pub struct Stoppers {

@@ -25,6 +25,7 @@ use sys::shared_memory::SharedMemory;
 
 use super::left_log::LeftLog;
 use super::ring_layout::{MemoryPlace, memory_bytes, names_boot};
+use crate::system::files::{FileNumber, number_of};
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::warning;
 
@@ -44,9 +45,6 @@ pub struct Places {
     /// The file of the ring that lies there, once it does.
     own: Option<FileNumber>,
 }
-
-/// The device and the number there: the identity of a file while it is open.
-type FileNumber = (u64, u64);
 
 impl Places {
     /// The places of a configuration on a disk. There are none if the directory could not be
@@ -187,10 +185,6 @@ fn with(path: &Path, end: &str) -> PathBuf {
 
 fn previous(path: &Path) -> PathBuf {
     with(path, PREVIOUS)
-}
-
-fn number_of(file: &Metadata) -> FileNumber {
-    (file.dev(), file.ino())
 }
 
 /// The log in a file, if there is one.

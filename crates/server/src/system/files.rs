@@ -1,8 +1,8 @@
 //! Files written whole or not at all.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::{Builder, PersistError};
@@ -11,6 +11,14 @@ use tempfile::{Builder, PersistError};
 const NEW_FILE_MODE: u32 = 0o666;
 /// The permissions of a file that replaces another, until it gets the other's.
 const PRIVATE_MODE: u32 = 0o600;
+
+/// The device and the number there: the identity of a file while it exists.
+pub type FileNumber = (u64, u64);
+
+/// The identity of a file.
+pub fn number_of(file: &Metadata) -> FileNumber {
+    (file.dev(), file.ino())
+}
 
 /// The system's words for an error, without its number.
 pub fn reason(error: &io::Error) -> String {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use persist::disk::{Disk, DiskError, DiskFile, DiskOperation};
 
 use super::directory::Directory;
+use super::files::{FileNumber, number_of};
 
 /// Parts that one call of the system takes.
 const PARTS_MAX: usize = 16;
@@ -78,13 +79,13 @@ impl RealDisk {
 }
 
 impl RealFile {
-    /// The device and the number there: the identity of the file.
+    /// The identity of the file.
     ///
     /// # Errors
     /// When the system does not say.
-    pub(crate) fn number(&self) -> Result<(u64, u64), DiskError> {
+    pub(crate) fn number(&self) -> Result<FileNumber, DiskError> {
         let found = said(DiskOperation::Open, &self.path, self.file.metadata())?;
-        Ok((found.dev(), found.ino()))
+        Ok(number_of(&found))
     }
 }
 

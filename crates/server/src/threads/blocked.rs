@@ -2,6 +2,7 @@
 //! whatever cause, the reply is sent and the client proceeds.
 
 use node::blocking;
+use node::state::durability::LogWait;
 
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::Connection;
@@ -12,7 +13,7 @@ impl IoThread {
     pub(crate) fn begin_wait(&mut self, slot: usize) {
         let Some(client) = self.slots.client_mut(slot) else { return };
         let Some(blocked) = client.state.blocked() else { return };
-        let awaits_log = blocked.waiter.log_wait().is_some();
+        let awaits_log = blocked.waiter.log_wait().is_some_and(LogWait::is_local);
         // The message that the wait is over, or due sooner, may have missed a client that moved.
         if blocked.waiter.waits() {
             self.schedule(slot);

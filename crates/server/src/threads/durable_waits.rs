@@ -1,4 +1,5 @@
-//! Clients that wait with WAITAOF until their writes are durable, or with WAIT for replicas.
+//! Clients that wait with WAITAOF until their writes are durable in this server's file. Waits for
+//! replicas only are not among them: the log does not end these.
 //!
 //! The log notifies the thread of such a client when it reaches a position that one of them waits
 //! for, and the thread ends the waits that are over.
@@ -43,7 +44,7 @@ impl IoThread {
             };
             let is_over = match (&ring, wait.is_over(&self.worker.node.durability)) {
                 (_, true) => waiter.log_reached(),
-                (None, false) => wait.is_local() && waiter.log_ended(),
+                (None, false) => waiter.log_ended(),
                 (Some(_), false) => false,
             };
             if is_over {

@@ -21,11 +21,9 @@ use super::message::Message;
 use super::shared::SharedState;
 use crate::disk::saves::{NotBegun, SaveInProgress};
 use crate::disk::{aof_start, rdb_file};
+use crate::keyspace::stop_waits::GRACE_LOOK;
 use crate::system::files;
 use crate::system::server_log::{self, Level, notice, warning};
-
-/// Between two looks whether all commands are over.
-const GRACE_LOOK: Duration = Duration::from_millis(1);
 
 impl SharedState {
     fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, SaveError> {
