@@ -105,7 +105,7 @@ impl Names {
 }
 
 /// Bytes of a client's session; `session.rs` asserts this.
-pub(super) const SESSION_BYTES: usize = 88;
+pub(super) const SESSION_BYTES: usize = 96;
 /// Approximate bytes of a client besides its record and session: its connection, and its places in
 /// tables.
 const OTHER_BYTES: usize = 512;

@@ -55,11 +55,18 @@ pub struct Session {
     pub(crate) tracking: Option<Box<TrackingState>>,
     /// The position in the log after its last write.
     pub(crate) written: Option<LogPosition>,
+    /// `None` if its request does not wait for undeclared keys of a script.
+    script_needs: Option<Box<ScriptNeeds>>,
     user: Arc<User>,
     /// The generation of users as of which that is known, with [`RESTRICTED`] if some request of it
     /// could be denied.
     users_seen: u64,
 }
+
+/// The hashes of the undeclared keys for which the script of a deferred request has begun again. Each
+/// of its runs locks their shards together with those of the declared keys.
+#[derive(Debug, Default)]
+struct ScriptNeeds(Vec<u64>);
 
 const _: () = assert!(size_of::<Session>() == SESSION_BYTES);
 
@@ -80,6 +87,7 @@ impl Session {
             watched: None,
             tracking: None,
             written: None,
+            script_needs: None,
             user: Arc::clone(users.read().default_user()),
             users_seen: RESTRICTED,
         };
@@ -233,6 +241,23 @@ impl Session {
     pub fn set_no_touch(&mut self, on: bool) {
         self.no_touch = on;
         self.record.set_flag(flag::NO_TOUCH, on);
+    }
+
+    /// The hashes of the undeclared keys for which the script of its request has begun again.
+    #[inline]
+    pub(crate) fn script_needs(&self) -> &[u64] {
+        self.script_needs.as_ref().map_or(&[], |needs| &needs.0)
+    }
+
+    /// The script of its request begins again with the shard of this key.
+    pub(crate) fn note_script_need(&mut self, hash: u64) {
+        self.script_needs.get_or_insert_default().0.push(hash);
+    }
+
+    /// Its request is over, or starts from the beginning.
+    #[inline]
+    pub fn forget_script_needs(&mut self) {
+        self.script_needs = None;
     }
 
     /// Resets the client, except for the facts about its library. A reply that is being skipped

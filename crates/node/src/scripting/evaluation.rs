@@ -30,8 +30,9 @@ use crate::state::script_registry::KillState;
 /// The command as which requests are shown to clients that watch them: nothing in them is secret.
 const SHOWN_AS: &str = "eval";
 
-/// How often a request begins its script again because it needs a further key that stays in use.
-/// After that the script waits for such keys itself, and its thread with it.
+/// How often a request begins its script again because it needs a further key that stays in use,
+/// over all the times that its client is deferred. After that the script waits for such keys
+/// itself, and its thread with it.
 const AGAIN_MAX: usize = 8;
 
 /// The keys and rights that a script gets for one run.
@@ -139,6 +140,7 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
             hashes.extend(keys.map(|at| node.hasher.hash(request.args.text(at))));
         }
     }
+    hashes.extend_from_slice(executor.session.script_needs());
     // The state of the last script, unless another thread still looks at it.
     let mut kill_state = executor.worker.script_kill_state.take().unwrap_or_default();
     match Arc::get_mut(&mut kill_state) {
@@ -153,6 +155,9 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
     };
     executor.worker.script_hashes = runs.hashes;
     executor.worker.script_kill_state = Some(kill_state);
+    if !outcome.is_later() {
+        executor.session.forget_script_needs();
+    }
     outcome
 }
 
@@ -163,7 +168,8 @@ struct ScriptRuns<'r, 'e, L> {
     vm: &'r Vm,
     prepared: &'r PreparedScript,
     request: &'r Request<'r>,
-    /// Of the declared keys, and of others that were in use when it needed them.
+    /// Of the declared keys, and of others that were in use when it needed them, now or before its
+    /// client was deferred.
     hashes: Vec<u64>,
     kill_state: &'r Arc<KillState>,
 }
@@ -183,9 +189,8 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         if known == ScriptKeys::Declared && self.executor.worker.config.scripts.parallel {
             drop(exclusive.take());
             let slot = Some(&node.scripting.exclusive);
-            match self.attempt(ScriptKeys::Declared, slot, true) {
-                Ok(outcome) => return outcome,
-                Err(needed) => self.hashes.extend(needed),
+            if let Ok(outcome) = self.attempt(ScriptKeys::Declared, slot) {
+                return outcome;
             }
         }
         let slot = exclusive.map_or_else(|| self.executor.take_exclusive_slot(&node.scripting), Ok);
@@ -193,18 +198,16 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
             Ok(exclusive) => exclusive,
             Err(outcome) => return self.come_back_later(outcome),
         };
-        let mut again = 0;
         while self.prepared.code.known_key_access() != ScriptKeys::All {
             // With one more of its keys it waits for all of them before it runs, so that its thread
             // serves others meanwhile.
-            match self.attempt(ScriptKeys::Beyond, None, again < AGAIN_MAX) {
+            match self.attempt(ScriptKeys::Beyond, None) {
                 Ok(outcome) => return outcome,
-                Err(Some(needed)) => self.hashes.push(needed),
+                Err(Some(_)) => {}
                 Err(None) => break,
             }
-            again += 1;
         }
-        self.attempt(ScriptKeys::All, None, false).unwrap_or(Outcome::Failed)
+        self.attempt(ScriptKeys::All, None).unwrap_or(Outcome::Failed)
     }
 
     /// The outcome of a script that has to come back later; an error if it was killed meanwhile.
@@ -222,13 +225,13 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
     ///
     /// # Errors
     /// It needed a shard that another command holds, and has done nothing: the hash of a key there,
-    /// or `None` if it needs all shards, or must be exclusive.
+    /// with which it begins again; or `None` if it needs all shards, or must be exclusive.
     fn attempt(
         &mut self,
         keys: ScriptKeys,
         slot: Option<&Mutex<()>>,
-        begins_again: bool,
     ) -> Result<Outcome, Option<u64>> {
+        let begins_again = self.executor.session.script_needs().len() < AGAIN_MAX;
         let grant = Grant { keys, slot, begins_again, kill_state: self.kill_state };
         let (vm, prepared, args) = (self.vm, self.prepared, &self.request.args);
         let Executor { worker, session, locks, host, out } = &mut *self.executor;
@@ -278,7 +281,12 @@ impl<'e, L: ShardLocks> ScriptRuns<'_, 'e, L> {
         let admission = None;
         let mut scope = ExecutionScope { worker, db, locks, admission, holds };
         let outcome = scope.lock_growing(&self.hashes, &mut work);
-        refused.map_or(Ok(outcome), Err)
+        let Some(needed) = refused else { return Ok(outcome) };
+        if let Some(hash) = needed {
+            self.hashes.push(hash);
+            self.executor.session.note_script_need(hash);
+        }
+        Err(needed)
     }
 }
 

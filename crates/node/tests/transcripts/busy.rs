@@ -263,3 +263,60 @@ fn kill_before_it_begins_again(lets_go: bool) {
     run(&mut server, &format!("> {script} again\n~~ -ERR Script killed by user *\n"));
     later();
 }
+
+/// Keys of different shards.
+fn keys_of_different_shards(server: &TestServer, count: usize) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for key in (0..).map(|number| format!("k{number}")) {
+        if keys.len() == count {
+            break;
+        }
+        if keys.iter().all(|other| server.shard_of(other) != server.shard_of(&key)) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// Sends EVAL of a script that reads these undeclared keys in order. Returns the reply.
+fn read_in_order(server: &mut TestServer, keys: &[String]) -> String {
+    let calls = keys.iter().map(|key| format!("redis.call('GET', '{key}') "));
+    let script = format!("{} return 'read'", calls.collect::<String>());
+    let request = ["EVAL", &script, "0"].map(|word| word.as_bytes().to_vec());
+    String::from_utf8(server.request("a", &request).0).expect("it is text")
+}
+
+/// Commands that follow one another hold the keys in turn. The script needs all of them at once, so
+/// it does not give up the ones that it has waited for.
+#[test]
+fn a_deferred_script_keeps_the_undeclared_keys_that_it_needs() {
+    let mut server = TestServer::new(1024);
+    let keys = keys_of_different_shards(&server, 2);
+    for round in 0..50 {
+        server.set_slow(Some(&keys[round % 2]));
+        assert_eq!(read_in_order(&mut server, &keys), "", "it is deferred");
+        let needed = &keys[..(round + 1).min(2)];
+        assert!(server.take_needed(needed), "in round {round} it does not ask for {needed:?}");
+    }
+    server.set_slow(None);
+    assert_eq!(read_in_order(&mut server, &keys), "$4\r\nread\r\n");
+    // The next request of the client is another one.
+    server.take_most_held();
+    assert_eq!(read_in_order(&mut server, &[]), "$4\r\nread\r\n");
+    assert_eq!(server.take_most_held(), 0);
+}
+
+#[test]
+fn a_script_that_needs_ever_further_keys_waits_for_them_in_the_end() {
+    let mut server = TestServer::new(1024);
+    let keys = keys_of_different_shards(&server, 20);
+    for key in &keys[..8] {
+        server.set_slow(Some(key));
+        assert_eq!(read_in_order(&mut server, &keys), "", "it is deferred");
+    }
+    server.take_most_held();
+    server.set_slow(Some(&keys[8]));
+    server.end_slow_when_refused();
+    assert_eq!(read_in_order(&mut server, &keys), "$4\r\nread\r\n");
+    assert_eq!(server.take_most_held(), 8, "it has begun again");
+}

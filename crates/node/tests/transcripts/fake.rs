@@ -181,6 +181,25 @@ impl TestServer {
         self.shards.busy.set(shard);
     }
 
+    /// Makes another thread hold the shard of this key for long, or none.
+    pub fn set_slow(&self, key: Option<&str>) {
+        self.shards.slow.set(key.map(|key| self.shard_of(key)));
+    }
+
+    /// Ends that when a script is next refused a shard in the middle of its work.
+    pub fn end_slow_when_refused(&self) {
+        let slow = std::rc::Rc::clone(&self.shards.slow);
+        self.shards.when_refused.set(Some(Box::new(move || slow.set(None))));
+    }
+
+    /// Whether a client's last command was deferred because it needs the shards of these keys, and
+    /// no others.
+    pub fn take_needed(&self, keys: &[String]) -> bool {
+        let mut shards: Vec<usize> = keys.iter().map(|key| self.shard_of(key)).collect();
+        shards.sort_unstable();
+        self.shards.needed.take() == shards
+    }
+
     /// Makes another thread kill this client when its next command leaves the gate.
     pub fn kill_outside(&self, client: &str) {
         let record = Arc::clone(&self.clients[client].session.record);

@@ -30,6 +30,10 @@ pub struct FakeShards {
     pub wait_ticks: Cell<u64>,
     /// A shard that another thread holds.
     pub busy: Cell<Option<usize>>,
+    /// A shard that another thread holds for long: a command that needs it is deferred.
+    pub slow: Rc<Cell<Option<usize>>>,
+    /// The shards that the last deferred command needs together.
+    pub needed: RefCell<Vec<usize>>,
     /// A client that another thread kills when this one leaves the gate.
     pub victim: RefCell<Option<Arc<ClientRecord>>>,
     /// Ticks that pass each time the tick counter is read.
@@ -56,6 +60,8 @@ impl FakeShards {
             start: Cell::default(),
             wait_ticks: Cell::default(),
             busy: Cell::default(),
+            slow: Rc::default(),
+            needed: RefCell::default(),
             victim: RefCell::default(),
             look_ticks: Cell::default(),
             totals_seen: RefCell::default(),
@@ -125,11 +131,13 @@ impl HeldShards for FakeHeldShards<'_> {
     }
 
     fn try_add(&mut self, number: usize) -> bool {
-        self.all.busy.get() != Some(number) && self.add(number, Duration::ZERO)
+        let in_use = [self.all.busy.get(), self.all.slow.get()];
+        !in_use.contains(&Some(number)) && self.add(number, Duration::ZERO)
     }
 
     fn add(&mut self, number: usize, _: Duration) -> bool {
-        let is_free = self.all.node.scripting.busy.holder(number).is_none();
+        let is_free = self.all.node.scripting.busy.holder(number).is_none()
+            && self.all.slow.get() != Some(number);
         if is_free && !self.holds(number) {
             self.held.push((number, self.all.shards[number].borrow_mut()));
         }
@@ -183,6 +191,10 @@ impl ShardLocks for FakeShards {
         work: impl FnOnce(&mut dyn HeldShards) -> R,
     ) -> Result<R, ScriptError> {
         shards.iter().try_for_each(|shard| self.try_reach(*shard))?;
+        if shards.iter().any(|shard| self.slow.get() == Some(*shard)) {
+            *self.needed.borrow_mut() = shards.to_vec();
+            return Err(ScriptError::ShardInUse);
+        }
         assert!(shards.is_sorted_by(|a, b| a < b), "ascending without repetition");
         self.most_held.set(self.most_held.get().max(shards.len()));
         let held =

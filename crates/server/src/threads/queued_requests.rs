@@ -250,6 +250,7 @@ impl ExecutionContext<'_> {
         if wait.is_none() {
             // It was executed, or starts from the beginning.
             client.session.record.forget_visited();
+            client.session.forget_script_needs();
         }
         client.wait_for_shard(shards, wait);
         Ok(outcome)

@@ -20,7 +20,8 @@
 //! - No client starves: from a millisecond of waiting on, a released shard is reserved for the
 //!   first client of its queue. A command on several shards stands in all their queues after a
 //!   number of rounds in which it got one, and is tried when all are free and it is first
-//!   everywhere.
+//!   everywhere. A script that needs undeclared keys in use is such a command: each of them becomes
+//!   one of its keys.
 //! - While it gathers shards, other clients wait for those that are already free. So it gathers for
 //!   a fraction of the time for which it has waited. If one of the shards is in use throughout, it
 //!   then waits for that one only, and gathers for longer when it has got it.
