@@ -23,6 +23,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("acl", 4),
     ("pubsub", 4),
     ("tracking", 4),
+    ("replication", 4),
     ("node", 5),
     ("server", 6),
     ("tools", 7),

@@ -1,0 +1,8 @@
+//! Layer 4: the protocol between a primary and its replicas, as state machines.
+#![forbid(unsafe_code)]
+
+pub mod history;
+pub mod psync;
+pub mod replid;
+#[cfg(test)]
+mod test_ids;
