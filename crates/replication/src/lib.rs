@@ -1,8 +1,11 @@
 //! Layer 4: the protocol between a primary and its replicas, as state machines.
 #![forbid(unsafe_code)]
 
+pub mod handshake;
+pub mod handshake_outcome;
 pub mod history;
 pub mod psync;
 pub mod replid;
 #[cfg(test)]
 mod test_ids;
+pub mod wire;
