@@ -8,4 +8,5 @@ pub mod psync;
 pub mod replid;
 #[cfg(test)]
 mod test_ids;
+pub mod transfer;
 pub mod wire;
