@@ -6,6 +6,7 @@ pub mod handshake_outcome;
 pub mod history;
 pub mod psync;
 pub mod replid;
+pub mod stream;
 #[cfg(test)]
 mod test_ids;
 pub mod transfer;

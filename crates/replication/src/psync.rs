@@ -296,5 +296,6 @@ pub fn full_resync_line(id: ReplicationId, offset: u64) -> Vec<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 #[path = "psync_tests.rs"]
 mod tests;
