@@ -105,7 +105,7 @@ impl Config {
 
 /// The arguments in a value of CONFIG SET: single spaces separate them, and quotes have no meaning,
 /// unlike in a file.
-fn split(row: &Parameter, value: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn split(row: &Parameter, value: &[u8]) -> Vec<Vec<u8>> {
     match value {
         [] if row.multi => Vec::new(),
         _ if row.multi => value.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect(),

@@ -46,6 +46,8 @@ mod title;
 mod with_defaults;
 
 #[cfg(test)]
+mod rewrite_properties;
+#[cfg(test)]
 mod tests;
 
 pub use arguments::{Invocation, USAGE, parse_arguments};

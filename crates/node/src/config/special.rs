@@ -3,6 +3,7 @@
 //! `shutdown-on-sigterm` and `oom-score-adj-values`.
 
 use base::number::parse_i64;
+use base::quote::push_quoted;
 use base::size::parse_bytes;
 
 use super::fields::{ClientsLimit, SignalShutdown};
@@ -19,7 +20,7 @@ pub(super) const BIND: Special = Special {
         config.bind = read_addresses(args)?;
         Ok(())
     },
-    lines: None,
+    lines: Some(|config| vec![file_words(&config.bind)]),
     form: "address ...",
 };
 
@@ -30,10 +31,31 @@ pub(super) fn read_addresses(args: &[Vec<u8>]) -> Result<Vec<String>, Reason> {
     let args = if matches!(args, [only] if only.is_empty()) { &[] } else { args };
     let addresses: Vec<_> = args.iter().map(|arg| parse_text(arg)).collect::<Result<_, _>>()?;
     // Two spaces in CONFIG SET give an empty address, which cannot be bound.
-    if addresses.iter().any(String::is_empty) {
+    if addresses.iter().any(|address| address.is_empty() || !is_host(address)) {
         return Err("Failed to bind to specified addresses.".into());
     }
     Ok(addresses)
+}
+
+/// Whether no byte is impossible in a host name or an address, which may name its interface.
+pub(super) fn is_host(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:%*".contains(&byte))
+}
+
+/// A list of words on a line of a file, in quotes where the line could be misread otherwise.
+pub(super) fn file_words(words: &[String]) -> String {
+    if words.is_empty() {
+        return "\"\"".to_owned();
+    }
+    let word = |word: &String| match !word.is_empty() && is_host(word) {
+        true => word.clone(),
+        false => {
+            let mut quoted = Vec::new();
+            push_quoted(&mut quoted, word.as_bytes());
+            String::from_utf8_lossy(&quoted).into_owned()
+        }
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// `io-threads`: a number, or `auto`.

@@ -6,7 +6,7 @@ use base::number::parse_i64;
 use super::distributed::PrimaryAddress;
 use super::parameter::{Kind, Reason, Slot, Special, WRONG_NUMBER, parse_text};
 use super::saving::PointsGiven;
-use super::special::read_addresses;
+use super::special::{file_words, is_host, read_addresses};
 use super::{Config, NotifiedEvents, SavePoint};
 
 /// The name of a file or directory, without a path.
@@ -102,7 +102,7 @@ pub(super) const METRICS_BIND: Special = Special {
         config.metrics.bind = read_addresses(args)?;
         Ok(())
     },
-    lines: None,
+    lines: Some(|config| vec![file_words(&config.metrics.bind)]),
     form: "address ...",
 };
 
@@ -115,10 +115,13 @@ pub(super) const METRICS_HOSTS: Special = Special {
         if names.iter().any(|name| name.contains(['/', ':'])) {
             return Err("a host is a name without scheme and port".into());
         }
+        if !names.iter().all(|name| is_host(name)) {
+            return Err("a host is a name of letters, digits, hyphens, underscores and dots".into());
+        }
         config.metrics.allowed_hosts = names.into_iter().filter(|name| !name.is_empty()).collect();
         Ok(())
     },
-    lines: None,
+    lines: Some(|config| vec![file_words(&config.metrics.allowed_hosts)]),
     form: "name ...",
 };
 
@@ -167,7 +170,11 @@ pub(super) const REPLICA_OF: Special = Special {
         config.replication.replicaof = read_replica_of(args)?;
         Ok(())
     },
-    lines: None,
+    lines: Some(|config| {
+        let primary = config.replication.replicaof.iter();
+        let words = primary.flat_map(|at| [at.host.clone(), at.port.to_string()]);
+        vec![file_words(&words.collect::<Vec<_>>())]
+    }),
     form: "host port | no one",
 };
 

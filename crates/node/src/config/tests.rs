@@ -44,7 +44,7 @@ fn names_are_unique_and_in_lower_case() {
 }
 
 /// A value that differs from the default, as CONFIG GET prints it.
-fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
+pub(super) fn other_value(row: &Parameter, config: &Config) -> Vec<u8> {
     match row.kind {
         Kind::Flag(_) if row.print(config) == b"yes" => b"no".to_vec(),
         Kind::Flag(_) => b"yes".to_vec(),
