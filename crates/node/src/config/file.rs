@@ -209,7 +209,8 @@ impl Loader<'_, '_> {
             self.open.pop();
             result.map_err(LineError::Inside)?;
         }
-        self.points_loaded = self.config.saving.points_given.0;
+        // An include at the end of an included file has begun points already.
+        self.points_loaded |= self.config.saving.points_given.0;
         self.config.saving.begin_points();
         Ok(())
     }

@@ -333,7 +333,9 @@ fn save_lines_add_up_and_replace_the_default() {
     ] {
         assert_eq!(print("save", &loads(text)), printed, "{text}");
     }
-    let files = &[("a", "save 1 1\nsave 2 2"), ("b", "save 3 3"), ("none", "hz 10")];
+    let nested = "save 4 4\ninclude none";
+    let files =
+        &[("a", "save 1 1\nsave 2 2"), ("b", "save 3 3"), ("nested", nested), ("none", "hz 10")];
     for (text, printed) in [
         ("include a\nsave 60 1\nsave 5 6", "60 1 5 6"),
         ("save 60 1\ninclude a\ninclude b", "60 1 1 1 2 2 3 3"),
@@ -353,6 +355,8 @@ fn setting_a_parameter_without_effect_gives_the_reason() {
     let (_, warnings) = load("list-compress-depth 0\nlazyfree-lazy-user-del YES").unwrap();
     let texts: Vec<_> = warnings.iter().map(Warning::to_string).collect();
     let text = "'lazyfree-lazy-user-del' has no effect: values that take long to free are always \
+        ("include nested\ninclude b", "4 4 3 3"),
+        ("include nested\nsave 5 6", "5 6"),
                 freed in the background (in the configuration file a.conf, at line 2)";
     assert_eq!(texts, [text]);
     let mut config = Config::default();
