@@ -1,24 +1,19 @@
-//! The commands of Redis and Valkey that do not exist here.
+//! The commands and categories of Redis, Valkey and their modules that do not exist here.
 //!
 //! Rules may name them, so that the users and ACL files of such a server work unchanged. A rule
-//! about one is kept and shown, and changes nothing until the command exists. A name leaves this
+//! about one is kept and shown, and changes nothing until the command exists. Lines of
+//! `rename-command` may name the commands too. A name leaves this
 //! list when its command gets a row.
 
 /// The names in lower case, subcommands as `command|subcommand`.
 #[rustfmt::skip]
 pub const FOREIGN: &[&str] = &[
     // Replication, cluster mode and the log of commands.
-    "asking", "client|capa", "client|import-source", "clusterscan", "cluster|addslots",
-    "cluster|addslotsrange", "cluster|bumpepoch", "cluster|cancelslotmigrations",
-    "cluster|count-failure-reports", "cluster|countkeysinslot", "cluster|delslots",
-    "cluster|delslotsrange", "cluster|failover", "cluster|flushslot", "cluster|flushslots",
-    "cluster|forget", "cluster|getkeysinslot", "cluster|getslotmigrations", "cluster|help",
-    "cluster|links", "cluster|meet", "cluster|migrateslots", "cluster|migration",
-    "cluster|myshardid", "cluster|replicas", "cluster|replicate", "cluster|reset",
-    "cluster|saveconfig", "cluster|set-config-epoch", "cluster|setslot", "cluster|slaves",
+    "client|capa", "client|import-source", "clusterscan", "cluster|cancelslotmigrations",
+    "cluster|flushslot", "cluster|getslotmigrations", "cluster|migrateslots", "cluster|migration",
     "cluster|slot-stats", "cluster|syncslots", "commandlog", "commandlog|get", "commandlog|help",
-    "commandlog|len", "commandlog|reset", "failover", "migrate", "psync", "readonly", "readwrite",
-    "replconf", "restore-asking", "sflush", "sync", "trimslots",
+    "commandlog|len", "commandlog|reset", "failover", "migrate", "psync", "replconf",
+    "restore-asking", "sflush", "sync", "trimslots",
     // Sentinel.
     "sentinel", "sentinel|ckquorum", "sentinel|config", "sentinel|debug", "sentinel|failover",
     "sentinel|flushconfig", "sentinel|get-master-addr-by-name", "sentinel|get-primary-addr-by-name",
@@ -52,8 +47,17 @@ pub const FOREIGN: &[&str] = &[
     "ts.mrange", "ts.mrevrange", "ts.queryindex", "ts.range", "ts.revrange",
 ];
 
+/// The categories that modules of Redis 8 and Valkey add, in lower case.
+const CATEGORIES: &[&str] =
+    &["bloom", "cms", "cuckoo", "json", "search", "tdigest", "timeseries", "topk"];
+
+/// Whether modules add the category with this name in any case.
+pub(crate) fn is_category(name: &[u8]) -> bool {
+    CATEGORIES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
 /// The command with this name in any case.
-pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
+pub fn find(name: &[u8]) -> Option<&'static str> {
     FOREIGN.iter().find(|known| name.eq_ignore_ascii_case(known.as_bytes())).copied()
 }
 

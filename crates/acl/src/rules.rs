@@ -12,8 +12,8 @@
 //! | `allkeys`, `~*`, `resetkeys` | all keys, or none |
 //! | `&pattern`, `allchannels`, `&*`, `resetchannels` | channels |
 //!
-//! A rule about a command of Redis or Valkey that does not exist here ([`foreign`]) is kept without
-//! effect.
+//! A rule about a command or category of Redis or Valkey that does not exist here ([`foreign`]) is
+//! kept without effect.
 //!
 //! Redis reads words as C strings. Bytes after a zero byte are ignored, except in a pattern, where
 //! a zero byte is an error.
@@ -148,9 +148,14 @@ impl Selector {
         allowed: bool,
         commands: &CommandIndex,
     ) -> Result<(), RuleError> {
-        let category = Category::from_name(name).ok_or(RuleError::Unknown)?;
-        for index in commands.of_category(category) {
-            self.set(index, allowed, commands);
+        match Category::from_name(name) {
+            Some(category) => {
+                for index in commands.of_category(category) {
+                    self.set(index, allowed, commands);
+                }
+            }
+            None if foreign::is_category(name) => {}
+            None => return Err(RuleError::Unknown),
         }
         self.rules.add(&[b"@", name].concat(), allowed);
         Ok(())

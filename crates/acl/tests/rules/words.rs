@@ -120,11 +120,12 @@ fn commands_that_do_not_exist_here_are_kept() {
     );
     check("+sentinel|masters +sentinel", "off resetchannels -@all +sentinel");
     check("+Json.Get|x", "off resetchannels -@all +json.get|x");
+    check("+@all -@JSON +@bloom", "off resetchannels +@all -@json +@bloom");
     check("(+ft.search ~i)", "off resetchannels -@all (~i resetchannels -@all +ft.search)");
     refused("+sentinel|nosuch", "+sentinel|nosuch", "Unknown command or category name");
     refused("-vadd|x", "-vadd|x", "Unknown command or category name");
     refused("+sentinel|set|x", "+sentinel|set|x", "first-arg of a subcommand");
-    let user = user("+@all -migrate ~* &*");
+    let user = user("+@all -migrate -@search ~* &*");
     assert_eq!(may_run(&user, "get k"), Ok(()));
 }
 

@@ -1,7 +1,8 @@
 //! Renamed commands: the lines `rename-command OLD NEW`.
 //!
 //! As in Redis, only requests and the calls of scripts use the new names. ACL rules, statistics and
-//! COMMAND keep the original names.
+//! COMMAND keep the original names. A line about a command of Redis or Valkey that does not exist
+//! here has no effect.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,10 @@ impl RenamedCommands {
         new: &[u8],
         known: &KnownCommands,
     ) -> Result<(), &'static str> {
-        let command = self.command(old, known).ok_or("No such command in rename-command")?;
+        let known = |name: &[u8]| (known.find)(name);
+        let known_or_foreign = |name: &[u8]| known(name).or_else(|| foreign_command(name));
+        let command = self.command(old, known_or_foreign);
+        let command = command.ok_or("No such command in rename-command")?;
         self.0.insert(command, None);
         if self.command(new, known).is_some() {
             return Err("Target command name already exists");
@@ -34,14 +38,18 @@ impl RenamedCommands {
         Ok(())
     }
 
-    /// The original name of the command with this present name.
-    fn command(&self, called: &[u8], known: &KnownCommands) -> Option<&'static str> {
+    /// The original name of the command with this present name. `find` finds it by the original
+    /// one.
+    fn command(
+        &self,
+        called: &[u8],
+        find: impl Fn(&[u8]) -> Option<&'static str>,
+    ) -> Option<&'static str> {
         let is_called = |new: &Option<Vec<u8>>| {
             new.as_ref().is_some_and(|new| new.eq_ignore_ascii_case(called))
         };
         let renamed = self.0.iter().find(|(_, new)| is_called(new)).map(|(command, _)| *command);
-        let original = || (known.find)(called);
-        renamed.or_else(|| original().filter(|command| !self.0.contains_key(command)))
+        renamed.or_else(|| find(called).filter(|command| !self.0.contains_key(command)))
     }
 
     /// Whether no command is renamed.
@@ -53,4 +61,9 @@ impl RenamedCommands {
     pub(crate) fn called(&self, command: &str) -> Option<Vec<u8>> {
         self.0.get(command).map_or_else(|| Some(command.as_bytes().to_vec()), Clone::clone)
     }
+}
+
+/// A command, not a subcommand, of Redis or Valkey that does not exist here.
+fn foreign_command(name: &[u8]) -> Option<&'static str> {
+    acl::foreign::find(name).filter(|name| !name.contains('|'))
 }

@@ -247,12 +247,20 @@ fn rename_command_renames_or_disables_commands() {
         let name = config.acl.renamed_commands.called(command);
         name.map(|name| String::from_utf8(name).unwrap())
     };
+    for foreign in ["migrate", "SYNC", "psync", "replconf", "failover", "json.get"] {
+        let hidden = loads(&format!("rename-command {foreign} ''\nrename-command get x"));
+        assert_eq!(hidden.acl.renamed_commands.called("get"), Some(b"x".to_vec()), "{foreign}");
+    }
     let names = ["get", "set", "mget", "append", "del"].map(called);
     let expected = [Some("take"), None, Some("mget"), Some("get"), Some("del")];
     assert_eq!(names, expected.map(|name| name.map(str::to_owned)));
     for (text, line, reason) in [
         ("rename-command nosuch x", 1, "No such command in rename-command"),
         ("rename-command config|get x", 1, "No such command in rename-command"),
+        ("rename-command sentinel|master x", 1, "No such command in rename-command"),
+        ("rename-command sync get", 1, "Target command name already exists"),
+        ("rename-command sync a\nrename-command sync b", 2, "No such command in rename-command"),
+        ("rename-command sync a\nrename-command get A", 2, "Target command name already exists"),
         ("rename-command get x\nrename-command get y", 2, "No such command in rename-command"),
         ("rename-command '' y", 1, "No such command in rename-command"),
         ("rename-command get SET", 1, "Target command name already exists"),
