@@ -13,7 +13,7 @@
 use acl::{EditError, RuleContext, RuleError, User};
 use base::quote::split_args;
 
-use super::known::{DEPRECATED, REFUSED, closest, is_secret};
+use super::known::{DEPRECATED, REFUSED, USER, closest, is_or_resembles_secret};
 use super::known_commands::KnownCommands;
 use super::parameter::{Parameter, Reason};
 use super::saving::PointsGiven;
@@ -225,15 +225,16 @@ impl Loader<'_, '_> {
     }
 }
 
-/// A line as errors show it: without the rules of a user and the value of a secret parameter.
+/// A line as errors show it: without the rules of a user and the value of a secret parameter, even
+/// if their names are misspelled.
 fn shown(line: &[u8]) -> String {
     let parts = split_args(line);
     // A misplaced quote or equals sign ends the name too.
     let mut words = line.split(|byte| byte.is_ascii_whitespace() || b"\"'=".contains(byte));
     let name = words.find(|word| !word.is_empty()).unwrap_or_default();
     let kept: &[&[u8]] = match parts.as_deref() {
-        Some([_, user, ..]) if is(name, "user") => &[name, user],
-        _ if line != name && (is(name, "user") || is_secret(name)) => &[name],
+        Some([_, user, ..]) if is(name, USER) => &[name, user],
+        _ if line != name && is_or_resembles_secret(name) => &[name],
         _ => return String::from_utf8_lossy(line).into_owned(),
     };
     format!("{} {REDACTED}", String::from_utf8_lossy(&kept.join(&b' ')))

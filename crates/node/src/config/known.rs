@@ -25,8 +25,24 @@ pub(crate) fn is_secret(name: &[u8]) -> bool {
         || SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()))
 }
 
+/// Whether the arguments of this name, or of one that a slip of the keyboard has made it, are
+/// secrets. The rules of a user may contain passwords.
+pub(super) fn is_or_resembles_secret(name: &[u8]) -> bool {
+    if find(name).is_some() {
+        return is_secret(name);
+    }
+    let sensitive = PARAMETERS.iter().filter(|row| row.sensitive);
+    let names = sensitive.flat_map(|row| [Some(row.name), row.alias]).flatten();
+    let mut names = names.chain(SECRETS.iter().copied()).chain([USER]);
+    let name = name.to_ascii_lowercase();
+    names.any(|secret| distance(&name, secret.as_bytes()) <= slips_max(&name))
+}
+
 /// The directives of files that are not parameters.
-pub(super) const DIRECTIVES: &[&str] = &["include", "rename-command", "user"];
+pub(super) const DIRECTIVES: &[&str] = &["include", "rename-command", USER];
+
+/// The directive of users.
+pub(super) const USER: &str = "user";
 
 /// The parameter or directive whose name is closest to an unknown one, if it is close enough to be
 /// a slip of the keyboard.
@@ -36,8 +52,12 @@ pub(super) fn closest(unknown: &[u8]) -> Option<&'static str> {
     let names = names.chain(DIRECTIVES.iter().copied());
     let distances = names.map(|name| (distance(&unknown, name.as_bytes()), name));
     let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
-    // A third of a short name could be any word.
-    (distance <= (unknown.len() / 4).clamp(1, DISTANCE_MAX)).then_some(name)
+    (distance <= slips_max(&unknown)).then_some(name)
+}
+
+/// The most edits in an unknown name: a third of a short one could be any word.
+fn slips_max(unknown: &[u8]) -> usize {
+    (unknown.len() / 4).clamp(1, DISTANCE_MAX)
 }
 
 /// The most edits from a name to what was probably meant by it.
