@@ -43,6 +43,8 @@ pub struct UserLine {
     pub name: Vec<u8>,
     /// The words of ACL SETUSER.
     pub rules: Vec<Vec<u8>>,
+    /// An included file has the line.
+    pub is_included: bool,
 }
 
 with_defaults!(
@@ -355,7 +357,7 @@ with_defaults!(
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[expect(missing_docs, reason = "the table's row of the same name says what it means")]
     pub struct Config {
-        /// The parameters that included files have set.
+        /// The parameters that included files have set, and `user` if they have users.
         pub from_includes: FromIncludes = FromIncludes::default(),
         /// Addresses to listen on: IPv4, IPv6 or `*`; one that starts with `-` may be unavailable.
         /// Empty disables TCP.

@@ -128,7 +128,7 @@ impl Loader<'_, '_> {
         if name.eq_ignore_ascii_case(b"include") {
             return self.include(args);
         }
-        if is(name, "user") {
+        if is(name, USER) {
             return Ok(self.user(args)?);
         }
         if is(name, "rename-command") {
@@ -162,7 +162,8 @@ impl Loader<'_, '_> {
         }
     }
 
-    /// A user and its rules, which are checked here and applied when the server starts.
+    /// A user and its rules, which are checked here and applied when the server starts. The main
+    /// file's line replaces that of a file that it has included before.
     fn user(&mut self, args: &[Vec<u8>]) -> Result<(), Reason> {
         let Some((name, rules)) = args.split_first() else { return Err(BAD_DIRECTIVE.into()) };
         let wrong = |word: &[u8], reason: String| -> Reason {
@@ -172,7 +173,11 @@ impl Loader<'_, '_> {
             };
             format!("Error in user declaration '{word}': {reason}").into()
         };
-        if self.config.acl.users.iter().any(|user| user.name == *name) {
+        // CONFIG REWRITE writes every user to the main file, those of included files too.
+        let is_included = !self.open.is_empty();
+        let users = &self.config.acl.users;
+        let before = users.iter().position(|user| user.name == *name);
+        if before.is_some_and(|at| is_included || !users[at].is_included) {
             return Err(wrong(name, RuleError::Duplicate.to_string()));
         }
         if acl::has_blanks(name) {
@@ -184,7 +189,17 @@ impl Loader<'_, '_> {
             EditError::Unmatched(word) => wrong(&word, "Unmatched parenthesis".to_owned()),
             EditError::Word(word, reason) => wrong(&word, reason.to_string()),
         })?;
-        self.config.acl.users.push(UserLine { name: name.clone(), rules: rules.to_vec() });
+        if is_included {
+            self.config.from_includes.0.insert(USER);
+        }
+        if let Some(at) = before {
+            self.config.acl.users.remove(at);
+        }
+        self.config.acl.users.push(UserLine {
+            name: name.clone(),
+            rules: rules.to_vec(),
+            is_included,
+        });
         Ok(())
     }
 
