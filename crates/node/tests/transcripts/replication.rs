@@ -52,16 +52,53 @@ b< 0
 
 #[test]
 fn a_standalone_server_is_no_node_of_a_cluster() {
+    for request in [
+        "> CLUSTER ADDSLOTS 1",
+        "> CLUSTER ADDSLOTSRANGE 1 2",
+        "> CLUSTER BUMPEPOCH",
+        "> CLUSTER COUNT-FAILURE-REPORTS id",
+        "> CLUSTER COUNTKEYSINSLOT 1",
+        "> CLUSTER DELSLOTS 1",
+        "> CLUSTER DELSLOTSRANGE 1 2",
+        "> CLUSTER FAILOVER",
+        "> CLUSTER FLUSHSLOTS",
+        "> CLUSTER FORGET id",
+        "> CLUSTER GETKEYSINSLOT 1 1",
+        "> CLUSTER HELP",
+        "> CLUSTER INFO",
+        "> CLUSTER KEYSLOT k",
+        "> CLUSTER LINKS",
+        "> CLUSTER MEET 127.0.0.1 7000",
+        "> CLUSTER MYID",
+        "> CLUSTER MYSHARDID",
+        "> CLUSTER NODES",
+        "> CLUSTER REPLICAS id",
+        "> CLUSTER REPLICATE id",
+        "> CLUSTER RESET",
+        "> CLUSTER SAVECONFIG",
+        "> CLUSTER SET-CONFIG-EPOCH 1",
+        "> CLUSTER SETSLOT 1 STABLE",
+        "> CLUSTER SHARDS",
+        "> CLUSTER SLAVES id",
+        "> CLUSTER SLOTS",
+    ] {
+        check(&format!("{request} -> -ERR This instance has cluster support disabled"));
+    }
     check(
         r#"
-> CLUSTER INFO -> -ERR This instance has cluster support disabled
-> CLUSTER MYID -> -ERR This instance has cluster support disabled
-> CLUSTER SLOTS -> -ERR This instance has cluster support disabled
-> CLUSTER SHARDS -> -ERR This instance has cluster support disabled
-> CLUSTER NODES -> -ERR This instance has cluster support disabled
-> CLUSTER KEYSLOT k -> -ERR This instance has cluster support disabled
+> READONLY -> -ERR This instance has cluster support disabled
+> READWRITE -> -ERR This instance has cluster support disabled
+> ASKING -> -ERR This instance has cluster support disabled
+> MULTI -> OK
+> CLUSTER COUNTKEYSINSLOT 1 -> QUEUED
+> READONLY -> QUEUED
+> EXEC
+[-ERR This instance has cluster support disabled, -ERR This instance has cluster support disabled]
+> EVAL "return redis.pcall('readonly')" 0 -> -ERR This instance has cluster support disabled
+> READONLY x -> -ERR wrong number of arguments for 'readonly' command
 > CLUSTER -> -ERR wrong number of arguments for 'cluster' command
 > CLUSTER KEYSLOT -> -ERR wrong number of arguments for 'cluster|keyslot' command
+> CLUSTER nosuch -> -ERR unknown subcommand 'nosuch'. Try CLUSTER HELP.
 "#,
     );
 }
