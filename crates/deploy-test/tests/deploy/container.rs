@@ -55,6 +55,10 @@ fn options_go_behind_the_configuration_of_the_image() {
         (&[own, "--port", "1"], &[own, "--port", "1"]),
         (&["/my.conf"], &["/my.conf"]),
         (&["-"], &["-"]),
+        (&["-v"], &["-v"]),
+        (&["--version"], &["--version"]),
+        (&["-h"], &["-h"]),
+        (&["--help"], &["--help"]),
     ] {
         let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(started(&arguments), [&["weft", "server"], expected].concat());
