@@ -6,19 +6,48 @@
 //! fetch the metrics for the page. Such a request has the page's name in `Host` (RFC 9110, 7.2). An
 //! address cannot be redirected.
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
 
 use httparse::Request;
 use node::config::Metrics;
 
-/// Whether all hosts that a request names are this server's.
-pub(super) fn is_allowed(request: &Request<'_, '_>, config: &Metrics) -> bool {
+/// The first host that a request names and that is not this server's.
+pub(super) fn foreign_host<'a>(
+    request: &Request<'_, 'a>,
+    config: &Metrics,
+) -> Option<Cow<'a, str>> {
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
     let headers = request.headers.iter().filter(|header| is_host(header.name));
-    let mut headers = headers.map(|header| std::str::from_utf8(header.value).ok());
     let (target, _) = split_target(request.path.unwrap_or_default());
-    let is_own = |authority: &str| is_own(authority.trim(), config);
-    headers.all(|authority| authority.is_some_and(is_own)) && target.is_none_or(is_own)
+    let hosts = headers.map(|header| String::from_utf8_lossy(header.value));
+    let mut hosts = hosts.chain(target.map(Cow::Borrowed));
+    hosts.find(|authority| !is_own(authority.trim(), config))
+}
+
+/// Decides which refused requests are logged: one a minute, because any client can send them.
+#[derive(Default)]
+pub(super) struct RefusalNotice {
+    last: Option<Instant>,
+}
+
+impl RefusalNotice {
+    const PERIOD: Duration = Duration::from_secs(60);
+    const SHOWN_CHARS_MAX: usize = 128;
+
+    /// The line about a request for this host, if it is time for one.
+    pub(super) fn line(&mut self, host: &str, now: Instant) -> Option<String> {
+        if self.last.is_some_and(|last| now.duration_since(last) < Self::PERIOD) {
+            return None;
+        }
+        self.last = Some(now);
+        let host: String = host.trim().chars().take(Self::SHOWN_CHARS_MAX).collect();
+        Some(format!(
+            "Refused an HTTP request for the host {host:?}; if this is a name of the server, add \
+             it to 'metrics-allowed-hosts'"
+        ))
+    }
 }
 
 /// The authority of a target, and the rest. A target is in the form that origin servers receive
@@ -34,13 +63,16 @@ pub(super) fn split_target(target: &str) -> (Option<&str>, &str) {
 }
 
 /// The host of an authority, without user, port, the brackets of an address, and the dot of the
-/// root.
+/// root. Empty if something other than a port follows the host.
 fn host_of(authority: &str) -> &str {
     let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
+    let in_brackets = host.strip_prefix('[').and_then(|address| address.split_once(']'));
+    let (host, rest) =
+        in_brackets.unwrap_or_else(|| host.split_at(host.find(':').unwrap_or(host.len())));
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    if !rest.strip_prefix(':').map_or(rest.is_empty(), is_port) {
+        return "";
+    }
     host.strip_suffix('.').unwrap_or(host)
 }
 
@@ -71,7 +103,7 @@ mod tests {
         let mut request = Request::new(&mut headers);
         let head = format!("GET {head}\r\n\r\n");
         assert!(request.parse(head.as_bytes()).is_ok_and(|status| status.is_complete()), "{head}");
-        assert_eq!(is_allowed(&request, &config), expected, "{head}");
+        assert_eq!(foreign_host(&request, &config).is_none(), expected, "{head}");
     }
 
     #[test]
@@ -86,6 +118,12 @@ mod tests {
             ("METRICS.example.org:9121", true),
             ("weft", true),
             ("", true),
+            ("[::1]", true),
+            ("[::1].evil.example.org", false),
+            ("[::1]evil.example.org:9121", false),
+            ("[::1]:9121.evil.example.org", false),
+            ("[::1", false),
+            ("127.0.0.1:evil.example.org", false),
             (":9121", false),
             ("::evil.example.org", false),
             ("evil.example.org", false),
@@ -113,5 +151,20 @@ mod tests {
         check("/ HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example.org", false);
         let any = Metrics { allowed_hosts: vec!["*".into()], ..Metrics::default() };
         assert!(is_own("evil.example.org", &any) && !is_own("evil", &Metrics::default()));
+    }
+
+    #[test]
+    fn one_refused_request_a_minute_is_logged() {
+        let (mut notice, began) = (RefusalNotice::default(), Instant::now());
+        let mut line = |host: &str, seconds| {
+            notice.line(host, began + Duration::from_secs(seconds)).unwrap_or_default()
+        };
+        let expected = "Refused an HTTP request for the host \"a:1\"; if this is a name of the \
+                        server, add it to 'metrics-allowed-hosts'";
+        assert_eq!(line(" a:1 ", 0), expected);
+        assert_eq!(line("b", 59), "");
+        assert!(line(&format!("c\n{}", "d".repeat(10_000)), 60).contains("\"c\\nddd"));
+        assert_eq!(line("e", 119), "");
+        assert!(line(&"f".repeat(10_000), 120).len() < 300);
     }
 }

@@ -9,10 +9,11 @@ use node::Node;
 use node::metrics::Unwell;
 use sys::eventfd::EventFd;
 
-use super::host::is_allowed;
+use super::host::{RefusalNotice, foreign_host};
 use crate::system::clock::time_at;
 use crate::system::counted_thread::CountedThread;
 use crate::system::process_figures::ProcessFigures;
+use crate::system::server_log::notice;
 
 /// How long the same text is sent, so that many requests cost little time.
 const METRICS_KEPT: Duration = Duration::from_millis(100);
@@ -46,6 +47,7 @@ pub(super) struct AnswerSource<'a> {
     memory: &'a CountedThread<'a>,
     /// The text that was written last, and when.
     kept: Option<(Instant, Arc<[u8]>)>,
+    refusals: RefusalNotice,
 }
 
 impl<'a> AnswerSource<'a> {
@@ -54,7 +56,7 @@ impl<'a> AnswerSource<'a> {
         process: &'a ProcessFigures,
         memory: &'a CountedThread<'a>,
     ) -> Self {
-        Self { node, process, memory, kept: None }
+        Self { node, process, memory, kept: None, refusals: RefusalNotice::default() }
     }
 
     /// All metrics, as they are or were a moment ago.
@@ -74,9 +76,13 @@ impl<'a> AnswerSource<'a> {
         text
     }
 
-    /// Whether a request is for this server, by the hosts that it names.
-    pub(super) fn is_for_here(&self, request: &Request<'_, '_>) -> bool {
-        is_allowed(request, &self.node.config().metrics)
+    /// Whether a request is for this server, by the hosts that it names. Logs some that are not.
+    pub(super) fn is_for_here(&mut self, request: &Request<'_, '_>) -> bool {
+        let Some(host) = foreign_host(request, &self.node.config().metrics) else { return true };
+        if let Some(line) = self.refusals.line(&host, Instant::now()) {
+            notice!("{line}");
+        }
+        false
     }
 
     /// Whether the server serves.

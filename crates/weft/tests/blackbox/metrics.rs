@@ -160,7 +160,7 @@ fn the_port_comes_and_goes_with_the_configuration() {
 /// A page of another site may have its own name point to this address, and so read the answers.
 #[test]
 fn names_of_other_hosts_are_refused() {
-    let (_server, mut client, metrics) = start(&[]);
+    let (server, mut client, metrics) = start(&[]);
     let status = |host: &str, path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         exchange(metrics, request.as_bytes()).split(' ').nth(1).map(str::to_owned)
@@ -176,6 +176,7 @@ fn names_of_other_hosts_are_refused() {
             assert_eq!(status(host, path).as_deref(), Some(expected), "{host}{path}");
         }
     }
+    server.wait_for_log("Refused an HTTP request for the host \"evil.example.org\"");
     client.ok("CONFIG SET metrics-allowed-hosts weft.example.org");
     assert_eq!(status("weft.example.org:9121", "/metrics").as_deref(), Some("200"));
     assert_eq!(status("evil.example.org", "/metrics").as_deref(), Some("403"));
