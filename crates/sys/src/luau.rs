@@ -82,6 +82,18 @@ unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) 
     }
 }
 
+/// A safepoint after a step that takes as long as those between so many safepoints.
+///
+/// # Safety
+///
+/// The state is the running one. No value of the callers has a destructor.
+unsafe fn pass_safepoints(state: *mut ffi::lua_State, count: usize) {
+    let further = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX);
+    LEFT.set(LEFT.get().saturating_sub(further));
+    // SAFETY: by the caller's promise.
+    unsafe { at_safepoint(state, -1) };
+}
+
 /// Calls `f`. The memory that the VM's main thread and coroutines that begin meanwhile allocate
 /// counts for a category, besides the total. Otherwise it counts for category 0.
 pub fn in_memory_category<R>(lua: &Lua, category: u8, f: impl FnOnce() -> R) -> R {

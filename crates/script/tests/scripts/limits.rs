@@ -151,6 +151,8 @@ fn long_texts_are_read_and_written_in_steps() {
     check_looks("string.rep('b', 2000)", "s:find('^[' .. string.rep('a', 2000) .. 'b]*x')");
     check_looks("string.rep('a', 3e6)", "s:match('^a*b')");
     check_looks("string.rep('x', 100)", "s:gsub('()', string.rep('%1', 50000))");
+    check_looks("string.rep('a', 1e7)", "s:find(('('):rep(32) .. '.*' .. (')'):rep(32))");
+    check_looks("string.rep('a', 1e6)", "for i = 1, 200 do (''):find(s) end");
 }
 
 #[test]

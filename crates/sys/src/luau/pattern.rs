@@ -1,7 +1,7 @@
 //! Patterns of Lua 5.1: a backtracking search that can be interrupted at any of its steps.
 //!
-//! A step is one test of a byte against one member of a pattern. After [`POLL_STEPS`] of them the
-//! search polls, and a poll may leave by a long jump: no value of this file's frames has a
+//! A step is one test of a byte against one member of a pattern, or an operation on [`STEP_BYTES`]
+//! of a text. After [`POLL_STEPS`] of them the search polls, and a poll may leave by a long jump: no value of this file's frames has a
 //! destructor, and what a search allocates is in its [`SearchScratch`], which outlives it.
 //!
 //! The search keeps the places where it may continue otherwise in a list instead of recursing. Each
@@ -14,13 +14,22 @@ use std::ops::Range;
 pub const CAPTURES_MAX: usize = 32;
 /// Steps between two polls.
 pub const POLL_STEPS: usize = 4096;
+/// Bytes that count as a step where a text is compared, hashed or scanned as a whole.
+pub const STEP_BYTES: usize = 64;
 /// The most places where a search may continue: 2 MiB.
 const CHOICES_MAX: usize = 1 << 16;
 /// Places for which memory is kept between searches.
 const CHOICES_KEPT: usize = 1 << 10;
 
-/// The characters that make a text a pattern.
-const SPECIALS: &[u8] = b"^$*+?.([%-";
+/// Marks the characters that make a text a pattern.
+static IS_SPECIAL: [bool; 256] = {
+    let (mut marks, specials, mut at) = ([false; 256], b"^$*+?.([%-", 0);
+    while at < specials.len() {
+        marks[specials[at] as usize] = true;
+        at += 1;
+    }
+    marks
+};
 
 /// Why a pattern is not one.
 pub type PatternError = &'static CStr;
@@ -117,12 +126,25 @@ impl SearchScratch {
 
 /// The part of a pattern that counts: as in C it ends at its first zero byte.
 pub fn until_zero(pattern: &[u8]) -> &[u8] {
-    pattern.iter().position(|byte| *byte == 0).map_or(pattern, |end| &pattern[..end])
+    memchr::memchr(0, pattern).map_or(pattern, |end| &pattern[..end])
 }
 
 /// Whether a text has a meaning as a pattern besides itself.
 pub fn has_specials(pattern: &[u8]) -> bool {
-    pattern.iter().any(|byte| SPECIALS.contains(byte))
+    pattern.iter().any(|byte| IS_SPECIAL[usize::from(*byte)])
+}
+
+/// Counts steps. Returns the number of polls that are due: more than one after a step on a long
+/// text.
+#[inline(always)]
+pub fn count_steps(left: &mut usize, steps: usize) -> usize {
+    if *left > steps {
+        *left -= steps;
+        return 0;
+    }
+    let polls = 1 + (steps - *left) / POLL_STEPS;
+    *left = POLL_STEPS;
+    polls
 }
 
 /// Splits off the `^` with which a pattern matches only where the search begins.
@@ -138,6 +160,7 @@ pub struct Search<'t, P> {
     pub scratch: &'t mut SearchScratch,
     /// Steps until the next poll.
     pub left: usize,
+    /// Called with the number of polls that are due.
     pub poll: P,
 }
 
@@ -154,7 +177,7 @@ enum MatchStep {
     Failed,
 }
 
-impl<P: FnMut()> Search<'_, P> {
+impl<P: FnMut(usize)> Search<'_, P> {
     /// The first match that begins at `start` or later, or only there.
     ///
     /// # Errors
@@ -244,11 +267,9 @@ impl<P: FnMut()> Search<'_, P> {
     /// Counts steps.
     #[inline(always)]
     fn spend(&mut self, steps: usize) {
-        if self.left > steps {
-            self.left -= steps;
-        } else {
-            self.left = POLL_STEPS;
-            (self.poll)();
+        let polls = count_steps(&mut self.left, steps);
+        if polls > 0 {
+            (self.poll)(polls);
         }
     }
 
@@ -404,7 +425,7 @@ impl<P: FnMut()> Search<'_, P> {
             CaptureEnd::At(end) => end,
         };
         let len = end - start;
-        self.spend(1 + len / 64);
+        self.spend(1 + len / STEP_BYTES);
         let is_same = self.subject[s..].starts_with(&self.subject[start..end]);
         Ok(if is_same {
             MatchStep::On(MatchPlace { s: s + len, p: p + 2 })

@@ -13,10 +13,10 @@ use std::slice;
 
 use mlua::{Function, Lua, Table, ffi};
 
-use super::at_safepoint;
+use super::pass_safepoints;
 use super::pattern::{
-    CAPTURES_MAX, Captured, POLL_STEPS, PatternError, Search, SearchScratch, has_specials,
-    split_anchor, until_zero,
+    CAPTURES_MAX, Captured, POLL_STEPS, PatternError, STEP_BYTES, Search, SearchScratch,
+    count_steps, has_specials, split_anchor, until_zero,
 };
 
 /// A function of Lua in Rust.
@@ -96,40 +96,90 @@ unsafe fn search_once(state: *mut ffi::lua_State, name: &CStr, is_find: bool) ->
     // destructor when an error is raised.
     unsafe {
         let subject = text_argument(state, 1, name);
-        let pattern = text_argument(state, 2, name);
+        let text = text_argument(state, 2, name);
         let start = start_of(integer_argument(state, 3, name).unwrap_or(1), subject.len());
-        let is_plain =
-            is_find && (ffi::lua_toboolean(state, 4) != 0 || !has_specials(until_zero(pattern)));
-        if is_plain {
-            let Some(at) = memchr::memmem::find(&subject[start..], pattern) else {
+        let mut left = POLL_STEPS;
+        let is_text = is_find && ffi::lua_toboolean(state, 4) != 0;
+        let pattern = if is_text { text } else { pattern_of(state, text, &mut left) };
+        if is_text || is_find && is_plain(state, pattern, &mut left) {
+            let Some(at) = find_plain(state, &subject[start..], text, &mut left) else {
                 ffi::lua_pushnil(state);
                 return 1;
             };
-            return push_range(state, &(start + at..start + at + pattern.len()));
+            return push_range(state, &(start + at..start + at + text.len()));
         }
-        let (is_anchored, pattern) = split_anchor(until_zero(pattern));
-        let mut left = POLL_STEPS;
+        let (is_anchored, pattern) = split_anchor(pattern);
         let Some(found) = search(state, subject, pattern, start, is_anchored, &mut left) else {
             ffi::lua_pushnil(state);
             return 1;
         };
         if !is_find {
-            return push_captures(state, subject, &found, true);
+            return push_captures(state, subject, &found, true, &mut left);
         }
         let pushed = push_range(state, &found);
-        pushed + push_captures(state, subject, &found, false)
+        pushed + push_captures(state, subject, &found, false, &mut left)
     }
 }
 
-/// `gmatch`: an iterator whose upvalues are subject, pattern and position.
+/// The part of a text that counts as a pattern.
+///
+/// # Safety
+///
+/// As [`spend`].
+unsafe fn pattern_of<'a>(state: *mut ffi::lua_State, text: &'a [u8], left: &mut usize) -> &'a [u8] {
+    let pattern = until_zero(text);
+    // SAFETY: by the caller's promise.
+    unsafe { spend(state, left, pattern.len() / STEP_BYTES) };
+    pattern
+}
+
+/// Whether a pattern has no meaning besides itself.
+///
+/// # Safety
+///
+/// As [`spend`].
+unsafe fn is_plain(state: *mut ffi::lua_State, pattern: &[u8], left: &mut usize) -> bool {
+    pattern.chunks(POLL_STEPS * STEP_BYTES).all(|block| {
+        // SAFETY: by the caller's promise.
+        unsafe { spend(state, left, block.len() / STEP_BYTES) };
+        !has_specials(block)
+    })
+}
+
+/// Where the text `needle` begins in `subject`.
+///
+/// # Safety
+///
+/// As [`spend`].
+unsafe fn find_plain(
+    state: *mut ffi::lua_State,
+    subject: &[u8],
+    needle: &[u8],
+    left: &mut usize,
+) -> Option<usize> {
+    // The search would read the needle first.
+    if needle.len() > subject.len() {
+        return None;
+    }
+    let found = memchr::memmem::find(subject, needle);
+    let bytes = needle.len() + found.unwrap_or(subject.len());
+    // SAFETY: by the caller's promise.
+    unsafe { spend(state, left, bytes / STEP_BYTES) };
+    found
+}
+
+/// `gmatch`: an iterator whose upvalues are subject, pattern, position, and the length of the
+/// pattern up to its first zero byte.
 unsafe extern "C-unwind" fn gmatch(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the state is the running one, whose arguments start at 1.
     unsafe {
         text_argument(state, 1, c"gmatch");
-        text_argument(state, 2, c"gmatch");
+        let mut left = POLL_STEPS;
+        let pattern = pattern_of(state, text_argument(state, 2, c"gmatch"), &mut left);
         ffi::lua_settop(state, 2);
         ffi::lua_pushnumber(state, 0.0);
-        ffi::lua_pushcclosurek(state, next_match, c"gmatch".as_ptr(), 3, None);
+        ffi::lua_pushnumber(state, pattern.len() as f64);
+        ffi::lua_pushcclosurek(state, next_match, c"gmatch".as_ptr(), 4, None);
     }
     1
 }
@@ -138,7 +188,8 @@ unsafe extern "C-unwind" fn next_match(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the state is the running one, with the upvalues of `gmatch`, which keep the texts.
     unsafe {
         let subject = text_at(state, ffi::lua_upvalueindex(1));
-        let pattern = until_zero(text_at(state, ffi::lua_upvalueindex(2)));
+        let pattern_bytes = ffi::lua_tonumber(state, ffi::lua_upvalueindex(4)) as usize;
+        let pattern = &text_at(state, ffi::lua_upvalueindex(2))[..pattern_bytes];
         let start = ffi::lua_tonumber(state, ffi::lua_upvalueindex(3)) as usize;
         if start > subject.len() {
             return 0;
@@ -150,7 +201,7 @@ unsafe extern "C-unwind" fn next_match(state: *mut ffi::lua_State) -> c_int {
         let next = found.end + usize::from(found.is_empty());
         ffi::lua_pushnumber(state, next as f64);
         ffi::lua_replace(state, ffi::lua_upvalueindex(3));
-        push_captures(state, subject, &found, true)
+        push_captures(state, subject, &found, true, &mut left)
     }
 }
 
@@ -173,12 +224,12 @@ unsafe extern "C-unwind" fn gsub(state: *mut ffi::lua_State) -> c_int {
             _ => argument_error(state, 3, c"gsub", c"string/function/table expected"),
         };
         ffi::lua_settop(state, 3);
-        let (is_anchored, pattern) = split_anchor(until_zero(pattern));
+        let mut left = POLL_STEPS;
+        let (is_anchored, pattern) = split_anchor(pattern_of(state, pattern, &mut left));
         let mut buffer = MaybeUninit::uninit();
         let buffer = buffer.as_mut_ptr();
         ffi::luaL_buffinit(state, buffer);
         let (mut count, mut at, mut copied) = (0i64, 0, 0);
-        let mut left = POLL_STEPS;
         while count < max && at <= subject.len() {
             let found = search(state, subject, pattern, at, is_anchored, &mut left);
             let Some(found) = found else { break };
@@ -189,7 +240,7 @@ unsafe extern "C-unwind" fn gsub(state: *mut ffi::lua_State) -> c_int {
             if kind == ffi::LUA_TSTRING {
                 add_replacement(state, buffer, subject, &found, &mut left);
             } else {
-                add_value(state, buffer, subject, &found, kind);
+                add_value(state, buffer, subject, &found, kind, &mut left);
             }
             if is_anchored {
                 break;
@@ -219,12 +270,7 @@ unsafe fn add_replacement(
     unsafe {
         let mut rest = text_at(state, 3);
         while let Some(escape) = memchr::memchr(b'%', rest) {
-            // A safepoint, in which no other search begins.
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                *left = POLL_STEPS;
-                at_safepoint(state, -1);
-            }
+            spend(state, left, 1);
             add(buffer, &rest[..escape]);
             let byte = rest.get(escape + 1).copied().unwrap_or(0);
             rest = rest.get(escape + 2..).unwrap_or_default();
@@ -265,17 +311,18 @@ unsafe fn add_value(
     subject: &[u8],
     found: &Range<usize>,
     kind: c_int,
+    left: &mut usize,
 ) {
     // SAFETY: by the caller's promise. The buffer's own value is below those that are pushed here.
     unsafe {
         if kind == ffi::LUA_TFUNCTION {
             reserve(state, CAPTURES_MAX as c_int + 2);
             ffi::lua_pushvalue(state, 3);
-            let count = push_captures(state, subject, found, true);
+            let count = push_captures(state, subject, found, true, left);
             ffi::lua_call(state, count, 1);
         } else {
             reserve(state, 2);
-            push_capture(state, subject, 0, found);
+            push_capture(state, subject, 0, found, left);
             ffi::lua_gettable(state, 3);
         }
         match ffi::lua_type(state, -1) {
@@ -306,6 +353,21 @@ unsafe fn add(buffer: *mut ffi::luaL_Strbuf, bytes: &[u8]) {
     unsafe { ffi::luaL_addlstring(buffer, bytes.as_ptr().cast(), bytes.len()) };
 }
 
+/// Counts steps outside of a search, with safepoints. `left` counts the steps to the next one.
+/// No other search begins there.
+///
+/// # Safety
+///
+/// The state is the running one. No value of the callers has a destructor.
+#[inline(always)]
+unsafe fn spend(state: *mut ffi::lua_State, left: &mut usize, steps: usize) {
+    let polls = count_steps(left, steps);
+    if polls > 0 {
+        // SAFETY: by the caller's promise.
+        unsafe { pass_safepoints(state, polls) };
+    }
+}
+
 /// Searches, with safepoints. `left` counts the steps to the next one.
 ///
 /// # Safety
@@ -322,7 +384,7 @@ unsafe fn search(
     // SAFETY: only searches use the scratch, one at a time: no script runs in a safepoint.
     let scratch = SCRATCH.with(|scratch| unsafe { &mut *scratch.get() });
     // SAFETY: by the caller's promise. The frames of the search have no values with destructors.
-    let poll = || unsafe { at_safepoint(state, -1) };
+    let poll = |polls| unsafe { pass_safepoints(state, polls) };
     let mut search = Search { subject, pattern, scratch, left: *left, poll };
     let found = search.find(start, is_anchored);
     *left = search.left;
@@ -347,16 +409,18 @@ unsafe fn push_range(state: *mut ffi::lua_State, range: &Range<usize>) -> c_int 
     2
 }
 
-/// Pushes all captures of the last search, or the whole match if it has none and `or_whole`.
+/// Pushes all captures of the last search, or the whole match if it has none and `or_whole`. Each
+/// costs time by its length, as the interpreter hashes it, but memory only once.
 ///
 /// # Safety
 ///
-/// The state is the running one. `found` is the match.
+/// As [`spend`]. `found` is the match.
 unsafe fn push_captures(
     state: *mut ffi::lua_State,
     subject: &[u8],
     found: &Range<usize>,
     or_whole: bool,
+    left: &mut usize,
 ) -> c_int {
     // SAFETY: as in `search`.
     let captures = SCRATCH.with(|scratch| unsafe { (*scratch.get()).captures() });
@@ -366,7 +430,7 @@ unsafe fn push_captures(
         if count > 1 {
             reserve(state, count as c_int);
         }
-        (0..count).for_each(|number| push_capture(state, subject, number, found));
+        (0..count).for_each(|number| push_capture(state, subject, number, found, left));
     }
     count as c_int
 }
@@ -379,6 +443,7 @@ unsafe fn push_capture(
     subject: &[u8],
     number: usize,
     found: &Range<usize>,
+    left: &mut usize,
 ) {
     // SAFETY: as in `search`. The text of the capture is copied.
     unsafe {
@@ -387,6 +452,7 @@ unsafe fn push_capture(
             Ok(Captured::Text(start, end)) => {
                 let text = &subject[start..end];
                 ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len());
+                spend(state, left, text.len() / STEP_BYTES);
             }
             Ok(Captured::Position(at)) => ffi::lua_pushnumber(state, (at + 1) as f64),
             Err(text) => raise(state, text),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::*;
-use crate::luau::{set_interrupt, set_safepoints};
+use crate::luau::{USED_BYTES, set_interrupt, set_safepoints};
 
 const ROUNDS: u64 = 20_000;
 
@@ -102,16 +102,22 @@ fn searches_find_what_those_of_luau_find() {
 
 /// How many safepoints a call passes.
 fn safepoints(code: &str) -> usize {
+    interrupts(code, 1)
+}
+
+/// How many interrupts a call has if so many safepoints lie between two of them.
+fn interrupts(code: &str, between: u32) -> usize {
     let (lua, count) = (Lua::new(), Rc::new(Cell::new(0)));
     lua.globals().set("ours", functions(&lua).0).unwrap();
     let function = lua.load(code).into_function().unwrap();
     let counter = Rc::clone(&count);
     set_interrupt(&lua, move |_| {
         counter.set(counter.get() + 1);
-        set_safepoints(1);
+        set_safepoints(between);
         Ok(())
     });
-    set_safepoints(1);
+    USED_BYTES.set(lua.used_memory());
+    set_safepoints(between);
     function.call::<()>(()).unwrap();
     set_safepoints(u32::MAX);
     count.get()
@@ -149,6 +155,36 @@ fn a_search_passes_safepoints_within_each_of_its_steps() {
     check_safepoints(repeated, "ours.gsub(s, '', string.rep('%%', 20))", 1000 * 20);
     let optional = "local s, p = string.rep('a', 24), string.rep('a?', 12) .. string.rep('a', 12)";
     check_safepoints(optional, "ours.find(s, p .. 'b')", 12 << 12);
+}
+
+#[test]
+fn work_on_long_texts_counts_as_many_steps() {
+    let texts = "local s = string.rep('a', 8000000)
+        local p = string.rep('(', 32) .. '.*' .. string.rep(')', 32)";
+    // Work on eight million bytes counts for more safepoints.
+    let interrupts = |call: &str| interrupts(&format!("{texts} {call}"), 8);
+    let without = interrupts("ours.find('', 'b')");
+    for (call, least) in [
+        ("ours.find(s, p)", 32),
+        ("ours.match(s, p)", 32),
+        ("ours.gmatch(s, p)()", 32),
+        ("ours.gsub(s, p, function() end)", 32),
+        ("ours.gsub(s, '.+', {})", 1),
+        ("ours.find(s, 'b', 1, true)", 1),
+        // Each block is followed by a safepoint.
+        ("ours.find('', s)", 1 + 3),
+        ("ours.match('', s)", 1),
+        ("ours.gmatch('', s)", 1),
+        ("ours.gsub('', s, '')", 1),
+    ] {
+        let with = interrupts(call);
+        assert!(with >= without + least, "{call}: {with} interrupts, {without} without");
+    }
+    // A text longer than its subject is not read, nor is the rest after a text that was found.
+    for call in ["ours.find('', s, 1, true)", "ours.find(s, 'a', 1, true)"] {
+        let with = interrupts(call);
+        assert_eq!(with, without, "{call}");
+    }
 }
 
 #[test]
