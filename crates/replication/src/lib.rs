@@ -5,6 +5,8 @@ pub mod handshake;
 pub mod handshake_outcome;
 pub mod history;
 pub mod psync;
+pub mod replconf;
+pub mod replica_link;
 pub mod replid;
 pub mod stream;
 #[cfg(test)]
