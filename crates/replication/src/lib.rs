@@ -1,6 +1,7 @@
 //! Layer 4: the protocol between a primary and its replicas, as state machines.
 #![forbid(unsafe_code)]
 
+pub mod acks;
 pub mod handshake;
 pub mod handshake_outcome;
 pub mod history;
