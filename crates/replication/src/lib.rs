@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acks;
+pub mod failover;
 pub mod handshake;
 pub mod handshake_outcome;
 pub mod history;
