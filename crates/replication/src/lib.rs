@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acks;
+pub mod empty_primary;
 pub mod failover;
 pub mod handshake;
 pub mod handshake_outcome;
@@ -10,6 +11,7 @@ pub mod psync;
 pub mod replconf;
 pub mod replica_link;
 pub mod replid;
+pub mod retry;
 pub mod stream;
 #[cfg(test)]
 mod test_ids;
