@@ -1,14 +1,14 @@
 //! Annotations: lines that begin with `#` between two commands, which other servers skip.
 //!
 //! ```text
-//! #TS:1700000000                            timestamp: later commands were written from then on
-//! #WC:123:45:6789:01234567:0123456789abcdef head of a batch
-//! #WE:100:0123456789abcdef                  early end of a batch whose rest was lost
+//! #TS:1700000000                               timestamp: later commands were written from then on
+//! #WC:123:45:6789:45:01234567:0123456789abcdef head of a batch
+//! #WE:100:0123456789abcdef                     early end of a batch whose rest was lost
 //!
-//! head        bytes : unsynced : end : check : CRC64
+//! head        bytes : unsynced : end : selected : check : CRC64
 //! early end   bytes : CRC64
 //!
-//! check       the two halves of the CRC64 of the three numbers, each with its colon, XORed: the
+//! check       the two halves of the CRC64 of the four numbers, each with its colon, XORed: the
 //!             numbers can be verified before the bytes are read
 //! CRC64       of the bytes, of the position of this line in the file (8 bytes, little-endian), and
 //!             of this line up to here; that of an early end also covers the head of the batch
@@ -18,6 +18,10 @@
 //! the head, `end` the position in the log after it, and `unsynced` how many bytes before the head
 //! were not yet durable. So a reader that finds a fault can distinguish the remains of the last
 //! writes before a power loss, which no later head says were durable, from damage of safe bytes.
+//!
+//! `selected` is how many bytes before the head the last batch begins that may select a database, or
+//! 0 if database 0 is selected since the file began. So a batch after lost ones is kept only if it
+//! goes to the same database without them.
 //!
 //! A reader that keeps commands of a batch whose rest is lost cuts the file after them and writes
 //! an early end there. As the checksum covers the position, a copy of a file within a value is not
@@ -58,6 +62,9 @@ pub struct BatchHead {
     pub unsynced: u64,
     /// The position in the log after the batch.
     pub end: u64,
+    /// How many bytes before the head the last batch begins that may select a database; 0 if none
+    /// does.
+    pub selected: u64,
     /// The checksum.
     pub checksum: u64,
 }
@@ -75,7 +82,7 @@ impl BatchHead {
     /// Appends the line that begins at a position of a file, for a batch with this CRC. The
     /// checksum in `self` is not used.
     pub fn push(&self, out: &mut Vec<u8>, at: u64, crc: Crc64) {
-        let numbers = [self.bytes, self.unsynced, self.end];
+        let numbers = self.numbers();
         push_numbers(out, HEAD, &numbers);
         out.extend_from_slice(format!("{:08x}:", check(&numbers)).as_bytes());
         push_checksum(out, finish(crc, at, HEAD, &numbers));
@@ -83,7 +90,11 @@ impl BatchHead {
 
     /// Whether this is the head at a position, of a batch with this CRC.
     pub fn matches(&self, at: u64, crc: Crc64) -> bool {
-        finish(crc, at, HEAD, &[self.bytes, self.unsynced, self.end]) == self.checksum
+        finish(crc, at, HEAD, &self.numbers()) == self.checksum
+    }
+
+    fn numbers(&self) -> [u64; 4] {
+        [self.bytes, self.unsynced, self.end, self.selected]
     }
 }
 
@@ -120,11 +131,12 @@ pub fn parse(line: &[u8]) -> Option<Annotation> {
         return number::parse_i64(rest).map(Annotation::Timestamp);
     }
     if let Some(rest) = line.strip_prefix(HEAD) {
-        let ([bytes, unsynced, end], rest) = numbers(rest)?;
+        let (fields, rest) = numbers(rest)?;
         let (stored, checksum) = rest.split_at_checked(CHECK_DIGITS)?;
-        let is_right = hex(stored, CHECK_DIGITS)? == u64::from(check(&[bytes, unsynced, end]));
+        let is_right = hex(stored, CHECK_DIGITS)? == u64::from(check(&fields));
         let checksum = hex(checksum.strip_prefix(b":")?, DIGITS).filter(|_| is_right)?;
-        return Some(Annotation::Head(BatchHead { bytes, unsynced, end, checksum }));
+        let [bytes, unsynced, end, selected] = fields;
+        return Some(Annotation::Head(BatchHead { bytes, unsynced, end, selected, checksum }));
     }
     if let Some(rest) = line.strip_prefix(EARLY_END) {
         let ([bytes], checksum) = numbers(rest)?;
@@ -158,7 +170,7 @@ pub fn is_head(line: &[u8]) -> bool {
 
 /// The `check` field of a head with these numbers.
 fn check(numbers: &[u64]) -> u32 {
-    let (mut text, mut crc) = (Vec::with_capacity(80), Crc64::new());
+    let (mut text, mut crc) = (Vec::with_capacity(100), Crc64::new());
     push_numbers(&mut text, &[], numbers);
     crc.update(&text);
     (crc.value() ^ crc.value() >> 32) as u32
@@ -217,11 +229,13 @@ mod tests {
     #[test]
     fn a_head_matches_only_its_own_bytes_and_position() {
         let mut line = Vec::new();
-        let head = BatchHead { bytes: 5, unsynced: 70, end: 1 << 60, checksum: 0 };
+        let head = BatchHead { bytes: 5, unsynced: 70, end: 1 << 60, selected: 8, checksum: 0 };
         head.push(&mut line, 9, crc(b"batch"));
-        assert!(line.starts_with(b"#WC:5:70:1152921504606846976:") && line.len() < LINE_BYTES_MAX);
+        assert!(
+            line.starts_with(b"#WC:5:70:1152921504606846976:8:") && line.len() < LINE_BYTES_MAX
+        );
         let Some(Annotation::Head(head)) = parse(&line) else { panic!() };
-        assert_eq!((head.bytes, head.unsynced, head.end), (5, 70, 1 << 60));
+        assert_eq!(head.numbers(), [5, 70, 1 << 60, 8]);
         assert!(head.matches(9, crc(b"batch")) && !head.matches(9, crc(b"AofBatch")));
         assert!(!head.matches(8, crc(b"batch")));
         for at in 0..line.len() {
@@ -230,8 +244,8 @@ mod tests {
                 changed[at] ^= 1 << bit;
                 let same = match parse(&changed) {
                     Some(Annotation::Head(same)) => {
-                        let numbers = [same.bytes, same.unsynced, same.end];
-                        assert_eq!(numbers, [5, 70, 1 << 60], "byte {at}, bit {bit}");
+                        let numbers = same.numbers();
+                        assert_eq!(numbers, [5, 70, 1 << 60, 8], "byte {at}, bit {bit}");
                         same.matches(9, crc(b"batch"))
                     }
                     Some(Annotation::EarlyEnd(end)) => end.matches(9, crc(b"batch")),
@@ -267,24 +281,25 @@ mod tests {
             "#a\0b\r\n",
             "#a\x7f\r\n",
             "#WC:\r\n",
-            "#WC:1:2:3:CHECK:0123\r\n",
-            "#WC:1:2:3:0123456789abcdef\r\n",
-            "#WC:1:2:CHECK:0123456789abcdef\r\n",
-            "#WC:1:2:3:CHECK:0123456789ABCDEF\r\n",
-            "#WC:01:2:3:CHECK:0123456789abcdef\r\n",
-            "#WC:1:2:3:CHECK:0123456789abcdef \r\n",
-            "#WC:1:2:4:CHECK:0123456789abcdef\r\n",
-            "#WC:1:2:99999999999999999999:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:4:CHECK:0123\r\n",
+            "#WC:1:2:3:4:0123456789abcdef\r\n",
+            "#WC:1:2:3:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:4:CHECK:0123456789ABCDEF\r\n",
+            "#WC:01:2:3:4:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:4:CHECK:0123456789abcdef \r\n",
+            "#WC:1:2:3:5:CHECK:0123456789abcdef\r\n",
+            "#WC:1:2:3:99999999999999999999:CHECK:0123456789abcdef\r\n",
             "#WE:0123456789abcdef\r\n",
             "#VC:1:2:3:0123456789abcdef\r\n",
             "#WC;1:2:3:0123456789abcdef\r\n",
             "#wE:1:0123456789abcdef\r\n",
         ];
-        let with_check = |line: &str| line.replace("CHECK", &format!("{:08x}", check(&[1, 2, 3])));
+        let right = format!("{:08x}", check(&[1, 2, 3, 4]));
+        let with_check = |line: &str| line.replace("CHECK", &right);
         for line in damaged {
             assert_eq!(parse(with_check(line).as_bytes()), None, "{line:?}");
         }
-        let line = with_check("#WC:1:2:3:CHECK:0123456789abcdef\r\n");
+        let line = with_check("#WC:1:2:3:4:CHECK:0123456789abcdef\r\n");
         assert!(matches!(parse(line.as_bytes()), Some(Annotation::Head(_))));
     }
 }

@@ -31,6 +31,8 @@ pub enum AofFault {
     Checksum,
     /// A transaction has no end.
     Transaction,
+    /// The file ends before the position in the log at which it was closed.
+    Short,
 }
 
 impl fmt::Display for AofFault {
@@ -41,6 +43,7 @@ impl fmt::Display for AofFault {
             Self::Format(expected) => write!(f, "there is something else instead of {expected}"),
             Self::Checksum => f.write_str("the checksum of a batch of commands is wrong"),
             Self::Transaction => f.write_str("a transaction has no EXEC"),
+            Self::Short => f.write_str("the file is shorter than when it was closed"),
         }
     }
 }
@@ -141,7 +144,7 @@ pub(super) fn only_zeros<F: DiskFile>(
 const WORK_FACTOR: u64 = 4;
 /// How many bytes a search may read in addition.
 const WORK_BYTES_MIN: u64 = 1 << 20;
-/// How many bytes are searched for the end of a head, which has 90 at most.
+/// How many bytes are searched for the end of a head, which has 113 at most.
 const HEAD_BYTES_MAX: usize = 128;
 
 pub(super) fn work_bytes_max(bytes: u64) -> u64 {

@@ -64,7 +64,7 @@ pub(crate) fn load_files<D: Disk>(
         let file = disk.open(&path)?;
         let bytes = file.len()?;
         let order = if index + 1 == count { FileOrder::Last } else { FileOrder::Earlier };
-        Ok(LoadFile { entry: entry.clone(), path, file, bytes, order })
+        Ok(LoadFile { entry: manifest.trusted(entry), path, file, bytes, order })
     });
     files.collect()
 }

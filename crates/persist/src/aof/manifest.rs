@@ -19,6 +19,7 @@ use std::fmt;
 use base::{number, quote};
 
 use super::manifest_seal::{self, LogId};
+use super::names::AofNames;
 
 /// The longest line with its end.
 pub const LINE_BYTES_MAX: usize = 1024;
@@ -237,6 +238,23 @@ impl Manifest {
     /// The files that are loaded, in order.
     pub fn load_order(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.base.iter().chain(&self.incremental)
+    }
+
+    /// An entry of a file to load. Only Weft's positions are those of the bytes in the files.
+    pub(crate) fn trusted(&self, entry: &ManifestEntry) -> ManifestEntry {
+        let end_offset = entry.end_offset.filter(|_| self.log.is_some());
+        ManifestEntry { end_offset, ..entry.clone() }
+    }
+
+    /// The manifest for other names of the same files in another directory, and the name of a new
+    /// file there. A server that uses that directory appends to the new file only, so that the
+    /// files that both directories have stay as they are.
+    pub fn of_second_names(&self, names: &AofNames) -> (Self, Vec<u8>) {
+        let sequence = self.free_sequence(FileType::Incremental);
+        let name = names.incremental(sequence);
+        let mut incremental = self.incremental.clone();
+        incremental.push(ManifestEntry::new(name.clone(), sequence, FileType::Incremental));
+        (Self { base: self.base.clone(), incremental, ..Self::default() }, name)
     }
 
     /// A number that no file of this type has.

@@ -58,6 +58,7 @@ pub use salvage::AofFix;
 use segment::Segment;
 pub use segment::{PendingSync, TriedSync};
 pub use step_error::AofError;
+use writer::HeadWriter;
 pub use writer::{AofBatch, push_command};
 
 /// An append-only file; see the module's description.
@@ -186,7 +187,8 @@ impl<D: Disk> Aof<D> {
         let segment = match last {
             Some((path, file)) => {
                 let len = file.len()?;
-                Segment { len, synced_len: len, ..Segment::new(file, path, start, true) }
+                let heads = HeadWriter::after(len);
+                Segment { len, synced_len: len, heads, ..Segment::new(file, path, start, true) }
             }
             None => self.list_new_incremental(start)?,
         };
@@ -249,8 +251,9 @@ impl<D: Disk> Aof<D> {
             segment.is_torn = true;
             segment.file.append(&parts)?;
             segment.is_torn = false;
-            segment.len += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-            segment.heads.written(batch);
+            let bytes = parts.iter().map(|part| part.len() as u64).sum::<u64>();
+            segment.heads.written(batch, segment.len);
+            segment.len += bytes;
         }
         segment.end = batch.end;
         Ok(())

@@ -19,7 +19,7 @@
 //! the value, and the wrong bytes anywhere. A transaction without an end is dropped.
 //!
 //! A file that was [closed](AofReader::closed) was complete: it has no tail of a crash before the
-//! position where it was closed.
+//! position where it was closed, and does not end before it.
 //!
 //! A loader keeps the commands of a transaction until its EXEC, and drops them when
 //! [`AofItem::End`] comes first.
@@ -69,6 +69,8 @@ pub struct AofReader<F> {
     start_offset: Option<u64>,
     end_offset: Option<u64>,
     spans: Vec<Span>,
+    /// Where reading began.
+    from: u64,
     at: u64,
     /// Where reading ends.
     limit: u64,
@@ -102,6 +104,7 @@ impl<F: DiskFile> AofReader<F> {
             start_offset: None,
             end_offset: None,
             spans: Vec::new(),
+            from,
             at: from,
             limit: end,
             batch: None,
@@ -416,6 +419,18 @@ impl<F: DiskFile> AofReader<F> {
         }
     }
 
+    /// Whether a file that is valid up to here, at this position in the log, was closed later.
+    fn is_short(&self, valid_to: u64, log_end: Option<u64>) -> bool {
+        let here = log_end.or(self.start_offset.filter(|_| valid_to == self.from));
+        here.zip(self.end_offset).is_some_and(|(here, end)| here < end)
+    }
+
+    /// Where the first batch begins that is not kept whole.
+    pub(super) fn partial_at(&self) -> u64 {
+        let batch = self.keep.batch.filter(|batch| self.keep.at < batch.end || !batch.is_whole);
+        batch.map_or(self.keep.at, |batch| batch.head_at)
+    }
+
     /// Ends reading; `None` when a batch was closed instead.
     fn end(&mut self) -> Result<Option<AofEnd>, ReadError> {
         if self.batch.is_some_and(|batch| batch.is_whole && self.at >= batch.end) {
@@ -438,6 +453,10 @@ impl<F: DiskFile> AofReader<F> {
         let kept = batch.filter(|batch| at > batch.body);
         let log_end = kept.map(|batch| batch.log_at(at)).or(self.keep.log_end);
         let ends_with_batch = kept.is_some() || self.batch_end == Some(at) && log_end.is_some();
+        if self.later_at.is_none() && self.is_short(valid_to, log_end) {
+            let (offset, fault) = self.tail.unwrap_or((valid_to, AofFault::Short));
+            return Err(self.damage(offset, fault));
+        }
         let repair = self.repair()?;
         Ok(Some(AofEnd { valid_to, log_end, ends_with_batch, commands, unsealed, tail, repair }))
     }

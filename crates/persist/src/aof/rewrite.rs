@@ -68,11 +68,12 @@ impl<F: DiskFile> NewBase<F> {
     /// When the disk fails: the base must be given up.
     pub fn commands(&mut self, bytes: &[u8], unix_seconds: Option<i64>) -> Result<(), DiskError> {
         let batch = AofBatch { parts: [bytes, &[]], end: self.position, unix_seconds };
-        let prefix = self.heads.prefix(&batch, self.sink.written(), 0);
+        let at = self.sink.written();
+        let prefix = self.heads.prefix(&batch, at, 0);
         self.sink.put(prefix.head)?;
         self.sink.put(prefix.text)?;
         self.sink.put(bytes)?;
-        self.heads.written(&batch);
+        self.heads.written(&batch, at);
         Ok(())
     }
 

@@ -11,7 +11,8 @@
 //! them are intact.
 //!
 //! A batch is not kept if its commands could do something else than they did: if it ends a
-//! transaction whose beginning is lost, or if a SELECT is lost before it and it has none itself.
+//! transaction whose beginning is lost, or if a SELECT may be lost before it and it has none itself.
+//! Its head says where the last one is: the lost bytes need not be read for that.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use super::annotations::{self, BatchHead};
 use super::batch::is_command;
 use super::damage::{self, NextCommand};
 use super::window::Window;
-use super::{AofEnd, AofItem, AofReader, FileOrder, ReadError, Repair};
+use super::{AofEnd, AofItem, AofReader, FileOrder, ManifestEntry, ReadError, Repair};
 use crate::disk::{BLOCK_BYTES, DiskError, DiskFile, DiskOperation, FileSink};
 use crate::sink::ByteSink;
 
@@ -34,8 +35,6 @@ const LINE_BYTES: u64 = 500;
 /// The shortest one.
 const LINE_BYTES_MIN: u64 = 3;
 const SELECT: &[u8] = b"SELECT";
-/// The rest of the command for the database in which loading a file begins.
-const FIRST: &[u8] = b"\r\n$1\r\n0\r\n";
 
 /// A new file with the intact part of a damaged one.
 #[derive(Clone, Debug)]
@@ -83,14 +82,23 @@ impl AofFix {
     }
 }
 
-/// Finds the intact part of a file after the RDB file that it may begin with.
+/// Finds the intact part of a file after the RDB file that it may begin with. `entry` is that of the
+/// file in the manifest.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn find<F: DiskFile>(file: &F, from: u64, order: FileOrder) -> Result<AofFix, DiskError> {
+pub fn find<F: DiskFile>(
+    file: &F,
+    from: u64,
+    order: FileOrder,
+    entry: Option<&ManifestEntry>,
+) -> Result<AofFix, DiskError> {
     let mut patched = Patched { file: file.clone(), lost: Vec::new() };
     loop {
         let mut reader = AofReader::new(patched.clone(), from, order)?;
+        if let Some(entry) = entry {
+            reader = reader.closed(entry);
+        }
         let valid_to = match read_to_end(&mut reader) {
             Ok(AofEnd { commands, repair: cut, .. }) => {
                 return Ok(AofFix { lost: patched.lost, commands, cut });
@@ -98,8 +106,11 @@ pub fn find<F: DiskFile>(file: &F, from: u64, order: FileOrder) -> Result<AofFix
             Err(ReadError::Disk(error)) => return Err(error),
             Err(ReadError::Damage(damage)) => damage.valid_to,
         };
-        let next =
-            if patched.lost.len() < LOST_MAX { next_batch(file, from, valid_to)? } else { None };
+        let next = if patched.lost.len() < LOST_MAX {
+            next_batch(file, valid_to, reader.partial_at())?
+        } else {
+            None
+        };
         match next {
             Some(next) if patched.lose(valid_to..next) => {}
             _ => {
@@ -122,13 +133,11 @@ pub fn read_to_end<F: DiskFile>(reader: &mut AofReader<F>) -> Result<AofEnd, Rea
     }
 }
 
-/// Where the next batch begins that can be kept if everything from `from` to it is lost. The file
-/// has commands from `start` on.
-fn next_batch<F: DiskFile>(file: &F, start: u64, from: u64) -> Result<Option<u64>, DiskError> {
+/// Where the next batch begins that can be kept if everything from `from` to it is lost. `batch_at`
+/// is where the first batch begins that is not kept whole.
+fn next_batch<F: DiskFile>(file: &F, from: u64, batch_at: u64) -> Result<Option<u64>, DiskError> {
     let mut window = Window::new(file.clone(), file.len()?);
-    let (mut at, mut spans, mut selected) = (from + 1, Vec::new(), from);
-    let database = (from == start).then_some(FIRST);
-    let mut lacks_select = false;
+    let (mut at, mut spans) = (from + 1, Vec::new());
     let mut left = damage::work_bytes_max(window.end().saturating_sub(from));
     loop {
         let bytes = window.see(at, BLOCK_BYTES)?;
@@ -151,8 +160,7 @@ fn next_batch<F: DiskFile>(file: &F, start: u64, from: u64) -> Result<Option<u64
         if !is_whole(&mut window, &head, head_at, body)? {
             continue;
         }
-        lacks_select |= selects_other(&mut window, selected..head_at, database)?;
-        selected = head_at;
+        let lacks_select = head.selected > 0 && head_at.saturating_sub(head.selected) >= batch_at;
         if is_complete(&mut window, &mut spans, body..end, lacks_select)? {
             return Ok(Some(head_at));
         }
@@ -200,34 +208,6 @@ fn is_complete<F: DiskFile>(
         at += len as u64;
     }
     Ok(is_selected)
-}
-
-/// Whether a part of a file selects another database than `selected`, if that is known.
-fn selects_other<F: DiskFile>(
-    window: &mut Window<F>,
-    part: Range<u64>,
-    selected: Option<&[u8]>,
-) -> Result<bool, DiskError> {
-    let mut at = part.start;
-    while at < part.end {
-        let bytes = window.see(at, (part.end - at).min(BLOCK_BYTES as u64) as usize)?;
-        let len = (bytes.len() as u64).min(part.end - at);
-        // The cast is of at most the number of bytes.
-        match memchr::memmem::find(&bytes[..len as usize], SELECT) {
-            Some(found) => {
-                at += (found + SELECT.len()) as u64;
-                let wanted = selected.unwrap_or_default();
-                let is_same = window.see(at, wanted.len())?.starts_with(wanted);
-                if selected.is_none() || !is_same {
-                    return Ok(true);
-                }
-            }
-            None if at + len >= part.end || len <= SELECT.len() as u64 => return Ok(false),
-            // The word may be split between two blocks.
-            None => at += len - SELECT.len() as u64,
-        }
-    }
-    Ok(false)
 }
 
 /// A file as it reads with annotations instead of its lost parts.

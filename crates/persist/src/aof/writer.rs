@@ -12,6 +12,11 @@ use base::number;
 use super::annotations::{BatchHead, push_timestamp};
 use crate::crc64::Crc64;
 
+/// The name of the command that selects a database, as the log has it.
+const SELECT: &[u8] = b"SELECT";
+/// The rest of the command for the database in which loading a file begins.
+const FIRST: &[u8] = b"\r\n$1\r\n0\r\n";
+
 /// Complete commands of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct AofBatch<'a> {
@@ -42,6 +47,9 @@ pub(super) struct HeadWriter {
     unix_seconds: Option<i64>,
     /// The database of the first command, until its SELECT was written.
     database: Option<u64>,
+    /// Where the last batch begins that may select a database. `None` if database 0 is selected
+    /// since the file began.
+    selected_at: Option<u64>,
     text: Vec<u8>,
     head: Vec<u8>,
 }
@@ -60,6 +68,11 @@ impl HeadWriter {
         Self { database, ..Self::default() }
     }
 
+    /// The writer that continues a file of so many bytes, which may end in any database.
+    pub(super) fn after(bytes: u64) -> Self {
+        Self { selected_at: bytes.checked_sub(1), ..Self::default() }
+    }
+
     /// Writes what precedes a batch at position `at` of a file whose first `synced` bytes are
     /// durable. Returns the same again until [`written`](Self::written) is called.
     pub(super) fn prefix(&mut self, batch: &AofBatch<'_>, at: u64, synced: u64) -> BatchPrefix<'_> {
@@ -76,15 +89,31 @@ impl HeadWriter {
         batch.parts.iter().for_each(|part| crc.update(part));
         let bytes = self.text.len() as u64 + batch.len();
         let unsynced = at.saturating_sub(synced);
-        BatchHead { bytes, unsynced, end: batch.end, checksum: 0 }.push(&mut self.head, at, crc);
+        let selected = self.selected_at.map_or(0, |selected| at.saturating_sub(selected));
+        let head = BatchHead { bytes, unsynced, end: batch.end, selected, checksum: 0 };
+        head.push(&mut self.head, at, crc);
         BatchPrefix { head: &self.head, text: &self.text }
     }
 
-    /// Notes that the batch was written.
-    pub(super) fn written(&mut self, batch: &AofBatch<'_>) {
+    /// Notes that the batch was written at this position of the file.
+    pub(super) fn written(&mut self, batch: &AofBatch<'_>, at: u64) {
+        let is_first = self.selected_at.is_none();
+        if self.database.is_some() || selects(batch.parts, is_first) {
+            self.selected_at = Some(at);
+        }
         self.database = None;
         self.unix_seconds = self.unix_seconds.max(batch.unix_seconds);
     }
+}
+
+/// Whether commands may select a database, or another one than the first if that `is_first` one is
+/// selected. Values with the word count as well: then fewer batches are kept after damage.
+fn selects(parts: [&[u8]; 2], is_first: bool) -> bool {
+    // The log gives one part, unless it wraps around.
+    let joined = if parts[1].is_empty() { Vec::new() } else { parts.concat() };
+    let bytes = if joined.is_empty() { parts[0] } else { &joined };
+    let mut found = memchr::memmem::find_iter(bytes, SELECT);
+    found.any(|at| !(is_first && bytes[at + SELECT.len()..].starts_with(FIRST)))
 }
 
 fn push_select(out: &mut Vec<u8>, database: u64) {

@@ -53,8 +53,11 @@ pub fn check_aof<F: DiskFile>(file: &F, order: FileOrder) -> Result<AofReport, C
     check_listed(file, order, None)
 }
 
-/// The same for a file with an entry in the manifest.
-fn check_listed<F: DiskFile>(
+/// The same for a file that may have an entry in a manifest, which says where it was closed.
+///
+/// # Errors
+/// When the disk fails.
+pub fn check_listed<F: DiskFile>(
     file: &F,
     order: FileOrder,
     entry: Option<&ManifestEntry>,
@@ -92,7 +95,7 @@ fn check_listed<F: DiskFile>(
         Err(ReadError::Damage(damage)) => {
             let valid_to = damage.valid_to;
             let (commands, unsealed) = (reader.kept_commands(), reader.kept_unsealed());
-            let (damage, fix) = (Some(damage), Some(salvage::find(file, from, order)?));
+            let (damage, fix) = (Some(damage), Some(salvage::find(file, from, order, entry)?));
             Ok(AofReport { valid_to, commands, unsealed, damage, fix, ..report })
         }
     }
@@ -171,6 +174,36 @@ pub fn check_directory<D: Disk>(
         Ok((file, report))
     });
     Ok(DirectoryReport { files: files.collect::<Result<_, CheckError>>()? })
+}
+
+/// The entry of a file in a manifest, if there is one.
+///
+/// # Errors
+/// When the disk fails, or the manifest is damaged.
+pub fn entry_of<D: Disk>(
+    disk: &D,
+    names: &AofNames,
+    file: &[u8],
+) -> Result<Option<ManifestEntry>, CheckError> {
+    let manifest = aof::read_manifest(disk, names).map_err(CheckError::Manifest)?;
+    let entry = manifest.load_order().find(|entry| entry.name == file);
+    Ok(entry.map(|entry| manifest.trusted(entry)))
+}
+
+/// The manifest for a file that no longer ends where it was closed. `None` if the manifest does not
+/// say where that was.
+///
+/// # Errors
+/// When the disk fails, or the manifest is damaged.
+pub fn reopened<D: Disk>(
+    disk: &D,
+    names: &AofNames,
+    file: &[u8],
+) -> Result<Option<Vec<u8>>, CheckError> {
+    let mut manifest = aof::read_manifest(disk, names).map_err(CheckError::Manifest)?;
+    let mut entries = manifest.incremental.iter_mut();
+    let end = entries.find(|entry| entry.name == file).and_then(|entry| entry.end_offset.take());
+    Ok(end.map(|_| manifest.sealed()))
 }
 
 /// Opens the files that a manifest names, in the order in which they are loaded.

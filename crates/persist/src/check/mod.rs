@@ -7,7 +7,10 @@ mod rdb;
 
 use std::io;
 
-pub use aof::{AofReport, DirectoryReport, Later, check_aof, check_directory, files, later_than};
+pub use aof::{
+    AofReport, DirectoryReport, Later, check_aof, check_directory, check_listed, entry_of, files,
+    later_than, reopened,
+};
 pub use rdb::{KeyFound, LibraryFound, ModuleFound, RdbReport, check_rdb, write_loaded};
 
 use crate::aof::AofError;

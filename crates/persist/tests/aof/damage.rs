@@ -178,14 +178,45 @@ fn a_batch_that_would_do_something_else_is_not_kept() {
         (6, &["a", "b", "c", "c", "d", "f", "g"]),
     ];
     for (batch, kept) in cases {
+        let whole = starts[batch]..starts[batch + 1];
+        let name =
+            bytes[whole.clone()].windows(3).position(|word| word == b"SEL" || word == b"SET");
+        let name = whole.start + name.unwrap_or(0);
+        // Neither the lost bytes nor a part of them is needed to know what they selected.
+        for damaged in [whole.end - 3..whole.end - 2, name..name + 1, whole] {
+            let mut bytes = bytes.clone();
+            bytes[damaged.clone()].iter_mut().for_each(|byte| *byte &= 0xf0);
+            let report = check_aof(&View(&bytes, 0), FileOrder::Last).unwrap();
+            let (found, end) = read(&fixed(&bytes, &report.fix.unwrap()), 0).unwrap();
+            let sets = found.iter().filter(|args| args[0] == b"SET");
+            let keys: Vec<&[u8]> = sets.map(|args| &args[1][..]).collect();
+            let kept: Vec<&[u8]> = kept.iter().map(|key| key.as_bytes()).collect();
+            assert_eq!(keys, kept, "{batch} {damaged:?}");
+            assert!(end.tail.is_none() && end.log_end.is_some(), "{end:?}");
+        }
+    }
+}
+
+#[test]
+fn damage_where_only_the_first_database_is_used_loses_only_its_batches() {
+    let (disk, mut aof, path) = new_file();
+    let mut starts = Vec::new();
+    for number in 0..4 {
+        let mut bytes = Vec::new();
+        if number == 0 {
+            // As after a cut.
+            push_command(&mut bytes, &[b"SELECT", b"0"]);
+        }
+        push_command(&mut bytes, &[b"SET", format!("key:{number}").as_bytes(), b"v"]);
+        starts.push(aof.segment_bytes() as usize);
+        append_bytes(&mut aof, &bytes, 1);
+    }
+    let bytes = disk.read(path);
+    for batch in 0..3 {
         let mut bytes = bytes.clone();
-        bytes[starts[batch + 1] - 3] ^= 1;
+        bytes[starts[batch]..starts[batch + 1]].fill(0);
         let report = check_aof(&View(&bytes, 0), FileOrder::Last).unwrap();
-        let (found, end) = read(&fixed(&bytes, &report.fix.unwrap()), 0).unwrap();
-        let sets = found.iter().filter(|args| args[0] == b"SET");
-        let keys: Vec<&[u8]> = sets.map(|args| &args[1][..]).collect();
-        assert_eq!(keys, kept.iter().map(|key| key.as_bytes()).collect::<Vec<_>>(), "{batch}");
-        assert!(end.tail.is_none() && end.log_end.is_some(), "{end:?}");
+        assert_eq!(report.fix.unwrap().commands, 3 + u64::from(batch > 0), "{batch}");
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod checks;
+mod closed;
 mod crash;
 mod damage;
 mod disk_model;
