@@ -4,12 +4,16 @@ use std::error::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use persist::ByteSink;
 use persist::aof::{AofFix, AofNames, FileOrder};
-use persist::check::{AofReport, Later, check_aof, check_directory, files, later_than};
+use persist::check::{
+    AofReport, Later, check_aof, check_directory, check_listed, entry_of, files, later_than,
+    reopened,
+};
 use persist::disk::Disk;
-use server::RealFile;
+use server::{RealDisk, RealFile};
 
-use super::replace::{is_in_use, replace};
+use super::replace::{HeldLock, hold, replace, stem};
 use super::{CheckOutcome, FixMode, may_fix, parts, rdb};
 
 /// The end of the name of a manifest.
@@ -35,7 +39,7 @@ fn plan(name: &Path, bytes: u64, fix: &AofFix) -> String {
     )
 }
 
-/// Replaces a file by its fixed one.
+/// Replaces a file by its fixed one. It no longer ends where the manifest says that it was closed.
 fn apply(
     path: &Path,
     file: &RealFile,
@@ -51,16 +55,27 @@ fn apply(
     });
     let kept = kept.map_err(|why| format!("cannot replace {}: {why}", path.display()))?;
     tell!("The original is kept as {}", kept.display())?;
+    let (disk, name) = parts(path)?;
+    let Some(names) = listed(&name) else { return Ok(()) };
+    let text = reopened(&disk, &names, name.as_os_str().as_bytes()).ok().flatten();
+    let Some(text) = text else { return Ok(()) };
+    let manifest = path.with_file_name(names.path(&names.manifest()));
+    let kept = replace(&manifest, |new| Ok(new.put(&text)?));
+    let kept = kept.map_err(|why| format!("cannot replace {}: {why}", manifest.display()))?;
+    tell!("The original manifest is kept as {}", kept.display())?;
     Ok(())
 }
 
-/// Whether a fix must wait for a server, which is said then.
-fn awaits_server(file: &Path) -> Result<bool, Box<dyn Error>> {
-    let is_in_use = is_in_use(file)?;
-    if is_in_use {
-        tell!("A server uses these files: shut it down first")?;
-    }
-    Ok(is_in_use)
+/// Says that a fix must wait for a server.
+fn await_server() -> Result<CheckOutcome, Box<dyn Error>> {
+    tell!("A server uses these files: shut it down first")?;
+    Ok(CheckOutcome::Damaged)
+}
+
+/// Takes the lock for a mode that may replace files: from before the check, so that the files are
+/// those of the report, to the end. Without it, a server has the lock.
+fn hold_for(mode: FixMode, file: &Path) -> Result<Option<HeldLock>, Box<dyn Error>> {
+    if mode == FixMode::Never { Ok(None) } else { hold(file) }
 }
 
 /// The RDB file that a file may begin with.
@@ -116,10 +131,18 @@ fn show(name: &Path, report: &mut AofReport) -> Result<BaseState, Box<dyn Error>
     Ok(base)
 }
 
+/// Checks a file. The manifest next to it may say where it was closed.
+fn check_in_folder(disk: &RealDisk, name: &Path) -> Result<AofReport, Box<dyn Error>> {
+    let entry = |names| entry_of(disk, &names, name.as_os_str().as_bytes()).ok().flatten();
+    let entry = listed(name).and_then(entry);
+    Ok(check_listed(&disk.open(name)?, FileOrder::Last, entry.as_ref())?)
+}
+
 /// Checks one file, as if it were the last.
 fn check_single(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
-    let mut report = check_aof(&disk.open(&name)?, FileOrder::Last)?;
+    let lock = hold_for(mode, file)?;
+    let mut report = check_in_folder(&disk, &name)?;
     let base = show(&name, &mut report)?;
     if base == BaseState::Damaged {
         return Ok(CheckOutcome::Damaged);
@@ -133,7 +156,10 @@ fn check_single(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Erro
         return Ok(CheckOutcome::Damaged);
     }
     let Some(fix) = &report.fix else { return Ok(CheckOutcome::Damaged) };
-    if !may_fix(mode, &name, &plan(&name, report.bytes, fix))? || awaits_server(file)? {
+    if mode != FixMode::Never && lock.is_none() {
+        return await_server();
+    }
+    if !may_fix(mode, &name, &plan(&name, report.bytes, fix))? {
         return Ok(CheckOutcome::Damaged);
     }
     apply(file, &disk.open(&name)?, FileOrder::Last, fix)?;
@@ -145,6 +171,12 @@ fn is_manifest(file: &Path) -> bool {
     file.as_os_str().as_bytes().ends_with(MANIFEST.as_bytes())
 }
 
+/// The names of the append-only file that a file belongs to, by its name.
+fn listed(file: &Path) -> Option<AofNames> {
+    let file = stem(file.as_os_str().as_bytes())?.to_vec();
+    Some(AofNames { directory: PathBuf::new(), file })
+}
+
 /// The names of the files of a manifest, which is in the working directory of the disk.
 fn names(manifest: &Path) -> AofNames {
     let name = manifest.as_os_str().as_bytes();
@@ -154,6 +186,7 @@ fn names(manifest: &Path) -> AofNames {
 
 fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
+    let lock = hold_for(mode, file)?;
     let mut report = check_directory(&disk, &names(&name))?;
     let mut base = BaseState::Whole;
     for (file, report) in &mut report.files {
@@ -171,10 +204,13 @@ fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Er
         return Ok(base.outcome());
     }
     let Some(fixes) = report.fixes() else { return Ok(CheckOutcome::Damaged) };
+    if mode != FixMode::Never && lock.is_none() {
+        return await_server();
+    }
     let path = |name: &Path| file.with_file_name(name);
     let plans = fixes.iter().map(|(file, fix)| plan(&file.path, file.bytes, fix));
     let plans = plans.collect::<Vec<_>>().join("\nand ");
-    if !may_fix(mode, &name, &plans)? || awaits_server(file)? {
+    if !may_fix(mode, &name, &plans)? {
         return Ok(CheckOutcome::Damaged);
     }
     for (damaged, fix) in fixes {
@@ -187,6 +223,7 @@ fn check_manifest(file: &Path, mode: FixMode) -> Result<CheckOutcome, Box<dyn Er
 /// Cuts off the commands that were written after a time.
 pub fn truncate_to_timestamp(file: &Path, seconds: i64) -> Result<CheckOutcome, Box<dyn Error>> {
     let (disk, name) = parts(file)?;
+    let Some(_lock) = hold(file)? else { return await_server() };
     if let Some(log) = log_beside(file)? {
         // A server would continue the log where the file ends now.
         tell!(

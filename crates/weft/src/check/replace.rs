@@ -46,23 +46,54 @@ pub fn copy_access(damaged: &Path, new: &File) -> io::Result<()> {
     new.set_permissions(from.permissions())
 }
 
-/// Whether a server uses an append-only file: it has locked a file next to it, whose name begins
-/// like that of the manifest and of the other files.
+/// Keeps servers away from an append-only file until it is dropped.
+#[derive(Debug)]
+pub struct HeldLock(#[allow(dead_code)] Vec<File>);
+
+/// Takes the lock of an append-only file: a file next to it, whose name begins like that of the
+/// manifest and of the other files. `None` if a server has it.
 ///
 /// # Errors
-/// When the files next to it cannot be read.
-pub fn is_in_use(file: &Path) -> io::Result<bool> {
+/// When the files next to it cannot be read, or there is no lock and none can be created.
+pub fn hold(file: &Path) -> Result<Option<HeldLock>, Box<dyn Error>> {
     let path = fs::canonicalize(file)?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(false) };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(Some(HeldLock(Vec::new())));
+    };
+    let mut held = Vec::new();
+    let own = stem(name.as_bytes());
+    let mut is_own_there = false;
     for entry in fs::read_dir(folder)? {
         let found = entry?.file_name();
-        let stem = found.as_bytes().strip_suffix(b".lock");
-        if !stem.is_some_and(|stem| name.as_bytes().starts_with(stem)) {
-            continue;
-        }
-        if let Err(TryLockError::WouldBlock) = File::open(folder.join(&found))?.try_lock() {
-            return Ok(true);
+        let Some(of) = found.as_bytes().strip_suffix(LOCK) else { continue };
+        is_own_there |= own == Some(of);
+        if name.as_bytes().starts_with(of) {
+            held.push(File::open(folder.join(&found))?);
         }
     }
-    Ok(false)
+    if let Some(own) = own.filter(|_| !is_own_there) {
+        // No server of Weft has used these files yet, but one may start.
+        let place = folder.join(OsStr::from_bytes(&[own, LOCK].concat()));
+        let lock = File::options().create_new(true).append(true).open(place)?;
+        copy_access(&path, &lock)?;
+        held.push(lock);
+    }
+    let is_in_use = |lock: &File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+    Ok((!held.iter().any(is_in_use)).then_some(HeldLock(held)))
+}
+
+/// How the name of a lock ends.
+const LOCK: &[u8] = b".lock";
+
+/// The name of an append-only file, `appendfilename`, from that of its manifest or of one of its
+/// files.
+pub fn stem(name: &[u8]) -> Option<&[u8]> {
+    if let Some(stem) = name.strip_suffix(b".manifest") {
+        return Some(stem);
+    }
+    let kind = [&b".base.rdb"[..], b".base.aof", b".incr.aof"];
+    let rest = kind.iter().find_map(|kind| name.strip_suffix(*kind))?;
+    let dot = rest.iter().rposition(|byte| *byte == b'.')?;
+    let is_number = dot + 1 < rest.len() && rest[dot + 1..].iter().all(u8::is_ascii_digit);
+    is_number.then_some(&rest[..dot])
 }

@@ -498,7 +498,7 @@ fn writes_after_a_time_are_cut_off() {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (is_done, text) = cut(kept_to);
-    assert!(!is_done && text.contains("a server uses these files"), "{text}");
+    assert!(!is_done && text.contains("A server uses these files"), "{text}");
     server.signal("TERM");
     assert!(server.wait().success());
     let folder = server.into_folder();

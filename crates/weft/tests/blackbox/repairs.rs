@@ -1,12 +1,12 @@
 //! The files that `weft check` writes next to damaged ones, and the files that it refuses.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use test_support::weft;
+use test_support::{Launch, weft};
 
 use crate::Server;
 
@@ -151,6 +151,73 @@ fn a_fixed_append_only_file_has_the_batches_after_the_damage() {
     assert_eq!(client.ask("DBSIZE").int(), 19);
     assert_eq!(client.ask("EXISTS key:7").int(), 0);
     assert_eq!(client.ask("GET key:19").text(), "value");
+}
+
+#[test]
+fn a_closed_file_that_lacks_its_last_batches_is_refused_and_fixed() {
+    let on = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut server = Server::start(&on);
+    (0..3).for_each(|n| server.client().ok(&format!("SET key:{n} value")));
+    server.signal("TERM");
+    assert!(server.wait().success());
+    let file = server.path("appendonlydir/appendonly.aof.1.incr.aof");
+    let manifest = server.path("appendonlydir/appendonly.aof.manifest");
+    let folder = server.into_folder();
+    let bytes = fs::read(&file).unwrap();
+    let heads = bytes.windows(4).enumerate().filter(|(_, mark)| mark == b"#WC:");
+    let last = heads.last().unwrap().0;
+    fs::write(&file, &bytes[..last]).unwrap();
+    let Err(log) = Launch::weft().at(folder.path()).options(&on).try_start() else {
+        panic!("it starts without the last batch")
+    };
+    assert!(log.contains("the file is shorter than when it was closed"), "{log}");
+    let named = fs::read_to_string(&manifest).unwrap();
+    assert!(named.contains("endoffset"), "{named}");
+    let output = weft().args(["check", "aof", "--fix", "--yes"]).arg(&manifest).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let kept = folder.path().join("appendonlydir/appendonly.aof.manifest.original");
+    assert_eq!(fs::read_to_string(kept).unwrap(), named);
+    let server = Server::start_in(folder, &on);
+    assert_eq!(server.client().ask("EXISTS key:0 key:1 key:2").int(), 2);
+}
+
+#[test]
+fn no_server_uses_files_between_their_check_and_the_end_of_their_fix() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(format!("appendonly.aof.{name}"));
+    let line = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+    fs::write(path("manifest"), line).unwrap();
+    fs::write(path("1.incr.aof"), "#TS:10\r\n*1\r\n$4\r\nPING\r\n#TS:20\r\n*1\r\n$4\r\nPI")
+        .unwrap();
+    for file in ["manifest", "1.incr.aof"] {
+        let mut child = weft()
+            .args(["check", "aof", "--fix"])
+            .arg(path(file))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let mut text = Vec::new();
+        while !text.ends_with(b"[y/N]: ") {
+            let mut byte = [0];
+            out.read_exact(&mut byte).unwrap();
+            text.push(byte[0]);
+        }
+        // As a server does, which has no lock here yet.
+        let lock = fs::File::open(path("lock")).unwrap();
+        assert!(matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)));
+        child.stdin.take().unwrap().write_all(b"n\n").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        lock.lock().unwrap();
+        for args in [&["--fix", "--yes"][..], &["--truncate-to-timestamp", "10"]] {
+            let output = weft().args(["check", "aof"]).args(args).arg(path(file)).output().unwrap();
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert!(out.contains("A server uses these files"), "{out}");
+            assert_eq!(output.status.code(), Some(1), "{out}");
+        }
+    }
+    assert!(!path("1.incr.aof.original").exists());
 }
 
 #[test]
