@@ -93,7 +93,7 @@ impl Stream {
             });
             return (removed, garbage);
         }
-        let ids = self.removable(trim);
+        let ids = self.trimmed_ids(trim);
         for id in &ids {
             self.log.remove(*id);
             if trim.references == References::Drop {
@@ -103,8 +103,8 @@ impl Stream {
         (ids.len() as u64, None)
     }
 
-    /// The entries to remove, if that depends on the groups.
-    fn removable(&self, trim: &Trim) -> Vec<Id> {
+    /// The entries that trimming removes, in order.
+    pub fn trimmed_ids(&self, trim: &Trim) -> Vec<Id> {
         let mut ids = Vec::new();
         let log = &self.log;
         for (base, chunk) in log.chunks() {

@@ -2,6 +2,8 @@
 //!
 //! The sources are read one after another and combined into one buffer, so only the first is
 //! copied. A shorter one is padded with zeros.
+//!
+//! The operations of Redis 8.2 are replayed as their result, because replicas may not know them.
 
 use std::mem;
 
@@ -61,6 +63,13 @@ enum BitOperation {
     One,
 }
 
+impl BitOperation {
+    /// Whether it came with Redis 8.2.
+    fn is_new(self) -> bool {
+        matches!(self, Self::Diff | Self::Diff1 | Self::AndOr | Self::One)
+    }
+}
+
 const NAMES: [(&str, BitOperation); 8] = [
     ("AND", BitOperation::And),
     ("OR", BitOperation::Or),
@@ -89,7 +98,7 @@ fn bitop(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let combined = combine(cx, args, op, &mut result);
     if combined.is_ok() {
         reply.len(result.len());
-        store(cx, args, &mut result);
+        store(cx, args, op, &mut result);
     }
     cx.turn.scratch = result;
     combined
@@ -184,9 +193,15 @@ fn apply(result: &mut Vec<u8>, bytes: &[u8], with: impl Fn(u8, u8) -> u8) {
 }
 
 /// Sets the first key to the result, or removes it if the result is empty.
-fn store(cx: &mut Cx<'_>, args: &Args<'_>, result: &mut Vec<u8>) {
+fn store(cx: &mut Cx<'_>, args: &Args<'_>, op: BitOperation, result: &mut Vec<u8>) {
     let key = cx.nth_key(args, 0, 2);
     let (db, turn) = cx.db(key);
+    if op.is_new() {
+        turn.effects.replay_as(|replay| match result.is_empty() {
+            true => replay.args([b"DEL", key.bytes]),
+            false => replay.args([b"SET", key.bytes, result]),
+        });
+    }
     if !result.is_empty() {
         db.put(turn, key, NewString::edited(result), ExpiryChange::Clear);
         cx.wrote(KeyspaceEvent::new('$', "set"), key.bytes);

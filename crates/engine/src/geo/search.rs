@@ -10,6 +10,7 @@ use resp::{Args, Reply};
 use store::{Digits, Key, NewSortedSet, ScoreRange, ScoredMember, SortedSetRef, SortedSetValue};
 
 use super::query::{DistanceOrder, GeoQuery, GeoSearch, GeoTarget, parse};
+use super::shape::GeoShape;
 use super::{reply_distance, reply_point, rows};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -58,6 +59,10 @@ pub(super) fn search(
         _ => "georadiusstore",
     };
     let key = target_key(cx, args, search, target)?;
+    if query.shape.as_ref().is_some_and(GeoShape::is_polygon) {
+        // Replicas may not know BYPOLYGON.
+        result::replay_result(cx, key, &new);
+    }
     result::store(cx, key, name, &new, reply)?;
     if new.len() > 0 {
         cx.count_elements(1, new.len());

@@ -31,6 +31,11 @@ impl GeoShape {
         Self { center: centroid(&vertices), area: GeoArea::Polygon(vertices) }
     }
 
+    /// Whether the area is a polygon.
+    pub(super) fn is_polygon(&self) -> bool {
+        matches!(self.area, GeoArea::Polygon(_))
+    }
+
     /// The cells that contain all positions inside.
     pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
         let (bounds, radius_m) = match &self.area {

@@ -1,7 +1,8 @@
 //! Fields as counters: HINCRBY and HINCRBYFLOAT.
 //!
 //! A field keeps its expiry. The float is replayed as its new value, so that a replica or a log has
-//! the same digits.
+//! the same digits. Replicas may not know HSETEX KEEPTTL: HSET removes the expiry, and HPEXPIREAT
+//! sets it again.
 
 use base::decimal::LongDouble;
 use base::number::{parse_i64, push_i64};
@@ -9,6 +10,7 @@ use ds::packed::Entry;
 use resp::{Args, Reply};
 use store::{FieldExpiry, HashValue, KeyspaceEvent};
 
+use super::expiry::replay_expiry;
 use super::{FAST, FIELD, GROW, expire_named, spec};
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -41,7 +43,7 @@ pub(super) const HINCRBYFLOAT: Row<Handler> = Row::new(
 
 fn hincrby(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(), Error> {
     let increment = integer(args.text(3))?;
-    let sum = change(cx, args, |old, text| {
+    let (sum, _) = change(cx, args, |old, text| {
         let value = match old {
             None => 0,
             Some(Entry::Integer(value)) => value,
@@ -62,7 +64,7 @@ fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     if !increment.is_finite() {
         return Err(HashError::Infinite.into());
     }
-    let sum = change(cx, args, |old, text| {
+    let (sum, expires_at) = change(cx, args, |old, text| {
         let value = match old {
             None => LongDouble::from(0),
             Some(Entry::Integer(value)) => LongDouble::from(value),
@@ -73,19 +75,21 @@ fn hincrbyfloat(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     })?;
     let key = cx.first_key(args, 1);
     cx.wrote(KeyspaceEvent::new('h', "hincrbyfloat"), key.bytes);
-    cx.turn.effects.replay_as(|replay| {
-        replay.args([b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", args.text(2), &sum]);
-    });
+    let effects = &mut cx.turn.effects;
+    effects.replay_as(|replay| replay.args([b"HSET", key.bytes, args.text(2), &sum]));
+    if let Some(at_ms) = expires_at {
+        effects.also_replay(|replay| replay_expiry(replay, key.bytes, at_ms, &[args.text(2)]));
+    }
     reply.bulk(&sum);
     Ok(())
 }
 
-/// Sets a field to the value that `make` writes from the old one.
+/// Sets a field to the value that `make` writes from the old one. Returns the field's expiry too.
 fn change<R>(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
     make: impl FnOnce(Option<Entry<'_>>, &mut Vec<u8>) -> Result<R, Error>,
-) -> Result<R, Error> {
+) -> Result<(R, Option<i64>), Error> {
     let key = cx.first_key(args, 1);
     let field = args.text(2);
     expire_named(cx, key, args, 2, 2);
@@ -95,10 +99,12 @@ fn change<R>(
     text.clear();
     let result =
         db.edit_or_create::<HashValue>(turn, key).map_err(Error::from).and_then(|mut edit| {
-            let made = make(edit.get(field).map(|value| value.entry), &mut text)?;
+            let old = edit.get(field);
+            let expires_at = old.and_then(|value| value.expires_at);
+            let made = make(old.map(|value| value.entry), &mut text)?;
             edit.fit(limits, 0, [field.len(), text.len()].into_iter());
             edit.set(field, &text, FieldExpiry::Keep, limits);
-            Ok(made)
+            Ok((made, expires_at))
         });
     turn.scratch = text;
     result

@@ -205,6 +205,20 @@ pub(super) fn replay_deletion<F: AsRef<[u8]>>(
     replay.args(fields);
 }
 
+/// The command that replays the expiry of these fields.
+pub(super) fn replay_expiry(
+    replay: &mut CommandWriter<'_>,
+    key: &[u8],
+    at_ms: i64,
+    fields: &[&[u8]],
+) {
+    replay.args([b"HPEXPIREAT", key]);
+    replay.int(at_ms);
+    replay.arg("FIELDS");
+    replay.int(fields.len() as i64);
+    replay.args(fields);
+}
+
 /// Checks the type of the value before the arguments.
 pub(super) fn check_type(cx: &mut Cx<'_>, args: &Args<'_>) -> Result<(), Error> {
     let key = cx.first_key(args, 1);

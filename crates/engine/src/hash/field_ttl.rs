@@ -1,12 +1,12 @@
 //! Reading or setting fields together with their expiry: HGETDEL, HGETEX, HSETEX.
 //!
-//! They are replayed as simpler commands: HDEL, HPEXPIREAT and HPERSIST, or HSETEX with an absolute
-//! time. A time in the past removes the fields at once.
+//! They are replayed as simpler commands, because replicas may not know them: HDEL, HSET,
+//! HPEXPIREAT and HPERSIST. A time in the past removes the fields at once.
 
 use resp::{Args, Reply};
-use store::{FieldExpiry, HashValue, Key, Lookup};
+use store::{Edit, FieldExpiry, HashValue, Key, Lookup};
 
-use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion};
+use super::expiry::{EXPIRED, PERSISTED, check_type, replay_deletion, replay_expiry};
 use super::expiry_args::{FieldArgs, parse_expiry};
 use super::{
     FAST, FIELDS, FIELDS_DELETED, GROW, PAIRS, SET, UPDATE_KEY, WRITE, expire_named, reply_entry,
@@ -217,8 +217,8 @@ struct HsetexOptions {
     /// Whether all fields must exist (FXX) or none (FNX).
     fields_are_there: Option<bool>,
     keep: bool,
-    /// The expiry in milliseconds since 1970, and the index of its argument.
-    until: Option<(i64, usize)>,
+    /// The expiry in milliseconds since 1970.
+    until: Option<i64>,
     /// The index of the first field.
     first: usize,
 }
@@ -236,7 +236,7 @@ impl HsetexOptions {
                 words.check_expiry()?;
                 at += 1;
                 let time = args.at(at).ok_or(HashError::ExpiryMissing)?;
-                words.until = Some((parse_expiry(time, form, now_ms, "hsetex")?, at));
+                words.until = Some(parse_expiry(time, form, now_ms, "hsetex")?);
             } else if is("KEEPTTL") {
                 words.check_expiry()?;
                 words.keep = true;
@@ -257,6 +257,17 @@ impl HsetexOptions {
             at += 1;
         }
         Err(Error::Arity("hsetex".to_owned()))
+    }
+
+    fn fields<'a>(&self, args: &Args<'a>) -> impl Iterator<Item = &'a [u8]> {
+        args.iter().skip(self.first).step_by(2)
+    }
+
+    /// The expiries that the fields will have, from a hash that has not changed yet.
+    fn expiries<'a>(&self, args: &Args<'a>, hash: &Edit<'_, HashValue>) -> Vec<(i64, &'a [u8])> {
+        let kept = |field| hash.get(field).filter(|_| self.keep)?.expires_at;
+        let expiry = |field| Some((self.until.or_else(|| kept(field))?, field));
+        self.fields(args).filter_map(expiry).collect()
     }
 
     fn check_expiry(&self) -> Result<(), Error> {
@@ -310,12 +321,12 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if is_renewed {
         turn.effects.take_back(DEL.name);
     }
-    let past = words.until.is_some_and(|(at_ms, _)| turn.is_past(at_ms));
+    let past = words.until.is_some_and(|at_ms| turn.is_past(at_ms));
+    let is_replayed = turn.effects.is_consumed();
     let mut edit = db.edit_or_create::<HashValue>(turn, key)?;
     let there = |field| edit.get(field).is_some() == words.fields_are_there.unwrap_or(true);
-    let mut fields = args.iter().skip(words.first).step_by(2);
     let met = words.key_is_there.is_none_or(|there| there != edit.is_new())
-        && (words.fields_are_there.is_none() || fields.all(there));
+        && (words.fields_are_there.is_none() || words.fields(args).all(there));
     if !met {
         drop(edit);
         if is_renewed {
@@ -331,12 +342,13 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if words.until.is_some() {
         edit.make_expiring();
     }
+    let expiries = if is_replayed { words.expiries(args, &edit) } else { Vec::new() };
     for at in (words.first..args.len()).step_by(2) {
         let field = args.text(at);
         edit.set(field, args.text(at + 1), expiry, limits);
         if past {
             edit.remove(field);
-        } else if let Some((at_ms, _)) = words.until {
+        } else if let Some(at_ms) = words.until {
             edit.set_expiry(field, Some(at_ms));
         }
     }
@@ -350,20 +362,35 @@ fn hsetex(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result
     if past {
         cx.turn.counters.expired_fields += pairs as u64;
         cx.wrote(FIELDS_DELETED, key.bytes);
-        let names = args.iter().skip(words.first).step_by(2);
-        cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, names));
-    } else if let Some((at_ms, time_at)) = words.until {
-        cx.wrote(EXPIRED, key.bytes);
-        cx.turn.effects.replay_as(|replay| {
-            replay.args(args.iter().take(time_at - 1));
-            replay.arg("PXAT");
-            replay.int(at_ms);
-            replay.args(args.iter().skip(time_at + 1));
-        });
+        cx.turn.effects.replay_as(|replay| replay_deletion(replay, key.bytes, words.fields(args)));
+    } else {
+        if words.until.is_some() {
+            cx.wrote(EXPIRED, key.bytes);
+        }
+        replay_pairs(cx, key, args, words.first, &expiries);
     }
     if emptied {
         cx.wrote(DEL, key.bytes);
     }
     reply.int(1);
     Ok(())
+}
+
+/// Replays HSETEX: HSET removes the expiries of its fields, and HPEXPIREAT sets these.
+fn replay_pairs(
+    cx: &mut Cx<'_>,
+    key: Key<'_>,
+    args: &Args<'_>,
+    first: usize,
+    expiries: &[(i64, &[u8])],
+) {
+    let effects = &mut cx.turn.effects;
+    effects.replay_as(|replay| {
+        replay.args([b"HSET", key.bytes]);
+        replay.args(args.iter().skip(first));
+    });
+    for alike in expiries.chunk_by(|(a, _), (b, _)| a == b) {
+        let names: Vec<&[u8]> = alike.iter().map(|(_, field)| *field).collect();
+        effects.also_replay(|replay| replay_expiry(replay, key.bytes, alike[0].0, &names));
+    }
 }

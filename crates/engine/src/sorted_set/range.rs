@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 use store::{Digits, NewSortedSet, SortedSetRef, SortedSetValue};
 
 use super::bounds::{By, SortedSetBounds};
-use super::result::store;
+use super::result::{replay_result, store};
 use super::{READ, READ_ACCESS, READ_KEY, STORE, WITHSCORES, reply_pairs, spec};
 use crate::args::limit::{LIMIT, LimitClause};
 use crate::cx::Cx;
@@ -247,18 +247,7 @@ fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let target = cx.first_key(args, 1);
     // The chosen members depend on the encoding and the server: the result is replayed.
     if matches!(query.bounds, SortedSetBounds::Lex(_)) || query.limit.offset < 0 {
-        cx.turn.effects.replay_as(|replay| replay.args([b"DEL", target.bytes]));
-        if new.len() > 0 {
-            cx.turn.effects.also_replay(|replay| {
-                replay.args([b"ZADD", target.bytes]);
-                for (member, score) in new.iter() {
-                    let mut text = Vec::new();
-                    base::number::push_f64(&mut text, score);
-                    replay.arg(&text);
-                    replay.arg(member);
-                }
-            });
-        }
+        replay_result(cx, target, &new);
     }
     store(cx, target, "zrangestore", &new, reply)
 }

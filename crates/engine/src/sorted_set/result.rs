@@ -8,6 +8,23 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
 
+/// Replays the members of a new set instead of the request that made it.
+pub(crate) fn replay_result(cx: &mut Cx<'_>, key: Key<'_>, new: &NewSortedSet) {
+    let effects = &mut cx.turn.effects;
+    effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));
+    if new.len() > 0 {
+        effects.also_replay(|replay| {
+            replay.args([b"ZADD", key.bytes]);
+            for (member, score) in new.iter() {
+                let mut text = Vec::new();
+                base::number::push_f64(&mut text, score);
+                replay.arg(&text);
+                replay.arg(member);
+            }
+        });
+    }
+}
+
 /// Stores a new set, whose members are in order, under a key, or removes the key if it is empty.
 /// Replies the number of members.
 pub(crate) fn store(

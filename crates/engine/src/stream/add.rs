@@ -70,6 +70,7 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
     let (key, limits) = (cx.first_key(args, 1), chunk_limits(cx.limits));
     let now_ms = u64::try_from(cx.turn.unix_ms).unwrap_or(0);
     let (db, turn) = cx.db(key);
+    let is_replayed = turn.effects.is_consumed();
     let mut edit = if options.no_stream {
         let Some(edit) = db.edit::<StreamValue>(turn, key)? else {
             reply.null();
@@ -85,20 +86,16 @@ fn xadd(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<(
         return Err(StreamError::TooLarge.into());
     }
     edit.stream_mut().log.append(id, texts / 2, |index| args.text(first_at + index), limits);
-    let mut trimmed = false;
-    if let Some(trim) = &options.trim {
-        trimmed = edit.trim(trim) > 0;
-    }
-    let rest = options.trim.map(|_| (edit.stream().log.len(), edit.stream().log.first_id()));
+    let done = options.apply(&mut edit, is_replayed);
     drop(edit);
     let shown = ShownId::new(id);
     cx.turn.effects.replay_as(|replay| {
         let id = Some(shown.as_bytes()).filter(|_| !matches!(options.id, NewId::At(_)));
-        let (len, first) = rest.unwrap_or_default();
-        options.replay(replay, args, len, first, id);
+        options.replay(replay, args, &done, id);
     });
+    done.removals.replay(&mut cx.turn.effects, key.bytes);
     cx.wrote(ADDED, key.bytes);
-    if trimmed {
+    if done.removed > 0 {
         cx.wrote(TRIMMED, key.bytes);
     }
     reply.bulk(shown.as_bytes());

@@ -152,7 +152,7 @@ struct Deletion {
 
 /// The changes in a form that servers replay which do not know these commands: XACK and XDEL.
 #[derive(Default)]
-struct ReplayedDeletions {
+pub(super) struct ReplayedDeletions {
     /// Whether there is a replay.
     is_wanted: bool,
     /// Identifiers by group.
@@ -161,19 +161,31 @@ struct ReplayedDeletions {
 }
 
 impl ReplayedDeletions {
+    pub(super) fn new(is_wanted: bool) -> Self {
+        Self { is_wanted, ..Self::default() }
+    }
+
+    /// Acknowledges an entry in all groups where it is pending.
+    pub(super) fn acknowledge_all(&mut self, stream: &ds::Stream, id: Id) {
+        if self.is_wanted {
+            let groups = stream.groups.iter().filter(|(_, group)| group.pending(id).is_some());
+            groups.for_each(|(name, _)| self.acknowledge(name, id));
+        }
+    }
+
     fn acknowledge(&mut self, group: &[u8], id: Id) {
         if self.is_wanted {
             self.acknowledged.entry(group.to_vec()).or_default().push(id);
         }
     }
 
-    fn delete(&mut self, id: Id) {
+    pub(super) fn delete(&mut self, id: Id) {
         if self.is_wanted {
             self.deleted.push(id);
         }
     }
 
-    fn replay(&self, effects: &mut Effects, key: &[u8]) {
+    pub(super) fn replay(&self, effects: &mut Effects, key: &[u8]) {
         for (group, ids) in &self.acknowledged {
             effects.also_replay(|replay| {
                 replay.args([b"XACK", key, group.as_slice()]);
@@ -191,10 +203,7 @@ impl ReplayedDeletions {
 
 /// Removes an entry from the pending entries of all groups. Returns whether any had it.
 fn forget(stream: &mut ds::Stream, id: Id, replayed: &mut ReplayedDeletions) -> bool {
-    if replayed.is_wanted {
-        let groups = stream.groups.iter().filter(|(_, group)| group.pending(id).is_some());
-        groups.for_each(|(name, _)| replayed.acknowledge(name, id));
-    }
+    replayed.acknowledge_all(stream, id);
     stream.groups.forget(id)
 }
 
@@ -225,7 +234,7 @@ fn each(
 ) -> Result<(), Error> {
     let key = cx.first_key(args, 1);
     let is_wanted = cx.turn.effects.is_consumed();
-    let mut replayed = ReplayedDeletions { is_wanted, ..ReplayedDeletions::default() };
+    let mut replayed = ReplayedDeletions::new(is_wanted);
     let (db, turn) = cx.db(key);
     let Some(mut edit) = db.edit::<StreamValue>(turn, key)? else {
         reply.array(ids.len());

@@ -1,8 +1,12 @@
 //! XTRIM, and the options that XADD shares with it.
+//!
+//! Replicas may not know DELREF and ACKED, so their effects are replayed: references by XACK, and
+//! entries between others that remain by XDEL. In contrast to trimming, XDEL also raises the
+//! stream's `max-deleted-entry-id`.
 
 use ds::stream::{Id, References, Trim, TrimBound};
 use resp::{Args, Reply};
-use store::{CommandWriter, EncodingLimits, KeyspaceEvent, StreamValue};
+use store::{CommandWriter, Edit, EncodingLimits, KeyspaceEvent, StreamValue};
 
 use crate::args::number::integer;
 use crate::cx::Cx;
@@ -10,6 +14,7 @@ use crate::error::Error;
 use crate::exec::Handler;
 use command::{Argument, Flags, Row, Shape};
 
+use super::delete::ReplayedDeletions;
 use super::id::{NewId, parse, parse_new, to_vec};
 use super::{DELETE_KEY, spec};
 use crate::error::stream::StreamError;
@@ -191,39 +196,75 @@ impl TrimOptions {
         Ok(())
     }
 
-    /// The request for a replay: inexact trimming becomes exact trimming to the actual result,
-    /// without the limit.
+    /// Trims a stream.
+    pub(super) fn apply(&self, edit: &mut Edit<'_, StreamValue>, is_replayed: bool) -> Trimmed {
+        let mut removals = ReplayedDeletions::new(is_replayed);
+        let (mut removed, mut ids) = (0, Vec::new());
+        if let Some(trim) = &self.trim {
+            if is_replayed && trim.references != References::Keep {
+                ids = edit.stream().trimmed_ids(trim);
+            }
+            if trim.references == References::Drop {
+                ids.iter().for_each(|id| removals.acknowledge_all(edit.stream(), *id));
+            }
+            removed = edit.trim(trim);
+        }
+        let log = &edit.stream().log;
+        let (len, first) = (log.len(), log.first_id());
+        let is_scattered = ids.last().is_some_and(|last| first.is_some_and(|first| first < *last));
+        if is_scattered {
+            ids.iter().for_each(|id| removals.delete(*id));
+        }
+        Trimmed { removed, len, first, is_scattered, removals }
+    }
+
+    /// The request for a replay: trimming becomes exact trimming to the actual result, without the
+    /// limit and without actions on references.
     pub(super) fn replay(
         &self,
         replay: &mut CommandWriter<'_>,
         args: &Args<'_>,
-        len: u64,
-        first: Option<Id>,
+        done: &Trimmed,
         id: Option<&[u8]>,
     ) {
-        let inexact = self.trim.filter(|trim| !trim.exact);
+        let is_exact = |trim: &Trim| trim.exact && trim.references != References::Acked;
+        let inexact = self.trim.filter(|trim| !is_exact(trim));
         for (at, arg) in args.iter().enumerate() {
-            if inexact.is_some()
-                && self.limit_at.is_some_and(|limit| at == limit || at == limit + 1)
-            {
-                continue;
-            }
-            // Servers that load the log may not know the word, which stands for nothing.
-            let keeps = parse_references(arg) == Some(References::Keep);
-            if keeps && at >= 2 && at < self.id_at && at != self.threshold_at {
+            let is_option = at >= 2 && at < self.id_at;
+            if is_option && (done.is_scattered || !self.is_replayed(at, arg, inexact.is_some())) {
                 continue;
             }
             match (inexact, id) {
-                (Some(_), _) if at + 1 == self.threshold_at => replay.arg("="),
+                (Some(_), _) if at + 1 == self.threshold_at && arg == b"~" => replay.arg("="),
                 (Some(trim), _) if at == self.threshold_at => match trim.bound {
-                    TrimBound::Len(_) => replay.arg(len.to_string()),
-                    TrimBound::Id(_) => replay.arg(to_vec(first.unwrap_or(Id::MAX))),
+                    TrimBound::Len(_) => replay.arg(done.len.to_string()),
+                    TrimBound::Id(_) => replay.arg(to_vec(done.first.unwrap_or(Id::MAX))),
                 },
                 (_, Some(id)) if at == self.id_at => replay.arg(id),
                 _ => replay.arg(arg),
             }
         }
     }
+
+    /// Whether the replay has the option at `at`.
+    fn is_replayed(&self, at: usize, arg: &[u8], inexact: bool) -> bool {
+        let limits = self.limit_at.is_some_and(|limit| at == limit || at == limit + 1);
+        let refers = at != self.threshold_at && parse_references(arg).is_some();
+        !(inexact && limits || refers)
+    }
+}
+
+/// The outcome of trimming, for its replay.
+pub(super) struct Trimmed {
+    /// The number of removed entries.
+    pub(super) removed: u64,
+    /// The number of entries that remain, and the first of them.
+    len: u64,
+    first: Option<Id>,
+    /// An entry remains before one that was removed: trimming cannot replay that.
+    pub(super) is_scattered: bool,
+    /// Removals that trimming does not replay.
+    pub(super) removals: ReplayedDeletions,
 }
 
 /// The action on references with this keyword.
@@ -240,18 +281,21 @@ fn xtrim(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Result<
     let options = TrimOptions::parse(args, false, cx.limits)?;
     let key = cx.first_key(args, 1);
     let (db, turn) = cx.db(key);
-    let (Some(mut edit), Some(trim)) = (db.edit::<StreamValue>(turn, key)?, options.trim) else {
+    let is_replayed = turn.effects.is_consumed();
+    let Some(mut edit) = db.edit::<StreamValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
-    let removed = edit.trim(&trim);
-    if removed > 0 {
-        let (len, first) = (edit.stream().log.len(), edit.stream().log.first_id());
-        drop(edit);
-        cx.turn.counters.changes += removed - 1;
-        cx.turn.effects.replay_as(|replay| options.replay(replay, args, len, first, None));
+    let done = options.apply(&mut edit, is_replayed);
+    drop(edit);
+    if done.removed > 0 {
+        cx.turn.counters.changes += done.removed - 1;
+        if !done.is_scattered {
+            cx.turn.effects.replay_as(|replay| options.replay(replay, args, &done, None));
+        }
+        done.removals.replay(&mut cx.turn.effects, key.bytes);
         cx.wrote(TRIMMED, key.bytes);
     }
-    reply.int(removed as i64);
+    reply.int(done.removed as i64);
     Ok(())
 }

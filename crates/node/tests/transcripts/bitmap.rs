@@ -308,7 +308,7 @@ fn bitop_of_later_versions() {
 > SET b "\x3c" -> OK
 > SET c "\x81\x0f" -> OK
 > BITOP DIFF d a b -> 3
-! set:d => BITOP DIFF d a b
+! ~~ set:d => SET d *
 > GET d -> "\xc0\xff\x01"
 > BITOP diff d a b c -> 3
 > GET d -> "@\xf0\x01"
@@ -329,7 +329,7 @@ fn bitop_of_later_versions() {
 > BITOP ANDOR d nokey a -> 3
 > GET d -> "\x00\x00\x00"
 > BITOP DIFF d nokey nokey2 -> 0
-! del:d => BITOP DIFF d nokey nokey2
+! del:d => DEL d
 > BITOP DIFF d a -> -ERR BITOP DIFF must be called with at least two source keys.
 > BITOP diff1 d a -> -ERR BITOP DIFF1 must be called with at least two source keys.
 > BITOP ANDOR d a -> -ERR BITOP ANDOR must be called with at least two source keys.

@@ -333,6 +333,7 @@ fn polygons() {
 > GEOSEARCH k BYPOLYGON 5 0 30 20 30 20 50 10 40 0 50 ASC
 ["edge1", "Palermo", "Catania", "edge2"]
 > GEOSEARCHSTORE d k BYPOLYGON 4 12 37 16 37 16 39 12 39 STOREDIST -> 3
+! ~~ geosearchstore:d => DEL d | ZADD d * Palermo * Catania * edge1
 > ZCARD d -> 3
 > GEOSEARCH nokey BYPOLYGON 3 12 37 16 37 14 40 -> []
 > GEOSEARCH k BYPOLYGON 2 12 37 16 37 -> -ERR GEOSEARCH BYPOLYGON must have at least 3 vertices

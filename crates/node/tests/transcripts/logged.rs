@@ -1,9 +1,12 @@
-//! The log of a test server, which must agree with the effects of each request.
+//! The log of a test server, which must agree with the effects of each request, and have only
+//! commands that the oldest peers know.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use store::{Effect, LogPosition, LogUnit, Replay, WriteLog};
+
+use crate::oldest_peers;
 
 /// The logged bytes in order, and their number.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +51,7 @@ impl Logged {
         assert_eq!(units.len(), replayed.len(), "a unit for each effect: {units:?}, {effects:?}");
         for (unit, effect) in units.iter().zip(replayed) {
             assert_eq!(commands(unit), effect.commands, "{}", unit.bytes.escape_ascii());
+            effect.commands.iter().for_each(|command| oldest_peers::check(&command.args));
         }
     }
 }

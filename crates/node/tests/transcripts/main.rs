@@ -37,6 +37,7 @@ mod monitor;
 mod movable_keys;
 mod noscript;
 mod notifications;
+mod oldest_peers;
 mod persistence;
 mod pubsub;
 mod record;

@@ -248,7 +248,7 @@ fn commands_on_an_expired_field() {
 ! hincrby:h => HINCRBY h d 1
 > HINCRBYFLOAT h e 1 -> "1"
 ! hexpired:h => HDEL h e
-! hincrbyfloat:h => HSETEX h KEEPTTL FIELDS 1 e 1
+! hincrbyfloat:h => HSET h e 1
 # HSET overwrites the expired field, as in Redis.
 > HSET h f 1 j 1 -> 1
 ! hset:h => HSET h f 1 j 1
@@ -272,16 +272,16 @@ fn expired_fields_are_overwritten() {
 > HSET h a 6 -> 0
 ! hset:h => HSET h a 6
 > HSETEX h FIELDS 1 b 7 -> 1
-! hset:h => HSETEX h FIELDS 1 b 7
+! hset:h => HSET h b 7
 > HSETEX h PX 100 FIELDS 1 c 8 -> 1
-! hset:h hexpire:h => HSETEX h PXAT 1700000000111 FIELDS 1 c 8
+! hset:h hexpire:h => HSET h c 8 | HPEXPIREAT h 1700000000111 FIELDS 1 c
 # HEXISTS does not see the expired field.
 > HSETEX h FNX FIELDS 1 d 9 -> 1
 ! hexpired:h => HDEL h d
-! hset:h => HSETEX h FNX FIELDS 1 d 9
+! hset:h => HSET h d 9
 # A field that keeps its expiry is still expired.
 > HSETEX h KEEPTTL FIELDS 1 e 10 -> 1
-! hset:h => HSETEX h KEEPTTL FIELDS 1 e 10
+! hset:h => HSET h e 10 | HPEXPIREAT h 1700000000010 FIELDS 1 e
 > HMGET h a b c d e -> ["6", "7", "8", "9", nil]
 > HPTTL h FIELDS 5 a b c d e -> [-1, -1, 100, -1, -2]
 > INFO stats -> ~~ *expired_subkeys:2*

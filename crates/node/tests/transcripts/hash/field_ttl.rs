@@ -97,21 +97,21 @@ fn hsetex() {
     check(
         r#"
 > HSETEX h FIELDS 2 a 1 b 2 -> 1
-! hset:h => HSETEX h FIELDS 2 a 1 b 2
+! hset:h => HSET h a 1 b 2
 > HSETEX h EX 10 FIELDS 1 a 3 -> 1
-! hset:h hexpire:h => HSETEX h PXAT 1700000010000 FIELDS 1 a 3
+! hset:h hexpire:h => HSET h a 3 | HPEXPIREAT h 1700000010000 FIELDS 1 a
 > HTTL h FIELDS 2 a b -> [10, -1]
 > HSETEX h KEEPTTL FIELDS 2 a 4 b 5 -> 1
-! hset:h => HSETEX h KEEPTTL FIELDS 2 a 4 b 5
+! hset:h => HSET h a 4 b 5 | HPEXPIREAT h 1700000010000 FIELDS 1 a
 > HTTL h FIELDS 2 a b -> [10, -1]
 > HSETEX h FIELDS 1 a 6 -> 1
 > HTTL h FIELDS 1 a -> [-1]
 > HSETEX h px 10500 FIELDS 1 a 7 -> 1
-! hset:h hexpire:h => HSETEX h PXAT 1700000010500 FIELDS 1 a 7
+! hset:h hexpire:h => HSET h a 7 | HPEXPIREAT h 1700000010500 FIELDS 1 a
 > HSETEX h EXAT 1900000001 FIELDS 1 a 8 -> 1
-! hset:h hexpire:h => HSETEX h PXAT 1900000001000 FIELDS 1 a 8
+! hset:h hexpire:h => HSET h a 8 | HPEXPIREAT h 1900000001000 FIELDS 1 a
 > HSETEX h PXAT 1900000001123 FIELDS 1 a 9 -> 1
-! hset:h hexpire:h => HSETEX h PXAT 1900000001123 FIELDS 1 a 9
+! hset:h hexpire:h => HSET h a 9 | HPEXPIREAT h 1900000001123 FIELDS 1 a
 > HPEXPIRETIME h FIELDS 1 a -> [1900000001123]
 > HGETALL h -> ["a", "9", "b", "5"]
 > HSETEX h PXAT 1 FIELDS 2 a 1 c 2 -> 1
@@ -133,11 +133,11 @@ fn hsetex_conditions() {
 > HSETEX nokey FXX FIELDS 1 a 1 -> 0
 > EXISTS nokey -> 0
 > HSETEX h FNX PX 100000 FIELDS 2 a 1 b 2 -> 1
-! hset:h hexpire:h => HSETEX h FNX PXAT 1700000100000 FIELDS 2 a 1 b 2
+! hset:h hexpire:h => HSET h a 1 b 2 | HPEXPIREAT h 1700000100000 FIELDS 2 a b
 > HSETEX h FNX FIELDS 2 a 4 z 5 -> 0
 > HSETEX h FXX FIELDS 2 a 4 z 5 -> 0
 > HSETEX h FNX FIELDS 2 y 4 z 5 -> 1
-! hset:h => HSETEX h FNX FIELDS 2 y 4 z 5
+! hset:h => HSET h y 4 z 5
 > HSETEX h fxx FIELDS 2 y 6 z 7 -> 1
 > HGETALL h -> ["b", "2", "a", "1", "y", "6", "z", "7"]
 # Conditions on the key, which came with Valkey 9.1.
@@ -162,12 +162,12 @@ fn an_expired_field_does_not_exist() {
 ! hexpired:e => HDEL e a
 > HSETEX e FNX FIELDS 1 b 3 -> 1
 ! hexpired:e del:e => HDEL e b
-! hset:e => HSETEX e FNX FIELDS 1 b 3
+! hset:e => HSET e b 3
 > HSETEX e PX 10 FIELDS 1 b 1 -> 1
 @advance 11
 # The field keeps its expiry, which has passed.
 > HSETEX e KEEPTTL FIELDS 1 b 3 -> 1
-! hset:e => HSETEX e KEEPTTL FIELDS 1 b 3
+! hset:e => HSET e b 3 | HPEXPIREAT e 1700000000021 FIELDS 1 b
 > HLEN e -> 1
 > HGETDEL e FIELDS 1 b -> [nil]
 ! hexpired:e del:e => HDEL e b

@@ -105,10 +105,17 @@ fn hincrbyfloat() {
     check(
         r#"
 > HINCRBYFLOAT h f 1.5 -> "1.5"
-! hincrbyfloat:h => HSETEX h KEEPTTL FIELDS 1 f 1.5
+! hincrbyfloat:h => HSET h f 1.5
 > HINCRBYFLOAT h f 1.50 -> "3"
-! hincrbyfloat:h => HSETEX h KEEPTTL FIELDS 1 f 3
+! hincrbyfloat:h => HSET h f 3
 > HINCRBYFLOAT h f 5.0e3 -> "5003"
+> HSET e f 1 g 2 -> 2
+> HPEXPIRE e 100 FIELDS 1 f -> [1]
+> HINCRBYFLOAT e f 1.5 -> "2.5"
+! hincrbyfloat:e => HSET e f 2.5 | HPEXPIREAT e 1700000000100 FIELDS 1 f
+> HINCRBYFLOAT e g 1.5 -> "3.5"
+! hincrbyfloat:e => HSET e g 3.5
+> HPTTL e FIELDS 2 f g -> [100, -1]
 > HINCRBYFLOAT h f -0.1 -> "5002.89999999999999991"
 > HSET h t text n 10 padded " 1" max 1e4932 -> 4
 > HINCRBYFLOAT h n 0.1 -> "10.1"

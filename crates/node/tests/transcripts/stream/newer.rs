@@ -98,11 +98,11 @@ fn trimming_that_respects_groups() {
 > XTRIM s MAXLEN 0 ACKED -> 0
 > XACK s h 1-1 -> 1
 > XTRIM s ACKED MAXLEN 0 -> 1
-! xtrim:s => XTRIM s ACKED MAXLEN 0
+! xtrim:s => XTRIM s MAXLEN 2
 > XRANGE s - + -> [["1-2", ["a", "2"]], ["1-3", ["a", "3"]]]
 > XTRIM s MAXLEN 0 KEEPREF ACKED -> -ERR syntax error
 > XADD s DELREF MAXLEN ~ 0 1-4 a 4 -> "1-4"
-! xadd:s xtrim:s => XADD s DELREF MAXLEN = 0 1-4 a 4
+! xadd:s xtrim:s => XADD s MAXLEN = 0 1-4 a 4 | XACK s g 1-3
 > XPENDING s g -> [0, nil, nil, nil-array]
 > XADD s KEEPREF 1-5 a 5 -> "1-5"
 ! xadd:s => XADD s 1-5 a 5
@@ -110,6 +110,29 @@ fn trimming_that_respects_groups() {
 > XTRIM s MINID 9 KEEPREF -> 1
 ! xtrim:s => XTRIM s MINID 9
 > XLEN s -> 0
+"#,
+    );
+}
+
+#[test]
+fn trimming_that_leaves_entries_of_groups_between_others() {
+    check_with_groups(
+        r#"
+> XGROUP SETID s h 1-3 -> OK
+> XACK s h 1-1 -> 1
+> XACK s g 1-2 -> 1
+> XTRIM s MAXLEN 0 ACKED -> 1
+! xtrim:s => XDEL s 1-2
+> XADD s ACKED MAXLEN 0 1-4 a 4 -> "1-4"
+! xadd:s => XADD s MAXLEN 3 1-4 a 4
+> XACK s g 1-3 -> 1
+> XADD s NOMKSTREAM ACKED MAXLEN = 1 1-5 a 5 -> "1-5"
+! xadd:s xtrim:s => XADD s 1-5 a 5 | XDEL s 1-3
+> XRANGE s - + -> [["1-1", ["a", "1"]], ["1-4", ["a", "4"]], ["1-5", ["a", "5"]]]
+> XREADGROUP GROUP g c STREAMS s >
+[["s", [["1-4", ["a", "4"]], ["1-5", ["a", "5"]]]]]
+> XTRIM s MINID ~ 9 LIMIT 0 DELREF -> 3
+! xtrim:s => XTRIM s MINID = 18446744073709551615-18446744073709551615 | XACK s g 1-1 1-4 1-5
 "#,
     );
 }
