@@ -80,6 +80,17 @@ pub struct Wanted {
     pub selects_others: bool,
 }
 
+/// The words with which a thread reserves.
+#[derive(Clone, Copy)]
+struct Reserving<'a> {
+    end: &'a AtomicU64,
+    released: &'a AtomicU64,
+    first_overflow: &'a AtomicU64,
+    /// From where on the thread has not finished, and how much.
+    from: &'a AtomicU64,
+    length: &'a AtomicU64,
+}
+
 /// The unit that a thread has reserved and must write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
@@ -142,6 +153,15 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
         self.word(COMMON_WORDS + thread * THREAD_WORDS)
     }
 
+    #[inline]
+    fn reserving(&self, thread: usize) -> Reserving<'_> {
+        let words = self.words.as_ref();
+        let common = &words[..COMMON_WORDS];
+        let own = &words[COMMON_WORDS + thread * THREAD_WORDS..][..=LENGTH];
+        let [end, released, first_overflow] = [END, RELEASED, FIRST_OVERFLOW].map(|at| &common[at]);
+        Reserving { end, released, first_overflow, from: &own[0], length: &own[LENGTH] }
+    }
+
     /// Bytes of the ring.
     pub fn capacity(&self) -> u64 {
         self.capacity
@@ -157,28 +177,31 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     /// Whether the ring has room for so many bytes.
     #[inline]
     pub fn has_room(&self, bytes: u64) -> bool {
-        let released = self.word(RELEASED).load(Ordering::Acquire);
-        self.end().0.saturating_sub(released).saturating_add(bytes) <= self.capacity
+        let words = &self.words.as_ref()[..COMMON_WORDS];
+        let released = words[RELEASED].load(Ordering::Acquire);
+        let end = words[END].load(Ordering::Relaxed) >> POSITION_SHIFT;
+        end.saturating_sub(released).saturating_add(bytes) <= self.capacity
     }
 
     /// Reserves a unit for a thread that has finished its former one. Returns `None` if the ring
     /// has no room for it.
     #[inline]
     pub fn reserve(&self, thread: usize, wanted: Wanted) -> Option<Reservation> {
-        let mut end = self.word(END).load(Ordering::Relaxed);
+        let words = self.reserving(thread);
+        let mut end = words.end.load(Ordering::Relaxed);
         loop {
             let reservation = wanted.behind(end);
             // Released bytes were read, and are not written again.
-            let released = self.word(RELEASED).load(Ordering::Acquire);
+            let released = words.released.load(Ordering::Acquire);
             // It may precede an end that other threads have moved since: that is found below.
             let wanted_bytes = (reservation.end >> POSITION_SHIFT).saturating_sub(released);
             if wanted_bytes > self.capacity {
                 // Another may have made the attempt before fail.
-                self.finish_word(thread);
+                words.from.store(FINISHED, Ordering::Release);
                 return None;
             }
-            self.announce(thread, &reservation);
-            match self.advance(thread, end, reservation) {
+            words.announce(&reservation);
+            match words.advance(end, reservation) {
                 Ok(reserved) => return Some(reserved),
                 Err(found) => end = found,
             }
@@ -188,40 +211,21 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
     /// Reserves an overflow unit. Callers exclude one another, and the thread that removes units
     /// from there.
     pub fn reserve_overflow(&self, thread: usize, wanted: Wanted) -> Reservation {
-        let mut end = self.word(END).load(Ordering::Relaxed);
+        let words = self.reserving(thread);
+        let mut end = words.end.load(Ordering::Relaxed);
         loop {
             let mut reservation = wanted.behind(end);
-            self.announce(thread, &reservation);
+            words.announce(&reservation);
             if end & OVERFLOW == 0 {
                 // It counts from the moment when the end says that there are some.
-                self.word(FIRST_OVERFLOW).store(reservation.position, Ordering::Relaxed);
+                words.first_overflow.store(reservation.position, Ordering::Relaxed);
             }
             reservation.end |= OVERFLOW;
-            match self.advance(thread, end, reservation) {
+            match words.advance(end, reservation) {
                 Ok(reserved) => return reserved,
                 Err(found) => end = found,
             }
         }
-    }
-
-    /// Announces where a thread is about to reserve. A thread that sees the end after this
-    /// reservation also sees this, or a later announcement.
-    #[inline]
-    fn announce(&self, thread: usize, reservation: &Reservation) {
-        let bytes = (reservation.end >> POSITION_SHIFT) - reservation.position;
-        let length = COMMON_WORDS + thread * THREAD_WORDS + LENGTH;
-        self.word(length).store(bytes, Ordering::Relaxed);
-        self.of_thread(thread).store(reservation.position | UNCONFIRMED, Ordering::Release);
-    }
-
-    /// Moves the end past a reservation, unless another thread has moved it: to the returned value
-    /// then.
-    #[inline]
-    fn advance(&self, thread: usize, end: u64, made: Reservation) -> Result<Reservation, u64> {
-        let word = self.word(END);
-        word.compare_exchange(end, made.end, Ordering::AcqRel, Ordering::Relaxed)?;
-        self.of_thread(thread).store(made.position, Ordering::Release);
-        Ok(made)
     }
 
     /// A thread has written its unit.
@@ -303,6 +307,26 @@ impl<W: AsRef<[AtomicU64]>> LogPositions<W> {
                 is_confirmed: from & UNCONFIRMED == 0,
             })
         })
+    }
+}
+
+impl Reserving<'_> {
+    /// Announces where the thread is about to reserve. A thread that sees the end after this
+    /// reservation also sees this, or a later announcement.
+    #[inline]
+    fn announce(&self, reservation: &Reservation) {
+        let bytes = (reservation.end >> POSITION_SHIFT) - reservation.position;
+        self.length.store(bytes, Ordering::Relaxed);
+        self.from.store(reservation.position | UNCONFIRMED, Ordering::Release);
+    }
+
+    /// Moves the end past a reservation, unless another thread has moved it: to the returned value
+    /// then.
+    #[inline]
+    fn advance(&self, end: u64, made: Reservation) -> Result<Reservation, u64> {
+        self.end.compare_exchange(end, made.end, Ordering::AcqRel, Ordering::Relaxed)?;
+        self.from.store(made.position, Ordering::Release);
+        Ok(made)
     }
 }
 
