@@ -5,7 +5,7 @@
 
 use resp::{Args, Reply};
 
-use store::CommandWriter;
+use store::{CommandWriter, SentCommand};
 
 use crate::blocking::BlockRequest;
 use crate::cx::Cx;
@@ -24,9 +24,21 @@ pub type BlockingHandler =
 #[inline]
 pub fn seal(cx: &mut Cx<'_>, sent: &Args<'_>) {
     let (db, unix_ms) = (cx.db, cx.turn.unix_ms);
-    cx.turn.effects.seal(db, unix_ms, |replay| {
-        (0..sent.len()).for_each(|at| write_arg(replay, sent, at));
-    });
+    cx.turn.effects.seal(db, unix_ms, Sent(sent));
+}
+
+/// The request of the command that runs.
+struct Sent<'a>(&'a Args<'a>);
+
+impl SentCommand for Sent<'_> {
+    #[inline]
+    fn encoded(&self) -> Option<&[u8]> {
+        self.0.encoded()
+    }
+
+    fn write(self, replay: &mut CommandWriter<'_>) {
+        (0..self.0.len()).for_each(|at| write_arg(replay, self.0, at));
+    }
 }
 
 /// Writes an argument of a request into the command by which it is replayed.

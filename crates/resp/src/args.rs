@@ -15,6 +15,8 @@ pub struct Span {
 
 /// An impossible start, which marks an argument with its own buffer.
 const OWN: u32 = u32::MAX;
+/// Bytes before the name of a request that [`Args::encoded`] recognises.
+const HEAD_BYTES: usize = "*3\r\n$3\r\n".len();
 
 impl Span {
     /// `len` bytes of the shared buffer from `start`.
@@ -187,6 +189,33 @@ impl<'a> Args<'a> {
         Some(ArgsPiece { bytes, spans: self.spans, start })
     }
 
+    /// The request's own bytes, if they are as this program would encode the request: in one piece,
+    /// every line with its line feed. Requests of ten or more arguments, or with so long a name, are
+    /// not recognised. The [parser](crate::request) has checked the lines' digits.
+    #[inline]
+    pub fn encoded(&self) -> Option<&'a [u8]> {
+        let (first, rest) = self.spans.split_first()?;
+        let (count, len) = (u8::try_from(self.spans.len()).ok()?, u8::try_from(first.len).ok()?);
+        let start = (first.start as usize).checked_sub(HEAD_BYTES)?;
+        if first.start == OWN || count > 9 || len > 9 {
+            return None;
+        }
+        let head = [b'*', b'0' + count, b'\r', b'\n', b'$', b'0' + len, b'\r', b'\n'];
+        if self.buffer.get(start..first.start as usize)? != head {
+            return None;
+        }
+        let mut end = first.start as usize + usize::from(len);
+        for span in rest {
+            match self.buffer.get(end..span.start as usize)? {
+                [b'\r', b'\n', b'$', .., b'\n'] => {}
+                _ => return None,
+            }
+            end = span.start as usize + span.len as usize;
+        }
+        let encoded = self.buffer.get(start..end + 2)?;
+        encoded.ends_with(b"\r\n").then_some(encoded)
+    }
+
     /// The command's name.
     pub fn name(&self) -> &'a [u8] {
         self.text(0)
@@ -265,6 +294,7 @@ impl<'a> Iterator for Args<'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::request::{Limits, Parsed, Parser};
 
     fn texts(args: &Args<'_>) -> Vec<Vec<u8>> {
         args.iter().map(<[u8]>::to_vec).collect()
@@ -293,5 +323,62 @@ mod tests {
             let bytes = piece.and_then(|piece| piece.copy_to(&mut moved, &mut copied));
             assert_eq!((bytes, &moved[..], &copied[..]), (None, &[there][..], &b"before"[..]));
         }
+    }
+
+    /// A request as this program encodes it.
+    fn encode(args: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
+        for arg in args {
+            bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            bytes.extend_from_slice(arg);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes
+    }
+
+    /// The arguments of the request at the end of a buffer, and its own bytes if they are known.
+    fn parse(buffer: &[u8], at: usize) -> Option<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
+        let (mut spans, mut own) = (Vec::new(), Vec::new());
+        let limits = Limits { bulk_bytes_max: 1 << 20, authenticated: true };
+        let parsed = Parser::new(at).advance(buffer, limits, &mut spans, &mut own);
+        matches!(parsed, Ok(Parsed::Request(_))).then(|| {
+            let args = Args::new(buffer, &spans, &own);
+            (texts(&args), args.encoded().map(<[u8]>::to_vec))
+        })
+    }
+
+    #[test]
+    fn the_own_bytes_of_a_request_are_known_if_they_are_as_encoded_here() {
+        let value = vec![b'v'; 120];
+        let requests: [&[&[u8]]; 6] = [
+            &[b"SET", b"key", &value],
+            &[b"INCR", b""],
+            &[b"PEXPIREAT", b"k", b"1"],
+            &[b"FLUSHALL"],
+            &[b"RPUSH", b"k", b"\r\n", b"$3\r\n", b"*1\r\n", b"", b"7", b"8", b"9"],
+            &[b"a", &[b'b'; 3000]],
+        ];
+        for request in requests {
+            let request: Vec<Vec<u8>> = request.iter().map(|arg| arg.to_vec()).collect();
+            for before in [&b""[..], b"*3\r\n$3\r\n"] {
+                let mut bytes = [before, &encode(&request)].concat();
+                let (args, own) = parse(&bytes, before.len()).unwrap();
+                assert!(args == request && own == Some(encode(&request)));
+                for at in before.len()..bytes.len() {
+                    for other in *b"\r\n0$*x" {
+                        let byte = std::mem::replace(&mut bytes[at], other);
+                        if let Some((args, Some(own))) = parse(&bytes, before.len()) {
+                            assert_eq!(own, encode(&args), "byte {at} of {request:?}: {other}");
+                        }
+                        bytes[at] = byte;
+                    }
+                }
+            }
+        }
+        for unknown in [&[&b"0123456789"[..], b"a"][..], &[&b"a"[..]; 10]] {
+            let request: Vec<Vec<u8>> = unknown.iter().map(|arg| arg.to_vec()).collect();
+            assert_eq!(parse(&encode(&request), 0), Some((request, None)));
+        }
+        assert_eq!(parse(b"INCR k\r\n", 0).unwrap().1, None);
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{EventClasses, KeyspaceEvent, KeyspaceNotice};
-use crate::log::{CommandWriter, LogPosition, LoggedCommands, WriteLog};
+use crate::log::{CommandWriter, LogPosition, LogUnit, LoggedCommands, WriteLog};
 use crate::touched::Touched;
 
 /// A key was added.
@@ -39,6 +39,25 @@ pub struct Replay {
     pub db: usize,
     /// Its arguments, name first.
     pub args: Vec<Vec<u8>>,
+}
+
+/// The command that is running, as a client has sent it.
+pub trait SentCommand {
+    /// Its bytes, if they are those that [`write`](Self::write) leads to.
+    fn encoded(&self) -> Option<&[u8]>;
+
+    /// Writes its arguments.
+    fn write(self, replay: &mut CommandWriter<'_>);
+}
+
+impl<F: FnOnce(&mut CommandWriter<'_>)> SentCommand for F {
+    fn encoded(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn write(self, replay: &mut CommandWriter<'_>) {
+        self(replay);
+    }
 }
 
 /// Effects are collected, for tests.
@@ -312,8 +331,10 @@ impl Effects {
     /// Records an event of the running command on a key.
     #[inline]
     pub fn note(&mut self, event: KeyspaceEvent, key: &[u8]) {
-        if self.wanted != 0 {
-            self.note_wanted(event, key);
+        match self.wanted {
+            0 => {}
+            LOGGED => self.noted = true,
+            _ => self.note_wanted(event, key),
         }
     }
 
@@ -365,31 +386,40 @@ impl Effects {
     /// Ends a command: its recorded events become one effect, replayed as the request was sent
     /// unless the command wrote another replay. A command without events has no effect.
     #[inline]
-    pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl FnOnce(&mut CommandWriter<'_>)) {
+    pub fn seal(&mut self, db: usize, unix_ms: i64, sent: impl SentCommand) {
         let eventless = std::mem::take(&mut self.eventless);
         if self.is(REPLAYED | NOTIFIED) {
             self.seal_wanted(db, unix_ms, eventless, sent);
         }
     }
 
-    fn seal_wanted(
-        &mut self,
-        db: usize,
-        unix_ms: i64,
-        eventless: bool,
-        sent: impl FnOnce(&mut CommandWriter<'_>),
-    ) {
+    fn seal_wanted(&mut self, db: usize, unix_ms: i64, eventless: bool, sent: impl SentCommand) {
         self.notices.iter_mut().for_each(|notice| {
             notice.db.get_or_insert(db);
         });
         if std::mem::take(&mut self.noted) || eventless && self.is(REPLAYED) {
             if self.replay.is_empty() && !self.unlogged {
-                self.replay.add(sent);
+                if self.depth == 0
+                    && !self.is(CONSUMED)
+                    && let Some(bytes) = sent.encoded()
+                {
+                    return self.append(LogUnit::encoded(db, bytes));
+                }
+                self.replay.add(|replay| sent.write(replay));
             }
             let events = std::mem::take(&mut self.events);
             self.add(db, unix_ms, events, true);
         }
         self.replay.clear();
+    }
+
+    /// Appends a command that is encoded already, outside of transactions.
+    #[inline]
+    fn append(&mut self, unit: LogUnit<'_>) {
+        if let Some(log) = &mut self.log {
+            self.written_units += 1;
+            log.append(unit);
+        }
     }
 
     /// Adds an effect separate from the running command's, such as an expired key. `write` writes

@@ -37,7 +37,7 @@ pub use ds::packed::{Digits, Entry};
 pub use edit::hash::FieldExpiry;
 pub use edit::sorted_set::ScoreChange;
 pub use edit::string::StringEdit;
-pub use effect::{Effect, Effects, Replay};
+pub use effect::{Effect, Effects, Replay, SentCommand};
 pub use event::{EventClasses, KeyspaceEvent, KeyspaceNotice};
 pub use key::Key;
 pub use key_counts::{KeyCount, KeyCounts};

@@ -84,6 +84,18 @@ impl<'a> UnitPart<'a> {
 }
 
 impl<'a> LogUnit<'a> {
+    /// One command that is encoded already.
+    #[inline]
+    pub(crate) fn encoded(db: usize, bytes: &'a [u8]) -> Self {
+        Self { db, selects_others: false, bytes, shared: &[], from: 0 }
+    }
+
+    /// Its bytes, if they are in one piece.
+    #[inline]
+    pub fn as_slice(&self) -> Option<&'a [u8]> {
+        self.shared.is_empty().then_some(self.bytes)
+    }
+
     /// The total number of bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {

@@ -226,6 +226,9 @@ impl<L: Features> Executor<'_, L> {
             return self.check_without_access(entry, command_flags & mask);
         }
         let asked = command_flags & self.worker.admission_mask;
+        if asked == LOGS && self.worker.turn.effects.has_log_room() {
+            return Ok(Manner::Usual);
+        }
         self.check_writes_kept(entry, asked)?;
         self.check_loaded(entry, asked)?;
         check_thread(asked)?;

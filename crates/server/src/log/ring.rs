@@ -418,8 +418,13 @@ impl WriteLog for Producer {
         if reservation.selects {
             position = ring.write(position, &self.select.1);
         }
-        for part in unit.parts() {
-            position = ring.write(position, part.as_slice());
+        match unit.as_slice() {
+            Some(bytes) => position = ring.write(position, bytes),
+            None => {
+                for part in unit.parts() {
+                    position = ring.write(position, part.as_slice());
+                }
+            }
         }
         ring.positions.finish(self.thread, reservation);
         ring.prefetch(position, wanted.bytes);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base::random::Random;
 use persist::aof::LogId;
-use store::{Effects, KeyspaceEvent, Turn};
+use store::{CommandWriter, Effects, KeyspaceEvent, Turn};
 use sys::shared_memory::SharedMemory;
 
 use super::left_log::{LeftCommands, LeftLog};
@@ -33,7 +33,7 @@ fn thread(ring: &Arc<LogRing>, number: usize) -> Effects {
 
 fn append(effects: &mut Effects, db: usize, args: &[&[u8]]) {
     effects.note(WRITTEN, b"k");
-    effects.seal(db, 0, |command| command.args(args));
+    effects.seal(db, 0, |command: &mut CommandWriter<'_>| command.args(args));
 }
 
 fn read(ring: &LogRing, from: u64) -> Vec<u8> {
@@ -152,7 +152,7 @@ fn units_without_room_become_overflow_and_later_units_wait() {
     let safe = ring.end();
     let large = Arc::new(vec![b'x'; CAPACITY]);
     effects.note(WRITTEN, b"k");
-    effects.seal(0, 0, |command| {
+    effects.seal(0, 0, |command: &mut CommandWriter<'_>| {
         command.args(["SET", "large"]);
         command.own(&large);
     });

@@ -265,7 +265,9 @@ fn writers_wait_for_room_and_readers_do_not() {
     let value = "v".repeat(1 << 20);
     while server.ring.has_room() {
         effects.note(store::KeyspaceEvent::new('$', "set"), b"k");
-        effects.seal(0, 0, |command| command.args(["SET", "filler", &value]));
+        effects.seal(0, 0, |command: &mut store::CommandWriter<'_>| {
+            command.args(["SET", "filler", &value])
+        });
     }
     let end = server.ring.end();
     assert_eq!(server.ask(&mut writer, "SET k 2\r\nEVAL 'return 1' 0\r\n"), "");
