@@ -25,7 +25,7 @@ use crate::host::{ClientWaker, ShardLocks};
 use crate::propagation::invalidations::perform_tracked;
 use crate::propagation::{publish_changes, show_request};
 use crate::replication::{Applier, StreamOrigin};
-use crate::scripting::{perform as perform_script, perform_queued, vm_bytes};
+use crate::scripting::{perform as perform_script, perform_queued, relieve_vm};
 use crate::state::node::Node;
 use crate::state::user_changes::UserChanges;
 use crate::state::waiter::ChangedKey;
@@ -120,7 +120,7 @@ impl Worker {
         seed: u64,
         tsc_per_micro: f64,
     ) -> Self {
-        let hooks = WorkerHooks { publish_changes, show_request, interpreter_bytes: vm_bytes };
+        let hooks = WorkerHooks { publish_changes, show_request, relieve_interpreter: relieve_vm };
         Self::with_hooks(hooks, node, index, table, seed, tsc_per_micro)
     }
 }

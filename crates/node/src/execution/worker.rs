@@ -49,7 +49,8 @@ pub(crate) struct WorkerHooks {
     /// Shows a request of a client to the clients that watch requests. The text is the command's
     /// name, and the number is the TSC when the request ended.
     pub(crate) show_request: fn(&mut Worker, &ClientRecord, &str, &Args<'_>, u64),
-    pub(crate) interpreter_bytes: fn() -> usize,
+    /// Frees what the thread's interpreter keeps beyond its share, and returns its bytes.
+    pub(crate) relieve_interpreter: fn() -> usize,
 }
 
 /// The state with which one thread executes requests.
@@ -303,7 +304,7 @@ impl Worker {
     pub fn end_turn(&mut self) {
         self.publish_changes();
         if std::mem::take(&mut self.has_run_scripts) {
-            let bytes = (self.hooks.interpreter_bytes)();
+            let bytes = (self.hooks.relieve_interpreter)();
             self.node.scripting.set_vm_bytes(self.index, bytes);
         }
         self.publish_counters();

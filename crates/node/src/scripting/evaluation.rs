@@ -60,6 +60,7 @@ pub(crate) fn perform_queued(
 ) -> Outcome {
     let node = Arc::clone(&calls.worker.node);
     let now = (calls.tsc)();
+    calls.worker.has_run_scripts = true;
     show_request(calls.worker, &calls.session.record, SHOWN_AS, args, now);
     let outcome =
         with_vm(&node, |vm| match call.prepare(vm, &mut *calls.worker, calls.tsc, args, true) {

@@ -32,4 +32,4 @@ mod vm;
 
 pub(crate) use evaluation::{perform, perform_queued};
 pub use vm::{FILE_VM_BYTES_MAX, end_thread};
-pub(crate) use vm::{vm_bytes, with_vm};
+pub(crate) use vm::{relieve_vm, with_vm};

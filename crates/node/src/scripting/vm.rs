@@ -48,8 +48,8 @@ pub(crate) fn with_vm<R>(node: &Node, work: impl FnOnce(&mut Vm) -> R) -> Result
         kept.vm.sweep();
         kept.swept = gone;
     }
-    let result = work(&mut kept.vm);
     kept.vm.relieve();
+    let result = work(&mut kept.vm);
     VM.set(Some(kept));
     Ok(result)
 }
@@ -79,10 +79,14 @@ pub fn end_thread() {
     drop(VM.take());
 }
 
-/// Bytes of this thread's interpreter.
-pub(crate) fn vm_bytes() -> usize {
-    let kept = VM.take();
-    let bytes = kept.as_ref().map_or(0, |kept| kept.vm.used_memory());
+/// Frees what libraries keep beyond their share in this thread's interpreter, after a turn in which
+/// scripts ran: no shard is held. Returns the bytes that the interpreter occupies.
+pub(crate) fn relieve_vm() -> usize {
+    let mut kept = VM.take();
+    let bytes = kept.as_mut().map_or(0, |kept| {
+        kept.vm.relieve();
+        kept.vm.used_memory()
+    });
     VM.set(kept);
     bytes
 }
@@ -268,6 +272,38 @@ mod tests {
         node.scripting.flush_scripts();
         let kept = with_vm(&node, |vm| vm.used_memory());
         assert!(kept.unwrap() + (1 << 20) <= loaded.unwrap());
+    }
+
+    /// What they keep is not freed while the shards of EXEC are held.
+    #[test]
+    fn libraries_that_keep_much_are_dropped_at_the_end_of_a_turn() {
+        let node = Node::new(Config::default(), 1, 1);
+        let mut worker = Worker::new(Arc::new(node), 0, crate::table(), 1, 1000.0);
+        let node = Arc::clone(&worker.node);
+        let text = b"#!lua name=l\nlocal kept = {}
+            for n = 1, 15 do kept[n] = ('x'):rep(1e7) .. n end
+            redis.register_function('f', function() end)";
+        let mut add = || {
+            let draft = script::LibraryDraft::new(text).unwrap();
+            with_vm(&node, |vm| {
+                let mut host = Loading::new(&mut worker, &|| 0);
+                let new = vm.load_library(&mut host, draft, true).unwrap();
+                node.scripting.libraries.write().insert(&new.library, true).unwrap();
+                vm.add_library(new);
+            })
+            .unwrap();
+            VM.take().map(|kept| {
+                let bytes = kept.vm.used_memory();
+                VM.set(Some(kept));
+                bytes
+            })
+        };
+        assert!(add() > Some(VM_BYTES_MAX / 2));
+        assert!(relieve_vm() < VM_BYTES_MAX / 2);
+        assert!(add() > Some(VM_BYTES_MAX / 2));
+        // The next script in the same turn has enough memory as well.
+        assert!(with_vm(&node, |vm| vm.used_memory()).unwrap() < VM_BYTES_MAX / 2);
+        end_thread();
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! object itself knows: a hit takes no lock.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -42,8 +42,8 @@ pub struct LoadedFunction {
     pub index: usize,
     /// The flags that it declares.
     pub flags: ScriptFlags,
-    /// The category of the library's memory.
-    pub(super) category: u8,
+    /// The category of the library's memory, in use as long as this exists.
+    pub(super) category: Rc<u8>,
     pub(crate) code: PinnedCode,
 }
 
@@ -64,6 +64,8 @@ pub struct Cache {
     functions_kept: usize,
     /// The category of the library that was loaded last.
     category: u8,
+    /// The categories that libraries use, by number.
+    categories: Vec<Weak<u8>>,
     /// The entry that was found last and is most likely to be looked up next: comparing a name
     /// costs less than hashing it.
     last_script: Option<Rc<LoadedScript>>,
@@ -128,21 +130,32 @@ impl Cache {
         loaded
     }
 
-    /// The category of memory for a library that will be loaded. Those of more than 255 libraries
-    /// have several.
-    pub fn next_category(&mut self) -> u8 {
-        self.category = self.category % u8::MAX + 1;
-        self.category
+    /// The category of memory for a library that will be loaded: one that no other library uses,
+    /// unless more than 255 are loaded.
+    pub fn next_category(&mut self) -> Rc<u8> {
+        self.categories.resize(usize::from(u8::MAX) + 1, Weak::new());
+        for _ in 0..u8::MAX {
+            self.category = self.category % u8::MAX + 1;
+            if self.categories[usize::from(self.category)].strong_count() == 0 {
+                break;
+            }
+        }
+        let known = &mut self.categories[usize::from(self.category)];
+        known.upgrade().unwrap_or_else(|| {
+            let category = Rc::new(self.category);
+            *known = Rc::downgrade(&category);
+            category
+        })
     }
 
     /// The categories of memory of the loaded libraries.
     pub fn categories(&self) -> HashSet<u8, RandomState> {
-        self.functions.values().map(|function| function.category).collect()
+        self.functions.values().map(|function| *function.category).collect()
     }
 
     /// Drops the functions of libraries with a category.
     pub fn drop_category(&mut self, category: u8) {
-        self.functions.retain(|_, function| function.category != category);
+        self.functions.retain(|_, function| *function.category != category);
         self.functions_kept = self.functions.len();
         self.last_function = None;
     }
@@ -151,7 +164,7 @@ impl Cache {
     pub fn add_library(
         &mut self,
         library: &Arc<Library>,
-        category: u8,
+        category: &Rc<u8>,
         callbacks: Vec<PinnedCode>,
     ) {
         // Unregistered functions are dropped when the number has doubled, so the cache holds at
@@ -163,6 +176,7 @@ impl Cache {
         self.last_function = None;
         for ((index, info), code) in library.functions().iter().enumerate().zip(callbacks) {
             let (library, flags) = (Arc::clone(library), info.flags);
+            let category = Rc::clone(category);
             let loaded = LoadedFunction { library, index, flags, category, code };
             self.functions.insert(info.name.to_ascii_lowercase(), Rc::new(loaded));
         }

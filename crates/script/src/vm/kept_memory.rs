@@ -7,11 +7,15 @@ use sys::luau::category_bytes;
 
 use super::Vm;
 
+/// Libraries that together keep no more than this part of the memory are not dropped for the run of
+/// another one: that one would hardly gain from it.
+const SPARED_PART: usize = 16;
+
 impl Vm {
     /// Frees what code and libraries keep, if that leaves less than half of the memory for a run:
-    /// first compiled scripts, then the libraries that keep most. They are compiled and loaded
-    /// again when they are called.
-    pub(super) fn make_room(&mut self) {
+    /// first compiled scripts, then the libraries that keep most, but not those of the category
+    /// `except`, whose function runs next. They are compiled and loaded again when they are called.
+    pub(super) fn make_room(&mut self, except: Option<u8>) {
         let kept_bytes_max = self.state.memory_bytes_max / 2;
         if self.lua.used_memory() <= kept_bytes_max {
             return;
@@ -26,23 +30,35 @@ impl Vm {
             return;
         }
         let bytes = |category| (category_bytes(&self.lua, category), category);
-        let mut libraries: Vec<_> = self.cache.categories().into_iter().map(bytes).collect();
+        let others = self.cache.categories().into_iter().filter(|other| Some(*other) != except);
+        let mut libraries: Vec<_> = others.map(bytes).collect();
         libraries.sort_by_key(|library| Reverse(*library));
+        let mut kept_bytes: usize = libraries.iter().map(|(bytes, _)| bytes).sum();
+        let spared_bytes = except.map_or(0, |_| self.state.memory_bytes_max / SPARED_PART);
         for (bytes, category) in libraries {
-            self.cache.drop_category(category);
-            excess = excess.saturating_sub(bytes);
-            if excess == 0 {
+            if excess == 0 || kept_bytes <= spared_bytes {
                 break;
             }
+            self.cache.drop_category(category);
+            (excess, kept_bytes) = (excess.saturating_sub(bytes), kept_bytes - bytes);
         }
         let _ = self.lua.gc_collect();
     }
 
-    /// After runs: frees the memory that libraries keep in their variables, if it leaves too little
-    /// for other code. A library that kept much is loaded again when it is called next.
+    /// Notes whether code and variables leave enough memory for a run.
+    #[inline]
+    pub(super) fn look_at_memory(&self) {
+        if self.lua.used_memory() > self.state.memory_bytes_max / 2 {
+            self.is_crowded.set(true);
+        }
+    }
+
+    /// Before a run, and when other clients do not wait for this thread's shards: frees the memory
+    /// that libraries keep in their variables, if they leave too little for other code. A library
+    /// that kept much is loaded again when it is called next. Takes up to three full collections.
     pub fn relieve(&mut self) {
         if self.is_crowded.take() {
-            self.make_room();
+            self.make_room(None);
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Vm {
     function_env: Table,
     library_env: Table,
     cache: Cache,
-    /// A run has left less memory than each run shall have.
+    /// Code and variables leave less memory than each run shall have.
     is_crowded: Cell<bool>,
 }
 
@@ -85,7 +85,7 @@ pub struct ScriptInput<'a> {
 pub struct NewLibrary {
     /// The library to register.
     pub library: Arc<Library>,
-    category: u8,
+    category: Rc<u8>,
     callbacks: Vec<PinnedCode>,
 }
 
@@ -203,7 +203,7 @@ impl Vm {
     ///
     /// The message of the compiler, as the reply to EVAL and SCRIPT LOAD.
     pub fn load_script(&mut self, script: &Arc<Script>) -> Result<Rc<LoadedScript>, ScriptFailure> {
-        self.make_room();
+        self.make_room(None);
         // A chunk keeps the values of its globals from when it is loaded, unless they are nil.
         self.script_runner.forget();
         let code = compile::compile(&self.lua, script.code(), "@user_script", &self.script_env);
@@ -251,7 +251,7 @@ impl Vm {
     ) -> Result<NewLibrary, ScriptFailure> {
         let timeout = is_limited.then_some(LOAD_TIMEOUT);
         let category = self.cache.next_category();
-        let registered = self.register(host, draft.code(), category, timeout)?;
+        let registered = self.register(host, draft.code(), *category, timeout)?;
         let (functions, callbacks) = split(registered);
         if functions.is_empty() {
             return Err(ScriptFailure::new("ERR No functions registered"));
@@ -263,11 +263,13 @@ impl Vm {
     /// Makes the functions of a new library available. The library must be registered: otherwise
     /// its functions would hide others of the same names.
     pub fn add_library(&mut self, new: NewLibrary) {
-        self.cache.add_library(&new.library, new.category, new.callbacks);
+        self.cache.add_library(&new.library, &new.category, new.callbacks);
+        self.look_at_memory();
     }
 
     /// Runs the code of a library that another VM has loaded, so that its functions are available
-    /// here. The time limit is longer than there, [`LOAD_AGAIN_TIMEOUT`].
+    /// here. The time limit is longer than there, [`LOAD_AGAIN_TIMEOUT`]. If it keeps much, other
+    /// libraries make room for the run of its function.
     ///
     /// # Errors
     ///
@@ -279,7 +281,7 @@ impl Vm {
     ) -> Result<(), ScriptFailure> {
         let category = self.cache.next_category();
         let timeout = Some(LOAD_AGAIN_TIMEOUT);
-        let registered = self.register(host, library.code(), category, timeout)?;
+        let registered = self.register(host, library.code(), *category, timeout)?;
         let (functions, callbacks) = split(registered);
         let names = functions.iter().map(|function| function.name.clone()).collect::<Vec<_>>();
         let mut again: HashMap<_, _, RandomState> =
@@ -294,7 +296,8 @@ impl Vm {
                 "ERR Library registers other functions than when loaded",
             ));
         };
-        self.cache.add_library(library, category, self.pin_all(callbacks)?);
+        self.cache.add_library(library, &category, self.pin_all(callbacks)?);
+        self.make_room(Some(*category));
         Ok(())
     }
 
@@ -305,7 +308,7 @@ impl Vm {
         category: u8,
         timeout: Option<Duration>,
     ) -> Result<Vec<Registration>, ScriptFailure> {
-        self.make_room();
+        self.make_room(None);
         let (library, functions) = (&self.library_env, &self.function_env);
         let code =
             compile::compile_importing(&self.lua, code, "@user_function", library, functions)
@@ -389,7 +392,7 @@ impl Vm {
     ) -> Result<(), ScriptFailure> {
         let name = function.info().map_or(&b""[..], |info| &info.name);
         let run = RunSource { name, source: function.library.code(), globals: &self.function_env };
-        in_memory_category(&self.lua, function.category, || {
+        in_memory_category(&self.lua, *function.category, || {
             self.invoke(host, &self.function_runner, &function.code, run, input, reply)
         })
     }
@@ -436,9 +439,7 @@ impl Vm {
         let stop = self.state.end();
         // As in `recover`.
         let _ = self.state.collect(&self.lua);
-        if self.lua.used_memory() > self.state.memory_bytes_max / 2 {
-            self.is_crowded.set(true);
-        }
+        self.look_at_memory();
         if let Some(stop) = stop {
             let mut text = [b"ERR ", stop.text.as_bytes()].concat();
             if let Some(place) = stop.place {

@@ -421,6 +421,60 @@ fn one_of_many_libraries_loads_as_quickly_as_the_first() {
     assert!(last < 4.0 * first, "{last:?} after {first:?}");
 }
 
+/// A library with the function `name`, which keeps some memory from its load on, and needs `run`
+/// bytes for a call.
+fn keeper(name: &str, kept: usize, run: usize) -> String {
+    format!(
+        "#!lua name={name}
+        local kept = {{}}
+        for n = 1, {kept} / 1e5 do kept[n] = ('x'):rep(1e5) .. '{name}' .. n end
+        redis.register_function('{name}', function() return #('y'):rep({run}) + #kept end)"
+    )
+}
+
+#[test]
+fn libraries_make_room_for_the_one_that_runs() {
+    let (mut vm, mut libraries) = (Vm::new(16 << 20).unwrap(), Libraries::default());
+    for code in [keeper("a", 6_000_000, 4_000_000), keeper("b", 6_700_000, 4_000_000)] {
+        load(&mut vm, &mut libraries, &code, false).unwrap();
+        vm.relieve();
+    }
+    let mut server = Server::default();
+    for round in 0..3 {
+        for (name, reply) in [("b", ":4000067"), ("a", ":4000060"), ("a", ":4000060")] {
+            let replied = fcall(&mut vm, &libraries, name, &mut server);
+            assert_eq!(replied, reply, "{name} in round {round}");
+            vm.relieve();
+        }
+    }
+}
+
+#[test]
+fn a_new_library_that_keeps_much_takes_no_memory_from_the_next_script() {
+    let (mut vm, mut libraries) = (Vm::new(16 << 20).unwrap(), Libraries::default());
+    let script = "return #string.rep('y', 4e6)";
+    assert_eq!(eval(&mut vm, script), ":4000000");
+    load(&mut vm, &mut libraries, &keeper("a", 12_000_000, 1), false).unwrap();
+    vm.relieve();
+    assert_eq!(eval(&mut vm, script), ":4000000");
+}
+
+#[test]
+fn a_library_keeps_its_variables_while_another_is_loaded_again_and_again() {
+    let (mut vm, mut libraries) = (Vm::new(8 << 20).unwrap(), Libraries::default());
+    let counts = "#!lua name=counts
+        local n = 0
+        redis.register_function('count', function() n = n + 1 return n end)";
+    load(&mut vm, &mut libraries, counts, false).unwrap();
+    load(&mut vm, &mut libraries, &keeper("a", 5_000_000, 1), false).unwrap();
+    let mut server = Server::default();
+    for round in 1..=300 {
+        vm.relieve();
+        assert_eq!(fcall(&mut vm, &libraries, "count", &mut server), format!(":{round}"));
+        assert_eq!(fcall(&mut vm, &libraries, "a", &mut server), ":51");
+    }
+}
+
 #[test]
 fn a_library_that_keeps_much_takes_no_memory_from_others() {
     let (mut vm, mut libraries) = (Vm::new(16 << 20).unwrap(), Libraries::default());
