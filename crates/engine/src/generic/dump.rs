@@ -21,6 +21,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::event::DEL;
 use crate::exec::{Handler, write_arg};
+use crate::hash::replay_expiry;
 use command::{Access, Argument, Category, Flags, KeySpec, Row, Shape};
 
 use super::spec;
@@ -171,8 +172,8 @@ fn restore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
-/// Replays the command with an absolute expiry, and with a payload that Valkey reads too, if there
-/// is one: other versions are refused.
+/// Replays the command with an absolute expiry, and with a payload that Valkey reads too: other
+/// versions are refused.
 fn replay(
     cx: &mut Cx<'_>,
     args: &Args<'_>,
@@ -180,15 +181,10 @@ fn replay(
     expires_at: Option<i64>,
     value_type: ValueType,
 ) {
-    let payload = match value_type {
-        // Redis refuses Valkey's form.
-        ValueType::HashExpiringValkey => {
-            let (db, turn) = cx.db(key);
-            db.lookup(turn, key, Lookup::Quiet).map(payload_of)
-        }
-        shared if shared.is_shared() => payload::lowered(args.text(3)),
-        _ => None,
-    };
+    if !value_type.is_shared() {
+        return replay_hash(cx, key);
+    }
+    let payload = payload::lowered(args.text(3));
     if payload.is_none() && expires_at.is_none() {
         return;
     }
@@ -207,6 +203,34 @@ fn replay(
             replay.arg("ABSTTL");
         }
     });
+}
+
+/// Replays a hash whose fields expire as commands, since Redis and Valkey have no common form.
+fn replay_hash(cx: &mut Cx<'_>, key: Key<'_>) {
+    let (db, turn) = cx.db(key);
+    let Some(stored) = db.lookup(turn, key, Lookup::Quiet) else { return };
+    let Some(hash) = stored.view::<HashValue>() else { return };
+    let expires_at = stored.expires_at();
+    let fields = hash.iter().map(|(field, value)| (field.to_vec(), value.entry.to_vec()));
+    let fields: Vec<_> = fields.collect();
+    let expiries: Vec<_> = hash.iter().map(|(_, value)| value.expires_at).collect();
+    let effects = &mut turn.effects;
+    effects.replay_as(|replay| replay.args([b"DEL", key.bytes]));
+    effects.also_replay(|replay| {
+        replay.args([b"HSET", key.bytes]);
+        fields.iter().for_each(|(field, value)| replay.args([field, value]));
+    });
+    for ((field, _), at_ms) in fields.iter().zip(expiries) {
+        if let Some(at_ms) = at_ms {
+            effects.also_replay(|replay| replay_expiry(replay, key.bytes, at_ms, &[field]));
+        }
+    }
+    if let Some(at_ms) = expires_at {
+        effects.also_replay(|replay| {
+            replay.args([b"PEXPIREAT", key.bytes]);
+            replay.int(at_ms);
+        });
+    }
 }
 
 /// Reads a payload into a record for a key. Returns the type of value in the payload too.

@@ -206,7 +206,7 @@ pub(super) fn replay_deletion<F: AsRef<[u8]>>(
 }
 
 /// The command that replays the expiry of these fields.
-pub(super) fn replay_expiry(
+pub(crate) fn replay_expiry(
     replay: &mut CommandWriter<'_>,
     key: &[u8],
     at_ms: i64,

@@ -28,6 +28,8 @@ mod read;
 mod scan;
 mod write;
 
+pub(crate) use expiry::replay_expiry;
+
 /// The hash commands.
 pub const ROWS: &[Row<Handler>] = &[
     write::HDEL,

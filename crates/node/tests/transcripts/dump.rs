@@ -188,3 +188,31 @@ fn payloads_with_a_wrong_checksum_are_restored_for_tests() {
 "#,
     );
 }
+
+/// Redis and Valkey refuse each other's payloads of hashes whose fields expire.
+#[test]
+fn hashes_whose_fields_expire_are_restored_in_the_log_by_commands() {
+    let mut server = TestServer::new(4);
+    let mut send = |line: &[&[u8]]| {
+        let args: Vec<Vec<u8>> = line.iter().map(|arg| arg.to_vec()).collect();
+        server.request("a", &args)
+    };
+    send(&[b"HSET", b"h", b"a", b"1", b"b", b"2"]);
+    send(&[b"HPEXPIRE", b"h", b"100", b"FIELDS", b"1", b"b"]);
+    let (reply, _) = send(&[b"DUMP", b"h"]);
+    let start = reply.windows(2).position(|two| two == b"\r\n").unwrap() + 2;
+    let payload = &reply[start..reply.len() - 2];
+    let (_, effects) = send(&[b"RESTORE", b"copy", b"5000", payload]);
+    let commands: Vec<String> = effects[0]
+        .commands
+        .iter()
+        .map(|command| String::from_utf8_lossy(&command.args.join(&b' ')).into_owned())
+        .collect();
+    let expected = [
+        "DEL copy",
+        "HSET copy b 2 a 1",
+        "HPEXPIREAT copy 1700000000100 FIELDS 1 b",
+        "PEXPIREAT copy 1700000005000",
+    ];
+    assert_eq!(commands, expected);
+}
