@@ -132,7 +132,16 @@ impl Db {
     #[inline]
     pub(crate) fn before_change(&mut self, hasher: &KeyHasher, hash: u64) -> Cleared {
         if self.in_snapshot {
-            self.save_for_snapshot(hasher, hash);
+            self.save_for_snapshot(hasher, hash, false);
+        }
+        Cleared::by_db()
+    }
+
+    /// The same before a change of the expiry, the name or the database, which keeps the value.
+    #[inline]
+    fn before_move(&mut self, hasher: &KeyHasher, hash: u64) -> Cleared {
+        if self.in_snapshot {
+            self.save_for_snapshot(hasher, hash, true);
         }
         Cleared::by_db()
     }
@@ -202,6 +211,15 @@ impl Db {
     /// Takes the record of a key with this hash out of its slot.
     pub(crate) fn detach(&mut self, turn: &mut Turn, at: usize, hash: u64) -> Record<Object> {
         let record = self.take_record(turn, at, hash);
+        self.note_detached(turn, hash, record)
+    }
+
+    fn note_detached(
+        &mut self,
+        turn: &mut Turn,
+        hash: u64,
+        record: Record<Object>,
+    ) -> Record<Object> {
         let noted = marks::key_changes(turn, record.view().key());
         self.changed(noted, hash, IndexEntry::of(record.view()), IndexEntry::ABSENT);
         record
@@ -434,7 +452,10 @@ impl Db {
 
     /// Removes a key. Returns whether it was there; its value is dropped after the turn.
     pub fn remove(&mut self, turn: &mut Turn, key: Key<'_>) -> bool {
-        let Some(record) = self.take(turn, key) else { return false };
+        let Some(at) = self.find(turn, key) else { return false };
+        turn.counters.changes += 1;
+        self.touch(turn, at);
+        let record = self.detach(turn, at, key.hash);
         turn.lazy_free.extend(record.into_object());
         true
     }
@@ -444,7 +465,10 @@ impl Db {
         let at = self.find(turn, key)?;
         turn.counters.changes += 1;
         self.touch(turn, at);
-        Some(self.detach(turn, at, key.hash))
+        turn.keys.add(self.number, -1);
+        let cleared = self.before_move(&turn.hasher, key.hash);
+        let record = self.table.remove(at, &turn.hasher, cleared);
+        Some(self.note_detached(turn, key.hash, record))
     }
 
     /// Adds a record from elsewhere under a missing key.
@@ -496,7 +520,7 @@ impl Db {
         let Some(at) = self.find(turn, key) else { return false };
         turn.counters.changes += 1;
         self.touch(turn, at);
-        let cleared = self.before_change(&turn.hasher, key.hash);
+        let cleared = self.before_move(&turn.hasher, key.hash);
         self.table.at_mut(at, cleared).set_expires_at(at_ms);
         marks::key_expires(turn, key.hash, at_ms.is_some());
         let noted = marks::key_changes(turn, key.bytes);

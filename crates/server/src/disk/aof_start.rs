@@ -235,7 +235,8 @@ fn begin(
     let format = format_of(config.append_only.aof_use_rdb_preamble);
     let base = writer.begin_rewrite(cut, format).map_err(|error| failed(&error))?;
     let rewrite = Rewrite::new(job, base, &keyspace.node, config);
-    let base = rewrite.run(&RewriteWatch::default()).map_err(|error| failed(&error))?;
+    let memory = CountedThread::main(&keyspace.node);
+    let base = rewrite.run(&RewriteWatch::default(), &memory).map_err(|error| failed(&error))?;
     writer.finish_rewrite(base).map_err(|error| failed(&error))?;
     notice!("Creating AOF base file on server start");
     Ok(writer)

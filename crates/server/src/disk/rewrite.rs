@@ -69,12 +69,17 @@ impl Rewrite {
     ///
     /// # Errors
     /// Why it is not whole.
-    pub fn run(self, watch: &RewriteWatch) -> Result<WholeBase, String> {
+    pub fn run(
+        self,
+        watch: &RewriteWatch,
+        memory: &CountedThread<'_>,
+    ) -> Result<WholeBase, String> {
         let Self { node, job, mut base, format, rdb, unix_seconds, syncs, .. } = self;
         let pacing = Pacing {
             cancel: &watch.cancel,
             progress: &watch.progress,
             key_delay_us: &|| node.config().saving.rdb_key_save_delay,
+            publish: &|| memory.publish(),
         };
         let result = match format {
             BaseFormat::Rdb => {
@@ -110,7 +115,7 @@ pub fn start(
     std::thread::Builder::new().name("weft-rewrite".to_owned()).spawn(move || {
         crate::system::processors::bind_to_processors("aof-rewrite-cpulist", &rewrite.cpus);
         let node = Arc::clone(&rewrite.node);
-        CountedThread::run(&node, |_| done(rewrite.run(&watch)));
+        CountedThread::run(&node, |memory| done(rewrite.run(&watch, memory)));
     })?;
     Ok(())
 }

@@ -227,7 +227,7 @@ impl Saves {
                     let running = node.snapshots.figures.lock().running?;
                     return Some(finish(&keyspace, running, &target, Err(None)));
                 };
-                let written = write(node, &unfinished, job, &target, &config);
+                let written = write(&unfinished, job, &target, &config, memory);
                 memory.publish();
                 Some(finish(&keyspace, running, &target, written))
             });
@@ -356,12 +356,13 @@ fn steady_ms() -> i64 {
 
 /// Writes the file. Fails with `None` if it is no longer wanted.
 fn write(
-    node: &Node,
     unfinished: &Unfinished,
     job: SnapshotJob,
     target: &SaveTarget,
     config: &Config,
+    memory: &CountedThread<'_>,
 ) -> Result<(), Option<String>> {
+    let node = memory.node();
     let failed = |error: DiskError| Some(error.to_string());
     let SaveTarget { disk, directory, temporary, path } = target;
     let begin = || Replacement::begin(disk, directory, temporary.clone(), path.clone());
@@ -372,6 +373,7 @@ fn write(
         cancel: &node.snapshots.cancel,
         progress: &node.snapshots.progress,
         key_delay_us: &|| node.config().saving.rdb_key_save_delay,
+        publish: &|| memory.publish(),
     };
     let syncs = config.saving.rdb_save_incremental_fsync;
     let sink =

@@ -72,6 +72,8 @@ pub struct Pacing<'a> {
     pub progress: &'a SaveProgress,
     /// Microseconds to wait after each key, or one after so many keys when negative; for tests.
     pub key_delay_us: &'a dyn Fn() -> i64,
+    /// Publishes the memory that the thread has taken or freed.
+    pub publish: &'a dyn Fn(),
 }
 
 /// A snapshot that has no cut yet. While it exists, no other can begin.
@@ -227,7 +229,7 @@ impl SnapshotJob {
         sink: &mut S,
         pacing: Pacing<'_>,
     ) -> Result<(), WalkError<S::Error>> {
-        let Pacing { progress, key_delay_us, cancel } = pacing;
+        let Pacing { progress, key_delay_us, cancel, publish } = pacing;
         progress.keys_total.store(self.keys(), Ordering::Relaxed);
         let mut left = 0;
         loop {
@@ -239,6 +241,9 @@ impl SnapshotJob {
             progress.saved_bytes.store(saved, Ordering::Relaxed);
             progress.saved_bytes_peak.fetch_max(saved, Ordering::Relaxed);
             let keys = sink.pass_on().map_err(WalkError::Sink)?;
+            // The limit of memory counts what the step has freed and what no longer only the
+            // snapshot needs at the same moment.
+            publish();
             progress.keys.fetch_add(keys, Ordering::Relaxed);
             if key_delay_us != 0 {
                 let is_wanted =

@@ -32,6 +32,11 @@ impl<'a> CountedThread<'a> {
         Self { node, own: node.used_memory.of_thread(0), is_other: false }
     }
 
+    /// The server that it works for.
+    pub fn node(&self) -> &'a Node {
+        self.node
+    }
+
     /// Its part, for code on this thread that reads the sum.
     pub fn own(&self) -> &Arc<ThreadMemory> {
         &self.own

@@ -12,14 +12,11 @@ use ds::record::Record;
 use ds::table::{IntoRecords, Table};
 
 use super::pending::PendingPreImage;
-use crate::value::freed_bytes::table_bytes;
+use crate::value::freed_bytes::emptied_bytes;
 use crate::value::stored::Object;
 
 /// Lists of saved keys; several, so that threads seldom contend for one.
 const LANES: usize = 16;
-/// Records of a shard that are measured to estimate the memory of a database that was emptied: few,
-/// because all threads wait meanwhile, and there are many shards.
-const RECORDS_MEASURED: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct PreImages {
@@ -42,17 +39,18 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// A copy of a record that stays in the keyspace.
-    pub(crate) fn visited(db: u32, record: Record<Object>) -> Self {
+    /// A copy of a record whose value stays in the keyspace.
+    pub(crate) fn staying(db: u32, record: Record<Object>) -> Self {
         let bytes = SnapshotBytes::new(bytes_of(&record));
         Self { db, record, bytes }
     }
 
-    /// A copy of a record that a command is about to change. It then has the only reference to a
-    /// long string, unless the command changes only the expiry or the name.
-    pub(crate) fn changing(db: u32, record: Record<Object>) -> Self {
+    /// A copy of a record whose value a command is about to change. It then has the only reference
+    /// to a long string, unless a copy of the key or a reply shares it: then it counts as in use,
+    /// also after these are gone.
+    pub(crate) fn going(db: u32, record: Record<Object>) -> Self {
         let text_bytes = match record.view().object() {
-            Some(Object::String(text)) => text.capacity(),
+            Some(Object::String(text)) if Arc::strong_count(text) == 2 => text.capacity(),
             _ => 0,
         };
         let bytes = SnapshotBytes::new(bytes_of(&record) + text_bytes);
@@ -82,7 +80,7 @@ impl Emptied {
         from: Option<u32>,
         changed: ByKeyHash<()>,
     ) -> Self {
-        let bytes = SnapshotBytes::new(table_bytes(&table, RECORDS_MEASURED));
+        let bytes = SnapshotBytes::new(emptied_bytes(&table));
         Self { db, left: table.len(), records: table.into_iter(), bytes, from, changed }
     }
 

@@ -44,10 +44,10 @@ impl Db {
         }
     }
 
-    /// See [`Db::before_change`].
+    /// See [`Db::before_change`]. `keeps_value` if the value stays in the keyspace.
     #[cold]
     #[inline(never)]
-    pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64) {
+    pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64, keeps_value: bool) {
         let Some(part) = self.key_index.part() else { return };
         if !is_unsaved(part.from, &part.changed, hash) || part.shared.is_over() {
             return;
@@ -57,7 +57,12 @@ impl Db {
         for at in self.table.slots_of(hash, hasher) {
             if !self.begin_pending(&shared, number, hasher, at, hash) {
                 let record = self.table.at(at);
-                shared.save(hash, Saved::changing(number, record.duplicate(record.key())));
+                let record = record.duplicate(record.key());
+                let saved = match keeps_value {
+                    true => Saved::staying(number, record),
+                    false => Saved::going(number, record),
+                };
+                shared.save(hash, saved);
             }
         }
     }
@@ -111,7 +116,7 @@ impl Db {
                     Some(Object::String(text)) => {
                         step.budget.spend(text.len());
                         let record = record.duplicate(record.key());
-                        shared.save(hash, Saved::visited(number, record));
+                        shared.save(hash, Saved::staying(number, record));
                     }
                     Some(object) if object.shape().is_some() => large.push(hash),
                     _ => step.sink.entry(number, Stored(record)),

@@ -200,3 +200,37 @@ fn a_flush_during_a_snapshot_makes_room() {
     }
     go_on(&server, &mut client);
 }
+
+/// The limit of memory holds for values that a command leaves in the keyspace, whatever a snapshot
+/// saves of them.
+#[test]
+fn only_values_that_leave_the_keyspace_do_not_count() {
+    let server = start_stopping();
+    let mut client = server.client();
+    (0..2000).for_each(|key| drop(set(&mut client, &format!("small{key}"), 100)));
+    assert_eq!(set(&mut client, "text", KB * KB), Value::simple("OK"));
+    (0..20).for_each(|key| assert_eq!(client.ask(&format!("COPY text copy{key}")).int(), 1));
+    for key in 0..10 {
+        assert_eq!(set(&mut client, &format!("long{key}"), 100 * KB), Value::simple("OK"));
+    }
+    assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
+    eventually("it begins", || !is_saved(&server));
+    let kept = || number(&server, "mem_not_counted_for_evict") as usize;
+    for key in 0..10 {
+        assert_eq!(client.ask(&format!("EXPIRE copy{key} 10000")).int(), 1);
+        client.ok(&format!("RENAME copy{} new{key}", key + 10));
+    }
+    for key in 0..5 {
+        assert_eq!(client.ask(&format!("EXPIRE long{key} 10000")).int(), 1);
+        assert_eq!(client.ask(&format!("MOVE long{key} 1")).int(), 1);
+    }
+    assert!(kept() < 50 * KB, "{}", kept());
+    // Five values leave it, and are excluded until the snapshot has written them.
+    (5..10).for_each(|key| drop(set(&mut client, &format!("long{key}"), 10)));
+    let all = 5 * 100 * KB;
+    assert!((all..all + 100 * KB).contains(&kept()), "{}", kept());
+    client.ok("CONFIG SET rdb-key-save-delay 50000");
+    eventually("their memory counts at once", || kept() == 0);
+    assert_eq!(server.info("rdb_bgsave_in_progress"), "1", "while others are written");
+    go_on(&server, &mut client);
+}
