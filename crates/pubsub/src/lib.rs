@@ -18,6 +18,7 @@
 //! - [`pattern_index`]: the patterns that may match a channel, found without trying all.
 //! - `pattern_search`: those of them that match, found without holding up other threads.
 //! - [`subscribers`]: the subscribers of one thread, and the messages for each.
+//! - `pending_messages`: these messages, shared by the subscribers.
 //! - [`subscriptions`]: the subscriptions of one client.
 //! - [`message`]: a published message, encoded once for all receivers.
 //!
@@ -30,6 +31,7 @@
 pub mod message;
 pub mod pattern_index;
 mod pattern_search;
+mod pending_messages;
 pub mod registry;
 mod shim;
 pub mod subscribers;

@@ -151,7 +151,8 @@ impl PublishedMessage {
 
     /// The approximate memory that it will take when it is delivered.
     pub fn weight(&self) -> usize {
-        let receivers = self.receivers as usize;
+        // It is taken in also where clients are about to arrive.
+        let receivers = self.receivers.max(1) as usize;
         match self.body.len() {
             len @ 0..=COPIED_BYTES_MAX => (len + DELIVERY_BYTES) * receivers,
             len => len + DELIVERY_BYTES * receivers,

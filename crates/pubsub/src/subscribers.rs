@@ -8,7 +8,8 @@
 //!
 //! A round takes messages in, then writes pending messages of each client at once. A client that
 //! cannot be written to now, because it is moved to another thread, keeps its messages in order.
-//! Another thread may take messages in for a thread that is busy with a slow command.
+//! Another thread may take messages in for a thread that is busy with a slow command. Then it watches
+//! the clients for which half of the limit waits, and gives up those at the limit.
 //!
 //! A message stays as long as some client refers to it. A client without subscriptions stays until
 //! its messages are written. This module knows no sockets: `slot` is the client's place on its
@@ -21,11 +22,10 @@ use hashbrown::HashTable;
 use resp::Out;
 
 use crate::message::{ChannelId, ChannelKind, DELIVERY_BYTES, PublishedMessage, SharedName, write};
+use crate::pending_messages::{MessageRef, NO_PATTERN, PENDING_KEPT, PendingMessages, pattern_of};
 
 /// The end of a subscription that has not ended.
 const NEVER: u64 = u64::MAX;
-/// A message to the channel itself, not by a pattern.
-const NO_PATTERN: u32 = u32::MAX;
 
 /// One client among those of a channel or pattern.
 #[derive(Debug)]
@@ -52,73 +52,20 @@ impl Followed {
     }
 }
 
-/// A pending message, and the pattern by which a client receives it.
-#[derive(Clone, Copy, Debug)]
-struct MessageRef {
-    /// Its place among the messages.
-    message: u32,
-    pattern: u32,
-}
-
-/// A message that clients have not received yet.
-#[derive(Debug)]
-struct PendingMessage {
-    message: PublishedMessage,
-    /// How many references to it are pending.
-    references: usize,
-}
-
-/// The messages that clients have not received yet, each in a place of its own.
-#[derive(Debug, Default)]
-struct PendingMessages {
-    places: Vec<Option<PendingMessage>>,
-    free: Vec<u32>,
-}
-
-impl PendingMessages {
-    /// The place of the message that is added next.
-    fn next(&self) -> u32 {
-        self.free.last().copied().unwrap_or(self.places.len() as u32)
-    }
-
-    fn add(&mut self, message: PublishedMessage, references: usize) {
-        let message = Some(PendingMessage { message, references });
-        match self.free.pop() {
-            Some(place) => self.places[place as usize] = message,
-            None => self.places.push(message),
-        }
-    }
-
-    fn get(&self, item: MessageRef) -> Option<&PublishedMessage> {
-        let pending = self.places.get(item.message as usize)?.as_ref();
-        debug_assert!(pending.is_some(), "what is pending is here");
-        pending.map(|pending| &pending.message)
-    }
-
-    /// Drops a reference, and with the last one the message.
-    fn release(&mut self, item: MessageRef) {
-        let Some(place) = self.places.get_mut(item.message as usize) else { return };
-        let Some(pending) = place else { return };
-        pending.references -= 1;
-        if pending.references > 0 {
-            return;
-        }
-        *place = None;
-        self.free.push(item.message);
-        if self.free.len() == self.places.len() && self.places.len() > PENDING_KEPT {
-            *self = Self::default();
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Subscriber {
     id: u64,
     slot: Option<usize>,
     subscriptions: usize,
+    /// One of them is to the executed requests.
+    watches: bool,
     pending: VecDeque<MessageRef>,
     /// The approximate bytes that they will take in its output.
     waiting_bytes: usize,
+    /// Those that its output had when it was last written to, if they are many.
+    output_bytes: usize,
+    /// It is in the list of clients that have much waiting.
+    is_listed: bool,
     /// It is in the list of clients with pending messages.
     is_ready: bool,
     /// It exceeded its limit and receives nothing more.
@@ -129,6 +76,20 @@ struct Subscriber {
     is_arriving: bool,
 }
 
+impl Subscriber {
+    /// Whether so much waits for it that other threads should wait for its thread. The limit of
+    /// subscribers does not hold for a client that only watches requests.
+    fn is_behind(&self, limit: usize) -> bool {
+        self.waiting_bytes.saturating_add(self.output_bytes) >= limit.div_ceil(2)
+            && self.subscriptions > usize::from(self.watches)
+            && !self.is_given_up
+    }
+
+    fn pending(&self, at: usize) -> PendingClient {
+        PendingClient { at, id: self.id, slot: self.slot, had_output: self.output_bytes > 0 }
+    }
+}
+
 /// The extent of a write to a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WrittenMessages {
@@ -136,6 +97,8 @@ pub struct WrittenMessages {
     pub bytes: usize,
     /// More messages are pending.
     pub has_more: bool,
+    /// The client was [given up](Subscribers::give_up), and must be closed.
+    pub is_given_up: bool,
 }
 
 /// A client with messages to write.
@@ -146,6 +109,8 @@ pub struct PendingClient {
     pub id: u64,
     /// Its place on its thread, or `None` while it is moved there.
     pub slot: Option<usize>,
+    /// Its output was long when it was last written to.
+    pub had_output: bool,
 }
 
 /// The subscribers of one thread.
@@ -160,6 +125,10 @@ pub struct Subscribers {
     requests: HashTable<Followed>,
     messages: PendingMessages,
     ready: Vec<usize>,
+    /// The limit of bytes that may wait for a client, or 0 if no other thread has taken messages
+    /// in; and clients for which half of them wait, or have waited.
+    limit: usize,
+    behind: Vec<usize>,
 }
 
 impl Subscribers {
@@ -222,6 +191,7 @@ impl Subscribers {
         }
         if let Some(Some(client)) = self.clients.get_mut(at) {
             client.subscriptions += 1;
+            client.watches |= kind == ChannelKind::Requests;
         }
     }
 
@@ -269,8 +239,11 @@ impl Subscribers {
             id,
             slot,
             subscriptions: 0,
+            watches: false,
             pending: VecDeque::new(),
             waiting_bytes: 0,
+            output_bytes: 0,
+            is_listed: false,
             is_ready: false,
             is_given_up: false,
             epochs: 0..usize::MAX,
@@ -305,6 +278,7 @@ impl Subscribers {
         }
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
         client.subscriptions -= 1;
+        client.watches &= kind != ChannelKind::Requests;
         // A client that the round has not reached yet has pending messages too.
         let has_pending = client.is_ready || !client.pending.is_empty();
         if client.subscriptions == 0 && !has_pending {
@@ -341,6 +315,7 @@ impl Subscribers {
     pub fn receive(&mut self, message: PublishedMessage) -> usize {
         let place_of_message = self.messages.next();
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
+        let (limit, behind) = (self.limit, &mut self.behind);
         let mut receivers = 0;
         let bytes = message.body().len() + DELIVERY_BYTES;
         let epoch = message.epoch;
@@ -358,10 +333,15 @@ impl Subscribers {
                     ready.push(place.at);
                 }
                 client.pending.push_back(MessageRef { message: place_of_message, pattern });
-                if !client.is_arriving {
-                    client.waiting_bytes += bytes;
-                }
                 receivers += 1;
+                if client.is_arriving {
+                    continue;
+                }
+                client.waiting_bytes += bytes;
+                if limit != 0 && !client.is_listed && client.is_behind(limit) {
+                    client.is_listed = true;
+                    behind.push(place.at);
+                }
             }
         };
         let of_kind = match message.kind {
@@ -393,7 +373,7 @@ impl Subscribers {
         for at in self.ready.drain(..) {
             if let Some(Some(client)) = self.clients.get_mut(at) {
                 client.is_ready = false;
-                ready.push(PendingClient { at, id: client.id, slot: client.slot });
+                ready.push(client.pending(at));
             }
         }
     }
@@ -410,6 +390,9 @@ impl Subscribers {
         let Self { clients, messages, .. } = self;
         let mut written = WrittenMessages::default();
         let Some(client) = client_of(clients, pending) else { return written };
+        if client.is_given_up {
+            return WrittenMessages { is_given_up: true, ..written };
+        }
         while written.bytes < bytes_max
             && let Some(item) = client.pending.pop_front()
         {
@@ -442,40 +425,101 @@ impl Subscribers {
         client.waiting_bytes
     }
 
-    /// Gives up the clients with at least `bytes_max` waiting bytes: drops their messages, and they
-    /// receive nothing more. Returns their numbers. They stay in the list of pending clients, so
-    /// that their thread closes them.
-    pub fn give_up(&mut self, bytes_max: usize) -> Vec<u64> {
-        let Self { clients, messages, .. } = self;
-        let mut given_up = Vec::new();
-        for client in clients.iter_mut().flatten() {
-            if client.waiting_bytes >= bytes_max {
-                let pending = std::mem::take(&mut client.pending);
-                pending.into_iter().for_each(|item| messages.release(item));
-                client.waiting_bytes = 0;
-                client.is_given_up = true;
-                given_up.push(client.id);
-            }
+    /// Notes how many bytes a client's output has after a [write](Self::write).
+    pub fn note_output(&mut self, pending: PendingClient, bytes: usize) {
+        if let Some(client) = client_of(&mut self.clients, pending) {
+            client.output_bytes = bytes;
         }
-        given_up
     }
 
-    /// Whether a client was [given up](Self::give_up): its thread closes it, also if it has not
-    /// been marked as killed yet.
-    pub fn is_given_up(&self, pending: PendingClient) -> bool {
-        let client = self.clients.get(pending.at).and_then(Option::as_ref);
-        client.is_some_and(|client| client.id == pending.id && client.is_given_up)
+    /// Sets the limit of bytes that may wait for a client.
+    pub fn set_limit(&mut self, limit: usize) {
+        if std::mem::replace(&mut self.limit, limit) == limit {
+            return;
+        }
+        self.behind.clear();
+        for (at, client) in self.clients.iter_mut().enumerate() {
+            let Some(client) = client else { continue };
+            client.is_listed = client.is_behind(limit);
+            if client.is_listed {
+                self.behind.push(at);
+            }
+        }
+    }
+
+    /// Whether half of the limit waits for some client.
+    pub fn is_some_behind(&mut self) -> bool {
+        while let Some(at) = self.behind.last().copied() {
+            if let Some(Some(client)) = self.clients.get_mut(at) {
+                if client.is_behind(self.limit) {
+                    return true;
+                }
+                client.is_listed = false;
+            }
+            self.behind.pop();
+        }
+        false
+    }
+
+    /// The approximate memory of all pending messages.
+    pub fn pending_bytes(&self) -> usize {
+        self.messages.bytes
+    }
+
+    /// Gives up the clients for which the limit waits: drops their messages, and they receive
+    /// nothing more. They stay in the list of pending clients, so that their thread closes them.
+    pub fn give_up(&mut self) {
+        let (limit, listed) = (self.limit, std::mem::take(&mut self.behind));
+        let is_over =
+            |client: &Subscriber| client.is_behind(limit) && client.waiting_bytes >= limit;
+        for at in listed {
+            match self.clients.get(at).and_then(Option::as_ref) {
+                Some(client) if is_over(client) => self.give_up_client(at),
+                _ => self.behind.push(at),
+            }
+        }
+    }
+
+    /// Gives up the clients that watch requests and for which at least `bytes_min` wait.
+    pub fn give_up_watchers(&mut self, bytes_min: usize) {
+        let clients = self.requests.iter().flat_map(|followed| &followed.clients);
+        let watching: Vec<usize> = clients.map(|receiver| receiver.at).collect();
+        for at in watching {
+            let client = self.clients.get(at).and_then(Option::as_ref);
+            if client.is_some_and(|client| client.waiting_bytes >= bytes_min) {
+                self.give_up_client(at);
+            }
+        }
+    }
+
+    fn give_up_client(&mut self, at: usize) {
+        let Self { clients, messages, ready, .. } = self;
+        let Some(Some(client)) = clients.get_mut(at) else { return };
+        std::mem::take(&mut client.pending).into_iter().for_each(|item| messages.release(item));
+        client.waiting_bytes = 0;
+        client.is_given_up = true;
+        client.is_listed = false;
+        if !std::mem::replace(&mut client.is_ready, true) {
+            ready.push(at);
+        }
+    }
+
+    /// Whether a client was [given up](Self::give_up): its thread closes it.
+    pub fn is_given_up(&self, client: u64) -> bool {
+        let client = self.by_id.get(&client).and_then(|at| self.clients[*at].as_ref());
+        client.is_some_and(|client| client.is_given_up)
     }
 
     /// Writes all pending messages of one client, in the middle of a round.
     pub fn write_of(&mut self, id: u64, out: &mut Out, resp3: bool) {
         let Some(at) = self.by_id.get(&id).copied() else { return };
         let Some(Some(client)) = self.clients.get_mut(at) else { return };
-        if !client.is_ready {
+        // Its thread closes a client that was given up.
+        if !client.is_ready || client.is_given_up {
             return;
         }
         client.is_ready = false;
-        let pending = PendingClient { at, id, slot: client.slot };
+        let pending = client.pending(at);
         self.ready.retain(|ready| *ready != at);
         self.write(pending, out, resp3, usize::MAX);
     }
@@ -499,19 +543,10 @@ pub(crate) fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
 pub(crate) const SHRINK_FROM: usize = 64;
 pub(crate) const SHRINK_RATIO: usize = 8;
 
-/// Entries that lists keep from round to round.
-const PENDING_KEPT: usize = 64;
-
 /// The client at a position, unless another client has taken the position.
 fn client_of(
     clients: &mut [Option<Subscriber>],
     pending: PendingClient,
 ) -> Option<&mut Subscriber> {
     clients.get_mut(pending.at)?.as_mut().filter(|client| client.id == pending.id)
-}
-
-/// The pattern of a reference to a message, or `None` for a message to the channel itself.
-fn pattern_of(message: &PublishedMessage, item: MessageRef) -> Option<&SharedName> {
-    let matches = message.matches.as_ref().filter(|_| item.pattern != NO_PATTERN);
-    matches.and_then(|matches| matches.patterns.get(item.pattern as usize)).map(|(name, _)| name)
 }

@@ -168,6 +168,10 @@ fn publish(
         return Ok(());
     }
     let receivers = cx.worker.publish(kind, args.text(1), args.text(2));
+    if !cx.is_nested {
+        // Only its next messages wait.
+        cx.worker.take_fills_inboxes();
+    }
     reply.len(receivers);
     if receivers > 0 && !cx.is_nested && cx.session.reply_mode == ReplyMode::On {
         cx.worker.write_own_messages(cx.session, reply.out());

@@ -133,6 +133,8 @@ pub struct Worker {
     pub deliveries: Arc<Deliveries>,
     /// The threads whose inboxes have got messages, as bits.
     pub(crate) receivers: u128,
+    /// Messages of the request have filled the inbox of a thread.
+    pub(crate) fills_inboxes: bool,
     /// The keys that the running command reads, for a client that tracks keys.
     pub(crate) reads: Reads,
     /// The notifications for the client of the running command, which follow its reply.
@@ -211,6 +213,7 @@ impl Worker {
             beyond_uncounted: 0,
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
             receivers: 0,
+            fills_inboxes: false,
             reads: Reads::default(),
             own_notifications: OwnNotifications::default(),
             next_transaction: None,

@@ -9,7 +9,7 @@
 //! are some, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
 //!
 //! No thread waits until another takes its lines in: the lines in its inbox are bounded, and beyond
-//! that the clients that watch there are closed. Lines for clients that do not read are bounded for
+//! that its thread closes the clients that watch there, before they get a later line. Lines for clients that do not read are bounded for
 //! all of them together, except for one line, which may wait for each: however long it is, clients
 //! that read are never closed.
 
@@ -109,37 +109,19 @@ pub(crate) fn show_request(
 impl Worker {
     fn send_line(&mut self, line: Vec<u8>, tsc: u64) {
         let unix_us = self.unix_us_at(tsc);
-        let (node, mut receivers, mut full) = (&self.node, 0u128, 0u128);
+        let (node, mut receivers) = (&self.node, 0u128);
         node.shown_requests.bytes.fetch_add(line.len() as u64, Ordering::Relaxed);
         node.shown_requests.longest.fetch_max(line.len() as u64, Ordering::Relaxed);
         let stamp = |line: &mut [u8]| node.shown_requests.stamp(line, unix_us);
         node.pubsub.show_request(line, stamp, &mut |thread, message| {
             if node.inboxes.has_room_for_lines(thread) {
                 node.inboxes.push(thread, Delivery::Published(message));
-                receivers |= 1 << thread;
             } else {
-                full |= 1 << thread;
+                // Here, where the thread is known to have such clients.
+                node.inboxes.cut(thread);
             }
+            receivers |= 1 << thread;
         });
         self.receivers |= receivers;
-        while full != 0 {
-            let thread = full.trailing_zeros();
-            full &= full - 1;
-            if self.node.inboxes.begin_cut(thread as usize) {
-                self.cut_watchers(thread);
-            }
-        }
-    }
-
-    /// Kills the clients that watch on a thread with too many lines in its inbox, because they
-    /// would miss some. The thread closes them when it takes in its lines.
-    fn cut_watchers(&self, thread: u32) {
-        let node = &self.node;
-        for record in node.clients.all() {
-            let is_there = record.location.place().0 == thread;
-            if is_there && record.has(flag::MONITOR) && node.kill(&record) {
-                self.stats.output_limit_closes.add(1);
-            }
-        }
     }
 }

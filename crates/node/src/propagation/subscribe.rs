@@ -17,7 +17,7 @@ use resp::Out;
 use crate::clients::record::{ClientRecord, flag};
 use crate::clients::session::Session;
 use crate::execution::worker::Worker;
-use crate::state::inboxes::{Delivery, Subscription};
+use crate::state::inboxes::{Delivery, ReliefCause, Subscription};
 use crate::state::node::Node;
 
 /// Whether a client may have so many more subscriptions, with so many bytes of names together.
@@ -202,7 +202,7 @@ pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Ou
             count += 1;
             if count % LOCKED_MAX == 0 {
                 // The other thread's clients do not wait for all of them.
-                node.inboxes.take_in_for(to);
+                node.inboxes.relieve(to, ReliefCause::Move);
             }
         });
         let mut subscribers = worker.deliveries.subscribers();
@@ -217,6 +217,10 @@ pub fn hand_over(worker: &mut Worker, session: &Session, to: usize, out: &mut Ou
     }
     worker.deliveries.receive_all();
     worker.deliveries.subscribers().write_of(client, out, session.resp3);
+    // It has messages that the client will not get, so its next thread closes it.
+    if worker.deliveries.subscribers().is_given_up(client) && node.kill(record) {
+        worker.stats.output_limit_closes.add(1);
+    }
     for_each(record, |kind, name, hash| {
         worker.deliveries.subscribers().remove(client, ChannelId { kind, name, hash });
     });

@@ -13,7 +13,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use pubsub::{ChannelId, PendingClient, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
-use super::inboxes::{Delivery, Inboxes, Subscription};
+use super::inboxes::{Delivery, Inboxes, RELIEVED_BYTES_MAX, ReliefCause, Subscription};
 use crate::clients::record::ClientRecord;
 
 /// Messages taken in at once, and the deliveries that they cause: later ones are written in the
@@ -85,7 +85,7 @@ impl Deliveries {
         }
         self.state.lock().inbox = inbox;
         let state = Arc::clone(&self.state);
-        let relief = Box::new(move |bytes_max| state.lock().relieve(bytes_max));
+        let relief = Box::new(move |cause| state.lock().relieve(cause));
         self.inboxes.set_relief(self.thread, Some(relief));
     }
 
@@ -125,6 +125,7 @@ impl Deliveries {
     /// whether more is there.
     pub fn receive(&self, ready: &mut Vec<PendingClient>) -> bool {
         let state = &mut *self.state.lock();
+        self.inboxes.begin_round(self.thread);
         state.is_relieved = false;
         let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
         let has_more = loop {
@@ -147,6 +148,7 @@ impl Deliveries {
     /// taking in more.
     pub fn receive_nothing(&self, ready: &mut Vec<PendingClient>) {
         let state = &mut *self.state.lock();
+        self.inboxes.begin_round(self.thread);
         state.is_relieved = false;
         state.subscribers.take_ready(ready);
     }
@@ -234,18 +236,42 @@ impl Drop for Deliveries {
 
 impl State {
     /// Takes in messages for the thread, up to a limit: for one that has not done so for too long
-    /// until half of them are left. Then the clients are given up for which so many bytes or more
-    /// wait.
-    fn relieve(&mut self, bytes_max: Option<usize>) -> Vec<u64> {
+    /// until half of them are left.
+    fn relieve(&mut self, cause: ReliefCause) {
+        if let ReliefCause::Stall(limit)
+        | ReliefCause::LongStall(limit)
+        | ReliefCause::Command(limit) = cause
+        {
+            self.subscribers.set_limit(limit);
+        }
         let mut deliveries = 0;
         while deliveries < DELIVERIES_MAX
-            && (bytes_max.is_none() || self.inboxes.is_half_full(self.thread))
+            && self.may_relieve(cause)
             && let Some(delivery) = self.inbox.as_ref().and_then(Mailbox::pop)
         {
             deliveries += 1 + self.take_in(delivery);
         }
         self.is_relieved = true;
-        bytes_max.map_or_else(Vec::new, |bytes_max| self.subscribers.give_up(bytes_max))
+        if let ReliefCause::LongStall(_) | ReliefCause::Command(_) = cause {
+            self.subscribers.give_up();
+            self.subscribers.give_up_watchers(RELIEVED_BYTES_MAX);
+        }
+    }
+
+    fn may_relieve(&mut self, cause: ReliefCause) -> bool {
+        if cause == ReliefCause::Move {
+            return true;
+        }
+        let has_room = match cause {
+            ReliefCause::Stall(_) | ReliefCause::LongStall(_) => {
+                self.subscribers.pending_bytes() < RELIEVED_BYTES_MAX
+            }
+            ReliefCause::Move | ReliefCause::Command(_) => true,
+        };
+        let spares = matches!(cause, ReliefCause::Stall(_));
+        has_room
+            && self.inboxes.is_half_full(self.thread)
+            && !(spares && self.subscribers.is_some_behind())
     }
 
     fn note_changed(&mut self) {
@@ -284,6 +310,10 @@ impl State {
             Delivery::Look(record) => self.looks.push_back(record),
             Delivery::Changed => self.note_changed(),
             Delivery::Mark => {}
+            Delivery::Cut => {
+                self.subscribers.give_up_watchers(0);
+                self.inboxes.end_cut(self.thread);
+            }
             Delivery::Gone(client) => {
                 self.gone.remove(&client);
                 self.gone.shrink_to(GONE_KEPT);
@@ -304,227 +334,5 @@ impl Drop for State {
             }
             self.inboxes.close(self.thread, inbox);
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use base::hash::KeyHasher;
-    use base::uncounted::thread_bytes;
-    use pubsub::{ChannelKind, ChannelRegistry};
-    use resp::Out;
-
-    use super::*;
-
-    /// Events are left out of the count until they are written, or no client waits for them.
-    #[test]
-    fn messages_in_delivery_are_uncounted() {
-        let inboxes = Arc::new(Inboxes::new());
-        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
-        deliveries.open(Arc::new(|| {}));
-        let registry = ChannelRegistry::new(KeyHasher::new(1));
-        let name =
-            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
-        let follow = |client| {
-            let begun = registry.subscribe(name, 1, |_| {});
-            deliveries.subscribers().add(
-                client,
-                None,
-                ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
-                begun.since,
-            );
-        };
-        let payload = (&b"c"[..], &[b'x'; 1000][..]);
-        let publish_event = || {
-            registry.publish_event(payload.0, payload.1, &mut |thread, message| {
-                inboxes.push(thread, Delivery::Published(message));
-            });
-        };
-        let write = || {
-            let (mut ready, mut out) = (Vec::new(), Out::default());
-            deliveries.receive(&mut ready);
-            for pending in ready {
-                deliveries.subscribers().write(pending, &mut out, false, usize::MAX);
-            }
-            out.notification_bytes() == out.bytes.len()
-        };
-        follow(7);
-        registry.publish(ChannelKind::Channel, payload.0, payload.1, &mut |thread, message| {
-            inboxes.push(thread, Delivery::Published(message));
-        });
-        assert_eq!((thread_bytes(), write()), (0, false), "what clients publish is no event");
-        publish_event();
-        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
-        assert_eq!((write(), thread_bytes()), (true, 0));
-        // One client is on the main thread, and is written to when it returns.
-        publish_event();
-        let mut ready = Vec::new();
-        deliveries.receive(&mut ready);
-        assert!(ready.iter().all(|pending| deliveries.subscribers().keep(*pending) > 1000));
-        assert!((1000..2000).contains(&thread_bytes()), "{}", thread_bytes());
-        assert_eq!((write(), thread_bytes()), (true, 0));
-        // One client goes to another thread with the messages that were taken in for it.
-        publish_event();
-        deliveries.receive_all();
-        let mut out = Out::default();
-        deliveries.subscribers().write_of(7, &mut out, false);
-        deliveries.subscribers().remove(7, name);
-        assert_eq!(out.notification_bytes(), out.bytes.len());
-        out.clear();
-        assert_eq!(thread_bytes(), 0);
-        // A thread ends.
-        follow(8);
-        (0..3).for_each(|_| publish_event());
-        deliveries.receive(&mut ready);
-        publish_event();
-        drop(deliveries);
-        assert_eq!(thread_bytes(), 0);
-    }
-
-    /// A long event is shared by all receivers, and left out of the count as long as one of them
-    /// has it.
-    #[test]
-    fn the_message_of_the_last_receiver_is_uncounted_in_full() {
-        const LONG: i64 = 128 << 10;
-        let inboxes = Arc::new(Inboxes::new());
-        let registry = ChannelRegistry::new(KeyHasher::new(1));
-        let name =
-            ChannelId { kind: ChannelKind::Channel, name: &b"c"[..], hash: registry.hash(b"c") };
-        let threads = [1, 2].map(|thread| {
-            let deliveries = Deliveries::new(thread, Arc::clone(&inboxes));
-            deliveries.open(Arc::new(|| {}));
-            for client in 0..3 {
-                let begun = registry.subscribe(name, thread, |_| {});
-                let client = (thread as u64 * 10 + client, None);
-                deliveries.subscribers().add(
-                    client.0,
-                    client.1,
-                    ChannelId { kind: name.kind, name: begun.name, hash: name.hash },
-                    begun.since,
-                );
-            }
-            deliveries
-        });
-        registry.publish_event(b"c", &[b'x'; LONG as usize - 100], &mut |thread, message| {
-            inboxes.push(thread, Delivery::Published(message));
-        });
-        let (mut ready, mut outs) = (Vec::new(), Vec::new());
-        for deliveries in threads {
-            deliveries.receive(&mut ready);
-            // One of them is on the main thread, and goes to another thread with its messages.
-            assert!(deliveries.subscribers().keep(ready[0]) as i64 > LONG - 100);
-            for pending in &ready {
-                let mut out = Out::default();
-                deliveries.subscribers().write(*pending, &mut out, true, usize::MAX);
-                outs.push(out);
-            }
-        }
-        while !outs.is_empty() {
-            assert!((LONG..LONG + 1000).contains(&thread_bytes()), "{}", thread_bytes());
-            outs.pop();
-        }
-        assert_eq!(thread_bytes(), 0);
-    }
-
-    /// A thread that is busy with a slow command takes nothing in.
-    #[test]
-    fn another_thread_takes_messages_in() {
-        let inboxes = Arc::new(Inboxes::new());
-        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
-        deliveries.open(Arc::new(|| {}));
-        deliveries.activate();
-        assert!(deliveries.begins_round());
-        let registry = ChannelRegistry::new(KeyHasher::new(1));
-        let follow = |client, name: &[u8]| {
-            let (kind, hash) = (ChannelKind::Channel, registry.hash(name));
-            let begun = registry.subscribe(ChannelId { kind, name, hash }, 1, |_| {});
-            let channel = ChannelId { kind, name: begun.name, hash };
-            deliveries.subscribers().add(client, None, channel, begun.since);
-        };
-        (1..=100).for_each(|client| follow(client, b"c"));
-        follow(101, b"quiet");
-        let publish = |channel: &[u8], number: usize| {
-            let payload = format!("{number:01000}");
-            registry.publish(
-                ChannelKind::Channel,
-                channel,
-                payload.as_bytes(),
-                &mut |thread, message| inboxes.push(thread, Delivery::Published(message)),
-            );
-        };
-        publish(b"quiet", 0);
-        let mut published = 0;
-        let mut fill = || {
-            while !inboxes.are_some_full() {
-                publish(b"c", published);
-                published += 1;
-            }
-            published
-        };
-        let first = fill();
-        let mut rounds = 0;
-        while inboxes.are_some_full() {
-            assert!(inboxes.relieve(1, 64 << 20).is_empty());
-            rounds += 1;
-        }
-        assert!(rounds < 10 && inboxes.relieved() == 1, "{rounds}");
-        assert!(!deliveries.prepare_sleep(), "the thread has to write them");
-        let all = fill();
-        assert!(all > first);
-        let mut ready = Vec::new();
-        while deliveries.receive(&mut ready) {
-            for pending in ready.drain(..) {
-                deliveries.subscribers().keep(pending);
-            }
-        }
-        for pending in ready {
-            let mut out = Out::default();
-            // In parts, as for a client with much to write.
-            while deliveries.subscribers().write(pending, &mut out, false, 10_000).has_more {}
-            let text = String::from_utf8_lossy(&out.bytes);
-            let numbers = text.split("\r\n").filter(|line| line.len() == 1000);
-            let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
-            let count = if pending.id > 100 { 1 } else { all };
-            assert_eq!(numbers, (0..count).collect::<Vec<_>>());
-        }
-        assert!(deliveries.prepare_sleep());
-        deliveries.awake();
-        // At their limit, clients are given up.
-        publish(b"quiet", 1);
-        fill();
-        let given_up = inboxes.relieve(1, 50_000);
-        assert_eq!(given_up, (1..=100).collect::<Vec<u64>>());
-        drop(deliveries);
-        assert!(inboxes.relieve(1, 0).is_empty() && !inboxes.are_some_full());
-    }
-
-    /// Clients that have read keys which change all the time do not delay rounds of prefixes.
-    #[test]
-    fn a_round_follows_earlier_clients() {
-        let inboxes = Arc::new(Inboxes::new());
-        let deliveries = Deliveries::new(1, Arc::clone(&inboxes));
-        inboxes.activate_all();
-        deliveries.open(Arc::new(|| {}));
-        assert!(deliveries.begins_round(), "another thread may have left something");
-        let record = |id| Arc::new(ClientRecord::new(id, ("a".into(), "b".into()), 1, 0, 0));
-        let next = || deliveries.next_look().map(|record| record.id);
-        (1..3).for_each(|id| deliveries.look_at(&record(id)));
-        for _ in 0..2 {
-            inboxes.push(1, Delivery::Changed);
-            deliveries.receive(&mut Vec::new());
-            deliveries.look_at(&record(9));
-        }
-        assert!(!deliveries.prepare_sleep());
-        for id in 1..3 {
-            assert!(!deliveries.begins_round());
-            assert_eq!(next(), Some(id));
-        }
-        assert!(deliveries.begins_round() && !deliveries.begins_round());
-        deliveries.note_changed();
-        // Clients of the previous round come first, so that rounds come together.
-        assert_eq!((next(), deliveries.begins_round()), (Some(9), false));
-        assert_eq!((next(), deliveries.begins_round()), (Some(9), true));
-        assert!(deliveries.prepare_sleep());
     }
 }

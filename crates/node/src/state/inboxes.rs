@@ -10,7 +10,8 @@
 //!
 //! Publishers wait while the inbox of a receiving thread is full, until that thread has taken some
 //! messages in. They do not wait for a slow command: a thread whose clients publish takes messages
-//! in for the thread that runs it (`Inboxes::relieve`).
+//! in for the thread that runs it (`Inboxes::relieve`), as far as these do not bring subscribers
+//! that read near their limits.
 //!
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 
@@ -59,6 +60,8 @@ pub enum Delivery {
     Mark,
     /// No more messages follow for a client of this thread, which is closed.
     Gone(u64),
+    /// MONITOR lines are missing: the clients that watch on this thread must be closed.
+    Cut,
 }
 
 impl Delivery {
@@ -85,10 +88,27 @@ pub struct Subscription {
     pub moment: u64,
 }
 
-/// Takes messages in for the thread that has the inbox: with a number, until there is room, and
-/// gives up its clients for which so many bytes or more wait; without one, all, up to a limit.
-/// Returns the numbers of the clients.
-pub(crate) type Relief = Box<dyn Fn(Option<usize>) -> Vec<u64> + Send + Sync>;
+/// Why another thread takes messages in. The number is the limit of bytes that may wait for a
+/// client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReliefCause {
+    /// A client is moved there: takes in all, up to a limit.
+    Move,
+    /// Publishers wait: until there is room, while less than half of the limit waits for each
+    /// client, and their messages take no more than [`RELIEVED_BYTES_MAX`].
+    Stall(usize),
+    /// The thread has stalled for long: the same up to the limit, at which clients are given up.
+    LongStall(usize),
+    /// A command publishes much and cannot wait: the same without a bound of their memory.
+    Command(usize),
+}
+
+/// The most memory of messages that are taken in for a thread whose clients do not receive them.
+/// Then publishers wait until it writes some.
+pub(crate) const RELIEVED_BYTES_MAX: usize = 256 << 20;
+
+/// Takes messages in for the thread that has the inbox.
+pub(crate) type Relief = Box<dyn Fn(ReliefCause) + Send + Sync>;
 
 /// Wakes the thread that has the inbox.
 #[derive(Default)]
@@ -105,8 +125,11 @@ struct Inbox {
     backlog: AtomicUsize,
     /// The weight of its MONITOR lines in bytes.
     lines: AtomicUsize,
-    /// Clients that watch on this thread are being closed, because there were too many lines.
+    /// The clients that watch on this thread are given up when it comes to [`Delivery::Cut`],
+    /// because there were too many lines. Until then it gets no more.
     is_cut: AtomicBool,
+    /// How often its thread has looked for messages. Only the thread counts.
+    rounds: AtomicUsize,
 }
 
 /// One inbox for each thread that there can be.
@@ -138,6 +161,7 @@ impl Inboxes {
                 backlog: AtomicUsize::new(0),
                 lines: AtomicUsize::new(0),
                 is_cut: AtomicBool::new(false),
+                rounds: AtomicUsize::new(0),
             }
         };
         Self {
@@ -162,20 +186,24 @@ impl Inboxes {
         *self.inboxes[thread].relief.lock() = relief;
     }
 
-    /// Takes some messages in for a thread, and gives up its clients for which `bytes_max` bytes or
-    /// more wait. Returns their numbers. The thread must look into its inbox afterwards, as a
-    /// thread does at the end of its turn.
-    pub(crate) fn relieve(&self, thread: usize, bytes_max: usize) -> Vec<u64> {
-        let relief = self.inboxes[thread].relief.lock();
-        relief.as_ref().map_or_else(Vec::new, |relief| relief(Some(bytes_max)))
+    /// Takes some messages in for a thread, unless another thread does so now. The thread must look
+    /// into its inbox afterwards, as a thread does at the end of its turn.
+    pub(crate) fn relieve(&self, thread: usize, cause: ReliefCause) {
+        let relief = self.inboxes[thread].relief.try_lock();
+        if let Some(Some(relief)) = relief.as_deref() {
+            relief(cause);
+        }
     }
 
-    /// Takes in what is in a thread's inbox, up to a limit, so that the thread need not take in
-    /// very much at once.
-    pub(crate) fn take_in_for(&self, thread: usize) {
-        if let Some(relief) = &*self.inboxes[thread].relief.lock() {
-            relief(None);
-        }
+    /// Notes that a thread looks for messages.
+    pub(crate) fn begin_round(&self, thread: usize) {
+        let rounds = &self.inboxes[thread].rounds;
+        rounds.store(rounds.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// How often a thread has looked for messages.
+    pub fn rounds(&self, thread: usize) -> usize {
+        self.inboxes[thread].rounds.load(Ordering::Relaxed)
     }
 
     /// Takes back the inbox of a thread that ends.
@@ -210,17 +238,20 @@ impl Inboxes {
     pub(crate) fn has_room_for_lines(&self, thread: usize) -> bool {
         let inbox = &self.inboxes[thread];
         let lines = inbox.lines.load(Ordering::Relaxed);
-        if lines == 0 && inbox.is_cut.load(Ordering::Relaxed) {
-            inbox.is_cut.store(false, Ordering::Relaxed);
-        }
         // A client that has missed a line is being closed, and gets no later one.
         lines < LINES_BYTES_MAX && !inbox.is_cut.load(Ordering::Relaxed)
     }
 
-    /// A line for a thread had no room. Returns whether it is the first: then the clients that
-    /// watch there must be closed.
-    pub(crate) fn begin_cut(&self, thread: usize) -> bool {
-        !self.inboxes[thread].is_cut.swap(true, Ordering::Relaxed)
+    /// A line for a thread had no room, so the clients that watch there must be closed.
+    pub(crate) fn cut(&self, thread: usize) {
+        if !self.inboxes[thread].is_cut.swap(true, Ordering::Relaxed) {
+            self.push(thread, Delivery::Cut);
+        }
+    }
+
+    /// The clients that missed lines are given up: the others get the next ones.
+    pub(crate) fn end_cut(&self, thread: usize) {
+        self.inboxes[thread].is_cut.store(false, Ordering::Relaxed);
     }
 
     /// Wakes a thread, if it sleeps, for what was pushed.
@@ -281,6 +312,12 @@ impl Inboxes {
     /// Whether it has so many messages that relieving the thread goes on.
     pub(crate) fn is_half_full(&self, thread: usize) -> bool {
         self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX / 2
+    }
+
+    /// Whether a thread should look into its inbox soon, so that publishers need not wait for it.
+    #[inline]
+    pub fn is_filling(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX / 4
     }
 
     /// The threads with full inboxes.

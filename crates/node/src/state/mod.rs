@@ -5,6 +5,8 @@ pub mod busy_scripts;
 pub mod client_line;
 pub mod client_memory;
 pub mod deliveries;
+#[cfg(test)]
+mod deliveries_tests;
 pub mod durability;
 pub(crate) mod eviction_pool;
 pub mod inboxes;

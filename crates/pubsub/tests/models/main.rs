@@ -17,6 +17,9 @@ mod pattern_index;
 #[path = "../../src/pattern_search.rs"]
 #[allow(dead_code)]
 mod pattern_search;
+#[path = "../../src/pending_messages.rs"]
+#[allow(dead_code)]
+mod pending_messages;
 #[path = "../../src/registry.rs"]
 #[allow(dead_code)]
 mod registry;

@@ -1,7 +1,6 @@
 //! A thread's deliveries of published messages under way, and its clients that wait to publish.
 
 use node::PendingClient;
-use sync::gate::GracePeriod;
 
 /// Between two checks whether publishers may continue.
 const LOOK_AGAIN_MS: i64 = 1;
@@ -20,34 +19,63 @@ pub(crate) struct Deliverer {
     pub(super) publishers: Vec<usize>,
     /// How often full inboxes had had room again at the last check.
     pub(super) relieved: usize,
-    /// Since when threads with full inboxes have been observed.
-    pub(super) watch: Option<StallWatch>,
+    /// The threads with full inboxes for which publishers wait.
+    pub(super) stalls: Stalls,
 }
 
-/// The commands that threads ran at a moment when publishers waited for them.
-#[derive(Debug)]
-pub(super) struct StallWatch {
-    since_ms: i64,
-    commands: GracePeriod,
-}
-
-/// A thread that has been in one command for so long is not waited for.
+/// How long a thread with a full inbox has not looked into it: a slow command, a save or a move
+/// keeps it. Longer than the first, publishers do not wait for it as long as its clients are far
+/// from their limits. Longer than the second, they do not wait for it at all: it is one slow
+/// command and not several with messages written between them.
 const STALLED_MS: i64 = 5;
+const LONG_STALLED_MS: i64 = 1000;
 
-impl StallWatch {
-    pub(super) fn begin(now_ms: i64, commands: GracePeriod) -> Self {
-        Self { since_ms: now_ms, commands }
+/// The stall of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stall {
+    Short,
+    Long,
+}
+
+/// When each thread with a full inbox was last known to look into it.
+#[derive(Debug, Default)]
+pub(super) struct Stalls(Vec<LastRound>);
+
+/// The number of a thread's last look into its inbox, known since then.
+#[derive(Debug)]
+struct LastRound {
+    thread: usize,
+    round: usize,
+    since_ms: i64,
+}
+
+impl Stalls {
+    /// Forgets all threads: they have not been observed meanwhile.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
-    /// Whether threads have been observed for long enough.
-    pub(super) fn is_due(&self, now_ms: i64) -> bool {
-        now_ms - self.since_ms >= STALLED_MS
-    }
-
-    /// Whether a thread has been in the same command for long.
-    pub(super) fn is_stalled(&mut self, thread: usize, now_ms: i64) -> bool {
-        let is_other = |other| other != thread;
-        self.is_due(now_ms) && !self.commands.is_over_but_for(is_other, true)
+    /// Observes the threads with full inboxes, each with the number of its last look into it.
+    /// Returns those that are stalled.
+    pub(super) fn look(
+        &mut self,
+        full: impl Iterator<Item = (usize, usize)>,
+        now_ms: i64,
+    ) -> Vec<(usize, Stall)> {
+        let before = std::mem::take(&mut self.0);
+        let mut stalled = Vec::new();
+        for (thread, round) in full {
+            let mut known =
+                before.iter().filter(|last| (last.thread, last.round) == (thread, round));
+            let since_ms = known.next().map_or(now_ms, |last| last.since_ms);
+            match now_ms - since_ms {
+                LONG_STALLED_MS.. => stalled.push((thread, Stall::Long)),
+                STALLED_MS.. => stalled.push((thread, Stall::Short)),
+                _ => {}
+            }
+            self.0.push(LastRound { thread, round, since_ms });
+        }
+        stalled
     }
 }
 
@@ -61,24 +89,25 @@ impl Deliverer {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use sync::gate::Gate;
-
     use super::*;
 
     #[test]
-    fn a_thread_in_one_command_is_stalled() {
-        let gate = Gate::new(2);
-        let (own, other) = (gate.register_as(0).unwrap(), gate.register_as(1).unwrap());
-        let begin = |now_ms| StallWatch::begin(now_ms, own.grace_period());
-        assert!(!begin(0).is_stalled(1, 1000), "it executes nothing");
-        other.enter();
-        let mut watch = begin(1000);
-        assert!(!watch.is_stalled(1, 1000 + STALLED_MS - 1) && !watch.is_due(1001));
-        assert!(watch.is_stalled(1, 1000 + STALLED_MS) && watch.is_due(1000 + STALLED_MS));
-        assert!(!watch.is_stalled(0, 2000));
-        other.leave();
-        other.enter();
-        assert!(!watch.is_stalled(1, 3000), "another command");
-        other.leave();
+    fn a_thread_that_does_not_look_into_its_inbox_is_stalled() {
+        let mut stalls = Stalls::default();
+        let mut look = |full: &[(usize, usize)], now_ms| stalls.look(full.iter().copied(), now_ms);
+        assert!(look(&[(1, 7)], 1000).is_empty());
+        assert!(look(&[(1, 7)], 1000 + STALLED_MS - 1).is_empty());
+        assert_eq!(look(&[(1, 7)], 1000 + STALLED_MS), [(1, Stall::Short)]);
+        // Another thread begins later, while the first one is full at each look.
+        assert_eq!(look(&[(1, 7), (3, 1)], 1500), [(1, Stall::Short)]);
+        let both = [(1, Stall::Short), (3, Stall::Short)];
+        assert_eq!(look(&[(1, 7), (3, 1)], 1500 + STALLED_MS), both);
+        let long = [(1, Stall::Long), (3, Stall::Short)];
+        assert_eq!(look(&[(1, 7), (3, 1)], 1000 + LONG_STALLED_MS), long);
+        // The first one has looked.
+        assert_eq!(look(&[(1, 8), (3, 1)], 2010), [(3, Stall::Short)]);
+        // The third one had room meanwhile.
+        assert!(look(&[], 2011).is_empty());
+        assert!(look(&[(1, 8), (3, 1)], 2012).is_empty());
     }
 }

@@ -9,8 +9,12 @@
 //! A client that publishes faster than messages are delivered is suspended until the receivers'
 //! threads have room, so the memory for slow threads is bounded; the memory for a slow client is
 //! bounded by its output limit. It does not wait for a slow command: its thread takes messages in
-//! for the thread that runs one, whose clients then reach their limits. That thread takes in no
-//! more before it has written these, some in each turn.
+//! for the thread that runs one, until half of its limit waits for a client, since clients that
+//! read must not be closed for the slow commands of others. After a second in one command they are.
+//! That thread takes in no more before it has written these: in each turn some, or as long as its
+//! commands have taken.
+
+use std::sync::atomic::Ordering;
 
 use node::clients::ReplyMode;
 use node::clients::record::flag;
@@ -20,11 +24,17 @@ use resp::out::Mark;
 
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
-use crate::threads::deliverer::StallWatch;
+use crate::threads::deliverer::Stall;
 use crate::threads::io_thread::IoThread;
 
-/// The bytes of messages that are written in one turn, over all clients.
+/// The bytes of messages that are written in one turn, over all clients, and those that are written
+/// at once for as long as the turn's commands have taken, but no longer than the last.
 const WRITTEN_BYTES_MAX: usize = 4 << 20;
+const MORE_BYTES_MAX: usize = 1 << 20;
+const MORE_US_MAX: u64 = 50_000;
+
+/// From so many bytes on, a client's output is noted among its messages.
+const NOTED_BYTES_MIN: usize = 1 << 20;
 
 /// From so many bytes on, the output kept for an absent client is checked against its limit.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
@@ -56,8 +66,11 @@ impl IoThread {
                 true
             }
         };
-        let mut bytes_left = WRITTEN_BYTES_MAX;
+        let (mut bytes_left, mut more_until_tsc) = (WRITTEN_BYTES_MAX, None);
         for pending in &ready {
+            if bytes_left == 0 {
+                bytes_left = self.more_bytes(&mut more_until_tsc);
+            }
             if bytes_left == 0 {
                 self.keep(*pending);
                 self.deliverer.has_unwritten = true;
@@ -77,6 +90,24 @@ impl IoThread {
         self.deliverer.ready = ready;
     }
 
+    /// How many bytes of messages the turn may write in addition: some, for as long as its commands
+    /// have taken. If there were slow ones, much may have been taken in for the thread.
+    #[cold]
+    fn more_bytes(&self, until_tsc: &mut Option<u64>) -> usize {
+        // The turns within a busy script come one after the other.
+        if self.ran_nested_turn {
+            return 0;
+        }
+        let now_tsc = sys::clock::tsc();
+        let until_tsc = until_tsc.get_or_insert_with(|| {
+            let commands_tsc =
+                self.worker.last_tsc().saturating_sub(self.turn_tsc.load(Ordering::Relaxed));
+            let most_tsc = (MORE_US_MAX as f64 * sys::clock::tsc_per_micro()) as u64;
+            now_tsc.saturating_add(commands_tsc.min(most_tsc))
+        });
+        if now_tsc < *until_tsc { MORE_BYTES_MAX } else { 0 }
+    }
+
     /// Writes pending messages of a client, up to this many bytes, and sends them.
     fn deliver_to(&mut self, pending: PendingClient, bytes_max: usize) -> WrittenMessages {
         let Self { slots, worker, out, .. } = self;
@@ -93,11 +124,10 @@ impl IoThread {
         };
         let mut subscribers = worker.deliveries.subscribers();
         let written = subscribers.write(pending, out, client.session.resp3, bytes_max);
-        let is_given_up = subscribers.is_given_up(pending);
         drop(subscribers);
-        if is_given_up || client.session.record.location.is_killed() {
+        if written.is_given_up || client.session.record.location.is_killed() {
             out.clear();
-            self.close(slot);
+            self.close_given_up(slot, pending);
             return written;
         }
         let is_silent =
@@ -108,7 +138,24 @@ impl IoThread {
             return written;
         }
         self.send_unasked(slot);
+        let output_bytes = self.slots.client(slot).map_or(0, |client| client.output_bytes());
+        if output_bytes >= NOTED_BYTES_MIN || pending.had_output {
+            let noted = if output_bytes >= NOTED_BYTES_MIN { output_bytes } else { 0 };
+            self.worker.deliveries.subscribers().note_output(pending, noted);
+        }
         written
+    }
+
+    /// Closes a client that was killed, or whose messages reached its limit.
+    #[cold]
+    fn close_given_up(&mut self, slot: usize, pending: PendingClient) {
+        let Some(client) = self.slots.client_mut(slot) else { return };
+        if self.worker.node.kill(&client.session.record) {
+            self.worker.stats.output_limit_closes.add(1);
+        }
+        self.close(slot);
+        // It may have ended its last subscription before.
+        self.worker.deliveries.subscribers().forget(pending.id);
     }
 
     /// Sends a client, whose output is not waiting for the log, output that it did not request.
@@ -142,13 +189,17 @@ impl IoThread {
 
     /// Keeps messages for a client to which nothing can be written now.
     fn keep(&mut self, pending: PendingClient) {
-        let kept_bytes = self.worker.deliveries.subscribers().keep(pending) as u64;
-        if kept_bytes <= KEPT_BYTES_MIN {
+        let mut subscribers = self.worker.deliveries.subscribers();
+        let kept_bytes = subscribers.keep(pending) as u64;
+        let is_given_up = kept_bytes == 0 && subscribers.is_given_up(pending.id);
+        drop(subscribers);
+        if kept_bytes <= KEPT_BYTES_MIN && !is_given_up {
             return;
         }
         let Some(record) = self.worker.node.clients.find(pending.id) else { return };
         let limit = self.worker.config.client_output_buffer_limit.of(record.client_type());
-        let is_over = limit.hard_bytes != 0 && kept_bytes >= limit.hard_bytes
+        let is_over = is_given_up
+            || limit.hard_bytes != 0 && kept_bytes >= limit.hard_bytes
             || self.worker.node.is_behind(&record, kept_bytes);
         if is_over && self.worker.node.kill(&record) {
             // The thread that has the client closes it.
@@ -158,6 +209,9 @@ impl IoThread {
 
     /// Holds a client that publishes until there is room.
     pub(crate) fn wait_for_room(&mut self, slot: usize) {
+        if self.deliverer.publishers.is_empty() {
+            self.deliverer.stalls.clear();
+        }
         self.deliverer.publishers.push(slot);
         self.after_send(slot);
     }
@@ -167,7 +221,8 @@ impl IoThread {
         if self.deliverer.publishers.is_empty() {
             return;
         }
-        if !self.log.has_room() {
+        // Messages to clients of this thread are written first.
+        if !self.log.has_room() || self.deliverer.has_unwritten {
             return;
         }
         if self.worker.node.inboxes.are_some_full() {
@@ -187,24 +242,15 @@ impl IoThread {
         }
     }
 
-    /// Takes messages in for threads with full inboxes that run slow commands.
+    /// Takes messages in for threads with full inboxes that do not look into them.
     #[cold]
     fn relieve_stalled(&mut self) {
         let now_ms = self.steady_ms();
-        let Self { worker, deliverer, shared, .. } = self;
-        let watch = deliverer
-            .watch
-            .get_or_insert_with(|| StallWatch::begin(now_ms, shared.keyspace.gate.grace_period()));
-        let mut is_one_stalled = false;
-        for thread in worker.full_receivers() {
-            if watch.is_stalled(thread, now_ms) {
-                is_one_stalled = true;
-                worker.relieve(thread);
-            }
-        }
-        // The others have executed something since, so all are observed from now on again.
-        if !is_one_stalled && watch.is_due(now_ms) {
-            deliverer.watch = None;
+        let Self { worker, deliverer, .. } = self;
+        let rounds = |thread| (thread, worker.node.inboxes.rounds(thread));
+        let stalled = deliverer.stalls.look(worker.full_receivers().map(rounds), now_ms);
+        for (thread, stall) in stalled {
+            worker.relieve(thread, stall == Stall::Long);
         }
     }
 

@@ -295,6 +295,7 @@ impl<'a> ExecutionContext<'a> {
                 return None;
             }
             let outcome = executor.execute(read_batch.request(*next, query_buffer));
+            let fills_inboxes = executor.worker.take_fills_inboxes();
             match outcome {
                 Outcome::Done | Outcome::Failed => {}
                 Outcome::Close => {
@@ -319,6 +320,9 @@ impl<'a> ExecutionContext<'a> {
             *commands += 1;
             *next += 1;
             locks.end_command();
+            if fills_inboxes {
+                return Some(Outcome::Congested);
+            }
             let goes_on = *next < batch.requests.end;
             if goes_on && executor.worker.has_used_turn(since_tsc) {
                 return Some(Outcome::Postponed);

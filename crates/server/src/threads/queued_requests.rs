@@ -155,6 +155,7 @@ impl ExecutionContext<'_> {
                 self.worker.end_requests(&mut client.session);
                 return Err(NoAccess);
             };
+            let fills_inboxes = self.worker.take_fills_inboxes();
             match outcome {
                 Outcome::Done | Outcome::Failed => client.commands += 1,
                 Outcome::Close => client.queue.clear(),
@@ -168,6 +169,9 @@ impl ExecutionContext<'_> {
                 Outcome::Block(_) | Outcome::GracePeriod(_) => {}
             }
             client.enter(outcome);
+            if fills_inboxes && matches!(client.state, ClientState::Reading) {
+                client.enter(Outcome::Congested);
+            }
             let goes_on = matches!(client.state, ClientState::Reading) && !client.queue.is_empty();
             if goes_on && self.worker.has_used_turn(since_tsc) {
                 client.enter(Outcome::Postponed);

@@ -90,13 +90,15 @@ impl IoThread {
     }
 
     /// Whether the turn has lasted long since this TSC and should end: a client of this thread
-    /// waits for a shard or to stop all other threads, or is on the main thread, and such clients
-    /// are checked once in a turn. Nested turns are short in any case.
+    /// waits for a shard or to stop all other threads, or is on the main thread, or messages wait
+    /// for clients: these are checked once in a turn. Nested turns are short in any case.
     #[inline]
     pub(crate) fn is_awaited(&self, since_tsc: u64) -> bool {
-        (!self.shard_waits.waiting.is_empty() || self.slots.has_clients_on_main())
+        self.worker.has_used_turn(since_tsc)
             && !self.ran_nested_turn
-            && self.worker.has_used_turn(since_tsc)
+            && (!self.shard_waits.waiting.is_empty()
+                || self.slots.has_clients_on_main()
+                || self.worker.node.inboxes.is_filling(self.worker.index))
     }
 
     /// Tries the requests that wait for shards again, if these are free.
