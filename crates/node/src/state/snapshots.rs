@@ -1,7 +1,6 @@
 //! The state of the RDB files: when the server has saved, whether that succeeded, and the progress
 //! of saving and loading. The threads that write and read the files keep it up to date.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -201,8 +200,6 @@ pub struct Snapshots {
     /// Calls of FLUSHALL, in scripts too, that have removed keys and may not be answered yet: their
     /// saves are not given up.
     emptied: AtomicUsize,
-    /// Files of which a load left something out, by their devices and the numbers there.
-    pub partial: Mutex<BTreeSet<(u64, u64)>>,
     /// The progress of the current or last load.
     pub loading: LoadProgress,
     /// Keys are being loaded: commands that read or change keys are refused.

@@ -10,7 +10,6 @@ use super::aof_lock::AofLock;
 use super::aof_requests::Request;
 use super::aof_thread::{AofThread, RETRY_MS, now_ms};
 use super::aof_writer::AofWriter;
-use super::kept_files::keep_append_only;
 use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
 use super::snapshot_job::{NotCut, SnapshotJob};
 use crate::log::places::Places;
@@ -165,12 +164,8 @@ impl AofThread {
         let saved = watch.progress.saved_bytes_peak.load(Ordering::Relaxed);
         self.figures.last_saved_bytes = saved;
         let Some(writer) = &mut self.writer else { return };
-        let node = &self.keyspace.node;
-        let kept = result.and_then(|base| {
-            keep_append_only(node, &writer.aof).map(|()| base).map_err(|error| error.to_string())
-        });
         let finished =
-            kept.and_then(|base| writer.finish_rewrite(base).map_err(|error| error.to_string()));
+            result.and_then(|base| writer.finish_rewrite(base).map_err(|error| error.to_string()));
         match finished {
             Ok(()) => {
                 notice!("Background AOF rewrite finished successfully");

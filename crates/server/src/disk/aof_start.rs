@@ -64,7 +64,7 @@ pub(crate) fn load(
         loader.end();
         return begin(keyspace, aof, &config);
     }
-    let loaded = loader.load(&aof, &disk)?;
+    let loaded = loader.load(&aof, &disk, false)?;
     let left = left(&disk, &config, aof.manifest().log, &loaded)?;
     let end = left.as_ref().and_then(LeftCommands::end).or(loaded.position);
     let end = end.unwrap_or_else(random_position);
@@ -125,9 +125,10 @@ fn report_left(left: &LeftCommands, places: Option<Places>) {
 }
 
 /// Continues the files that were loaded. If another server has written last, the files do not say
-/// where they end in the log: then a new file begins, which says where it begins.
+/// where they end in the log: then a new file begins, which says where it begins. The same if the
+/// last file must stay as it is.
 fn resume(aof: Aof<RealDisk>, loaded: &LoadedAof) -> Result<AofWriter<RealDisk>, AofError> {
-    match loaded.position.filter(|_| loaded.is_last_writer) {
+    match loaded.position.filter(|_| loaded.is_last_writer && loaded.may_append) {
         Some(position) => AofWriter::resume(aof, position, loaded.bytes_before),
         None => {
             let position = loaded.position.unwrap_or_else(random_position);
@@ -213,7 +214,7 @@ pub(crate) fn load_again(keyspace: &Arc<SharedKeyspace>, host: &dyn Host) -> Res
     // Commands that load run on the main thread.
     let memory = CountedThread::main(node);
     let mut loader = AofLoader::new(keyspace, host, &memory)?;
-    let loaded = loader.forget_functions().and_then(|()| loader.load(&aof, &disk)).map(drop);
+    let loaded = loader.forget_functions().and_then(|()| loader.load(&aof, &disk, true)).map(drop);
     loader.end();
     loaded
 }

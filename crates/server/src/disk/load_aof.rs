@@ -11,6 +11,7 @@
 //!
 //! The caller ensures that nothing else uses the keyspace.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,10 +28,11 @@ use script::RestorePolicy;
 use sync::gate::Pass;
 use sync::log_positions::POSITION_MAX;
 
+use super::check_command;
+use super::kept_files::{LoadedFiles, keep_append_only};
 use super::load_rdb::{LoadOptions, delay_load, load_rdb};
 use super::loaded_rdb::LoadedRdb;
 use super::rdb_file::report_left_out;
-use super::{check_command, kept_files};
 use crate::keyspace::gate_passes::LOAD_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
@@ -59,6 +61,8 @@ pub struct LoadedAof {
     /// Bytes of all files.
     pub bytes: u64,
     pub commands: u64,
+    /// Whether the last file may be written: not if it is kept as it is, under a second name too.
+    pub may_append: bool,
 }
 
 /// Loads files into an empty keyspace.
@@ -75,8 +79,8 @@ pub struct AofLoader<'a> {
     transaction: Option<Vec<Vec<Arc<Vec<u8>>>>>,
     commands: u64,
     failed: u64,
-    /// Something of a base was left out.
-    is_partial: bool,
+    /// The names of files of which something was left out.
+    partial: BTreeSet<Vec<u8>>,
     /// `key-load-delay`, which may change meanwhile, and the commands that no delay was for yet.
     delay_us: i64,
     delayed: u64,
@@ -108,26 +112,40 @@ impl<'a> AofLoader<'a> {
             transaction: None,
             commands: 0,
             failed: 0,
-            is_partial: false,
+            partial: BTreeSet::new(),
             delay_us: 0,
             delayed: 0,
         })
     }
 
-    /// Loads all files that a manifest names, and repairs the last one.
+    /// Loads all files that a manifest names, and repairs the last one. Files of which something
+    /// was left out are kept. If a server `is_running`, it has written them, and goes on also when
+    /// not all was loaded.
     ///
     /// # Errors
     /// Why they cannot be loaded, and how to continue.
-    pub fn load(&mut self, aof: &Aof<RealDisk>, disk: &RealDisk) -> Result<LoadedAof, String> {
+    pub fn load(
+        &mut self,
+        aof: &Aof<RealDisk>,
+        disk: &RealDisk,
+        is_running: bool,
+    ) -> Result<LoadedAof, String> {
         let files = aof.load_files().map_err(|error| fatal(&error))?;
         let total = files.iter().map(|file| file.bytes).sum();
         self.progress.begin(sys::clock::unix_micros().div_euclid(1_000_000), total);
-        let loaded = self.load_files(&files, disk);
-        // After DEBUG LOADAOF, the server goes on without what it could not load.
-        if loaded.is_err() || self.is_partial || self.failed > 0 {
-            let mut noted =
-                files.iter().map(|file| kept_files::note(&self.keyspace.node, &file.file));
-            noted.try_for_each(|noted| noted.map_err(|error| fatal(&error)))?;
+        let mut loaded = self.load_files(&files, disk);
+        let has_failed = loaded.is_err();
+        let is_partial =
+            |file: &LoadFile<RealFile>| has_failed || self.partial.contains(&file.entry.name);
+        if files.iter().any(is_partial) && (is_running || !has_failed) {
+            let kept = LoadedFiles { files: &files, is_written: is_running };
+            keep_append_only(aof, kept, is_partial).map_err(|error| {
+                fatal(&format!("files that were loaded only in part must be kept: {error}"))
+            })?;
+        }
+        if let (Ok(loaded), Some(last)) = (&mut loaded, files.last()) {
+            let has_second_name = last.file.has_second_name().map_err(|error| fatal(&error))?;
+            loaded.may_append = !has_second_name && !is_partial(last);
         }
         loaded
     }
@@ -168,7 +186,7 @@ impl<'a> AofLoader<'a> {
     }
 
     fn load_file(&mut self, file: &LoadFile<RealFile>, disk: &RealDisk) -> Result<AofEnd, String> {
-        let began_us = sys::clock::steady_micros();
+        let (began_us, failed) = (sys::clock::steady_micros(), self.failed);
         self.applier.select(0);
         let from = match file.begins_with_rdb().map_err(|error| fatal(&error))? {
             true => self.load_base(file)?,
@@ -177,6 +195,9 @@ impl<'a> AofLoader<'a> {
         let reader = AofReader::new(file.file.clone(), from, file.order);
         let mut reader = reader.map_err(|error| fatal(&error))?.closed(&file.entry);
         let end = self.replay(&mut reader, file)?;
+        if self.failed > failed {
+            self.partial.insert(file.entry.name.clone());
+        }
         self.transaction = None;
         self.applier.publish(sys::allocator::thread_bytes());
         if let Some(tail) = &end.tail {
@@ -205,7 +226,9 @@ impl<'a> AofLoader<'a> {
             format!("Can't load the base file {}: {error}", name_of(file))
         })?;
         report_left_out(&loaded);
-        self.is_partial |= loaded.is_partial();
+        if loaded.is_partial() {
+            self.partial.insert(file.entry.name.clone());
+        }
         self.take_over(&loaded)?;
         Ok(loaded.bytes)
     }

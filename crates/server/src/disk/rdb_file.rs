@@ -42,7 +42,12 @@ pub(crate) fn load_dump(keyspace: &SharedKeyspace, replaces: bool) -> Result<Loa
         Some(file) => {
             // A log still has the keys that have expired, and gets their ends when they are found.
             let how = LoadHow { replaces, keeps_expired: config.append_only.appendonly };
-            load_file(keyspace, file, how, &CountedThread::main(&keyspace.node))
+            let memory = CountedThread::main(&keyspace.node);
+            load_file(keyspace, file.clone(), how, &memory).or_else(|why| {
+                // The server goes on without what it could not load.
+                keep(&config, &file)?;
+                Err(why)
+            })
         }
         None => Err(format!("there is no file {}", config.saving.dbfilename)),
     }
@@ -90,16 +95,21 @@ pub(super) fn load_file(
         replaces: how.replaces,
         ..LoadOptions::new(&config)
     };
-    let loaded = load_rdb(keyspace, source, options, memory);
-    // After DEBUG RELOAD, the server goes on without what it could not load.
-    if loaded.as_ref().map_or(true, LoadedRdb::is_partial) {
-        kept_files::note(&keyspace.node, &file).map_err(|error| failed(&error))?;
-    }
-    let loaded =
-        loaded.map_err(|error| failed(&error.with_remedy(&check_command::of_rdb(&config))))?;
+    let loaded = load_rdb(keyspace, source, options, memory)
+        .map_err(|error| failed(&error.with_remedy(&check_command::of_rdb(&config))))?;
     report(&loaded);
+    if loaded.is_partial() {
+        keep(&config, &file)?;
+    }
     keyspace.node.snapshots.figures.lock().loaded = (loaded.keys, loaded.expired);
     Ok(loaded)
+}
+
+/// Keeps the RDB file of a configuration, which was loaded only in part.
+fn keep(config: &Config, file: &RealFile) -> Result<(), String> {
+    let disk = RealDisk::of_working_directory();
+    kept_files::keep_rdb(&disk, Path::new(&config.saving.dbfilename), file)
+        .map_err(|error| format!("Files that were loaded only in part must be kept: {error}"))
 }
 
 /// Says in the log what was loaded.

@@ -14,7 +14,6 @@ use node::state::snapshots::{Ended, EndedBackup, Running, SnapshotFigures};
 use parking_lot::{Condvar, Mutex};
 use persist::disk::{DiskError, Replacement};
 
-use super::kept_files::keep_rdb;
 use super::rdb_sink::{SyncedSink, rdb_options, write_empty};
 use super::snapshot_job::{NotCut, Pacing, PendingSnapshot, SnapshotJob, WalkError};
 use super::unfinished::Unfinished;
@@ -310,9 +309,7 @@ impl Saves {
         let begin = || Replacement::begin(&disk, &directory, temporary, path.clone());
         let (_unfinished, file) = self.unfinished.create(place, begin);
         let mut file = file.map_err(failed)?;
-        let written = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries)
-            .map(drop)
-            .and_then(|()| keep_rdb(node, &disk, &path));
+        let written = write_empty(file.sink(), &rdb_options(node, &config, false), &libraries);
         if let Err(error) = written {
             file.abandon(&disk);
             return Err(failed(error));
@@ -379,7 +376,6 @@ fn write(
     let sink =
         SyncedSink { sink: file.sink(), every_bytes: syncs.then_some(FSYNC_BYTES), synced: 0 };
     let written = job.write_to(sink, &rdb_options(node, config, false), pacing).map(drop);
-    let written = written.and_then(|()| keep_rdb(node, disk, path).map_err(WalkError::Sink));
     // A command that cancels the save waits while the file is renamed; afterwards the file exists.
     let is_wanted = || {
         let naming = node.snapshots.naming.lock();

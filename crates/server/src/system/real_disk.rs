@@ -87,6 +87,14 @@ impl RealFile {
         let found = said(DiskOperation::Open, &self.path, self.file.metadata())?;
         Ok(number_of(&found))
     }
+
+    /// Whether another name leads to the file, so that another program may rely on its bytes.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub(crate) fn has_second_name(&self) -> Result<bool, DiskError> {
+        Ok(said(DiskOperation::Open, &self.path, self.file.metadata())?.nlink() > 1)
+    }
 }
 
 impl Disk for RealDisk {

@@ -131,21 +131,24 @@ fn a_file_with_data_of_a_module_is_refused() {
 }
 
 #[test]
-fn a_file_that_was_loaded_only_in_part_is_kept_when_it_is_replaced() {
-    let file = rdb(&[MODULE_AUX, PLAIN_KEY, MODULE_KEY]);
-    let mut folder = dump_in_folder(&file);
-    for kept in ["dump.rdb.original", "dump.rdb.original-2"] {
-        fs::write(folder.path().join("dump.rdb"), &file).unwrap();
+fn an_rdb_file_is_kept_once_when_it_is_loaded_only_in_part() {
+    let mut folder = tempfile::tempdir().unwrap();
+    for (kept, value) in [("dump.rdb.original", b"u"), ("dump.rdb.original-2", b"v")] {
+        let file = rdb(&[MODULE_AUX, b"\x00\x01k\x01", value, MODULE_KEY]);
+        fs::write(folder.path().join("new"), &file).unwrap();
+        fs::rename(folder.path().join("new"), folder.path().join("dump.rdb")).unwrap();
         let server = start(folder, &SKIP);
         server.wait_for_log(&format!("Data of the module {MODULE} were left out, with 1 keys"));
         let mut client = server.client();
         assert_eq!(client.ask("DBSIZE").int(), 1);
         assert_eq!(client.ask("CONFIG GET rdb-load-unknown").items()[1].text(), "skip");
-        assert!(!server.path(kept).exists());
-        client.ok("SAVE");
-        client.ok("SAVE");
         server.wait_for_log("dump.rdb was loaded only in part, and is kept as");
+        // A start on the same file finds that.
+        let server = server.kill_and_start(&SKIP);
+        server.client().ok("SAVE");
+        server.client().ok("SAVE");
         assert_eq!(fs::read(server.path(kept)).unwrap(), file);
+        assert_ne!(fs::read(server.path("dump.rdb")).unwrap(), file);
         folder = server.into_folder();
     }
     assert!(!folder.path().join("dump.rdb.original-3").exists());
@@ -163,30 +166,91 @@ fn flushall_keeps_a_file_that_was_loaded_only_in_part() {
 }
 
 #[test]
-fn an_append_only_file_that_was_loaded_only_in_part_is_kept_when_it_is_rewritten() {
+fn a_file_is_kept_though_later_starts_load_others() {
+    let file = rdb(&[PLAIN_KEY, MODULE_KEY]);
     let options = [&AOF[..], &SKIP].concat();
-    let mut file = rdb(&[PLAIN_KEY, MODULE_KEY]);
-    let server = start(base_in_folder(&file), &options);
-    server.client().ok("SET later v");
-    rewrite(&server);
-    rewrite(&server);
-    let kept = |name: &str| server.path(&format!("appendonlydir.original/{name}"));
-    assert_eq!(fs::read(kept("appendonly.aof.1.base.rdb")).unwrap(), file);
-    assert!(!server.path(BASE).exists() && !server.path("appendonlydir.original-2").exists());
-    // A whole append-only file is kept.
-    let folder = ["--appenddirname", "appendonlydir.original"];
-    let again = start(server.into_folder(), &[&options[..], &folder].concat());
-    let mut client = again.client();
-    assert_eq!(client.ask("GET later").text(), "v");
-    assert_eq!(client.ask("GET k").text(), "v");
-    drop(again);
-    // Commands that fail are left out too.
-    file = rdb(&[PLAIN_KEY]);
-    file.extend(b"*3\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$1\r\nx\r\n");
-    let server = start(base_in_folder(&file), &AOF);
+    // The append-only file begins with the RDB file, which no later start reads.
+    let server = start(dump_in_folder(&file), &options).kill_and_start(&options);
+    server.client().ok("SAVE");
+    assert_eq!(fs::read(server.path("dump.rdb.original")).unwrap(), file);
+    // The same the other way round.
+    let server = start(base_in_folder(&file), &options).kill_and_start(&SKIP);
+    server.client().ok("CONFIG SET appendonly yes");
+    eventually("it has a base", || server.info("aof_rewrite_in_progress") == "0");
     rewrite(&server);
     let kept = server.path("appendonlydir.original/appendonly.aof.1.base.rdb");
     assert_eq!(fs::read(kept).unwrap(), file);
+}
+
+#[test]
+fn a_kept_append_only_file_is_loaded_by_another_server_and_written_by_no_other() {
+    let options = [&AOF[..], &SKIP].concat();
+    let mut first = start(base_in_folder(&rdb(&[PLAIN_KEY, MODULE_KEY])), &options);
+    first.client().ok("SET old 1");
+    first.signal("TERM");
+    assert!(first.wait().success());
+    let folder = first.into_folder();
+    // It is kept again, now with a file to which this server would append.
+    fs::remove_dir_all(folder.path().join("appendonlydir.original")).unwrap();
+    let server = start(folder, &options);
+    server.client().ok("SET own 1");
+    let kept = ["--appenddirname", "appendonlydir.original"];
+    let kept = [&options[..], &kept].concat();
+    let other = Launch::weft().at(server.folder()).options(&kept).try_start().ok().unwrap();
+    other.client().ok("SET foreign 1");
+    assert_eq!(other.client().ask("EXISTS k old own").int(), 2);
+    server.client().ok("SET own 2");
+    drop(other);
+    let server = server.kill_and_start(&options);
+    let mut client = server.client();
+    assert_eq!(client.ask("EXISTS k old own foreign").int(), 3);
+    assert_eq!(client.ask("GET own").text(), "2");
+    rewrite(&server);
+    client.ok("SET own 3");
+    rewrite(&server);
+    let other = Launch::weft().at(server.folder()).options(&kept).try_start().ok().unwrap();
+    assert_eq!(other.client().ask("EXISTS k old foreign").int(), 3);
+    // What was loaded of the kept files was the same part, so these are kept as well.
+    assert!(!server.path("appendonlydir.original-2").exists());
+}
+
+#[test]
+fn an_append_only_file_in_which_a_command_fails_is_kept() {
+    let mut file = rdb(&[PLAIN_KEY]);
+    file.extend(b"*3\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$1\r\nx\r\n");
+    let server = start(base_in_folder(&file), &AOF);
+    let kept = server.path("appendonlydir.original/appendonly.aof.1.base.rdb");
+    assert_eq!(fs::read(kept).unwrap(), file);
+    let server = server.kill_and_start(&AOF);
+    assert!(!server.path("appendonlydir.original-2").exists());
+}
+
+#[test]
+fn an_append_only_file_on_another_disk_is_copied_once() {
+    let file = rdb(&[PLAIN_KEY, MODULE_KEY]);
+    let options = [&AOF[..], &SKIP].concat();
+    let folder = base_in_folder(&file);
+    // Where this is the same disk, there is a second name instead.
+    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (inside, outside) = (folder.path().join("appendonlydir"), elsewhere.path().join("aof"));
+    fs::create_dir(&outside).unwrap();
+    for entry in fs::read_dir(&inside).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), outside.join(entry.file_name())).unwrap();
+    }
+    fs::remove_dir_all(&inside).unwrap();
+    std::os::unix::fs::symlink(&outside, &inside).unwrap();
+    // A process that was killed while it copied has left this.
+    fs::create_dir(folder.path().join("appendonlydir.original.temp")).unwrap();
+    fs::write(folder.path().join("appendonlydir.original.temp/part"), "part").unwrap();
+    let server = start(folder, &options).kill_and_start(&options);
+    server.client().ok("SET own 1");
+    let server = server.kill_and_start(&options);
+    let kept = server.path("appendonlydir.original/appendonly.aof.1.base.rdb");
+    assert_eq!(fs::read(kept).unwrap(), file);
+    for other in ["appendonlydir.original-2", "appendonlydir.original.temp"] {
+        assert!(!server.path(other).exists(), "{other}");
+    }
 }
 
 #[test]
